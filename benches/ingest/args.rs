@@ -9,6 +9,8 @@ pub enum Part {
     Streams,
     /// `per-event`: the same with a write call for each event, as real engines do.
     PerEvent,
+    /// `http2`: 128 tokens, 64 in flight on one connection of HTTP/2, events share writes.
+    Http2,
     /// `one-token`: streams of one token.
     OneToken,
     /// `open`: Poisson arrivals, judged by the mock's log.
@@ -22,9 +24,10 @@ pub enum Part {
 }
 
 impl Part {
-    const ALL: [(&str, Part); 7] = [
+    const ALL: [(&str, Part); 8] = [
         ("streams", Part::Streams),
         ("per-event", Part::PerEvent),
+        ("http2", Part::Http2),
         ("one-token", Part::OneToken),
         ("open", Part::Open),
         ("ttft", Part::Ttft),

@@ -18,6 +18,8 @@ pub const FLAG: &str = "--child";
 pub enum Order {
     /// A closed loop of the bare reader.
     Bare(bare::Closed),
+    /// The same over HTTP/2.
+    BareHttp2(bare::Closed),
     /// An open loop of the bare reader.
     BareOpen(bare::open::Open),
     /// A run of sweepline's engine.
@@ -55,6 +57,7 @@ pub fn work(order: &str) {
     let order: Order = serde_json::from_str(order).expect("an order of this program");
     let mut seen = match order {
         Order::Bare(order) => bare::closed(&order),
+        Order::BareHttp2(order) => bare::http2::closed(&order),
         Order::BareOpen(order) => bare::open::open(&order),
         Order::Engine(order) => engine::run(&order),
     };

@@ -326,6 +326,7 @@ fn as_load(run: &PlannedRun, record: &RunRecord, metrics: &RunMetrics) -> Option
         name: RunView::new(0, run).name,
         pressure: Pressure::of_metrics(metrics)?.times(above),
         engine: record.spec.engine,
+        http: record.spec.endpoint.http,
         connections: record.spec.connections,
         open: matches!(record.spec.load, Load::Open { .. }),
     })

@@ -177,6 +177,10 @@ struct Wire {
     /// Stream as HTTP/1.0 and end with the connection
     #[arg(long)]
     close_delimited: bool,
+    /// Take so many requests at once on one connection of HTTP/2, which is spoken by prior knowledge on the same port [default:
+    /// no limit]
+    #[arg(long, value_name = "STREAMS", value_parser = clap::value_parser!(u32).range(1..))]
+    http2_streams: Option<u32>,
     /// Write each event by a call of its own, even with --itl 0s
     #[arg(long)]
     write_per_event: bool,
@@ -229,6 +233,7 @@ impl MockArgs {
             cut: wire.cut,
             cut_pause: wire.cut_pause,
             close_delimited: wire.close_delimited,
+            http2_streams: wire.http2_streams,
             write_per_event: wire.write_per_event,
             faults,
             refuse_after,

@@ -113,6 +113,7 @@ fn ask(args: &NewArgs, url: &str) -> Result<Description, Failure> {
         url: url.to_owned(),
         api_key: key(args.api_key_env.as_deref())?,
         insecure_tls: false,
+        http2: false,
         ready: None,
         api: args.api,
         model: args.model.clone().unwrap_or_default(),

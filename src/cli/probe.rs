@@ -14,7 +14,7 @@ use crate::cli::schema_text::text_of;
 use crate::expand::{Expansion, expand};
 use crate::plan::{Endpoint, Plan};
 use crate::report::format::plain;
-use crate::server::Found;
+use crate::server::{Found, Way};
 use crate::sweep::{ask, secrets_of};
 
 /// How many models of a server are named to people; JSON has them all.
@@ -55,6 +55,10 @@ pub(crate) struct ProbedEndpoint {
     pub models: Vec<String>,
     /// Why it is not ready; null where it is, or was not asked.
     pub reason: Option<String>,
+    /// The way to it, as far as it was measured.
+    way: Way,
+    /// Why it is not near, where the plan says `near: true` and what was measured speaks against it; null otherwise.
+    not_near: Option<String>,
     /// Whether waiting does not help.
     #[serde(skip)]
     is_final: bool,
@@ -122,7 +126,8 @@ pub(crate) fn are_ready(asked: &[ProbedEndpoint]) -> bool {
 
 /// One line for each endpoint.
 pub(super) fn text(asked: &[ProbedEndpoint]) -> String {
-    let line = |ProbedEndpoint { endpoint, state, host: _, server, models, reason, is_final: _ }: &ProbedEndpoint| {
+    let line = |asked: &ProbedEndpoint| {
+        let ProbedEndpoint { endpoint, state, host: _, server, models, reason, way, not_near, is_final: _ } = asked;
         let said = match state {
             Readiness::Ready => {
                 let listed = Found { models: models.clone(), ..Found::default() }.listed(FEW_MODELS);
@@ -134,7 +139,10 @@ pub(super) fn text(asked: &[ProbedEndpoint]) -> String {
             Readiness::Launched => "launched: sweepline starts it when its runs need it".to_owned(),
             Readiness::Unused => "no run uses it".to_owned(),
         };
-        format!("{endpoint}: {}\n", plain(&said))
+        let way = Some(way.to_string()).filter(|way| !way.is_empty()).map(|way| format!("  {way}\n"));
+        let far = not_near.as_ref().map(|far| format!("  warning: {far}\n"));
+        let further: String = way.into_iter().chain(far).collect();
+        format!("{endpoint}: {}\n{further}", plain(&said))
     };
     asked.iter().map(line).collect()
 }
@@ -167,6 +175,8 @@ pub(crate) fn ask_all(plan: &Plan, expansion: &Expansion, path: &Path) -> Vec<Pr
             server: found.server,
             models: found.models,
             reason,
+            way: found.way,
+            not_near: found.not_near,
             is_final,
         }
     };

@@ -23,6 +23,8 @@ pub mod rows;
 pub mod server;
 #[path = "../store/mod.rs"]
 pub mod store;
+#[path = "../tls/mod.rs"]
+pub mod tls;
 #[path = "../units/mod.rs"]
 pub mod units;
 #[path = "../workload/mod.rs"]

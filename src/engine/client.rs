@@ -19,8 +19,10 @@ use crate::units::Nanos;
 use super::clock::Clock;
 use super::connection::{Connection, Outgoing, Progress};
 use super::http::Body;
-use super::io::Read;
+use super::http2::{Exchange, Heads, Lease, Sessions};
+use super::io::{Read, Stamps};
 use super::limit::Limit;
+use super::links::Links;
 use super::observe::Observer;
 use super::pattern::Pattern;
 use super::pool::Pool;
@@ -57,6 +59,8 @@ pub(crate) struct Common {
     pub stream: bool,
     /// Every request but for its number and its body.
     pub pattern: Pattern,
+    /// The same over HTTP/2, where it is that.
+    pub heads: Option<Heads>,
     /// The run is over: what is under way is cut.
     pub cut: Cut,
     /// Live counters.
@@ -70,7 +74,7 @@ pub(crate) struct Client {
     /// What it shares with the others.
     pub common: Arc<Common>,
     /// Its connections.
-    pub pool: Pool,
+    pub links: Links,
 }
 
 impl std::ops::Deref for Client {
@@ -186,35 +190,60 @@ impl Client {
     }
 
     async fn exchange(&self, tally: &mut Tally, request: u64, body: Bytes) -> Result<(), Failure> {
-        while let Some(mut connection) = self.pool.kept().await {
+        match &self.links {
+            Links::One(pool) => self.on_one_of_its_own(pool, tally, request, body).await,
+            // Large, and seldom what a run goes over: boxed, it takes no room in the tasks of requests over HTTP/1.1.
+            Links::Two(sessions) => Box::pin(self.on_a_shared_one(sessions, tally, request, body)).await,
+        }
+    }
+
+    async fn on_one_of_its_own(
+        &self,
+        pool: &Pool,
+        tally: &mut Tally,
+        request: u64,
+        body: Bytes,
+    ) -> Result<(), Failure> {
+        while let Some(mut connection) = pool.kept().await {
             let result = self.converse(&mut connection, tally, request, &body).await;
             let is_reset = matches!(&result, Err(failure) if failure.outcome == Outcome::Reset);
             match tally.row.headers_ns {
-                None if is_reset => self.pool.was_closed(),
+                None if is_reset => pool.was_closed(),
                 None => {}
-                Some(_) => self.pool.served_again(),
+                Some(_) => pool.served_again(),
             }
             // The server had closed it: nothing of the request was written, so this is no second sending.
             let unused = is_reset && tally.row.sent_ns.is_none();
             if !unused {
-                return self.keep(connection, result);
+                return keep(pool, connection, result);
             }
         }
-        let (mut connection, opening) = self.pool.open().await?;
-        tally.row.dns_ns = opening.dns;
-        tally.row.connect_ns = opening.connect;
-        tally.row.tls_ns = opening.tls;
+        let (mut connection, opening) = pool.open().await?;
+        tally.opened(opening.dns, opening.connect, opening.tls);
         let result = self.converse(&mut connection, tally, request, &body).await;
-        self.keep(connection, result)
+        keep(pool, connection, result)
     }
 
-    /// Keeps a connection that can carry another request.
-    fn keep(&self, connection: Connection, result: Result<Reusable, Failure>) -> Result<(), Failure> {
-        let Reusable(reusable) = result?;
-        if reusable {
-            self.pool.keep(connection);
+    /// A request over HTTP/2.
+    async fn on_a_shared_one(
+        &self,
+        sessions: &Sessions,
+        tally: &mut Tally,
+        request: u64,
+        body: Bytes,
+    ) -> Result<(), Failure> {
+        loop {
+            let lease = sessions.lease().await?;
+            let waited = lease.waited.map(|waited| waited.opening);
+            waited.iter().for_each(|opening| tally.opened(opening.dns, opening.connect, opening.tls));
+            let result = self.converse_on_a_stream(sessions, lease, tally, request, &body).await;
+            let is_reset = matches!(&result, Err(failure) if failure.outcome == Outcome::Reset);
+            // As over HTTP/1.1: the server had closed it, and nothing of the request was written.
+            let unused = is_reset && waited.is_none() && tally.row.sent_ns.is_none();
+            if !unused {
+                return result;
+            }
         }
-        Ok(())
     }
 
     async fn converse(
@@ -235,23 +264,63 @@ impl Client {
             head
         };
         let head = limit.bound(&stamps, step).await??;
+        let own = OwnConnection { connection, outgoing, body: head.body };
+        let mut answer = Answer::One(own);
+        let clean = self.answered(&mut answer, (head.status, head.retry_after), tally, &mut limit).await?;
+        let Answer::One(OwnConnection { outgoing, .. }) = answer else { return Ok(Reusable(false)) };
+        connection.timer = Some(limit.into_timer());
+        Ok(Reusable(clean && head.keep_alive && outgoing.is_sent()))
+    }
+
+    async fn converse_on_a_stream(
+        &self,
+        sessions: &Sessions,
+        lease: Lease,
+        tally: &mut Tally,
+        request: u64,
+        body: &Bytes,
+    ) -> Result<(), Failure> {
+        let Some(heads) = &self.heads else {
+            return Err(Failure::new(Outcome::Malformed, "the requests of this run are made for HTTP/1.1"));
+        };
+        let head = heads.request(tally.class(), request, body.len());
+        let stamps = Stamps::new(self.clock);
+        let mut limit = Limit::new(self.clock, self.timeouts, sessions.timer());
+        let mut exchange = Exchange::begin(lease, Rc::clone(&stamps), head, body.clone())?;
+        let step = |cx: &mut Context<'_>| {
+            let head = exchange.poll_head(cx);
+            tally.row.sent_ns = stamps.sent();
+            head
+        };
+        let head = limit.bound(&stamps, step).await??;
+        self.answered(&mut Answer::Two(exchange), (head.status, head.retry_after), tally, &mut limit).await?;
+        sessions.keep_timer(limit.into_timer());
+        Ok(())
+    }
+
+    /// Reads an answer whose head has come, with a status and perhaps a wish to be left alone for so many seconds. Says whether
+    /// nothing but the answer came.
+    async fn answered(
+        &self,
+        answer: &mut Answer<'_>,
+        (status, retry_after): (u16, Option<u64>),
+        tally: &mut Tally,
+        limit: &mut Limit,
+    ) -> Result<bool, Failure> {
+        let stamps = answer.stamps();
         tally.row.headers_ns = Some(stamps.last_read());
-        tally.row.http_status = Some(head.status);
+        tally.row.http_status = Some(status);
         tally.stamped(stamps.by_kernel());
-        let mut answer = Answer { connection, outgoing, body: head.body };
-        if !(200..300).contains(&head.status) {
-            let failure = self.error_response(&mut answer, head.status).await;
-            return Err(failure.with(head.retry_after.map(left_alone)));
+        if !(200..300).contains(&status) {
+            let failure = self.error_response(answer, status).await;
+            return Err(failure.with(retry_after.map(left_alone)));
         }
         self.progress.signs.add(1);
-        let clean = if self.stream {
-            self.read_stream(&mut answer, tally, &mut limit).await
+        if self.stream {
+            self.read_stream(answer, tally, limit).await
         } else {
-            self.read_whole(&mut answer, tally, &mut limit).await
-        }?;
-        let sent = answer.outgoing.is_sent();
-        connection.timer = Some(limit.into_timer());
-        Ok(Reusable(clean && head.keep_alive && sent))
+            self.read_whole(answer, tally, limit).await
+        }
     }
 
     async fn error_response(&self, answer: &mut Answer<'_>, status: u16) -> Failure {
@@ -282,7 +351,7 @@ impl Client {
         limit: &mut Limit,
     ) -> Result<bool, Failure> {
         let mut parser = sse::Parser::new();
-        let stamps = Rc::clone(&answer.connection.stamps);
+        let stamps = answer.stamps();
         loop {
             let step = |cx: &mut Context<'_>| {
                 answer.poll(cx, |bytes| {
@@ -336,7 +405,7 @@ impl Client {
 
     /// Reads an answer that is not streamed. Says whether nothing but the answer came.
     async fn read_whole(&self, answer: &mut Answer<'_>, tally: &mut Tally, limit: &mut Limit) -> Result<bool, Failure> {
-        let stamps = Rc::clone(&answer.connection.stamps);
+        let stamps = answer.stamps();
         let mut data = Vec::new();
         loop {
             let step = |cx: &mut Context<'_>| {
@@ -362,20 +431,47 @@ impl Client {
 /// Whether the connection can carry another request.
 struct Reusable(bool);
 
+/// Keeps a connection that can carry another request.
+fn keep(pool: &Pool, connection: Connection, result: Result<Reusable, Failure>) -> Result<(), Failure> {
+    let Reusable(reusable) = result?;
+    if reusable {
+        pool.keep(connection);
+    }
+    Ok(())
+}
+
 /// An answer whose head has come.
-struct Answer<'a> {
+enum Answer<'a> {
+    One(OwnConnection<'a>),
+    Two(Exchange),
+}
+
+/// A connection that one request has for itself.
+struct OwnConnection<'a> {
     connection: &'a mut Connection,
     outgoing: Outgoing,
     body: Body,
 }
 
 impl Answer<'_> {
+    fn stamps(&self) -> Rc<Stamps> {
+        match self {
+            Answer::One(own) => Rc::clone(&own.connection.stamps),
+            Answer::Two(exchange) => Rc::clone(exchange.stamps()),
+        }
+    }
+
     fn poll(
         &mut self,
         cx: &mut Context<'_>,
         on_data: impl FnMut(&[u8]) -> Result<(), Failure>,
     ) -> Poll<Result<Progress, Failure>> {
-        self.connection.poll_body(&mut self.outgoing, &mut self.body, cx, on_data)
+        match self {
+            Answer::One(OwnConnection { connection, outgoing, body }) => {
+                connection.poll_body(outgoing, body, cx, on_data)
+            }
+            Answer::Two(exchange) => exchange.poll_body(cx, on_data),
+        }
     }
 }
 

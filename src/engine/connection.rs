@@ -8,11 +8,11 @@ use std::rc::Rc;
 use std::task::{Context, Poll, ready};
 
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
-use tokio_rustls::client::TlsStream;
 
 use super::http::{Body, Head, Malformed};
-use super::io::{Stamped, Stamps};
+use super::io::Stamps;
 use super::limit::Timer;
+use super::socket::Socket;
 use super::tally::Failure;
 use crate::rows::Outcome;
 
@@ -23,14 +23,6 @@ thread_local! {
     /// What all connections of a thread read into, borrowed for the length of one read: ten thousand idle ones then hold no
     /// buffer of their own.
     static BUFFER: RefCell<Box<[u8]>> = RefCell::new(vec![0; READ].into_boxed_slice());
-}
-
-/// What bytes pass through.
-pub(crate) enum Socket {
-    /// TCP.
-    Plain(Stamped),
-    /// TLS over it.
-    Tls(Box<TlsStream<Stamped>>),
 }
 
 /// One connection.
@@ -172,11 +164,7 @@ impl Connection {
     }
 
     fn poll_write(&mut self, bytes: &[u8], cx: &mut Context<'_>) -> Poll<io::Result<usize>> {
-        let written = match &mut self.socket {
-            Socket::Plain(stream) => Pin::new(stream).poll_write(cx, bytes),
-            Socket::Tls(stream) => Pin::new(stream.as_mut()).poll_write(cx, bytes),
-        };
-        match ready!(written) {
+        match ready!(Pin::new(&mut self.socket).poll_write(cx, bytes)) {
             Ok(0) => Poll::Ready(Err(io::ErrorKind::WriteZero.into())),
             other => Poll::Ready(other),
         }
@@ -186,10 +174,7 @@ impl Connection {
     fn poll_read<T>(&mut self, cx: &mut Context<'_>, look: impl FnOnce(&[u8]) -> T) -> Poll<io::Result<T>> {
         BUFFER.with_borrow_mut(|buffer| {
             let mut buffer = ReadBuf::new(buffer);
-            ready!(match &mut self.socket {
-                Socket::Plain(stream) => Pin::new(stream).poll_read(cx, &mut buffer),
-                Socket::Tls(stream) => Pin::new(stream.as_mut()).poll_read(cx, &mut buffer),
-            })?;
+            ready!(Pin::new(&mut self.socket).poll_read(cx, &mut buffer))?;
             Poll::Ready(Ok(look(buffer.filled())))
         })
     }
@@ -221,7 +206,7 @@ impl From<Malformed> for Failure {
 }
 
 /// A connection that broke under a request.
-fn broken(error: &io::Error) -> Failure {
+pub(crate) fn broken(error: &io::Error) -> Failure {
     // What TLS cannot read is no broken wire.
     let outcome = match error.kind() {
         io::ErrorKind::InvalidData => Outcome::Malformed,

@@ -10,9 +10,11 @@ use tokio::net::TcpStream;
 use tokio_rustls::TlsConnector;
 
 use super::clock::Clock;
-use super::connection::{Connection, Socket};
+use super::connection::Connection;
 use super::io::{Stamped, Stamps};
+use super::socket::Socket;
 use super::target::Target;
+use crate::tls;
 
 /// What opening a connection cost, in nanoseconds; none for a step that was not needed.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
@@ -31,24 +33,31 @@ pub(crate) struct Connector {
     target: Arc<Target>,
     tls: Option<(TlsConnector, ServerName<'static>)>,
     clock: Clock,
+    /// Whether HTTP/2 is spoken.
+    http2: bool,
 }
 
 impl Connector {
     /// A connector to `target`. Errors when the host is no valid name for TLS or the system's certificates cannot be read.
-    pub(crate) fn new(target: Arc<Target>, clock: Clock) -> io::Result<Connector> {
+    pub(crate) fn new(target: Arc<Target>, clock: Clock, http2: bool) -> io::Result<Connector> {
         let tls = match target.tls {
             true => {
                 let name = ServerName::try_from(target.host.clone()).map_err(io::Error::other)?;
-                Some((super::tls::connector(target.insecure_tls)?, name))
+                Some((tls::connector(target.insecure_tls, http2)?, name))
             }
             false => None,
         };
-        Ok(Connector { target, tls, clock })
+        Ok(Connector { target, tls, clock, http2 })
     }
 
     /// The run's clock has started.
     pub(crate) fn begin(&mut self, clock: Clock) {
         self.clock = clock;
+    }
+
+    /// The clock that it stamps by.
+    pub(crate) fn clock(&self) -> Clock {
+        self.clock
     }
 
     /// Host and port of the target.
@@ -58,6 +67,12 @@ impl Connector {
 
     /// Opens a connection. Not bounded in time: the caller does that.
     pub(crate) async fn open(&self) -> io::Result<(Connection, Opening)> {
+        let (socket, stamps, opening) = self.socket().await?;
+        Ok((Connection::new(socket, stamps), opening))
+    }
+
+    /// Opens a socket over which nothing of HTTP has passed.
+    pub(crate) async fn socket(&self) -> io::Result<(Socket, Rc<Stamps>, Opening)> {
         let mut opening = Opening::default();
         let addresses = self.resolve(&mut opening).await?;
         let begin = self.clock.now();
@@ -72,10 +87,13 @@ impl Connector {
                 let begin = self.clock.now();
                 let stream = connector.connect(name.clone(), socket).await?;
                 opening.tls = Some(self.clock.now() - begin);
+                if self.http2 && stream.get_ref().1.alpn_protocol() != Some(tls::HTTP2) {
+                    return Err(io::Error::other("the server does not agree to HTTP/2 (ALPN)"));
+                }
                 Socket::Tls(Box::new(stream))
             }
         };
-        Ok((Connection::new(socket, stamps), opening))
+        Ok((socket, stamps, opening))
     }
 
     async fn resolve(&self, opening: &mut Opening) -> io::Result<Vec<SocketAddr>> {

@@ -1,7 +1,7 @@
 //! What a run needs of connections, before it starts: how many at once, how many each second, how many are opened ahead.
 //! A pure function of the spec.
 
-use crate::expand::{Course, Load, RunSpec};
+use crate::expand::{Course, Http2, Load, RunSpec};
 use crate::plan::Connections;
 
 /// Connections opened ahead in an open loop without a cap. How many it will need nobody knows before its answers have
@@ -15,7 +15,8 @@ const FILES_PER_THREAD: u64 = 8;
 /// What one run needs of connections.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Demand {
-    /// Most connections at once: as many as requests in flight. None where nothing bounds it (an open loop without a cap).
+    /// Most connections at once: as many as requests in flight, or over HTTP/2 as few as carry them (where the server allows as
+    /// many streams as the plan wants). None where nothing bounds it (an open loop without a cap).
     pub at_once: Option<u32>,
     /// Connections opened per second; none where they are kept, or where the server's speed decides it (a closed loop).
     pub per_second: Option<f64>,
@@ -32,13 +33,28 @@ pub fn demand(spec: &RunSpec) -> Demand {
     };
     let per_request = spec.connections == Connections::PerRequest;
     Demand {
-        at_once,
+        at_once: at_once.map(|requests| connections(spec, requests)),
         per_second: Course::new(&spec.load, &spec.phases).filter(|_| per_request).map(|course| course.peak()),
         files: FILES_PER_RUN + FILES_PER_THREAD * u64::from(spec.engine.threads),
     }
 }
 
-/// Connections that are opened before the run's clock starts.
+/// The connections that carry so many requests at once, spread over the threads of `spec`.
+fn connections(spec: &RunSpec, requests: u32) -> u32 {
+    let (Some(Http2 { streams }), false) = (spec.endpoint.http, spec.connections == Connections::PerRequest) else {
+        return requests;
+    };
+    let threads = spec.engine.threads.max(1);
+    let of = |thread| share(requests, thread, threads).div_ceil(streams.max(1));
+    (0..threads).map(of).sum()
+}
+
+/// The part of `whole` that thread number `thread` of `threads` has.
+pub(crate) fn share(whole: u32, thread: u32, threads: u32) -> u32 {
+    whole / threads + u32::from(thread < whole % threads)
+}
+
+/// Requests for which connections are opened before the run's clock starts.
 pub(crate) fn ahead(spec: &RunSpec) -> u32 {
     match (spec.connections, &spec.load) {
         (Connections::Cold | Connections::PerRequest, _) => 0,
@@ -66,6 +82,8 @@ fn arrivals(spec: &RunSpec) -> u32 {
 
 #[cfg(test)]
 mod tests {
+    use std::sync::Arc;
+
     use serde_json::{Value, json};
 
     use super::*;
@@ -105,6 +123,22 @@ mod tests {
         // Three seconds' worth of requests: 30, and six times the root of that.
         assert_eq!(needs(json!({ "qps": 10, "batch_size": 100_000 }), "warm"), (Some(64), None, 64));
         assert_eq!(needs(json!({ "qps": 10, "batch_size": 5 }), "per_request"), (Some(5), Some(10.0), 0));
+    }
+
+    #[test]
+    fn over_http_2_a_connection_carries_many() {
+        let of = |matrix: Value, connections: &str, threads: u32, streams: u32| {
+            let mut spec = spec(matrix, connections);
+            Arc::make_mut(&mut spec.endpoint).http = Some(Http2 { streams });
+            spec.engine.threads = threads;
+            (demand(&spec).at_once, ahead(&spec))
+        };
+        let closed = json!({ "batch_size": 500 });
+        assert_eq!(of(closed.clone(), "warm", 1, 100), (Some(5), 500));
+        assert_eq!(of(closed.clone(), "warm", 3, 100), (Some(6), 500), "each thread has connections of its own");
+        assert_eq!(of(closed.clone(), "warm", 1, 64), (Some(8), 500));
+        assert_eq!(of(closed, "per_request", 1, 100), (Some(500), 0));
+        assert_eq!(of(json!({ "qps": 1000, "batch_size": 50 }), "cold", 1, 100), (Some(1), 0));
     }
 
     #[test]

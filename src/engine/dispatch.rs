@@ -17,8 +17,8 @@ use super::client::{Client, Common, Order};
 use super::connector::Connector;
 use super::demand;
 use super::feed::Ticket;
+use super::links::Links;
 use super::observe::Membership;
-use super::pool::Pool;
 use super::threads;
 use super::workers::{Completed, Handed, Workers};
 
@@ -61,7 +61,7 @@ pub(crate) struct Thread {
 /// Hands whose connections are open, before the run's clock starts.
 pub(crate) enum Opened {
     /// The executor's own thread.
-    Here(Pool),
+    Here(Links),
     /// Threads beside it, each waiting for the run to begin.
     Threads(Vec<(Thread, oneshot::Sender<Arc<Common>>)>),
 }
@@ -71,9 +71,9 @@ impl Opened {
     pub(crate) async fn open(spec: &Arc<RunSpec>, connector: Connector) -> io::Result<Opened> {
         let (threads, ahead) = (spec.engine.threads, demand::ahead(spec));
         if threads <= 1 {
-            let pool = Pool::new(spec, connector);
-            pool.open_ahead(ahead).await;
-            return Ok(Opened::Here(pool));
+            let links = Links::new(spec, connector);
+            links.open_ahead(ahead).await;
+            return Ok(Opened::Here(links));
         }
         let mut starting = Vec::new();
         for number in 0..threads {
@@ -81,7 +81,7 @@ impl Opened {
             let (begin, begun) = oneshot::channel();
             let (ready, is_ready) = oneshot::channel();
             let (spec, connector) = (Arc::clone(spec), connector.clone());
-            let share = ahead / threads + u32::from(number < ahead % threads);
+            let share = demand::share(ahead, number, threads);
             let work = move || work(&spec, connector, share, ready, begun, taken);
             let handle = std::thread::Builder::new().name(format!("io-{}", number + 1)).spawn(work)?;
             starting.push((Thread { orders: Some(orders), handle: Some(handle) }, begin, is_ready));
@@ -97,10 +97,10 @@ impl Opened {
     /// The run begins.
     pub(crate) fn begin(self, common: &Arc<Common>) -> Hands {
         match self {
-            Opened::Here(mut pool) => {
-                pool.begin(common.clock);
+            Opened::Here(mut links) => {
+                links.begin(common.clock);
                 canary::attend(&common.observer, common.clock, "io");
-                Hands::Here(Workers::new(Client { common: Arc::clone(common), pool }))
+                Hands::Here(Workers::new(Client { common: Arc::clone(common), links }))
             }
             Opened::Threads(threads) => {
                 let executor = common.observer.enlist("executor");
@@ -155,13 +155,13 @@ fn work(
         Err(error) => return drop(ready.send(Err(error))),
     };
     runtime.block_on(async move {
-        let mut pool = Pool::new(spec, connector);
-        pool.open_ahead(ahead).await;
+        let mut links = Links::new(spec, connector);
+        links.open_ahead(ahead).await;
         let _ = ready.send(Ok(()));
         let Ok(common) = begun.await else { return };
-        pool.begin(common.clock);
+        links.begin(common.clock);
         canary::attend(&common.observer, common.clock, std::thread::current().name().unwrap_or("io"));
-        let workers = Workers::new(Client { common, pool });
+        let workers = Workers::new(Client { common, links });
         while let Some(handed) = orders.recv().await {
             workers.perform(handed);
         }

@@ -9,7 +9,7 @@
 
 use std::cell::Cell;
 use std::io;
-use std::os::fd::{AsFd, AsRawFd};
+use std::os::fd::{AsFd, AsRawFd, RawFd};
 use std::pin::{Pin, pin};
 use std::rc::Rc;
 use std::task::{Context, Poll};
@@ -101,6 +101,23 @@ impl Stamps {
         self.by_kernel.get()
     }
 
+    /// What a request that shares its connection saw last: bytes of its own answer.
+    pub(crate) fn saw(&self, read: Read) {
+        self.last_read.set(read.at);
+        self.delay.set(read.delay);
+        self.by_kernel.set(self.by_kernel.get() && read.delay.is_some());
+    }
+
+    /// When a request that shares its connection left, if it did.
+    pub(crate) fn left(&self, at: Option<u64>) {
+        self.sent.set(at);
+    }
+
+    /// Nanoseconds since the run's start.
+    pub(crate) fn now(&self) -> u64 {
+        self.clock.get().now()
+    }
+
     /// Writes, and stamps the first write that succeeds after `arm` with the instant before its call.
     fn stamp_write(&self, write: impl FnOnce() -> Poll<io::Result<usize>>) -> Poll<io::Result<usize>> {
         if !self.armed.get() {
@@ -144,8 +161,7 @@ impl Stamped {
 
     /// Whether nothing can be read now, not even the end: asked of the socket itself.
     pub(crate) fn is_silent(&self) -> bool {
-        let flags = MsgFlags::MSG_PEEK | MsgFlags::MSG_DONTWAIT;
-        matches!(recv(self.stream.as_raw_fd(), &mut [0], flags), Err(Errno::EAGAIN))
+        is_silent(self.stream.as_raw_fd())
     }
 
     /// Reads without waiting.
@@ -183,6 +199,18 @@ impl Stamped {
 /// Whether a read found nothing rather than something wrong.
 fn would_wait(error: &io::Error) -> bool {
     matches!(error.kind(), io::ErrorKind::WouldBlock | io::ErrorKind::Interrupted)
+}
+
+impl AsRawFd for Stamped {
+    fn as_raw_fd(&self) -> RawFd {
+        self.stream.as_raw_fd()
+    }
+}
+
+/// Whether nothing can be read from an open socket now, not even the end: asked of the socket itself.
+pub(crate) fn is_silent(socket: RawFd) -> bool {
+    let flags = MsgFlags::MSG_PEEK | MsgFlags::MSG_DONTWAIT;
+    matches!(recv(socket, &mut [0], flags), Err(Errno::EAGAIN))
 }
 
 impl AsyncRead for Stamped {

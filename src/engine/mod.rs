@@ -18,9 +18,11 @@ mod feed;
 mod gaps;
 mod histogram;
 mod http;
+mod http2;
 mod io;
 mod lane;
 mod limit;
+mod links;
 mod observe;
 mod outage;
 mod pacer;
@@ -35,6 +37,7 @@ mod recorder;
 mod schedule;
 mod sessions;
 mod sink;
+mod socket;
 mod sse;
 mod stamp;
 mod start;
@@ -45,7 +48,6 @@ mod target;
 mod template;
 mod threads;
 mod timer;
-mod tls;
 mod trace;
 mod transcripts;
 mod unit_gaps;
@@ -84,6 +86,7 @@ use connector::Connector;
 use dispatch::Opened;
 use executor::{Done, Executor, Parts};
 use feed::Feed;
+use http2::Heads;
 use observe::Observer;
 use outage::Outage;
 use pacer::Pacer;
@@ -161,6 +164,7 @@ async fn perform(job: Job, progress: Arc<Progress>, stop: watch::Receiver<bool>)
         protocol: spec.endpoint.api.protocol(),
         clock,
         pattern: Pattern::new(&spec, &target, &id_prefix),
+        heads: spec.endpoint.http.map(|_| Heads::new(&spec, &target, &id_prefix)),
         target,
         timeouts: spec.timeouts,
         stream: spec.shaping.stream,
@@ -211,7 +215,8 @@ async fn open_ahead(
     target: &Arc<Target>,
     mut stop: watch::Receiver<bool>,
 ) -> Result<Opened, EngineError> {
-    let connector = Connector::new(Arc::clone(target), Clock::start()).map_err(EngineError::Setup)?;
+    let connector =
+        Connector::new(Arc::clone(target), Clock::start(), spec.endpoint.http.is_some()).map_err(EngineError::Setup)?;
     tokio::select! {
         biased;
         _ = stop.wait_for(|stop| *stop) => Err(EngineError::Stopped),

@@ -6,6 +6,7 @@ use bytes::Bytes;
 use http::{HeaderValue, Uri, header};
 
 use crate::expand::{RunSpec, Shaping};
+use crate::plan::HeaderValue as Given;
 
 use super::target::Target;
 
@@ -38,12 +39,48 @@ impl Pattern {
     }
 }
 
+/// One field of a request's head.
+pub(crate) struct Field {
+    pub(crate) name: String,
+    pub(crate) value: String,
+    /// It holds a secret.
+    pub(crate) is_secret: bool,
+}
+
+/// The fields of requests of one shaping that are alike for all of them, whichever HTTP they go over.
+pub(crate) fn fields(shaping: &Shaping, target: &Target) -> Vec<Field> {
+    let accept = if shaping.stream { "text/event-stream" } else { "application/json" };
+    let plain = |name: header::HeaderName, value: &str| Field {
+        name: name.as_str().to_owned(),
+        value: value.to_owned(),
+        is_secret: false,
+    };
+    let mut fields = vec![
+        plain(header::CONTENT_TYPE, "application/json"),
+        plain(header::ACCEPT, accept),
+        plain(header::USER_AGENT, concat!("sweepline/", env!("CARGO_PKG_VERSION"))),
+    ];
+    fields.extend(
+        target
+            .api_key
+            .iter()
+            .map(|key| Field { is_secret: true, ..plain(header::AUTHORIZATION, &format!("Bearer {}", key.reveal())) }),
+    );
+    let headers = &shaping.fields.headers;
+    let secret = |name: &str| headers.iter().any(|(of, value)| of == name && matches!(value, Given::Secret(_)));
+    fields.extend(target.headers(headers).map(|(name, value)| Field {
+        name: name.to_owned(),
+        value: value.to_owned(),
+        is_secret: secret(name),
+    }));
+    fields
+}
+
 /// The head of requests of one shaping, up to their numbers.
 fn head(spec: &RunSpec, shaping: &Shaping, target: &Target, id_prefix: &str) -> Vec<u8> {
     let path = spec.endpoint.api.protocol().path();
     let checked = "the parts of the address were checked when it was read";
     let uri: Uri = format!("{}{path}", target.base).parse().expect(checked);
-    let accept = if shaping.stream { "text/event-stream" } else { "application/json" };
     let mut before = format!("POST {uri} HTTP/1.1\r\n").into_bytes();
     let mut field = |name: &str, value: &str| {
         // A value that could end its line is none.
@@ -55,14 +92,8 @@ fn head(spec: &RunSpec, shaping: &Shaping, target: &Target, id_prefix: &str) -> 
         }
     };
     field(header::HOST.as_str(), &target.authority);
-    field(header::CONTENT_TYPE.as_str(), "application/json");
-    field(header::ACCEPT.as_str(), accept);
-    field(header::USER_AGENT.as_str(), concat!("sweepline/", env!("CARGO_PKG_VERSION")));
-    if let Some(key) = &target.api_key {
-        field(header::AUTHORIZATION.as_str(), &format!("Bearer {}", key.reveal()));
-    }
-    for (name, value) in target.headers(&shaping.fields.headers) {
-        field(name, value);
+    for Field { name, value, is_secret: _ } in fields(shaping, target) {
+        field(&name, &value);
     }
     before.extend_from_slice(format!("x-request-id: {id_prefix}-").as_bytes());
     before

@@ -35,7 +35,7 @@ use super::connector::{Connector, Opening};
 use super::tally::{Aside, Failure};
 
 /// Most handshakes at once before a run: a server's queue of connections that it has not accepted is short.
-const MOST_OPENING: usize = 64;
+pub(crate) const MOST_OPENING: usize = 64;
 
 /// So many connections that a server closed behind their answers make a habit.
 const IN_A_ROW: u32 = 3;
@@ -137,17 +137,24 @@ impl Pool {
     pub(crate) async fn open(&self) -> Result<(Connection, Opening), Failure> {
         // Seldom needed and large: boxed, it takes no room in the tasks of requests that find a connection.
         let opened = Box::pin(tokio::time::timeout(Duration::from(self.limit), self.connector.open())).await;
-        let (reason, aside) = match opened {
-            Ok(Ok(opened)) => return Ok(opened),
-            Ok(Err(error)) => {
-                let remedy = remedy(&error);
-                (format!(": {error}{}", remedy.unwrap_or_default()), remedy.map(|_| Aside::Local))
-            }
-            Err(_) => (format!(" within {}", self.limit), Some(Aside::Late)),
-        };
-        let text = format!("no connection to {}{reason}", self.connector.authority());
-        Err(Failure::new(Outcome::Connect, text).with(aside))
+        match opened {
+            Ok(Ok(opened)) => Ok(opened),
+            Ok(Err(error)) => Err(no_connection(self.connector.authority(), Ok(&error))),
+            Err(_) => Err(no_connection(self.connector.authority(), Err(self.limit))),
+        }
     }
+}
+
+/// The failure of a request for which no connection to `authority` could be opened: why, or within which time.
+pub(crate) fn no_connection(authority: &str, reason: Result<&io::Error, Nanos>) -> Failure {
+    let (reason, aside) = match reason {
+        Ok(error) => {
+            let remedy = remedy(error);
+            (format!(": {error}{}", remedy.unwrap_or_default()), remedy.map(|_| Aside::Local))
+        }
+        Err(limit) => (format!(" within {limit}"), Some(Aside::Late)),
+    };
+    Failure::new(Outcome::Connect, format!("no connection to {authority}{reason}")).with(aside)
 }
 
 /// What to do where it is this machine that does not allow a connection.

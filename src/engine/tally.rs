@@ -176,6 +176,11 @@ impl Tally {
         self.asked = asked;
     }
 
+    /// What the connection cost that it waited for.
+    pub(crate) fn opened(&mut self, dns: Option<u64>, connect: Option<u64>, tls: Option<u64>) {
+        (self.row.dns_ns, self.row.connect_ns, self.row.tls_ns) = (dns, connect, tls);
+    }
+
     /// Which class of the run the request is of, from 0.
     pub(crate) fn class(&self) -> usize {
         self.asked.class

@@ -20,7 +20,7 @@ use crate::plan::{
 use crate::plan::{FieldValue, HeaderValue};
 use crate::units::{Decimal, Nanos, PerToken, Seed, Share};
 
-use super::{ClassSpec, EndpointSpec, Load, LoadEngine, ModelSpec, Phases, Recording, RunSpec, Shaping};
+use super::{ClassSpec, EndpointSpec, Http2, Load, LoadEngine, ModelSpec, Phases, Recording, RunSpec, Shaping};
 
 /// Version of the canonical form itself.
 const HASH: u32 = 1;
@@ -217,11 +217,15 @@ fn fits(scenario: &Content, mix: &[ClassSpec]) -> Option<&'static str> {
 }
 
 fn each_of_endpoint(spec: &EndpointSpec, put: Put) {
-    let EndpointSpec { name, engine, api, gpu, gpus, server, mock, launch } = spec;
+    let EndpointSpec { name, engine, api, gpu, gpus, http, server, mock, launch } = spec;
     put("endpoint.", "api", text(api.name()));
     put("endpoint.", "engine", text(engine.name()));
     some(gpu, |gpu| put("endpoint.", "gpu", text(gpu)));
     some(gpus, |gpus| put("endpoint.", "gpus", int(*gpus)));
+    if let Some(Http2 { streams }) = http {
+        put("endpoint.", "http", int(2));
+        put("endpoint.", "http.streams", int(*streams));
+    }
     if let Some(launch) = launch {
         let command = serde_json::to_string(&launch.hashed_command()).expect("texts are JSON");
         put("endpoint.launch.", "command", Value::Json(command));

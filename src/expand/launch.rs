@@ -7,11 +7,11 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use crate::plan::model::axis::server_flag;
 use crate::plan::template::cell::{CellMistake, CellNames, CellValue, asked, fill, is_args};
-use crate::plan::{Endpoint, Engine, Fact, Hardware, HeaderValue, Launch, PerCell, Scalar, Table};
+use crate::plan::{Endpoint, Engine, Fact, Hardware, HeaderValue, Http, HttpVersion, Launch, PerCell, Scalar, Table};
 use crate::units::{Decimal, Nanos};
 
 use super::spec::LaunchSpec;
-use super::{Cell, EndpointSpec, Mistake, RunSpec};
+use super::{Cell, EndpointSpec, Http2, Mistake, RunSpec};
 
 /// How a flag begins among the facts.
 const FLAGS: &str = "flags.";
@@ -62,10 +62,17 @@ pub(super) fn endpoint_spec(
         api: endpoint.api,
         gpu: hardware.gpu.clone(),
         gpus: hardware.gpus(),
+        http: http2(endpoint),
         server: facts,
         mock: endpoint.is_embedded().then(|| endpoint.mock.clone().unwrap_or_default()),
         launch,
     })
+}
+
+/// HTTP/2, where an endpoint asks for it.
+fn http2(endpoint: &Endpoint) -> Option<Http2> {
+    let Http { streams, .. } = endpoint.http.filter(|http| http.version == HttpVersion::Two)?;
+    Some(Http2 { streams: streams.unwrap_or(Http::STREAMS) })
 }
 
 /// What an endpoint's cells fill expressions with.

@@ -162,6 +162,9 @@ pub struct EndpointSpec {
     /// Declared facts about the server; nested tables flattened with dots (`flags.max_num_seqs`).
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub server: BTreeMap<String, Scalar>,
+    /// HTTP/2, where requests go over it and not over HTTP/1.1.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub http: Option<Http2>,
     /// The embedded mock's figures.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub mock: Option<MockFigures>,
@@ -189,6 +192,13 @@ impl LaunchSpec {
         }
         command
     }
+}
+
+/// How requests go over HTTP/2.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct Http2 {
+    /// The most requests under way on one connection.
+    pub streams: u32,
 }
 
 /// The model under test.

@@ -14,6 +14,7 @@ use super::config::Config;
 use super::conn::{Conn, Gone, Head, Incoming, Next, Unreadable};
 use super::fault::{self, Kind};
 use super::head::{JSON, error, head};
+use super::http2;
 use super::job::{End, Job};
 use super::log::{Entry, Line, Outcome};
 use super::metrics;
@@ -31,15 +32,25 @@ pub(super) async fn connection(mut conn: Conn) {
     loop {
         let end = match conn.next().await {
             Ok(Next::Request(incoming)) => answer(&mut conn, &incoming).await,
+            Ok(Next::Http2) => {
+                let Some(accepted) = conn.into_accepted() else { return };
+                return http2::connection(accepted, on_a_stream).await;
+            }
             Ok(Next::Unreadable(why)) => return refuse(&mut conn, why).await,
             Ok(Next::Closed) | Err(Gone) => return,
         };
         match end {
             End::Keep => {}
-            End::Close => return,
+            End::Close | End::Cut => return,
             End::Reset => return conn.reset_on_drop(),
         }
     }
+}
+
+/// Answers one request of a connection of HTTP/2.
+async fn on_a_stream(mut conn: Conn, incoming: Incoming) {
+    let end = answer(&mut conn, &incoming).await;
+    conn.end_stream(matches!(end, End::Keep | End::Close));
 }
 
 async fn refuse(conn: &mut Conn, why: Unreadable) {
@@ -164,9 +175,11 @@ async fn generate(conn: &mut Conn, entry: &mut Entry, incoming: &Incoming, api: 
     let (tokens, finish) = length(config, &request, number, fault);
     let reasoning = if api.tells_reasoning() { config.reasoning.min(tokens) } else { 0 };
     let created = SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |since| since.as_secs());
-    let framing = if config.close_delimited || incoming.head.old { Framing::Plain } else { Framing::Chunked };
+    let Head { old, has_frames, .. } = incoming.head;
+    let plain = config.close_delimited || old || has_frames;
+    let framing = if plain { Framing::Plain } else { Framing::Chunked };
     let streams = request.stream && request.values == 0;
-    let keep_alive = keep && (!streams || framing == Framing::Chunked);
+    let keep_alive = keep && (!streams || has_frames || framing == Framing::Chunked);
     let (cached, slot) = (slot.cached(), Some(slot));
     let job =
         Job { number, request, fault, tokens, finish, reasoning, slot, slot_at, cached, created, framing, keep_alive };

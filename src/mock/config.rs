@@ -71,6 +71,8 @@ pub struct Config {
     pub cut_pause: Nanos,
     /// Whether streams are HTTP/1.0 and end with the connection.
     pub close_delimited: bool,
+    /// Most requests at once on one connection of HTTP/2, as the server's settings tell it; `None`: they tell no number.
+    pub http2_streams: Option<u32>,
     /// Whether each event is a write call of its own even where nothing is to be waited for.
     pub write_per_event: bool,
     /// What goes wrong; of several that match a request the first counts.
@@ -121,6 +123,7 @@ impl Default for Config {
             cut: Cut::None,
             cut_pause: Nanos::ZERO,
             close_delimited: false,
+            http2_streams: None,
             write_per_event: false,
             faults: Vec::new(),
             refuse_after: None,

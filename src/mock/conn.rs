@@ -10,23 +10,24 @@ use std::task::{Context, Poll, ready};
 use tokio::io::AsyncWriteExt;
 use tokio::net::TcpStream;
 
+use super::answering::Answering;
 use super::arrival::Arrival;
+pub(super) use super::gone::Gone;
 use super::shared::Shared;
 use super::timer::now;
 
 /// Longest request head.
 const MOST_HEAD: usize = 64 << 10;
 /// Longest request body.
-const MOST_BODY: usize = 64 << 20;
+pub(super) const MOST_BODY: usize = 64 << 20;
 /// Bytes of further requests that are read while one is answered. Beyond them the client's end is no longer noticed
 /// before a write; without a limit a client could fill the memory.
 const READ_AHEAD: usize = 1 << 20;
 /// Most header fields of a request.
 const MOST_FIELDS: usize = 100;
 
-/// The client went away.
-#[derive(Debug, Clone, Copy)]
-pub(super) struct Gone;
+/// What opens a connection of HTTP/2, and no request of HTTP/1.1.
+const PREFACE: &[u8] = b"PRI * ";
 
 /// What was read of a request's head.
 #[derive(Debug, Default)]
@@ -35,6 +36,8 @@ pub(super) struct Head {
     pub(super) path: String,
     /// Whether the client speaks HTTP/1.0, which knows no chunks.
     pub(super) old: bool,
+    /// Whether the connection has frames of its own, and chunks are none (HTTP/2).
+    pub(super) has_frames: bool,
     pub(super) keep_alive: bool,
     pub(super) request_id: Option<String>,
     pub(super) authorization: Option<String>,
@@ -55,7 +58,30 @@ pub(super) struct Incoming {
     pub(super) complete: Arrival,
 }
 
+impl Head {
+    /// Takes a field, whose name is in lower case; or says why it cannot be taken.
+    pub(super) fn take(&mut self, name: &str, value: &str) -> Result<(), (u16, &'static str)> {
+        match name {
+            "content-length" => self.length = value.trim().parse().map_err(|_| (400, "Content-Length is no number"))?,
+            "transfer-encoding" => self.chunked = true,
+            "expect" => self.expects_continue = value.eq_ignore_ascii_case("100-continue"),
+            "connection" if value.to_ascii_lowercase().contains("close") => self.keep_alive = false,
+            "connection" if value.to_ascii_lowercase().contains("keep-alive") => self.keep_alive = true,
+            "x-request-id" => self.request_id = Some(value.to_owned()),
+            "authorization" => self.authorization = Some(value.to_owned()),
+            "host" | "accept" | "content-type" | "user-agent" | "accept-encoding" | "connection" => {}
+            _ => drop(self.further.insert(name.to_owned(), value.to_owned())),
+        }
+        Ok(())
+    }
+}
+
 impl Incoming {
+    /// A request with its body, and when its first and its last byte came.
+    pub(super) fn new(head: Head, body: Vec<u8>, (arrival, complete): (Arrival, Arrival)) -> Incoming {
+        Incoming { head, bytes: body, body: 0, arrival, complete }
+    }
+
     /// The body.
     pub(super) fn body(&self) -> &[u8] {
         &self.bytes[self.body..]
@@ -73,13 +99,34 @@ pub(super) struct Unreadable {
 /// What reading the next request came to.
 pub(super) enum Next {
     Request(Incoming),
+    /// It is a connection of HTTP/2.
+    Http2,
     Unreadable(Unreadable),
     Closed,
 }
 
-/// One accepted connection.
+/// A connection of which the first bytes have been read.
+pub(super) struct Accepted {
+    pub(super) stream: TcpStream,
+    pub(super) input: Vec<u8>,
+    /// When the last of them came.
+    pub(super) last: Arrival,
+    pub(super) number: u64,
+    pub(super) peer_port: u16,
+    pub(super) shared: Rc<Shared>,
+}
+
+/// What answers go through.
+enum Link {
+    /// A connection of HTTP/1.1.
+    Tcp(TcpStream),
+    /// A stream of HTTP/2.
+    Stream(Answering),
+}
+
+/// One accepted connection, or one stream of it.
 pub(super) struct Conn {
-    stream: TcpStream,
+    link: Link,
     input: Vec<u8>,
     /// When the first and the last byte of `input` came.
     first: Arrival,
@@ -94,14 +141,39 @@ pub(super) struct Conn {
 impl Conn {
     /// Takes over an accepted socket.
     pub(super) fn new(stream: TcpStream, number: u64, peer_port: u16, shared: Rc<Shared>) -> Conn {
+        Conn::through(Link::Tcp(stream), number, peer_port, shared)
+    }
+
+    /// One stream of connection `number`, for the answer to one request.
+    pub(super) fn of_stream(answering: Answering, number: u64, peer_port: u16, shared: Rc<Shared>) -> Conn {
+        Conn::through(Link::Stream(answering), number, peer_port, shared)
+    }
+
+    fn through(link: Link, number: u64, peer_port: u16, shared: Rc<Shared>) -> Conn {
         let (first, last) = (Arrival::default(), Arrival::default());
-        Conn { stream, input: Vec::new(), first, last, number, peer_port, lost: false, shared }
+        Conn { link, input: Vec::new(), first, last, number, peer_port, lost: false, shared }
+    }
+
+    /// The connection itself, for what is not HTTP/1.1; none of a stream.
+    pub(super) fn into_accepted(self) -> Option<Accepted> {
+        let Conn { link, input, last, number, peer_port, shared, .. } = self;
+        let Link::Tcp(stream) = link else { return None };
+        Some(Accepted { stream, input, last, number, peer_port, shared })
+    }
+
+    /// Ends the answer on a stream: as a whole one, or by a reset.
+    pub(super) fn end_stream(&mut self, whole: bool) {
+        if let Link::Stream(answering) = &mut self.link {
+            answering.end(whole);
+        }
     }
 
     /// Makes the end of the connection a reset.
     pub(super) fn reset_on_drop(&self) {
-        // Fails only on a socket that is gone already, and then there is nothing to reset.
-        let _ = self.stream.set_zero_linger();
+        if let Link::Tcp(stream) = &self.link {
+            // Fails only on a socket that is gone already, and then there is nothing to reset.
+            let _ = stream.set_zero_linger();
+        }
     }
 
     /// Waits for a whole request.
@@ -112,6 +184,9 @@ impl Conn {
         let arrival = self.first;
         let unreadable = |(status, message)| Ok(Next::Unreadable(Unreadable { status, message, arrival }));
         let (head, start) = loop {
+            if self.input.starts_with(PREFACE) {
+                return Ok(Next::Http2);
+            }
             match parse(&self.input) {
                 Ok(Some(parsed)) => break parsed,
                 Ok(None) if self.input.len() > MOST_HEAD => return unreadable((431, "the request head is too long")),
@@ -164,21 +239,30 @@ impl Conn {
     }
 
     async fn write_all(&mut self, mut bytes: &[u8]) -> Result<(), Gone> {
-        while !bytes.is_empty() {
-            match self.stream.try_write(bytes) {
+        if let Link::Stream(answering) = &mut self.link {
+            return answering.write(bytes).await;
+        }
+        while let (Link::Tcp(stream), false) = (&self.link, bytes.is_empty()) {
+            match stream.try_write(bytes) {
                 Ok(written) => bytes = &bytes[written..],
-                Err(error) if error.kind() == ErrorKind::WouldBlock => {
-                    poll_fn(|context| match self.stream.poll_write_ready(context) {
-                        Poll::Ready(_) => Poll::Ready(Ok(())),
-                        Poll::Pending => self.poll_gone(context).map(Err),
-                    })
-                    .await?;
-                }
+                Err(error) if error.kind() == ErrorKind::WouldBlock => self.room().await?,
                 Err(error) if error.kind() == ErrorKind::Interrupted => {}
                 Err(_) => return Err(Gone),
             }
         }
         Ok(())
+    }
+
+    /// Waits until a connection takes more.
+    async fn room(&mut self) -> Result<(), Gone> {
+        poll_fn(|context| match &self.link {
+            Link::Tcp(stream) => match stream.poll_write_ready(context) {
+                Poll::Ready(_) => Poll::Ready(Ok(())),
+                Poll::Pending => self.poll_gone(context).map(Err),
+            },
+            Link::Stream(_) => Poll::Ready(Ok(())),
+        })
+        .await
     }
 
     /// Waits for a future, or for the client to go away. What the client sends meanwhile is kept for later.
@@ -214,8 +298,10 @@ impl Conn {
     pub(super) async fn close_politely(&mut self) {
         let deadline = self.shared.timer.at(now() + 1_000_000_000);
         let rest = async {
-            // A failure means that the client is gone, which the next read says too.
-            let _ = self.stream.shutdown().await;
+            if let Link::Tcp(stream) = &mut self.link {
+                // A failure means that the client is gone, which the next read says too.
+                let _ = stream.shutdown().await;
+            }
             while self.fill().await.is_ok_and(|read| read > 0) {
                 self.input.clear();
             }
@@ -227,8 +313,11 @@ impl Conn {
     }
 
     fn poll_gone(&mut self, context: &mut Context<'_>) -> Poll<Gone> {
-        while self.input.len() < READ_AHEAD {
-            if ready!(self.stream.poll_read_ready(context)).is_err() {
+        if let Link::Stream(answering) = &mut self.link {
+            return answering.poll_gone(context);
+        }
+        while let (Link::Tcp(stream), true) = (&self.link, self.input.len() < READ_AHEAD) {
+            if ready!(stream.poll_read_ready(context)).is_err() {
                 return Poll::Ready(Gone);
             }
             match self.try_fill() {
@@ -243,7 +332,8 @@ impl Conn {
     /// Reads what there is; 0: the client has closed its side.
     async fn fill(&mut self) -> Result<usize, Gone> {
         loop {
-            self.stream.readable().await.map_err(|_| Gone)?;
+            let Link::Tcp(stream) = &self.link else { return Err(Gone) };
+            stream.readable().await.map_err(|_| Gone)?;
             match self.try_fill() {
                 Ok(read) => return Ok(read),
                 Err(error) if passing(&error) => {}
@@ -253,8 +343,9 @@ impl Conn {
     }
 
     fn try_fill(&mut self) -> io::Result<usize> {
+        let Link::Tcp(stream) = &self.link else { return Ok(0) };
         let mut reader = self.shared.reader.borrow_mut();
-        let (bytes, arrival) = reader.read(&self.stream, self.last)?;
+        let (bytes, arrival) = reader.read(stream, self.last)?;
         if self.input.is_empty() {
             self.first = arrival;
         }
@@ -287,19 +378,7 @@ fn parse(input: &[u8]) -> Result<Option<(Head, usize)>, (u16, &'static str)> {
         ..Head::default()
     };
     for field in request.headers.iter() {
-        let value = String::from_utf8_lossy(field.value);
-        let name = field.name.to_ascii_lowercase();
-        match name.as_str() {
-            "content-length" => head.length = value.trim().parse().map_err(|_| (400, "Content-Length is no number"))?,
-            "transfer-encoding" => head.chunked = true,
-            "expect" => head.expects_continue = value.eq_ignore_ascii_case("100-continue"),
-            "connection" if value.to_ascii_lowercase().contains("close") => head.keep_alive = false,
-            "connection" if value.to_ascii_lowercase().contains("keep-alive") => head.keep_alive = true,
-            "x-request-id" => head.request_id = Some(value.into_owned()),
-            "authorization" => head.authorization = Some(value.into_owned()),
-            "host" | "accept" | "content-type" | "user-agent" | "accept-encoding" | "connection" => {}
-            _ => drop(head.further.insert(name, value.into_owned())),
-        }
+        head.take(&field.name.to_ascii_lowercase(), &String::from_utf8_lossy(field.value))?;
     }
     Ok(Some((head, start)))
 }

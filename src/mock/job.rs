@@ -10,6 +10,8 @@ use super::wire::Framing;
 pub(super) enum End {
     Keep,
     Close,
+    /// It closes before the answer is whole.
+    Cut,
     Reset,
 }
 

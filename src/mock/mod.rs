@@ -8,10 +8,12 @@
 //! wakes all streams from one timerfd; `arrival` stamps what is read; `conn` reads requests, `answer` routes them,
 //! `slot` is what one holds while it is served, `job` the generation that has it; `stream` and `whole` answer them through
 //! `event` (the JSON), `head` and `wire` (the framing and the cuts); `shared` is what all connections have in common;
-//! `log` writes down what happened. `chain` makes blocks of a prompt's tokens, `cache` keeps them, and `metrics` tells
+//! `log` writes down what happened. `http2` reads connections of HTTP/2, and `answering`
+//! makes frames of what is answered there. `chain` makes blocks of a prompt's tokens, `cache` keeps them, and `metrics` tells
 //! what it did.
 
 mod answer;
+mod answering;
 mod arrival;
 mod cache;
 mod chain;
@@ -19,7 +21,9 @@ mod config;
 mod conn;
 mod event;
 mod fault;
+mod gone;
 mod head;
+mod http2;
 mod job;
 mod log;
 mod metrics;

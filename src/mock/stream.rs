@@ -300,8 +300,9 @@ impl<'a> Stream<'a> {
             }
             Kind::Truncate(_) | Kind::Close(_) => {
                 self.wire.body(&[self.envelope.around(Field::Content).0]);
-                if matches!(fault, Kind::Truncate(_)) {
-                    self.wire.end();
+                match fault {
+                    Kind::Truncate(_) => self.wire.end(),
+                    _ => end = End::Cut,
                 }
             }
             _ => end = End::Reset,

@@ -115,7 +115,7 @@ async fn write(conn: &mut Conn, entry: &mut Entry, job: &Job, body: &[u8]) -> Re
     let keep = if job.keep_alive { End::Keep } else { End::Close };
     let (announced, written, end) = match job.fault {
         Some(Kind::Truncate(_)) => (half.len(), half, End::Close),
-        Some(Kind::Close(_) | Kind::Stall(_)) => (body.len(), half, End::Close),
+        Some(Kind::Close(_) | Kind::Stall(_)) => (body.len(), half, End::Cut),
         Some(Kind::Reset(_)) => (body.len(), half, End::Reset),
         _ => (body.len(), body, keep),
     };

@@ -155,6 +155,7 @@ impl Screen {
             Event::Slow { endpoint, url } => {
                 self.line(&format!("{endpoint}: waiting for {} to answer", plain(url)));
             }
+            Event::Far { endpoint, why } => self.line(&format!("{endpoint}: warning: {}", plain(why))),
             Event::Busy { endpoint, what } => self.line(&format!("{endpoint}: {}", plain(what))),
             Event::Waiting { endpoint, waiting } => self.waiting(endpoint, waiting),
             Event::Started { run, progress } => self.started(run, progress),

@@ -8,7 +8,7 @@ use crate::analysis::{
 };
 use crate::metrics::{Kind, METRICS, Metric, Unit};
 use crate::plan::Percentile;
-use crate::rows::Facts;
+use crate::rows::{Environment, Facts};
 
 use super::format::{self, cut, digits, estimate, plain, said, value};
 use super::generator;
@@ -29,7 +29,13 @@ pub struct Detail {
 }
 
 /// One run as text, at most 100 columns wide; `pulse` is the load over it.
-pub fn run(line: &Line, facts: &Facts, plan: &PlanMetrics, pulse: Option<&Pulse>, detail: Detail) -> String {
+pub fn run(
+    line: &Line,
+    (facts, environment): (&Facts, &Environment),
+    plan: &PlanMetrics,
+    pulse: Option<&Pulse>,
+    detail: Detail,
+) -> String {
     let sections = [
         head(line),
         verdict(line.verdict, detail.colour),
@@ -38,6 +44,7 @@ pub fn run(line: &Line, facts: &Facts, plan: &PlanMetrics, pulse: Option<&Pulse>
         distributions(line),
         scalars(line, facts, plan),
         generator::block(facts),
+        way(environment),
         pulse.map_or_else(String::new, spark::load),
         if detail.definitions { definitions() } else { String::new() },
     ];
@@ -62,6 +69,15 @@ fn head(line: &Line) -> String {
         counts.failed,
         counts.cut
     ) + &failures(&line.metrics.failures)
+}
+
+/// What the probe measured of the way to the server; nothing for a run of an earlier sweepline.
+fn way(environment: &Environment) -> String {
+    let Environment { connect_ns, tls_ns, round_trip_ns, .. } = *environment;
+    let parts = [("connect", connect_ns), ("TLS", tls_ns), ("round trip", round_trip_ns)];
+    let known = parts.into_iter().filter_map(|(name, ns)| Some(format!("{name} {:.2} ms", ns? as f64 / 1e6)));
+    let known: Vec<String> = known.collect();
+    if known.is_empty() { String::new() } else { format!("way to the server, by the probe\n  {}\n", known.join(", ")) }
 }
 
 /// How the failed requests ended, and what was said of the first of each kind.
@@ -295,8 +311,16 @@ mod tests {
             (measured(&records, &facts), synthetic::verdict(&records, &facts, &Validity::default(), None));
         let thresholds = Thresholds { ttft: Some(Nanos::from_millis(20)), ..Thresholds::default() };
         let rows: Vec<_> = records.iter().map(|record| Measured::from(&record.row)).collect();
+        let environment =
+            Environment { connect_ns: Some(52_000), round_trip_ns: Some(312_000), ..Environment::default() };
         let plan = PlanMetrics { given: true, goodput: goodput(&rows, &facts, &thresholds), ..PlanMetrics::default() };
-        run(&Line { labels: &labels, class: None, metrics: &metrics, verdict: &verdict }, &facts, &plan, None, detail)
+        run(
+            &Line { labels: &labels, class: None, metrics: &metrics, verdict: &verdict },
+            (&facts, &environment),
+            &plan,
+            None,
+            detail,
+        )
     }
 
     #[test]
@@ -314,7 +338,13 @@ mod tests {
         let labels = RunLabels::default();
         let line = Line { labels: &labels, class: None, metrics: &metrics, verdict: &verdict };
         let said = |given| {
-            let text = run(&line, &facts, &PlanMetrics { given, ..PlanMetrics::default() }, None, Detail::default());
+            let text = run(
+                &line,
+                (&facts, &Environment::default()),
+                &PlanMetrics { given, ..PlanMetrics::default() },
+                None,
+                Detail::default(),
+            );
             text.lines().find(|line| line.starts_with("goodput  ")).unwrap().to_owned()
         };
         assert!(said(false).ends_with("n/a (no plan given)"), "{}", said(false));

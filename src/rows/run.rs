@@ -167,6 +167,15 @@ pub struct Environment {
     /// Model ids the server lists.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub models: Vec<String>,
+    /// The TCP handshake of the probe's connection, in nanoseconds: one round trip to what answers it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub connect_ns: Option<u64>,
+    /// The TLS handshake of the probe's connection, in nanoseconds; none without TLS.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub tls_ns: Option<u64>,
+    /// The shortest of the probe's small exchanges on an open connection, in nanoseconds.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub round_trip_ns: Option<u64>,
     /// Version of sweepline.
     pub sweepline: String,
     /// Name of the machine sweepline ran on.

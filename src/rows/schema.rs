@@ -79,7 +79,9 @@ table! {
     }
     derived {
         /// `new` where a connection was opened for this request, `reused` where it was there before: an earlier request
-        /// used it, or it was opened ahead of the run (`connections: warm`); none where there was no connection.
+        /// used it, or it was opened ahead of the run (`connections: warm`); none where there was no connection. Over HTTP/2
+        /// also `new` where one was being opened for another request and this one waited for it: its times are then the
+        /// parts of the handshakes that it waited for, and `connect_ns` holds its wait for the server's settings, too.
         connection: Option<Connection> [Dictionary ""] = RequestRow::connection,
     }
     then {

@@ -9,7 +9,9 @@ mod idle;
 pub mod launch;
 mod probe;
 mod ready;
+mod round_trip;
 mod tokenize;
+mod way;
 
 pub use check::{Presence, check, is_ready};
 pub use describe::{Description, describe};
@@ -18,4 +20,6 @@ pub use host::client_environment;
 pub use idle::{Busy, Gauge};
 pub use probe::{Found, PROMPT, ProbeError, Question, probe};
 pub use ready::Unready;
+pub use round_trip::measure_way;
 pub use tokenize::{Counter, Message};
+pub use way::Way;

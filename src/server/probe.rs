@@ -7,6 +7,7 @@ use reqwest::header::RETRY_AFTER;
 use reqwest::{Client, RequestBuilder, Response, StatusCode};
 use serde_json::Value;
 
+use super::way::Way;
 use crate::plan::{Api, LengthField};
 use crate::protocol::{Object, Request, Usage};
 use crate::units::Nanos;
@@ -40,6 +41,8 @@ pub struct Question {
     pub secrets: Vec<String>,
     /// Accept any certificate.
     pub insecure_tls: bool,
+    /// Whether it is asked over HTTP/2, as its runs are.
+    pub http2: bool,
     /// Which API is called.
     pub api: Api,
     /// A path of the server, from its root, that answers with 2xx once it is ready; asked before anything else.
@@ -106,6 +109,10 @@ pub struct Found {
     pub prompt_tokens: Option<u64>,
     /// Output tokens of the generation, as the server counted them.
     pub output_tokens: Option<u64>,
+    /// The way to it; nothing of it is known to the probe itself.
+    pub way: Way,
+    /// Why it is not near, where the plan says that it is.
+    pub not_near: Option<String>,
 }
 
 impl Found {
@@ -155,6 +162,20 @@ pub enum ProbeError {
         what: String,
         /// How long it was waited for.
         within: Nanos,
+    },
+    /// It answers over another HTTP than the plan wants.
+    #[error("{url} answers over {spoken} and not over {asked}: {reason}; {remedy}")]
+    OtherHttp {
+        /// The address.
+        url: String,
+        /// What it speaks.
+        spoken: &'static str,
+        /// What it was asked over.
+        asked: &'static str,
+        /// What came of that.
+        reason: String,
+        /// What to do.
+        remedy: &'static str,
     },
     /// It wants a key, or another one.
     #[error("{url} refuses the API key (HTTP {status}): {reason}; set api_key of the endpoint")]
@@ -231,13 +252,57 @@ pub fn probe(question: &Question) -> Result<Found, ProbeError> {
     runtime.block_on(async {
         let client = client(question).map_err(|error| unreachable(words(&error)))?;
         if let Some(path) = &question.ready {
-            ask_whether_ready(&client, question, path).await?;
+            match ask_whether_ready(&client, question, path).await {
+                Err(error @ ProbeError::Unreachable { .. }) => {
+                    return Err(over_the_other(question, error).await);
+                }
+                other => other?,
+            }
         }
-        let mut found = list_models(&client, question).await?;
+        let mut found = match list_models(&client, question).await {
+            Err(error @ ProbeError::Unreachable { .. }) => {
+                return Err(over_the_other(question, error).await);
+            }
+            other => other?,
+        };
         generate(&client, question, &mut found).await?;
         Ok(found)
     })
 }
+
+/// Why a server that does not answer over one HTTP counts as away: it is asked over the other one first.
+async fn over_the_other(question: &Question, error: ProbeError) -> ProbeError {
+    let ProbeError::Unreachable { url, reason } = error else { return error };
+    // Over HTTP/1.1 most reasons have nothing to do with it.
+    if !question.http2 && !OF_ANOTHER_HTTP.iter().any(|words| reason.contains(words)) {
+        return ProbeError::Unreachable { url, reason };
+    }
+    let other = Question { http2: !question.http2, ..question.clone() };
+    let asked = client(&other).ok().zip(other.ready_url().ok()).map(|(client, url)| other.signed(client.get(url)));
+    let is_there = match asked {
+        Some(request) => request.send().await.is_ok(),
+        None => false,
+    };
+    let remedy = match (question.http2, url.starts_with("https:")) {
+        (false, _) => "write `http: 2` under the endpoint",
+        (true, true) => {
+            "have the server, or what stands before it, offer h2 (ALPN), or remove `http: 2` of the endpoint"
+        }
+        (true, false) => {
+            "have the server take HTTP/2 without TLS (h2c, prior knowledge), write https:// where it is behind TLS, or remove \
+             `http: 2` of the endpoint"
+        }
+    };
+    let [spoken, asked] = if question.http2 { ["HTTP/1.1", "HTTP/2"] } else { ["HTTP/2", "HTTP/1.1"] };
+    match is_there {
+        true => ProbeError::OtherHttp { url, spoken, asked, reason, remedy },
+        false => ProbeError::Unreachable { url, reason },
+    }
+}
+
+/// What hyper and rustls say of a server that answers HTTP/1.1 by HTTP/2, or agrees to nothing else.
+const OF_ANOTHER_HTTP: [&str; 5] =
+    ["before message completed", "invalid HTTP", "http2", "NoApplicationProtocol", "no application protocol"];
 
 /// Why there was no answer.
 pub(super) fn unreachable(question: &Question, reason: String) -> ProbeError {
@@ -251,7 +316,10 @@ pub(super) fn client(question: &Question) -> reqwest::Result<Client> {
 
 /// A client that keeps so many connections for its next questions.
 pub(super) fn client_that_keeps(question: &Question, connections: usize) -> reqwest::Result<Client> {
-    Client::builder()
+    let builder = Client::builder();
+    // Without it reqwest takes what ALPN comes to, and HTTP/1.1 without TLS.
+    let builder = if question.http2 { builder.http2_prior_knowledge() } else { builder.http1_only() };
+    builder
         .no_proxy()
         .pool_max_idle_per_host(connections)
         .retry(reqwest::retry::never())

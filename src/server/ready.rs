@@ -50,7 +50,10 @@ impl Unready {
 impl From<ProbeError> for Unready {
     fn from(error: ProbeError) -> Unready {
         let (is_final, retry_after) = match &error {
-            ProbeError::Key { .. } | ProbeError::Model { .. } | ProbeError::NoReadyPath { .. } => (true, None),
+            ProbeError::Key { .. }
+            | ProbeError::Model { .. }
+            | ProbeError::NoReadyPath { .. }
+            | ProbeError::OtherHttp { .. } => (true, None),
             ProbeError::Unreachable { reason, .. } => (is_final(reason), None),
             ProbeError::Refused { retry_after, .. } | ProbeError::Loading { retry_after, .. } => (false, *retry_after),
             ProbeError::Silent { .. } | ProbeError::Unfinished { .. } | ProbeError::NoCompletion { .. } => {

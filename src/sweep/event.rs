@@ -204,6 +204,13 @@ pub enum Event {
         /// How often it is at most.
         of: u32,
     },
+    /// A server is not near, though the plan says so.
+    Far {
+        /// Its endpoint.
+        endpoint: String,
+        /// What was measured, and what to do.
+        why: String,
+    },
     /// A server takes its time to answer the probe.
     Slow {
         /// Its endpoint.

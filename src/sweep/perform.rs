@@ -20,7 +20,9 @@ use crate::rows::{
     Spoiled, TextRow, TextWriter,
 };
 use crate::server::launch::ServerWatch;
-use crate::server::{self, Embedded, Found, PROMPT, Presence, Question, Unready, client_environment, probe};
+use crate::server::{
+    self, Embedded, Found, PROMPT, Presence, Question, Unready, Way, client_environment, measure_way, probe,
+};
 use crate::store::{Attempt, Commit, StoreError};
 use crate::units::Nanos;
 use crate::workload::tokenizer::Message;
@@ -53,7 +55,10 @@ pub fn ask(
     let url = served.as_ref().map(|(url, _)| url.as_str()).or(endpoint.url.as_deref());
     let url = url.ok_or_else(|| Unready::for_good("it has no address"))?;
     let mut target = target(endpoint, url, of_headers, folder).map_err(|error| Unready::for_good(error.to_string()))?;
-    let found = probe(&Question { ready: endpoint.ready_path(), ..question(url, &target, spec) })?;
+    let question = Question { ready: endpoint.ready_path(), ..question(url, &target, spec) };
+    let mut found = probe(&question)?;
+    found.way = measure_way(&question);
+    found.not_near = found.way.contradicts_near().filter(|_| endpoint.near);
     target.alive = served.map(|(_, alive)| alive);
     Ok((target, found))
 }
@@ -66,6 +71,7 @@ pub fn question(url: &str, target: &Target, spec: &RunSpec) -> Question {
         headers: target.headers(&target.of_endpoint).map(|(name, value)| [name, value].map(str::to_owned)).collect(),
         secrets: target.secrets.values().map(|secret| secret.reveal().to_owned()).collect(),
         insecure_tls: target.insecure_tls,
+        http2: spec.endpoint.http.is_some(),
         api: spec.endpoint.api,
         ready: None,
         model: spec.model.id.clone(),
@@ -289,7 +295,9 @@ fn abandon(attempt: Attempt, error: EngineError, retries: Retries) -> RunError {
 fn environment(target: &Target, found: Found) -> Environment {
     // An embedded server's port is another one each time and says nothing.
     let host = target.alive.is_none().then(|| target.authority.clone());
-    Environment { host, server: found.server, models: found.models, ..client_environment() }
+    let Way { http: _, connect_ns, tls_ns, round_trip_ns } = found.way;
+    let of_client = client_environment();
+    Environment { host, server: found.server, models: found.models, connect_ns, tls_ns, round_trip_ns, ..of_client }
 }
 
 /// A journal as the engine's sink.

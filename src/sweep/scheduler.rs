@@ -394,6 +394,8 @@ impl<'a, 'o> Scheduler<'a, 'o> {
         if let Some(live) = self.servers.get(name).filter(|live| is_fresh(live)) {
             let said = live.target.as_ref().map(|target| describe(target, &live.found)).unwrap_or_default();
             self.observer.event(Event::Endpoint { endpoint: name.to_owned(), result: Ok(said) });
+            let far = live.found.not_near.clone();
+            self.tell_far(name, far);
             self.walk.done(node, Outcome::Ok);
             return Ok(());
         }
@@ -561,6 +563,8 @@ impl<'a, 'o> Scheduler<'a, 'o> {
         let (target, found) = asked.answer?;
         let said = describe(&target, &found);
         let live = self.servers.entry(endpoint.to_owned()).or_default();
+        let is_known = live.found.not_near.is_some();
+        let far = found.not_near.clone().filter(|_| !is_known);
         (live.target, live.found, live.asked) = (Some(target), found, Some(Instant::now()));
         if let (Some(started), None) = (&live.launched, &live.start) {
             let (start, after) = started.ready(asked.answered, &self.sweep.servers);
@@ -570,7 +574,15 @@ impl<'a, 'o> Scheduler<'a, 'o> {
         }
         self.doubted.remove(endpoint);
         self.observer.event(Event::Endpoint { endpoint: endpoint.to_owned(), result: Ok(said) });
+        self.tell_far(endpoint, far);
         Ok(())
+    }
+
+    /// Tells that a server is not near, where the plan says that it is.
+    fn tell_far(&mut self, endpoint: &str, far: Option<String>) {
+        if let Some(why) = far {
+            self.observer.event(Event::Far { endpoint: endpoint.to_owned(), why });
+        }
     }
 
     /// The server of a run was asked again before it starts.

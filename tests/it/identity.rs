@@ -14,6 +14,9 @@ endpoints:
   demo:
     engine: mock
     api: chat
+    http:
+      version: 2
+      streams: 64
     hardware:
       gpu: H100
       gpus: 8
@@ -224,7 +227,8 @@ fn an_address_and_a_key_name_nothing_but_engine_and_dialect_do() {
         lab.write("moved.yaml", &plan.replace(&server.url(), other));
         assert_eq!(ids(&lab, "moved.yaml"), named, "{other}");
     }
-    let quiet = ["api_key: { secret: env:KEY }", "insecure_tls: true", "retries: { runs: 0 }"];
+    let quiet =
+        ["api_key: { secret: env:KEY }", "insecure_tls: true", "retries: { runs: 0 }", "http: 1.1", "near: true"];
     for line in quiet {
         lab.write("more.yaml", &edited(&plan, "    api: chat\n", &format!("    api: chat\n    {line}\n")));
         assert_eq!(ids(&lab, "more.yaml"), named, "{line}");
@@ -293,6 +297,7 @@ fn each_hashed_field_makes_another_run_and_why_points_at_it() {
         ("endpoint.api", "api: ", "chat", "completions"),
         ("endpoint.gpu", "gpu: ", "H100", "A100"),
         ("endpoint.gpus", "gpus: ", "8", "4"),
+        ("endpoint.http.streams", "streams: ", "64", "32"),
         ("endpoint.server.flags.max_num_seqs", "max_num_seqs: ", "256", "128"),
         ("endpoint.mock.ttft", "ttft: ", "1ms", "2ms"),
         ("endpoint.mock.itl", "itl: ", "1ms", "2ms"),
@@ -363,9 +368,19 @@ fn each_hashed_field_makes_another_run_and_why_points_at_it() {
     });
     lab.write("warm.yaml", &cold.replace("cache: cold", "cache: warm"));
     assert_eq!(ids(&lab, "plan.yaml"), ids(&lab, "warm.yaml"), "warm is what a plan says by saying nothing");
+    lab.write("one.yaml", &edited(PLAN, "      version: 2\n      streams: 64\n", "      version: 1.1\n"));
+    assert_ne!(ids(&lab, "plan.yaml"), ids(&lab, "one.yaml"), "endpoint.http");
     // Each entry of the identity is in one of the lists, is told elsewhere in this file, or has its reason here.
-    let elsewhere =
-        ["hash", "measurement", "endpoint.name", "endpoint.engine", "load.pattern", "repeat", "scenario.reuse"];
+    let elsewhere = [
+        "hash",
+        "measurement",
+        "endpoint.name",
+        "endpoint.engine",
+        "endpoint.http",
+        "load.pattern",
+        "repeat",
+        "scenario.reuse",
+    ];
     let all: BTreeMap<String, ()> = ids(&lab, "plan.yaml")
         .iter()
         .flat_map(|id| {

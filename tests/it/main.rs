@@ -41,6 +41,8 @@ mod given_up;
 mod headers;
 mod hostile_matrices;
 mod hostile_plans;
+mod http2;
+mod http2_server;
 mod identity;
 mod idle;
 mod import;

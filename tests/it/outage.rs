@@ -282,7 +282,7 @@ fn a_server_that_hangs_ends_it() {
     lab.write("plan.yaml", &plan(mock.port, ["", "", "batch_size: [3]", phases]));
     let mut command = lab.command(&["run", "plan.yaml"]);
     let running = super::lab::Running::start(command.env("SWEEPLINE_PATIENCE", "400ms"));
-    mock.log(6);
+    mock.log(11);
     // Its connections stay open, the kernel takes new ones, and nothing is ever answered.
     mock.signal(Signal::STOP);
     let ended = running.end();
@@ -303,7 +303,7 @@ fn a_server_that_hangs_with_one_request_under_way_ends_it() {
     lab.write("plan.yaml", &plan(mock.port, ["", "", "batch_size: [1]", phases]));
     let mut command = lab.command(&["run", "plan.yaml"]);
     let running = super::lab::Running::start(command.env("SWEEPLINE_PATIENCE", "600ms"));
-    mock.log(6);
+    mock.log(11);
     mock.signal(Signal::STOP);
     let ended = running.end();
     spoiled(&lab, &ended, "silent", "did not answer a check within 600ms, twice");

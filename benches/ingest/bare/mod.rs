@@ -1,6 +1,7 @@
 //! The bare reader: hyper's connection API on one thread, kept connections, each polled in the task of its request. It
 //! reads whole answers and stores nothing; of the bytes it looks at the last ones only, to know that a stream was whole.
 
+pub mod http2;
 pub mod open;
 
 use std::future::poll_fn;

@@ -16,6 +16,7 @@ pub fn run(part: Part, args: &Args, report: &mut Report) {
     match part {
         Part::Streams => streams::coalesced(args, report),
         Part::PerEvent => streams::per_event(args, report),
+        Part::Http2 => streams::http2(args, report),
         Part::OneToken => streams::one_token(args, report),
         Part::Open => open::open(args, report),
         Part::Ttft => ttft::ttft(args, report),

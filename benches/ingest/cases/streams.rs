@@ -33,6 +33,15 @@ pub fn per_event(args: &Args, report: &mut Report) {
     rounds.rate(report, "tokens per second", Done::tokens_per_second, None);
 }
 
+/// Streams of 128 tokens over HTTP/2, on one connection. The bare reader is then hyper's client, whose connection has a task of its own,
+/// as ours has.
+pub fn http2(args: &Args, report: &mut Report) {
+    report.head("http2: 128 tokens, 64 in flight on one connection of HTTP/2, events share writes");
+    let rounds = rounds_of(args, report, &[], 128, true);
+    rounds.cpu(report, Some(Bound::Most(1.5)));
+    rounds.rate(report, "tokens per second", Done::tokens_per_second, None);
+}
+
 /// Streams of one token.
 pub fn one_token(args: &Args, report: &mut Report) {
     report.head("one-token: 1 token, 64 in flight");
@@ -71,14 +80,18 @@ impl Both {
 
 /// Rounds in turn against one mock: its own share of a core says which side is waited for.
 fn rounds(args: &Args, report: &Report, flags: &[&str], tokens: u32) -> Both {
+    rounds_of(args, report, flags, tokens, false)
+}
+
+fn rounds_of(args: &Args, report: &Report, flags: &[&str], tokens: u32, http2: bool) -> Both {
     let mock = mock(flags);
     let mut both = Both { bare: Vec::new(), ours: Vec::new() };
     let mut shares = (Vec::new(), Vec::new());
     for _ in 0..args.rounds {
-        let (done, share) = watched(&mock, || bare_round(args, mock.port, tokens));
+        let (done, share) = watched(&mock, || bare_round(args, mock.port, tokens, http2));
         both.bare.push(done);
         shares.0.push(share);
-        let (done, share) = watched(&mock, || our_round(args, mock.port, tokens));
+        let (done, share) = watched(&mock, || our_round(args, mock.port, tokens, http2));
         both.ours.push(done);
         shares.1.push(share);
     }
@@ -95,13 +108,13 @@ fn rounds(args: &Args, report: &Report, flags: &[&str], tokens: u32) -> Both {
 /// One round of the bare reader against a mock of its own.
 pub fn bare(args: &Args, flags: &[&str], tokens: u32) -> Done {
     let mock = mock(flags);
-    bare_round(args, mock.port, tokens)
+    bare_round(args, mock.port, tokens, false)
 }
 
 /// One round of sweepline's engine against a mock of its own.
 pub fn ours(args: &Args, flags: &[&str], tokens: u32) -> Done {
     let mock = mock(flags);
-    our_round(args, mock.port, tokens)
+    our_round(args, mock.port, tokens, false)
 }
 
 /// A mock that is never waited for.
@@ -136,11 +149,14 @@ fn plan(args: &Args, port: u16, tokens: u32) -> String {
     plan::plan(port, tokens, &format!("batch_size: [{STREAMS}]"), &phases)
 }
 
-fn bare_round(args: &Args, port: u16, tokens: u32) -> Done {
+fn bare_round(args: &Args, port: u16, tokens: u32, http2: bool) -> Done {
     let body = plan::body(&plan(args, port, tokens));
-    child::run(&Order::Bare(Closed { port, body, tokens, streams: STREAMS, window: window(args), least: least(args) }))
+    let closed = Closed { port, body, tokens, streams: STREAMS, window: window(args), least: least(args) };
+    child::run(&if http2 { Order::BareHttp2(closed) } else { Order::Bare(closed) })
 }
 
-fn our_round(args: &Args, port: u16, tokens: u32) -> Done {
-    Run::make(port, plan(args, port, tokens), "bench").done
+fn our_round(args: &Args, port: u16, tokens: u32, http2: bool) -> Done {
+    let plan = plan(args, port, tokens);
+    let plan = if http2 { plan.replace("engine: mock }", "engine: mock, http: 2 }") } else { plan };
+    Run::make(port, plan, "bench").done
 }

@@ -17,8 +17,8 @@ use crate::export::{Csv, Format, Json, Markdown, Parquet, Sheet, Workbook, break
 use crate::plan::{Percentile, Slo, Validity};
 use crate::report::{Detail, Line, results, run as page};
 use crate::rows::{
-    EventRow, Facts, Outcome, Phase, PromptCount, Record, Records, Replay, RequestRow, RunLabels, Stamp, TokenSource,
-    Windows,
+    Environment, EventRow, Facts, Outcome, Phase, PromptCount, Record, Records, Replay, RequestRow, RunLabels, Stamp,
+    TokenSource, Windows,
 };
 use crate::units::Nanos;
 
@@ -227,7 +227,7 @@ fn answered(records: Vec<Record>, facts: &Facts, labels: &RunLabels) -> Result<(
     let lines: Vec<Line> = std::iter::once(line).chain(of_class).collect();
     let pulse = Pulse::of(run.rows(), facts);
     let detail = Detail { definitions: true, colour: false };
-    let page = page(&line, facts, &row.plan_metrics, pulse.as_ref(), detail);
+    let page = page(&line, (facts, &Environment::default()), &row.plan_metrics, pulse.as_ref(), detail);
     let wide = page.lines().find(|line| crate::report::format::width(line) > 100);
     prop_assert_eq!(wide, None);
     for text in [results(&lines, false), page] {

@@ -75,7 +75,13 @@ pub(super) fn run(args: ShowArgs) -> Result<Exit, Failure> {
         TextOrJson::Text => {
             let lines: Vec<Line> = answered.lines().collect();
             let detail = Detail { definitions: args.definitions, colour: args.colour.on(&std::io::stdout()) };
-            output::print(&page(&lines[0], &record.facts, &answered.plan_metrics, answered.pulse.as_ref(), detail))?;
+            output::print(&page(
+                &lines[0],
+                (&record.facts, &record.environment),
+                &answered.plan_metrics,
+                answered.pulse.as_ref(),
+                detail,
+            ))?;
             if !answered.classes.is_empty() {
                 output::print(&format!("\nby class\n{}", results(&lines, detail.colour)))?;
             }

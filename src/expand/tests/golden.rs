@@ -96,6 +96,7 @@ pub(super) fn closed_chat() -> RunSpec {
             api: Api::Chat,
             gpu: Some("H100-SXM-80GB".into()),
             gpus: Some(8),
+            http: None,
             server: BTreeMap::from([
                 ("flags.max_num_seqs".into(), Scalar::Number(Decimal::from(256))),
                 ("prefix_caching".into(), Scalar::Bool(true)),
@@ -137,6 +138,7 @@ pub(super) fn open_completions() -> RunSpec {
             api: Api::Completions,
             gpu: None,
             gpus: None,
+            http: None,
             server: BTreeMap::new(),
             mock: None,
             launch: None,
@@ -181,6 +183,7 @@ pub(super) fn conversation_on_mock() -> RunSpec {
             api: Api::Chat,
             gpu: None,
             gpus: None,
+            http: None,
             server: BTreeMap::new(),
             mock: Some(MockFigures {
                 ttft: Nanos::from_millis(20),

@@ -8,6 +8,7 @@ use crate::plan::diagnostic::suggest;
 use crate::plan::model::endpoint::Endpoint;
 use crate::plan::model::engine::Engine;
 use crate::plan::model::hardware::Hardware;
+use crate::plan::model::http::{Http, HttpVersion};
 use crate::plan::model::mock_figures::MockFigures;
 use crate::plan::model::per_cell::PerCell;
 use crate::plan::model::plan::Plan;
@@ -47,6 +48,9 @@ fn usable(url: &str) -> Result<reqwest::Url, (String, String)> {
     }
 }
 
+/// Headers that HTTP/2 has no use for (RFC 9113, section 8.2.2), but those that sweepline sends itself.
+const OF_CONNECTIONS: [&str; 4] = ["keep-alive", "proxy-connection", "te", "upgrade"];
+
 impl Checker<'_> {
     /// Checks every endpoint.
     pub(super) fn endpoints(&mut self, plan: &Plan) {
@@ -65,6 +69,7 @@ impl Checker<'_> {
                 let at = steps!["endpoints", name.as_str(), "retries", "runs"];
                 self.report(&at, out_of_range("runs", &format!("0 to {}", Retries::MOST), runs));
             }
+            self.http(name, endpoint);
             self.extra_of_endpoint(name, endpoint);
         }
     }
@@ -96,6 +101,25 @@ impl Checker<'_> {
             let message = "`mock` describes the embedded server, but `url` names one that already runs";
             let remedy = "remove `url` to start the embedded server, or remove `mock`";
             self.report_key(&mock, Diagnostic::new(Code::Contradiction, message).remedy(remedy));
+        }
+    }
+
+    fn http(&mut self, name: &str, endpoint: &Endpoint) {
+        let Some(Http { version, streams }) = endpoint.http else { return };
+        let of_connection = |header: &&String| OF_CONNECTIONS.iter().any(|own| own.eq_ignore_ascii_case(header));
+        if let Some(header) = endpoint.headers.keys().find(of_connection).filter(|_| version == HttpVersion::Two) {
+            let message = format!("`{header}` is about one connection of HTTP/1.1: HTTP/2 cannot carry it");
+            let at = steps!["endpoints", name, "headers", header.as_str()];
+            self.report_key(&at, Diagnostic::new(Code::Contradiction, message).remedy("remove it, or `http: 2`"));
+        }
+        let Some(streams) = streams else { return };
+        let at = steps!["endpoints", name, "http", "streams"];
+        if version == HttpVersion::One {
+            let message = "`streams` are requests on one connection of HTTP/2, but the version is 1.1";
+            let remedy = "write `version: 2`, or remove `streams`";
+            self.report_key(&at, Diagnostic::new(Code::Contradiction, message).remedy(remedy));
+        } else if !(1..=Http::MOST_STREAMS).contains(&streams) {
+            self.report(&at, out_of_range("streams", &format!("1 to {}", Http::MOST_STREAMS), streams));
         }
     }
 

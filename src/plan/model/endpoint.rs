@@ -10,6 +10,7 @@ use crate::plan::model::error_policy::ErrorPolicy;
 use crate::plan::model::extra::json::Json;
 use crate::plan::model::hardware::Hardware;
 use crate::plan::model::headers::HeaderValue;
+use crate::plan::model::http::Http;
 use crate::plan::model::launch::{Launch, Port};
 use crate::plan::model::mock_figures::MockFigures;
 use crate::plan::model::ready::Ready;
@@ -70,6 +71,15 @@ pub struct Endpoint {
     #[serde(default, skip_serializing_if = "is_false")]
     #[schemars(extend("default" = false))]
     pub insecure_tls: bool,
+    /// Which HTTP measured requests go over: 1.1, or 2 with at most so many requests on one connection. Default 1.1.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(extend("default" = 1.1), example = serde_json::json!({ "version": 2, "streams": 64 }))]
+    pub http: Option<Http>,
+    /// The client stands on the same host, or in the same rack: what the probe measures of the way to the server is held
+    /// against it. No part of a run's identity.
+    #[serde(default, skip_serializing_if = "is_false")]
+    #[schemars(extend("default" = false))]
+    pub near: bool,
     /// How often a run is tried again that the environment spoiled; then it is given up. Default { runs: 3 }.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(example = serde_json::json!({ "runs": 10 }))]

@@ -21,45 +21,60 @@ pub(crate) struct Shorthand {
     pub expected: &'static str,
     /// Whether the field is a number, and not a text or a number.
     pub is_number: bool,
+    /// Whether that number may have decimals.
+    pub has_decimals: bool,
 }
 
 /// All of them.
-pub(crate) const SHORTHANDS: [Shorthand; 6] = [
+pub(crate) const SHORTHANDS: [Shorthand; 7] = [
     Shorthand {
         table: "Fill",
         field: "for",
         expected: "a duration like 30s, or { for: 30s } or { per_second: 1 }",
         is_number: false,
+        has_decimals: false,
     },
     Shorthand {
         table: "Measure",
         field: "for",
         expected: "a duration like 120s, or { for: 120s, min_requests: 1000, at_most: 10m }",
         is_number: false,
+        has_decimals: false,
     },
     Shorthand {
         table: "Drain",
         field: "for",
         expected: "a duration like 30s, or { for: 30s, mode: stop }",
         is_number: false,
+        has_decimals: false,
     },
     Shorthand {
         table: "ProfileFile",
         field: "file",
         expected: "the path of a profile, or { file: …, speed: … }",
         is_number: false,
+        has_decimals: false,
     },
     Shorthand {
         table: "Lengths",
         field: "preset",
         expected: "the name of a preset like chat, or { prompt: …, output: … }",
         is_number: false,
+        has_decimals: false,
     },
     Shorthand {
         table: "Distribution",
         field: "constant",
         expected: "a number of tokens, or a distribution like { uniform: { min: 100, max: 1000 } }",
         is_number: true,
+        has_decimals: false,
+    },
+    Shorthand {
+        table: "Http",
+        field: "version",
+        expected: "a version of HTTP, 1.1 or 2, or { version: 2, streams: 64 }",
+        is_number: true,
+        has_decimals: true,
     },
 ];
 

@@ -131,6 +131,9 @@ impl<'de> Deserializer<'de> for Reader<'_> {
                 visitor.visit_map(Only { field: Some(shorthand.field), node: self.0 })
             }
             Value::Int(0..) => visitor.visit_map(Only { field: Some(shorthand.field), node: self.0 }),
+            Value::Float(_) if shorthand.has_decimals => {
+                visitor.visit_map(Only { field: Some(shorthand.field), node: self.0 })
+            }
             _ => Err(Mistake::WrongType(Wanted::Other(shorthand.expected.to_owned())).into()),
         }
     }

@@ -6,7 +6,7 @@ use std::path::PathBuf;
 use serde::{Deserialize, Serialize};
 
 use crate::analysis::calibration::Pressure;
-use crate::expand::LoadEngine;
+use crate::expand::{Http2, LoadEngine};
 use crate::plan::Connections;
 use crate::rows::Environment;
 use crate::store::{Store, StoreError};
@@ -62,6 +62,9 @@ pub struct Loaded {
     pub pressure: Pressure,
     /// How the generator was built.
     pub engine: LoadEngine,
+    /// HTTP/2, where requests went over it.
+    #[serde(default)]
+    pub http: Option<Http2>,
     /// How requests got their connections.
     pub connections: Connections,
     /// Whether it was an open loop.
@@ -69,12 +72,12 @@ pub struct Loaded {
 }
 
 impl Loaded {
-    /// Whether `measured` shows what the generator does under such a run: it was built the same, opened connections as
-    /// often, and the load was at least as hard in every respect.
+    /// Whether `measured` shows what the generator does under such a run: it was built the same, spoke the same HTTP, opened
+    /// connections as often, and the load was at least as hard in every respect.
     fn is_shown_by(&self, measured: &Measured) -> bool {
         let opens = |connections| connections == Connections::PerRequest;
         let same = measured.load.engine == self.engine && opens(measured.load.connections) == opens(self.connections);
-        same && self.pressure.is_within(&measured.pressure)
+        same && measured.load.http == self.http && self.pressure.is_within(&measured.pressure)
     }
 
     /// How well a load that covers stands for this run: those of its own kind first, then the lightest.

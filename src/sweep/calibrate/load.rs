@@ -9,7 +9,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
 use crate::expand::{
-    Course, EndpointSpec, Expansion, Labels, Load, LoadEngine, ModelSpec, Phases, Recording, RunSpec, Shaping,
+    Course, EndpointSpec, Expansion, Http2, Labels, Load, LoadEngine, ModelSpec, Phases, Recording, RunSpec, Shaping,
 };
 use crate::plan::model::content::Content;
 use crate::plan::{
@@ -44,6 +44,9 @@ pub struct CalibrationLoad {
     pub stream: bool,
     /// Which API is called.
     pub api: Api,
+    /// HTTP/2, where requests go over it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub http: Option<Http2>,
     /// How requests get their connections.
     pub connections: Connections,
     /// How the generator is built.
@@ -84,6 +87,7 @@ pub(crate) fn of_plan(expansion: &Expansion, timing: Timing, at_least: Nanos) ->
             content: of_one_length(&spec.scenario),
             stream: spec.shaping.stream,
             api: spec.endpoint.api,
+            http: spec.endpoint.http,
             connections: spec.connections,
             engine: spec.engine,
             ttft,
@@ -131,6 +135,7 @@ pub(crate) fn of_flags(load: Load, (prompt_tokens, output_tokens): (u32, u32), t
         content,
         stream: true,
         api: Api::default(),
+        http: None,
         connections: Connections::default(),
         engine: LoadEngine::default(),
         ttft,
@@ -216,6 +221,7 @@ impl CalibrationLoad {
                 api: self.api,
                 gpu: None,
                 gpus: None,
+                http: self.http,
                 server: Default::default(),
                 mock: Some(figures),
                 launch: None,
@@ -274,6 +280,9 @@ impl fmt::Display for CalibrationLoad {
         let prompt = self.content.system_tokens + self.content.prompt_tokens;
         write!(f, "{} · {prompt} → {} tokens", load_name(&self.load), self.content.output_tokens)?;
         write!(f, " · TTFT {}, ITL {}", self.ttft, self.itl)?;
+        if let Some(Http2 { streams }) = self.http {
+            write!(f, " · HTTP/2, {streams} streams")?;
+        }
         if self.connections != Connections::default() {
             write!(f, " · connections {}", self.connections.name())?;
         }

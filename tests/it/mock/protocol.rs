@@ -27,6 +27,61 @@ fn connections_are_kept_and_requests_may_be_pipelined() {
     assert_eq!(log.iter().map(|line| line["n"].as_u64().unwrap()).collect::<Vec<_>>(), [1, 2, 3]);
 }
 
+/// A frame of HTTP/2 (RFC 9113, section 4.1).
+fn frame(kind: u8, flags: u8, stream: u32, payload: &[u8]) -> Vec<u8> {
+    [&(payload.len() as u32).to_be_bytes()[1..], &[kind, flags], &stream.to_be_bytes(), payload].concat()
+}
+
+#[test]
+fn http_2_is_spoken_by_prior_knowledge_on_the_same_port() {
+    let mock = Mock::start(&["--http2-streams", "3"]);
+    let mut stream = mock.connect();
+    let body = chat().to_string();
+    // Fields as literals, never indexed (RFC 7541, section 6.2.3): no coder is needed to write them.
+    let fields = [
+        (":method", "POST"),
+        (":scheme", "http"),
+        (":authority", "mock"),
+        (":path", "/v1/chat/completions"),
+        ("content-type", "application/json"),
+        ("x-request-id", "by-frames"),
+    ];
+    let literal = |text: &str| [&[text.len() as u8], text.as_bytes()].concat();
+    let head: Vec<u8> =
+        fields.iter().flat_map(|(name, value)| [vec![0x10], literal(name), literal(value)].concat()).collect();
+    let mut sent = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n".to_vec();
+    sent.extend([frame(4, 0, 0, &[]), frame(1, 4, 1, &head), frame(0, 1, 1, body.as_bytes())].concat());
+    // The preface comes in two reads.
+    let (start, rest) = sent.split_at(5);
+    stream.write_all(start).unwrap();
+    stream.flush().unwrap();
+    stream.write_all(rest).unwrap();
+    let (mut settings, mut text) = (Vec::new(), String::new());
+    loop {
+        let mut head = [0; 9];
+        stream.read_exact(&mut head).unwrap();
+        let mut payload = vec![0; u32::from_be_bytes([0, head[0], head[1], head[2]]) as usize];
+        stream.read_exact(&mut payload).unwrap();
+        let (kind, flags, number) = (head[3], head[4], u32::from_be_bytes([head[5], head[6], head[7], head[8]]));
+        match (kind, number) {
+            (4, 0) if flags == 0 => settings.extend(payload),
+            (0, 1) => text.push_str(std::str::from_utf8(&payload).unwrap()),
+            (3, 1) => panic!("the stream was reset: {payload:?}"),
+            _ => {}
+        }
+        if matches!(kind, 0 | 1) && number == 1 && flags & 1 != 0 {
+            break;
+        }
+    }
+    assert!(settings.chunks(6).any(|setting| setting == [0, 3, 0, 0, 0, 3]), "three streams at once: {settings:?}");
+    assert!(text.starts_with("data: {") && text.ends_with("data: [DONE]\n\n"), "no chunks: {text}");
+    let log = mock.log(1);
+    assert_eq!((&log[0]["request_id"], &log[0]["outcome"]), (&"by-frames".into(), &"complete".into()));
+    assert_eq!(log[0]["request"].as_str().unwrap(), body);
+    // The same port takes the next client's HTTP/1.1.
+    assert_eq!(mock.chat(&chat()).data().last().unwrap(), "[DONE]");
+}
+
 #[test]
 fn an_old_client_gets_no_chunks() {
     let mock = Mock::start(&[]);

@@ -1,4 +1,4 @@
-//! TLS of measured connections: the system's certificates, unless a plan says in words that any will do.
+//! TLS, as measured connections and the probe speak it: the system's certificates, unless a plan says in words that any will do.
 
 use std::io;
 use std::sync::Arc;
@@ -11,8 +11,11 @@ use rustls::{DigitallySignedStruct, SignatureScheme};
 use rustls_platform_verifier::BuilderVerifierExt;
 use tokio_rustls::TlsConnector;
 
-/// A connector that speaks HTTP/1.1. Errors when the system's certificates cannot be read.
-pub(crate) fn connector(insecure: bool) -> io::Result<TlsConnector> {
+/// HTTP/2, as ALPN names it.
+pub const HTTP2: &[u8] = b"h2";
+
+/// A connector that speaks HTTP/2, or HTTP/1.1, and asks for nothing else. Errors when the system's certificates cannot be read.
+pub fn connector(insecure: bool, http2: bool) -> io::Result<TlsConnector> {
     let provider = ring::default_provider();
     let builder = ClientConfig::builder_with_provider(Arc::new(provider.clone()))
         .with_safe_default_protocol_versions()
@@ -23,7 +26,7 @@ pub(crate) fn connector(insecure: bool) -> io::Result<TlsConnector> {
     } else {
         builder.with_platform_verifier().map_err(io::Error::other)?.with_no_client_auth()
     };
-    config.alpn_protocols = vec![b"http/1.1".to_vec()];
+    config.alpn_protocols = vec![if http2 { HTTP2.to_vec() } else { b"http/1.1".to_vec() }];
     Ok(TlsConnector::from(Arc::new(config)))
 }
 

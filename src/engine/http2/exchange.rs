@@ -1,0 +1,140 @@
+//! One request on a connection of HTTP/2, and its answer.
+
+use std::rc::Rc;
+use std::task::{Context, Poll, ready};
+
+use bytes::Bytes;
+use h2::client::ResponseFuture;
+use h2::{RecvStream, SendStream};
+use http::{HeaderMap, Request, header};
+
+use super::failure::failed;
+use super::ledger::{Ledger, Track};
+use super::session::Lease;
+use crate::engine::connection::Progress;
+use crate::engine::io::Stamps;
+use crate::engine::tally::Failure;
+use crate::rows::Outcome;
+
+/// A request under way. Dropping it gives up what has not come, which is told to the server; the connection goes on.
+pub(crate) struct Exchange {
+    // What is dropped first comes first: the stream before its place.
+    answer: Answer,
+    /// Sends what of the body the server's windows have not let through yet.
+    _body: SendStream<Bytes>,
+    track: Rc<Track>,
+    ledger: Rc<Ledger>,
+    stream: u32,
+    /// What is seen of this request, as of one that has a connection of its own.
+    stamps: Rc<Stamps>,
+    lease: Lease,
+}
+
+enum Answer {
+    Awaited(ResponseFuture),
+    Body(RecvStream),
+}
+
+/// What the head of an answer says.
+pub(crate) struct Head {
+    pub(crate) status: u16,
+    /// Seconds that a 429 or 503 asks to be left alone for; none where it names a date.
+    pub(crate) retry_after: Option<u64>,
+}
+
+impl Exchange {
+    /// Hands a request to the task of its connection, which writes it in its next turn.
+    pub(crate) fn begin(lease: Lease, stamps: Rc<Stamps>, head: Request<()>, body: Bytes) -> Result<Exchange, Failure> {
+        let (mut send, ledger) = lease.open()?;
+        stamps.arm();
+        let refused = |error: h2::Error| failed(&error, ledger.is_settled());
+        let (answer, mut sending) = send.send_request(head, body.is_empty()).map_err(refused)?;
+        let stream = answer.stream_id().as_u32();
+        // Nothing is written before this task waits: all is on one thread.
+        let track = ledger.follow(stream);
+        let given = if body.is_empty() { Ok(()) } else { sending.send_data(body, true) };
+        let refused = given.map_err(refused);
+        let exchange =
+            Exchange { answer: Answer::Awaited(answer), _body: sending, track, ledger, stream, stamps, lease };
+        refused.map(|()| exchange)
+    }
+
+    /// What is seen of this request.
+    pub(crate) fn stamps(&self) -> &Rc<Stamps> {
+        &self.stamps
+    }
+
+    /// Waits for the head of the answer.
+    pub(crate) fn poll_head(&mut self, cx: &mut Context<'_>) -> Poll<Result<Head, Failure>> {
+        let polled = match &mut self.answer {
+            Answer::Awaited(answer) => std::pin::Pin::new(answer).poll(cx),
+            Answer::Body(_) => return Poll::Ready(Err(Failure::new(Outcome::Malformed, "the head came twice"))),
+        };
+        self.stamps.left(self.track.sent(cx));
+        let response = match ready!(polled) {
+            Ok(response) => response,
+            Err(error) => return Poll::Ready(Err(self.failed(&error))),
+        };
+        if let Some(read) = self.track.head() {
+            self.stamps.saw(read);
+        }
+        let (head, body) = response.into_parts();
+        self.answer = Answer::Body(body);
+        let status = head.status.as_u16();
+        let retry_after = matches!(status, 429 | 503).then(|| retry_after(&head.headers)).flatten();
+        Poll::Ready(Ok(Head { status, retry_after }))
+    }
+
+    /// Takes the next frame of the answer's body and hands what is in it to `on_data`, whose failure ends it.
+    pub(crate) fn poll_body(
+        &mut self,
+        cx: &mut Context<'_>,
+        mut on_data: impl FnMut(&[u8]) -> Result<(), Failure>,
+    ) -> Poll<Result<Progress, Failure>> {
+        let Answer::Body(body) = &mut self.answer else {
+            return Poll::Ready(Err(Failure::new(Outcome::Malformed, "the body came before the head")));
+        };
+        let data = match ready!(body.poll_data(cx)) {
+            Some(Ok(data)) => data,
+            Some(Err(error)) => return Poll::Ready(Err(self.failed(&error))),
+            None => {
+                if let Some(read) = self.track.end() {
+                    self.stamps.saw(read);
+                }
+                return Poll::Ready(Ok(Progress::Whole { clean: true }));
+            }
+        };
+        if let Some(read) = self.track.next() {
+            self.stamps.saw(read);
+        }
+        // The server is never to wait for us. It cannot fail: the bytes have just come.
+        let _ = body.flow_control().release_capacity(data.len());
+        if !data.is_empty() {
+            on_data(&data)?;
+        }
+        Poll::Ready(Ok(Progress::More))
+    }
+
+    /// The failure of this request, stamped with what ended it.
+    fn failed(&self, error: &h2::Error) -> Failure {
+        if let Some(read) = self.track.end() {
+            self.stamps.saw(read);
+        }
+        // A stream learns of the end of its connection in few words; the connection knows why.
+        match error.is_io() || error.is_go_away() {
+            true => self.lease.open().err().unwrap_or_else(|| failed(error, self.ledger.is_settled())),
+            false => failed(error, self.ledger.is_settled()),
+        }
+    }
+}
+
+impl Drop for Exchange {
+    fn drop(&mut self) {
+        self.ledger.forget(self.stream);
+    }
+}
+
+/// Seconds in a `Retry-After`.
+fn retry_after(fields: &HeaderMap) -> Option<u64> {
+    fields.get(header::RETRY_AFTER)?.to_str().ok()?.trim().parse().ok()
+}

@@ -1,0 +1,65 @@
+//! What requests begin with: made once, and sent with another number.
+
+use http::{HeaderMap, HeaderName, HeaderValue, Method, Request, Uri, Version, header};
+
+use crate::engine::pattern::{Field, fields};
+use crate::engine::target::Target;
+use crate::expand::{RunSpec, Shaping};
+
+/// Everything of a request but its number and its body. It holds the key: nothing prints it.
+pub(crate) struct Heads {
+    /// Of each class; of a run that is no mix there is one.
+    heads: Vec<Head>,
+    id_prefix: String,
+}
+
+struct Head {
+    uri: Uri,
+    fields: HeaderMap,
+}
+
+impl Heads {
+    /// The requests of `spec` to `target`; `id_prefix` opens the id of each.
+    pub(crate) fn new(spec: &RunSpec, target: &Target, id_prefix: &str) -> Heads {
+        let classes = spec.mix.iter().map(|class| &class.shaping);
+        let of_run = spec.mix.is_empty().then_some(&spec.shaping);
+        let heads = classes.chain(of_run).map(|shaping| Head::new(spec, shaping, target)).collect();
+        Heads { heads, id_prefix: id_prefix.to_owned() }
+    }
+
+    /// The head of request `number` of a class, whose body has so many bytes.
+    pub(crate) fn request(&self, class: usize, number: u64, length: usize) -> Request<()> {
+        let Head { uri, fields } = &self.heads[class];
+        let mut request = Request::new(());
+        *request.method_mut() = Method::POST;
+        *request.version_mut() = Version::HTTP_2;
+        *request.uri_mut() = uri.clone();
+        *request.headers_mut() = fields.clone();
+        request.headers_mut().insert(header::CONTENT_LENGTH, HeaderValue::from(length));
+        // Digits behind a prefix that a header carries make a value that one carries.
+        if let Ok(mut id) = HeaderValue::try_from(format!("{}-{number}", self.id_prefix)) {
+            // It comes once: it would only push out of the compressor's table what comes again.
+            id.set_sensitive(true);
+            request.headers_mut().insert(HeaderName::from_static("x-request-id"), id);
+        }
+        request
+    }
+}
+
+impl Head {
+    fn new(spec: &RunSpec, shaping: &Shaping, target: &Target) -> Head {
+        let scheme = if target.tls { "https" } else { "http" };
+        let path = spec.endpoint.api.protocol().path();
+        let checked = "the parts of the address were checked when it was read";
+        let uri = format!("{scheme}://{}{}{path}", target.authority, target.base).parse().expect(checked);
+        let mut map = HeaderMap::new();
+        for Field { name, value, is_secret } in fields(shaping, target) {
+            // What cannot be a field of a request is left out over HTTP/1.1 too.
+            if let (Ok(name), Ok(mut value)) = (HeaderName::try_from(name), HeaderValue::try_from(value)) {
+                value.set_sensitive(is_secret);
+                map.append(name, value);
+            }
+        }
+        Head { uri, fields: map }
+    }
+}

@@ -1,0 +1,174 @@
+//! When the frames of one connection passed its socket, stream by stream.
+//!
+//! Bytes reach a request by way of the `h2` crate and of another task; when they came is noted here, where they pass, and a
+//! request takes the note of each frame together with the frame. So a stamp is that of the read that brought the frame's last
+//! byte, however much later its request gets its turn.
+
+use std::cell::{Cell, RefCell};
+use std::collections::{HashMap, VecDeque};
+use std::os::fd::RawFd;
+use std::rc::Rc;
+use std::task::{Context, Waker};
+
+use super::frames::{Event, Frame, Frames, Kind};
+use crate::engine::io::{Read, Stamps, is_silent};
+
+/// What passed one connection.
+pub(crate) struct Ledger {
+    /// What its socket saw last.
+    stamps: Rc<Stamps>,
+    incoming: RefCell<Frames>,
+    outgoing: RefCell<Frames>,
+    /// Streams that have a request, by number.
+    streams: RefCell<HashMap<u32, Rc<Track>>>,
+    /// The server's settings have come.
+    settled: Cell<bool>,
+    /// The server takes no further requests here.
+    leaving: Cell<bool>,
+    /// The socket, for as long as it is open.
+    socket: Cell<Option<RawFd>>,
+}
+
+/// What passed of one stream, and has not been taken by its request.
+#[derive(Default)]
+pub(super) struct Track {
+    /// When the request's head was written, in nanoseconds since the run's start.
+    sent: Cell<Option<u64>>,
+    /// Who wants to know of that.
+    waits: Cell<Option<Waker>>,
+    head: Cell<Option<Read>>,
+    /// Of each frame of data that the request is still to be shown.
+    data: RefCell<VecDeque<Read>>,
+    end: Cell<Option<Read>>,
+}
+
+impl Ledger {
+    /// Nothing has passed `socket`, whose reads `stamps` stamps.
+    pub(super) fn new(stamps: Rc<Stamps>, socket: RawFd) -> Rc<Ledger> {
+        Rc::new(Ledger {
+            stamps,
+            incoming: RefCell::new(Frames::of_server()),
+            outgoing: RefCell::new(Frames::of_client()),
+            streams: RefCell::default(),
+            settled: Cell::new(false),
+            leaving: Cell::new(false),
+            socket: Cell::new(Some(socket)),
+        })
+    }
+
+    /// What its socket saw last.
+    pub(super) fn stamps(&self) -> &Stamps {
+        &self.stamps
+    }
+
+    /// Whether the server's settings have come: it speaks HTTP/2, and how many streams it allows is known.
+    pub(super) fn is_settled(&self) -> bool {
+        self.settled.get()
+    }
+
+    /// Whether the server has said that it takes no further requests on this connection.
+    pub(super) fn is_leaving(&self) -> bool {
+        self.leaving.get()
+    }
+
+    /// Whether nothing has come that was not read yet, not even the end: asked of the socket itself.
+    pub(super) fn is_silent(&self) -> bool {
+        self.socket.get().is_some_and(is_silent)
+    }
+
+    /// The socket is closed from here on.
+    pub(super) fn closed(&self) {
+        self.socket.set(None);
+    }
+
+    /// Begins to note what passes of a stream; nothing of it has passed yet.
+    pub(super) fn follow(&self, stream: u32) -> Rc<Track> {
+        let track = Rc::new(Track::default());
+        self.streams.borrow_mut().insert(stream, Rc::clone(&track));
+        track
+    }
+
+    /// Nobody wants to know more of a stream.
+    pub(super) fn forget(&self, stream: u32) {
+        self.streams.borrow_mut().remove(&stream);
+    }
+
+    /// These bytes were read just now.
+    pub(super) fn came(&self, bytes: &[u8]) {
+        let read = self.stamps.last();
+        self.incoming.borrow_mut().take(bytes, |event| {
+            if let Event::Whole(frame) = event {
+                self.received(frame, read);
+            }
+        });
+    }
+
+    fn received(&self, frame: Frame, read: Read) {
+        match frame.kind {
+            Kind::Settings if frame.tells_settings() => self.settled.set(true),
+            Kind::GoAway => self.leaving.set(true),
+            Kind::Data | Kind::Headers | Kind::Continuation | Kind::Reset => {
+                if let Some(track) = self.streams.borrow().get(&frame.stream) {
+                    track.received(frame, read);
+                }
+            }
+            Kind::Settings | Kind::Other => {}
+        }
+    }
+
+    /// These bytes were taken by a write whose call began at `at`.
+    pub(super) fn went(&self, bytes: &[u8], at: u64) {
+        self.outgoing.borrow_mut().take(bytes, |event| {
+            if let Event::Begun(Frame { kind: Kind::Headers, stream, .. }) = event
+                && let Some(track) = self.streams.borrow().get(&stream)
+                && track.sent.get().is_none()
+            {
+                track.sent.set(Some(at));
+                if let Some(waker) = track.waits.take() {
+                    waker.wake();
+                }
+            }
+        });
+    }
+}
+
+impl Track {
+    fn received(&self, frame: Frame, read: Read) {
+        // The clocks of a stamp and of a write are read by different processors: an answer comes after its request.
+        let read = Read { at: read.at.max(self.sent.get().unwrap_or(0)), ..read };
+        let is_head = matches!(frame.kind, Kind::Headers | Kind::Continuation);
+        // Behind data there can only be trailers. Interim answers come before the head, so the last one counts.
+        if is_head && self.end.get().is_none() && self.data.borrow().is_empty() {
+            self.head.set(Some(read));
+        }
+        if frame.is_shown() {
+            self.data.borrow_mut().push_back(read);
+        }
+        if frame.ends_stream() || frame.kind == Kind::Reset {
+            self.end.set(Some(read));
+        }
+    }
+
+    /// When the request's head was written, in nanoseconds since the run's start. Where that was not yet, the task of `cx` is woken.
+    pub(super) fn sent(&self, cx: &Context<'_>) -> Option<u64> {
+        if self.sent.get().is_none() {
+            self.waits.set(Some(cx.waker().clone()));
+        }
+        self.sent.get()
+    }
+
+    /// When the head of the answer came.
+    pub(super) fn head(&self) -> Option<Read> {
+        self.head.get()
+    }
+
+    /// When the frame of data came that is shown now.
+    pub(super) fn next(&self) -> Option<Read> {
+        self.data.borrow_mut().pop_front()
+    }
+
+    /// When the answer's end came.
+    pub(super) fn end(&self) -> Option<Read> {
+        self.end.get()
+    }
+}

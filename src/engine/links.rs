@@ -1,0 +1,42 @@
+//! The connections of one thread, of whichever HTTP its run goes over.
+
+use crate::expand::RunSpec;
+
+use super::clock::Clock;
+use super::connector::Connector;
+use super::http2::Sessions;
+use super::pool::Pool;
+
+/// The connections of one thread.
+pub(crate) enum Links {
+    /// HTTP/1.1: one request at a time on each.
+    One(Pool),
+    /// HTTP/2: several.
+    Two(Sessions),
+}
+
+impl Links {
+    /// No connections yet, for a run like `spec`.
+    pub(crate) fn new(spec: &RunSpec, connector: Connector) -> Links {
+        match spec.endpoint.http {
+            None => Links::One(Pool::new(spec, connector)),
+            Some(http2) => Links::Two(Sessions::new(spec, http2, connector)),
+        }
+    }
+
+    /// Opens connections for `places` requests at once, as far as they can be opened.
+    pub(crate) async fn open_ahead(&self, places: u32) {
+        match self {
+            Links::One(pool) => pool.open_ahead(places).await,
+            Links::Two(sessions) => sessions.open_ahead(places).await,
+        }
+    }
+
+    /// The run's clock has started.
+    pub(crate) fn begin(&mut self, clock: Clock) {
+        match self {
+            Links::One(pool) => pool.begin(clock),
+            Links::Two(sessions) => sessions.begin(clock),
+        }
+    }
+}

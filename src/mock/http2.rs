@@ -1,0 +1,165 @@
+//! HTTP/2 by prior knowledge, on the port of HTTP/1.1: a connection that opens with its preface is read by the `h2` crate. A
+//! request becomes what it is over HTTP/1.1, and is answered in a task of its own.
+
+use std::cell::Cell;
+use std::future::{Future, poll_fn};
+use std::io;
+use std::pin::{Pin, pin};
+use std::rc::Rc;
+use std::task::{Context, Poll, ready};
+
+use bytes::Bytes;
+use h2::RecvStream;
+use h2::server::{Builder, SendResponse};
+use http::Request;
+use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
+use tokio::net::TcpStream;
+use tokio::task::spawn_local;
+
+use super::answering::Answering;
+use super::arrival::Arrival;
+use super::conn::{Accepted, Conn, Head, Incoming, MOST_BODY};
+use super::shared::Shared;
+
+/// What a client may send before anything is taken back.
+const WINDOW: u32 = 1 << 20;
+
+/// Serves a connection to its end; `serve` answers each request.
+pub(super) async fn connection<F: Future<Output = ()> + 'static>(
+    accepted: Accepted,
+    serve: impl Fn(Conn, Incoming) -> F + Copy + 'static,
+) {
+    let Accepted { stream, input, last, number, peer_port, shared } = accepted;
+    let arrivals = Rc::new(Arrivals { last: Cell::new(last), may_read: Cell::new(true) });
+    let mut builder = Builder::new();
+    builder.initial_window_size(WINDOW).initial_connection_window_size(WINDOW);
+    if let Some(streams) = shared.config.http2_streams {
+        builder.max_concurrent_streams(streams);
+    }
+    let socket = Socket { stream, unread: input, arrivals: Rc::clone(&arrivals), shared: Rc::clone(&shared) };
+    let Ok(mut connection) = arrivals.paced(builder.handshake::<_, Bytes>(socket)).await else { return };
+    while let Some(Ok((request, respond))) = arrivals.paced(connection.accept()).await {
+        let asked = Asked { arrival: arrivals.last.get(), request, respond, arrivals: Rc::clone(&arrivals) };
+        let shared = Rc::clone(&shared);
+        spawn_local(async move {
+            let Some((answering, incoming)) = asked.whole().await else { return };
+            serve(Conn::of_stream(answering, number, peer_port, shared), incoming).await;
+        });
+    }
+}
+
+/// A request whose head has come.
+struct Asked {
+    request: Request<RecvStream>,
+    respond: SendResponse<Bytes>,
+    arrival: Arrival,
+    arrivals: Rc<Arrivals>,
+}
+
+impl Asked {
+    /// Waits for its body; none where the client gave it up, or it is too long.
+    async fn whole(self) -> Option<(Answering, Incoming)> {
+        let Asked { request, respond, arrival, arrivals } = self;
+        let (parts, mut body) = request.into_parts();
+        let mut bytes = Vec::new();
+        while let Some(data) = body.data().await {
+            let data = data.ok()?;
+            bytes.extend_from_slice(&data);
+            if bytes.len() > MOST_BODY {
+                return None;
+            }
+            // It cannot fail: the bytes have just come.
+            let _ = body.flow_control().release_capacity(data.len());
+        }
+        let mut head = Head::default();
+        head.method = parts.method.as_str().to_owned();
+        head.path = parts.uri.path_and_query().map_or_else(String::new, |path| path.as_str().to_owned());
+        (head.has_frames, head.keep_alive) = (true, true);
+        for (name, value) in &parts.headers {
+            // What such a field says is told by frames, or no client of ours sends it.
+            let _ = head.take(name.as_str(), &String::from_utf8_lossy(value.as_bytes()));
+        }
+        Some((Answering::new(respond), Incoming::new(head, bytes, (arrival, arrivals.last.get()))))
+    }
+}
+
+/// When bytes came. A connection is read once a turn, and whatever the read completes is looked at before the next one: the
+/// last arrival is then that of what is looked at.
+struct Arrivals {
+    last: Cell<Arrival>,
+    may_read: Cell<bool>,
+}
+
+impl Arrivals {
+    /// `work`, reading once a turn.
+    async fn paced<T>(&self, work: impl Future<Output = T>) -> T {
+        let mut work = pin!(work);
+        poll_fn(|context| {
+            self.may_read.set(true);
+            work.as_mut().poll(context)
+        })
+        .await
+    }
+}
+
+/// The socket of a connection.
+struct Socket {
+    stream: TcpStream,
+    /// What was read and does not belong to a read of its own.
+    unread: Vec<u8>,
+    arrivals: Rc<Arrivals>,
+    shared: Rc<Shared>,
+}
+
+impl AsyncRead for Socket {
+    fn poll_read(self: Pin<&mut Self>, context: &mut Context<'_>, buf: &mut ReadBuf<'_>) -> Poll<io::Result<()>> {
+        let Socket { stream, unread, arrivals, shared } = self.get_mut();
+        while unread.is_empty() {
+            if !arrivals.may_read.get() {
+                context.waker().wake_by_ref();
+                return Poll::Pending;
+            }
+            ready!(stream.poll_read_ready(context))?;
+            match shared.reader.borrow_mut().read(stream, arrivals.last.get()) {
+                Ok(([], _)) => return Poll::Ready(Ok(())),
+                Ok((bytes, arrival)) => {
+                    unread.extend_from_slice(bytes);
+                    arrivals.last.set(arrival);
+                    arrivals.may_read.set(false);
+                }
+                Err(error) if matches!(error.kind(), io::ErrorKind::WouldBlock | io::ErrorKind::Interrupted) => {}
+                Err(error) => return Poll::Ready(Err(error)),
+            }
+        }
+        let taken = unread.len().min(buf.remaining());
+        buf.put_slice(&unread[..taken]);
+        unread.drain(..taken);
+        Poll::Ready(Ok(()))
+    }
+}
+
+impl AsyncWrite for Socket {
+    fn poll_write(mut self: Pin<&mut Self>, context: &mut Context<'_>, bytes: &[u8]) -> Poll<io::Result<usize>> {
+        Pin::new(&mut self.stream).poll_write(context, bytes)
+    }
+
+    fn poll_write_vectored(
+        mut self: Pin<&mut Self>,
+        context: &mut Context<'_>,
+        parts: &[io::IoSlice<'_>],
+    ) -> Poll<io::Result<usize>> {
+        Pin::new(&mut self.stream).poll_write_vectored(context, parts)
+    }
+
+    fn is_write_vectored(&self) -> bool {
+        self.stream.is_write_vectored()
+    }
+
+    fn poll_flush(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<io::Result<()>> {
+        Pin::new(&mut self.stream).poll_flush(context)
+    }
+
+    fn poll_shutdown(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<io::Result<()>> {
+        Pin::new(&mut self.stream).poll_shutdown(context)
+    }
+}

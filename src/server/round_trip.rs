@@ -1,0 +1,171 @@
+//! How far a server is, measured on one connection of its own: how long it takes to open, and how long the shortest of a few
+//! exchanges takes on it.
+
+use std::convert::Infallible;
+use std::net::SocketAddr;
+use std::pin::Pin;
+use std::task::{Context, Poll};
+use std::time::{Duration, Instant};
+
+use bytes::Bytes;
+use http::{HeaderValue, Request, header};
+use hyper::body::{Body, Frame, SizeHint};
+use hyper::client::conn::{http1, http2};
+use hyper_util::rt::{TokioExecutor, TokioIo};
+use rustls::pki_types::ServerName;
+use tokio::io::{AsyncRead, AsyncWrite};
+use tokio::net::TcpStream;
+use tokio::time::timeout;
+
+use super::probe::Question;
+use super::way::{NEAR_CONNECT, Way};
+use crate::tls;
+use crate::units::Nanos;
+
+/// Exchanges on the connection; the first is not counted where others follow: a server may set something up for it.
+const EXCHANGES: usize = 5;
+/// How long all of it may take: a server that is slow to say which models it has is no reason to wait.
+const WITHIN: Duration = Duration::from_secs(2);
+/// How often a connection is opened again to see whether only this machine was slow, where the first took long.
+const CONNECTS: usize = 3;
+
+/// Measures the way to the server of `question`, which answers. Blocks for two seconds at most. What fails leaves the rest null:
+/// that the server can be measured at all the probe has found out.
+pub fn measure_way(question: &Question) -> Way {
+    let mut way = Way::default();
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
+    if let Ok(runtime) = runtime {
+        // What is known when the time is over counts.
+        let _ = runtime.block_on(async { timeout(WITHIN, measure(question, &mut way)).await });
+    }
+    way
+}
+
+async fn measure(question: &Question, way: &mut Way) -> Option<()> {
+    let url = question.ready_url().ok()?;
+    let (host, port) = (url.host_str()?.trim_matches(['[', ']']).to_owned(), url.port_or_known_default()?);
+    let addresses: Vec<SocketAddr> = tokio::net::lookup_host((host.as_str(), port)).await.ok()?.collect();
+    let stream = connect(&addresses, way).await?;
+    let asked = asked(question, &url)?;
+    if url.scheme() != "https" {
+        return exchanges(stream, question.http2, asked, way).await;
+    }
+    let name = ServerName::try_from(host).ok()?;
+    let connector = tls::connector(question.insecure_tls, question.http2).ok()?;
+    let begin = Instant::now();
+    let stream = connector.connect(name, stream).await.ok()?;
+    way.tls_ns = Some(nanos(begin));
+    exchanges(stream, question.http2, asked, way).await
+}
+
+/// Opens the connection; where that takes long, a few times, and the shortest counts.
+async fn connect(addresses: &[SocketAddr], way: &mut Way) -> Option<TcpStream> {
+    let mut opened = None;
+    for _ in 0..CONNECTS {
+        let begin = Instant::now();
+        let stream = TcpStream::connect(addresses).await.ok()?;
+        let took = nanos(begin);
+        way.connect_ns = Some(way.connect_ns.map_or(took, |least| least.min(took)));
+        stream.set_nodelay(true).ok()?;
+        opened = Some(stream);
+        if took <= NEAR_CONNECT.0 {
+            break;
+        }
+    }
+    opened
+}
+
+/// The question of each exchange.
+fn asked(question: &Question, url: &reqwest::Url) -> Option<Request<Nothing>> {
+    // Over HTTP/2 the address is a part of the request, over HTTP/1.1 a field.
+    let path = format!("{}{}", url.path(), url.query().map(|query| format!("?{query}")).unwrap_or_default());
+    let authority =
+        url.port().map_or(url.host_str()?.to_owned(), |port| format!("{}:{port}", url.host_str().unwrap_or("")));
+    let uri = if question.http2 { format!("{}://{authority}{path}", url.scheme()) } else { path };
+    let mut request = Request::get(uri).header("x-request-id", "sweepline-probe");
+    request = request.header(header::USER_AGENT, concat!("sweepline/", env!("CARGO_PKG_VERSION")));
+    if !question.http2 {
+        request = request.header(header::HOST, authority);
+    }
+    if let Some(key) = &question.api_key {
+        request = request.header(header::AUTHORIZATION, HeaderValue::try_from(format!("Bearer {key}")).ok()?);
+    }
+    question.headers.iter().fold(request, |request, [name, value]| request.header(name, value)).body(Nothing).ok()
+}
+
+/// Asks a few times on an open connection.
+async fn exchanges(
+    stream: impl AsyncRead + AsyncWrite + Send + Unpin + 'static,
+    http2: bool,
+    asked: Request<Nothing>,
+    way: &mut Way,
+) -> Option<()> {
+    let io = TokioIo::new(stream);
+    let mut sender = if http2 {
+        let (sender, connection) = http2::handshake(TokioExecutor::new(), io).await.ok()?;
+        tokio::spawn(connection);
+        Sender::Two(sender)
+    } else {
+        let (sender, connection) = http1::handshake(io).await.ok()?;
+        tokio::spawn(connection);
+        Sender::One(sender)
+    };
+    for number in 0..EXCHANGES {
+        let took = sender.exchange(asked.clone()).await?;
+        way.http = Some(if http2 { "2" } else { "1.1" });
+        way.round_trip_ns = match (number, way.round_trip_ns) {
+            (0 | 1, _) | (_, None) => Some(took),
+            (_, Some(least)) => Some(least.min(took)),
+        };
+    }
+    Some(())
+}
+
+enum Sender {
+    One(http1::SendRequest<Nothing>),
+    Two(http2::SendRequest<Nothing>),
+}
+
+impl Sender {
+    /// How long it takes until an answer begins, which is then read to its end.
+    async fn exchange(&mut self, request: Request<Nothing>) -> Option<u64> {
+        match self {
+            Sender::One(sender) => sender.ready().await.ok()?,
+            Sender::Two(sender) => sender.ready().await.ok()?,
+        }
+        let begin = Instant::now();
+        let response = match self {
+            Sender::One(sender) => sender.send_request(request).await,
+            Sender::Two(sender) => sender.send_request(request).await,
+        };
+        let mut response = response.ok()?;
+        let took = nanos(begin);
+        let mut body = Pin::new(response.body_mut());
+        while let Some(frame) = std::future::poll_fn(|cx| body.as_mut().poll_frame(cx)).await {
+            frame.ok()?;
+        }
+        Some(took)
+    }
+}
+
+fn nanos(begin: Instant) -> u64 {
+    Nanos::from(begin.elapsed()).0
+}
+
+/// The body of a request that has none.
+#[derive(Debug, Clone, Copy)]
+struct Nothing;
+
+impl Body for Nothing {
+    type Data = Bytes;
+    type Error = Infallible;
+    fn poll_frame(self: Pin<&mut Self>, _: &mut Context<'_>) -> Poll<Option<Result<Frame<Bytes>, Infallible>>> {
+        Poll::Ready(None)
+    }
+    fn is_end_stream(&self) -> bool {
+        true
+    }
+    fn size_hint(&self) -> SizeHint {
+        SizeHint::with_exact(0)
+    }
+}
