@@ -2,17 +2,15 @@
 //!
 //! A rule looks at a plan that is right as such and at the values of its axes, never at its cells. It gives findings;
 //! here what the plan allows is taken out, what is the same for several sweeps or endpoints becomes one lint, and each
-//! gets its place. `rule` is the one table of rules; the pages of `explain` and `docs/LINT.md` are made from it.
+//! gets its place. `rule` is the one table of rules; their pages are written by hand, `docs/LINT.md` is made from both.
 
 mod allow;
 mod calibrated;
-pub mod docs;
 mod expect;
 mod finding;
 pub mod rule;
 mod rules;
 mod show;
-mod table;
 mod view;
 
 #[cfg(test)]

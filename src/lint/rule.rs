@@ -1,10 +1,9 @@
-//! What a rule is, and the one table of them.
+//! What a rule is, and the one table of them. What each says of itself is its page, `docs/codes/M….md`.
 
 use crate::plan::{LintCode, Severity};
 
 use super::finding::Finding;
 use super::rules;
-use super::table::{self, LintText};
 use super::view::View;
 
 /// One rule.
@@ -15,20 +14,18 @@ pub struct Rule {
     pub name: &'static str,
     /// How much it weighs.
     pub severity: Severity,
-    /// What it says of itself.
-    pub words: LintText,
     /// Looks at a plan.
     pub(super) check: fn(&View) -> Vec<Finding>,
     /// Looks for what is worth a note only, whatever the rule weighs.
     pub(super) notes: fn(&View) -> Vec<Finding>,
 }
 
-const fn warning(code: LintCode, name: &'static str, words: LintText, check: fn(&View) -> Vec<Finding>) -> Rule {
-    Rule { code, name, severity: Severity::Warning, words, check, notes: rules::nothing }
+const fn warning(code: LintCode, name: &'static str, check: fn(&View) -> Vec<Finding>) -> Rule {
+    Rule { code, name, severity: Severity::Warning, check, notes: rules::nothing }
 }
 
-const fn note(code: LintCode, name: &'static str, words: LintText, check: fn(&View) -> Vec<Finding>) -> Rule {
-    Rule { code, name, severity: Severity::Note, words, check, notes: rules::nothing }
+const fn note(code: LintCode, name: &'static str, check: fn(&View) -> Vec<Finding>) -> Rule {
+    Rule { code, name, severity: Severity::Note, check, notes: rules::nothing }
 }
 
 impl Rule {
@@ -40,56 +37,35 @@ impl Rule {
 
 /// Every rule, by code.
 pub(crate) static RULES: [Rule; LintCode::ALL.len()] = [
-    warning(LintCode::WarmUp, "short-warm-up", table::WARM_UP, rules::phases::warm_up),
-    warning(LintCode::ClosedLoopOnly, "closed-loop-only", table::CLOSED_LOOP_ONLY, rules::load::closed_loop_only),
-    warning(LintCode::OneLoad, "one-load", table::ONE_LOAD, rules::load::one_load),
-    note(LintCode::OneLength, "one-length", table::ONE_LENGTH, rules::load::one_length),
-    warning(LintCode::FewRequests, "few-requests", table::FEW_REQUESTS, rules::samples::few_requests),
-    warning(LintCode::ShortWindow, "short-window", table::SHORT_WINDOW, rules::phases::short_window),
-    warning(LintCode::NoRepeats, "no-repeats", table::NO_REPEATS, rules::compare::no_repeats),
-    warning(
-        LintCode::SeveralVariables,
-        "several-variables",
-        table::SEVERAL_VARIABLES,
-        rules::compare::several_variables,
-    ),
-    note(LintCode::MixedCache, "mixed-cache", table::MIXED_CACHE, rules::cache::mixed_cache),
-    warning(LintCode::SamePrompts, "same-prompts", table::SAME_PROMPTS, rules::cache::same_prompts),
-    warning(LintCode::HardwareUndisclosed, "hardware-undisclosed", table::HARDWARE, rules::disclosure::hardware)
+    warning(LintCode::WarmUp, "short-warm-up", rules::phases::warm_up),
+    warning(LintCode::ClosedLoopOnly, "closed-loop-only", rules::load::closed_loop_only),
+    warning(LintCode::OneLoad, "one-load", rules::load::one_load),
+    note(LintCode::OneLength, "one-length", rules::load::one_length),
+    warning(LintCode::FewRequests, "few-requests", rules::samples::few_requests),
+    warning(LintCode::ShortWindow, "short-window", rules::phases::short_window),
+    warning(LintCode::NoRepeats, "no-repeats", rules::compare::no_repeats),
+    warning(LintCode::SeveralVariables, "several-variables", rules::compare::several_variables),
+    note(LintCode::MixedCache, "mixed-cache", rules::cache::mixed_cache),
+    warning(LintCode::SamePrompts, "same-prompts", rules::cache::same_prompts),
+    warning(LintCode::HardwareUndisclosed, "hardware-undisclosed", rules::disclosure::hardware)
         .noting(rules::disclosure::unknown_hardware),
-    warning(LintCode::ServerUndisclosed, "server-undisclosed", table::SERVER, rules::disclosure::server)
+    warning(LintCode::ServerUndisclosed, "server-undisclosed", rules::disclosure::server)
         .noting(rules::disclosure::unknown_server),
-    warning(LintCode::PrecisionUndisclosed, "precision-undisclosed", table::PRECISION, rules::disclosure::precision)
+    warning(LintCode::PrecisionUndisclosed, "precision-undisclosed", rules::disclosure::precision)
         .noting(rules::disclosure::unknown_precision),
-    warning(LintCode::UnequalTuning, "unequal-tuning", table::UNEQUAL_TUNING, rules::equal::unequal_tuning),
-    warning(
-        LintCode::UnequalAccelerators,
-        "unequal-accelerators",
-        table::UNEQUAL_ACCELERATORS,
-        rules::equal::unequal_accelerators,
-    ),
-    warning(LintCode::VerboseLogs, "verbose-logs", table::VERBOSE_LOGS, rules::host::verbose_logs),
-    warning(LintCode::OneHost, "one-host", table::ONE_HOST, rules::host::one_host),
-    warning(
-        LintCode::BeyondCalibration,
-        "beyond-calibration",
-        table::BEYOND_CALIBRATION,
-        rules::host::beyond_calibration,
-    ),
-    warning(LintCode::UndecidableSlo, "undecidable-slo", table::UNDECIDABLE_SLO, rules::samples::undecidable_slo),
-    warning(LintCode::TotalTokens, "total-tokens", table::TOTAL_TOKENS, rules::load::total_tokens),
+    warning(LintCode::UnequalTuning, "unequal-tuning", rules::equal::unequal_tuning),
+    warning(LintCode::UnequalAccelerators, "unequal-accelerators", rules::equal::unequal_accelerators),
+    warning(LintCode::VerboseLogs, "verbose-logs", rules::host::verbose_logs),
+    warning(LintCode::OneHost, "one-host", rules::host::one_host),
+    warning(LintCode::BeyondCalibration, "beyond-calibration", rules::host::beyond_calibration),
+    warning(LintCode::UndecidableSlo, "undecidable-slo", rules::samples::undecidable_slo),
+    warning(LintCode::TotalTokens, "total-tokens", rules::load::total_tokens),
     // Found while the plan's allowances are applied, not before.
-    note(LintCode::IdleAllow, "idle-allow", table::IDLE_ALLOW, rules::nothing),
-    warning(LintCode::NeverUsed, "never-used", table::NEVER_USED, rules::used::scenarios)
-        .noting(rules::used::endpoints_and_models),
-    warning(
-        LintCode::EstimatedLengths,
-        "estimated-lengths",
-        table::ESTIMATED_LENGTHS,
-        rules::lengths::estimated_lengths,
-    ),
-    note(LintCode::UnshownQueue, "unshown-queue", table::UNSHOWN_QUEUE, rules::ladder::unshown_queue),
-    warning(LintCode::NarrowMargin, "narrow-margin", table::NARROW_MARGIN, rules::compare::narrow_margin),
+    note(LintCode::IdleAllow, "idle-allow", rules::nothing),
+    warning(LintCode::NeverUsed, "never-used", rules::used::scenarios).noting(rules::used::endpoints_and_models),
+    warning(LintCode::EstimatedLengths, "estimated-lengths", rules::lengths::estimated_lengths),
+    note(LintCode::UnshownQueue, "unshown-queue", rules::ladder::unshown_queue),
+    warning(LintCode::NarrowMargin, "narrow-margin", rules::compare::narrow_margin),
 ];
 
 /// The rule of a code.
