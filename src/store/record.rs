@@ -23,8 +23,9 @@ use crate::units::NonceSeed;
 pub const FORMAT: u32 = 1;
 
 /// An instant of the wall clock, written as RFC 3339 in UTC with nanoseconds.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub struct Moment(pub Timestamp);
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, JsonSchema)]
+#[schemars(inline, extend("format" = "date-time"))]
+pub struct Moment(#[schemars(with = "String")] pub Timestamp);
 
 impl Moment {
     /// This instant.

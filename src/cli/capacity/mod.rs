@@ -18,8 +18,6 @@ use crate::plan::{Hardware, Plan, Slo};
 use crate::report::{self, CapacityAnswer, Configuration};
 use crate::units::Share;
 
-pub(crate) use document::schema_text;
-
 /// The arguments of `capacity`.
 #[derive(Debug, Args)]
 pub struct CapacityArgs {

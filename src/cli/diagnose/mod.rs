@@ -16,8 +16,6 @@ use crate::expand::canonical;
 use crate::plan::{Cache, Fact, Hardware, Model, ModelShape, Plan, Scalar};
 use crate::report::{self, Bound};
 
-pub(crate) use document::schema_text;
-
 /// The arguments of `diagnose`.
 #[derive(Debug, Args)]
 pub struct DiagnoseArgs {
