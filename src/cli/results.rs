@@ -15,7 +15,7 @@ use crate::analysis::curve::{GivenUpRun, Point, Run};
 use crate::cli::failure::Failure;
 use crate::cli::options::{Folder, TextOrJson};
 use crate::plan::{Plan, Slo};
-use crate::report::format::{fill, plain};
+use crate::report::format::{counts, fill, plain};
 use crate::rows::{GivenUp, RunLabels};
 use crate::store::{RunRecord, Store};
 use crate::units::text::quoted;
@@ -228,13 +228,7 @@ impl Readings {
             parts.push(format!("{} of the plan's runs have no result yet: {names}{more}", self.missing));
         }
         if !self.given_up.is_empty() {
-            let mut reasons: Vec<(String, usize)> = Vec::new();
-            for reason in self.given_up.iter().map(|one| one.given_up.reason()) {
-                match reasons.iter_mut().find(|(known, _)| *known == reason) {
-                    Some((_, count)) => *count += 1,
-                    None => reasons.push((reason, 1)),
-                }
-            }
+            let reasons = counts(self.given_up.iter().map(|one| one.given_up.reason()));
             let reasons: Vec<String> = reasons.iter().map(|(reason, count)| format!("{count} for {reason}")).collect();
             let (count, reasons) = (self.given_up.len(), reasons.join(", "));
             let were = if count == 1 { "was" } else { "were" };
