@@ -50,8 +50,8 @@ pub fn lint(loaded: &Loaded, calibrated: Option<&Calibrated>) -> Vec<Lint> {
     let view = View::new(&loaded.plan, calibrated);
     let mut found: Vec<(LintCode, Severity, Finding)> = Vec::new();
     for rule in &RULES {
-        found.extend((rule.check)(&view).into_iter().map(|finding| (rule.code, rule.severity, finding)));
-        found.extend((rule.notes)(&view).into_iter().map(|finding| (rule.code, Severity::Note, finding)));
+        found.extend(rule.check.findings(&view).into_iter().map(|finding| (rule.code, rule.severity, finding)));
+        found.extend(rule.notes.findings(&view).into_iter().map(|finding| (rule.code, Severity::Note, finding)));
     }
     // A fragment serves several plans: what one of them does not need is no slip.
     let is_shared = |at: &[Step]| loaded.place(at).is_some_and(|place| place.file != loaded.file());

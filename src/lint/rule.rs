@@ -1,10 +1,38 @@
 //! What a rule is, and the one table of them. What each says of itself is its page, `docs/codes/M….md`.
 
-use crate::plan::{LintCode, Severity};
+use Check::{Endpoint as EachEndpoint, Nothing, Plan, Sweep as EachSweep};
+
+use crate::plan::{Endpoint, LintCode, Severity};
 
 use super::finding::Finding;
 use super::rules;
-use super::view::View;
+use super::view::{SweepView, View};
+
+/// What a rule looks at, and how.
+pub(super) enum Check {
+    /// The plan as a whole.
+    Plan(fn(&View) -> Vec<Finding>),
+    /// Each sweep.
+    Sweep(fn(&View, &SweepView) -> Option<Finding>),
+    /// Each endpoint that a sweep measures and that is no mock, with its name.
+    Endpoint(fn(&str, &Endpoint) -> Option<Finding>),
+    /// Nothing: what it says is found elsewhere.
+    Nothing,
+}
+
+impl Check {
+    /// What it finds.
+    pub(super) fn findings(&self, view: &View) -> Vec<Finding> {
+        match self {
+            Check::Plan(check) => check(view),
+            Check::Sweep(check) => view.sweeps.iter().filter_map(|sweep| check(view, sweep)).collect(),
+            Check::Endpoint(check) => {
+                view.real_endpoints().into_iter().filter_map(|(name, endpoint)| check(name, endpoint)).collect()
+            }
+            Check::Nothing => Vec::new(),
+        }
+    }
+}
 
 /// One rule.
 pub struct Rule {
@@ -15,57 +43,58 @@ pub struct Rule {
     /// How much it weighs.
     pub severity: Severity,
     /// Looks at a plan.
-    pub(super) check: fn(&View) -> Vec<Finding>,
+    pub(super) check: Check,
     /// Looks for what is worth a note only, whatever the rule weighs.
-    pub(super) notes: fn(&View) -> Vec<Finding>,
+    pub(super) notes: Check,
 }
 
-const fn warning(code: LintCode, name: &'static str, check: fn(&View) -> Vec<Finding>) -> Rule {
-    Rule { code, name, severity: Severity::Warning, check, notes: rules::nothing }
+const fn warning(code: LintCode, name: &'static str, check: Check) -> Rule {
+    Rule { code, name, severity: Severity::Warning, check, notes: Check::Nothing }
 }
 
-const fn note(code: LintCode, name: &'static str, check: fn(&View) -> Vec<Finding>) -> Rule {
-    Rule { code, name, severity: Severity::Note, check, notes: rules::nothing }
+const fn note(code: LintCode, name: &'static str, check: Check) -> Rule {
+    Rule { code, name, severity: Severity::Note, check, notes: Check::Nothing }
 }
 
 impl Rule {
     /// The same rule, with what it says as a note.
-    const fn noting(self, notes: fn(&View) -> Vec<Finding>) -> Rule {
-        Rule { notes, ..self }
+    const fn noting(self, notes: Check) -> Rule {
+        Rule { code: self.code, name: self.name, severity: self.severity, check: self.check, notes }
     }
 }
 
 /// Every rule, by code.
 pub(crate) static RULES: [Rule; LintCode::ALL.len()] = [
-    warning(LintCode::WarmUp, "short-warm-up", rules::phases::warm_up),
-    warning(LintCode::ClosedLoopOnly, "closed-loop-only", rules::load::closed_loop_only),
-    warning(LintCode::OneLoad, "one-load", rules::load::one_load),
-    note(LintCode::OneLength, "one-length", rules::load::one_length),
-    warning(LintCode::FewRequests, "few-requests", rules::samples::few_requests),
-    warning(LintCode::ShortWindow, "short-window", rules::phases::short_window),
-    warning(LintCode::NoRepeats, "no-repeats", rules::compare::no_repeats),
-    warning(LintCode::SeveralVariables, "several-variables", rules::compare::several_variables),
-    note(LintCode::MixedCache, "mixed-cache", rules::cache::mixed_cache),
-    warning(LintCode::SamePrompts, "same-prompts", rules::cache::same_prompts),
-    warning(LintCode::HardwareUndisclosed, "hardware-undisclosed", rules::disclosure::hardware)
-        .noting(rules::disclosure::unknown_hardware),
-    warning(LintCode::ServerUndisclosed, "server-undisclosed", rules::disclosure::server)
-        .noting(rules::disclosure::unknown_server),
-    warning(LintCode::PrecisionUndisclosed, "precision-undisclosed", rules::disclosure::precision)
-        .noting(rules::disclosure::unknown_precision),
-    warning(LintCode::UnequalTuning, "unequal-tuning", rules::equal::unequal_tuning),
-    warning(LintCode::UnequalAccelerators, "unequal-accelerators", rules::equal::unequal_accelerators),
-    warning(LintCode::VerboseLogs, "verbose-logs", rules::host::verbose_logs),
-    warning(LintCode::OneHost, "one-host", rules::host::one_host),
-    warning(LintCode::BeyondCalibration, "beyond-calibration", rules::host::beyond_calibration),
-    warning(LintCode::UndecidableSlo, "undecidable-slo", rules::samples::undecidable_slo),
-    warning(LintCode::TotalTokens, "total-tokens", rules::load::total_tokens),
+    warning(LintCode::WarmUp, "short-warm-up", EachSweep(rules::phases::warm_up)),
+    warning(LintCode::ClosedLoopOnly, "closed-loop-only", Plan(rules::load::closed_loop_only)),
+    warning(LintCode::OneLoad, "one-load", Plan(rules::load::one_load)),
+    note(LintCode::OneLength, "one-length", Plan(rules::load::one_length)),
+    warning(LintCode::FewRequests, "few-requests", EachSweep(rules::samples::few_requests)),
+    warning(LintCode::ShortWindow, "short-window", EachSweep(rules::phases::short_window)),
+    warning(LintCode::NoRepeats, "no-repeats", EachSweep(rules::compare::no_repeats)),
+    warning(LintCode::SeveralVariables, "several-variables", EachSweep(rules::compare::several_variables)),
+    note(LintCode::MixedCache, "mixed-cache", EachSweep(rules::cache::mixed_cache)),
+    warning(LintCode::SamePrompts, "same-prompts", EachSweep(rules::cache::same_prompts)),
+    warning(LintCode::HardwareUndisclosed, "hardware-undisclosed", EachEndpoint(rules::disclosure::hardware))
+        .noting(EachEndpoint(rules::disclosure::unknown_hardware)),
+    warning(LintCode::ServerUndisclosed, "server-undisclosed", EachEndpoint(rules::disclosure::server))
+        .noting(EachEndpoint(rules::disclosure::unknown_server)),
+    warning(LintCode::PrecisionUndisclosed, "precision-undisclosed", Plan(rules::disclosure::precision))
+        .noting(Plan(rules::disclosure::unknown_precision)),
+    warning(LintCode::UnequalTuning, "unequal-tuning", EachSweep(rules::equal::unequal_tuning)),
+    warning(LintCode::UnequalAccelerators, "unequal-accelerators", EachSweep(rules::equal::unequal_accelerators)),
+    warning(LintCode::VerboseLogs, "verbose-logs", EachEndpoint(rules::host::verbose_logs)),
+    warning(LintCode::OneHost, "one-host", EachEndpoint(rules::host::one_host)),
+    warning(LintCode::BeyondCalibration, "beyond-calibration", EachSweep(rules::host::beyond_calibration)),
+    warning(LintCode::UndecidableSlo, "undecidable-slo", EachSweep(rules::samples::undecidable_slo)),
+    warning(LintCode::TotalTokens, "total-tokens", Plan(rules::load::total_tokens)),
     // Found while the plan's allowances are applied, not before.
-    note(LintCode::IdleAllow, "idle-allow", rules::nothing),
-    warning(LintCode::NeverUsed, "never-used", rules::used::scenarios).noting(rules::used::endpoints_and_models),
-    warning(LintCode::EstimatedLengths, "estimated-lengths", rules::lengths::estimated_lengths),
-    note(LintCode::UnshownQueue, "unshown-queue", rules::ladder::unshown_queue),
-    warning(LintCode::NarrowMargin, "narrow-margin", rules::compare::narrow_margin),
+    note(LintCode::IdleAllow, "idle-allow", Nothing),
+    warning(LintCode::NeverUsed, "never-used", Plan(rules::used::scenarios))
+        .noting(Plan(rules::used::endpoints_and_models)),
+    warning(LintCode::EstimatedLengths, "estimated-lengths", Plan(rules::lengths::estimated_lengths)),
+    note(LintCode::UnshownQueue, "unshown-queue", EachSweep(rules::ladder::unshown_queue)),
+    warning(LintCode::NarrowMargin, "narrow-margin", EachSweep(rules::compare::narrow_margin)),
 ];
 
 /// The rule of a code.
