@@ -83,9 +83,7 @@ impl ResultsArgs {
     /// Reads the results. That there is none, and none that was given up, is a mistake of the call.
     pub(super) fn read(&self) -> Result<Readings, Failure> {
         let workspace = Workspace::open(&self.plan, &self.changes, &self.folder)?;
-        let picked = self.selection.pick(workspace.plan(), &workspace.expansion.runs)?;
-        let wanted: Vec<_> =
-            workspace.expansion.runs.iter().zip(picked).filter(|(_, is)| *is).map(|(run, _)| run).collect();
+        let wanted = workspace.picked(&self.selection)?;
         let mut readings = Readings {
             plan: workspace.plan().clone(),
             runs: Vec::new(),

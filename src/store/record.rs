@@ -115,7 +115,7 @@ pub struct RunRecord {
 const LAST_FIELD: &str = "files";
 
 /// What all rows of an attempt at a run share.
-pub(super) fn run_labels(id: &str, attempt: u32, spec: &RunSpec) -> RunLabels {
+pub fn run_labels(id: &str, attempt: u32, spec: &RunSpec) -> RunLabels {
     RunLabels {
         run_id: id.to_owned(),
         attempt,
