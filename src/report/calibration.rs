@@ -53,7 +53,7 @@ fn figures(loads: &[Measured]) -> String {
     for measured in loads {
         let errors = &measured.errors;
         let spreads = [&errors.ttft, &errors.itl, &errors.lateness, &errors.late, &errors.server_delay];
-        let column = |value: &dyn Fn(&Spread) -> String| right(&spreads.map(value).join("\n"));
+        let column = |value: &dyn Fn(&Spread) -> String| right(spreads.map(value).join("\n"));
         let number = |value: Option<f64>| value.map_or("n/a".to_owned(), digits);
         table.add_row([
             Cell::new(describe(measured)),

@@ -106,7 +106,7 @@ fn policy(facts: &Facts) -> String {
 fn distributions(line: &Line) -> String {
     let mut table = grid::table();
     let names = ["mean"].into_iter().chain(quantile::ALL.map(quantile::name)).chain(["max"]);
-    let header = names.map(|name| right(name));
+    let header = names.map(right);
     table.set_header(std::iter::once(Cell::new("")).chain(header));
     let (mut absent, mut few, mut short) = (Vec::new(), false, false);
     for metric in &METRICS {

@@ -10,6 +10,9 @@ use crate::import::input::Wishes;
 use crate::import::text::{name_of, one_line, text_value};
 use crate::plan::model::content::built_in;
 
+/// An entry read: what it asks to be named, and its fields.
+type Read = Result<(String, Vec<Field>), ImportError>;
+
 /// The scenarios of a configuration.
 pub(super) struct Scenarios {
     /// Their names in the plan.
@@ -55,7 +58,7 @@ impl JsonReader<'_> {
     fn entries(
         &mut self,
         items: &[Item],
-        read: fn(&mut Self, &Item) -> Result<(String, Vec<Field>), ImportError>,
+        read: fn(&mut Self, &Item) -> Read,
         entries: &mut Entries,
     ) -> Result<Vec<String>, ImportError> {
         let mut names = Vec::new();
