@@ -2,11 +2,10 @@
 
 use std::collections::BTreeSet;
 
-use crate::rows::{Facts, Measured, Only, Replay};
+use crate::rows::{Facts, Measured, Replay};
 
-use super::measure::{RunMetrics, measure_part};
-use super::queue::Queue;
-use super::{Events, Gaps, window};
+use super::measure::{RunMetrics, measure_taken};
+use super::window;
 
 /// What the length of a request is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -75,18 +74,13 @@ pub fn buckets(rows: &[Measured], facts: &Facts) -> Vec<Bucket> {
 
 /// The metrics of one bucket: every one of a run, but those that need all requests together.
 pub fn measure_bucket<R: Replay + ?Sized>(run: &R, bucket: Bucket, facts: &Facts) -> Result<RunMetrics, R::Error> {
-    // The places of a batch are those of all lengths together.
-    let facts = Facts { batch_size: None, ..facts.clone() };
-    let own = Only::new(run, |row| Bucket::of(bucket.by, row) == bucket);
-    let events = Events::of(&own, &facts, &[])?;
-    let queue = Queue::of(run.rows(), &facts);
-    let gaps = Gaps::of_part(&own, &facts, &events, queue.turns)?;
-    Ok(measure_part(own.rows(), (&events, &gaps), &facts, queue))
+    measure_taken(run, |row| Bucket::of(bucket.by, row) == bucket, facts)
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::analysis::gaps::{Events, Gaps};
     use crate::analysis::measure::measure;
     use crate::analysis::synthetic::Run;
     use crate::rows::Records;

@@ -1,6 +1,6 @@
 //! Every metric of one run that needs no plan.
 
-use crate::rows::{Facts, Measured};
+use crate::rows::{Facts, Measured, Only, Replay};
 
 use super::binomial;
 use super::dispersion::FailureCount;
@@ -80,6 +80,21 @@ pub struct RunMetrics {
 /// and no throughput of tokens: what failures took and gave until then is none.
 pub fn measure(rows: &[Measured], through: (&Events, &Gaps), facts: &Facts) -> RunMetrics {
     measure_part(rows, through, facts, Queue::of(rows, facts))
+}
+
+/// Measures the requests of a run that are taken as if they were a run of their own: every metric but those that need all requests
+/// together, as the places of a batch are those of all.
+pub(super) fn measure_taken<R: Replay + ?Sized>(
+    run: &R,
+    takes: impl Fn(&Measured) -> bool,
+    facts: &Facts,
+) -> Result<RunMetrics, R::Error> {
+    let facts = Facts { batch_size: None, ..facts.clone() };
+    let own = Only::new(run, takes);
+    let events = Events::of(&own, &facts, &[])?;
+    let queue = Queue::of(run.rows(), &facts);
+    let gaps = Gaps::of_part(&own, &facts, &events, queue.turns)?;
+    Ok(measure_part(own.rows(), (&events, &gaps), &facts, queue))
 }
 
 /// Measures some requests of a run as if they were the run; `queue` is the whole run's.

@@ -3,6 +3,8 @@
 //! A metric is a value, undefined, or failed: a failed or cut request belongs above all others in the percentiles of
 //! its latencies and is never left out, while a metric that is null by definition says nothing about speed.
 
+use strum::{IntoStaticStr, VariantArray};
+
 use crate::metrics;
 use crate::rows::{Measured, Outcome, Windows};
 
@@ -10,7 +12,8 @@ use super::stats::Summary;
 use super::worth::{Sample, Turns};
 
 /// A metric that every request has at most once.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, IntoStaticStr, VariantArray)]
+#[strum(serialize_all = "snake_case")]
 pub enum Metric {
     /// first_token − sent, ms.
     Ttft,
@@ -38,35 +41,11 @@ pub enum Metric {
 
 impl Metric {
     /// All of them, in the order of the table of metrics.
-    pub const ALL: [Metric; 11] = [
-        Metric::Ttft,
-        Metric::TtftFromSchedule,
-        Metric::Ttfo,
-        Metric::E2e,
-        Metric::E2eFromSchedule,
-        Metric::Tpot,
-        Metric::Lateness,
-        Metric::Connecting,
-        Metric::CapWait,
-        Metric::UserThroughput,
-        Metric::GenerationThroughput,
-    ];
+    pub const ALL: &'static [Metric] = Metric::VARIANTS;
 
     /// Its key in the table of metrics.
     pub fn key(self) -> &'static str {
-        match self {
-            Metric::Ttft => "ttft",
-            Metric::TtftFromSchedule => "ttft_from_schedule",
-            Metric::Ttfo => "ttfo",
-            Metric::E2e => "e2e",
-            Metric::E2eFromSchedule => "e2e_from_schedule",
-            Metric::Tpot => "tpot",
-            Metric::Lateness => "lateness",
-            Metric::Connecting => "connecting",
-            Metric::CapWait => "cap_wait",
-            Metric::UserThroughput => "user_throughput",
-            Metric::GenerationThroughput => "generation_throughput",
-        }
+        self.into()
     }
 
     /// Its entry in the table of metrics.

@@ -2,11 +2,10 @@
 
 use std::collections::BTreeSet;
 
-use crate::rows::{Facts, Measured, Only, Replay};
+use crate::rows::{Facts, Measured, Replay};
 
-use super::measure::{RunMetrics, measure_part};
-use super::queue::Queue;
-use super::{Events, Gaps, window};
+use super::measure::{RunMetrics, measure_taken};
+use super::window;
 
 /// The turns that a run's window has, from 0, in order; none where there are no conversations.
 pub fn turns(rows: &[Measured], facts: &Facts) -> Vec<u32> {
@@ -16,18 +15,13 @@ pub fn turns(rows: &[Measured], facts: &Facts) -> Vec<u32> {
 
 /// The metrics of one turn: every one of a run, but those that need all requests together.
 pub fn measure_turn<R: Replay + ?Sized>(run: &R, turn: u32, facts: &Facts) -> Result<RunMetrics, R::Error> {
-    // The places of a batch are those of all turns together.
-    let facts = Facts { batch_size: None, ..facts.clone() };
-    let own = Only::new(run, |row| row.turn() == Some(turn));
-    let events = Events::of(&own, &facts, &[])?;
-    let queue = Queue::of(run.rows(), &facts);
-    let gaps = Gaps::of_part(&own, &facts, &events, queue.turns)?;
-    Ok(measure_part(own.rows(), (&events, &gaps), &facts, queue))
+    measure_taken(run, |row| row.turn() == Some(turn), facts)
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::analysis::gaps::{Events, Gaps};
     use crate::analysis::measure::measure;
     use crate::analysis::synthetic::Run;
     use crate::rows::Records;

@@ -4,7 +4,7 @@ use std::collections::HashMap;
 
 use indexmap::IndexSet;
 
-use super::given_up::GivenUpRuns;
+use super::given_up::{GivenUpRuns, as_planned};
 use super::left_out::LeftOut;
 use super::summary_cache::Memory;
 use crate::analysis::calibration::Pressure;
@@ -138,10 +138,7 @@ pub(super) fn answer(
     }
     let Some(record) = listed.record else { return Ok(None) };
     let mut answered = read(store, &record, Some(plan))?;
-    let names = &run.spec.labels;
-    answered.labels.model = names.model.to_string();
-    answered.labels.scenario = names.scenario.to_string();
-    answered.labels.axes = names.axes.to_map();
+    answered.labels = as_planned(answered.labels, run);
     // The classes of a mix are what they are in their order, whatever their names were then.
     for (class, named) in answered.classes.iter_mut().zip(&run.spec.mix) {
         class.class = named.name.to_string();

@@ -23,10 +23,8 @@ pub(super) struct Tried {
     /// Why the last one failed, in words; null where it did not.
     detail: Option<String>,
     /// When the last one began, in UTC; null where its attempt.json cannot be read.
-    #[schemars(with = "Option<String>", extend("format" = "date-time"))]
     started: Option<Moment>,
     /// When the last one ended, in UTC; where its process was killed, when it last wrote; null while it is under way.
-    #[schemars(with = "Option<String>", extend("format" = "date-time"))]
     ended: Option<Moment>,
 }
 

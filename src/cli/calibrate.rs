@@ -12,7 +12,6 @@ use super::limits::{Limits, raise_file_limit};
 use crate::cli::failure::{Exit, Failure};
 use crate::cli::options::{Folder, Loudness, TextOrJson};
 use crate::cli::output;
-use crate::cli::schema_text::text_of;
 use crate::expand::{Load, expand};
 use crate::plan::Arrivals;
 use crate::report::calibration;
@@ -64,17 +63,12 @@ pub struct CalibrateArgs {
 
 /// What was measured, and where it is kept.
 #[derive(Debug, Serialize, JsonSchema)]
-struct Document<'a> {
+pub(super) struct Document<'a> {
     /// The file; null where nothing was measured, for then nothing is kept.
     #[schemars(with = "Option<String>")]
     file: Option<&'a Path>,
     /// What it holds.
     calibration: &'a Calibration,
-}
-
-/// The schema, as text.
-pub(crate) fn schema_text() -> String {
-    text_of::<Document>("sweepline calibrate --format json")
 }
 
 /// A load without a plan.

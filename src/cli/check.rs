@@ -33,11 +33,6 @@ pub struct CheckArgs {
     pub colour: Colour,
 }
 
-/// The text of `schemas/check.schema.json`.
-pub(crate) fn schema_text() -> String {
-    crate::cli::schema_text::text_of::<Report>("sweepline check --format json")
-}
-
 /// A plan without mistakes, its lints, and what was read of its data sets.
 type Linted<'a> = (&'a Path, Vec<Lint>, Vec<DataNote>);
 

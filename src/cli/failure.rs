@@ -2,81 +2,47 @@
 
 use std::path::Path;
 
+use strum::{EnumMessage, VariantArray};
+
 use crate::cli::colour::Colour;
 use crate::cli::stderr;
 use crate::expand::ExpandError;
 use crate::plan::PlanErrors;
 use crate::store::{State, Store, StoreError, typed_results};
 
-/// How the program ends.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+/// How the program ends: what the manual says of each, and the process's exit code.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, EnumMessage, VariantArray)]
+#[repr(u8)]
 pub enum Exit {
     /// Done; no run failed or is invalid.
-    Done,
-    /// Something that should not happen.
-    Unexpected,
-    /// A bad plan, bad usage, or a machine without room for the connections of the runs.
-    Usage,
-    /// Results are there, and some are invalid or given up.
-    Runs,
-    /// A gate was missed: an SLO, or a comparison that shows a regression.
-    Gate,
-    /// The results folder is locked, full or unreadable, or results that were asked for are.
-    Store,
+    Done = 0,
+    /// Something unexpected.
+    Unexpected = 1,
+    /// A bad plan or usage, too few open files or local ports for the runs, or a gate that cannot tell.
+    Usage = 2,
+    /// Results are there and some are invalid or given up: look at them.
+    Runs = 3,
+    /// `--gate`: an SLO is missed, or a comparison shows a regression or more errors.
+    Gate = 4,
+    /// The results folder is locked, full or unreadable, or a result is damaged or missing.
+    Store = 5,
     /// Something is missing that running again may bring: an endpoint was not ready in time, or a run failed.
-    Missing,
+    Missing = 6,
     /// `preview --exit-code` found work.
-    Work,
-    /// Interrupted.
-    Interrupted,
+    Work = 10,
+    /// Interrupted; the same command goes on where it stopped.
+    Interrupted = 130,
 }
 
 impl Exit {
-    /// All of them, by code.
-    pub const ALL: [Exit; 9] = [
-        Exit::Done,
-        Exit::Unexpected,
-        Exit::Usage,
-        Exit::Runs,
-        Exit::Gate,
-        Exit::Store,
-        Exit::Missing,
-        Exit::Work,
-        Exit::Interrupted,
-    ];
-
     /// What it says, for the manual.
     pub(crate) fn meaning(self) -> &'static str {
-        match self {
-            Exit::Done => "Done; no run failed or is invalid.",
-            Exit::Unexpected => "Something unexpected.",
-            Exit::Usage => {
-                "A bad plan or usage, too few open files or local ports for the runs, or a gate that cannot tell."
-            }
-            Exit::Runs => "Results are there and some are invalid or given up: look at them.",
-            Exit::Gate => "`--gate`: an SLO is missed, or a comparison shows a regression or more errors.",
-            Exit::Store => "The results folder is locked, full or unreadable, or a result is damaged or missing.",
-            Exit::Missing => {
-                "Something is missing that running again may bring: an endpoint was not ready in time, or a run failed."
-            }
-            Exit::Work => "`preview --exit-code` found work.",
-            Exit::Interrupted => "Interrupted; the same command goes on where it stopped.",
-        }
+        self.get_documentation().unwrap_or_default()
     }
 
     /// The process's exit code.
     pub fn code(self) -> u8 {
-        match self {
-            Exit::Done => 0,
-            Exit::Unexpected => 1,
-            Exit::Usage => 2,
-            Exit::Runs => 3,
-            Exit::Gate => 4,
-            Exit::Store => 5,
-            Exit::Missing => 6,
-            Exit::Work => 10,
-            Exit::Interrupted => 130,
-        }
+        self as u8
     }
 }
 

@@ -48,9 +48,14 @@ impl GivenUpRuns {
 
 /// What names a run that was given up, under the plan's names.
 pub(super) fn labels(found: &GivenUpRun, run: &PlannedRun) -> RunLabels {
+    as_planned(found.labels(), run)
+}
+
+/// The labels of a run that was measured, with the names that the plan has for it now.
+pub(super) fn as_planned(measured: RunLabels, run: &PlannedRun) -> RunLabels {
     let names = &run.spec.labels;
     let (model, scenario) = (names.model.to_string(), names.scenario.to_string());
-    RunLabels { model, scenario, axes: names.axes.to_map(), ..found.labels() }
+    RunLabels { model, scenario, axes: names.axes.to_map(), ..measured }
 }
 
 /// A run that was given up: it has no result, and no figure.

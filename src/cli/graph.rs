@@ -7,9 +7,7 @@ use clap::{Args, ValueEnum};
 use super::changes::Changes;
 use crate::cli::failure::{Exit, Failure};
 use crate::cli::output;
-use crate::cli::schema_text::text_of;
 use crate::expand::expand;
-use crate::graph::render::Drawing;
 use crate::graph::{build, render};
 
 /// The arguments of `graph`.
@@ -34,11 +32,6 @@ enum Picture {
     Mermaid,
     /// Nodes and edges.
     Json,
-}
-
-/// The schema of `graph --format json`, as text.
-pub(crate) fn schema_text() -> String {
-    text_of::<Drawing>("sweepline graph --format json")
 }
 
 /// Draws all runs of the plan, done or not.

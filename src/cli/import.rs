@@ -3,11 +3,11 @@
 use std::io::Read as _;
 use std::path::{Path, PathBuf};
 
-use clap::{Args, ValueEnum};
+use clap::Args;
 
 use crate::cli::failure::{Exit, Failure};
 use crate::cli::{output, stderr};
-use crate::import::{self, MOST_BYTES, Wishes};
+use crate::import::{self, Format, MOST_BYTES, Wishes};
 
 /// The arguments of `import`.
 #[derive(Debug, Args)]
@@ -28,26 +28,13 @@ pub struct ImportArgs {
     force: bool,
     /// What FILE is
     #[arg(long, value_enum, default_value = "auto")]
-    format: Form,
+    format: Format,
     /// The model, where FILE names none
     #[arg(long, value_name = "ID")]
     model: Option<String>,
     /// The server's base address, where FILE names none
     #[arg(long, value_name = "URL")]
     url: Option<String>,
-}
-
-/// What a file is.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-enum Form {
-    /// By its look.
-    Auto,
-    /// The closed-loop JSON configuration (`endpoints`, `models`, `scenarios`, `batch_sizes`, …).
-    ClosedLoop,
-    /// Command lines of `vllm bench serve`, `benchmark_serving.py` and `vllm bench sweep`.
-    VllmBench,
-    /// A parameter file of `vllm bench sweep`.
-    VllmSweepParams,
 }
 
 /// Writes the plan, and on stderr what is not in it.
@@ -59,12 +46,7 @@ pub(super) fn run(args: ImportArgs) -> Result<Exit, Failure> {
         name,
         text,
         command: args.command,
-        format: match args.format {
-            Form::Auto => import::Format::Auto,
-            Form::ClosedLoop => import::Format::ClosedLoop,
-            Form::VllmBench => import::Format::VllmBench,
-            Form::VllmSweepParams => import::Format::VllmSweepParams,
-        },
+        format: args.format,
         model: args.model,
         url: args.url,
         folder: args.output.as_deref().and_then(Path::parent).map(Path::to_owned).unwrap_or_default(),

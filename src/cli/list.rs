@@ -13,7 +13,6 @@ use super::workspace::warn_of_no_inventory;
 use crate::cli::failure::{Exit, Failure};
 use crate::cli::options::{Folder, TextOrJson};
 use crate::cli::output;
-use crate::cli::schema_text::text_of;
 use crate::expand::RunSpec;
 use crate::report::format::plain;
 use crate::report::grid;
@@ -37,15 +36,15 @@ pub struct ListArgs {
 
 /// What a results folder holds.
 #[derive(Debug, Serialize, JsonSchema)]
-struct Document<'a> {
+pub(super) struct Document<'a> {
     /// Committed runs.
     runs: Vec<OneRun<'a>>,
     /// Attempts that became no run; empty without --attempts.
-    attempts: Vec<Attempt<'a>>,
+    attempts: Vec<Attempt>,
     /// Runs that were committed and whose folders are gone.
     deleted: Vec<Gone<'a>>,
     /// Runs that were tried since they were last committed, if ever, and have no newer result.
-    tried: Vec<TriedRun<'a>>,
+    tried: Vec<TriedRun>,
 }
 
 /// A committed run.
@@ -66,10 +65,8 @@ struct Recorded<'a> {
     /// Which attempt at it this is, from 1.
     attempt: u32,
     /// When it began, in UTC.
-    #[schemars(with = "String", extend("format" = "date-time"))]
     started: Moment,
     /// When it was over, in UTC.
-    #[schemars(with = "String", extend("format" = "date-time"))]
     ended: Moment,
     /// The whole specification, with every default.
     #[schemars(with = "Map<String, Value>")]
@@ -84,7 +81,6 @@ struct Gone<'a> {
     /// Which attempt at it was committed.
     attempt: Option<u32>,
     /// When it was over, in UTC.
-    #[schemars(with = "Option<String>", extend("format" = "date-time"))]
     ended: Option<Moment>,
     /// What it is called: endpoint, model, scenario, load, repeat.
     name: Option<String>,
@@ -94,40 +90,26 @@ struct Gone<'a> {
 
 /// A run that was tried since it was last committed, if ever.
 #[derive(Debug, Serialize, JsonSchema)]
-struct TriedRun<'a> {
+struct TriedRun {
     /// Its full id; the beginning of it where the attempt.json of its last attempt cannot be read.
-    id: &'a str,
+    id: String,
     /// What it is called; null where the attempt.json of its last attempt cannot be read.
-    name: Option<&'a str>,
+    name: Option<String>,
     /// Whether it has a result from before.
     committed: bool,
     /// What became of it, in words: `interrupted 14:43`, `failed: connection refused`, `given up: 429 (3 of 3)`.
-    state: &'a str,
-    /// The same for programs.
-    tries: Tried,
-}
-
-/// The same, as it was found.
-struct Found {
-    id: String,
-    name: Option<String>,
-    committed: bool,
     state: String,
+    /// The same for programs.
     tries: Tried,
 }
 
 /// An attempt that became no run.
 #[derive(Debug, Serialize, JsonSchema)]
-struct Attempt<'a> {
+struct Attempt {
     /// The beginning of the run's id and the attempt's number: id.number.
-    attempt: &'a str,
+    attempt: String,
     /// Why it failed, or that it was not finished.
-    reason: &'a str,
-}
-
-/// The schema, as text.
-pub(crate) fn schema_text() -> String {
-    text_of::<Document>("sweepline list --format json")
+    reason: String,
 }
 
 /// Lists the results folder.
@@ -139,41 +121,39 @@ pub(super) fn run(args: ListArgs) -> Result<Exit, Failure> {
     let deleted = store.deleted()?;
     let tried = tried(&store, &runs)?;
     let attempts = if args.attempts { store.attempts()? } else { Vec::new() };
-    let failed: Vec<(String, String)> = attempts
+    let attempts: Vec<Attempt> = attempts
         .into_iter()
         .map(|attempt| {
             let reason = match attempt.state {
                 AttemptState::Failed(reason) => reason,
                 AttemptState::Unfinished => "not finished".to_owned(),
             };
-            (format!("{}.{}", attempt.id, attempt.number), reason)
+            Attempt { attempt: format!("{}.{}", attempt.id, attempt.number), reason }
         })
         .collect();
     match args.format {
         TextOrJson::Json => {
-            let attempts = failed.iter().map(|(attempt, reason)| Attempt { attempt, reason }).collect();
             let deleted = deleted.iter().map(Gone::of).collect();
-            let tried = tried.iter().map(TriedRun::of).collect();
             output::json(&Document { runs: runs.iter().map(OneRun::of).collect(), attempts, deleted, tried })?;
         }
         TextOrJson::Text => {
             // What a program reads has a line for each run.
             let fits = std::io::stdout().is_terminal();
-            output::print(&text(&args, &runs, (&failed, &deleted, &tried), fits))?;
+            output::print(&text(&args, &runs, (&attempts, &deleted, &tried), fits))?;
         }
     }
     Ok(Exit::Done)
 }
 
 /// The runs that were tried since they were last committed, if ever, sorted by id.
-fn tried(store: &Store, runs: &[Listed]) -> Result<Vec<Found>, Failure> {
+fn tried(store: &Store, runs: &[Listed]) -> Result<Vec<TriedRun>, Failure> {
     let committed: HashSet<&str> = runs.iter().map(|run| run.id.as_str()).collect();
     let one = |(id, tries): (&String, &Tries)| {
         let last = tries.last.as_ref()?;
         let record = AttemptRecord::read(&store.layout().attempt(id, last.number)).ok();
         // A record that names another run is none of this one's.
         let record = record.filter(|record| short(&record.id) == id);
-        Some(Found {
+        Some(TriedRun {
             id: record.as_ref().map_or_else(|| id.clone(), |record| record.id.clone()),
             name: record.map(|record| name(&record.spec)),
             committed: committed.contains(id.as_str()),
@@ -181,16 +161,9 @@ fn tried(store: &Store, runs: &[Listed]) -> Result<Vec<Found>, Failure> {
             tries: Tried::of(tries)?,
         })
     };
-    let mut found: Vec<Found> = store.tries()?.iter().filter_map(one).collect();
+    let mut found: Vec<TriedRun> = store.tries()?.iter().filter_map(one).collect();
     found.sort_by(|a, b| a.id.cmp(&b.id));
     Ok(found)
-}
-
-impl<'a> TriedRun<'a> {
-    fn of(found: &'a Found) -> TriedRun<'a> {
-        let Found { id, name, committed, state, tries } = found;
-        TriedRun { id, name: name.as_deref(), committed: *committed, state, tries: tries.clone() }
-    }
 }
 
 impl<'a> OneRun<'a> {
@@ -234,7 +207,7 @@ fn said(state: &State) -> String {
 fn text(
     args: &ListArgs,
     runs: &[Listed],
-    (failed, deleted, tried): (&[(String, String)], &[Deleted], &[Found]),
+    (failed, deleted, tried): (&[Attempt], &[Deleted], &[TriedRun]),
     fits: bool,
 ) -> String {
     if runs.is_empty() && failed.is_empty() && deleted.is_empty() && tried.is_empty() {
@@ -251,7 +224,7 @@ fn text(
         let result = if run.committed { "; its result stays" } else { "" };
         format!("tried {}{name}: {}{result}", short(&run.id), plain(&run.state))
     }));
-    lines.extend(failed.iter().map(|(name, reason)| format!("attempt {name}: {}", plain(reason))));
+    lines.extend(failed.iter().map(|Attempt { attempt, reason }| format!("attempt {attempt}: {}", plain(reason))));
     lines.join("\n")
 }
 

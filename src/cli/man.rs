@@ -6,6 +6,7 @@ use anyhow::Context;
 use clap::{Args, Command};
 use clap_mangen::Man;
 use clap_mangen::roff::{Roff, bold, roman};
+use strum::VariantArray;
 
 use crate::cli::failure::{Exit, Failure};
 use crate::cli::output;
@@ -85,7 +86,7 @@ fn page(name: &str, command: Command) -> std::io::Result<Page> {
 fn exit_codes() -> Roff {
     let mut section = Roff::new();
     section.control("SH", ["EXIT STATUS"]);
-    for exit in Exit::ALL {
+    for exit in Exit::VARIANTS {
         section.control("TP", []).text([bold(exit.code().to_string())]).text([roman(exit.meaning())]);
     }
     section

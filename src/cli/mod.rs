@@ -3,7 +3,7 @@
 //! Data goes to stdout, talk to stderr. Everything works without colour and without a terminal.
 //!
 //! Only this file knows all commands. What several of them need lies beside them, in files of their own that know no command:
-//! `options`, `colour`, `failure`, `output`, `stderr`, `workspace`, `schema_text`. A command may use another's document or
+//! `options`, `colour`, `failure`, `output`, `stderr`, `workspace`. A command may use another's document or
 //! reader where it shows the same thing (`readings`, `export/source`), never the command itself.
 
 mod answers;
@@ -48,7 +48,6 @@ mod replace;
 mod results;
 mod run;
 mod schema;
-mod schema_text;
 mod selection;
 mod show;
 mod shown_rows;

@@ -10,7 +10,6 @@ use super::changes::Changes;
 use crate::cli::failure::{Exit, Failure};
 use crate::cli::options::TextOrJson;
 use crate::cli::output;
-use crate::cli::schema_text::text_of;
 use crate::expand::{Expansion, expand};
 use crate::plan::{Endpoint, Plan};
 use crate::report::format::plain;
@@ -35,7 +34,7 @@ pub struct ProbeArgs {
 
 /// The servers of a plan.
 #[derive(Debug, Serialize, JsonSchema)]
-struct Document<'a> {
+pub(super) struct Document<'a> {
     /// Every endpoint, in the plan's order.
     endpoints: &'a [ProbedEndpoint],
 }
@@ -62,11 +61,6 @@ pub(crate) struct ProbedEndpoint {
     /// Whether waiting does not help.
     #[serde(skip)]
     is_final: bool,
-}
-
-/// The schema, as text.
-pub(crate) fn schema_text() -> String {
-    text_of::<Document>("sweepline probe --format json")
 }
 
 impl ProbedEndpoint {

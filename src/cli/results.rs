@@ -15,7 +15,7 @@ use crate::analysis::curve::{GivenUpRun, Point, Run};
 use crate::cli::failure::Failure;
 use crate::cli::options::{Folder, TextOrJson};
 use crate::plan::{Plan, Slo};
-use crate::report::format::{fill, plain};
+use crate::report::format::{counts, fill, plain};
 use crate::rows::{GivenUp, RunLabels};
 use crate::store::{RunRecord, Store};
 use crate::units::text::quoted;
@@ -83,9 +83,7 @@ impl ResultsArgs {
     /// Reads the results. That there is none, and none that was given up, is a mistake of the call.
     pub(super) fn read(&self) -> Result<Readings, Failure> {
         let workspace = Workspace::open(&self.plan, &self.changes, &self.folder)?;
-        let picked = self.selection.pick(workspace.plan(), &workspace.expansion.runs)?;
-        let wanted: Vec<_> =
-            workspace.expansion.runs.iter().zip(picked).filter(|(_, is)| *is).map(|(run, _)| run).collect();
+        let wanted = workspace.picked(&self.selection)?;
         let mut readings = Readings {
             plan: workspace.plan().clone(),
             runs: Vec::new(),
@@ -228,13 +226,7 @@ impl Readings {
             parts.push(format!("{} of the plan's runs have no result yet: {names}{more}", self.missing));
         }
         if !self.given_up.is_empty() {
-            let mut reasons: Vec<(String, usize)> = Vec::new();
-            for reason in self.given_up.iter().map(|one| one.given_up.reason()) {
-                match reasons.iter_mut().find(|(known, _)| *known == reason) {
-                    Some((_, count)) => *count += 1,
-                    None => reasons.push((reason, 1)),
-                }
-            }
+            let reasons = counts(self.given_up.iter().map(|one| one.given_up.reason()));
             let reasons: Vec<String> = reasons.iter().map(|(reason, count)| format!("{count} for {reason}")).collect();
             let (count, reasons) = (self.given_up.len(), reasons.join(", "));
             let were = if count == 1 { "was" } else { "were" };

@@ -145,6 +145,15 @@ fn decide(workspace: &Workspace, picked: &[bool], wishes: Wishes) -> Vec<Option<
     runs.map(|(run, picked)| picked.then(|| workspace.decide(run, wishes))).collect()
 }
 
+/// The runs that are picked, each with what is to be done with it.
+fn decided<'a>(
+    workspace: &'a Workspace,
+    decisions: &'a [Option<Decision>],
+) -> impl Iterator<Item = (&'a PlannedRun, &'a Decision)> {
+    let runs = workspace.expansion.runs.iter().zip(decisions);
+    runs.filter_map(|(run, decision)| Some((run, decision.as_ref()?)))
+}
+
 fn any_work(decisions: &[Option<Decision>]) -> bool {
     decisions.iter().flatten().any(|decision| decision.action.is_work())
 }
@@ -152,8 +161,7 @@ fn any_work(decisions: &[Option<Decision>]) -> bool {
 /// Refuses what this machine has too few files or ports for, before anything is written or sent: a sweep that fails in
 /// its last rung has cost its hours already.
 fn have_room(args: &RunArgs, workspace: &Workspace, decisions: &[Option<Decision>]) -> Result<(), Failure> {
-    let is_work = |decision: &Option<Decision>| decision.as_ref().is_some_and(|decision| decision.action.is_work());
-    let todo = workspace.expansion.runs.iter().zip(decisions).filter(|(_, decision)| is_work(decision));
+    let todo = decided(workspace, decisions).filter(|(_, decision)| decision.action.is_work());
     let obstacles = connection_limits::obstacles(workspace, todo.map(|(run, _)| run), args.jobs);
     if obstacles.is_empty() { Ok(()) } else { Err(Failure::Usage(obstacles.join("\nerror: "))) }
 }
@@ -163,14 +171,7 @@ fn announce(args: &RunArgs, workspace: &Workspace, decisions: &[Option<Decision>
     let screen = Screen::new(args.loudness.talk()).with_times();
     let mut seen = HashSet::new();
     // A run that sweeps share counts once.
-    let chosen: Vec<_> = workspace
-        .expansion
-        .runs
-        .iter()
-        .zip(decisions)
-        .filter_map(|(run, decision)| decision.as_ref().map(|decision| (run, decision)))
-        .filter(|(run, _)| seen.insert(run.id))
-        .collect();
+    let chosen: Vec<_> = decided(workspace, decisions).filter(|(run, _)| seen.insert(run.id)).collect();
     let (todo, rest): (Vec<_>, Vec<_>) = chosen.iter().partition(|(_, decision)| decision.action.is_work());
     let lacks = |action: Action| matches!(action, Action::Pruned | Action::GivenUp);
     let (lacking, there): (Vec<_>, Vec<_>) = rest.into_iter().partition(|(_, decision)| lacks(decision.action));
@@ -224,8 +225,8 @@ fn expected(args: &RunArgs, workspace: &Workspace, decisions: &[Option<Decision>
     let expansion = &workspace.expansion;
     let mut seen = HashSet::new();
     let mut spans = Spans::default();
-    for (run, decision) in expansion.runs.iter().zip(decisions) {
-        if decision.as_ref().is_some_and(|decision| decision.action.is_work()) && seen.insert(run.id) {
+    for (run, decision) in decided(workspace, decisions) {
+        if decision.action.is_work() && seen.insert(run.id) {
             let resource = expansion.resources[&run.spec.endpoint.name].as_str();
             spans.add(resource, RunView::new(0, run).expected_ns());
         }
@@ -270,10 +271,8 @@ fn execute(
 
 /// How many runs of the selection are not to be executed; a run that sweeps share counts once.
 fn settled(workspace: &Workspace, decisions: &[Option<Decision>]) -> usize {
-    let runs = workspace.expansion.runs.iter().zip(decisions);
-    let is_settled = |decision: &Option<Decision>| decision.as_ref().is_some_and(|decision| !decision.action.is_work());
-    let ids: HashSet<_> = runs.filter(|(_, decision)| is_settled(decision)).map(|(run, _)| run.id).collect();
-    ids.len()
+    let settled = decided(workspace, decisions).filter(|(_, decision)| !decision.action.is_work());
+    settled.map(|(run, _)| run.id).collect::<HashSet<_>>().len()
 }
 
 /// Shows events; a committed run with its main figures.
@@ -297,7 +296,7 @@ fn conclude(
     decisions: &[Option<Decision>],
     summary: &Summary,
 ) -> Result<Exit, Failure> {
-    let picked = || workspace.expansion.runs.iter().zip(decisions).filter_map(|(run, d)| Some((run, d.as_ref()?)));
+    let picked = || decided(workspace, decisions);
     let runs: Vec<_> = picked().map(|(run, _)| run).collect();
     let fresh = Store::open(&args.folder.results);
     let left_out = LeftOut::default();

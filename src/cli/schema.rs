@@ -1,12 +1,17 @@
 //! `sweepline schema`: what plans, JSON answers and Parquet files look like, generated from the types.
 
 use clap::{Args, ValueEnum};
+use schemars::JsonSchema;
 
+use crate::analysis::comparison::Comparison;
+use crate::cli::dataset::inspect::Inspection;
+use crate::cli::diff::show::Diff;
 use crate::cli::failure::{Exit, Failure};
-use crate::cli::{
-    calibrate, capacity, check, compare, curves, dataset, diagnose, diff, graph, list, output, preview, probe, show,
-    verify, why,
-};
+use crate::cli::preview::entries::Preview;
+use crate::cli::{calibrate, capacity, curves, diagnose, list, output, probe, show, verify, why};
+use crate::dataset::profile::Profile;
+use crate::graph::render::Drawing;
+use crate::plan::Report;
 
 /// The arguments of `schema`.
 #[derive(Debug, Args)]
@@ -63,26 +68,36 @@ impl What {
     fn text(self) -> String {
         match self {
             What::Plan => crate::plan::schema_text(),
-            What::Check => check::schema_text(),
+            What::Check => text_of::<Report>("sweepline check --format json"),
             What::Columns => crate::rows::columns_markdown(),
-            What::Preview => preview::schema_text(),
-            What::Diff => diff::schema_text(),
-            What::Compare => compare::schema_text(),
-            What::Show => show::schema_text(),
+            What::Preview => text_of::<Preview>("what sweepline preview --format json prints"),
+            What::Diff => text_of::<Diff>("what sweepline diff --format json prints"),
+            What::Compare => text_of::<Comparison>("what sweepline compare --format json prints"),
+            What::Show => text_of::<show::document::Document>("sweepline show --format json"),
             What::Export => crate::export::schema::text(),
-            What::Profile => dataset::schema_text(),
-            What::Curves => curves::schema_text(),
-            What::Capacity => capacity::schema_text(),
-            What::Diagnose => diagnose::schema_text(),
-            What::List => list::schema_text(),
-            What::Why => why::schema_text(),
-            What::Verify => verify::schema_text(),
-            What::Probe => probe::schema_text(),
-            What::Calibrate => calibrate::schema_text(),
-            What::Graph => graph::schema_text(),
-            What::Inspect => dataset::inspect_schema_text(),
+            What::Profile => text_of::<Profile>("sweepline profile"),
+            What::Curves => text_of::<curves::document::Document>("sweepline curves --format json"),
+            What::Capacity => text_of::<capacity::document::Document>("sweepline capacity --format json"),
+            What::Diagnose => text_of::<diagnose::document::Document>("sweepline diagnose --format json"),
+            What::List => text_of::<list::Document>("sweepline list --format json"),
+            What::Why => text_of::<why::Document>("sweepline why --format json"),
+            What::Verify => text_of::<verify::Document>("sweepline verify --format json"),
+            What::Probe => text_of::<probe::Document>("sweepline probe --format json"),
+            What::Calibrate => text_of::<calibrate::Document>("sweepline calibrate --format json"),
+            What::Graph => text_of::<Drawing>("sweepline graph --format json"),
+            What::Inspect => text_of::<Inspection>("sweepline dataset inspect --format json"),
         }
     }
+}
+
+/// The JSON Schema (draft 2020-12) of what a command prints, made from its type.
+fn text_of<T: JsonSchema>(title: &str) -> String {
+    let generator = schemars::generate::SchemaSettings::draft2020_12().for_serialize().into_generator();
+    let mut schema = generator.into_root_schema_for::<T>();
+    schema.insert("title".to_owned(), title.into());
+    let mut text = serde_json::to_string_pretty(&schema).unwrap_or_default();
+    text.push('\n');
+    text
 }
 
 /// Prints a schema.

@@ -7,9 +7,8 @@ use serde::Serialize;
 use crate::cli::failure::{Exit, Failure};
 use crate::cli::options::{Folder, TextOrJson};
 use crate::cli::output;
-use crate::cli::schema_text::text_of;
 use crate::report::format::plain;
-use crate::store::{Deleted, Entered, Entry, Moment, RunReport, State, Store, Verified, short};
+use crate::store::{Deleted, Entered, Entry, FileReport, Moment, RunReport, State, Store, Verified, short};
 
 /// The arguments of `verify`.
 #[derive(Debug, Args)]
@@ -26,7 +25,7 @@ pub struct VerifyArgs {
 
 /// Every committed run against its digests, and what the inventory misses.
 #[derive(Debug, Serialize, JsonSchema)]
-struct Document<'a> {
+pub(super) struct Document<'a> {
     /// Each run of the folder.
     runs: Vec<OneRun<'a>>,
     /// How many of the whole ones are not covered: their run.json has no digest, as an earlier sweepline wrote it.
@@ -47,18 +46,9 @@ struct OneRun<'a> {
     /// Whether its run.json has a digest of its own; null where that cannot be read.
     covered: Option<bool>,
     /// Its files.
-    files: Vec<OneFile<'a>>,
+    files: &'a [FileReport],
     /// What is wrong with its entry in the inventory; null where nothing is.
     inventory: Option<&'a str>,
-}
-
-/// One file of a run.
-#[derive(Debug, Serialize, JsonSchema)]
-struct OneFile<'a> {
-    /// Its name.
-    name: &'a str,
-    /// What is wrong with it; null where nothing is.
-    problem: Option<&'a str>,
 }
 
 /// A run that was committed and whose folder is gone.
@@ -67,17 +57,11 @@ struct OneDeleted<'a> {
     /// The beginning of its id.
     id: &'a str,
     /// When it was over, in UTC; null where its entry is damaged.
-    #[schemars(with = "Option<String>", extend("format" = "date-time"))]
     ended: Option<Moment>,
     /// What it is called: endpoint, model, scenario, load, repeat; null where its entry is damaged.
     name: Option<String>,
     /// What is wrong with its entry in the inventory; null where nothing is.
     inventory: Option<&'a str>,
-}
-
-/// The schema, as text.
-pub(crate) fn schema_text() -> String {
-    text_of::<Document>("sweepline verify --format json")
 }
 
 impl<'a> Document<'a> {
@@ -93,12 +77,11 @@ impl<'a> Document<'a> {
 
 impl<'a> OneRun<'a> {
     fn of(report: &'a RunReport) -> OneRun<'a> {
-        let files = report.files.iter().map(|file| OneFile { name: &file.name, problem: file.problem.as_deref() });
         OneRun {
             id: &report.id,
             whole: report.is_whole(),
             covered: report.covered,
-            files: files.collect(),
+            files: &report.files,
             inventory: report.entered.problem(),
         }
     }

@@ -17,12 +17,11 @@ use crate::cli::options::{Folder, TextOrJson};
 use crate::cli::output;
 use crate::cli::preview::reason;
 use crate::cli::preview::reason::{Changed, Places, changes};
-use crate::cli::schema_text::text_of;
 use crate::expand::{PlannedRun, RunSpec, canonical};
 use crate::report::format::plain;
 use crate::store::{
-    AttemptState, Deleted, Entry, How, INTERRUPTED, LastTry, Listed, ListedAttempt, Moment, Replaced, RunRecord, State,
-    Store, StoreError, Tries,
+    AttemptState, Deleted, How, INTERRUPTED, LastTry, Listed, ListedAttempt, Moment, Replaced, RunRecord, State, Store,
+    StoreError, Tries,
 };
 use crate::sweep::event::{name, planned_name};
 use crate::sweep::resume::{Action, Wishes, explain, or_pending, tries_words};
@@ -53,7 +52,7 @@ pub struct WhyArgs {
 /// What is told of the run that was asked for, or of each of several.
 #[derive(Debug, Serialize, JsonSchema)]
 #[serde(untagged)]
-enum Document<'a> {
+pub(super) enum Document<'a> {
     /// Of the one run.
     One(&'a ExplainedRun),
     /// Of each run for which the expression holds.
@@ -65,7 +64,7 @@ enum Document<'a> {
 
 /// All that is told of one run.
 #[derive(Debug, Serialize, JsonSchema)]
-struct ExplainedRun {
+pub(super) struct ExplainedRun {
     /// Its full id; its beginning, where run.json cannot be read.
     id: String,
     #[serde(skip)]
@@ -86,11 +85,6 @@ struct ExplainedRun {
     /// What the run is: the entries that its id is made from. Absent for what is only found by its folder.
     #[serde(skip_serializing_if = "Map::is_empty")]
     identity: Map<String, Value>,
-}
-
-/// The schema, as text.
-pub(crate) fn schema_text() -> String {
-    text_of::<Document>("sweepline why --format json")
 }
 
 /// Says why a run is done, skipped or done again.
@@ -226,49 +220,27 @@ fn of_listed(listed: Listed, attempts: &Attempts) -> ExplainedRun {
         (State::Whole, Some(record)) => ("committed", format!("{:.19}Z", record.ended.to_string())),
         (State::Whole, None) => ("corrupt", "run.json cannot be read".to_owned()),
     };
-    ExplainedRun {
-        id: record.map_or_else(|| listed.id.clone(), |record| record.id.clone()),
-        name: record.map_or_else(String::new, |record| name(&record.spec)),
-        state,
-        reason,
-        changed: Vec::new(),
-        replaced: record.and_then(|record| record.replaced.clone()),
-        attempts: attempts.said_of(&listed.id),
-        tries: attempts.tried(&listed.id),
-        identity: record.map(|record| identity(&record.spec)).unwrap_or_default(),
-    }
+    let known = record.map(|record| (record.id.as_str(), &record.spec));
+    let replaced = record.and_then(|record| record.replaced.clone());
+    ExplainedRun { replaced, ..ExplainedRun::of(&listed.id, known, (state, reason), attempts) }
 }
 
 /// A run that was committed and whose folder is gone.
 fn of_deleted(deleted: &Deleted, attempts: &Attempts) -> ExplainedRun {
-    let entry = deleted.entry.as_ref().ok();
-    ExplainedRun {
-        id: entry.map_or_else(|| deleted.id.clone(), |entry| entry.id.clone()),
-        name: entry.map(Entry::name).unwrap_or_default(),
-        state: "deleted",
-        reason: deleted.said(),
-        changed: Vec::new(),
-        replaced: None,
-        attempts: attempts.said_of(&deleted.id),
-        tries: attempts.tried(&deleted.id),
-        identity: Map::new(),
+    let told = ExplainedRun::of(&deleted.id, None, ("deleted", deleted.said()), attempts);
+    match &deleted.entry {
+        Ok(entry) => ExplainedRun { id: entry.id.clone(), name: entry.name(), ..told },
+        Err(_) => told,
     }
 }
 
 /// A run of which there are only attempts.
 fn of_attempt(attempt: &ListedAttempt, attempts: &Attempts) -> ExplainedRun {
-    let (record, tries) = (attempt.record.as_ref(), attempts.tries.get(&attempt.id));
-    ExplainedRun {
-        id: record.map_or_else(|| attempt.id.clone(), |record| record.id.clone()),
-        name: record.map_or_else(String::new, |record| name(&record.spec)),
-        state: if tries.is_some_and(|tries| tries.given_up.is_some()) { GIVEN_UP } else { "new" },
-        reason: tries.map_or_else(|| "never committed".to_owned(), tries_words),
-        changed: Vec::new(),
-        replaced: None,
-        attempts: attempts.said_of(&attempt.id),
-        tries: attempts.tried(&attempt.id),
-        identity: record.map(|record| identity(&record.spec)).unwrap_or_default(),
-    }
+    let tries = attempts.tries.get(&attempt.id);
+    let state = if tries.is_some_and(|tries| tries.given_up.is_some()) { GIVEN_UP } else { "new" };
+    let reason = tries.map_or_else(|| "never committed".to_owned(), tries_words);
+    let known = attempt.record.as_ref().map(|record| (record.id.as_str(), &record.spec));
+    ExplainedRun::of(&attempt.id, known, (state, reason), attempts)
 }
 
 /// The attempts of a results folder that are no results.
@@ -330,6 +302,26 @@ fn identity(spec: &RunSpec) -> Map<String, Value> {
 }
 
 impl ExplainedRun {
+    /// What the results folder alone tells of the run with this short id: its full id and what it is, where they are known.
+    fn of(
+        short: &str,
+        known: Option<(&str, &RunSpec)>,
+        (state, reason): (&'static str, String),
+        attempts: &Attempts,
+    ) -> ExplainedRun {
+        ExplainedRun {
+            id: known.map_or(short, |(id, _)| id).to_owned(),
+            name: known.map(|(_, spec)| name(spec)).unwrap_or_default(),
+            state,
+            reason,
+            changed: Vec::new(),
+            replaced: None,
+            attempts: attempts.said_of(short),
+            tries: attempts.tried(short),
+            identity: known.map(|(_, spec)| identity(spec)).unwrap_or_default(),
+        }
+    }
+
     /// With all that the run is where it is told of alone; in few lines among others.
     fn text(&self, alone: bool) -> String {
         // What was given up begins with these words in its reason, too.

@@ -3,6 +3,7 @@
 use std::path::Path;
 
 use super::changes::Changes;
+use super::selection::Selection;
 use crate::cli::failure::Failure;
 use crate::cli::options::Folder;
 use crate::cli::{answers, stderr};
@@ -46,6 +47,13 @@ impl Workspace {
     /// The plan.
     pub(super) fn plan(&self) -> &Plan {
         &self.loaded.plan
+    }
+
+    /// The runs of the plan that are asked for.
+    pub(super) fn picked(&self, selection: &Selection) -> Result<Vec<&PlannedRun>, Failure> {
+        let runs = &self.expansion.runs;
+        let picked = selection.pick(self.plan(), runs)?;
+        Ok(runs.iter().zip(picked).filter(|(_, is)| *is).map(|(run, _)| run).collect())
     }
 
     /// What is to be done with one run.

@@ -58,7 +58,7 @@ pub(super) fn container(path: &Path) -> Result<Container, DatasetError> {
 /// The shape of entries like `fields`.
 pub(super) fn format(fields: &Fields, mapping: &Mapping) -> Option<Format> {
     let has = |name: &&str| fields.contains_key(*name);
-    let known = Format::ALL.into_iter().find(|format| match format {
+    let known = Format::ALL.iter().copied().find(|format| match format {
         Format::Columns => false,
         // `prompt` and ids have many files; that of a tree is a message of its own.
         Format::Oasst => needs(*format).iter().all(has) && fields["prompt"].is_object(),

@@ -6,54 +6,57 @@ use std::str::FromStr;
 
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
+use strum::{EnumMessage, IntoStaticStr, VariantArray};
 
 use super::value::{Fields, get};
 use crate::units::UnitError;
 
 /// What a column can mean.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, strum::IntoStaticStr)]
+#[derive(
+    Debug,
+    Clone,
+    Copy,
+    PartialEq,
+    Eq,
+    PartialOrd,
+    Ord,
+    Hash,
+    Serialize,
+    Deserialize,
+    EnumMessage,
+    IntoStaticStr,
+    VariantArray,
+)]
 #[serde(rename_all = "snake_case")]
 #[strum(serialize_all = "snake_case")]
 pub enum Field {
-    /// The user's message.
+    /// The column with the user's message.
     Prompt,
-    /// The model's answer.
+    /// The column with the model's answer.
     Output,
-    /// The system message.
+    /// The column with the system message.
     System,
-    /// The whole conversation: a list of `{role, content}` or `{from, value}`.
+    /// The column with the whole conversation: a list of {role, content} or {from, value}.
     Messages,
-    /// Prompt tokens.
+    /// The column with the prompt's tokens.
     InputTokens,
-    /// Output tokens.
+    /// The column with the answer's tokens.
     OutputTokens,
-    /// When the request came.
+    /// The column that says when the request came: a date, or a number.
     Time,
-    /// Names of the prompt's blocks of 512 tokens.
+    /// The column with the names of the prompt's blocks of 512 tokens.
     HashIds,
-    /// What ties requests together as one conversation.
+    /// The column that ties requests together as one conversation.
     Conversation,
-    /// A name that must not come twice.
+    /// The column with a name that must not come twice.
     Id,
-    /// The language.
+    /// The column with the language.
     Language,
 }
 
 impl Field {
     /// All of them.
-    pub const ALL: [Field; 11] = [
-        Field::Prompt,
-        Field::Output,
-        Field::System,
-        Field::Messages,
-        Field::InputTokens,
-        Field::OutputTokens,
-        Field::Time,
-        Field::HashIds,
-        Field::Conversation,
-        Field::Id,
-        Field::Language,
-    ];
+    pub const ALL: &'static [Field] = Field::VARIANTS;
 
     /// Its name, as it is written in a mapping.
     pub fn name(self) -> &'static str {
@@ -62,19 +65,7 @@ impl Field {
 
     /// What its column holds, in words.
     pub fn meaning(self) -> &'static str {
-        match self {
-            Field::Prompt => "The column with the user's message.",
-            Field::Output => "The column with the model's answer.",
-            Field::System => "The column with the system message.",
-            Field::Messages => "The column with the whole conversation: a list of {role, content} or {from, value}.",
-            Field::InputTokens => "The column with the prompt's tokens.",
-            Field::OutputTokens => "The column with the answer's tokens.",
-            Field::Time => "The column that says when the request came: a date, or a number.",
-            Field::HashIds => "The column with the names of the prompt's blocks of 512 tokens.",
-            Field::Conversation => "The column that ties requests together as one conversation.",
-            Field::Id => "The column with a name that must not come twice.",
-            Field::Language => "The column with the language.",
-        }
+        self.get_documentation().unwrap_or_default()
     }
 
     /// The column of sweepline's own form.
@@ -86,8 +77,8 @@ impl Field {
 impl FromStr for Field {
     type Err = UnitError;
     fn from_str(text: &str) -> Result<Field, UnitError> {
-        let known = || Field::ALL.map(Field::name).join(", ");
-        let found = Field::ALL.into_iter().find(|field| field.name() == text);
+        let known = || Field::ALL.iter().map(|field| field.name()).collect::<Vec<_>>().join(", ");
+        let found = Field::ALL.iter().copied().find(|field| field.name() == text);
         found.ok_or_else(|| UnitError(format!("`{text}` is nothing that a column can mean: write one of {}", known())))
     }
 }
@@ -138,7 +129,7 @@ impl Mapping {
 
     /// The columns of all fields.
     pub(super) fn all(&self) -> impl Iterator<Item = &str> {
-        Field::ALL.into_iter().filter_map(|field| self.column(field))
+        Field::ALL.iter().copied().filter_map(|field| self.column(field))
     }
 
     /// Column and value of a field, where an entry has it.

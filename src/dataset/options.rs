@@ -1,9 +1,8 @@
 //! How a file is to be read.
 
-use std::fmt;
-
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
+use strum::{Display, IntoStaticStr, VariantArray};
 
 use super::filter::Filter;
 use super::mapping::Mapping;
@@ -12,7 +11,9 @@ use super::mapping::Mapping;
 pub(crate) const MOST_ENTRY_BYTES: usize = 10_000_000;
 
 /// The shape of entries.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema, strum::IntoStaticStr)]
+#[derive(
+    Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema, Display, IntoStaticStr, VariantArray,
+)]
 #[serde(rename_all = "lowercase")]
 #[schemars(rename = "DataFormat")]
 #[strum(serialize_all = "lowercase")]
@@ -35,25 +36,11 @@ pub enum Format {
 
 impl Format {
     /// All of them.
-    pub const ALL: [Format; 7] = [
-        Format::ShareGpt,
-        Format::LongBench,
-        Format::Oasst,
-        Format::Mooncake,
-        Format::BurstGpt,
-        Format::Azure,
-        Format::Columns,
-    ];
+    pub const ALL: &'static [Format] = Format::VARIANTS;
 
     /// Its name, as it is written after `--as`.
     pub fn name(self) -> &'static str {
         self.into()
-    }
-}
-
-impl fmt::Display for Format {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.pad(self.name())
     }
 }
 

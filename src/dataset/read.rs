@@ -145,7 +145,7 @@ impl Dataset {
             ));
         }
         let is_columns = matches!(self.options.format, None | Some(Format::Columns));
-        let of_a_format = Format::ALL.into_iter().filter(|format| *format != Format::Columns);
+        let of_a_format = Format::ALL.iter().copied().filter(|format| *format != Format::Columns);
         let mut of_a_format = of_a_format.map(shape::needs);
         if is_columns
             && !self.options.mapping.all().any(|name| has(&name))
@@ -228,7 +228,7 @@ impl Dataset {
 
 /// The columns that are read of a Parquet file: those of all formats, and the mapped ones or the objects that hold them.
 fn wanted(options: &Options) -> HashSet<&str> {
-    let known = Format::ALL.into_iter().flat_map(shape::needs).chain(&shape::ALSO);
+    let known = Format::ALL.iter().copied().flat_map(shape::needs).chain(&shape::ALSO);
     let mut wanted = HashSet::new();
     for name in known {
         wanted.insert(*name);

@@ -61,7 +61,7 @@ const ROW: [RowColumn; 38] = [
 pub fn columns(axes: &[String]) -> Vec<Column> {
     let of_row = |(name, kind, doc, null, _): &RowColumn| Column::new(*name, *kind, *doc).null(*null);
     let mut others: Vec<Column> = ROW.iter().map(of_row).collect();
-    others.extend(Metric::ALL.into_iter().map(of_metric));
+    others.extend(Metric::ALL.iter().copied().map(of_metric));
     others.push(analysis_column());
     let mut columns = name_columns();
     columns.extend(label_columns(axes, &others));
@@ -108,7 +108,7 @@ fn cells(labels: &[Cell], row: &RequestRow, facts: &Facts) -> Vec<Cell> {
         Observation::Failed(_) | Observation::Undefined => Cell::Null,
     };
     let own = ROW.iter().map(|(.., get)| get(row));
-    labels.iter().cloned().chain(own).chain(Metric::ALL.into_iter().map(metric)).chain([ANALYSIS.into()]).collect()
+    labels.iter().cloned().chain(own).chain(Metric::ALL.iter().copied().map(metric)).chain([ANALYSIS.into()]).collect()
 }
 
 #[cfg(test)]

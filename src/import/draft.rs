@@ -52,8 +52,6 @@ impl Field {
 pub(super) struct Entry {
     /// Its name.
     pub name: String,
-    /// What stands above it.
-    pub notes: Vec<String>,
     /// Its fields.
     pub fields: Vec<Field>,
 }
@@ -69,12 +67,12 @@ pub(super) struct Entries {
 
 impl Entries {
     /// The name of the entry with this content; a new one is called by `hint`, or like it.
-    pub(super) fn add(&mut self, hint: &str, notes: Vec<String>, fields: Vec<Field>) -> String {
+    pub(super) fn add(&mut self, hint: &str, fields: Vec<Field>) -> String {
         let content: String = fields.iter().map(|field| format!("{}: {}\n", field.key, field.value)).collect();
         let number = *self.known.entry(content).or_insert(self.all.len());
         if number == self.all.len() {
             let name = unused(&mut self.names, &name_of(hint, "unnamed"));
-            self.all.push(Entry { name, notes, fields });
+            self.all.push(Entry { name, fields });
         }
         self.all[number].name.clone()
     }

@@ -2,17 +2,19 @@
 
 use std::path::PathBuf;
 
+use clap::ValueEnum;
+
 /// The most text that is read of one file.
 pub(crate) const MOST_BYTES: usize = 1 << 20;
 
 /// In what form something is imported.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub enum Format {
     /// By its look.
     Auto,
-    /// The closed-loop JSON configuration.
+    /// The closed-loop JSON configuration (`endpoints`, `models`, `scenarios`, `batch_sizes`, …).
     ClosedLoop,
-    /// `vllm bench serve`, `benchmark_serving.py` and `vllm bench sweep` command lines.
+    /// Command lines of `vllm bench serve`, `benchmark_serving.py` and `vllm bench sweep`.
     VllmBench,
     /// A parameter file of `vllm bench sweep`.
     VllmSweepParams,

@@ -153,8 +153,7 @@ fn of_commands(
     wishes: &Wishes,
     secrets: &Secrets,
 ) -> Result<(Draft, &'static str), ImportError> {
-    let mut taken =
-        Taken { wishes, around: around(wishes), jobs: Vec::new(), listed, tool: None, title: None, others: Vec::new() };
+    let mut taken = Taken { listed, ..Taken::new(wishes) };
     for command in commands {
         taken.command(command, secrets)?;
     }
@@ -195,7 +194,12 @@ struct Taken<'a> {
     others: Vec<String>,
 }
 
-impl Taken<'_> {
+impl<'a> Taken<'a> {
+    fn new(wishes: &'a Wishes<'a>) -> Taken<'a> {
+        let (jobs, listed, others) = Default::default();
+        Taken { wishes, around: around(wishes), jobs, listed, tool: None, title: None, others }
+    }
+
     fn command(&mut self, command: &Command, secrets: &Secrets) -> Result<(), ImportError> {
         let file = &self.wishes.name;
         match bench::program(&command.words) {
@@ -257,15 +261,7 @@ fn of_params(text: &str, wishes: &Wishes, secrets: &Secrets) -> Result<Draft, Im
     if command.words.is_empty() {
         command.words = ["vllm", "bench", "serve"].map(str::to_owned).to_vec();
     }
-    let mut taken = Taken {
-        wishes,
-        around: around(wishes),
-        jobs: Vec::new(),
-        listed: Vec::new(),
-        tool: None,
-        title: None,
-        others: Vec::new(),
-    };
+    let mut taken = Taken::new(wishes);
     if params::are_of_server(&records) {
         let (around, listed) = params::servers(&records, secrets);
         taken.listed = listed;

@@ -103,7 +103,6 @@ fn fields(text: &mut String, indent: &str, all: &[Field]) {
 }
 
 fn entry(text: &mut String, entry: &Entry) {
-    entry.notes.iter().for_each(|note| comment(text, "  ", note));
     let _ = writeln!(text, "  {}:", scalar(&entry.name));
     fields(text, "    ", &entry.fields);
 }

@@ -2,17 +2,15 @@
 //!
 //! A rule looks at a plan that is right as such and at the values of its axes, never at its cells. It gives findings;
 //! here what the plan allows is taken out, what is the same for several sweeps or endpoints becomes one lint, and each
-//! gets its place. `rule` is the one table of rules; the pages of `explain` and `docs/LINT.md` are made from it.
+//! gets its place. `rule` is the one table of rules; their pages are written by hand, `docs/LINT.md` is made from both.
 
 mod allow;
 mod calibrated;
-pub mod docs;
 mod expect;
 mod finding;
 pub mod rule;
 mod rules;
 mod show;
-mod table;
 mod view;
 
 #[cfg(test)]
@@ -52,8 +50,8 @@ pub fn lint(loaded: &Loaded, calibrated: Option<&Calibrated>) -> Vec<Lint> {
     let view = View::new(&loaded.plan, calibrated);
     let mut found: Vec<(LintCode, Severity, Finding)> = Vec::new();
     for rule in &RULES {
-        found.extend((rule.check)(&view).into_iter().map(|finding| (rule.code, rule.severity, finding)));
-        found.extend((rule.notes)(&view).into_iter().map(|finding| (rule.code, Severity::Note, finding)));
+        found.extend(rule.check.findings(&view).into_iter().map(|finding| (rule.code, rule.severity, finding)));
+        found.extend(rule.notes.findings(&view).into_iter().map(|finding| (rule.code, Severity::Note, finding)));
     }
     // A fragment serves several plans: what one of them does not need is no slip.
     let is_shared = |at: &[Step]| loaded.place(at).is_some_and(|place| place.file != loaded.file());

@@ -1,11 +1,38 @@
-//! What a rule is, and the one table of them.
+//! What a rule is, and the one table of them. What each says of itself is its page, `docs/codes/M….md`.
 
-use crate::plan::{LintCode, Severity};
+use Check::{Endpoint as EachEndpoint, Nothing, Plan, Sweep as EachSweep};
+
+use crate::plan::{Endpoint, LintCode, Severity};
 
 use super::finding::Finding;
 use super::rules;
-use super::table::{self, LintText};
-use super::view::View;
+use super::view::{SweepView, View};
+
+/// What a rule looks at, and how.
+pub(super) enum Check {
+    /// The plan as a whole.
+    Plan(fn(&View) -> Vec<Finding>),
+    /// Each sweep.
+    Sweep(fn(&View, &SweepView) -> Option<Finding>),
+    /// Each endpoint that a sweep measures and that is no mock, with its name.
+    Endpoint(fn(&str, &Endpoint) -> Option<Finding>),
+    /// Nothing: what it says is found elsewhere.
+    Nothing,
+}
+
+impl Check {
+    /// What it finds.
+    pub(super) fn findings(&self, view: &View) -> Vec<Finding> {
+        match self {
+            Check::Plan(check) => check(view),
+            Check::Sweep(check) => view.sweeps.iter().filter_map(|sweep| check(view, sweep)).collect(),
+            Check::Endpoint(check) => {
+                view.real_endpoints().into_iter().filter_map(|(name, endpoint)| check(name, endpoint)).collect()
+            }
+            Check::Nothing => Vec::new(),
+        }
+    }
+}
 
 /// One rule.
 pub struct Rule {
@@ -15,81 +42,59 @@ pub struct Rule {
     pub name: &'static str,
     /// How much it weighs.
     pub severity: Severity,
-    /// What it says of itself.
-    pub words: LintText,
     /// Looks at a plan.
-    pub(super) check: fn(&View) -> Vec<Finding>,
+    pub(super) check: Check,
     /// Looks for what is worth a note only, whatever the rule weighs.
-    pub(super) notes: fn(&View) -> Vec<Finding>,
+    pub(super) notes: Check,
 }
 
-const fn warning(code: LintCode, name: &'static str, words: LintText, check: fn(&View) -> Vec<Finding>) -> Rule {
-    Rule { code, name, severity: Severity::Warning, words, check, notes: rules::nothing }
+const fn warning(code: LintCode, name: &'static str, check: Check) -> Rule {
+    Rule { code, name, severity: Severity::Warning, check, notes: Check::Nothing }
 }
 
-const fn note(code: LintCode, name: &'static str, words: LintText, check: fn(&View) -> Vec<Finding>) -> Rule {
-    Rule { code, name, severity: Severity::Note, words, check, notes: rules::nothing }
+const fn note(code: LintCode, name: &'static str, check: Check) -> Rule {
+    Rule { code, name, severity: Severity::Note, check, notes: Check::Nothing }
 }
 
 impl Rule {
     /// The same rule, with what it says as a note.
-    const fn noting(self, notes: fn(&View) -> Vec<Finding>) -> Rule {
-        Rule { notes, ..self }
+    const fn noting(self, notes: Check) -> Rule {
+        Rule { code: self.code, name: self.name, severity: self.severity, check: self.check, notes }
     }
 }
 
 /// Every rule, by code.
 pub(crate) static RULES: [Rule; LintCode::ALL.len()] = [
-    warning(LintCode::WarmUp, "short-warm-up", table::WARM_UP, rules::phases::warm_up),
-    warning(LintCode::ClosedLoopOnly, "closed-loop-only", table::CLOSED_LOOP_ONLY, rules::load::closed_loop_only),
-    warning(LintCode::OneLoad, "one-load", table::ONE_LOAD, rules::load::one_load),
-    note(LintCode::OneLength, "one-length", table::ONE_LENGTH, rules::load::one_length),
-    warning(LintCode::FewRequests, "few-requests", table::FEW_REQUESTS, rules::samples::few_requests),
-    warning(LintCode::ShortWindow, "short-window", table::SHORT_WINDOW, rules::phases::short_window),
-    warning(LintCode::NoRepeats, "no-repeats", table::NO_REPEATS, rules::compare::no_repeats),
-    warning(
-        LintCode::SeveralVariables,
-        "several-variables",
-        table::SEVERAL_VARIABLES,
-        rules::compare::several_variables,
-    ),
-    note(LintCode::MixedCache, "mixed-cache", table::MIXED_CACHE, rules::cache::mixed_cache),
-    warning(LintCode::SamePrompts, "same-prompts", table::SAME_PROMPTS, rules::cache::same_prompts),
-    warning(LintCode::HardwareUndisclosed, "hardware-undisclosed", table::HARDWARE, rules::disclosure::hardware)
-        .noting(rules::disclosure::unknown_hardware),
-    warning(LintCode::ServerUndisclosed, "server-undisclosed", table::SERVER, rules::disclosure::server)
-        .noting(rules::disclosure::unknown_server),
-    warning(LintCode::PrecisionUndisclosed, "precision-undisclosed", table::PRECISION, rules::disclosure::precision)
-        .noting(rules::disclosure::unknown_precision),
-    warning(LintCode::UnequalTuning, "unequal-tuning", table::UNEQUAL_TUNING, rules::equal::unequal_tuning),
-    warning(
-        LintCode::UnequalAccelerators,
-        "unequal-accelerators",
-        table::UNEQUAL_ACCELERATORS,
-        rules::equal::unequal_accelerators,
-    ),
-    warning(LintCode::VerboseLogs, "verbose-logs", table::VERBOSE_LOGS, rules::host::verbose_logs),
-    warning(LintCode::OneHost, "one-host", table::ONE_HOST, rules::host::one_host),
-    warning(
-        LintCode::BeyondCalibration,
-        "beyond-calibration",
-        table::BEYOND_CALIBRATION,
-        rules::host::beyond_calibration,
-    ),
-    warning(LintCode::UndecidableSlo, "undecidable-slo", table::UNDECIDABLE_SLO, rules::samples::undecidable_slo),
-    warning(LintCode::TotalTokens, "total-tokens", table::TOTAL_TOKENS, rules::load::total_tokens),
+    warning(LintCode::WarmUp, "short-warm-up", EachSweep(rules::phases::warm_up)),
+    warning(LintCode::ClosedLoopOnly, "closed-loop-only", Plan(rules::load::closed_loop_only)),
+    warning(LintCode::OneLoad, "one-load", Plan(rules::load::one_load)),
+    note(LintCode::OneLength, "one-length", Plan(rules::load::one_length)),
+    warning(LintCode::FewRequests, "few-requests", EachSweep(rules::samples::few_requests)),
+    warning(LintCode::ShortWindow, "short-window", EachSweep(rules::phases::short_window)),
+    warning(LintCode::NoRepeats, "no-repeats", EachSweep(rules::compare::no_repeats)),
+    warning(LintCode::SeveralVariables, "several-variables", EachSweep(rules::compare::several_variables)),
+    note(LintCode::MixedCache, "mixed-cache", EachSweep(rules::cache::mixed_cache)),
+    warning(LintCode::SamePrompts, "same-prompts", EachSweep(rules::cache::same_prompts)),
+    warning(LintCode::HardwareUndisclosed, "hardware-undisclosed", EachEndpoint(rules::disclosure::hardware))
+        .noting(EachEndpoint(rules::disclosure::unknown_hardware)),
+    warning(LintCode::ServerUndisclosed, "server-undisclosed", EachEndpoint(rules::disclosure::server))
+        .noting(EachEndpoint(rules::disclosure::unknown_server)),
+    warning(LintCode::PrecisionUndisclosed, "precision-undisclosed", Plan(rules::disclosure::precision))
+        .noting(Plan(rules::disclosure::unknown_precision)),
+    warning(LintCode::UnequalTuning, "unequal-tuning", EachSweep(rules::equal::unequal_tuning)),
+    warning(LintCode::UnequalAccelerators, "unequal-accelerators", EachSweep(rules::equal::unequal_accelerators)),
+    warning(LintCode::VerboseLogs, "verbose-logs", EachEndpoint(rules::host::verbose_logs)),
+    warning(LintCode::OneHost, "one-host", EachEndpoint(rules::host::one_host)),
+    warning(LintCode::BeyondCalibration, "beyond-calibration", EachSweep(rules::host::beyond_calibration)),
+    warning(LintCode::UndecidableSlo, "undecidable-slo", EachSweep(rules::samples::undecidable_slo)),
+    warning(LintCode::TotalTokens, "total-tokens", Plan(rules::load::total_tokens)),
     // Found while the plan's allowances are applied, not before.
-    note(LintCode::IdleAllow, "idle-allow", table::IDLE_ALLOW, rules::nothing),
-    warning(LintCode::NeverUsed, "never-used", table::NEVER_USED, rules::used::scenarios)
-        .noting(rules::used::endpoints_and_models),
-    warning(
-        LintCode::EstimatedLengths,
-        "estimated-lengths",
-        table::ESTIMATED_LENGTHS,
-        rules::lengths::estimated_lengths,
-    ),
-    note(LintCode::UnshownQueue, "unshown-queue", table::UNSHOWN_QUEUE, rules::ladder::unshown_queue),
-    warning(LintCode::NarrowMargin, "narrow-margin", table::NARROW_MARGIN, rules::compare::narrow_margin),
+    note(LintCode::IdleAllow, "idle-allow", Nothing),
+    warning(LintCode::NeverUsed, "never-used", Plan(rules::used::scenarios))
+        .noting(Plan(rules::used::endpoints_and_models)),
+    warning(LintCode::EstimatedLengths, "estimated-lengths", Plan(rules::lengths::estimated_lengths)),
+    note(LintCode::UnshownQueue, "unshown-queue", EachSweep(rules::ladder::unshown_queue)),
+    warning(LintCode::NarrowMargin, "narrow-margin", EachSweep(rules::compare::narrow_margin)),
 ];
 
 /// The rule of a code.

@@ -12,6 +12,7 @@ use crate::protocol::Task;
 use crate::units::{Decimal, Nanos};
 
 use super::calibrated::Calibrated;
+use super::finding::{Finding, Scope};
 
 /// A path into the plan from names and indices.
 macro_rules! steps {
@@ -138,6 +139,12 @@ impl<'p> SweepView<'p> {
             opens_connections: said || entries("connections").any(|value| value == per_request.name()),
             compare: plan.compared(sweep),
         }
+    }
+
+    /// What a rule found in it.
+    pub(super) fn finding(&self, at: Vec<Step>, message: impl Into<String>, remedy: impl Into<String>) -> Finding {
+        let scope = Scope::Sweep(self.name.to_owned());
+        Finding { scope, at, message: message.into(), remedy: remedy.into() }
     }
 
     /// The values on an axis, in the order written; none where the sweep has no such axis.

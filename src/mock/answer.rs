@@ -107,7 +107,7 @@ async fn route(conn: &mut Conn, entry: &mut Entry, incoming: &Incoming) -> Resul
         ("GET", "/version", _) => (JSON, json!({ "version": env!("CARGO_PKG_VERSION") }).to_string()),
         ("GET", "/metrics", _) => {
             let cache = shared.cache.as_deref().map(RefCell::borrow);
-            let load = shared.config.tells_load.then(|| (shared.busy() as u64, shared.waiting()));
+            let load = (!shared.config.no_load_gauges).then(|| (shared.busy() as u64, shared.waiting()));
             (metrics::KIND, metrics::text(&shared.config, cache.as_deref(), load))
         }
         ("POST", "/tokenize" | "/apply-template", _) => {
@@ -147,7 +147,7 @@ async fn generate(conn: &mut Conn, entry: &mut Entry, incoming: &Incoming, api: 
     let shared = Rc::clone(&conn.shared);
     let config = &shared.config;
     let number = shared.next_request();
-    let fault = fault::of_request(&config.faults, number, config.seed.0);
+    let fault = fault::of_request(&config.faults, number, config.seed);
     entry.line.n = Some(number);
     entry.line.api = Some(api.name());
     if config.log_text {
@@ -248,7 +248,7 @@ fn length(config: &Config, request: &Request, number: u64, fault: Option<Kind>) 
     let after = config.eos_after.unwrap_or(u32::MAX).max(1);
     let rate = config.eos_rate.to_f64();
     let drawn = if rate > 0.0 {
-        let chance = random(config.seed.0, b"eos ", number).random::<f64>();
+        let chance = random(config.seed, b"eos ", number).random::<f64>();
         // The geometric distribution, inverted: how many tokens until one is the last.
         (((1.0 - chance).ln() / (1.0 - rate).ln()).ceil() as u32).max(1)
     } else {

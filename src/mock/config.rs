@@ -2,86 +2,142 @@
 
 use std::path::PathBuf;
 
-use clap::ValueEnum;
+use clap::{Args, ValueEnum};
 
 use super::fault::Fault;
-use crate::units::{Decimal, Nanos, PerToken, Seed, Share};
+use crate::units::{Decimal, Nanos, PerToken, Share};
 
-/// Everything that decides how the server behaves. The defaults are those of a plan's embedded mock.
-#[derive(Debug, Clone)]
+/// The heading of `--help` that is the command's too.
+pub const LISTENING: &str = "Listening";
+const TIMING: &str = "Timing";
+const PREFIX_CACHE: &str = "Prefix cache";
+const ANSWERS: &str = "Answers";
+/// What the log holds stands here too.
+pub const WIRE: &str = "Bytes on the wire";
+const FAULTS: &str = "Faults";
+
+/// Everything that decides how the server behaves, as the flags of `sweepline mock` say it. The defaults are those of a plan's embedded
+/// mock.
+#[derive(Debug, Clone, Args)]
 pub struct Config {
-    /// Time from a free slot to the first token, without prefill.
-    pub ttft: Nanos,
-    /// Time between tokens of a stream that is alone.
-    pub itl: Nanos,
-    /// Streams served at once, at least 1; further requests wait, first come, first served.
-    pub slots: u32,
-    /// Extra time to the first token for each prompt token that is not in the prefix cache.
-    pub prefill: PerToken,
-    /// Tokens that the prefix cache keeps, at least one block; `None`: there is none.
-    pub prefix_cache: Option<u32>,
-    /// Tokens of a block of the prefix cache, at least 1.
-    pub prefix_block: u32,
-    /// Whether answers tell what the prefix cache held, as vLLM does only with `--enable-prompt-tokens-details`.
-    pub reports_cached: bool,
-    /// Growth of the inter-token time for each further busy slot: itl × (1 + load × (busy − 1)).
-    pub load: Decimal,
-    /// Spread: every time is multiplied by 1 ± jitter, uniformly, by seed.
-    pub jitter: Share,
-    /// Seed of jitter, text, faults by rate and cuts.
-    pub seed: Seed,
-    /// Whether a generation goes on to its end after its client has gone away, in its slot, as mlx-lm's does; otherwise it ends
-    /// at once, as vLLM's does.
-    pub finishes_abandoned: bool,
-    /// Whether `/metrics` tells how many requests run and wait.
-    pub tells_load: bool,
-    /// Names that are served; any other is answered with 404. Empty: any name is served.
+    /// A model that is served, may be given several times; others are answered with 404 [default: any name]
+    #[arg(help_heading = LISTENING, long = "model", value_name = "NAME")]
     pub models: Vec<String>,
-    /// The bearer key that requests must carry; `None`: no key is asked for.
+    /// The bearer key that requests must carry; none: no key is asked for.
+    #[arg(skip)]
     pub api_key: Option<String>,
-    /// Tokens after which an answer ends by itself, unless the request says `ignore_eos`.
+    /// Time from a free slot to the first token, without prefill
+    #[arg(help_heading = TIMING, long, value_name = "TIME", default_value = "20ms")]
+    pub ttft: Nanos,
+    /// Time between tokens of a stream that is alone
+    #[arg(help_heading = TIMING, long, value_name = "TIME", default_value = "4ms")]
+    pub itl: Nanos,
+    /// Streams served at once; others wait, first come, first served
+    #[arg(help_heading = TIMING, long, value_name = "STREAMS", default_value_t = 8, value_parser = clap::value_parser!(u32).range(1..))]
+    pub slots: u32,
+    /// Extra time to the first token for each prompt token that is not in the prefix cache, like 0.1ms/token
+    #[arg(help_heading = TIMING, long, value_name = "TIME/token", default_value_t = PerToken::default())]
+    pub prefill: PerToken,
+    /// Growth of the inter-token time for each further busy slot: itl × (1 + load × (busy − 1))
+    #[arg(help_heading = TIMING, long, value_name = "FACTOR", default_value_t = Decimal::default())]
+    pub load: Decimal,
+    /// Multiply every time by 1 ± this share, uniformly, by seed
+    #[arg(help_heading = TIMING, long, value_name = "SHARE", default_value = "0%")]
+    pub jitter: Share,
+    /// Generate to the end for clients that have gone away, in their slots, as mlx-lm does; without it such a generation ends at
+    /// once, as vLLM's does
+    #[arg(help_heading = TIMING, long)]
+    pub finish_abandoned: bool,
+    /// Leave out of /metrics how many requests run and wait
+    #[arg(help_heading = TIMING, long)]
+    pub no_load_gauges: bool,
+    /// Seed of jitter, text, cuts and faults by rate
+    #[arg(help_heading = TIMING, long, default_value_t = 0)]
+    pub seed: u64,
+    /// Keep the computed tokens of prompts and answers, so many at most, as vLLM's prefix caching does: what a prompt
+    /// has in common with them is not computed again, and is reported as `cached_tokens`. Figures stand at /metrics;
+    /// POST /reset_prefix_cache forgets them [default: no prefix cache]
+    #[arg(help_heading = PREFIX_CACHE, long, value_name = "TOKENS", value_parser = clap::value_parser!(u32).range(1..))]
+    pub prefix_cache: Option<u32>,
+    /// Tokens of a block: only full blocks are kept and found
+    #[arg(
+        help_heading = PREFIX_CACHE, long, value_name = "TOKENS", default_value_t = Config::PREFIX_BLOCK, requires = "prefix_cache",
+        value_parser = clap::value_parser!(u32).range(1..)
+    )]
+    pub prefix_block: u32,
+    /// Leave `cached_tokens` out of answers, as vLLM does without --enable-prompt-tokens-details; the log has them all the
+    /// same
+    #[arg(help_heading = PREFIX_CACHE, long)]
+    pub no_cached_tokens: bool,
+    /// End answers after this many tokens, unless the request says ignore_eos
+    #[arg(help_heading = ANSWERS, long, value_name = "TOKENS", value_parser = clap::value_parser!(u32).range(1..))]
     pub eos_after: Option<u32>,
-    /// Chance of each token to be the last, unless the request says `ignore_eos`.
+    /// Chance of each token to be the last, unless the request says ignore_eos
+    #[arg(help_heading = ANSWERS, long, value_name = "SHARE", default_value = "0%")]
     pub eos_rate: Share,
-    /// How a chat stream opens.
+    /// How a chat stream opens: role with "", role with text, role with null
+    #[arg(help_heading = ANSWERS, long, value_enum, default_value_t = FirstChunk::Role)]
     pub first: FirstChunk,
-    /// Where a stream carries the usage.
+    /// Where a stream carries the usage
+    #[arg(help_heading = ANSWERS, long, value_enum, default_value_t = UsagePosition::Separate)]
     pub usage: UsagePosition,
-    /// Tokens in each event, at least 1 (speculative decoding sends several).
+    /// Tokens in each event
+    #[arg(help_heading = ANSWERS, long, value_name = "TOKENS", default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..))]
     pub tokens_per_event: u32,
-    /// Leading tokens of a chat answer that are reasoning.
+    /// Leading tokens of a chat answer that are reasoning
+    #[arg(help_heading = ANSWERS, long, value_name = "TOKENS", default_value_t = 0)]
     pub reasoning: u32,
-    /// The field that carries reasoning.
+    /// The field that carries reasoning
+    #[arg(help_heading = ANSWERS, long, value_enum, default_value_t = ReasoningField::ReasoningContent)]
     pub reasoning_field: ReasoningField,
-    /// Which words answers are made of.
+    /// Which words answers are made of: ASCII, multi-byte characters, or words that JSON escapes
+    #[arg(help_heading = ANSWERS, long, value_enum, default_value_t = Vocabulary::Plain)]
     pub words: Vocabulary,
-    /// How texts are counted before they are sent.
+    /// Whose form /tokenize has, which counts texts before they are sent
+    #[arg(help_heading = ANSWERS, long, value_enum, default_value_t = Tokenize::Vllm)]
     pub tokenize: Tokenize,
-    /// Whether a stream ends with `data: [DONE]`.
-    pub done_marker: bool,
-    /// Whether lines of the stream end with CR LF.
+    /// Leave out the [DONE] at the end of a stream
+    #[arg(help_heading = ANSWERS, long)]
+    pub no_done: bool,
+    /// End the lines of a stream with CR LF
+    #[arg(help_heading = ANSWERS, long)]
     pub crlf: bool,
-    /// Whether comments (`: keepalive 0/18`) come before the first token, as mlx-lm sends them.
+    /// Send comments before the first token, as mlx-lm does
+    #[arg(help_heading = ANSWERS, long)]
     pub keepalive_comments: bool,
-    /// Size of the HTTP chunks of a stream in bytes, each written by a call of its own; `None`: one chunk per event.
-    pub chunk_bytes: Option<usize>,
-    /// Whether the bytes on the wire are cut into small writes.
+    /// Make HTTP chunks of this many bytes, each its own write, wherever their borders fall
+    #[arg(help_heading = WIRE, long, value_name = "BYTES", value_parser = clap::value_parser!(u32).range(1..))]
+    pub chunk_bytes: Option<u32>,
+    /// Cut what is written into small pieces, at any byte
+    #[arg(help_heading = WIRE, long, value_enum, default_value_t = Cut::None)]
     pub cut: Cut,
-    /// Pause between the pieces of `chunk_bytes` and `cut`.
+    /// Pause between the pieces of --chunk-bytes and --cut
+    #[arg(help_heading = WIRE, long, value_name = "TIME", default_value = "0s")]
     pub cut_pause: Nanos,
-    /// Whether streams are HTTP/1.0 and end with the connection.
+    /// Stream as HTTP/1.0 and end with the connection
+    #[arg(help_heading = WIRE, long)]
     pub close_delimited: bool,
-    /// Most requests at once on one connection of HTTP/2, as the server's settings tell it; `None`: they tell no number.
+    /// Take so many requests at once on one connection of HTTP/2, which is spoken by prior knowledge on the same port [default:
+    /// no limit]
+    #[arg(help_heading = WIRE, long, value_name = "STREAMS", value_parser = clap::value_parser!(u32).range(1..))]
     pub http2_streams: Option<u32>,
-    /// Whether each event is a write call of its own even where nothing is to be waited for.
+    /// Write each event by a call of its own, even with --itl 0s
+    #[arg(help_heading = WIRE, long)]
     pub write_per_event: bool,
-    /// What goes wrong; of several that match a request the first counts.
+    /// What goes wrong and when, may be given several times, like http:503@5%, reset:20@3,7,10-12, stall@every:10 or
+    /// empty@all. Kinds: refuse (counts connections), http:STATUS, reset, stall, stall-headers, truncate, close,
+    /// invalid-json, invalid-utf8, wrong-shape, error-object, empty, short, long, usage:TOKENS, huge-line:BYTES,
+    /// slow:FACTOR, pause:MS, exit; a number after the others says after or with how many tokens
+    #[arg(help_heading = FAULTS, long = "fault", value_name = "KIND[:N]@WHEN")]
     pub faults: Vec<Fault>,
-    /// Connections after which the server stops listening: further ones are refused by the kernel.
+    /// Stop listening after this many connections: the kernel refuses further ones
+    #[arg(help_heading = FAULTS, long, value_name = "CONNECTIONS")]
     pub refuse_after: Option<u64>,
-    /// The file for the log, JSON lines.
+    /// Write a log of what really happened to this file, JSON lines, instants on the monotonic clock
+    #[arg(help_heading = WIRE, long, value_name = "FILE")]
     pub log: Option<PathBuf>,
-    /// Whether the log holds request bodies and answers.
+    /// Log request bodies and answers too
+    #[arg(help_heading = WIRE, long, requires = "log")]
     pub log_text: bool,
 }
 
@@ -90,46 +146,16 @@ impl Config {
     pub const PREFIX_BLOCK: u32 = 16;
 }
 
+#[cfg(test)]
 impl Default for Config {
     fn default() -> Self {
-        Config {
-            ttft: Nanos::from_millis(20),
-            itl: Nanos::from_millis(4),
-            slots: 8,
-            prefill: PerToken::default(),
-            prefix_cache: None,
-            prefix_block: Config::PREFIX_BLOCK,
-            reports_cached: true,
-            load: Decimal::default(),
-            jitter: Share::default(),
-            seed: Seed(0),
-            finishes_abandoned: false,
-            tells_load: true,
-            models: Vec::new(),
-            api_key: None,
-            eos_after: None,
-            eos_rate: Share::default(),
-            first: FirstChunk::Role,
-            usage: UsagePosition::Separate,
-            tokens_per_event: 1,
-            reasoning: 0,
-            reasoning_field: ReasoningField::ReasoningContent,
-            words: Vocabulary::Plain,
-            tokenize: Tokenize::Vllm,
-            done_marker: true,
-            crlf: false,
-            keepalive_comments: false,
-            chunk_bytes: None,
-            cut: Cut::None,
-            cut_pause: Nanos::ZERO,
-            close_delimited: false,
-            http2_streams: None,
-            write_per_event: false,
-            faults: Vec::new(),
-            refuse_after: None,
-            log: None,
-            log_text: false,
+        /// The flags alone.
+        #[derive(clap::Parser)]
+        struct Flags {
+            #[command(flatten)]
+            config: Config,
         }
+        <Flags as clap::Parser>::parse_from(["mock"]).config
     }
 }
 

@@ -231,7 +231,7 @@ impl Conn {
             return Ok(());
         }
         let written = self.write_all(bytes).await;
-        if self.shared.config.finishes_abandoned {
+        if self.shared.config.finish_abandoned {
             self.lost = written.is_err();
             return Ok(());
         }
@@ -277,7 +277,7 @@ impl Conn {
 
     /// Waits for what a generation needs, or for the client to go away, where that ends the generation.
     pub(super) async fn generating<F: Future>(&mut self, future: F) -> Result<F::Output, Gone> {
-        if self.shared.config.finishes_abandoned { Ok(future.await) } else { self.or_gone(future).await }
+        if self.shared.config.finish_abandoned { Ok(future.await) } else { self.or_gone(future).await }
     }
 
     /// Waits until `at` on the monotonic clock.

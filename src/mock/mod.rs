@@ -43,6 +43,6 @@ mod values;
 mod whole;
 mod wire;
 
-pub use config::{Config, Cut, FirstChunk, ReasoningField, Tokenize, UsagePosition, Vocabulary};
+pub use config::{Config, Cut, FirstChunk, LISTENING, ReasoningField, Tokenize, UsagePosition, Vocabulary, WIRE};
 pub use fault::{Fault, Kind, When};
 pub use serve::{Ended, Server};

@@ -25,7 +25,7 @@ impl Pace {
             prefill: config.prefill.0.0 as f64 * factor,
             itl: config.itl.0 as f64 * factor,
             load: config.load.to_f64(),
-            jitter: (jitter > 0.0).then(|| (jitter, random(config.seed.0, b"pace", number))),
+            jitter: (jitter > 0.0).then(|| (jitter, random(config.seed, b"pace", number))),
         }
     }
 
@@ -54,7 +54,7 @@ impl Pace {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::units::{Decimal, Nanos, Seed, Share};
+    use crate::units::{Decimal, Nanos, Share};
 
     fn config() -> Config {
         Config {
@@ -78,7 +78,7 @@ mod tests {
     #[test]
     fn jitter_is_bounded_seeded_and_per_request() {
         let jittered = |seed, number| {
-            let config = Config { jitter: Share::percent(5), seed: Seed(seed), ..config() };
+            let config = Config { jitter: Share::percent(5), seed, ..config() };
             let mut pace = Pace::new(&config, number, 1.0);
             (0..100).map(|_| pace.next(0, 1)).collect::<Vec<_>>()
         };

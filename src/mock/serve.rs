@@ -103,7 +103,7 @@ fn welcome(stream: TcpStream, number: u64, peer_port: u16, shared: &Rc<Shared>) 
     // Without it Nagle's algorithm would hold tokens back. It fails only on a connection that is gone already.
     let _ = stream.set_nodelay(true);
     let conn = Conn::new(stream, number, peer_port, Rc::clone(shared));
-    match fault::of_connection(&shared.config.faults, number, shared.config.seed.0) {
+    match fault::of_connection(&shared.config.faults, number, shared.config.seed) {
         None => {
             spawn_local(answer::connection(conn));
         }

@@ -45,7 +45,7 @@ pub(super) fn pace(shared: &Shared, job: &Job) -> Pace {
 
 /// The text of a job, by the seeds of server and request and by the prompt.
 pub(super) fn speech(shared: &Shared, job: &Job) -> Speech {
-    Speech::new(shared.config.words, random(shared.config.seed.0, b"text", job.request.text_seed()))
+    Speech::new(shared.config.words, random(shared.config.seed, b"text", job.request.text_seed()))
 }
 
 impl<'a> Stream<'a> {
@@ -205,7 +205,7 @@ impl<'a> Stream<'a> {
     fn usage(&self) -> Usage {
         Usage {
             prompt: self.job.request.prompt_tokens,
-            cached: self.shared.config.reports_cached.then_some(self.job.cached),
+            cached: (!self.shared.config.no_cached_tokens).then_some(self.job.cached),
             completion: self.job.told(self.sent),
             reasoning: self.sent.min(self.job.reasoning),
         }
@@ -241,7 +241,7 @@ impl<'a> Stream<'a> {
         if !empty && !is_named && alone && self.usage_wanted() {
             events.push(self.envelope.usage(self.usage()));
         }
-        if self.shared.config.done_marker && !is_named {
+        if !self.shared.config.no_done && !is_named {
             events.push(self.envelope.data("[DONE]"));
         }
         for event in &events {

@@ -66,7 +66,7 @@ fn body(shared: &Shared, job: &Job, thought: &[u8], text: &[u8]) -> Vec<u8> {
     };
     let usage = Usage {
         prompt: job.request.prompt_tokens,
-        cached: shared.config.reports_cached.then_some(job.cached),
+        cached: (!shared.config.no_cached_tokens).then_some(job.cached),
         completion: job.told(job.tokens),
         reasoning: job.reasoning,
     };

@@ -42,9 +42,9 @@ impl Wire {
         Wire {
             pending: Vec::new(),
             framing,
-            chunk_bytes: config.chunk_bytes,
+            chunk_bytes: config.chunk_bytes.map(|bytes| bytes as usize),
             borders: Vec::new(),
-            cut: (config.cut == Cut::Random).then(|| random(config.seed.0, b"cut ", number)),
+            cut: (config.cut == Cut::Random).then(|| random(config.seed, b"cut ", number)),
             pause: config.cut_pause.0,
             writes: 0,
         }

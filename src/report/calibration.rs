@@ -1,6 +1,6 @@
 //! A calibration as people read it, and the line that `run` shows of one.
 
-use comfy_table::{Cell, CellAlignment};
+use comfy_table::Cell;
 
 use crate::analysis::calibration::{BOUND_MS, Pressure, Spread, Stamps};
 use crate::analysis::quantile;
@@ -11,7 +11,7 @@ use crate::sweep::event::load_name;
 use crate::units::text::counted;
 
 use super::format::{digits, plain};
-use super::grid;
+use super::grid::{self, right};
 
 /// From so many cores on, client and mock need not share any.
 const ENOUGH_CORES: u32 = 4;
@@ -48,13 +48,12 @@ wrote its first token; n/a: too few requests (p50 takes 6, p99 takes 368); *: p9
 /// Five lines for each load.
 fn figures(loads: &[Measured]) -> String {
     let mut table = grid::table();
-    let right = |text: &str| Cell::new(text).set_alignment(CellAlignment::Right);
     let header = ["n", "mean\nms", "p50\nms", "p99\nms", "max\nms"].map(right);
     table.set_header([Cell::new("load"), Cell::new("")].into_iter().chain(header));
     for measured in loads {
         let errors = &measured.errors;
         let spreads = [&errors.ttft, &errors.itl, &errors.lateness, &errors.late, &errors.server_delay];
-        let column = |value: &dyn Fn(&Spread) -> String| right(&spreads.map(value).join("\n"));
+        let column = |value: &dyn Fn(&Spread) -> String| right(spreads.map(value).join("\n"));
         let number = |value: Option<f64>| value.map_or("n/a".to_owned(), digits);
         table.add_row([
             Cell::new(describe(measured)),

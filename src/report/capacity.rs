@@ -1,16 +1,16 @@
 //! What each configuration bears under the objective, and what a load takes of it.
 
-use comfy_table::{Cell, CellAlignment};
+use comfy_table::Cell;
 
 use crate::analysis::capacity::{Fleet, Instance, Target};
 use crate::analysis::curve::{Bracket, Curve, Figure, Limit, Rung, alike};
-use crate::analysis::{slo, undecided};
+use crate::analysis::slo;
 use crate::plan::{Percentile, Slo};
 use crate::units::Nanos;
 
-use super::curves::{bracket, differ, suspect_reasons, title, undecided_at};
+use super::curves::{bracket, differ, suspect_reasons, title, undecided_at, window_to_keep_up};
 use super::format::{self, digits, plain};
-use super::grid;
+use super::grid::{self, right};
 
 /// What a curve says of its endpoint as an instance.
 #[derive(Debug, Clone, PartialEq)]
@@ -223,10 +223,7 @@ fn notes(configurations: &[Configuration], holding: &[usize], name: Name) -> Vec
 fn undecided_above(curve: &Curve, load: f64) -> String {
     let mut why = curve.rung(load).map(undecided_at).unwrap_or_default();
     let not_shown = curve.not_shown().find(|rung| rung.load == load);
-    why.extend(not_shown.map(|rung| {
-        let would_do = rung.window_to_keep_up().map(|window| format!(" ({})", undecided::would_do(window)));
-        format!("whether the server keeps up{}", would_do.unwrap_or_default())
-    }));
+    why.extend(not_shown.map(|rung| format!("whether the server keeps up{}", window_to_keep_up(rung))));
     let why = if why.is_empty() { String::new() } else { format!(": {}", why.join(", ")) };
     format!("undecided above it at {load}{why}")
 }
@@ -252,15 +249,14 @@ fn doubts(configurations: &[Configuration], best: &[usize], target: Option<Targe
 type Name<'a> = &'a dyn Fn(usize) -> String;
 
 fn table(configurations: &[Configuration], holding: &[usize], target: Option<Target>, name: Name) -> String {
-    let right = |text: String| Cell::new(text).set_alignment(CellAlignment::Right);
     let mut table = grid::table();
     let headings = ["max qps\n(misses)", "came\nreq/s", "output\ntok/s"];
     let mut header = vec![Cell::new("configuration")];
-    header.extend(headings.map(|heading| right(heading.into())));
+    header.extend(headings.map(right));
     if target.is_some() {
-        header.extend(["instances\n(at least)", "GPUs", "money\na month"].map(|text| right(text.into())));
+        header.extend(["instances\n(at least)", "GPUs", "money\na month"].map(right));
     }
-    header.extend(["money\nper M tok", "tok per\nmoney", "tok per\njoule"].map(|text| right(text.into())));
+    header.extend(["money\nper M tok", "tok per\nmoney", "tok per\njoule"].map(right));
     table.set_header(header);
     for at in holding {
         let Answer::Holds { instance, bracket, output } = &configurations[*at].answer else { continue };

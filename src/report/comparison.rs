@@ -1,6 +1,7 @@
 //! A comparison as people read it: on the terminal, and in a pull request.
 
-use comfy_table::{Cell, CellAlignment, ColumnConstraint, Width};
+use comfy_table::{Cell, ColumnConstraint, Width};
+use indexmap::IndexMap;
 
 use crate::analysis::comparison::{
     Adjusted, CellAnswer, Change, Comparison, Family, LeftOut, MarginAnswer, Mean, Outcome, Test, allowed,
@@ -12,7 +13,7 @@ use super::curves::FEW;
 use super::effects;
 use super::estimate::{chance, interval, titled};
 use super::format::{digits, escaped, fill, plain};
-use super::grid;
+use super::grid::{self, right};
 
 /// Names of arms up to this length stand in one line.
 const LONG: usize = 12;
@@ -142,27 +143,19 @@ fn heading(family: &Family, cell: &CellAnswer) -> String {
 
 /// Runs that were left out, those of one arm and reason in one line.
 fn left_out(cell: &CellAnswer) -> Vec<String> {
-    let mut lines: Vec<(&LeftOut, Vec<String>)> = Vec::new();
-    for one in &cell.left_out {
-        match lines.iter_mut().find(|(first, _)| first.arm == one.arm && first.reason == one.reason) {
-            Some((_, repeats)) => repeats.push(one.repeat.to_string()),
-            None => lines.push((one, vec![one.repeat.to_string()])),
-        }
+    let mut lines: IndexMap<(&str, &str), Vec<String>> = IndexMap::new();
+    for LeftOut { arm, repeat, reason } in &cell.left_out {
+        lines.entry((arm, reason)).or_default().push(repeat.to_string());
     }
-    let line = |(one, repeats): (&LeftOut, Vec<String>)| {
-        let repeats = if repeats.len() == 1 {
-            format!("repeat {}", repeats[0])
-        } else {
-            format!("repeats {}", repeats.join(", "))
-        };
-        format!("{} of {}: {}", repeats, one.arm, one.reason)
+    let line = |((arm, reason), repeats): ((&str, &str), Vec<String>)| {
+        let word = if repeats.len() == 1 { "repeat" } else { "repeats" };
+        format!("{word} {} of {arm}: {reason}", repeats.join(", "))
     };
     lines.into_iter().map(line).collect()
 }
 
 fn table(family: &Family, cell: &CellAnswer) -> String {
     let mut table = grid::table();
-    let right = |text: String| Cell::new(text).set_alignment(CellAlignment::Right);
     let head = |text: &str| right(plain(text));
     table.set_header([
         Cell::new("metric"),

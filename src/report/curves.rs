@@ -1,6 +1,7 @@
 //! Curves as people read them: a table for each, then where it bends and what it bears.
 
-use comfy_table::{Cell, CellAlignment};
+use comfy_table::Cell;
+use indexmap::IndexMap;
 
 use crate::analysis::curve::{Axis, Basis, Bracket, Curve, Figure, Knee, Ordinate, Range, Rung, Series};
 use crate::analysis::quantile;
@@ -10,8 +11,8 @@ use crate::analysis::undecided;
 use crate::plan::Percentile;
 use crate::rows::GivenUp;
 
-use super::format::{self, digits, plain};
-use super::grid;
+use super::format::{self, counts, digits, plain};
+use super::grid::{self, right};
 
 /// The figures of the table: name and heading.
 const SHOWN: [(&str, &str); 7] = [
@@ -59,14 +60,13 @@ fn legend(curves: &[Curve]) -> String {
 }
 
 fn table(curve: &Curve) -> String {
-    let right = |text: String| Cell::new(text).set_alignment(CellAlignment::Right);
     let mut table = grid::table();
     let load = match curve.axis {
         Axis::Qps => "qps\n(came)",
         Axis::BatchSize => curve.axis.name(),
     };
-    let mut header = vec![right(load.to_owned()), right("runs".to_owned())];
-    header.extend(SHOWN.iter().map(|(_, heading)| right((*heading).to_owned())));
+    let mut header = vec![right(load), right("runs")];
+    header.extend(SHOWN.iter().map(|(_, heading)| right(*heading)));
     header.push(Cell::new("objective"));
     table.set_header(header);
     for rung in &curve.rungs {
@@ -168,13 +168,15 @@ fn lines(curve: &Curve) -> Vec<String> {
 
 /// At which loads it is not shown whether the server kept up, and which windows would show it.
 fn not_shown(curve: &Curve) -> Option<String> {
-    let of = |rung: &Rung| {
-        let would_do = rung.window_to_keep_up().map(|window| format!(" ({})", undecided::would_do(window)));
-        format!("{}{}", rung.load, would_do.unwrap_or_default())
-    };
+    let of = |rung: &Rung| format!("{}{}", rung.load, window_to_keep_up(rung));
     let loads: Vec<String> = curve.not_shown().map(of).collect();
     let axis = curve.axis.name();
     (!loads.is_empty()).then(|| format!("not shown whether the server keeps up: {axis} {}", loads.join(", ")))
+}
+
+/// Which window would tell whether the server keeps up, in brackets: ` (a window of 40 s would do)`; empty where none would.
+pub(crate) fn window_to_keep_up(rung: &Rung) -> String {
+    rung.window_to_keep_up().map(|window| format!(" ({})", undecided::would_do(window))).unwrap_or_default()
 }
 
 /// The limits that the requests of a load do not decide, and what would.
@@ -225,74 +227,55 @@ fn excluded(curve: &Curve) -> Option<String> {
 /// At which loads runs were given up, by reason, and what that says: `given up: 429 (3 of 3) at qps 50 (repeat 2 of 3), 100; …`.
 /// Repeats count from 0, as everywhere.
 fn given_up(curve: &Curve) -> Vec<String> {
-    let mut reasons: Vec<(&GivenUp, Vec<String>)> = Vec::new();
-    for rung in &curve.rungs {
-        for (why, repeats) in repeats_given_up(rung) {
-            let of = rung.runs.len() + rung.left_out.len() + rung.given_up.len();
-            let which = match repeats.len() {
-                all if all == of => String::new(),
-                1 => format!(" (repeat {} of {of})", repeats[0]),
-                _ => format!(" (repeats {} of {of})", repeats.join(", ")),
-            };
-            let at = format!("{}{which}", rung.load);
-            match reasons.iter_mut().find(|(known, _)| known.reason() == why.reason()) {
-                Some((_, loads)) => loads.push(at),
-                None => reasons.push((why, vec![at])),
-            }
+    let at_load = |rung: &Rung<'_>, repeats: Vec<String>| {
+        let of = rung.runs.len() + rung.left_out.len() + rung.given_up.len();
+        match repeats.len() {
+            all if all == of => rung.load.to_string(),
+            1 => format!("{} (repeat {} of {of})", rung.load, repeats[0]),
+            _ => format!("{} (repeats {} of {of})", rung.load, repeats.join(", ")),
         }
+    };
+    let mut all = Vec::new();
+    for rung in &curve.rungs {
+        let repeats = by_reason(rung.given_up.iter().map(|run| (run.given_up, run.labels.repeat.to_string())));
+        all.extend(repeats.into_iter().map(|(why, repeats)| (why, at_load(rung, repeats))));
     }
     let axis = curve.axis.name();
-    let line = |(why, loads): &(&GivenUp, Vec<String>)| {
+    let line = |(why, loads): (&GivenUp, Vec<String>)| {
         let means = if why.is_a_miss() { "does not meet the load" } else { "load not measured" };
         format!("{why} at {axis} {}: {means}", loads.join(", "))
     };
-    reasons.iter().map(line).collect()
+    by_reason(all.into_iter()).into_iter().map(line).collect()
 }
 
-/// The reasons for which runs of a rung were given up, with the repeats.
-fn repeats_given_up<'r>(rung: &Rung<'r>) -> Vec<(&'r GivenUp, Vec<String>)> {
-    let mut reasons: Vec<(&GivenUp, Vec<String>)> = Vec::new();
-    for run in &rung.given_up {
-        let repeat = run.labels.repeat.to_string();
-        match reasons.iter_mut().find(|(known, _)| known.reason() == run.given_up.reason()) {
-            Some((_, repeats)) => repeats.push(repeat),
-            None => reasons.push((run.given_up, vec![repeat])),
-        }
+/// What was given up, together where it was for the same reason.
+fn by_reason<'g>(all: impl Iterator<Item = (&'g GivenUp, String)>) -> Vec<(&'g GivenUp, Vec<String>)> {
+    let mut reasons: IndexMap<String, (&GivenUp, Vec<String>)> = IndexMap::new();
+    for (why, what) in all {
+        reasons.entry(why.reason()).or_insert_with(|| (why, Vec::new())).1.push(what);
     }
-    reasons
+    reasons.into_values().collect()
 }
 
 /// Which loads rest on runs that are suspect, by reason: `suspect: client_late at 4 (2 of 3), 8; unsteady at 8 (1 of 3)`.
 fn suspects(curve: &Curve) -> Option<String> {
-    let mut reasons: Vec<(&str, Vec<String>)> = Vec::new();
+    let mut reasons: IndexMap<&str, Vec<String>> = IndexMap::new();
     for rung in &curve.rungs {
+        let of = rung.runs.len();
         for (reason, count) in suspect_reasons(rung) {
-            let share =
-                if count < rung.runs.len() { format!(" ({count} of {})", rung.runs.len()) } else { String::new() };
-            let at = format!("{}{share}", rung.load);
-            match reasons.iter_mut().find(|(name, _)| *name == reason) {
-                Some((_, loads)) => loads.push(at),
-                None => reasons.push((reason, vec![at])),
-            }
+            let share = if count < of { format!(" ({count} of {of})") } else { String::new() };
+            reasons.entry(reason).or_default().push(format!("{}{share}", rung.load));
         }
     }
-    let parts: Vec<String> = reasons
-        .iter()
-        .map(|(reason, loads)| format!("{reason} at {} {}", curve.axis.name(), loads.join(", ")))
-        .collect();
+    let axis = curve.axis.name();
+    let part = |(reason, loads): (&&str, &Vec<String>)| format!("{reason} at {axis} {}", loads.join(", "));
+    let parts: Vec<String> = reasons.iter().map(part).collect();
     (!parts.is_empty()).then(|| format!("suspect: {}", parts.join("; ")))
 }
 
 /// The reasons for which runs of a rung are suspect, and of how many runs each.
-pub(super) fn suspect_reasons<'r>(rung: &Rung<'r>) -> Vec<(&'r str, usize)> {
-    let mut reasons: Vec<(&str, usize)> = Vec::new();
-    for reason in rung.runs.iter().flat_map(|run| &run.verdict.reasons) {
-        match reasons.iter_mut().find(|(name, _)| *name == reason.name) {
-            Some((_, count)) => *count += 1,
-            None => reasons.push((reason.name, 1)),
-        }
-    }
-    reasons
+pub(super) fn suspect_reasons<'r>(rung: &Rung<'r>) -> IndexMap<&'r str, usize> {
+    counts(rung.runs.iter().flat_map(|run| &run.verdict.reasons).map(|reason| reason.name))
 }
 
 fn knee(curve: &Curve) -> String {

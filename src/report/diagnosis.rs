@@ -1,12 +1,12 @@
 //! Decoding beside what memory bandwidth allows, and the table of symptoms.
 
-use comfy_table::{Cell, CellAlignment};
+use comfy_table::Cell;
 
 use crate::analysis::diagnosis::{Diagnosis, Evidence, Finding, NOT_MEASURED, Predicted};
 use crate::rows::RunLabels;
 
 use super::format::{self, digits, plain};
-use super::grid;
+use super::grid::{self, right};
 use super::table::load;
 
 /// What memory bandwidth says of the runs of a plan.
@@ -42,7 +42,6 @@ pub(crate) fn diagnosis(bound: &Bound, diagnoses: &[Diagnosis]) -> String {
 }
 
 fn table(predicted: &[Predicted]) -> String {
-    let right = |text: String| Cell::new(text).set_alignment(CellAlignment::Right);
     let number = |value: Option<f64>| right(value.map_or("n/a".to_owned(), digits));
     let mut table = grid::table();
     table.set_header([
@@ -50,11 +49,11 @@ fn table(predicted: &[Predicted]) -> String {
         Cell::new("scenario"),
         Cell::new("load"),
         Cell::new("run"),
-        right("in flight".into()),
-        right("measured\ntok/s".into()),
-        right("weights\nallow".into()),
-        right("and KV\nallow".into()),
-        right("measured ÷\nallowed".into()),
+        right("in flight"),
+        right("measured\ntok/s"),
+        right("weights\nallow"),
+        right("and KV\nallow"),
+        right("measured ÷\nallowed"),
     ]);
     let has_models = predicted.iter().any(|one| one.run.labels.model != predicted[0].run.labels.model);
     for one in predicted {

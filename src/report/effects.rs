@@ -1,12 +1,12 @@
 //! What a comparison says beside its tables: failed requests, and the effects over all cells.
 
-use comfy_table::{Cell, CellAlignment};
+use comfy_table::Cell;
 
 use crate::analysis::comparison::{CellAnswer, Family, Outcome, Pooled};
 
 use super::estimate::{chance, interval, titled};
 use super::format::{escaped, plain};
-use super::grid;
+use super::grid::{self, right};
 
 /// What stands above the effects over all cells.
 const OVER_CELLS: &str = "over all cells, each of the same weight";
@@ -35,9 +35,8 @@ pub(super) fn text(family: &Family) -> String {
         return String::new();
     }
     let mut table = grid::table();
-    let right = |text: String| Cell::new(text).set_alignment(CellAlignment::Right);
     let (arm, change) = (Cell::new("arm"), Cell::new("change, 95 %"));
-    table.set_header([arm, Cell::new("metric"), right("cells".to_owned()), change, Cell::new("on average")]);
+    table.set_header([arm, Cell::new("metric"), right("cells"), change, Cell::new("on average")]);
     for one in &family.pooled {
         table.add_row([
             Cell::new(plain(&one.arm)),

@@ -1,5 +1,6 @@
 //! Numbers and tables as people read them.
 
+use indexmap::IndexMap;
 use unicode_width::{UnicodeWidthChar, UnicodeWidthStr};
 
 use crate::analysis::{Estimate, Value};
@@ -91,6 +92,15 @@ fn pieces(word: &str, most: usize) -> impl Iterator<Item = &str> {
         rest = after;
         (!piece.is_empty()).then_some(piece)
     })
+}
+
+/// How often each comes, in the order of their first.
+pub(crate) fn counts<T: std::hash::Hash + Eq>(all: impl Iterator<Item = T>) -> IndexMap<T, usize> {
+    let mut counts = IndexMap::new();
+    for one in all {
+        *counts.entry(one).or_insert(0) += 1;
+    }
+    counts
 }
 
 /// What stands where nothing was said of a failure.

@@ -1,13 +1,13 @@
 //! Pareto fronts over the rungs of all curves: which configurations no other one beats in both of two things.
 
-use comfy_table::{Cell, CellAlignment};
+use comfy_table::Cell;
 
 use crate::analysis::curve::{Curve, FRONTS, Front, Ordinate, Rung, alike, on_fronts};
 use crate::analysis::saturation::State;
 
 use super::curves::{FEW, differ, marked, title};
-use super::format::{self, plain};
-use super::grid;
+use super::format::{self, counts, plain};
+use super::grid::{self, right};
 
 /// The fronts as tables, for each model and scenario that has two rungs or more.
 pub fn fronts(curves: &[Curve]) -> String {
@@ -45,13 +45,12 @@ fn one(
         };
     }
     let (models, sweeps) = differ(curves.iter().map(|curve| &curve.series));
-    let right = |text: String| Cell::new(text).set_alignment(CellAlignment::Right);
     let mut table = grid::table();
     table.set_header([
         Cell::new("configuration"),
         Cell::new("load"),
-        right(heading(front.of[0]).to_owned()),
-        right(heading(front.of[1]).to_owned()),
+        right(heading(front.of[0])),
+        right(heading(front.of[1])),
     ]);
     let mut lines: Vec<([f64; 2], usize, &Rung)> = all()
         .filter(|(at, n, _)| on[*at][*n][which])
@@ -85,14 +84,7 @@ fn left_out<'r>(rungs: impl Iterator<Item = &'r Rung<'r>>, front: &Front) -> Str
         Some(State::NotShown) => Some("not shown to be kept up with"),
         Some(State::KeptUp) | None => Some("without one of the figures"),
     };
-    let mut counts: Vec<(&str, usize)> = Vec::new();
-    for reason in rungs.filter_map(reason) {
-        match counts.iter_mut().find(|(known, _)| *known == reason) {
-            Some((_, count)) => *count += 1,
-            None => counts.push((reason, 1)),
-        }
-    }
-    counts.iter().map(|(reason, count)| format!("; {count} {reason}")).collect()
+    counts(rungs.filter_map(reason)).iter().map(|(reason, count)| format!("; {count} {reason}")).collect()
 }
 
 const GIVEN_UP: &str = "given up";

@@ -1,6 +1,6 @@
 //! Tables of text without borders.
 
-use comfy_table::{ColumnConstraint, ContentArrangement, Table, presets};
+use comfy_table::{Cell, CellAlignment, ColumnConstraint, ContentArrangement, Table, presets};
 
 use super::format::WIDTH;
 
@@ -42,4 +42,9 @@ pub fn lines(mut table: Table) -> Vec<String> {
         column.set_padding((0, 2));
     });
     table.to_string().lines().map(|line| line.trim_end().to_owned()).collect()
+}
+
+/// A cell at the right of its column.
+pub(super) fn right(text: impl Into<String>) -> Cell {
+    Cell::new(text.into()).set_alignment(CellAlignment::Right)
 }

@@ -20,7 +20,7 @@ mod table;
 
 pub(crate) use capacity::{Answer as CapacityAnswer, Configuration};
 pub use capacity::{capacity, cheapest, failed};
-pub(crate) use curves::bracket;
+pub(crate) use curves::{bracket, window_to_keep_up};
 pub use curves::{curves, differ, left_out, title};
 pub use diagnosis::Bound;
 pub(crate) use diagnosis::diagnosis;

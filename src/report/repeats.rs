@@ -12,7 +12,8 @@ use crate::analysis::{Estimate, Summary, quantile};
 use crate::plan::Percentile;
 
 use super::format::{digits, fill};
-use super::rows::{self, Head, Row, right};
+use super::grid::right;
+use super::rows::{self, Head, Row};
 use super::table::{FEW_SAMPLES, Line, OptionalColumns, from_schedule, load};
 
 /// From so many repeats on a cell is summed up.

@@ -1,7 +1,7 @@
 //! Rows of numbers with the names of what they are of: beside them where there is room for every name in one piece, else on
 //! lines of their own above them.
 
-use comfy_table::{Cell, CellAlignment, ColumnConstraint, Width};
+use comfy_table::{Cell, ColumnConstraint, Width};
 
 use super::format::{WIDTH, fill, width};
 use super::grid;
@@ -91,9 +91,4 @@ fn with_names(head: &Head, rows: &[Row], lines: Vec<String>) -> String {
         }
     }
     out
-}
-
-/// A cell at the right of its column.
-pub(super) fn right(text: impl Into<String>) -> Cell {
-    Cell::new(text.into()).set_alignment(CellAlignment::Right)
 }

@@ -1,6 +1,6 @@
 //! One run in full: verdict with figures, every distribution with its intervals, every other metric.
 
-use comfy_table::{Cell, CellAlignment, Table};
+use comfy_table::{Cell, Table};
 
 use crate::analysis::metric::{self, Get};
 use crate::analysis::{
@@ -12,7 +12,7 @@ use crate::rows::{Environment, Facts};
 
 use super::format::{self, cut, digits, estimate, plain, said, value};
 use super::generator;
-use super::grid;
+use super::grid::{self, right};
 use super::spark;
 use super::table::{Line, coloured, load};
 
@@ -122,7 +122,7 @@ fn policy(facts: &Facts) -> String {
 fn distributions(line: &Line) -> String {
     let mut table = grid::table();
     let names = ["mean"].into_iter().chain(quantile::ALL.map(quantile::name)).chain(["max"]);
-    let header = names.map(|name| Cell::new(name).set_alignment(CellAlignment::Right));
+    let header = names.map(right);
     table.set_header(std::iter::once(Cell::new("")).chain(header));
     let (mut absent, mut few, mut short) = (Vec::new(), false, false);
     for metric in &METRICS {
@@ -177,7 +177,6 @@ fn row(metric: &Metric, summary: &Summary) -> Vec<Cell> {
     let mean = summary.mean.map_or("n/a".into(), digits);
     let sd = summary.sd.map_or(String::new(), |sd| format!("\n± {}", digits(sd)));
     let mut cells = vec![Cell::new(format!("{title}{break_or_blank}{}\nn={}", metric.unit.symbol(), summary.n))];
-    let right = |text: String| Cell::new(text).set_alignment(CellAlignment::Right);
     cells.push(right(format!("{mean}{sd}")));
     cells.extend(quantile::ALL.map(|percentile| right(percentile_cell(summary, percentile))));
     cells.push(right(summary.max.map_or("n/a".into(), value)));

@@ -10,7 +10,8 @@ use crate::plan::Percentile;
 use crate::rows::RunLabels;
 
 use super::format::{cut, digits, estimate, fill, plain, said};
-use super::rows::{self, Head, Row, right};
+use super::grid::right;
+use super::rows::{self, Head, Row};
 
 /// One run of the table.
 #[derive(Debug, Clone, Copy)]

@@ -4,15 +4,17 @@
 //! defines each of them; `schema` names the columns.
 
 use std::borrow::Cow;
-use std::fmt;
+
+use strum::{Display, EnumString, IntoStaticStr};
 
 use super::cell::stored_as_text;
 
 /// The part of a run in which a request was scheduled.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, strum::IntoStaticStr)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Display, EnumString, IntoStaticStr)]
 #[strum(serialize_all = "snake_case")]
 pub enum Phase {
     /// Load rises.
+    #[default]
     Fill,
     /// Full load, not measured.
     Stabilize,
@@ -32,14 +34,9 @@ impl Phase {
     }
 }
 
-impl fmt::Display for Phase {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.pad(self.name())
-    }
-}
-
 /// How a request ended.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash, Display, EnumString, IntoStaticStr)]
+#[strum(serialize_all = "snake_case")]
 pub enum Outcome {
     /// A whole answer.
     Ok,
@@ -48,6 +45,7 @@ pub enum Outcome {
     /// Not done within the request timeout.
     Timeout,
     /// An HTTP status other than 2xx.
+    #[strum(to_string = "http_{0}")]
     Http(u16),
     /// The connection broke before the answer was whole.
     Reset,
@@ -62,6 +60,7 @@ pub enum Outcome {
     /// The server process that sweepline started is gone.
     ServerDied,
     /// Still under way at the end of drain.
+    #[default]
     CutAtDrain,
 }
 
@@ -73,49 +72,23 @@ impl Outcome {
 
     /// The outcome named `text`, as rows print it.
     pub fn parse(text: &str) -> Option<Outcome> {
-        Some(match text {
-            "ok" => Outcome::Ok,
-            "connect" => Outcome::Connect,
-            "timeout" => Outcome::Timeout,
-            "reset" => Outcome::Reset,
-            "stalled" => Outcome::Stalled,
-            "malformed" => Outcome::Malformed,
-            "stream_error" => Outcome::StreamError,
-            "empty" => Outcome::Empty,
-            "server_died" => Outcome::ServerDied,
-            "cut_at_drain" => Outcome::CutAtDrain,
-            _ => Outcome::Http(text.strip_prefix("http_")?.parse().ok()?),
-        })
+        match text.strip_prefix("http_") {
+            Some(status) => status.parse().ok().map(Outcome::Http),
+            None => text.parse().ok(),
+        }
     }
-}
 
-impl Outcome {
     /// The name in rows.
     pub fn name(self) -> Cow<'static, str> {
-        Cow::Borrowed(match self {
-            Outcome::Ok => "ok",
-            Outcome::Connect => "connect",
-            Outcome::Timeout => "timeout",
-            Outcome::Reset => "reset",
-            Outcome::Stalled => "stalled",
-            Outcome::Malformed => "malformed",
-            Outcome::StreamError => "stream_error",
-            Outcome::Empty => "empty",
-            Outcome::ServerDied => "server_died",
-            Outcome::CutAtDrain => "cut_at_drain",
-            Outcome::Http(status) => return Cow::Owned(format!("http_{status}")),
-        })
-    }
-}
-
-impl fmt::Display for Outcome {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.pad(&self.name())
+        match self {
+            Outcome::Http(_) => Cow::Owned(self.to_string()),
+            other => Cow::Borrowed(other.into()),
+        }
     }
 }
 
 /// Who counted the output tokens.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, strum::IntoStaticStr)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Display, EnumString, IntoStaticStr)]
 #[strum(serialize_all = "snake_case")]
 pub enum TokenSource {
     /// The server's `usage`.
@@ -133,17 +106,12 @@ impl TokenSource {
     }
 }
 
-impl fmt::Display for TokenSource {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.pad(self.name())
-    }
-}
-
 /// Who stamped the receiving instants.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, strum::IntoStaticStr)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash, Display, EnumString, IntoStaticStr)]
 #[strum(serialize_all = "snake_case")]
 pub enum Stamp {
     /// Our own clock read, right after the bytes were read.
+    #[default]
     User,
     /// The kernel, when the bytes arrived.
     Kernel,
@@ -156,14 +124,8 @@ impl Stamp {
     }
 }
 
-impl fmt::Display for Stamp {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.pad(self.name())
-    }
-}
-
 /// Where the connection of a request came from.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, strum::IntoStaticStr)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Display, EnumString, IntoStaticStr)]
 #[strum(serialize_all = "snake_case")]
 pub enum Connection {
     /// Opened for this request.
@@ -179,18 +141,10 @@ impl Connection {
     }
 }
 
-impl fmt::Display for Connection {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.pad(self.name())
-    }
-}
-
 stored_as_text! {
-    Phase: |text: &str| Phase::ALL.into_iter().find(|one| one.name() == text),
-    Outcome: |text: &str| Outcome::parse(text),
-    TokenSource: |text: &str| {
-        [TokenSource::Usage, TokenSource::Tokenizer, TokenSource::Events].into_iter().find(|one| one.name() == text)
-    },
-    Stamp: |text: &str| [Stamp::User, Stamp::Kernel].into_iter().find(|one| one.name() == text),
-    Connection: |text: &str| [Connection::New, Connection::Reused].into_iter().find(|one| one.name() == text),
+    Phase: |text: &str| text.parse().ok(),
+    Outcome: Outcome::parse,
+    TokenSource: |text: &str| text.parse().ok(),
+    Stamp: |text: &str| text.parse().ok(),
+    Connection: |text: &str| text.parse().ok(),
 }

@@ -38,7 +38,7 @@ table! {
 
 table! {
     /// One request.
-    #[derive(Debug, Clone, PartialEq)]
+    #[derive(Debug, Clone, Default, PartialEq)]
     pub struct RequestRow {
         /// Number of the request in its run, from 0, in the order in which requests were wanted.
         request: u64 [Delta ""],
@@ -134,45 +134,7 @@ table! {
 impl RequestRow {
     /// Request `request`, wanted at `scheduled_ns` in `phase`, of which nothing has happened yet.
     pub fn wanted(request: u64, phase: Phase, scheduled_ns: u64) -> RequestRow {
-        RequestRow {
-            request,
-            phase,
-            class: None,
-            conversation: None,
-            turn: None,
-            scheduled_ns,
-            released_ns: None,
-            sent_ns: None,
-            headers_ns: None,
-            first_chunk_ns: None,
-            first_token_ns: None,
-            first_output_ns: None,
-            last_token_ns: None,
-            done_ns: None,
-            ended_ns: None,
-            dns_ns: None,
-            connect_ns: None,
-            tls_ns: None,
-            stamp: Stamp::User,
-            read_delay_ns: None,
-            outcome: Outcome::CutAtDrain,
-            http_status: None,
-            error: None,
-            finish_reason: None,
-            prompt_tokens: None,
-            cached_tokens: None,
-            output_tokens: None,
-            reasoning_tokens: None,
-            requested_tokens: 0,
-            intended_prompt_tokens: 0,
-            reusable_tokens: None,
-            content_wait_ns: None,
-            token_source: None,
-            usage_doubt: None,
-            events: 0,
-            bytes: 0,
-            text_digest: None,
-        }
+        RequestRow { request, phase, scheduled_ns, ..RequestRow::default() }
     }
 
     /// Where its connection came from; none where it never had one.

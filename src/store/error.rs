@@ -164,7 +164,8 @@ pub enum StoreError {
 }
 
 /// What was tried when the operating system said no.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, strum::Display)]
+#[strum(serialize_all = "snake_case")]
 pub enum Doing {
     /// Reading a file or listing a folder.
     Read,
@@ -174,17 +175,6 @@ pub enum Doing {
     Move,
     /// Removing a file.
     Remove,
-}
-
-impl std::fmt::Display for Doing {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.write_str(match self {
-            Doing::Read => "read",
-            Doing::Write => "write",
-            Doing::Move => "move",
-            Doing::Remove => "remove",
-        })
-    }
 }
 
 impl StoreError {

@@ -23,8 +23,9 @@ use crate::units::NonceSeed;
 pub const FORMAT: u32 = 1;
 
 /// An instant of the wall clock, written as RFC 3339 in UTC with nanoseconds.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub struct Moment(pub Timestamp);
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, JsonSchema)]
+#[schemars(inline, extend("format" = "date-time"))]
+pub struct Moment(#[schemars(with = "String")] pub Timestamp);
 
 impl Moment {
     /// This instant.
@@ -114,7 +115,7 @@ pub struct RunRecord {
 const LAST_FIELD: &str = "files";
 
 /// What all rows of an attempt at a run share.
-pub(super) fn run_labels(id: &str, attempt: u32, spec: &RunSpec) -> RunLabels {
+pub fn run_labels(id: &str, attempt: u32, spec: &RunSpec) -> RunLabels {
     RunLabels {
         run_id: id.to_owned(),
         attempt,

@@ -3,6 +3,9 @@
 use std::thread;
 use std::time::Duration;
 
+use schemars::JsonSchema;
+use serde::Serialize;
+
 use super::deleted::Deleted;
 use super::error::StoreError;
 use super::folder::Folder;
@@ -18,14 +21,16 @@ const LOOKS: u32 = 20;
 /// How long that may take, each time.
 const INSTANT: Duration = Duration::from_millis(5);
 
-/// What the thorough check says of one file.
-#[derive(Debug, Clone, PartialEq, Eq)]
+/// One file of a run.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
+#[schemars(rename = "OneFile")]
 pub struct FileReport {
-    /// The file's name in the run's folder.
+    /// Its name.
     pub name: String,
-    /// What is wrong with it; none where it is whole.
+    /// What is wrong with it; null where nothing is.
     pub problem: Option<String>,
     /// Whether that is no damage: this user or this program cannot read it.
+    #[serde(skip)]
     pub closed: bool,
 }
 

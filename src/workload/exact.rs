@@ -9,7 +9,7 @@ use super::counting::Counting;
 use super::estimated;
 use super::exchange::Exchange;
 use super::nonce::Nonce;
-use super::prompt::{Common, Prompt};
+use super::prompt::Prompt;
 use super::prose::{self, Dice, Ending, Endless};
 use super::tokenizer::TokenizerError;
 use super::tokenizer::draft::{Fitted, Parts, Whole};
@@ -235,17 +235,8 @@ impl Exact {
 
     /// Tokens of a prompt with this text of the user.
     pub(crate) fn whole(&self, text: &str, around: Around) -> Result<u32, TokenizerError> {
-        let prompt = Prompt {
-            system: around.lead.cloned(),
-            user: text.to_owned(),
-            more: Vec::new(),
-            own_nonce: around.own_nonce.map(str::to_owned),
-            intended_prompt_tokens: 0,
-            system_tokens: 0,
-            seen_tokens: 0,
-            common: Common::Nothing,
-            output_tokens: 0,
-        };
+        let own_nonce = around.own_nonce.map(str::to_owned);
+        let prompt = Prompt { system: around.lead.cloned(), user: text.to_owned(), own_nonce, ..Prompt::default() };
         body::tokens(&self.counting, self.conversation, around.history, &prompt)
     }
 }

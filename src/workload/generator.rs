@@ -261,13 +261,9 @@ impl Generator {
         let fitted = self.fitted_replay(replayed, k, own_nonce.as_deref());
         let (user, intended_prompt_tokens) = fitted.unwrap_or_else(|| replayed.prompt(k, self.nonce));
         Prompt {
-            system: None,
             user,
-            more: Vec::new(),
             own_nonce,
             intended_prompt_tokens,
-            system_tokens: 0,
-            seen_tokens: 0,
             // Without blocks a text is the request's own; with them it may begin like any other.
             common: match replayed.request(k).blocks.is_empty() {
                 _ if is_cold => Common::Nothing,
@@ -275,6 +271,7 @@ impl Generator {
                 false => Common::All,
             },
             output_tokens: replayed.request(k).output_tokens,
+            ..Prompt::default()
         }
     }
 

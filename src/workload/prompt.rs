@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 /// What one request says anew; in a conversation the history comes on top.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Prompt {
     /// The system message, where the scenario has one.
     pub system: Option<Arc<str>>,
@@ -28,9 +28,10 @@ pub struct Prompt {
 
 /// How much of a prompt, from its front, other requests than those of its own conversation may begin with too. It says what
 /// is worth comparing, never what is the same: that is found in what is sent.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub enum Common {
     /// Nothing, by construction: it opens with what no other request opens with.
+    #[default]
     Nothing,
     /// So many bytes of its first message at most; all behind them is its own by construction.
     Front(usize),

@@ -6,7 +6,7 @@
 use rand_chacha::ChaCha8Rng;
 use rand_chacha::rand_core::{Rng, SeedableRng};
 
-use super::vocabulary::{LINKS, MANNERS, SHORT_QUESTIONS, SPANS, TIMES, TOPICS, Topic};
+use super::vocabulary::{Topic, VOCABULARY, Vocabulary};
 
 /// Random choices from a named generator, so that texts do not change between releases of a library.
 #[derive(Clone)]
@@ -31,19 +31,20 @@ impl Dice {
         (self.0.next_u64() >> 11) as f64 / (1u64 << 53) as f64
     }
 
-    fn pick(&mut self, list: &[&'static str]) -> &'static str {
-        list[self.below(list.len())]
+    fn pick(&mut self, list: &'static [String]) -> &'static str {
+        &list[self.below(list.len())]
     }
 
     /// One of `list`, but not the one at `last`.
-    fn other(&mut self, list: &[&'static str], last: &mut usize) -> &'static str {
+    fn other(&mut self, list: &'static [String], last: &mut usize) -> &'static str {
         *last = (*last + 1 + self.below(list.len() - 1)) % list.len();
-        list[*last]
+        &list[*last]
     }
 
     /// What a text is about.
     pub(super) fn topic(&mut self) -> &'static Topic {
-        &TOPICS[self.below(TOPICS.len())]
+        let topics = &VOCABULARY.topics;
+        &topics[self.below(topics.len())]
     }
 }
 
@@ -110,16 +111,16 @@ impl Writer<'_> {
         let [actor, verb, thing, _] = &mut self.last;
         match part {
             Is(text) => text,
-            Actor => dice.other(topic.actors, actor),
-            Verb => dice.other(topic.verbs, verb),
-            Thing => dice.other(topic.things, thing),
-            Place => dice.pick(topic.places),
-            Quality => dice.pick(topic.qualities),
-            Aim => dice.pick(topic.aims),
-            Time => dice.pick(TIMES),
-            Manner => dice.pick(MANNERS),
-            Link => dice.pick(LINKS),
-            Span => dice.pick(SPANS),
+            Actor => dice.other(&topic.actors, actor),
+            Verb => dice.other(&topic.verbs, verb),
+            Thing => dice.other(&topic.things, thing),
+            Place => dice.pick(&topic.places),
+            Quality => dice.pick(&topic.qualities),
+            Aim => dice.pick(&topic.aims),
+            Time => dice.pick(&VOCABULARY.times),
+            Manner => dice.pick(&VOCABULARY.manners),
+            Link => dice.pick(&VOCABULARY.links),
+            Span => dice.pick(&VOCABULARY.spans),
         }
     }
 
@@ -211,19 +212,21 @@ pub(super) fn ends(
 
 /// Gives `take` all that a text may begin or end with.
 pub(super) fn ends_of_all(take: &mut impl FnMut(&str)) {
-    let questions = TOPICS.iter().flat_map(|topic| topic.questions).chain(SHORT_QUESTIONS);
+    let Vocabulary { short_questions, topics, .. } = &*VOCABULARY;
+    let questions = topics.iter().flat_map(|topic| &topic.questions).chain(short_questions);
     questions.for_each(|question| take(question));
     [OPENING, RULE].into_iter().for_each(take);
 }
 
 /// A question of the topic where it leaves most of the text to the prose, else a short one, else none.
-fn question(dice: &mut Dice, topic: &Topic, budget: usize) -> &'static str {
-    let own = dice.pick(topic.questions);
+fn question(dice: &mut Dice, topic: &'static Topic, budget: usize) -> &'static str {
+    let own = dice.pick(&topic.questions);
     if own.len() * 3 <= budget {
         return own;
     }
-    let fitting = SHORT_QUESTIONS.iter().take_while(|question| question.len() * 2 <= budget).count();
-    if fitting == 0 { "" } else { SHORT_QUESTIONS[dice.below(fitting)] }
+    let short = &VOCABULARY.short_questions;
+    let fitting = short.iter().take_while(|question| question.len() * 2 <= budget).count();
+    if fitting == 0 { "" } else { &short[dice.below(fitting)] }
 }
 
 /// Cuts what was written after `from` at the word border nearest to `room` characters; a cut sentence ends in dots.

@@ -1,10 +1,11 @@
 //! The symptoms, one function each.
 
-use crate::analysis::Summary;
+use indexmap::IndexSet;
+
 use crate::analysis::curve::{Curve, Ordinate, Run, Rung};
 use crate::plan::Percentile;
 
-use super::evidence::{Evidence, Evident, Finding, Symptom};
+use super::evidence::{Evidence, Evident, Finding, Predicted, Symptom, Twins};
 
 /// What no run holds, and what would tell the regimes apart for certain.
 pub const NOT_MEASURED: &str = "these figures are a client's: accelerator utilization, memory in use, clocks and power, and the \
@@ -75,20 +76,18 @@ fn evidence(runs: &[&Run], text: String) -> Evidence {
     Evidence { runs: runs.iter().map(|run| run.labels.run_id.clone()).collect(), text }
 }
 
-fn found(seen: Vec<Evidence>, looked: usize, missing: &str, absent: impl FnOnce() -> String) -> Finding {
-    match (seen.is_empty(), looked) {
-        (false, _) => Finding::Seen(seen),
-        (true, 0) => Finding::NotChecked(missing.to_owned()),
-        (true, _) => Finding::NotSeen(absent()),
+/// What comes of looking at several places: of each that can be looked at what is seen there, if it is.
+fn found(looked: impl Iterator<Item = Option<Evidence>>, missing: &str, absent: impl FnOnce() -> String) -> Finding {
+    let looked: Vec<Option<Evidence>> = looked.collect();
+    if looked.is_empty() {
+        return Finding::NotChecked(missing.to_owned());
     }
+    let seen: Vec<Evidence> = looked.into_iter().flatten().collect();
+    if seen.is_empty() { Finding::NotSeen(absent()) } else { Finding::Seen(seen) }
 }
 
 fn short<'a>(run: &'a Run<'a>) -> &'a str {
     run.labels.run_id.get(..8).unwrap_or(&run.labels.run_id)
-}
-
-fn median(latency: &Summary) -> Option<f64> {
-    latency.percentile(Percentile::P50).exact().filter(|value| *value > 0.0)
 }
 
 /// Endpoint, scenario and the values of further axes: what tells a run from others of one load.
@@ -97,8 +96,9 @@ fn name(run: &Run) -> String {
     format!("{} · {}{}", run.labels.endpoint, run.labels.scenario, axes.collect::<String>())
 }
 
+/// Its median.
 fn ttft(run: &Run) -> Option<f64> {
-    median(&run.metrics.ttft)
+    run.metrics.ttft.percentile(Percentile::P50).exact().filter(|value| *value > 0.0)
 }
 
 /// Every run that counts.
@@ -116,38 +116,31 @@ fn server<'a>(run: &'a Run) -> (&'a str, &'a str) {
 
 fn ttft_grows_with_input(evident: &Evident) -> Finding {
     let alone: Vec<&Run> = runs(evident).filter(|run| in_flight(run) <= FEW && ttft(run).is_some()).collect();
+    let servers: IndexSet<(&str, &str)> = alone.iter().map(|run| server(run)).collect();
     let prompt = |run: &Run| run.tokens.prompt.unwrap_or(0.0);
-    let (mut seen, mut looked, mut done) = (Vec::new(), 0, Vec::new());
-    for run in &alone {
-        if done.contains(&server(run)) {
-            continue;
+    let look = |of: &(&str, &str)| {
+        let of_server = || alone.iter().filter(|run| server(run) == *of && run.tokens.prompt.is_some());
+        let shortest = of_server().min_by(|a, b| prompt(a).total_cmp(&prompt(b)))?;
+        let longest = of_server().max_by(|a, b| prompt(a).total_cmp(&prompt(b)))?;
+        let (before, after) = (ttft(shortest)?, ttft(longest)?);
+        if prompt(longest) < 2.0 * prompt(shortest) {
+            return None;
         }
-        done.push(server(run));
-        let of_server = || alone.iter().filter(|other| server(other) == server(run) && other.tokens.prompt.is_some());
-        let shortest = of_server().min_by(|a, b| prompt(a).total_cmp(&prompt(b)));
-        let longest = of_server().max_by(|a, b| prompt(a).total_cmp(&prompt(b)));
-        let (Some(short_one), Some(long_one)) = (shortest, longest) else { continue };
-        let (Some(before), Some(after)) = (ttft(short_one), ttft(long_one)) else { continue };
-        if prompt(long_one) < 2.0 * prompt(short_one) {
-            continue;
-        }
-        looked += 1;
-        if after >= GROWN * before {
-            let per_thousand = (after - before) / (prompt(long_one) - prompt(short_one)) * 1000.0;
-            let text = format!(
-                "{}: {:.0} prompt tokens take {before:.1} ms (run {}), {:.0} take {after:.1} ms (run {}): {per_thousand:.1} ms \
-                 for 1 000 tokens",
-                run.labels.endpoint,
-                prompt(short_one),
-                short(short_one),
-                prompt(long_one),
-                short(long_one)
-            );
-            seen.push(evidence(&[short_one, long_one], text));
-        }
-    }
+        let per_thousand = (after - before) / (prompt(longest) - prompt(shortest)) * 1000.0;
+        let text = format!(
+            "{}: {:.0} prompt tokens take {before:.1} ms (run {}), {:.0} take {after:.1} ms (run {}): {per_thousand:.1} ms \
+             for 1 000 tokens",
+            of.0,
+            prompt(shortest),
+            short(shortest),
+            prompt(longest),
+            short(longest)
+        );
+        Some((after >= GROWN * before).then(|| evidence(&[shortest, longest], text)))
+    };
     let missing = "no two runs of a server with at most 2 requests in flight, of whose prompts one is twice as long";
-    found(seen, looked, missing, || format!("p50 TTFT grows by less than {GROWN} × with prompts twice as long or more"))
+    let absent = || format!("p50 TTFT grows by less than {GROWN} × with prompts twice as long or more");
+    found(servers.iter().filter_map(look), missing, absent)
 }
 
 /// Rungs of a curve that have this figure, each with its value and first run.
@@ -157,38 +150,42 @@ fn with<'a>(curve: &'a Curve<'a>, name: &str) -> Vec<(&'a Rung<'a>, f64)> {
     curve.rungs.iter().filter_map(value).filter(|(_, value)| *value > 0.0).collect()
 }
 
+/// Rungs of a curve that have both figures.
+fn with_both<'a>(curve: &'a Curve<'a>, [first, second]: [&str; 2]) -> Vec<(&'a Rung<'a>, f64, f64)> {
+    let others = with(curve, second);
+    let other = |rung: &Rung| others.iter().find(|(other, _)| other.load == rung.load).map(|(_, value)| *value);
+    with(curve, first).into_iter().filter_map(|(rung, value)| Some((rung, value, other(rung)?))).collect()
+}
+
 fn at(curve: &Curve, rung: &Rung) -> String {
     format!("{} {}", curve.axis.name(), rung.load)
 }
 
 fn tpot_high_alone(evident: &Evident) -> Finding {
-    let (mut seen, mut looked) = (Vec::new(), 0);
-    for curve in evident.curves {
+    let look = |curve: &Curve| {
         let tpots = with(curve, "tpot_p50");
-        let (Some((first, alone)), Some((last, most))) = (tpots.first(), tpots.last()) else { continue };
-        let Some(run) = first.runs.first().filter(|run| in_flight(run) <= 1.5) else { continue };
+        let ((first, alone), (last, most)) = (tpots.first()?, tpots.last()?);
+        let run = first.runs.first().filter(|run| in_flight(run) <= 1.5)?;
         let (limit, against) = match evident.token_limit_ms {
             Some(limit) => (limit, format!("the objective's {limit} ms")),
             None if is_heavier(last, run) => (most / 2.0, format!("half of the {most:.2} ms at {}", at(curve, last))),
-            None => continue,
+            None => return None,
         };
-        looked += 1;
-        if *alone > limit {
-            let predicted = evident.predicted.iter().find(|one| one.run.labels.run_id == run.labels.run_id);
-            let share = predicted
-                .and_then(super::Predicted::ratio)
-                .map_or_else(|| "; how far from the bound of bandwidth is not known".to_owned(), share_of_bound);
-            let text = format!(
-                "{}: p50 TPOT is {alone:.2} ms with {:.1} requests in flight (run {}), above {against}{share}",
-                name(run),
-                in_flight(run),
-                short(run)
-            );
-            seen.push(evidence(&[run], text));
-        }
-    }
+        let predicted = evident.predicted.iter().find(|one| one.run.labels.run_id == run.labels.run_id);
+        let share = predicted
+            .and_then(Predicted::ratio)
+            .map_or_else(|| "; how far from the bound of bandwidth is not known".to_owned(), share_of_bound);
+        let text = format!(
+            "{}: p50 TPOT is {alone:.2} ms with {:.1} requests in flight (run {}), above {against}{share}",
+            name(run),
+            in_flight(run),
+            short(run)
+        );
+        Some((*alone > limit).then(|| evidence(&[run], text)))
+    };
     let missing = "no run with one request in flight beside a load with 2 or more, twice as many, and no limit on TPOT or ITL in `slo`";
-    found(seen, looked, missing, || "TPOT at concurrency one is within its limit".to_owned())
+    let absent = || "TPOT at concurrency one is within its limit".to_owned();
+    found(evident.curves.iter().filter_map(look), missing, absent)
 }
 
 /// Whether a rung's requests are many enough beside the one of `light` to say that TPOT is there already alone.
@@ -208,121 +205,94 @@ fn share_of_bound(ratio: f64) -> String {
 }
 
 fn ttft_tail_spikes(evident: &Evident) -> Finding {
-    let (mut seen, mut looked) = (Vec::new(), 0);
-    for curve in evident.curves {
-        for (tail_name, tail_word) in [("ttft_p99", "p99"), ("ttft_p95", "p95")] {
-            let (medians, tails) = (with(curve, "ttft_p50"), with(curve, tail_name));
-            let tail_of =
-                |rung: &Rung| tails.iter().find(|(other, _)| other.load == rung.load).map(|(_, value)| *value);
-            let both: Vec<(&Rung, f64, f64)> =
-                medians.iter().filter_map(|(rung, median)| Some((*rung, *median, tail_of(rung)?))).collect();
-            let Some(((first, median, tail), others)) = both.split_first().filter(|(_, others)| !others.is_empty())
-            else {
-                continue;
+    let look_at_tail = |curve: &Curve, tail_name: &str, tail_word: &str| {
+        let both = with_both(curve, ["ttft_p50", tail_name]);
+        let ((first, median, tail), others) = both.split_first().filter(|(_, others)| !others.is_empty())?;
+        let seen = || {
+            let (rung, m, t) = others.iter().find(|(_, m, t)| *m <= 1.25 * median && *t >= 2.0 * tail)?;
+            let before = first.runs.first()?;
+            let is_few = |rung: &Rung| {
+                Ordinate::named(tail_name).and_then(|tail| rung.figure(tail)).is_some_and(|tail| tail.few_samples)
             };
-            looked += 1;
-            let spiked = others.iter().find(|(_, m, t)| *m <= 1.25 * median && *t >= 2.0 * tail);
-            if let (Some((rung, m, t)), Some(before)) = (spiked, first.runs.first()) {
-                let is_few = |rung: &Rung| {
-                    Ordinate::named(tail_name).and_then(|tail| rung.figure(tail)).is_some_and(|tail| tail.few_samples)
-                };
-                let few = if is_few(first) || is_few(rung) { " (few samples)" } else { "" };
-                let text = format!(
-                    "{}: from {} to {} p50 TTFT goes from {median:.1} to {m:.1} ms, {tail_word} from {tail:.1} to {t:.1} ms{few}",
-                    name(before),
-                    at(curve, first),
-                    at(curve, rung)
-                );
-                let quoted: Vec<&Run> = first.runs.iter().chain(&rung.runs).collect();
-                seen.push(evidence(&quoted, text));
-            }
-            break;
-        }
-    }
+            let few = if is_few(first) || is_few(rung) { " (few samples)" } else { "" };
+            let text = format!(
+                "{}: from {} to {} p50 TTFT goes from {median:.1} to {m:.1} ms, {tail_word} from {tail:.1} to {t:.1} ms{few}",
+                name(before),
+                at(curve, first),
+                at(curve, rung)
+            );
+            Some(evidence(&first.runs.iter().chain(&rung.runs).collect::<Vec<_>>(), text))
+        };
+        Some(seen())
+    };
+    let look =
+        |curve: &Curve| look_at_tail(curve, "ttft_p99", "p99").or_else(|| look_at_tail(curve, "ttft_p95", "p95"));
     let missing = "no curve with p50 and p99 (368 requests) or p95 (72) of TTFT at two loads";
-    found(seen, looked, missing, || "where the tail of TTFT doubles, the median grows too".to_owned())
+    let absent = || "where the tail of TTFT doubles, the median grows too".to_owned();
+    found(evident.curves.iter().filter_map(look), missing, absent)
 }
 
 fn throughput_for_tpot(evident: &Evident) -> Finding {
-    let (mut seen, mut looked) = (Vec::new(), 0);
-    for curve in evident.curves {
-        let rates = with(curve, "output_throughput");
-        let tpots = with(curve, "tpot_p50");
-        let both: Vec<(&Rung, f64, f64)> = rates
-            .iter()
-            .filter_map(|(rung, rate)| {
-                let (_, tpot) = tpots.iter().find(|(other, _)| other.load == rung.load)?;
-                Some((*rung, *rate, *tpot))
-            })
-            .collect();
-        looked += usize::from(both.len() > 1);
-        let traded = both.windows(2).find(|pair| pair[1].1 >= EQUAL * pair[0].1 && pair[1].2 >= EQUAL * pair[0].2);
-        let Some([(low, rate, tpot), (high, more, slower)]) = traded else { continue };
-        let Some(run) = low.runs.first() else { continue };
+    let traded = |curve: &Curve, both: &[(&Rung, f64, f64)]| {
+        let is_traded = |pair: &&[(&Rung, f64, f64)]| pair[1].1 >= EQUAL * pair[0].1 && pair[1].2 >= EQUAL * pair[0].2;
+        let Some([(low, rate, tpot), (high, more, slower)]) = both.windows(2).find(is_traded) else { return None };
         let text = format!(
             "{}: from {} to {} output throughput goes from {rate:.0} to {more:.0} tok/s, p50 TPOT from {tpot:.2} to \
              {slower:.2} ms",
-            name(run),
+            name(low.runs.first()?),
             at(curve, low),
             at(curve, high)
         );
-        let quoted: Vec<&Run> = low.runs.iter().chain(&high.runs).collect();
-        seen.push(evidence(&quoted, text));
-    }
+        Some(evidence(&low.runs.iter().chain(&high.runs).collect::<Vec<_>>(), text))
+    };
+    let look = |curve: &Curve| {
+        let both = with_both(curve, ["output_throughput", "tpot_p50"]);
+        (both.len() > 1).then(|| traded(curve, &both))
+    };
     let missing = "no curve with output throughput and TPOT at two loads";
-    found(seen, looked, missing, || "where throughput rises by a tenth, TPOT does not".to_owned())
+    let absent = || "where throughput rises by a tenth, TPOT does not".to_owned();
+    found(evident.curves.iter().filter_map(look), missing, absent)
 }
 
 fn warm_equals_cold(evident: &Evident) -> Finding {
     const DECLARED: f64 = 0.2;
-    let (mut seen, mut looked) = (Vec::new(), 0);
-    for twins in evident.twins {
-        let (warm, cold) = (&twins.warm, &twins.cold);
-        let declared = warm.metrics.reuse.declared.unwrap_or(0.0);
-        let (Some(fast), Some(slow)) = (ttft(warm), ttft(cold)) else { continue };
-        if declared < DECLARED {
-            continue;
-        }
-        looked += 1;
-        if slow < EQUAL * fast {
-            let cached = warm.metrics.reuse.cached;
-            let cached = cached.map_or("does not tell".to_owned(), |share| format!("tells {:.0} %", share * 100.0));
-            let text = format!(
-                "{}: p50 TTFT is {fast:.1} ms warm (run {}) and {slow:.1} ms cold (run {}), although {:.0} % of the prompt \
-                 tokens could be reused; the server {cached} from its cache",
-                name(warm),
-                short(warm),
-                short(cold),
-                declared * 100.0
-            );
-            seen.push(evidence(&[warm, cold], text));
-        }
-    }
+    let look = |Twins { warm, cold }: &Twins| {
+        let declared = warm.metrics.reuse.declared.filter(|declared| *declared >= DECLARED)?;
+        let (fast, slow) = (ttft(warm)?, ttft(cold)?);
+        let cached = warm.metrics.reuse.cached;
+        let cached = cached.map_or("does not tell".to_owned(), |share| format!("tells {:.0} %", share * 100.0));
+        let text = format!(
+            "{}: p50 TTFT is {fast:.1} ms warm (run {}) and {slow:.1} ms cold (run {}), although {:.0} % of the prompt \
+             tokens could be reused; the server {cached} from its cache",
+            name(warm),
+            short(warm),
+            short(cold),
+            declared * 100.0
+        );
+        Some((slow < EQUAL * fast).then(|| evidence(&[warm, cold], text)))
+    };
     let missing = "no warm run that declares 20 % of reuse or more beside its cold twin (`cache: cold`)";
-    found(seen, looked, missing, || "cold runs are slower to their first token than their warm twins".to_owned())
+    let absent = || "cold runs are slower to their first token than their warm twins".to_owned();
+    found(evident.twins.iter().filter_map(look), missing, absent)
 }
 
 fn far_below_prediction(evident: &Evident) -> Finding {
-    let (mut seen, mut looked) = (Vec::new(), 0);
-    for predicted in evident.predicted {
-        let (Some(measured), Some(ratio)) = (predicted.measured(), predicted.ratio()) else { continue };
-        looked += 1;
-        if ratio < FAR {
-            let run = &predicted.run;
-            let text = format!(
-                "{}: a stream gets {measured:.1} tok/s with {:.1} requests in flight (run {}), bandwidth allows {:.1}: {:.0} %",
-                name(run),
-                in_flight(run),
-                short(run),
-                predicted.prediction.best(),
-                ratio * 100.0
-            );
-            seen.push(evidence(&[run], text));
-        }
-    }
+    let look = |predicted: &Predicted| {
+        let (measured, ratio, run) = (predicted.measured()?, predicted.ratio()?, &predicted.run);
+        let text = format!(
+            "{}: a stream gets {measured:.1} tok/s with {:.1} requests in flight (run {}), bandwidth allows {:.1}: {:.0} %",
+            name(run),
+            in_flight(run),
+            short(run),
+            predicted.prediction.best(),
+            ratio * 100.0
+        );
+        Some((ratio < FAR).then(|| evidence(&[run], text)))
+    };
     let missing = match evident.unpredicted {
         [] => "no run".to_owned(),
         reasons => format!("no run has a prediction: {}", reasons.join("; ")),
     };
-    found(seen, looked, &missing, || format!("every run decodes at {:.0} % of the bound or more", FAR * 100.0))
+    let absent = || format!("every run decodes at {:.0} % of the bound or more", FAR * 100.0);
+    found(evident.predicted.iter().filter_map(look), &missing, absent)
 }

@@ -7,7 +7,6 @@ use super::super::given_up::Entry;
 use super::super::results::Readings;
 use crate::analysis::capacity::{self, Fleet, Target};
 use crate::analysis::curve::{Bracket, Figure, Series};
-use crate::cli::schema_text::text_of;
 use crate::plan::Slo;
 use crate::report::{self, CapacityAnswer, Configuration};
 
@@ -77,11 +76,6 @@ struct Instance {
     tokens_per_joule: Option<f64>,
     /// Output tokens of a completed request, on average; null where nobody counted them.
     output_tokens_per_request: Option<f64>,
-}
-
-/// The schema, as text.
-pub(crate) fn schema_text() -> String {
-    text_of::<Document>("sweepline capacity --format json")
 }
 
 impl Document {

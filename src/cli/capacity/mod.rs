@@ -10,7 +10,6 @@ use crate::analysis::capacity::{Instance, Target};
 use crate::analysis::curve::{self, Axis, Bracket, Curve, Limit, Ordinate, Rung};
 use crate::analysis::saturation::State;
 use crate::analysis::slo::Answer;
-use crate::analysis::undecided;
 use crate::cli::failure::{Exit, Failure};
 use crate::cli::options::TextOrJson;
 use crate::cli::output;
@@ -18,8 +17,6 @@ use crate::expand::launch::declared;
 use crate::plan::{Plan, Slo};
 use crate::report::{self, CapacityAnswer, Configuration};
 use crate::units::Share;
-
-pub(crate) use document::schema_text;
 
 /// The arguments of `capacity`.
 #[derive(Debug, Args)]
@@ -118,9 +115,7 @@ fn why_nothing_holds(curve: &Curve, found: &Bracket) -> String {
     match rung.state() {
         Some(State::Saturated) => said.push("saturated".to_owned()),
         Some(State::NotShown) => {
-            let would_do = rung.window_to_keep_up().map(|window| format!(" ({})", undecided::would_do(window)));
-            let would_do = would_do.unwrap_or_default();
-            said.push(format!("it is not shown whether the server keeps up{would_do}"));
+            said.push(format!("it is not shown whether the server keeps up{}", report::window_to_keep_up(rung)));
         }
         Some(State::KeptUp) | None => {}
     }

@@ -12,7 +12,7 @@ use crate::units::Share;
 use crate::cli::given_up::GivenUpRuns;
 use crate::cli::left_out::LeftOut;
 
-use super::samples::{Absent, Earlier, Names, Sample};
+use super::samples::{Absent, Earlier, Sample};
 
 /// One declaration: what is compared by what.
 #[derive(Debug, Clone)]
@@ -143,7 +143,7 @@ fn by_time(results: &mut Results, cells: &[CellRuns], baseline: &str, earlier: &
         let now = runs(results, &cell.1);
         let mut then = BTreeMap::new();
         for run in &cell.1 {
-            let found = earlier.find(&run.id.to_string(), &Names::from(*run), results.plan);
+            let found = earlier.find(run, results.plan);
             then.insert(run.repeat, results.left_out.take(found).unwrap_or_else(|| Err(Absent::default())));
         }
         let shared: Vec<(&str, &Scalar)> = cell.0.iter().collect();

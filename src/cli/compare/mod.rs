@@ -387,8 +387,3 @@ fn write_baseline(
     stderr::complain(&format!("{path}: {count} of {} runs{lacking}; `--against {path}` compares with it", seen.len()));
     Ok(left_out.exit(Exit::Done))
 }
-
-/// The JSON Schema of `compare --format json`.
-pub(crate) fn schema_text() -> String {
-    crate::cli::schema_text::text_of::<Comparison>("what sweepline compare --format json prints")
-}

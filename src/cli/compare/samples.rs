@@ -14,7 +14,7 @@ use crate::cli::replace::{cannot_write, replace};
 use crate::expand::{PlannedRun, RunSpec};
 use crate::plan::{MetricName, Plan};
 use crate::rows::{Environment, GivenUp, RunLabels};
-use crate::store::{GivenUpRun, Listed, RunRecord, Store, StoreError};
+use crate::store::{GivenUpRun, Listed, RunRecord, Store, StoreError, run_labels};
 
 /// What names a run besides its id: a run of a changed plan has another id and may have these.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -41,19 +41,10 @@ impl Names {
             repeat: labels.repeat,
         }
     }
-}
 
-impl From<&PlannedRun> for Names {
-    fn from(run: &PlannedRun) -> Names {
-        Names {
-            endpoint: run.spec.endpoint.name.to_string(),
-            model: run.spec.labels.model.to_string(),
-            scenario: run.spec.labels.scenario.to_string(),
-            batch_size: run.spec.load.batch_size(),
-            qps: run.spec.load.qps().map(|qps| qps.to_f64()),
-            axes: run.spec.labels.axes.to_map(),
-            repeat: run.repeat,
-        }
+    /// Of a run of a plan.
+    fn planned(run: &PlannedRun) -> Names {
+        Names::of(&run_labels(&run.id.to_string(), 0, &run.spec))
     }
 }
 
@@ -185,7 +176,7 @@ pub(crate) struct Lacking {
 impl Lacking {
     /// A planned run.
     pub(crate) fn of(run: &PlannedRun, why: Absent) -> Lacking {
-        Lacking { id: run.id.to_string(), names: Names::from(run), why }
+        Lacking { id: run.id.to_string(), names: Names::planned(run), why }
     }
 }
 
@@ -312,9 +303,10 @@ impl Earlier {
     }
 
     /// The earlier result of a run, of the same id, else of the same names; or why there is none.
-    pub(crate) fn find(&self, id: &str, names: &Names, plan: &Plan) -> Result<Result<Sample, Absent>, StoreError> {
-        let found = self.sample(id, names, plan)?;
-        Ok(found.ok_or_else(|| self.why_absent(id, names).unwrap_or_default()))
+    pub(crate) fn find(&self, run: &PlannedRun, plan: &Plan) -> Result<Result<Sample, Absent>, StoreError> {
+        let (id, names) = (run.id.to_string(), Names::planned(run));
+        let found = self.sample(&id, &names, plan)?;
+        Ok(found.ok_or_else(|| self.why_absent(&id, &names).unwrap_or_default()))
     }
 
     fn sample(&self, id: &str, names: &Names, plan: &Plan) -> Result<Option<Sample>, StoreError> {

@@ -9,7 +9,6 @@ use super::super::given_up::Entry;
 use super::super::results::Readings;
 use crate::analysis::curve::{self, Axis, Bracket, Curve, FIGURES, Rung, Series, on_fronts};
 use crate::analysis::saturation;
-use crate::cli::schema_text::text_of;
 
 /// The curves of a plan.
 #[derive(Debug, Serialize, JsonSchema)]
@@ -190,11 +189,6 @@ struct Saturation {
     saturated: Option<f64>,
     /// Loads whose windows are too short to tell, rising; none in closed loops.
     not_shown: Vec<f64>,
-}
-
-/// The schema, as text.
-pub(crate) fn schema_text() -> String {
-    text_of::<Document>("sweepline curves --format json")
 }
 
 /// The figures as properties, each with what it is.

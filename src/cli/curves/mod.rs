@@ -14,8 +14,6 @@ use crate::cli::output;
 use crate::report::format::{fill, plain};
 use crate::report::{curves as page, fronts, left_out};
 
-pub(crate) use document::schema_text;
-
 /// The arguments of `curves`.
 #[derive(Debug, Args)]
 pub struct CurvesArgs {

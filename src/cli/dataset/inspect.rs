@@ -9,7 +9,6 @@ use crate::cli::dataset::source::failure;
 use crate::cli::failure::{Exit, Failure};
 use crate::cli::options::TextOrJson;
 use crate::cli::output;
-use crate::cli::schema_text::text_of;
 use crate::dataset::{Figures, Skipped, Summarizer, Summary, digest};
 use crate::report::format::{digits, plain};
 use crate::report::grid::{grid, lines};
@@ -26,7 +25,7 @@ pub(crate) struct InspectArgs {
 
 /// What is said of a file.
 #[derive(Debug, Serialize, JsonSchema)]
-struct Inspection {
+pub(crate) struct Inspection {
     /// The file, as it was named.
     file: String,
     /// The form of its entries, like sharegpt.
@@ -41,11 +40,6 @@ struct Inspection {
     summary: Summary,
     /// Entries that are no record, by reason.
     left_out: Skipped,
-}
-
-/// The schema, as text.
-pub(crate) fn schema_text() -> String {
-    text_of::<Inspection>("sweepline dataset inspect --format json")
 }
 
 /// Languages that are named in text.

@@ -11,9 +11,6 @@ use clap::{Args, Subcommand};
 
 use crate::cli::failure::{Exit, Failure};
 
-pub(crate) use inspect::schema_text as inspect_schema_text;
-pub(crate) use profile::schema_text;
-
 /// The arguments of `dataset`.
 #[derive(Debug, Args)]
 pub struct DatasetArgs {

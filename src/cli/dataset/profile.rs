@@ -8,8 +8,7 @@ use super::source::{Source, each, tell_left_out};
 use crate::cli::failure::{Exit, Failure};
 use crate::cli::output;
 use crate::cli::replace::{Overwrite, begins_with_key, cannot_write, replace};
-use crate::cli::schema_text::text_of;
-use crate::dataset::profile::{Profile, Profiler};
+use crate::dataset::profile::Profiler;
 
 /// The arguments of `dataset profile`.
 #[derive(Debug, Args)]
@@ -48,9 +47,4 @@ pub(crate) fn run(args: &ProfileArgs) -> Result<Exit, Failure> {
     }
     tell_left_out(&dataset);
     Ok(Exit::Done)
-}
-
-/// The JSON Schema of profiles.
-pub(crate) fn schema_text() -> String {
-    text_of::<Profile>("sweepline profile")
 }

@@ -6,7 +6,6 @@ use serde::Serialize;
 use super::super::given_up::Entry;
 use super::super::results::Readings;
 use crate::analysis::diagnosis::{Diagnosis, Evidence, Finding, NOT_MEASURED, Predicted};
-use crate::cli::schema_text::text_of;
 use crate::report::Bound;
 
 /// Decoding beside what memory bandwidth allows, and symptoms.
@@ -70,11 +69,6 @@ struct OneDiagnosis {
     confirm_with: &'static str,
     /// What to try first.
     try_first: &'static str,
-}
-
-/// The schema, as text.
-pub(crate) fn schema_text() -> String {
-    text_of::<Document>("sweepline diagnose --format json")
 }
 
 impl Document {

@@ -17,8 +17,6 @@ use crate::expand::launch::{Declared, declared};
 use crate::plan::{Cache, Model, ModelShape, Plan, Scalar};
 use crate::report::{self, Bound};
 
-pub(crate) use document::schema_text;
-
 /// The arguments of `diagnose`.
 #[derive(Debug, Args)]
 pub struct DiagnoseArgs {

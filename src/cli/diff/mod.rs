@@ -79,8 +79,3 @@ pub(super) fn run(args: DiffArgs) -> Result<Exit, Failure> {
 pub(super) fn text(a: &Side, b: &Side) -> String {
     Diff::new(a, b, compare(a, b)).text()
 }
-
-/// The JSON Schema of `diff --format json`.
-pub(crate) fn schema_text() -> String {
-    crate::cli::schema_text::text_of::<Diff>("what sweepline diff --format json prints")
-}

@@ -128,8 +128,7 @@ pub(super) fn run(args: ExportArgs) -> Result<Exit, Failure> {
     check(&args, written)?;
     let store = Store::open(&args.folder.results);
     let workspace = args.plan.as_deref().map(|plan| Workspace::open(plan, &args.changes, &args.folder)).transpose()?;
-    let picked =
-        workspace.as_ref().map(|workspace| picked(workspace, &args.selection)).transpose()?.unwrap_or_default();
+    let picked = workspace.as_ref().map(|workspace| workspace.picked(&args.selection)).transpose()?.unwrap_or_default();
     if workspace.is_none() {
         warn_of_no_inventory(&store);
     }
@@ -152,13 +151,6 @@ pub(super) fn run(args: ExportArgs) -> Result<Exit, Failure> {
         Written::Markdown => one_kind(&args, &Markdown, &source, rows, columns)?,
     };
     Ok(source.left_out.exit(exit))
-}
-
-/// The runs of the plan that are asked for.
-fn picked<'w>(workspace: &'w Workspace, selection: &Selection) -> Result<Vec<&'w PlannedRun>, Failure> {
-    let runs = &workspace.expansion.runs;
-    let picked = selection.pick(workspace.plan(), runs)?;
-    Ok(runs.iter().zip(picked).filter(|(_, is)| *is).map(|(run, _)| run).collect())
 }
 
 /// Says how many of the runs have no result yet, besides those that were given up.

@@ -4,7 +4,7 @@
 use std::cell::{Cell, OnceCell};
 
 use super::super::answers::{self, Answered, in_plan_order};
-use super::super::given_up::{GivenUpRuns, labels};
+use super::super::given_up::{GivenUpRuns, as_planned, labels};
 use super::super::left_out::LeftOut;
 use super::super::workspace::Workspace;
 use crate::analysis::curve::{self, GivenUpRun, Point, Run};
@@ -256,9 +256,7 @@ fn by_turn(run: &RunReader, facts: &Facts) -> Result<Vec<(Turn, RunMetrics)>, Ro
 fn of_plan(workspace: &Workspace, picked: &[&PlannedRun], folder: (&Folder, &LeftOut)) -> Vec<Chosen> {
     let named = |run: &PlannedRun| {
         let record = usable(workspace.disk.get(&run.id)?, folder)?.clone();
-        let names = &run.spec.labels;
-        let (model, scenario) = (names.model.to_string(), names.scenario.to_string());
-        let labels = RunLabels { model, scenario, axes: names.axes.to_map(), ..record.labels() };
+        let labels = as_planned(record.labels(), run);
         Some(Chosen { sweep: Some(run.sweep.to_string()), record, labels })
     };
     in_plan_order(workspace.plan(), picked).into_iter().filter_map(named).collect()

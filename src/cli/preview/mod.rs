@@ -106,8 +106,3 @@ pub(super) fn show(workspace: &Workspace, selection: &Selection, wishes: Wishes,
     }
     Ok(preview.has_work())
 }
-
-/// The JSON Schema of `preview --format json`.
-pub(crate) fn schema_text() -> String {
-    crate::cli::schema_text::text_of::<Preview>("what sweepline preview --format json prints")
-}

@@ -7,7 +7,6 @@ use serde_json::{Map, Value};
 use super::super::answers::Answered;
 use crate::analysis::{Failure, Pulse, Verdict, saturation, slo, undecided};
 use crate::cli::export::source::{class_rows, run_row};
-use crate::cli::schema_text::text_of;
 use crate::export::Cell;
 use crate::export::runs::{self, RunRow};
 use crate::store::RunRecord;
@@ -82,11 +81,6 @@ struct Saturation {
     /// Seconds of a window that would tell, as far as can be known; null unless it is not_shown, and where no request
     /// came.
     would_do_s: Option<f64>,
-}
-
-/// The schema, as text.
-pub(crate) fn schema_text() -> String {
-    text_of::<Document>("sweepline show --format json")
 }
 
 impl<'a> Document<'a> {

@@ -21,8 +21,6 @@ use crate::report::format::fill;
 use crate::report::{Detail, Line, results, run as page};
 use crate::store::{RunRecord, Store};
 
-pub(crate) use document::schema_text;
-
 /// The arguments of `show`.
 #[derive(Debug, Args)]
 pub struct ShowArgs {

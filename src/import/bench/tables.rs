@@ -3,6 +3,8 @@
 
 use std::collections::HashMap;
 
+use indexmap::IndexMap;
+
 use super::arguments::Said;
 use super::job::Job;
 use crate::import::draft::{Draft, Field, Listed, Section, Sweep, unused};
@@ -76,8 +78,7 @@ pub(crate) fn draft(jobs: Vec<Job>, name: Field, listed: Vec<Listed>) -> Draft {
 
 /// Commands that say the same count as repeats.
 fn counted(jobs: Vec<Job>) -> Vec<(Job, u32)> {
-    let mut counted: Vec<(Job, u32)> = Vec::new();
-    let mut known: HashMap<String, usize> = HashMap::new();
+    let mut counted: IndexMap<String, (Job, u32)> = IndexMap::new();
     for job in jobs {
         let values =
             |fields: &[Field]| fields.iter().map(|field| format!("{}={};", field.key, field.value)).collect::<String>();
@@ -94,15 +95,9 @@ fn counted(jobs: Vec<Job>) -> Vec<(Job, u32)> {
             values(&scenario.1),
             prompts.value
         );
-        match known.get(&key) {
-            Some(number) => counted[*number].1 += 1,
-            None => {
-                known.insert(key, counted.len());
-                counted.push((job, 1));
-            }
-        }
+        counted.entry(key).or_insert_with(|| (job, 0)).1 += 1;
     }
-    counted
+    counted.into_values().collect()
 }
 
 /// What a plan says once: the first command decides.
@@ -142,9 +137,9 @@ fn group(draft: &mut Draft, job: &Job, count: u32) -> Group {
     let counted =
         (count > 1).then(|| Field::new("repeats", count.to_string(), format!("the same command {count} times")));
     Group {
-        endpoints: vec![draft.endpoints.add(&endpoint.0, Vec::new(), endpoint.1.clone())],
-        models: vec![draft.models.add(&model.0, Vec::new(), model.1.clone())],
-        scenarios: vec![draft.scenarios.add(&own, Vec::new(), scenario.1.clone())],
+        endpoints: vec![draft.endpoints.add(&endpoint.0, endpoint.1.clone())],
+        models: vec![draft.models.add(&model.0, model.1.clone())],
+        scenarios: vec![draft.scenarios.add(&own, scenario.1.clone())],
         is_open,
         cap: load.batch_size.clone().filter(|_| is_open),
         arrivals: load.arrivals.clone(),
@@ -196,15 +191,12 @@ impl Group {
         if !self.is_open || self.points.iter().all(|point| Some(point.prompts.value) == prompts) {
             return vec![self];
         }
-        let mut groups: Vec<(String, Group)> = Vec::new();
+        let mut groups: IndexMap<String, Group> = IndexMap::new();
         for point in &self.points {
-            let window = seconds(time(point));
-            match groups.iter_mut().find(|(known, _)| *known == window) {
-                Some((_, group)) => group.points.push(point.clone()),
-                None => groups.push((window, Group { points: vec![point.clone()], ..self.clone() })),
-            }
+            let empty = || Group { points: Vec::new(), ..self.clone() };
+            groups.entry(seconds(time(point))).or_insert_with(empty).points.push(point.clone());
         }
-        groups.into_iter().map(|(_, group)| group).collect()
+        groups.into_values().collect()
     }
 
     fn measure(&self) -> Field {
@@ -266,20 +258,15 @@ fn merged(groups: Vec<Group>) -> Vec<Group> {
     let axes: [fn(&mut Group) -> &mut Vec<String>; 3] =
         [|group| &mut group.scenarios, |group| &mut group.models, |group| &mut group.endpoints];
     axes.into_iter().fold(groups, |groups, axis| {
-        let mut kept: Vec<Group> = Vec::new();
-        let mut known: HashMap<String, usize> = HashMap::new();
+        let mut kept: IndexMap<String, Group> = IndexMap::new();
         for mut group in groups {
-            let names = std::mem::take(axis(&mut group));
-            let number = *known.entry(group.key(false)).or_insert(kept.len());
-            if number == kept.len() {
-                kept.push(group);
-            } else if kept[number].label != group.label {
-                kept[number].label = None;
-            }
-            let there = axis(&mut kept[number]);
+            let (names, label) = (std::mem::take(axis(&mut group)), group.label.clone());
+            let there = kept.entry(group.key(false)).or_insert(group);
+            there.label = there.label.take().filter(|own| label.as_ref() == Some(own));
+            let there = axis(there);
             there.extend(names.into_iter().filter(|name| !there.contains(name)).collect::<Vec<_>>());
         }
-        kept
+        kept.into_values().collect()
     })
 }
 

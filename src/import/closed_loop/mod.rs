@@ -14,7 +14,6 @@ use super::input::Wishes;
 use super::secrets::Secrets;
 use super::text::{self, scalar, seconds, text_value};
 use json_reader::JsonReader;
-use named_entries::Parts;
 
 /// Keys that make a JSON object this configuration.
 pub(super) const KEYS: [&str; 8] = [

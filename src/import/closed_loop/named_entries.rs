@@ -4,11 +4,14 @@ use serde_json::Value;
 
 use super::json_reader::{JsonReader, MOST};
 use super::table::{Item, Table, is_one};
-use crate::import::draft::{Draft, Field};
+use crate::import::draft::{Draft, Entries, Field};
 use crate::import::error::ImportError;
 use crate::import::input::Wishes;
 use crate::import::text::{name_of, one_line, text_value};
 use crate::plan::model::content::built_in;
+
+/// An entry read: what it asks to be named, and its fields.
+type Read = Result<(String, Vec<Field>), ImportError>;
 
 /// The scenarios of a configuration.
 pub(super) struct Scenarios {
@@ -20,54 +23,55 @@ pub(super) struct Scenarios {
     pub(crate) has_output: bool,
 }
 
-/// What the three tables are read with.
-pub(super) trait Parts {
+impl JsonReader<'_> {
     /// Reads `endpoints` into the plan; gives their names.
-    fn endpoints(&mut self, draft: &mut Draft, wishes: &Wishes) -> Result<Vec<String>, ImportError>;
+    pub(super) fn endpoints(&mut self, draft: &mut Draft, wishes: &Wishes) -> Result<Vec<String>, ImportError> {
+        let remedy = "add \"endpoints\": [\"http://HOST:PORT/v1\"], or give import --url URL";
+        let items = self.items_or(&["endpoints", "endpoint"], ("--url", &wishes.url), remedy)?;
+        self.entries(&items, JsonReader::endpoint, &mut draft.endpoints)
+    }
+
     /// Reads `models`.
-    fn models(&mut self, draft: &mut Draft, wishes: &Wishes) -> Result<Vec<String>, ImportError>;
+    pub(super) fn models(&mut self, draft: &mut Draft, wishes: &Wishes) -> Result<Vec<String>, ImportError> {
+        let remedy = "add \"models\": [\"ID\"], or give import --model ID";
+        let items = self.items_or(&["models", "model"], ("--model", &wishes.model), remedy)?;
+        self.entries(&items, JsonReader::model, &mut draft.models)
+    }
+
+    /// The items under these keys, or the one that an option of import gives.
+    fn items_or(
+        &mut self,
+        keys: &[&str],
+        (option, given): (&str, &Option<String>),
+        remedy: &str,
+    ) -> Result<Vec<Item>, ImportError> {
+        let items = self.items(keys)?;
+        match given {
+            _ if !items.is_empty() => Ok(items),
+            None => Err(self.wrong(keys[0], "there are none", remedy)),
+            Some(given) => {
+                Ok(vec![Item { at: format!("import {option}"), name: None, value: Value::String(given.clone()) }])
+            }
+        }
+    }
+
+    fn entries(
+        &mut self,
+        items: &[Item],
+        read: fn(&mut Self, &Item) -> Read,
+        entries: &mut Entries,
+    ) -> Result<Vec<String>, ImportError> {
+        let mut names = Vec::new();
+        for item in items {
+            let (hint, fields) = read(self, item)?;
+            names.push(entries.add(&hint, fields));
+        }
+        names.dedup();
+        Ok(names)
+    }
+
     /// Reads `scenarios`.
-    fn scenarios(&mut self, draft: &mut Draft) -> Result<Scenarios, ImportError>;
-}
-
-impl Parts for JsonReader<'_> {
-    fn endpoints(&mut self, draft: &mut Draft, wishes: &Wishes) -> Result<Vec<String>, ImportError> {
-        let mut items = self.items(&["endpoints", "endpoint"])?;
-        if items.is_empty() {
-            let Some(url) = &wishes.url else {
-                let remedy = "add \"endpoints\": [\"http://HOST:PORT/v1\"], or give import --url URL";
-                return Err(self.wrong("endpoints", "there are none", remedy));
-            };
-            items.push(Item { at: "import --url".to_owned(), name: None, value: Value::String(url.clone()) });
-        }
-        let mut names = Vec::new();
-        for item in items {
-            let (hint, fields) = self.endpoint(&item)?;
-            names.push(draft.endpoints.add(&hint, Vec::new(), fields));
-        }
-        names.dedup();
-        Ok(names)
-    }
-
-    fn models(&mut self, draft: &mut Draft, wishes: &Wishes) -> Result<Vec<String>, ImportError> {
-        let mut items = self.items(&["models", "model"])?;
-        if items.is_empty() {
-            let Some(model) = &wishes.model else {
-                let remedy = "add \"models\": [\"ID\"], or give import --model ID";
-                return Err(self.wrong("models", "there are none", remedy));
-            };
-            items.push(Item { at: "import --model".to_owned(), name: None, value: Value::String(model.clone()) });
-        }
-        let mut names = Vec::new();
-        for item in items {
-            let (hint, fields) = self.model(&item)?;
-            names.push(draft.models.add(&hint, Vec::new(), fields));
-        }
-        names.dedup();
-        Ok(names)
-    }
-
-    fn scenarios(&mut self, draft: &mut Draft) -> Result<Scenarios, ImportError> {
+    pub(super) fn scenarios(&mut self, draft: &mut Draft) -> Result<Scenarios, ImportError> {
         let items = self.items(&["scenarios", "scenario"])?;
         if items.is_empty() {
             let origin = "none given: short prompts that differ".to_owned();
@@ -90,7 +94,7 @@ impl Parts for JsonReader<'_> {
                 [base] if built_in(&base.value).is_some() && base.value == hint => hint,
                 _ => {
                     let hint = if built_in(&hint).is_some() { format!("own-{hint}") } else { hint };
-                    draft.scenarios.add(&hint, Vec::new(), fields)
+                    draft.scenarios.add(&hint, fields)
                 }
             };
             if !scenarios.names.contains(&name) {

@@ -1,55 +1,46 @@
 //! What prefix caches know beforehand.
 
-use super::super::finding::{Finding, Scope};
+use super::super::finding::Finding;
 use super::super::view::{SweepView, View, steps};
 use super::{listed, quoted};
 use crate::plan::model::content::{Resolved, Reuse};
 use crate::plan::{NonceMode, Plan, Step};
 
 /// M009: scenarios that share text and scenarios that share none in one sweep.
-pub(crate) fn mixed_cache(view: &View) -> Vec<Finding> {
-    let finding = |sweep: &SweepView| {
-        let (alone, sharing) = sweep.by_reuse(view.plan);
-        if alone.is_empty() || sharing.is_empty() {
-            return None;
-        }
-        let verb = |names: &[&str]| if names.len() == 1 { "s" } else { "" };
-        Some(Finding {
-            scope: Scope::Sweep(sweep.name.to_owned()),
-            at: steps!["sweeps", sweep.name, "matrix", "scenario"],
-            message: format!(
-                "{} meet{} a warm prefix cache and {} meet{} a cold one, in one sweep",
-                quoted(&sharing),
-                verb(&sharing),
-                quoted(&alone),
-                verb(&alone),
-            ),
-            remedy: "put them into sweeps of their own, and never average over both".to_owned(),
-        })
-    };
-    view.sweeps.iter().filter_map(finding).collect()
+pub(crate) fn mixed_cache(view: &View, sweep: &SweepView) -> Option<Finding> {
+    let (alone, sharing) = sweep.by_reuse(view.plan);
+    if alone.is_empty() || sharing.is_empty() {
+        return None;
+    }
+    let verb = |names: &[&str]| if names.len() == 1 { "s" } else { "" };
+    Some(sweep.finding(
+        steps!["sweeps", sweep.name, "matrix", "scenario"],
+        format!(
+            "{} meet{} a warm prefix cache and {} meet{} a cold one, in one sweep",
+            quoted(&sharing),
+            verb(&sharing),
+            quoted(&alone),
+            verb(&alone),
+        ),
+        "put them into sweeps of their own, and never average over both",
+    ))
 }
 
 /// M010: without a nonce every run of a plan sends the same prompts, whatever its scenario shares.
-pub(crate) fn same_prompts(view: &View) -> Vec<Finding> {
-    let finding = |sweep: &SweepView| {
-        let again = |(name, one): &(String, Resolved)| comes_again(view.plan, sweep, name, one);
-        let differing: Vec<Again> = sweep.scenarios.iter().filter_map(again).collect();
-        let first = differing.first()?;
-        let names: Vec<String> = differing.iter().map(|one| one.told.clone()).collect();
-        Some(Finding {
-            scope: Scope::Sweep(sweep.name.to_owned()),
-            at: first.at.clone(),
-            message: format!(
-                "prompts of {} are to differ, and without a nonce every load point sends those of the one before",
-                listed(&names)
-            ),
-            remedy: "write nonce: on, the default, or nonce: run to keep what recorded texts share; where the same prompt is \
-                     meant, take scenario A1 or A2"
-                .to_owned(),
-        })
-    };
-    view.sweeps.iter().filter_map(finding).collect()
+pub(crate) fn same_prompts(view: &View, sweep: &SweepView) -> Option<Finding> {
+    let again = |(name, one): &(String, Resolved)| comes_again(view.plan, sweep, name, one);
+    let differing: Vec<Again> = sweep.scenarios.iter().filter_map(again).collect();
+    let first = differing.first()?;
+    let names: Vec<String> = differing.iter().map(|one| one.told.clone()).collect();
+    Some(sweep.finding(
+        first.at.clone(),
+        format!(
+            "prompts of {} are to differ, and without a nonce every load point sends those of the one before",
+            listed(&names)
+        ),
+        "write nonce: on, the default, or nonce: run to keep what recorded texts share; where the same prompt is \
+                 meant, take scenario A1 or A2",
+    ))
 }
 
 /// A scenario whose prompts are meant to differ, and come again.

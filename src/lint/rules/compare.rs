@@ -1,6 +1,6 @@
 //! Comparisons that cannot show what they are for.
 
-use super::super::finding::{Finding, Scope};
+use super::super::finding::Finding;
 use super::super::view::{SweepView, View};
 use super::sides::{self, Sides};
 use super::{differ, listed};
@@ -16,64 +16,48 @@ const MOST_REPEATS: u32 = 50;
 const MOST: usize = 100;
 
 /// M007: a comparison is declared, and cells have fewer than 3 runs.
-pub(crate) fn no_repeats(view: &View) -> Vec<Finding> {
-    let finding = |sweep: &SweepView| {
-        let compare = sweep.compare.filter(|_| sweep.sweep.repeats < REPEATS)?;
-        let times = if sweep.sweep.repeats == 1 { "once" } else { "twice" };
-        Some(Finding {
-            scope: Scope::Sweep(sweep.name.to_owned()),
-            at: [&sweep.path()[..], &[crate::plan::Step::from("repeats")]].concat(),
-            message: format!("cells are compared by {}, and each is run {times}", compare.by),
-            remedy: format!("write repeats: {REPEATS}, better 5, in the sweep"),
-        })
-    };
-    view.sweeps.iter().filter_map(finding).collect()
+pub(crate) fn no_repeats(_: &View, sweep: &SweepView) -> Option<Finding> {
+    let compare = sweep.compare.filter(|_| sweep.sweep.repeats < REPEATS)?;
+    let times = if sweep.sweep.repeats == 1 { "once" } else { "twice" };
+    Some(sweep.finding(
+        [&sweep.path()[..], &[crate::plan::Step::from("repeats")]].concat(),
+        format!("cells are compared by {}, and each is run {times}", compare.by),
+        format!("write repeats: {REPEATS}, better 5, in the sweep"),
+    ))
 }
 
 /// By how much rounds of arms that are alike may differ at least, for a margin not to be narrow.
 const QUIET: f64 = 0.01;
 
 /// M025: a margin that as many repeats show only where rounds hardly differ.
-pub(crate) fn narrow_margin(view: &View) -> Vec<Finding> {
-    let finding = |sweep: &SweepView| {
-        let margin = sweep.compare?.margin?.to_f64();
-        let repeats = sweep.sweep.repeats;
-        let tolerated = comparison::tolerated(margin, repeats).filter(|tolerated| *tolerated < QUIET)?;
-        let enough =
-            |repeats: &u32| comparison::tolerated(margin, *repeats).is_some_and(|tolerated| tolerated >= QUIET);
-        let own = sweep.sweep.compare.is_some();
-        let mut at = if own { sweep.path() } else { Vec::new() };
-        at.extend(super::super::view::steps!["compare", "margin"]);
-        let (allowed, differ) = (comparison::allowed(margin), comparison::percent(tolerated));
-        Some(Finding {
-            scope: Scope::Sweep(sweep.name.to_owned()),
-            at,
-            message: format!(
-                "{repeats} repeats show a margin of {allowed} only where rounds differ by less than {differ}"
-            ),
-            remedy: match (repeats..=MOST_REPEATS).find(enough) {
-                Some(enough) => format!("write repeats: {enough} in the sweep, or a wider margin"),
-                None => "write a wider margin".to_owned(),
-            },
-        })
-    };
-    view.sweeps.iter().filter_map(finding).collect()
+pub(crate) fn narrow_margin(_: &View, sweep: &SweepView) -> Option<Finding> {
+    let margin = sweep.compare?.margin?.to_f64();
+    let repeats = sweep.sweep.repeats;
+    let tolerated = comparison::tolerated(margin, repeats).filter(|tolerated| *tolerated < QUIET)?;
+    let enough = |repeats: &u32| comparison::tolerated(margin, *repeats).is_some_and(|tolerated| tolerated >= QUIET);
+    let own = sweep.sweep.compare.is_some();
+    let mut at = if own { sweep.path() } else { Vec::new() };
+    at.extend(super::super::view::steps!["compare", "margin"]);
+    let (allowed, differ) = (comparison::allowed(margin), comparison::percent(tolerated));
+    Some(sweep.finding(
+        at,
+        format!("{repeats} repeats show a margin of {allowed} only where rounds differ by less than {differ}"),
+        match (repeats..=MOST_REPEATS).find(enough) {
+            Some(enough) => format!("write repeats: {enough} in the sweep, or a wider margin"),
+            None => "write a wider margin".to_owned(),
+        },
+    ))
 }
 
 /// M008: what is compared differs in more than the axis it is compared by.
-pub(crate) fn several_variables(view: &View) -> Vec<Finding> {
-    let finding = |sweep: &SweepView| {
-        let compare = sweep.compare?;
-        let (other, variables) = differing(view.plan, sweep, compare)?;
-        Some(Finding {
-            scope: Scope::Sweep(sweep.name.to_owned()),
-            at: sweep.path().into_iter().chain(super::super::view::steps!["matrix", compare.by.as_str()]).collect(),
-            message: format!("`{other}` differs from the baseline `{}` in {}", compare.baseline, listed(&variables)),
-            remedy: "change one at a time: give each step between the two a value of its own, and compare neighbours"
-                .to_owned(),
-        })
-    };
-    view.sweeps.iter().filter_map(finding).collect()
+pub(crate) fn several_variables(view: &View, sweep: &SweepView) -> Option<Finding> {
+    let compare = sweep.compare?;
+    let (other, variables) = differing(view.plan, sweep, compare)?;
+    Some(sweep.finding(
+        sweep.path().into_iter().chain(super::super::view::steps!["matrix", compare.by.as_str()]).collect(),
+        format!("`{other}` differs from the baseline `{}` in {}", compare.baseline, listed(&variables)),
+        "change one at a time: give each step between the two a value of its own, and compare neighbours",
+    ))
 }
 
 /// The first value that differs from the baseline in several variables, and these.

@@ -36,35 +36,29 @@ const ALIASES: [(&str, &[&str]); 4] = [
 ];
 
 /// M011: hardware of an endpoint is not disclosed.
-pub(crate) fn hardware(view: &View) -> Vec<Finding> {
-    let finding = |(name, endpoint): (&str, &Endpoint)| {
-        let hardware = endpoint.hardware.clone().unwrap_or_default();
-        let given = |field: &str| match field {
-            "gpu" => hardware.gpu.is_some(),
-            "gpus" => hardware.gpus.is_some(),
-            "memory" => hardware.memory.is_some(),
-            // One accelerator is connected with no other.
-            "interconnect" => hardware.interconnect.is_some() || hardware.gpus() == Some(1),
-            "network" => hardware.network.is_some(),
-            _ => hardware.storage.is_some(),
-        };
-        missing(name, "hardware", &HARDWARE, given)
+pub(crate) fn hardware(name: &str, endpoint: &Endpoint) -> Option<Finding> {
+    let hardware = endpoint.hardware.clone().unwrap_or_default();
+    let given = |field: &str| match field {
+        "gpu" => hardware.gpu.is_some(),
+        "gpus" => hardware.gpus.is_some(),
+        "memory" => hardware.memory.is_some(),
+        // One accelerator is connected with no other.
+        "interconnect" => hardware.interconnect.is_some() || hardware.gpus() == Some(1),
+        "network" => hardware.network.is_some(),
+        _ => hardware.storage.is_some(),
     };
-    view.real_endpoints().into_iter().filter_map(finding).collect()
+    missing(name, "hardware", &HARDWARE, given)
 }
 
 /// M012: how the server runs is not disclosed.
-pub(crate) fn server(view: &View) -> Vec<Finding> {
-    let finding = |(name, endpoint): (&str, &Endpoint)| {
-        let facts = facts(endpoint);
-        let said = |wanted: &str| facts.iter().any(|(fact, _)| fact == wanted);
-        let given = |field: &str| {
-            let aliases = ALIASES.iter().find(|(first, _)| *first == field).map_or(&[][..], |(_, others)| others);
-            endpoint.server.contains_key(field) || said(field) || aliases.iter().any(|alias| said(alias))
-        };
-        missing(name, "server", &SERVER, given)
+pub(crate) fn server(name: &str, endpoint: &Endpoint) -> Option<Finding> {
+    let facts = facts(endpoint);
+    let said = |wanted: &str| facts.iter().any(|(fact, _)| fact == wanted);
+    let given = |field: &str| {
+        let aliases = ALIASES.iter().find(|(first, _)| *first == field).map_or(&[][..], |(_, others)| others);
+        endpoint.server.contains_key(field) || said(field) || aliases.iter().any(|alias| said(alias))
     };
-    view.real_endpoints().into_iter().filter_map(finding).collect()
+    missing(name, "server", &SERVER, given)
 }
 
 /// What a table of an endpoint does not give.
@@ -99,30 +93,24 @@ fn unknown(endpoint: &str, table: &str, names: &[String]) -> Option<Finding> {
 const UNKNOWN: &str = "find it out before results are compared: what is unknown may differ";
 
 /// M011, as a note: hardware that is said to be unknown.
-pub(crate) fn unknown_hardware(view: &View) -> Vec<Finding> {
-    let finding = |(name, endpoint): (&str, &Endpoint)| {
-        let hardware = endpoint.hardware.as_ref()?;
-        let fields = [
-            ("gpu", &hardware.gpu),
-            ("memory", &hardware.memory),
-            ("memory_bandwidth", &hardware.memory_bandwidth),
-            ("interconnect", &hardware.interconnect),
-            ("network", &hardware.network),
-            ("storage", &hardware.storage),
-        ];
-        let named = fields.into_iter().filter(|(_, value)| value.as_deref().is_some_and(is_unknown));
-        unknown(name, "hardware", &named.map(|(field, _)| field.to_owned()).collect::<Vec<_>>())
-    };
-    view.real_endpoints().into_iter().filter_map(finding).collect()
+pub(crate) fn unknown_hardware(name: &str, endpoint: &Endpoint) -> Option<Finding> {
+    let hardware = endpoint.hardware.as_ref()?;
+    let fields = [
+        ("gpu", &hardware.gpu),
+        ("memory", &hardware.memory),
+        ("memory_bandwidth", &hardware.memory_bandwidth),
+        ("interconnect", &hardware.interconnect),
+        ("network", &hardware.network),
+        ("storage", &hardware.storage),
+    ];
+    let named = fields.into_iter().filter(|(_, value)| value.as_deref().is_some_and(is_unknown));
+    unknown(name, "hardware", &named.map(|(field, _)| field.to_owned()).collect::<Vec<_>>())
 }
 
 /// M012, as a note: facts of a server that are said to be unknown.
-pub(crate) fn unknown_server(view: &View) -> Vec<Finding> {
-    let finding = |(name, endpoint): (&str, &Endpoint)| {
-        let named = facts(endpoint).into_iter().filter(|(_, value)| is_unknown(&value.to_string()));
-        unknown(name, "server", &named.map(|(fact, _)| fact).collect::<Vec<_>>())
-    };
-    view.real_endpoints().into_iter().filter_map(finding).collect()
+pub(crate) fn unknown_server(name: &str, endpoint: &Endpoint) -> Option<Finding> {
+    let named = facts(endpoint).into_iter().filter(|(_, value)| is_unknown(&value.to_string()));
+    unknown(name, "server", &named.map(|(fact, _)| fact).collect::<Vec<_>>())
 }
 
 /// M013: the number format of a model's weights is not disclosed.

@@ -1,6 +1,6 @@
 //! Endpoints side by side that were not treated alike.
 
-use super::super::finding::{Finding, Scope};
+use super::super::finding::Finding;
 use super::super::view::{SweepView, View, steps};
 use super::{listed, quoted};
 use crate::plan::{Endpoint, Fact, MetricName, Scalar};
@@ -20,23 +20,15 @@ pub(crate) fn facts(endpoint: &Endpoint) -> Vec<(String, Scalar)> {
 }
 
 /// M014: endpoints in one sweep, and one says settings that another does not.
-pub(crate) fn unequal_tuning(view: &View) -> Vec<Finding> {
-    let mut found = Vec::new();
-    for sweep in &view.sweeps {
-        let mut endpoints = sweep.real_endpoints();
-        let Some(first) = endpoints.next() else { continue };
-        let Some((message, name)) = endpoints.find_map(|other| Some((unequal(first, other)?, other.0))) else {
-            continue;
-        };
-        found.push(Finding {
-            scope: Scope::Sweep(sweep.name.to_owned()),
-            at: steps!["endpoints", name, "server"],
-            message,
-            remedy: "start both with the same care and write down what each was given; flags: {} says that none were"
-                .to_owned(),
-        });
-    }
-    found
+pub(crate) fn unequal_tuning(_: &View, sweep: &SweepView) -> Option<Finding> {
+    let mut endpoints = sweep.real_endpoints();
+    let first = endpoints.next()?;
+    let (message, name) = endpoints.find_map(|other| Some((unequal(first, other)?, other.0)))?;
+    Some(sweep.finding(
+        steps!["endpoints", name, "server"],
+        message,
+        "start both with the same care and write down what each was given; flags: {} says that none were",
+    ))
 }
 
 /// How two endpoints differ in what is said of their settings.
@@ -80,11 +72,7 @@ fn lacks(name: &str, settings: &[String], other: &str) -> String {
 }
 
 /// M015: endpoints in one sweep with different numbers of accelerators, compared by what grows with the number.
-pub(crate) fn unequal_accelerators(view: &View) -> Vec<Finding> {
-    view.sweeps.iter().filter_map(accelerators).collect()
-}
-
-fn accelerators(sweep: &SweepView) -> Option<Finding> {
+pub(crate) fn unequal_accelerators(_: &View, sweep: &SweepView) -> Option<Finding> {
     let gpus = |endpoint: &Endpoint| endpoint.hardware.as_ref().and_then(|hardware| hardware.gpus());
     let mut known = sweep.real_endpoints().filter_map(|(name, endpoint)| Some((*name, gpus(endpoint)?)));
     let (first, count) = known.next()?;
@@ -95,12 +83,12 @@ fn accelerators(sweep: &SweepView) -> Option<Finding> {
     if sweep.compare.is_some_and(|compare| compare.metrics.is_empty() || compare.metrics.0.iter().any(is_fair)) {
         return None;
     }
-    Some(Finding {
-        scope: Scope::Sweep(sweep.name.to_owned()),
-        at: steps!["sweeps", sweep.name, "matrix", "endpoint"],
-        message: format!("{} have {count} and {other_count} accelerators", quoted(&[first, other])),
-        remedy: format!(
-            "compare what each of them does: compare: {{ by: endpoint, baseline: {first}, metrics: [output_throughput_per_gpu] }}"
-        ),
-    })
+    let remedy = format!(
+        "compare what each of them does: compare: {{ by: endpoint, baseline: {first}, metrics: [output_throughput_per_gpu] }}"
+    );
+    Some(sweep.finding(
+        steps!["sweeps", sweep.name, "matrix", "endpoint"],
+        format!("{} have {count} and {other_count} accelerators", quoted(&[first, other])),
+        remedy,
+    ))
 }

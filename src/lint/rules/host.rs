@@ -2,7 +2,6 @@
 
 use std::net::IpAddr;
 
-use super::super::calibrated::Calibrated;
 use super::super::finding::{Finding, Scope};
 use super::super::view::{Rung, SweepView, View, steps};
 use super::equal::facts;
@@ -20,17 +19,14 @@ const LEVELS: [&str; 7] =
     ["log_level", "uvicorn_log_level", "vllm_logging_level", "logging_level", "rust_log", "log_level_http", "loglevel"];
 
 /// M016: a server logs more than it needs.
-pub(crate) fn verbose_logs(view: &View) -> Vec<Finding> {
-    let finding = |(name, endpoint): (&str, &Endpoint)| {
-        let (what, remedy) = loud(endpoint)?;
-        Some(Finding {
-            scope: Scope::Endpoint(name.to_owned()),
-            at: steps!["endpoints", name, "server"],
-            message: format!("the server logs while it is measured: {what}"),
-            remedy,
-        })
-    };
-    view.real_endpoints().into_iter().filter_map(finding).collect()
+pub(crate) fn verbose_logs(name: &str, endpoint: &Endpoint) -> Option<Finding> {
+    let (what, remedy) = loud(endpoint)?;
+    Some(Finding {
+        scope: Scope::Endpoint(name.to_owned()),
+        at: steps!["endpoints", name, "server"],
+        message: format!("the server logs while it is measured: {what}"),
+        remedy,
+    })
 }
 
 /// Why a server is loud, and what to do.
@@ -70,20 +66,18 @@ fn is_before(version: &str, (major, minor): (u32, u32)) -> bool {
 }
 
 /// M017: the server's address is this very host, and the plan does not say that this is meant.
-pub(crate) fn one_host(view: &View) -> Vec<Finding> {
-    let finding = |(name, endpoint): (&str, &Endpoint)| {
-        let url = endpoint.url.as_deref()?;
-        let host = reqwest::Url::parse(url).ok()?.host_str()?.trim_matches(['[', ']']).to_owned();
-        let network = endpoint.hardware.as_ref().and_then(|hardware| hardware.network.as_deref());
-        (is_loopback(&host) && !network.is_some_and(says_so)).then(|| Finding {
-            scope: Scope::Endpoint(name.to_owned()),
-            at: steps!["endpoints", name, "url"],
-            message: format!("client and server share one host ({host}): they take cores and memory from each other"),
-            remedy: "measure from another host, or say so: hardware: { network: loopback }; behind a tunnel: network: tunnel"
+pub(crate) fn one_host(name: &str, endpoint: &Endpoint) -> Option<Finding> {
+    let url = endpoint.url.as_deref()?;
+    let host = reqwest::Url::parse(url).ok()?.host_str()?.trim_matches(['[', ']']).to_owned();
+    let network = endpoint.hardware.as_ref().and_then(|hardware| hardware.network.as_deref());
+    (is_loopback(&host) && !network.is_some_and(says_so)).then(|| Finding {
+        scope: Scope::Endpoint(name.to_owned()),
+        at: steps!["endpoints", name, "url"],
+        message: format!("client and server share one host ({host}): they take cores and memory from each other"),
+        remedy:
+            "measure from another host, or say so: hardware: { network: loopback }; behind a tunnel: network: tunnel"
                 .to_owned(),
-        })
-    };
-    view.real_endpoints().into_iter().filter_map(finding).collect()
+    })
 }
 
 fn is_loopback(host: &str) -> bool {
@@ -97,12 +91,8 @@ fn says_so(network: &str) -> bool {
 }
 
 /// M018: a load beyond every one that the last calibration of this host showed to hold.
-pub(crate) fn beyond_calibration(view: &View) -> Vec<Finding> {
-    let Some(calibrated) = view.calibrated else { return Vec::new() };
-    view.sweeps.iter().filter_map(|sweep| beyond(sweep, calibrated)).collect()
-}
-
-fn beyond(sweep: &SweepView, calibrated: &Calibrated) -> Option<Finding> {
+pub(crate) fn beyond_calibration(view: &View, sweep: &SweepView) -> Option<Finding> {
+    let calibrated = view.calibrated?;
     let (least, _) = sweep.tokens("output_tokens", |scenario| expected(&scenario.content).output as u32);
     let built = calibrated
         .held
@@ -127,18 +117,14 @@ fn beyond(sweep: &SweepView, calibrated: &Calibrated) -> Option<Finding> {
             (format!("{:.0} requests per second", most(|held| held.requests_per_second)), format!("--qps {rate}"))
         }
     };
-    Some(Finding {
-        scope: Scope::Sweep(sweep.name.to_owned()),
-        at: worst.at.clone(),
-        message: format!(
+    Some(sweep.finding(
+        worst.at.clone(),
+        format!(
             "`{}` is beyond what the last calibration of this host showed to hold: at most {what}",
             worst.written()
         ),
-        remedy: format!(
-            "run `sweepline calibrate {flag} --output-tokens {}`, and lower the load if it fails",
-            least.max(1)
-        ),
-    })
+        format!("run `sweepline calibrate {flag} --output-tokens {}`, and lower the load if it fails", least.max(1)),
+    ))
 }
 
 /// Whether answers have the length that is asked for and come token by token, so that a rate says the events too.

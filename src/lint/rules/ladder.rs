@@ -1,7 +1,7 @@
 //! Ladders of rates that are to show how much a server bears.
 
 use super::super::expect::Expect;
-use super::super::finding::{Finding, Scope};
+use super::super::finding::Finding;
 use super::super::view::{Rung, SweepView, View};
 use crate::expand::Load;
 use crate::plan::Slo;
@@ -13,14 +13,8 @@ use crate::units::Nanos;
 const TIMES: f64 = 60.0;
 
 /// M024: an objective, several rates, and windows too short to show whether the server keeps up with them.
-pub(crate) fn unshown_queue(view: &View) -> Vec<Finding> {
-    if view.plan.slo.as_ref().is_none_or(Slo::is_empty) {
-        return Vec::new();
-    }
-    view.sweeps.iter().filter_map(|sweep| short(view, sweep)).collect()
-}
-
-fn short(view: &View, sweep: &SweepView) -> Option<Finding> {
+pub(crate) fn unshown_queue(view: &View, sweep: &SweepView) -> Option<Finding> {
+    view.plan.slo.as_ref().filter(|slo| !Slo::is_empty(slo))?;
     let open: Vec<&Rung> = sweep.rungs.iter().filter(|rung| matches!(rung.load, Load::Open { .. })).collect();
     let expect = Expect::of(sweep);
     let (request, assumption) = expect.request();
@@ -29,15 +23,12 @@ fn short(view: &View, sweep: &SweepView) -> Option<Finding> {
     let takes = TIMES * request;
     let is_short = open.len() > 1 && shortest < takes;
     let seconds = |seconds: f64| Nanos::from_millis((seconds * 1e3) as u64);
-    is_short.then(|| Finding {
-        scope: Scope::Sweep(sweep.name.to_owned()),
-        at: sweep.phase_path(view.plan, "measure"),
-        message: format!(
-            "a window of {} is less than {TIMES} requests of {} one after another{assumption}: whether the server keeps up is most \
-             likely not shown",
-            seconds(shortest),
-            seconds(request),
-        ),
-        remedy: format!("write phases: {{ measure: {} }}, or shorter answers", Nanos::from_secs(takes.ceil() as u64)),
-    })
+    let message = format!(
+        "a window of {} is less than {TIMES} requests of {} one after another{assumption}: whether the server keeps up is most \
+         likely not shown",
+        seconds(shortest),
+        seconds(request),
+    );
+    let remedy = format!("write phases: {{ measure: {} }}, or shorter answers", Nanos::from_secs(takes.ceil() as u64));
+    is_short.then(|| sweep.finding(sweep.phase_path(view.plan, "measure"), message, remedy))
 }

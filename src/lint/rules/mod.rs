@@ -14,14 +14,7 @@ pub(super) mod samples;
 pub(super) mod sides;
 pub(super) mod used;
 
-use super::finding::Finding;
-use super::view::View;
 use crate::units::Nanos;
-
-/// For what is found elsewhere.
-pub(super) fn nothing(_: &View) -> Vec<Finding> {
-    Vec::new()
-}
 
 /// `a`, `a and b`, `a, b and c`.
 fn listed<T: AsRef<str>>(words: &[T]) -> String {

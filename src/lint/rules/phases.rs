@@ -1,7 +1,7 @@
 //! Phases that are too short: warm-up and window.
 
 use super::super::expect::Expect;
-use super::super::finding::{Finding, Scope};
+use super::super::finding::Finding;
 use super::super::view::{Rung, SweepView, View};
 use super::{count, time_for};
 use crate::units::Nanos;
@@ -14,8 +14,8 @@ const WARM_UP_REQUESTS: f64 = 50.0;
 const WINDOW: Nanos = Nanos::from_secs(60);
 
 /// M001: fill and stabilize are shorter than 30 s, or hold fewer than 50 requests.
-pub(crate) fn warm_up(view: &View) -> Vec<Finding> {
-    view.sweeps.iter().filter_map(|sweep| too_short(view, sweep).or_else(|| too_few(sweep))).collect()
+pub(crate) fn warm_up(view: &View, sweep: &SweepView) -> Option<Finding> {
+    too_short(view, sweep).or_else(|| too_few(sweep))
 }
 
 fn warming(rung: &Rung) -> Nanos {
@@ -26,12 +26,11 @@ fn too_short(view: &View, sweep: &SweepView) -> Option<Finding> {
     let rung = sweep.rungs.iter().min_by_key(|rung| warming(rung)).filter(|rung| warming(rung) < WARM_UP)?;
     let written = if rung.phases.fill < rung.phases.stabilize { "stabilize" } else { "fill" };
     let at = [written, "stabilize", "fill"].map(|phase| sweep.phase_path(view.plan, phase));
-    Some(Finding {
-        scope: Scope::Sweep(sweep.name.to_owned()),
-        at: at.into_iter().find(|at| *at != sweep.path()).unwrap_or_else(|| sweep.path()),
-        message: format!("`fill` and `stabilize` last {} together, less than {WARM_UP}", warming(rung)),
-        remedy: "write phases: { fill: 30s, stabilize: 60s }, the defaults".to_owned(),
-    })
+    Some(sweep.finding(
+        at.into_iter().find(|at| *at != sweep.path()).unwrap_or_else(|| sweep.path()),
+        format!("`fill` and `stabilize` last {} together, less than {WARM_UP}", warming(rung)),
+        "write phases: { fill: 30s, stabilize: 60s }, the defaults",
+    ))
 }
 
 fn too_few(sweep: &SweepView) -> Option<Finding> {
@@ -41,27 +40,24 @@ fn too_few(sweep: &SweepView) -> Option<Finding> {
     let worst = sweep.rungs.iter().filter(short).min_by(|a, b| expect.warming(a).total_cmp(&expect.warming(b)))?;
     let of_fill = expect.settled(worst) * worst.phases.fill.secs() / 2.0;
     let stabilize = time_for(WARM_UP_REQUESTS - of_fill, expect.settled(worst));
-    Some(Finding {
-        scope: Scope::Sweep(sweep.name.to_owned()),
-        at: worst.at.clone(),
-        message: format!(
+    Some(sweep.finding(
+        worst.at.clone(),
+        format!(
             "`{}` sends {} requests before it is measured, fewer than {WARM_UP_REQUESTS}{}",
             worst.written(),
             count(expect.warming(worst)),
             expect.assumption(worst),
         ),
-        remedy: format!("write phases: {{ stabilize: {stabilize} }}, or leave its lowest load out"),
-    })
+        format!("write phases: {{ stabilize: {stabilize} }}, or leave its lowest load out"),
+    ))
 }
 
 /// M006: the window is shorter than 60 s.
-pub(crate) fn short_window(view: &View) -> Vec<Finding> {
-    let short = |sweep: &&SweepView| sweep.rungs.first().is_some_and(|rung| rung.phases.measure.duration < WINDOW);
-    let finding = |sweep: &SweepView| Finding {
-        scope: Scope::Sweep(sweep.name.to_owned()),
-        at: sweep.phase_path(view.plan, "measure"),
-        message: format!("`measure` is {}, less than {WINDOW}", sweep.rungs[0].phases.measure.duration),
-        remedy: "write phases: { measure: 120s }, the default".to_owned(),
-    };
-    view.sweeps.iter().filter(short).map(finding).collect()
+pub(crate) fn short_window(view: &View, sweep: &SweepView) -> Option<Finding> {
+    let window = sweep.rungs.first().map(|rung| rung.phases.measure.duration).filter(|window| *window < WINDOW)?;
+    Some(sweep.finding(
+        sweep.phase_path(view.plan, "measure"),
+        format!("`measure` is {window}, less than {WINDOW}"),
+        "write phases: { measure: 120s }, the default",
+    ))
 }

@@ -1,7 +1,7 @@
 //! Runs with too few requests for what is asked of them.
 
 use super::super::expect::Expect;
-use super::super::finding::{Finding, Scope};
+use super::super::finding::Finding;
 use super::super::view::{Rung, SweepView, View, steps};
 use super::{count, rate_above, time_for};
 use crate::analysis::{comparison, quantile};
@@ -13,49 +13,35 @@ use crate::units::Nanos;
 const DEFAULT: Percentile = Percentile::P99;
 
 /// M005: fewer requests than the highest percentile that is asked for needs for its interval.
-pub(crate) fn few_requests(view: &View) -> Vec<Finding> {
+pub(crate) fn few_requests(view: &View, sweep: &SweepView) -> Option<Finding> {
     let promised = promised(view.plan);
-    let finding = |sweep: &SweepView| {
-        let percentile = percentile(view, sweep);
-        let need = quantile::need(percentile) as f64;
-        // Of a promise that cannot even be decided another rule speaks.
-        let decided = match promised.iter().any(|(promised, _)| *promised == percentile) {
-            true => quantile::need_to_decide(percentile) as f64,
-            false => 0.0,
-        };
-        let short = Short::of(sweep, |expected| (decided..need).contains(&expected))?;
-        Some(Finding {
-            scope: Scope::Sweep(sweep.name.to_owned()),
-            at: short.rung.at.clone(),
-            message: format!("{} needs {need} requests, {}", percentile.name(), short.says()),
-            remedy: remedy(view, sweep),
-        })
+    let percentile = percentile(view, sweep);
+    let need = quantile::need(percentile) as f64;
+    // Of a promise that cannot even be decided another rule speaks.
+    let decided = match promised.iter().any(|(promised, _)| *promised == percentile) {
+        true => quantile::need_to_decide(percentile) as f64,
+        false => 0.0,
     };
-    view.sweeps.iter().filter_map(finding).collect()
+    let short = Short::of(sweep, |expected| (decided..need).contains(&expected))?;
+    Some(sweep.finding(
+        short.rung.at.clone(),
+        format!("{} needs {need} requests, {}", percentile.name(), short.says()),
+        remedy(view, sweep),
+    ))
 }
 
 /// M019: a service level objective about a percentile that cannot be decided.
-pub(crate) fn undecidable_slo(view: &View) -> Vec<Finding> {
+pub(crate) fn undecidable_slo(view: &View, sweep: &SweepView) -> Option<Finding> {
     // Of several about one percentile the first.
-    let Some((percentile, at)) = promised(view.plan).into_iter().rev().max_by_key(|(percentile, _)| *percentile) else {
-        return Vec::new();
-    };
+    let (percentile, at) = promised(view.plan).into_iter().rev().max_by_key(|(percentile, _)| *percentile)?;
     let need = quantile::need_to_decide(percentile) as f64;
     let metric = at[1].to_string();
-    let finding = |sweep: &SweepView| {
-        let short = Short::of(sweep, |expected| expected < need)?;
-        Some(Finding {
-            scope: Scope::Sweep(sweep.name.to_owned()),
-            at: at.clone(),
-            message: format!(
-                "whether {metric} {} holds takes {need} requests to decide, {}",
-                percentile.name(),
-                short.says()
-            ),
-            remedy: remedy(view, sweep),
-        })
-    };
-    view.sweeps.iter().filter_map(finding).collect()
+    let short = Short::of(sweep, |expected| expected < need)?;
+    Some(sweep.finding(
+        at,
+        format!("whether {metric} {} holds takes {need} requests to decide, {}", percentile.name(), short.says()),
+        remedy(view, sweep),
+    ))
 }
 
 /// The percentiles that the plan's `slo` limits, each with its path.

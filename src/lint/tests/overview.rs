@@ -1,16 +1,19 @@
-//! `docs/LINT.md`, made from the table of rules.
+//! `docs/LINT.md`, made from the table of rules and their pages.
 
 use std::fmt::Write;
 
 use crate::lint::rule::{RULES, Rule};
 use crate::lint::show::name;
 
+use super::page::{LintPage, one_line};
+
 /// `docs/LINT.md`: every rule with its reason, its source and how it is left out.
 pub(super) fn overview() -> String {
     let mut page = String::from(OPENING);
-    for Rule { code, name: short, severity, words, .. } in &RULES {
-        let when = one_line(words.when);
-        let (reason, source) = (one_line(words.reason), one_line(words.source));
+    for rule in &RULES {
+        let Rule { code, name: short, severity, .. } = rule;
+        let LintPage { when, reason, source, .. } = LintPage::of(rule);
+        let [when, reason, source] = [when, reason, source].map(|text| cell(&text));
         let _ = writeln!(
             page,
             "| {code} {short} | {} | {when} | {reason} | {source} | {} |",
@@ -40,7 +43,7 @@ and M023 are silent about them. What a rule needs to know of a server's speed (c
 output token. Rules look at the values of the axes, not at the cells, so `exclude` does not silence them; M008 looks at what the
 axes allow on each side, without `exclude` and `add`.
 
-<!-- The table is made from src/lint/table.rs: SWEEPLINE_BLESS=1 cargo test --lib lint writes it. -->
+<!-- The table is made from src/lint/rule.rs and docs/codes: SWEEPLINE_BLESS=1 cargo test --lib lint writes it. -->
 
 | rule | weight | said when | why it matters | source | opt-out |
 |---|---|---|---|---|---|
@@ -55,6 +58,6 @@ fn opt_out(code: crate::plan::LintCode) -> String {
 }
 
 /// Cells of a table have no line breaks and no bars.
-fn one_line(text: &str) -> String {
-    text.split_whitespace().collect::<Vec<_>>().join(" ").replace('|', "\\|")
+fn cell(text: &str) -> String {
+    one_line(text).replace('|', "\\|")
 }

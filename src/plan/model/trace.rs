@@ -106,7 +106,7 @@ impl JsonSchema for Columns {
             let column = serde_json::json!({ "type": "string", "description": about, "examples": [field.name()] });
             (field.name().to_owned(), column)
         };
-        let mut properties: serde_json::Map<_, _> = Field::ALL.map(column).into_iter().collect();
+        let mut properties: serde_json::Map<_, _> = Field::ALL.iter().copied().map(column).collect();
         let about = "What the numbers of the time column count; dates need no unit. Default s.";
         let unit =
             serde_json::json!({ "enum": TIME_UNITS.map(|(name, _)| name), "default": "s", "description": about });

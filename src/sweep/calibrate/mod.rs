@@ -64,10 +64,8 @@ pub struct Calibration {
     /// Format of the file.
     pub format: u32,
     /// When it began, in UTC.
-    #[schemars(with = "String", extend("format" = "date-time"))]
     pub started: Moment,
     /// When it was over, in UTC.
-    #[schemars(with = "String", extend("format" = "date-time"))]
     pub ended: Moment,
     /// The machine and the program: a calibration says nothing of others.
     pub environment: Environment,

@@ -9,7 +9,7 @@ use std::sync::Arc;
 
 use super::super::prose::{Dice, Endless};
 use super::super::tokens::estimate;
-use super::super::vocabulary::TOPICS;
+use super::super::vocabulary::VOCABULARY;
 use super::fillers::FILLERS;
 use super::message::Message;
 
@@ -59,7 +59,7 @@ impl Lesson {
         let mut take = |text: &str| words.extend(text.split([' ', '\n']).map(str::to_owned));
         texts.iter().chain(&[SAMPLE, LEAD, "User:"]).for_each(|text| take(text));
         BREAKS.iter().for_each(|(_, before, after)| [before, after].into_iter().for_each(|word| take(word)));
-        for (at, topic) in TOPICS.iter().enumerate() {
+        for (at, topic) in VOCABULARY.topics.iter().enumerate() {
             let (mut prose, mut dice) = (String::new(), Dice::new(&[0; 32], at as u64, 0));
             Endless::new(&mut dice, topic).more(&mut prose, PROSE);
             take(&prose);

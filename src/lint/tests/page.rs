@@ -1,0 +1,79 @@
+//! The pages of the rules, `docs/codes/M….md`: written by hand, in one shape, which `docs/LINT.md` and the tests of their
+//! examples take apart.
+
+use std::path::Path;
+
+use crate::lint::rule::Rule;
+use crate::lint::show::name;
+use crate::plan::LintCode;
+
+/// What the page of a rule says, in its own lines.
+pub(super) struct LintPage {
+    /// What is wrong, in a few words.
+    title: String,
+    /// When it is said, with its thresholds.
+    pub(super) when: String,
+    /// Why it matters.
+    pub(super) reason: String,
+    /// Who says so: a paper, a tool's documentation, a section of METRICS.
+    pub(super) source: String,
+    /// A plan, or the part of one that matters, about which it is said.
+    pub(super) wrong: String,
+    /// The same as it should be.
+    pub(super) right: String,
+    /// Codes that are about something near.
+    related: String,
+}
+
+/// The page of a rule as it stands in `docs/codes`.
+pub(super) fn text_of(rule: &Rule) -> String {
+    let file = Path::new(env!("CARGO_MANIFEST_DIR")).join(format!("docs/codes/{}.md", rule.code));
+    std::fs::read_to_string(&file).unwrap_or_else(|error| panic!("{}: {error}", file.display()))
+}
+
+impl LintPage {
+    /// The parts of a rule's page.
+    pub(super) fn of(rule: &Rule) -> LintPage {
+        let text = text_of(rule);
+        let between = |begin: &str, end: &str| {
+            let (_, rest) = text.split_once(begin).unwrap_or_else(|| panic!("{}: no {begin:?}", rule.code));
+            let (part, _) = rest.split_once(end).unwrap_or_else(|| panic!("{}: no {end:?}", rule.code));
+            part.to_owned()
+        };
+        LintPage {
+            title: between(": ", "\n"),
+            when: between("Said when:", "\n\n## Why it matters\n\n").trim_start().to_owned(),
+            reason: between("\n## Why it matters\n\n", "\n\nSource: "),
+            source: between("\n\nSource: ", "\n\n"),
+            wrong: between("\n## Wrong\n\n```yaml\n", "```\n"),
+            right: between("\n## Right\n\n```yaml\n", "```\n"),
+            related: between("\n\nRelated: ", "\n"),
+        }
+    }
+
+    /// The whole page of these parts, its words as if they stood in one line.
+    pub(super) fn words(&self, rule: &Rule) -> Vec<String> {
+        let LintPage { title, when, reason, source, wrong, right, related } = self;
+        let Rule { code, severity, .. } = rule;
+        let how = match code {
+            LintCode::IdleAllow => "It is not left out: remove the entry.".to_owned(),
+            code => format!("Left out where it does not hold: `allow: [{{ code: {code}, because: … }}]`."),
+        };
+        let opening = format!("A {} of the methodology lint. Said when: {when}", name(*severity));
+        let page = format!(
+            "# {code}: {title}\n\n{opening}\n\n## Why it matters\n\n{reason}\n\nSource: {source}\n\n{how}\n\n\
+             ## Wrong\n\n```yaml\n{wrong}```\n\n## Right\n\n```yaml\n{right}```\n\nRelated: {related}\n"
+        );
+        words(&page)
+    }
+}
+
+/// Blocks of a text, each with its words in one line.
+pub(super) fn words(text: &str) -> Vec<String> {
+    text.split("\n\n").map(one_line).collect()
+}
+
+/// A text without its line breaks.
+pub(super) fn one_line(text: &str) -> String {
+    text.split_whitespace().collect::<Vec<_>>().join(" ")
+}
