@@ -78,24 +78,31 @@ impl Sessions {
 
     /// A place for a request that goes now.
     pub(crate) async fn lease(&self) -> Result<Lease, Failure> {
+        let kept = if self.keeps { self.kept().await? } else { None };
+        match kept {
+            Some(lease) => Ok(lease),
+            None => self.start().first(!self.keeps).await,
+        }
+    }
+
+    /// A place on a connection that is there, or is being opened; none where another is to be opened.
+    async fn kept(&self) -> Result<Option<Lease>, Failure> {
         let mut looks = 0;
-        while self.keeps {
-            let session = self.find(Session::has_room);
-            if let Some(session) = session {
-                if session.has_news() && looks < LOOKS {
-                    looks += 1;
-                    session.look();
-                    tokio::task::yield_now().await;
-                    continue;
+        loop {
+            if let Some(session) = self.find(Session::has_room) {
+                if looks == LOOKS || !session.has_news() {
+                    return Ok(Some(session.lease()));
                 }
-                return Ok(session.lease());
+                looks += 1;
+                session.look();
+                tokio::task::yield_now().await;
+                continue;
             }
-            let Some(session) = self.find(Session::may_be_joined) else { break };
+            let Some(session) = self.find(Session::may_be_joined) else { return Ok(None) };
             if let Some(lease) = session.join(self.limit, self.connector.authority()).await? {
-                return Ok(lease);
+                return Ok(Some(lease));
             }
         }
-        self.start().first(!self.keeps).await
     }
 
     /// The first connection that is like this, without those that are over.
