@@ -63,6 +63,9 @@ struct Listen {
     /// A model that is served, may be given several times; others are answered with 404 [default: any name]
     #[arg(long = "model", value_name = "NAME")]
     models: Vec<String>,
+    /// Say this version at /version; several with commas are said in turn, as behind a balancer [default: sweepline's own]
+    #[arg(long, value_name = "VERSION,…", value_delimiter = ',')]
+    version_says: Vec<String>,
     /// Require the bearer key that this environment variable holds
     #[arg(long, value_name = "VARIABLE")]
     api_key_env: Option<String>,
@@ -211,6 +214,7 @@ impl MockArgs {
             seed: Seed(timing.seed),
             finishes_abandoned: timing.finish_abandoned,
             tells_load: !timing.no_load_gauges,
+            versions: listen.version_says,
             models: listen.models,
             api_key: api_key.transpose()?,
             eos_after: answers.eos_after,

@@ -21,6 +21,7 @@ mod curves;
 mod dataset;
 mod diagnose;
 mod diff;
+mod environment;
 mod estimate;
 mod explain;
 mod export;

@@ -35,6 +35,9 @@ pub struct Config {
     pub finishes_abandoned: bool,
     /// Whether `/metrics` tells how many requests run and wait.
     pub tells_load: bool,
+    /// What `/version` says, one after another and from the beginning again, as a balancer between several servers does; empty:
+    /// sweepline's own version.
+    pub versions: Vec<String>,
     /// Names that are served; any other is answered with 404. Empty: any name is served.
     pub models: Vec<String>,
     /// The bearer key that requests must carry; `None`: no key is asked for.
@@ -103,6 +106,7 @@ impl Default for Config {
             seed: Seed(0),
             finishes_abandoned: false,
             tells_load: true,
+            versions: Vec::new(),
             models: Vec::new(),
             api_key: None,
             eos_after: None,

@@ -3,6 +3,7 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use super::fingerprint::Fingerprint;
 use super::idle_before::Began;
 use super::observed::{Observed, Pauses};
 
@@ -162,6 +163,9 @@ pub struct Environment {
     /// Model ids the server lists.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub models: Vec<String>,
+    /// What the server said of itself; nothing in runs of versions that did not ask, and of the embedded mock.
+    #[serde(default, skip_serializing_if = "Fingerprint::is_empty")]
+    pub fingerprint: Fingerprint,
     /// Version of sweepline.
     pub sweepline: String,
     /// Name of the machine sweepline ran on.
@@ -173,4 +177,11 @@ pub struct Environment {
     pub client_cpu: Option<String>,
     /// Cores sweepline could use.
     pub client_cores: u32,
+    /// The GPUs of that machine, where `nvidia-smi` lists them: name and memory each. They are the server's only where it stands
+    /// there.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub client_gpus: Vec<String>,
+    /// The version of their driver.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub client_gpu_driver: Option<String>,
 }

@@ -1,9 +1,11 @@
 //! The server under test: the embedded mock's process, a probe of any server, whether it
-//! is idle, its own count of tokens, and the machine we ask from.
+//! is idle, its own count of tokens, what it says of itself, and the machine we ask from.
 
 mod check;
 mod describe;
 mod embedded;
+mod fingerprint;
+mod gpus;
 mod host;
 mod idle;
 mod probe;
@@ -13,6 +15,8 @@ mod tokenize;
 pub use check::{Presence, check};
 pub use describe::{Description, describe};
 pub use embedded::Embedded;
+pub use fingerprint::{LONGEST_LOOK, SelfDescription, look, other_version};
+pub use gpus::{Gpus, gpus};
 pub use host::client_environment;
 pub use idle::{Busy, Gauge};
 pub use probe::{Found, PROMPT, ProbeError, Question, probe};

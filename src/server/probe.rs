@@ -1,5 +1,6 @@
 //! A look at a server before it is measured: does it answer, does it know the model, does it generate? It sends one
-//! request for the list of models and one for a generation, a second one where the server wants the length under another name.
+//! request for the list of models, those that tell what the server is (`fingerprint.rs`), and one for a generation, a second one where
+//! the server wants the length under another name.
 
 use std::time::Duration;
 
@@ -7,7 +8,8 @@ use reqwest::header::RETRY_AFTER;
 use reqwest::{Client, RequestBuilder, Response, StatusCode};
 use serde_json::Value;
 
-use crate::plan::{Api, LengthField};
+use super::fingerprint::{self, SelfDescription};
+use crate::plan::{Api, Engine, LengthField};
 use crate::protocol::{Object, Request, Usage};
 use crate::units::Nanos;
 use crate::units::secrecy::without_secrets;
@@ -46,6 +48,8 @@ pub struct Question {
     pub ready: Option<String>,
     /// The model to generate with.
     pub model: String,
+    /// The engine that the plan says; with it the server is asked what it is, too.
+    pub engine: Option<Engine>,
     /// For a connection to open.
     pub connect: Nanos,
     /// For each of the two answers.
@@ -53,10 +57,21 @@ pub struct Question {
 }
 
 impl Question {
+    /// Where the list of models is.
+    pub(super) fn models_url(&self) -> String {
+        format!("{}/models", self.url.trim_end_matches('/'))
+    }
+
+    /// The address without the API's own part of the path: where servers have their other pages.
+    pub(super) fn root(&self) -> &str {
+        let base = self.url.trim_end_matches('/');
+        base.strip_suffix("/v1").unwrap_or(base)
+    }
+
     /// Where it is asked whether the server is ready: a path of this server, whatever it looks like, or else its list of models.
     pub(super) fn ready_url(&self) -> Result<reqwest::Url, impl std::error::Error + use<>> {
         let Some(ready) = &self.ready else {
-            return reqwest::Url::parse(&format!("{}/models", self.url.trim_end_matches('/')));
+            return reqwest::Url::parse(&self.models_url());
         };
         let mut whole = reqwest::Url::parse(&self.url)?;
         let (path, query) = ready.split_once('?').map_or((ready.as_str(), None), |(path, query)| (path, Some(query)));
@@ -106,6 +121,9 @@ pub struct Found {
     pub prompt_tokens: Option<u64>,
     /// Output tokens of the generation, as the server counted them.
     pub output_tokens: Option<u64>,
+    /// What it is, by its own words.
+    #[serde(skip)]
+    pub said: SelfDescription,
 }
 
 impl Found {
@@ -294,9 +312,9 @@ async fn ask_whether_ready(client: &Client, question: &Question, path: &str) -> 
 }
 
 async fn list_models(client: &Client, question: &Question) -> Result<Found, ProbeError> {
-    let response = send(client.get(format!("{}/models", question.url.trim_end_matches('/'))), question).await?;
-    let server = response.headers().get("server").and_then(|value| value.to_str().ok());
-    let server = server.map(|name| question.presentable(name));
+    let response = send(client.get(question.models_url()), question).await?;
+    let header = response.headers().get("server").and_then(|value| value.to_str().ok()).map(str::to_owned);
+    let server = header.as_deref().map(|name| question.presentable(name));
     let status = response.status();
     if matches!(status, StatusCode::UNAUTHORIZED | StatusCode::FORBIDDEN) {
         return Err(refusal(question, response).await);
@@ -305,7 +323,13 @@ async fn list_models(client: &Client, question: &Question) -> Result<Found, Prob
     let list = if status.is_success() { body(response, question).await? } else { Value::Null };
     let ids = list["data"].as_array().into_iter().flatten().filter_map(|model| model["id"].as_str());
     let models = ids.take(MOST_MODELS).map(|id| question.presentable(id)).collect();
-    Ok(Found { server, models, ..Found::default() })
+    let said = match question.engine {
+        Some(declared) => {
+            fingerprint::read(client, question, declared, (&list, header.as_deref().unwrap_or_default())).await
+        }
+        None => SelfDescription::default(),
+    };
+    Ok(Found { server, models, said, ..Found::default() })
 }
 
 async fn generate(client: &Client, question: &Question, found: &mut Found) -> Result<(), ProbeError> {

@@ -19,12 +19,15 @@ use crate::rows::{
     Began, Environment, Facts, Journal, ProbePrompt, Record, RowsError, Sample, SampleWriter, SpoilCause, Spoiled,
     TextRow, TextWriter,
 };
-use crate::server::{self, Embedded, Found, PROMPT, Presence, Question, Unready, client_environment, probe};
+use crate::server::{
+    self, Embedded, Found, Gpus, PROMPT, Presence, Question, Unready, client_environment, gpus, other_version, probe,
+};
 use crate::store::{Attempt, Commit, StoreError};
 use crate::units::Nanos;
 use crate::workload::tokenizer::Message;
 use crate::workload::{Generator, NonceKey, Tokenizer, estimate};
 
+use super::environment;
 use super::live::target;
 use super::settle::{Beginning, Leftovers, Settle, Stopped};
 use super::tokenizers::Tokenizers;
@@ -52,9 +55,23 @@ pub fn ask(
     let url = served.as_ref().map(|(url, _)| url.as_str()).or(endpoint.url.as_deref());
     let url = url.ok_or_else(|| Unready::for_good("it has no address"))?;
     let mut target = target(endpoint, url, of_headers, folder).map_err(|error| Unready::for_good(error.to_string()))?;
-    let found = probe(&Question { ready: endpoint.ready_path(), ..question(url, &target, spec) })?;
+    // What the embedded mock is, this program says of itself.
+    let engine = served.is_none().then_some(endpoint.engine);
+    let found = probe(&Question { ready: endpoint.ready_path(), engine, ..question(url, &target, spec) })?;
+    if let Some(reason) = environment::contradiction(spec, &found.said) {
+        return Err(Unready::for_good(reason));
+    }
     target.alive = served.map(|(_, alive)| alive);
     Ok((target, found))
+}
+
+/// Asks whether an endpoint generates with the model of `spec`, and nothing else.
+pub(crate) fn ask_for_model(
+    endpoint: &Endpoint,
+    (target, spec): (&Target, &RunSpec),
+) -> Result<(), Unready> {
+    probe(&Question { ready: endpoint.ready_path(), ..question(&target.url(), target, spec) })?;
+    Ok(())
 }
 
 /// What a probe asks before runs like `spec`.
@@ -68,6 +85,7 @@ pub fn question(url: &str, target: &Target, spec: &RunSpec) -> Question {
         api: spec.endpoint.api,
         ready: None,
         model: spec.model.id.clone(),
+        engine: None,
         connect: spec.timeouts.connect,
         within: spec.timeouts.request,
     }
@@ -92,6 +110,8 @@ pub enum RunError {
     Spoiled(Spoiled),
     /// It failed; the others go on.
     Failed(String),
+    /// Its server said another version behind it than before: nothing more is measured on the endpoint.
+    TwoVersions(String),
     /// The results folder cannot take it: nothing can go on.
     Store(StoreError),
 }
@@ -183,7 +203,8 @@ pub fn execute(order: Order) -> Result<(), RunError> {
         return Err(abandon(attempt, EngineError::Spoiled(spoiled), retries));
     }
     let probe_prompt = probe_prompt(tokenizer.as_deref(), &run.spec.endpoint, &found);
-    let environment = environment(&target, found);
+    let said = found.said.clone();
+    let environment = environment(&target, &run.spec, found);
     let journal = attempt.journal().map_err(RunError::Store)?;
     let samples = attempt.samples().map_err(RunError::Store)?;
     let texts = run.spec.record.text.then(|| attempt.texts()).transpose().map_err(RunError::Store)?;
@@ -205,6 +226,11 @@ pub fn execute(order: Order) -> Result<(), RunError> {
         Err(error) => return Err(abandon(attempt, error, retries)),
     };
     settle.after(endpoint, left_behind.load(Ordering::Relaxed));
+    if let (Some(before), Some(now)) = (&said.version, other_version(&question, &said)) {
+        let reason = environment::two_versions(endpoint, before, &now);
+        attempt.fail(&reason).map_err(RunError::Store)?;
+        return Err(RunError::TwoVersions(reason));
+    }
     let facts = Facts { began, probe_prompt, ..finished.facts };
     let commit = Commit {
         environment,
@@ -269,10 +295,19 @@ fn abandon(attempt: Attempt, error: EngineError, retries: Retries) -> RunError {
     }
 }
 
-fn environment(target: &Target, found: Found) -> Environment {
+fn environment(target: &Target, spec: &RunSpec, found: Found) -> Environment {
     // An embedded server's port is another one each time and says nothing.
     let host = target.alive.is_none().then(|| target.authority.clone());
-    Environment { host, server: found.server, models: found.models, ..client_environment() }
+    let Gpus { names, driver } = gpus().clone();
+    Environment {
+        host,
+        server: found.server,
+        models: found.models,
+        fingerprint: found.said.of_model(&spec.model.id),
+        client_gpus: names,
+        client_gpu_driver: driver,
+        ..client_environment()
+    }
 }
 
 /// A journal as the engine's sink.

@@ -36,8 +36,4 @@ impl Engine {
         self.into()
     }
 
-    /// Whether the engine knows the request field `ignore_eos` (vLLM and SGLang do; others may reject it).
-    pub fn takes_ignore_eos(self) -> bool {
-        matches!(self, Engine::Vllm | Engine::Sglang | Engine::Mock)
-    }
 }
