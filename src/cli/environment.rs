@@ -144,9 +144,8 @@ impl Looks {
 
     /// What a sweep expects of its servers.
     pub(super) fn expected(&self, workspace: &Workspace, decisions: &[Option<Decision>]) -> Expected {
-        let version = |(name, said): (&String, &Option<SelfDescription>)| {
-            Some((name.clone(), said.as_ref()?.version.clone()?))
-        };
+        let version =
+            |(name, said): (&String, &Option<SelfDescription>)| Some((name.clone(), said.as_ref()?.version.clone()?));
         let versions: HashMap<String, String> = self.0.iter().filter_map(version).collect();
         let is_pinned = workspace.plan().environment == EnvironmentPolicy::Pin;
         let pinned = settled(workspace, decisions).filter(|_| is_pinned).map(|(at, _, was)| (at, was.clone()));

@@ -15,7 +15,7 @@ pub enum Exit {
     Done,
     /// Something that should not happen.
     Unexpected,
-    /// A bad plan, bad usage, or a machine without room for the connections of the runs.
+    /// A bad plan, bad usage, a server that is not the expected one, or a machine without room for the connections of the runs.
     Usage,
     /// Results are there, and some are invalid or given up.
     Runs,
@@ -51,7 +51,8 @@ impl Exit {
             Exit::Done => "Done; no run failed or is invalid.",
             Exit::Unexpected => "Something unexpected.",
             Exit::Usage => {
-                "A bad plan or usage, too few open files or local ports for the runs, or a gate that cannot tell."
+                "A bad plan or usage, a server that is not the one that the plan or its results want, too few open files or local ports for \
+                 the runs, or a gate that cannot tell."
             }
             Exit::Runs => "Results are there and some are invalid or given up: look at them.",
             Exit::Gate => "`--gate`: an SLO is missed, or a comparison shows a regression or more errors.",

@@ -38,6 +38,7 @@ mod lints;
 mod list;
 mod man;
 mod missing_texts;
+mod mixed_servers;
 pub mod mock;
 mod new;
 mod options;

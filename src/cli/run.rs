@@ -411,7 +411,9 @@ fn left<'a>(workspace: &Workspace, fresh: &Store, work: impl Iterator<Item = &'a
 fn say_what_is_missing(screen: &Screen, args: &RunArgs, summary: &Summary, left: impl FnOnce() -> BTreeSet<String>) {
     if summary.refused > 0 {
         let runs = counted(summary.refused, "run");
-        screen.line(&format!("\n{runs} not measured: the server is not the expected one, as said above; mend that first"));
+        screen.line(&format!(
+            "\n{runs} not measured: the server is not the expected one, as said above; mend that first"
+        ));
     }
     let parts: Vec<String> = [(summary.failed, "failed"), (summary.skipped, "skipped"), (summary.left, "left to do")]
         .into_iter()

@@ -20,6 +20,7 @@ use crate::cli::preview::reason::{Changed, Places, changes};
 use crate::cli::schema_text::text_of;
 use crate::expand::{PlannedRun, RunSpec, canonical};
 use crate::report::format::plain;
+use crate::rows::Fingerprint;
 use crate::store::{
     AttemptState, Deleted, Entry, How, INTERRUPTED, LastTry, Listed, ListedAttempt, Moment, Replaced, RunRecord, State,
     Store, StoreError, Tries,
@@ -79,6 +80,8 @@ struct ExplainedRun {
     changed: Vec<Changed>,
     /// What its result took the place of; null where that is nothing.
     replaced: Option<Replaced>,
+    /// What the server that its result was measured on said of itself; null where that is not known.
+    server: Option<Fingerprint>,
     /// What became of attempts that are no result.
     attempts: Vec<String>,
     /// What became of those since its last commit, for programs; null where there are none.
@@ -165,6 +168,7 @@ fn of_run(workspace: &Workspace, run: &PlannedRun, asked: usize, places: &Places
         reason: reason(&decision, &changed),
         changed,
         replaced: record.and_then(|record| record.replaced.clone()),
+        server: record.and_then(server),
         attempts: attempts.said_of(&run.id.short()),
         tries: attempts.tried(&run.id.short()),
         identity: identity(&run.spec),
@@ -233,10 +237,16 @@ fn of_listed(listed: Listed, attempts: &Attempts) -> ExplainedRun {
         reason,
         changed: Vec::new(),
         replaced: record.and_then(|record| record.replaced.clone()),
+        server: record.and_then(server),
         attempts: attempts.said_of(&listed.id),
         tries: attempts.tried(&listed.id),
         identity: record.map(|record| identity(&record.spec)).unwrap_or_default(),
     }
+}
+
+/// What the server of a result said of itself.
+fn server(record: &RunRecord) -> Option<Fingerprint> {
+    Some(record.environment.fingerprint.clone()).filter(|server| !server.is_empty())
 }
 
 /// A run that was committed and whose folder is gone.
@@ -249,6 +259,7 @@ fn of_deleted(deleted: &Deleted, attempts: &Attempts) -> ExplainedRun {
         reason: deleted.said(),
         changed: Vec::new(),
         replaced: None,
+        server: None,
         attempts: attempts.said_of(&deleted.id),
         tries: attempts.tried(&deleted.id),
         identity: Map::new(),
@@ -265,6 +276,7 @@ fn of_attempt(attempt: &ListedAttempt, attempts: &Attempts) -> ExplainedRun {
         reason: tries.map_or_else(|| "never committed".to_owned(), tries_words),
         changed: Vec::new(),
         replaced: None,
+        server: None,
         attempts: attempts.said_of(&attempt.id),
         tries: attempts.tried(&attempt.id),
         identity: record.map(|record| identity(&record.spec)).unwrap_or_default(),
@@ -344,6 +356,9 @@ impl ExplainedRun {
             let attempt = attempt.map_or_else(|| "an earlier attempt".to_owned(), |number| format!("attempt {number}"));
             let reason = reason.as_deref().unwrap_or("nobody said why");
             text.push_str(&format!("its result took the place of {attempt}: {}\n", plain(reason)));
+        }
+        if let Some(words) = self.server.as_ref().and_then(Fingerprint::in_words) {
+            text.push_str(&format!("measured on {}\n", plain(&words)));
         }
         text.extend(self.attempts.iter().map(|attempt| format!("{}\n", plain(attempt))));
         if alone && !self.identity.is_empty() {

@@ -92,7 +92,8 @@ fn release(version: &str) -> String {
     let mut release = without_zeros(public).to_owned();
     // Between two releases the commit says which code it is: 0.11.1.dev12+gabc1234.cu128.
     if public.contains("dev") {
-        let is_commit = |part: &&str| part.strip_prefix('g').is_some_and(|hex| hex.bytes().all(|b| b.is_ascii_hexdigit()));
+        let is_commit =
+            |part: &&str| part.strip_prefix('g').is_some_and(|hex| hex.bytes().all(|b| b.is_ascii_hexdigit()));
         if let Some(commit) = local.split('.').find(is_commit) {
             release.push('+');
             release.push_str(commit);

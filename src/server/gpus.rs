@@ -84,6 +84,9 @@ mod tests {
         let gpus = read(text);
         assert_eq!(gpus.names, ["NVIDIA H100 80GB HBM3, 81559 MiB", "NVIDIA H100 80GB HBM3, 81559 MiB"]);
         assert_eq!(gpus.driver.as_deref(), Some("550.54.15"));
-        assert_eq!(read("NVIDIA-SMI has failed because it couldn't communicate with the NVIDIA driver.\n"), Gpus::default());
+        assert_eq!(
+            read("NVIDIA-SMI has failed because it couldn't communicate with the NVIDIA driver.\n"),
+            Gpus::default()
+        );
     }
 }

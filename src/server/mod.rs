@@ -10,6 +10,8 @@ mod host;
 mod idle;
 mod probe;
 mod ready;
+#[cfg(test)]
+mod recorded_tests;
 mod tokenize;
 
 pub use check::{Presence, check};

@@ -66,10 +66,7 @@ pub fn ask(
 }
 
 /// Asks whether an endpoint generates with the model of `spec`, and nothing else.
-pub(crate) fn ask_for_model(
-    endpoint: &Endpoint,
-    (target, spec): (&Target, &RunSpec),
-) -> Result<(), Unready> {
+pub(crate) fn ask_for_model(endpoint: &Endpoint, (target, spec): (&Target, &RunSpec)) -> Result<(), Unready> {
     probe(&Question { ready: endpoint.ready_path(), ..question(&target.url(), target, spec) })?;
     Ok(())
 }

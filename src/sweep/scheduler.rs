@@ -580,8 +580,7 @@ impl<'a, 'o> Scheduler<'a, 'o> {
 
     /// Counts a run that is left out.
     fn count_skipped(&mut self, endpoint: &str) {
-        let count =
-            if self.guard.refuses(endpoint) { &mut self.summary.refused } else { &mut self.summary.skipped };
+        let count = if self.guard.refuses(endpoint) { &mut self.summary.refused } else { &mut self.summary.skipped };
         *count += 1;
     }
 

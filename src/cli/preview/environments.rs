@@ -10,7 +10,7 @@ use crate::plan::{Endpoint, EnvironmentPolicy};
 use crate::rows::Environment;
 use crate::server::client_environment;
 use crate::store::RunRecord;
-use crate::sweep::environment::{changed, in_words};
+use crate::sweep::environment::{changed, in_words, pin_broken};
 use crate::sweep::resume::{Action, Decision, again};
 
 use super::super::probe::ProbedEndpoint;
@@ -75,6 +75,23 @@ pub(crate) fn or_changed(decision: &mut Decision, run: &PlannedRun, workspace: &
     }
 }
 
+/// Why `run` would end before anything is sent: for each endpoint that was asked and says something else than its results, where the
+/// plan pins it.
+pub(crate) fn pinned(workspace: &Workspace, picked: &[bool], asked: &[ProbedEndpoint]) -> Vec<String> {
+    if workspace.plan().environment != EnvironmentPolicy::Pin {
+        return Vec::new();
+    }
+    let runs = || workspace.expansion.runs.iter().zip(picked).filter(|(_, picked)| **picked).map(|(run, _)| run);
+    let broken = |asked: &ProbedEndpoint| {
+        let of_endpoint = runs().filter(|run| run.spec.endpoint.name == asked.endpoint);
+        let first = of_endpoint
+            .filter_map(|run| Some((run, &workspace.disk.record(&run.id)?.environment.fingerprint)))
+            .find_map(|(run, was)| changed(run, was, &asked.said).into_iter().next());
+        first.map(|changed| pin_broken(&asked.endpoint, &changed))
+    };
+    asked.iter().filter_map(broken).collect()
+}
+
 /// A circumstance, as it was and as it is.
 type Pair = (&'static str, String, String);
 
@@ -90,7 +107,8 @@ fn of_server(record: &RunRecord, asked: &ProbedEndpoint) -> Vec<Pair> {
         ("models", committed.models.join(", "), asked.models.join(", ")),
     ];
     let now = asked.said.of_model(&record.spec.model.id);
-    pairs.extend(committed.fingerprint.changed(&now).into_iter().map(|changed| (changed.what, changed.was, changed.is)));
+    pairs
+        .extend(committed.fingerprint.changed(&now).into_iter().map(|changed| (changed.what, changed.was, changed.is)));
     pairs
 }
 

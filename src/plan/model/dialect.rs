@@ -139,12 +139,7 @@ pub const DIALECTS: [Dialect; 7] = [
         include_usage: Some(true),
         reasoning: &["reasoning_content"],
         cached_tokens: Some(Place { name: DETAILS, needs: Some("--enable-cache-report") }),
-        reset: Some(Reset {
-            method: "POST",
-            path: "/flush_cache",
-            needs: None,
-            unless: Some("requests run or wait"),
-        }),
+        reset: Some(Reset { method: "POST", path: "/flush_cache", needs: None, unless: Some("requests run or wait") }),
         version: &[page("/server_info", "version", true), page("/get_server_info", "version", true)],
         gauges: Some(Gauges {
             path: "/metrics",

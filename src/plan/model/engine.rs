@@ -35,5 +35,4 @@ impl Engine {
     pub fn name(self) -> &'static str {
         self.into()
     }
-
 }
