@@ -69,7 +69,8 @@ impl SelfDescription {
     /// What it comes to for runs that ask for the model `id`.
     pub fn of_model(&self, id: &str) -> Fingerprint {
         let listed = self.listed.iter().find(|model| model.id == id);
-        let root = listed.and_then(|model| model.root.clone());
+        // SGLang repeats the id there, and tells the model's path elsewhere.
+        let root = listed.and_then(|model| model.root.clone()).filter(|root| root != id);
         Fingerprint {
             engine: self.engine.as_ref().map(|(engine, _)| engine.name().to_owned()),
             version: self.version.clone(),
@@ -242,6 +243,7 @@ mod tests {
             api: crate::plan::Api::Chat,
             ready: None,
             model: "m".to_owned(),
+            engine: None,
             connect: Nanos::from_secs(1),
             within: Nanos::from_secs(1),
         }
@@ -272,6 +274,11 @@ mod tests {
         assert_eq!((chat.model.as_deref(), chat.context_length), (Some("/models/llama-3"), Some(8192)));
         assert_eq!(said.of_model("lora").model.as_deref(), Some("/models/lora"));
         assert!(said.of_model("alias").is_empty());
+        let list = serde_json::json!({ "data": [{ "id": "chat", "owned_by": "sglang", "root": "chat" }] });
+        let mut said = SelfDescription { listed: listed(&list, &question(), Engine::Sglang), ..SelfDescription::default() };
+        assert_eq!(said.of_model("chat").model.as_deref(), Some("chat"));
+        said.model = Some("/models/llama-3".to_owned());
+        assert_eq!(said.of_model("chat").model.as_deref(), Some("/models/llama-3"));
     }
 
     #[test]

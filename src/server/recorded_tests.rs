@@ -43,7 +43,7 @@ fn each_is_read_as_its_dialect_says() {
     for (name, engine, prompt, output) in [
         ("llama_server", Engine::Llamacpp, Some(26), Some(6)),
         ("llama_cpp_python", Engine::Openai, None, None),
-        ("mlx_lm", Engine::Openai, Some(18), Some(8)),
+        ("mlx_lm", Engine::Openai, Some(18), Some(6)),
         ("transformers_serve", Engine::Openai, Some(18), Some(8)),
     ] {
         let (mut text, mut usage) = (String::new(), None);

@@ -180,6 +180,7 @@ fn an_undeclared_engine_is_told_and_changes_nothing_that_is_sent() {
     let said = probed(&lab_of_sglang);
     assert_eq!(said["hint"], "this looks like SGLang (its models are owned by sglang); write `engine: sglang`");
     assert_eq!(said["fingerprint"]["version"], "0.5.5");
+    assert_eq!(said["fingerprint"]["model"], "/models/tiny");
     assert_eq!(said["fingerprint"]["flags"], json!({ "attention_backend": "fa3", "tp_size": "2" }));
     measured(&lab_of_sglang.run(&["run", "plan.yaml"]));
     let run = lab_of_sglang.only_run();

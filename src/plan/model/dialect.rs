@@ -175,7 +175,8 @@ pub const DIALECTS: [Dialect; 7] = [
     Dialect {
         engine: Engine::Nim,
         title: "NVIDIA NIM",
-        source: "NVIDIA's reference of NIM for LLMs 2.0.0 and 2.0.1; `ignore_eos` and usage were not checked",
+        source: "NVIDIA's reference of NIM for LLMs 2.0.0 and 2.0.1, the gauges from its page on observability before 2.0; `ignore_eos` \
+                 and usage were not checked",
         ignore_eos: None,
         sends_ignore_eos: false,
         min_tokens: None,
