@@ -116,7 +116,6 @@ fn ask(args: &NewArgs, url: &str) -> Result<Description, Failure> {
         ready: None,
         api: args.api,
         model: args.model.clone().unwrap_or_default(),
-        engine: None,
         connect: WITHIN,
         within: WITHIN,
     };

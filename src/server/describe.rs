@@ -42,7 +42,6 @@ async fn ask(client: &Client, question: &Question) -> Result<Description, ProbeE
     let longest = first["max_model_len"].as_u64().or_else(|| first["meta"]["n_ctx_train"].as_u64());
     let ids = list["data"].as_array().into_iter().flatten().filter_map(|model| model["id"].as_str());
     let models = ids.take(MOST_MODELS).map(|id| question.presentable(id)).collect();
-    let declared = question.engine.unwrap_or_default();
-    let said = read(client, question, declared, (&list, &header)).await;
+    let said = read(client, question, Engine::Openai, (&list, &header)).await;
     Ok(Description { models, longest, engine: said.engine, version: said.version })
 }

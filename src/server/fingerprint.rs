@@ -2,84 +2,19 @@
 //! is a GET with a short limit, none is needed, and whatever is answered is harmless: what is too long, no JSON or of another form is
 //! as good as nothing, and what is shown is masked.
 
-use std::collections::BTreeMap;
 use std::time::Duration;
 
 use reqwest::{Client, StatusCode};
 use serde_json::Value;
 
 use super::probe::{MOST_MODELS, Question, body, client, send};
+use super::self_description::{ListedModel, SelfDescription};
 use crate::plan::model::dialect::Page;
 use crate::plan::{DIALECTS, Dialect, Engine};
-use crate::rows::Fingerprint;
 use crate::units::Nanos;
 
 /// The longest that each of the questions is waited for.
-pub const LONGEST_LOOK: Duration = Duration::from_secs(2);
-
-/// What a server said of itself.
-#[derive(Debug, Clone, Default, PartialEq, Eq, serde::Serialize)]
-pub struct SelfDescription {
-    /// The engine that it shows itself to be, and by what.
-    #[serde(skip)]
-    pub engine: Option<(Engine, String)>,
-    /// Its version.
-    pub version: Option<String>,
-    /// The page that told it.
-    #[serde(skip)]
-    page: Option<Page>,
-    /// The model that it serves, where it tells that apart from the ids.
-    model: Option<String>,
-    /// The most tokens of a prompt with its answer.
-    context_length: Option<u64>,
-    flags: BTreeMap<String, String>,
-    /// What its list of models says of each.
-    #[serde(skip)]
-    listed: Vec<ListedModel>,
-}
-
-/// An entry of a list of models.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
-struct ListedModel {
-    id: String,
-    root: Option<String>,
-    context_length: Option<u64>,
-}
-
-impl SelfDescription {
-    /// Whether it shows itself to be another engine than the declared one. NIM serves with vLLM.
-    pub fn is_another_than(&self, declared: Engine) -> bool {
-        let is_alike = |shown: Engine| shown == declared || (declared, shown) == (Engine::Nim, Engine::Vllm);
-        declared != Engine::Openai && self.engine.as_ref().is_some_and(|(shown, _)| !is_alike(*shown))
-    }
-
-    /// What the plan could say of the engine, where it says nothing or another one; none where it is right.
-    pub fn hint(&self, declared: Engine) -> Option<String> {
-        let (engine, by) = self.engine.as_ref()?;
-        let title = Dialect::of(*engine).title;
-        match declared {
-            Engine::Openai => Some(format!("this looks like {title} ({by}); write `engine: {}`", engine.name())),
-            _ if self.is_another_than(declared) => {
-                Some(format!("this looks like {title} ({by}), and the plan says `engine: {}`", declared.name()))
-            }
-            _ => None,
-        }
-    }
-
-    /// What it comes to for runs that ask for the model `id`.
-    pub fn of_model(&self, id: &str) -> Fingerprint {
-        let listed = self.listed.iter().find(|model| model.id == id);
-        // SGLang repeats the id there, and tells the model's path elsewhere.
-        let root = listed.and_then(|model| model.root.clone()).filter(|root| root != id);
-        Fingerprint {
-            engine: self.engine.as_ref().map(|(engine, _)| engine.name().to_owned()),
-            version: self.version.clone(),
-            model: root.or_else(|| self.model.clone()).or_else(|| listed.map(|model| model.id.clone())),
-            context_length: listed.and_then(|model| model.context_length).or(self.context_length),
-            flags: self.flags.clone(),
-        }
-    }
-}
+const LONGEST_LOOK: Duration = Duration::from_secs(2);
 
 /// Asks a server what it is, by GETs alone; `declared` is the engine that the plan says. None where it does not answer.
 pub fn look(question: &Question, declared: Engine) -> Option<SelfDescription> {
@@ -153,22 +88,20 @@ pub(super) async fn read(
         if said.engine.is_none() && (dialect.engine == declared || page.is_telling && has_its_form) {
             said.engine = Some((dialect.engine, format!("it answers at {}", page.path)));
         }
-        said.take(dialect, &page_says, question);
+        take(&mut said, dialect, &page_says, question);
         (said.version, said.page) = (Some(version), Some(page));
         break;
     }
     said
 }
 
-impl SelfDescription {
-    /// Takes what the page of the version tells besides.
-    fn take(&mut self, dialect: &Dialect, page: &Value, question: &Question) {
-        let text = |pointer: &str| page.pointer(pointer).and_then(|value| shown_value(value, question));
-        self.model = dialect.model.and_then(text);
-        self.context_length = dialect.context.iter().find_map(|pointer| page.pointer(pointer)?.as_u64());
-        let flag = |pointer: &&str| Some((pointer.trim_start_matches('/').to_owned(), text(pointer)?));
-        self.flags = dialect.flags.iter().filter_map(flag).collect();
-    }
+/// Takes what the page of the version tells besides.
+fn take(said: &mut SelfDescription, dialect: &Dialect, page: &Value, question: &Question) {
+    let text = |pointer: &str| page.pointer(pointer).and_then(|value| shown_value(value, question));
+    said.model = dialect.model.and_then(text);
+    said.context_length = dialect.context.iter().find_map(|pointer| page.pointer(pointer)?.as_u64());
+    let flag = |pointer: &&str| Some((pointer.trim_start_matches('/').to_owned(), text(pointer)?));
+    said.flags = dialect.flags.iter().filter_map(flag).collect();
 }
 
 /// A number, a truth or a text, as it is shown; of anything else nothing.
@@ -243,7 +176,6 @@ mod tests {
             api: crate::plan::Api::Chat,
             ready: None,
             model: "m".to_owned(),
-            engine: None,
             connect: Nanos::from_secs(1),
             within: Nanos::from_secs(1),
         }
@@ -256,7 +188,7 @@ mod tests {
             "attention_backend": null, "disable_radix_cache": true, "quantization": ["fp8"],
         });
         let mut said = SelfDescription::default();
-        said.take(Dialect::of(Engine::Sglang), &page, &question());
+        take(&mut said, Dialect::of(Engine::Sglang), &page, &question());
         let flags: Vec<(&str, &str)> = said.flags.iter().map(|(name, value)| (name.as_str(), value.as_str())).collect();
         assert_eq!(flags, [("disable_radix_cache", "true"), ("tp_size", "4")]);
         assert_eq!(said.model.as_deref(), Some("/models/[secret]"));
@@ -275,7 +207,8 @@ mod tests {
         assert_eq!(said.of_model("lora").model.as_deref(), Some("/models/lora"));
         assert!(said.of_model("alias").is_empty());
         let list = serde_json::json!({ "data": [{ "id": "chat", "owned_by": "sglang", "root": "chat" }] });
-        let mut said = SelfDescription { listed: listed(&list, &question(), Engine::Sglang), ..SelfDescription::default() };
+        let mut said =
+            SelfDescription { listed: listed(&list, &question(), Engine::Sglang), ..SelfDescription::default() };
         assert_eq!(said.of_model("chat").model.as_deref(), Some("chat"));
         said.model = Some("/models/llama-3".to_owned());
         assert_eq!(said.of_model("chat").model.as_deref(), Some("/models/llama-3"));

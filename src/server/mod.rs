@@ -12,15 +12,17 @@ mod probe;
 mod ready;
 #[cfg(test)]
 mod recorded_tests;
+mod self_description;
 mod tokenize;
 
 pub use check::{Presence, check};
 pub use describe::{Description, describe};
 pub use embedded::Embedded;
-pub use fingerprint::{LONGEST_LOOK, SelfDescription, look, other_version};
+pub use fingerprint::{look, other_version};
 pub use gpus::{Gpus, gpus};
 pub use host::client_environment;
 pub use idle::{Busy, Gauge};
 pub use probe::{Found, PROMPT, ProbeError, Question, probe};
 pub use ready::Unready;
+pub use self_description::SelfDescription;
 pub use tokenize::{Counter, Message};

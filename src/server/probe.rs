@@ -1,6 +1,5 @@
 //! A look at a server before it is measured: does it answer, does it know the model, does it generate? It sends one
-//! request for the list of models, those that tell what the server is (`fingerprint.rs`), and one for a generation, a second one where
-//! the server wants the length under another name.
+//! request for the list of models and one for a generation, a second one where the server wants the length under another name.
 
 use std::time::Duration;
 
@@ -8,8 +7,8 @@ use reqwest::header::RETRY_AFTER;
 use reqwest::{Client, RequestBuilder, Response, StatusCode};
 use serde_json::Value;
 
-use super::fingerprint::{self, SelfDescription};
-use crate::plan::{Api, Engine, LengthField};
+use super::self_description::SelfDescription;
+use crate::plan::{Api, LengthField};
 use crate::protocol::{Object, Request, Usage};
 use crate::units::Nanos;
 use crate::units::secrecy::without_secrets;
@@ -48,8 +47,6 @@ pub struct Question {
     pub ready: Option<String>,
     /// The model to generate with.
     pub model: String,
-    /// The engine that the plan says; with it the server is asked what it is, too.
-    pub engine: Option<Engine>,
     /// For a connection to open.
     pub connect: Nanos,
     /// For each of the two answers.
@@ -121,7 +118,7 @@ pub struct Found {
     pub prompt_tokens: Option<u64>,
     /// Output tokens of the generation, as the server counted them.
     pub output_tokens: Option<u64>,
-    /// What it is, by its own words.
+    /// What it is, by its own words; empty where it was not asked that.
     #[serde(skip)]
     pub said: SelfDescription,
 }
@@ -313,8 +310,8 @@ async fn ask_whether_ready(client: &Client, question: &Question, path: &str) -> 
 
 async fn list_models(client: &Client, question: &Question) -> Result<Found, ProbeError> {
     let response = send(client.get(question.models_url()), question).await?;
-    let header = response.headers().get("server").and_then(|value| value.to_str().ok()).map(str::to_owned);
-    let server = header.as_deref().map(|name| question.presentable(name));
+    let server = response.headers().get("server").and_then(|value| value.to_str().ok());
+    let server = server.map(|name| question.presentable(name));
     let status = response.status();
     if matches!(status, StatusCode::UNAUTHORIZED | StatusCode::FORBIDDEN) {
         return Err(refusal(question, response).await);
@@ -323,13 +320,7 @@ async fn list_models(client: &Client, question: &Question) -> Result<Found, Prob
     let list = if status.is_success() { body(response, question).await? } else { Value::Null };
     let ids = list["data"].as_array().into_iter().flatten().filter_map(|model| model["id"].as_str());
     let models = ids.take(MOST_MODELS).map(|id| question.presentable(id)).collect();
-    let said = match question.engine {
-        Some(declared) => {
-            fingerprint::read(client, question, declared, (&list, header.as_deref().unwrap_or_default())).await
-        }
-        None => SelfDescription::default(),
-    };
-    Ok(Found { server, models, said, ..Found::default() })
+    Ok(Found { server, models, ..Found::default() })
 }
 
 async fn generate(client: &Client, question: &Question, found: &mut Found) -> Result<(), ProbeError> {

@@ -20,7 +20,8 @@ use crate::rows::{
     TextRow, TextWriter,
 };
 use crate::server::{
-    self, Embedded, Found, Gpus, PROMPT, Presence, Question, Unready, client_environment, gpus, other_version, probe,
+    self, Embedded, Found, Gpus, PROMPT, Presence, Question, SelfDescription, Unready, client_environment, gpus, look,
+    other_version, probe,
 };
 use crate::store::{Attempt, Commit, StoreError};
 use crate::units::Nanos;
@@ -55,12 +56,24 @@ pub fn ask(
     let url = served.as_ref().map(|(url, _)| url.as_str()).or(endpoint.url.as_deref());
     let url = url.ok_or_else(|| Unready::for_good("it has no address"))?;
     let mut target = target(endpoint, url, of_headers, folder).map_err(|error| Unready::for_good(error.to_string()))?;
+    let question = Question { ready: endpoint.ready_path(), ..question(url, &target, spec) };
     // What the embedded mock is, this program says of itself.
-    let engine = served.is_none().then_some(endpoint.engine);
-    let found = probe(&Question { ready: endpoint.ready_path(), engine, ..question(url, &target, spec) })?;
-    if let Some(reason) = environment::contradiction(spec, &found.said) {
+    let ask_what_it_is = || served.is_none().then(|| look(&question, endpoint.engine)).flatten();
+    let contradiction = |said: &Option<SelfDescription>| environment::contradiction(spec, said.as_ref()?);
+    // A declared version is held against what the server says before it is asked for anything else.
+    let is_declared = spec.endpoint.server.contains_key("version");
+    let mut said = if is_declared { ask_what_it_is() } else { None };
+    if let Some(reason) = contradiction(&said) {
         return Err(Unready::for_good(reason));
     }
+    let found = probe(&question)?;
+    if said.is_none() {
+        said = ask_what_it_is();
+        if let Some(reason) = contradiction(&said) {
+            return Err(Unready::for_good(reason));
+        }
+    }
+    let found = Found { said: said.unwrap_or_default(), ..found };
     target.alive = served.map(|(_, alive)| alive);
     Ok((target, found))
 }
@@ -82,7 +95,6 @@ pub fn question(url: &str, target: &Target, spec: &RunSpec) -> Question {
         api: spec.endpoint.api,
         ready: None,
         model: spec.model.id.clone(),
-        engine: None,
         connect: spec.timeouts.connect,
         within: spec.timeouts.request,
     }
