@@ -1,6 +1,7 @@
 //! `environment: match | pin | ignore`: a server that is another one than the results were measured on, and one that is two.
 
-use super::lab::{Ended, Lab};
+use super::front::{Front, Mood};
+use super::lab::{Ended, Lab, wait_for};
 use super::mock::Mock;
 
 /// Two loads on the endpoint `a`; `more` goes into the endpoint, `top` into the plan.
@@ -272,4 +273,42 @@ fn results_of_two_versions_are_never_read_as_one_in_silence() {
     let versions: Vec<String> = rows.records().map(|row| row.unwrap()[at].to_owned()).collect();
     assert_eq!(versions.len(), 2);
     assert!(["0.11.0", "0.11.1"].iter().all(|version| versions.iter().any(|other| other == version)), "{versions:?}");
+}
+
+#[timed_test]
+fn a_server_that_comes_up_late_is_compared_when_it_is_there() {
+    let old = mock("0.11.0", &[]);
+    for (policy, code) in [("match", None), ("pin", Some(2))] {
+        let top = format!("environment: {policy}\n");
+        let lab = lab(&old, "", &top);
+        measured(&lab.run(&["run", "plan.yaml"]));
+        let new = mock("0.11.1", &[]);
+        let front = Front::absent(new.port);
+        lab.write("plan.yaml", &plan(front.port, "", &top).replace("[1, 2]", "[1, 2, 3]"));
+        let told = lab.path().join("stderr");
+        let mut command = lab.command(&["run", "plan.yaml"]);
+        let mut running = command.stderr(std::fs::File::create(&told).unwrap()).spawn().unwrap();
+        let read = || std::fs::read_to_string(&told).unwrap();
+        wait_for("the wait", || read().contains("a: waiting for up to").then_some(()));
+        front.turn(Mood::Passes);
+        let ended = running.wait().unwrap().code();
+        let mut found = versions(&lab);
+        found.sort();
+        if code.is_some() {
+            assert_eq!(ended, code, "{}", read());
+            assert!(
+                read().contains("endpoint `a` says version 0.11.1, and its results were measured on 0.11.0"),
+                "{}",
+                read()
+            );
+            assert_eq!(found, both("0.11.0", 1));
+        } else {
+            assert!(matches!(ended, Some(0 | 3)), "{}", read());
+            let text = "a: the server says version 0.11.1 instead of 0.11.0; 2 runs are measured again";
+            assert!(read().contains(text), "{}", read());
+            let attempts: Vec<u64> = found.iter().map(|(_, attempt)| *attempt).collect();
+            assert_eq!(attempts, [1, 2, 2], "{found:?}");
+            assert!(found.iter().all(|(version, _)| version == "0.11.1"), "{found:?}");
+        }
+    }
 }
