@@ -133,7 +133,7 @@ impl Looks {
     /// What is said of servers where nothing is to do.
     pub(super) fn lines(&self) -> Vec<String> {
         let line = |(endpoint, said): (&String, &Option<SelfDescription>)| match said {
-            None => format!("{endpoint}: its server does not answer, so its version was not compared"),
+            None => format!("{endpoint}: its server could not be asked, so its version was not compared"),
             Some(SelfDescription { version: Some(version), .. }) => {
                 format!("{endpoint}: its server says version {version}, as it did when it was measured")
             }

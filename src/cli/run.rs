@@ -4,6 +4,7 @@ use std::collections::{BTreeSet, HashSet};
 use std::path::{Path, PathBuf};
 
 use clap::Args;
+use tokio::sync::watch;
 
 use super::changes::Changes;
 use super::environment::Looks;
@@ -129,8 +130,9 @@ pub(super) fn run(args: RunArgs) -> Result<Exit, Failure> {
     }
     let summary = match writer.filter(|_| any_work(&decisions)) {
         Some(writer) => {
-            let summary = execute(&args, &workspace, (&decisions, &looks), &writer)?;
-            measure_late(&args, &workspace, (&decisions, &looks), &writer, summary)?
+            let stop = listen_for_signals()?;
+            let summary = execute(&args, &workspace, (&decisions, &looks), (&writer, &stop))?;
+            measure_late(&args, &workspace, (&decisions, &looks), (&writer, &stop), summary)?
         }
         None => Summary::default(),
     };
@@ -143,14 +145,14 @@ fn measure_late(
     args: &RunArgs,
     workspace: &Workspace,
     (decisions, looks): (&[Option<Decision>], &Looks),
-    writer: &Writer,
+    (writer, stop): (&Writer, &watch::Receiver<bool>),
     first: Summary,
 ) -> Result<Summary, Failure> {
     let is_work = |endpoint: &str| {
         let mut runs = workspace.expansion.runs.iter().zip(decisions);
         runs.any(|(run, decision)| run.spec.endpoint.name == endpoint && is_to_do(decision))
     };
-    if first.interrupted || first.committed == 0 {
+    if first.interrupted || *stop.borrow() || first.committed == 0 {
         return Ok(first);
     }
     let late = Looks::take(workspace, decisions, args.plan_folder(), |name| looks.missed(name) && is_work(name));
@@ -162,7 +164,7 @@ fn measure_late(
         return Ok(first);
     }
     lines.iter().for_each(|line| Screen::new(args.loudness.talk()).with_times().line(&plain(line)));
-    let second = execute(args, workspace, (&again, &late), writer)?;
+    let second = execute(args, workspace, (&again, &late), (writer, stop))?;
     Ok(Summary {
         committed: first.committed + second.committed,
         failed: first.failed + second.failed,
@@ -279,9 +281,8 @@ fn execute(
     args: &RunArgs,
     workspace: &Workspace,
     (decisions, looks): (&[Option<Decision>], &Looks),
-    writer: &Writer,
+    (writer, stop): (&Writer, &watch::Receiver<bool>),
 ) -> Result<Summary, Failure> {
-    let stop = listen_for_signals()?;
     let action = |decision: &Option<Decision>| decision.as_ref().map(|decision| decision.action);
     let sweep = Sweep {
         plan: workspace.plan(),
@@ -303,7 +304,7 @@ fn execute(
     let (whole, side_by_side) = expected(args, workspace, decisions);
     let screen = Screen::new(args.loudness.talk()).with_times().at_pace(side_by_side as f64 / whole.max(1) as f64);
     let mut listener = Listener { screen, store: writer.store(), workspace };
-    sweep::run(&sweep, &mut listener, stop).map_err(|error| match error {
+    sweep::run(&sweep, &mut listener, stop.clone()).map_err(|error| match error {
         SweepError::Store(error) => Failure::Store(error),
         SweepError::Endpoints(_) => Failure::Usage(error.to_string()),
         other => Failure::Unexpected(other.into()),

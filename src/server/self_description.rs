@@ -70,3 +70,29 @@ impl SelfDescription {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn shown(engine: Engine) -> SelfDescription {
+        SelfDescription { engine: Some((engine, "it says so".to_owned())), ..SelfDescription::default() }
+    }
+
+    #[test]
+    fn another_engine_is_told_and_nim_serves_with_vllm() {
+        assert!(shown(Engine::Sglang).is_another_than(Engine::Vllm));
+        assert!(
+            !shown(Engine::Vllm).is_another_than(Engine::Vllm) && !shown(Engine::Vllm).is_another_than(Engine::Nim)
+        );
+        assert!(shown(Engine::Nim).is_another_than(Engine::Vllm));
+        assert!(
+            !SelfDescription::default().is_another_than(Engine::Vllm),
+            "who says nothing is believed to be the declared one"
+        );
+        assert_eq!(shown(Engine::Vllm).hint(Engine::Nim), None);
+        let hint = "this looks like vLLM (it says so); write `engine: vllm`";
+        assert_eq!(shown(Engine::Vllm).hint(Engine::Openai).as_deref(), Some(hint));
+        assert_eq!(SelfDescription::default().hint(Engine::Openai), None);
+    }
+}

@@ -106,3 +106,31 @@ pub(crate) fn two_versions(endpoint: &str, one: &str, other: &str) -> String {
          version answer there, or give each an endpoint of its own"
     )
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn said(version: &str) -> SelfDescription {
+        SelfDescription { version: Some(version.to_owned()), ..SelfDescription::default() }
+    }
+
+    #[test]
+    fn a_second_release_refuses_the_endpoint_and_no_other() {
+        let mut guard = Guard::new(Expected::default());
+        assert_eq!(guard.take("a", &said("0.11.0"), &[]), Ok(()));
+        assert_eq!(guard.take("a", &said("v0.11.0+cu128"), &[]), Ok(()));
+        assert_eq!(guard.take("a", &SelfDescription::default(), &[]), Ok(()), "who says nothing says no other version");
+        assert_eq!(guard.take("b", &said("0.12.0"), &[]), Ok(()));
+        let reason = guard.take("a", &said("0.11.1"), &[]).unwrap_err();
+        assert!(reason.starts_with("endpoint `a` answers with two versions: 0.11.0 and 0.11.1; "), "{reason}");
+        assert!(guard.refuses("a") && !guard.refuses("b"));
+    }
+
+    #[test]
+    fn what_was_said_before_the_sweep_counts() {
+        let versions = HashMap::from([("a".to_owned(), "0.11.0".to_owned())]);
+        let mut guard = Guard::new(Expected { versions, pinned: Vec::new() });
+        assert!(guard.take("a", &said("0.11.1"), &[]).is_err());
+    }
+}

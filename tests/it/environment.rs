@@ -227,7 +227,7 @@ fn a_server_that_does_not_answer_changes_nothing() {
     let ended = lab.run(&["run", "plan.yaml"]);
     measured(&ended);
     says(&ended, "nothing to do");
-    says(&ended, "a: its server does not answer, so its version was not compared");
+    says(&ended, "a: its server could not be asked, so its version was not compared");
     assert_eq!(versions(&lab), both("0.11.0", 1));
 }
 
@@ -262,6 +262,9 @@ fn results_of_two_versions_are_never_read_as_one_in_silence() {
     let one_line = |text: &str| text.split_whitespace().collect::<Vec<_>>().join(" ");
     assert!(one_line(&run.stdout).contains(note), "{}", run.stdout);
     assert!(one_line(&lab.run(&["curves", "plan.yaml"]).stdout).contains(note));
+    let arms = ["--by", "batch_size", "--baseline", "1", "--include-invalid"];
+    let compared = lab.run(&[&["compare", "plan.yaml"][..], &arms].concat());
+    assert!(compared.stdout.contains("server release: `1` 0.11.0, `2` 0.11.1"), "{}", compared.stdout);
     let curves = lab.run(&["curves", "plan.yaml", "--format", "json"]).json();
     lab.follows("curves", &curves);
     assert!(curves["mixed_servers"][0].as_str().unwrap().starts_with(note));
