@@ -112,7 +112,9 @@ mod tests {
     use super::*;
 
     fn said(version: &str) -> SelfDescription {
-        SelfDescription { version: Some(version.to_owned()), ..SelfDescription::default() }
+        let mut said = SelfDescription::default();
+        said.version = Some(version.to_owned());
+        said
     }
 
     #[test]
