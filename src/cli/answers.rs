@@ -6,6 +6,7 @@ use indexmap::IndexSet;
 
 use super::given_up::{GivenUpRuns, as_planned};
 use super::left_out::LeftOut;
+use super::mixed_servers;
 use super::summary_cache::Memory;
 use crate::analysis::calibration::Pressure;
 use crate::analysis::measure::{cost_per_million_output_tokens, tokens_per_unit_of_money};
@@ -285,11 +286,12 @@ type Runs<'a> = (&'a [&'a PlannedRun], &'a [Vec<RunId>]);
 
 /// The table of those of `runs` that are committed, with one over the runs of each cell; and what it holds.
 fn table(store: &Store, plan: &Plan, (runs, cells): Runs, (colour, left_out): (bool, &LeftOut)) -> (String, Shown) {
-    let (mut answers, mut loaded) = (Vec::new(), Vec::new());
+    let (mut answers, mut loaded, mut records) = (Vec::new(), Vec::new(), Vec::new());
     for run in runs {
         if let Some((record, answered)) = left_out.take(answer(store, run, plan)).flatten() {
             loaded.extend(as_load(run, &record, &answered.metrics));
             answers.push(answered);
+            records.push(record);
         }
     }
     let lines: Vec<Line> = answers.iter().flat_map(Answered::lines).collect();
@@ -301,6 +303,7 @@ fn table(store: &Store, plan: &Plan, (runs, cells): Runs, (colour, left_out): (b
     let line = |id: &RunId| of_runs.get(id.to_string().as_str()).copied();
     let cells: Vec<Vec<Line>> = cells.iter().map(|ids| ids.iter().filter_map(line).collect()).collect();
     text.extend(repeats(&cells).map(|table| format!("\n{table}")));
+    text.extend(mixed_servers::notes(&records).iter().map(|note| format!("\n{}", fill("", 2, note))));
     let id = |answered: &Answered| answered.labels.run_id.clone();
     let first_in = |state| answers.iter().find(|answered| answered.verdict.state == state).map(id);
     let shown = Shown {

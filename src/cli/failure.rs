@@ -18,7 +18,8 @@ pub enum Exit {
     Done = 0,
     /// Something unexpected.
     Unexpected = 1,
-    /// A bad plan or usage, too few open files or local ports for the runs, or a gate that cannot tell.
+    /// A bad plan or usage, a server that is not the one that the plan or its results want, too few open files or local ports for the
+    /// runs, or a gate that cannot tell.
     Usage = 2,
     /// Results are there and some are invalid or given up: look at them.
     Runs = 3,

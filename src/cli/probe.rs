@@ -13,7 +13,8 @@ use crate::cli::output;
 use crate::expand::{Expansion, expand};
 use crate::plan::{Endpoint, Plan};
 use crate::report::format::plain;
-use crate::server::{Found, Way};
+use crate::rows::Fingerprint;
+use crate::server::{Found, SelfDescription, Way};
 use crate::sweep::{ask, secrets_of};
 
 /// How many models of a server are named to people; JSON has them all.
@@ -52,12 +53,19 @@ pub(crate) struct ProbedEndpoint {
     pub server: Option<String>,
     /// The models it lists.
     pub models: Vec<String>,
+    /// What it says of itself; null where it is not ready, or was not asked.
+    pub fingerprint: Option<Fingerprint>,
+    /// What the plan could say of its engine, where the server shows another one; null where it does not.
+    pub hint: Option<String>,
     /// Why it is not ready; null where it is, or was not asked.
     pub reason: Option<String>,
     /// The way to it, as far as it was measured.
     way: Way,
     /// Why it is not near, where the plan says `near: true` and what was measured speaks against it; null otherwise.
     not_near: Option<String>,
+    /// The same as `fingerprint`, for any model.
+    #[serde(skip)]
+    pub(crate) said: SelfDescription,
     /// Whether waiting does not help.
     #[serde(skip)]
     is_final: bool,
@@ -121,12 +129,15 @@ pub(crate) fn are_ready(asked: &[ProbedEndpoint]) -> bool {
 /// One line for each endpoint.
 pub(super) fn text(asked: &[ProbedEndpoint]) -> String {
     let line = |asked: &ProbedEndpoint| {
-        let ProbedEndpoint { endpoint, state, host: _, server, models, reason, way, not_near, is_final: _ } = asked;
+        let ProbedEndpoint { endpoint, state, server, models, fingerprint, hint, reason, way, not_near, .. } = asked;
         let said = match state {
             Readiness::Ready => {
                 let listed = Found { models: models.clone(), ..Found::default() }.listed(FEW_MODELS);
                 let models = if models.is_empty() { "no models" } else { &listed };
-                format!("ready; server {}; lists {models}", server.as_deref().unwrap_or("unnamed"))
+                let is = fingerprint.as_ref().and_then(Fingerprint::in_words).map(|words| format!("; is {words}"));
+                let hint = hint.as_ref().map(|hint| format!("; {hint}")).unwrap_or_default();
+                let is = is.unwrap_or_default();
+                format!("ready; server {}{is}; lists {models}{hint}", server.as_deref().unwrap_or("unnamed"))
             }
             Readiness::Unready => format!("not ready: {}", reason.as_deref().unwrap_or_default()),
             Readiness::Embedded => "embedded: sweepline starts it when its runs need it".to_owned(),
@@ -160,6 +171,8 @@ pub(crate) fn ask_all(plan: &Plan, expansion: &Expansion, path: &Path) -> Vec<Pr
             Ok((target, found)) => (Readiness::Ready, (Some(target.authority), found), None),
             Err((state, why)) => (state, (None, Found::default()), why),
         };
+        let id = run.map(|run| run.spec.model.id.as_str()).unwrap_or_default();
+        let fingerprint = (state == Readiness::Ready).then(|| found.said.of_model(id));
         let is_final = reason.as_ref().is_some_and(|why| why.is_final);
         let reason = reason.map(|why| why.reason);
         ProbedEndpoint {
@@ -168,6 +181,9 @@ pub(crate) fn ask_all(plan: &Plan, expansion: &Expansion, path: &Path) -> Vec<Pr
             host,
             server: found.server,
             models: found.models,
+            fingerprint,
+            hint: found.said.hint(endpoint.engine),
+            said: found.said,
             reason,
             way: found.way,
             not_near: found.not_near,

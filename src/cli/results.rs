@@ -8,6 +8,7 @@ use super::answers::{self, Answered};
 use super::changes::Changes;
 use super::given_up::{Entry, GivenUpRuns, labels};
 use super::left_out::LeftOut;
+use super::mixed_servers;
 use super::selection::Selection;
 use super::workspace::Workspace;
 use crate::analysis::PlanMetrics;
@@ -205,6 +206,11 @@ impl Readings {
         self.given_up.iter().map(|one| Entry::of(&one.sweep, &one.labels, &one.given_up)).collect()
     }
 
+    /// Notes on endpoints whose results are of several servers.
+    pub(crate) fn mixed_servers(&self) -> Vec<String> {
+        mixed_servers::notes(self.runs.iter().map(|reading| &reading.record))
+    }
+
     /// Where runs without a result are counted for a name.
     fn of(&mut self, name: &str) -> usize {
         self.absent.iter().position(|(other, ..)| other == name).unwrap_or_else(|| {
@@ -237,6 +243,7 @@ impl Readings {
             let names = left_out.iter().take(MOST).map(String::as_str).collect::<Vec<_>>().join("; ");
             parts.push(format!("{} invalid left out (--include-invalid counts them): {names}{more}", left_out.len()));
         }
+        parts.extend(self.mixed_servers());
         (!parts.is_empty()).then(|| fill("", 2, &parts.join("; ")).trim_end().to_owned())
     }
 }

@@ -4,8 +4,10 @@ use std::collections::{BTreeSet, HashSet};
 use std::path::{Path, PathBuf};
 
 use clap::Args;
+use tokio::sync::watch;
 
 use super::changes::Changes;
+use super::environment::Looks;
 use super::estimate::Spans;
 use super::freeze::Frozen;
 use super::interrupt::listen_for_signals;
@@ -71,6 +73,13 @@ pub struct RunArgs {
     pub colour: Colour,
 }
 
+impl RunArgs {
+    /// The plan's folder: secrets may lie under it.
+    fn plan_folder(&self) -> &Path {
+        self.plan.parent().unwrap_or(Path::new(""))
+    }
+}
+
 /// Executes a plan.
 pub(super) fn run(args: RunArgs) -> Result<Exit, Failure> {
     let wishes = args.again.wishes();
@@ -89,6 +98,8 @@ pub(super) fn run(args: RunArgs) -> Result<Exit, Failure> {
     let picked = args.selection.pick(workspace.plan(), &workspace.expansion.runs)?;
     let mut decisions = decide(&workspace, &picked, wishes);
     let has_left = !left_servers(&Store::open(&args.folder.results).layout().servers()).is_empty();
+    let looks = Looks::take(&workspace, &decisions, args.plan_folder(), |_| true);
+    let mut changes = looks.apply(&workspace, &mut decisions)?;
     let writer = if any_work(&decisions) {
         have_room(&args, &workspace, &decisions)?;
         raise_file_limit();
@@ -97,6 +108,7 @@ pub(super) fn run(args: RunArgs) -> Result<Exit, Failure> {
         // Until now another sweepline may have committed runs, and taking the lock may have finished interrupted ones.
         workspace.look_again()?;
         decisions = decide(&workspace, &picked, wishes);
+        changes = looks.apply(&workspace, &mut decisions)?;
         Some(writer)
     } else if has_left {
         Store::lock(&args.folder.results).ok()
@@ -113,7 +125,8 @@ pub(super) fn run(args: RunArgs) -> Result<Exit, Failure> {
     if let Some(writer) = &writer {
         end_left_servers(&args, writer);
     }
-    announce(&args, &workspace, &decisions);
+    announce(&args, &workspace, &decisions, &looks);
+    changes.iter().for_each(|line| Screen::new(args.loudness.talk()).with_times().line(&plain(line)));
     if let Some(line) = missing_texts::missing(&workspace, &decisions) {
         Screen::new(args.loudness.talk()).with_times().line(&line);
     }
@@ -123,7 +136,11 @@ pub(super) fn run(args: RunArgs) -> Result<Exit, Failure> {
         Screen::new(args.loudness.talk()).with_times().line(&line);
     }
     let summary = match writer.filter(|_| any_work(&decisions)) {
-        Some(writer) => execute(&args, &workspace, &decisions, &writer)?,
+        Some(writer) => {
+            let stop = listen_for_signals()?;
+            let summary = execute(&args, &workspace, (&decisions, &looks), (&writer, &stop))?;
+            measure_late(&args, &workspace, (&decisions, &looks), (&writer, &stop), summary)?
+        }
         None => Summary::default(),
     };
     conclude(&args, &workspace, &decisions, &summary)
@@ -137,6 +154,48 @@ fn end_left_servers(args: &RunArgs, writer: &Writer) {
     for left in left_servers(&writer.store().layout().servers()) {
         screen.line(&left.end(&|reference| secret_behind(reference, folder)));
     }
+}
+
+/// Compares the servers that did not answer before the sweep and have been measured since, and measures again what they had measured
+/// as something else; once in an invocation.
+fn measure_late(
+    args: &RunArgs,
+    workspace: &Workspace,
+    (decisions, looks): (&[Option<Decision>], &Looks),
+    (writer, stop): (&Writer, &watch::Receiver<bool>),
+    first: Summary,
+) -> Result<Summary, Failure> {
+    let is_work = |endpoint: &str| {
+        let mut runs = workspace.expansion.runs.iter().zip(decisions);
+        runs.any(|(run, decision)| run.spec.endpoint.name == endpoint && is_to_do(decision))
+    };
+    if first.interrupted || *stop.borrow() || first.committed == 0 {
+        return Ok(first);
+    }
+    let late = Looks::take(workspace, decisions, args.plan_folder(), |name| looks.missed(name) && is_work(name));
+    // What was to do is done, or left: only what had a result counts here.
+    let settled = |decision: &Option<Decision>| decision.clone().filter(|decision| !decision.action.is_work());
+    let mut again: Vec<Option<Decision>> = decisions.iter().map(settled).collect();
+    let lines = late.apply(workspace, &mut again)?;
+    if !any_work(&again) {
+        return Ok(first);
+    }
+    lines.iter().for_each(|line| Screen::new(args.loudness.talk()).with_times().line(&plain(line)));
+    let second = execute(args, workspace, (&again, &late), (writer, stop))?;
+    Ok(Summary {
+        committed: first.committed + second.committed,
+        failed: first.failed + second.failed,
+        given_up: first.given_up + second.given_up,
+        skipped: first.skipped + second.skipped,
+        refused: first.refused + second.refused,
+        left: first.left + second.left,
+        interrupted: second.interrupted,
+    })
+}
+
+/// Whether a run is to be executed.
+fn is_to_do(decision: &Option<Decision>) -> bool {
+    decision.as_ref().is_some_and(|decision| decision.action.is_work())
 }
 
 /// For each run what is to be done with it; none where it is not picked.
@@ -167,7 +226,7 @@ fn have_room(args: &RunArgs, workspace: &Workspace, decisions: &[Option<Decision
 }
 
 /// Says what is going to be done.
-fn announce(args: &RunArgs, workspace: &Workspace, decisions: &[Option<Decision>]) {
+fn announce(args: &RunArgs, workspace: &Workspace, decisions: &[Option<Decision>], looks: &Looks) {
     let screen = Screen::new(args.loudness.talk()).with_times();
     let mut seen = HashSet::new();
     // A run that sweeps share counts once.
@@ -181,8 +240,9 @@ fn announce(args: &RunArgs, workspace: &Workspace, decisions: &[Option<Decision>
     let given_up = (given_up > 0).then(|| format!("{given_up} given up; --redo given-up tries again"));
     if todo.is_empty() {
         let given_up = given_up.map(|words| format!(", {words}")).unwrap_or_default();
+        let sent = if looks.any() { "servers were only asked for their version" } else { "no request was sent" };
         screen.line(&format!(
-            "{name}: nothing to do; {} in {results}{given_up}; no request was sent",
+            "{name}: nothing to do; {} in {results}{given_up}; {sent}",
             match there.len() {
                 _ if !lacking.is_empty() => {
                     format!("the results of {} of {} runs are", there.len(), there.len() + lacking.len())
@@ -191,6 +251,7 @@ fn announce(args: &RunArgs, workspace: &Workspace, decisions: &[Option<Decision>
                 count => format!("the results of all {count} runs are"),
             }
         ));
+        looks.lines().iter().for_each(|line| screen.line(&format!("  {}", plain(line))));
     } else {
         let cached = (!there.is_empty()).then(|| format!("{} are done already", there.len()));
         let settled: Vec<String> = [cached, given_up].into_iter().flatten().collect();
@@ -237,14 +298,13 @@ fn expected(args: &RunArgs, workspace: &Workspace, decisions: &[Option<Decision>
 fn execute(
     args: &RunArgs,
     workspace: &Workspace,
-    decisions: &[Option<Decision>],
-    writer: &Writer,
+    (decisions, looks): (&[Option<Decision>], &Looks),
+    (writer, stop): (&Writer, &watch::Receiver<bool>),
 ) -> Result<Summary, Failure> {
-    let stop = listen_for_signals()?;
     let action = |decision: &Option<Decision>| decision.as_ref().map(|decision| decision.action);
     let sweep = Sweep {
         plan: workspace.plan(),
-        folder: args.plan.parent().unwrap_or(Path::new("")),
+        folder: args.plan_folder(),
         expansion: &workspace.expansion,
         todo: decisions.iter().map(|decision| action(decision).is_some_and(Action::is_work)).collect(),
         settled: settled(workspace, decisions),
@@ -254,6 +314,7 @@ fn execute(
             .collect(),
         spoiled: decisions.iter().map(|d| d.as_ref().map_or(0, |d| d.spoiled)).collect(),
         afresh: decisions.iter().map(|d| d.as_ref().is_some_and(|d| d.afresh)).collect(),
+        environment: looks.expected(workspace, decisions),
         writer,
         servers: writer.store().layout().servers(),
         jobs: usize::from(args.jobs),
@@ -262,7 +323,7 @@ fn execute(
     let (whole, side_by_side) = expected(args, workspace, decisions);
     let screen = Screen::new(args.loudness.talk()).with_times().at_pace(side_by_side as f64 / whole.max(1) as f64);
     let mut listener = Listener { screen, store: writer.store(), workspace };
-    sweep::run(&sweep, &mut listener, stop).map_err(|error| match error {
+    sweep::run(&sweep, &mut listener, stop.clone()).map_err(|error| match error {
         SweepError::Store(error) => Failure::Store(error),
         SweepError::Endpoints(_) => Failure::Usage(error.to_string()),
         other => Failure::Unexpected(other.into()),
@@ -339,6 +400,8 @@ fn conclude(
     // Codes that say more about what to do next come first.
     Ok(if left_out.any() {
         Exit::Store
+    } else if summary.refused > 0 {
+        Exit::Usage
     } else if summary.failed + summary.skipped + summary.left > 0 {
         Exit::Missing
     } else if shown.invalid + given_up > 0 {
@@ -364,6 +427,12 @@ fn left<'a>(workspace: &Workspace, fresh: &Store, work: impl Iterator<Item = &'a
 
 /// Of a repetition the same command would repeat what is repeated already.
 fn say_what_is_missing(screen: &Screen, args: &RunArgs, summary: &Summary, left: impl FnOnce() -> BTreeSet<String>) {
+    if summary.refused > 0 {
+        let runs = counted(summary.refused, "run");
+        screen.line(&format!(
+            "\n{runs} not measured: the server is not the expected one, as said above; mend that first"
+        ));
+    }
     let parts: Vec<String> = [(summary.failed, "failed"), (summary.skipped, "skipped"), (summary.left, "left to do")]
         .into_iter()
         .filter(|(count, _)| *count > 0)

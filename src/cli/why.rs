@@ -19,6 +19,7 @@ use crate::cli::preview::reason;
 use crate::cli::preview::reason::{Changed, Places, changes};
 use crate::expand::{PlannedRun, RunSpec, canonical};
 use crate::report::format::plain;
+use crate::rows::Fingerprint;
 use crate::store::{
     AttemptState, Deleted, How, INTERRUPTED, LastTry, Listed, ListedAttempt, Moment, Replaced, RunRecord, State, Store,
     StoreError, Tries,
@@ -78,6 +79,8 @@ pub(super) struct ExplainedRun {
     changed: Vec<Changed>,
     /// What its result took the place of; null where that is nothing.
     replaced: Option<Replaced>,
+    /// What the server that its result was measured on said of itself; null where that is not known.
+    server: Option<Fingerprint>,
     /// What became of attempts that are no result.
     attempts: Vec<String>,
     /// What became of those since its last commit, for programs; null where there are none.
@@ -159,6 +162,7 @@ fn of_run(workspace: &Workspace, run: &PlannedRun, asked: usize, places: &Places
         reason: reason(&decision, &changed),
         changed,
         replaced: record.and_then(|record| record.replaced.clone()),
+        server: record.and_then(server),
         attempts: attempts.said_of(&run.id.short()),
         tries: attempts.tried(&run.id.short()),
         identity: identity(&run.spec),
@@ -222,7 +226,13 @@ fn of_listed(listed: Listed, attempts: &Attempts) -> ExplainedRun {
     };
     let known = record.map(|record| (record.id.as_str(), &record.spec));
     let replaced = record.and_then(|record| record.replaced.clone());
-    ExplainedRun { replaced, ..ExplainedRun::of(&listed.id, known, (state, reason), attempts) }
+    let server = record.and_then(server);
+    ExplainedRun { replaced, server, ..ExplainedRun::of(&listed.id, known, (state, reason), attempts) }
+}
+
+/// What the server of a result said of itself.
+fn server(record: &RunRecord) -> Option<Fingerprint> {
+    Some(record.environment.fingerprint.clone()).filter(|server| !server.is_empty())
 }
 
 /// A run that was committed and whose folder is gone.
@@ -316,6 +326,7 @@ impl ExplainedRun {
             reason,
             changed: Vec::new(),
             replaced: None,
+            server: None,
             attempts: attempts.said_of(short),
             tries: attempts.tried(short),
             identity: known.map(|(_, spec)| identity(spec)).unwrap_or_default(),
@@ -336,6 +347,9 @@ impl ExplainedRun {
             let attempt = attempt.map_or_else(|| "an earlier attempt".to_owned(), |number| format!("attempt {number}"));
             let reason = reason.as_deref().unwrap_or("nobody said why");
             text.push_str(&format!("its result took the place of {attempt}: {}\n", plain(reason)));
+        }
+        if let Some(words) = self.server.as_ref().and_then(Fingerprint::in_words) {
+            text.push_str(&format!("measured on {}\n", plain(&words)));
         }
         text.extend(self.attempts.iter().map(|attempt| format!("{}\n", plain(attempt))));
         if alone && !self.identity.is_empty() {

@@ -3,7 +3,7 @@
 use crate::analysis::metric::{self, Scope};
 use crate::analysis::slo::{Answer, SloTest};
 use crate::analysis::{ANALYSIS, MeanTokens, PlanMetrics, RunMetrics, Verdict};
-use crate::rows::{GivenUp, RunLabels};
+use crate::rows::{Environment, Fingerprint, GivenUp, RunLabels};
 
 use super::{Cell, Column, Kind, Sheet, analysis_column};
 
@@ -32,6 +32,60 @@ pub struct RunRow {
     pub cost: Option<Answer>,
     /// How long its requests were.
     pub tokens: MeanTokens,
+    /// The server and the machine, as they were found.
+    pub found: FoundHosts,
+}
+
+/// What a run's record says of the server, and of the GPUs of the machine that sweepline ran on.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct FoundHosts {
+    /// The server, by its own words.
+    pub server: Fingerprint,
+    /// GPUs of the client's machine.
+    pub client_gpus: Vec<String>,
+    /// The version of their driver.
+    pub client_gpu_driver: Option<String>,
+}
+
+impl FoundHosts {
+    /// As a run recorded them.
+    pub(crate) fn of(environment: &Environment) -> FoundHosts {
+        let Environment { fingerprint, client_gpus, client_gpu_driver, .. } = environment;
+        FoundHosts {
+            server: fingerprint.clone(),
+            client_gpus: client_gpus.clone(),
+            client_gpu_driver: client_gpu_driver.clone(),
+        }
+    }
+
+    /// The columns.
+    fn columns() -> [Column; 6] {
+        let text = |name, doc| Column::new(name, Kind::Text, doc);
+        let (unsaid, absent) = ("the server did not say", "nvidia-smi did not list any");
+        [
+            text("server_engine", "The engine that the server showed itself to be.").null(unsaid),
+            text("server_version", "The version that the server said.").null(unsaid),
+            text("served_model", "Name or path of the model behind the id, as the server told it.").null(unsaid),
+            Column::new("context_length", Kind::Int, "Most tokens of a prompt with its answer, as the server told it.")
+                .null(unsaid),
+            text("client_gpus", "GPUs of the machine that sweepline ran on: the server's only where it stands there.")
+                .null(absent),
+            text("client_gpu_driver", "Version of the driver of those GPUs.").null(absent),
+        ]
+    }
+
+    /// Their cells.
+    fn cells(&self) -> [Cell; 6] {
+        let FoundHosts { server, client_gpus, client_gpu_driver } = self;
+        [
+            server.engine.clone().into(),
+            server.version.clone().into(),
+            server.model.clone().into(),
+            server.context_length.into(),
+            (!client_gpus.is_empty()).then(|| client_gpus.join("; ")).into(),
+            client_gpu_driver.clone().into(),
+        ]
+    }
 }
 
 /// A run that was given up: it has names and a reason, and no number.
@@ -87,6 +141,7 @@ pub fn columns(axes: &[String], by_class: bool) -> Vec<Column> {
                    server said is in first_error.";
         others.push(text("given_up", doc).null("it has a result"));
     }
+    others.extend(FoundHosts::columns());
     let metrics = metric::columns(Scope::Plan);
     others.extend(metrics.iter().map(if by_class { of_part } else { of_run }));
     let mut columns = name_columns();
@@ -162,6 +217,7 @@ pub(crate) fn sheet<'a>(runs: &'a [RunRow], axes: &[String], by_class: bool) -> 
         cells.push((!failures.0.is_empty()).then(|| failures.kinds()).into());
         cells.push(failures.message().map(str::to_owned).into());
         cells.extend((!by_class).then_some(Cell::Null));
+        cells.extend(run.found.cells());
         cells.extend(metrics.iter().map(|column| Cell::from(column.read(&run.metrics, &run.plan_metrics))));
         cells
     };
@@ -268,6 +324,7 @@ pub(super) mod tests {
                 slo: Vec::new(),
                 cost: None,
                 tokens: MeanTokens::default(),
+                found: FoundHosts::default(),
             }
         };
         vec![make(Run::default(), None), make(Run { seed: 2, ..Run::open(20.0) }, Some("16"))]

@@ -104,7 +104,7 @@ async fn route(conn: &mut Conn, entry: &mut Entry, incoming: &Incoming) -> Resul
         ("POST", _, Some(api)) => return generate(conn, entry, incoming, api).await,
         ("GET", "/models", _) => (JSON, models(&shared.config).to_string()),
         ("GET", "/health", _) => (JSON, r#"{"status":"ok"}"#.to_owned()),
-        ("GET", "/version", _) => (JSON, json!({ "version": env!("CARGO_PKG_VERSION") }).to_string()),
+        ("GET", "/version", _) => (JSON, json!({ "version": shared.next_version() }).to_string()),
         ("GET", "/metrics", _) => {
             let cache = shared.cache.as_deref().map(RefCell::borrow);
             let load = (!shared.config.no_load_gauges).then(|| (shared.busy() as u64, shared.waiting()));

@@ -20,6 +20,9 @@ const FAULTS: &str = "Faults";
 /// mock.
 #[derive(Debug, Clone, Args)]
 pub struct Config {
+    /// Say this version at /version; several with commas are said in turn, as behind a balancer [default: sweepline's own]
+    #[arg(help_heading = LISTENING, long = "version-says", value_name = "VERSION,…", value_delimiter = ',')]
+    pub versions: Vec<String>,
     /// A model that is served, may be given several times; others are answered with 404 [default: any name]
     #[arg(help_heading = LISTENING, long = "model", value_name = "NAME")]
     pub models: Vec<String>,

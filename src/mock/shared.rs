@@ -25,6 +25,8 @@ pub(super) struct Shared {
     pub(super) log: Log,
     pub(super) exit: Notify,
     requests: Cell<u64>,
+    /// How often the version was asked for.
+    version_asked: Cell<usize>,
     /// Begin and end of the pause of all streams, the latest.
     pause: Cell<(u64, u64)>,
     /// Requests that wait for a slot.
@@ -42,6 +44,7 @@ impl Shared {
             log,
             exit: Notify::new(),
             requests: Cell::new(0),
+            version_asked: Cell::new(0),
             pause: Cell::new((0, 0)),
             waiting: Cell::new(0),
             config,
@@ -52,6 +55,14 @@ impl Shared {
     pub(super) fn next_request(&self) -> u64 {
         self.requests.set(self.requests.get() + 1);
         self.requests.get()
+    }
+
+    /// The version that is said next.
+    pub(super) fn next_version(&self) -> &str {
+        let asked = self.version_asked.get();
+        self.version_asked.set(asked.wrapping_add(1));
+        let versions = &self.config.versions;
+        if versions.is_empty() { env!("CARGO_PKG_VERSION") } else { &versions[asked % versions.len()] }
     }
 
     /// Pauses all streams from now on for so many milliseconds.

@@ -3,10 +3,10 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::rows::server_start::ServerStart;
-
+use super::fingerprint::Fingerprint;
 use super::idle_before::Began;
 use super::observed::{Observed, Pauses};
+use super::server_start::ServerStart;
 
 /// The borders of the phases as they really were, in nanoseconds since the run's start (fill starts at 0).
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -176,6 +176,9 @@ pub struct Environment {
     /// The shortest of the probe's small exchanges on an open connection, in nanoseconds.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub round_trip_ns: Option<u64>,
+    /// What the server said of itself; nothing in runs of versions that did not ask, and of the embedded mock.
+    #[serde(default, skip_serializing_if = "Fingerprint::is_empty")]
+    pub fingerprint: Fingerprint,
     /// Version of sweepline.
     pub sweepline: String,
     /// Name of the machine sweepline ran on.
@@ -190,4 +193,11 @@ pub struct Environment {
     /// How the server was started; none where sweepline did not launch it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub server_start: Option<ServerStart>,
+    /// The GPUs of that machine, where `nvidia-smi` lists them: name and memory each. They are the server's only where it stands
+    /// there.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub client_gpus: Vec<String>,
+    /// The version of their driver.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub client_gpu_driver: Option<String>,
 }

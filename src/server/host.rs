@@ -1,6 +1,6 @@
 //! The machine that sweepline runs on: part of every run's environment.
 
-use crate::rows::Environment;
+use crate::rows::{Environment, Fingerprint};
 
 /// What is known of this machine; nothing of a server yet.
 pub fn client_environment() -> Environment {
@@ -13,12 +13,15 @@ pub fn client_environment() -> Environment {
         connect_ns: None,
         tls_ns: None,
         round_trip_ns: None,
+        fingerprint: Fingerprint::default(),
         sweepline: env!("CARGO_PKG_VERSION").to_owned(),
         client_host: text(system.nodename()),
         client_os: format!("{} {} {}", text(system.sysname()), text(system.release()), text(system.machine())),
         client_cpu: processor(),
         server_start: None,
         client_cores: std::thread::available_parallelism().map_or(1, |cores| cores.get() as u32),
+        client_gpus: Vec::new(),
+        client_gpu_driver: None,
     }
 }
 

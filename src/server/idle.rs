@@ -7,25 +7,10 @@ use reqwest::{Client, StatusCode};
 use serde_json::Value;
 
 use super::probe::{self, LONGEST_WAIT, ProbeError, Question};
+use crate::plan::DIALECTS;
+use crate::plan::model::dialect::Gauges;
 use crate::rows::ServerLoad;
 use crate::units::Nanos;
-
-/// The gauges of requests that run and of those that wait, by engine, in Prometheus' text format.
-///
-/// | engine | where |
-/// |---|---|
-/// | vLLM | `/metrics` |
-/// | SGLang | `/metrics`, with `--enable-metrics` |
-/// | TGI | `/metrics` |
-/// | llama.cpp | `/metrics`, with `--metrics` |
-/// | NIM | `/v1/metrics`, under vLLM's names without its prefix |
-const GAUGES: [(&str, &str); 5] = [
-    ("vllm:num_requests_running", "vllm:num_requests_waiting"),
-    ("sglang:num_running_reqs", "sglang:num_queue_reqs"),
-    ("tgi_batch_current_size", "tgi_queue_size"),
-    ("llamacpp:requests_processing", "llamacpp:requests_deferred"),
-    ("num_requests_running", "num_requests_waiting"),
-];
 
 /// Where a server has its gauge.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -114,7 +99,8 @@ impl Busy {
 /// What the gauge in a text of Prometheus says, whichever engine's it is: the sum over models, ranks and replicas. None where
 /// one of the two is missing.
 fn load_in(text: &str) -> Option<ServerLoad> {
-    GAUGES.iter().find_map(|(running, waiting)| {
+    let gauges = DIALECTS.iter().filter_map(|dialect| dialect.gauges.as_ref());
+    gauges.into_iter().find_map(|Gauges { running, waiting, .. }| {
         let (running, waiting) = (sum(text, running)?, sum(text, waiting)?);
         Some(ServerLoad { running, waiting })
     })

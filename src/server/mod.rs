@@ -1,25 +1,33 @@
 //! The server under test: the embedded mock's process, a probe of any server, whether it
-//! is idle, its own count of tokens, and the machine we ask from.
+//! is idle, its own count of tokens, what it says of itself, and the machine we ask from.
 
 mod check;
 mod describe;
 mod embedded;
+mod fingerprint;
+mod gpus;
 mod host;
 mod idle;
 pub mod launch;
 mod probe;
 mod ready;
 mod round_trip;
+#[cfg(test)]
+mod recorded_tests;
+mod self_description;
 mod tokenize;
 mod way;
 
 pub use check::{Presence, check, is_ready};
 pub use describe::{Description, describe};
 pub use embedded::Embedded;
+pub use fingerprint::{look, other_version};
+pub use gpus::{Gpus, gpus};
 pub use host::client_environment;
 pub use idle::{Busy, Gauge};
 pub use probe::{Found, PROMPT, ProbeError, Question, probe};
 pub use ready::Unready;
 pub use round_trip::measure_way;
+pub use self_description::SelfDescription;
 pub use tokenize::{Counter, Message};
 pub use way::Way;

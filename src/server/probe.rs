@@ -8,6 +8,7 @@ use reqwest::{Client, RequestBuilder, Response, StatusCode};
 use serde_json::Value;
 
 use super::way::Way;
+use super::self_description::SelfDescription;
 use crate::plan::{Api, LengthField};
 use crate::protocol::{Object, Request, Usage};
 use crate::units::Nanos;
@@ -56,10 +57,21 @@ pub struct Question {
 }
 
 impl Question {
+    /// Where the list of models is.
+    pub(super) fn models_url(&self) -> String {
+        format!("{}/models", self.url.trim_end_matches('/'))
+    }
+
+    /// The address without the API's own part of the path: where servers have their other pages.
+    pub(super) fn root(&self) -> &str {
+        let base = self.url.trim_end_matches('/');
+        base.strip_suffix("/v1").unwrap_or(base)
+    }
+
     /// Where it is asked whether the server is ready: a path of this server, whatever it looks like, or else its list of models.
     pub(super) fn ready_url(&self) -> Result<reqwest::Url, impl std::error::Error + use<>> {
         let Some(ready) = &self.ready else {
-            return reqwest::Url::parse(&format!("{}/models", self.url.trim_end_matches('/')));
+            return reqwest::Url::parse(&self.models_url());
         };
         let mut whole = reqwest::Url::parse(&self.url)?;
         let (path, query) = ready.split_once('?').map_or((ready.as_str(), None), |(path, query)| (path, Some(query)));
@@ -113,6 +125,9 @@ pub struct Found {
     pub way: Way,
     /// Why it is not near, where the plan says that it is.
     pub not_near: Option<String>,
+    /// What it is, by its own words; empty where it was not asked that.
+    #[serde(skip)]
+    pub said: SelfDescription,
 }
 
 impl Found {
@@ -375,7 +390,7 @@ async fn ask_whether_ready(client: &Client, question: &Question, path: &str) -> 
 }
 
 async fn list_models(client: &Client, question: &Question) -> Result<Found, ProbeError> {
-    let response = send(client.get(format!("{}/models", question.url.trim_end_matches('/'))), question).await?;
+    let response = send(client.get(question.models_url()), question).await?;
     let server = response.headers().get("server").and_then(|value| value.to_str().ok());
     let server = server.map(|name| question.presentable(name));
     let status = response.status();

@@ -1,6 +1,7 @@
 //! Graph → results: scheduler, resume, events.
 
 pub mod calibrate;
+pub(crate) mod environment;
 pub mod event;
 mod first_look;
 mod launching;

@@ -21,13 +21,15 @@ use crate::rows::{
 };
 use crate::server::launch::ServerWatch;
 use crate::server::{
-    self, Embedded, Found, PROMPT, Presence, Question, Unready, Way, client_environment, measure_way, probe,
+    self, Embedded, Found, Gpus, PROMPT, Presence, Question, SelfDescription, Unready, client_environment, gpus,
+    look, measure_way, other_version, probe,
 };
 use crate::store::{Attempt, Commit, StoreError};
 use crate::units::Nanos;
 use crate::workload::tokenizer::Message;
 use crate::workload::{Generator, NonceKey, Tokenizer, estimate};
 
+use super::environment;
 use super::live::target;
 use super::settle::{Beginning, Leftovers, Settle, Stopped};
 use super::tokenizers::Tokenizers;
@@ -56,11 +58,33 @@ pub fn ask(
     let url = url.ok_or_else(|| Unready::for_good("it has no address"))?;
     let mut target = target(endpoint, url, of_headers, folder).map_err(|error| Unready::for_good(error.to_string()))?;
     let question = Question { ready: endpoint.ready_path(), ..question(url, &target, spec) };
-    let mut found = probe(&question)?;
-    found.way = measure_way(&question);
-    found.not_near = found.way.contradicts_near().filter(|_| endpoint.near);
+    // What the embedded mock is, this program says of itself.
+    let ask_what_it_is = || (!endpoint.is_embedded()).then(|| look(&question, endpoint.engine)).flatten();
+    let contradiction = |said: &Option<SelfDescription>| environment::contradiction(spec, said.as_ref()?);
+    // A declared version is held against what the server says before it is asked for anything else.
+    let is_declared = spec.endpoint.server.contains_key("version");
+    let mut said = if is_declared { ask_what_it_is() } else { None };
+    if let Some(reason) = contradiction(&said) {
+        return Err(Unready::for_good(reason));
+    }
+    let found = probe(&question)?;
+    if said.is_none() {
+        said = ask_what_it_is();
+        if let Some(reason) = contradiction(&said) {
+            return Err(Unready::for_good(reason));
+        }
+    }
+    let way = measure_way(&question);
+    let not_near = way.contradicts_near().filter(|_| endpoint.near);
+    let found = Found { said: said.unwrap_or_default(), way, not_near, ..found };
     target.alive = served.map(|(_, alive)| alive);
     Ok((target, found))
+}
+
+/// Asks whether an endpoint generates with the model of `spec`, and nothing else.
+pub(crate) fn ask_for_model(endpoint: &Endpoint, (target, spec): (&Target, &RunSpec)) -> Result<(), Unready> {
+    probe(&Question { ready: endpoint.ready_path(), ..question(&target.url(), target, spec) })?;
+    Ok(())
 }
 
 /// What a probe asks before runs like `spec`.
@@ -99,6 +123,8 @@ pub enum RunError {
     Spoiled(Spoiled),
     /// It failed; the others go on.
     Failed(String),
+    /// Its server said another version behind it than before: nothing more is measured on the endpoint.
+    TwoVersions(String),
     /// The results folder cannot take it: nothing can go on.
     Store(StoreError),
 }
@@ -194,7 +220,8 @@ pub fn execute(order: Order) -> Result<(), RunError> {
     }
     let probe_prompt = probe_prompt(tokenizer.as_deref(), &run.spec.endpoint, &found);
     let (watch, server_start) = launched.unzip();
-    let environment = Environment { server_start, ..environment(&target, found) };
+    let said = found.said.clone();
+    let environment = Environment { server_start, ..environment(&target, &run.spec, found) };
     let journal = attempt.journal().map_err(RunError::Store)?;
     let samples = attempt.samples().map_err(RunError::Store)?;
     let texts = run.spec.record.text.then(|| attempt.texts()).transpose().map_err(RunError::Store)?;
@@ -217,6 +244,11 @@ pub fn execute(order: Order) -> Result<(), RunError> {
     };
     settle.after(endpoint, left_behind.load(Ordering::Relaxed));
     let start = environment.server_start.clone().filter(|_| run.spec.start);
+    if let (Some(before), Some(now)) = (&said.version, other_version(&question, &said)) {
+        let reason = environment::two_versions(endpoint, before, &now);
+        attempt.fail(&reason).map_err(RunError::Store)?;
+        return Err(RunError::TwoVersions(reason));
+    }
     let facts = Facts { began, probe_prompt, start, ..finished.facts };
     let commit = Commit {
         environment,
@@ -292,12 +324,22 @@ fn abandon(attempt: Attempt, error: EngineError, retries: Retries) -> RunError {
     }
 }
 
-fn environment(target: &Target, found: Found) -> Environment {
+fn environment(target: &Target, spec: &RunSpec, found: Found) -> Environment {
     // An embedded server's port is another one each time and says nothing.
     let host = target.alive.is_none().then(|| target.authority.clone());
-    let Way { http: _, connect_ns, tls_ns, round_trip_ns } = found.way;
-    let of_client = client_environment();
-    Environment { host, server: found.server, models: found.models, connect_ns, tls_ns, round_trip_ns, ..of_client }
+    let Gpus { names, driver } = gpus().clone();
+    Environment {
+        host,
+        server: found.server,
+        models: found.models,
+        fingerprint: found.said.of_model(&spec.model.id),
+        client_gpus: names,
+        client_gpu_driver: driver,
+        connect_ns: found.way.connect_ns,
+        tls_ns: found.way.tls_ns,
+        round_trip_ns: found.way.round_trip_ns,
+        ..client_environment()
+    }
 }
 
 /// A journal as the engine's sink.

@@ -138,7 +138,7 @@ impl Asking {
         for model in self.other_models.iter().filter(|model| !is_listed(model)) {
             let mut spec = RunSpec::clone(&self.spec);
             Arc::make_mut(&mut spec.model).id.clone_from(model);
-            perform::ask(&self.endpoint, self.served.clone(), (&spec, &self.secrets), &self.folder)?;
+            perform::ask_for_model(&self.endpoint, (&target, &spec))?;
         }
         Ok((target, found))
     }

@@ -207,6 +207,15 @@ pub(crate) fn decide(
     }
 }
 
+/// The decision to measure a run again that has a result, for this reason.
+pub(crate) fn again(run: &PlannedRun, disk: &OnDisk, retries: u32, reason: String) -> Decision {
+    let decision = Decision::new(Action::Redo, reason);
+    match disk.tries(&run.id) {
+        Some(tries) => tried(decision, tries, retries, true),
+        None => decision,
+    }
+}
+
 /// What its attempts make of a run that is to be executed. `asked` says that the user wants it also where it is given up.
 fn tried(mut decision: Decision, tries: &Tries, retries: u32, asked: bool) -> Decision {
     let given_up = given_up(tries, retries).map(given_up_words);

@@ -22,6 +22,7 @@ use crate::server::{Embedded, Found, Unready};
 use crate::store::{StoreError, Writer};
 use crate::units::Nanos;
 
+use super::environment::{Expected, Guard};
 use super::event::{Event, Naming, Observer, RunView};
 use super::first_look::FirstLook;
 use super::launching::{NotStarted, Started};
@@ -52,6 +53,8 @@ pub struct Sweep<'a> {
     pub spoiled: Vec<u32>,
     /// For each run whether that count begins anew: it was given up, and the user asks for it again.
     pub afresh: Vec<bool>,
+    /// What must not change, and what was said of it before the sweep.
+    pub(crate) environment: Expected,
     /// The results folder, locked.
     pub writer: &'a Writer,
     /// Where logs and leases of launched servers are written.
@@ -73,6 +76,9 @@ pub struct Summary {
     pub given_up: usize,
     /// Runs that were not executed because their endpoint was not ready in time.
     pub skipped: usize,
+    /// Runs that were not measured, or not committed, because their server is not the one that the plan or the results want, or
+    /// is two: somebody must mend that.
+    pub refused: usize,
     /// Runs that were left because the sweep was stopped.
     pub left: usize,
     /// Whether it was told to stop.
@@ -175,8 +181,10 @@ struct Scheduler<'a, 'o> {
     waited: HashMap<String, Duration>,
     /// Endpoints on which something failed since they were asked last: asked again before the next run.
     doubted: HashSet<String>,
-    /// Endpoints that were not ready in time.
+    /// Endpoints that were not ready in time, or are refused.
     lost: HashMap<String, String>,
+    /// Whether servers are the expected ones, and each is one.
+    guard: Guard,
     /// Runs whose server is being asked again before they start.
     asking: HashSet<NodeIndex>,
     /// How many attempts at each run the environment spoiled, those of earlier invocations included.
@@ -235,6 +243,7 @@ impl<'a, 'o> Scheduler<'a, 'o> {
             waited: HashMap::new(),
             doubted: HashSet::new(),
             lost: HashMap::new(),
+            guard: Guard::new(sweep.environment.clone()),
             asking: HashSet::new(),
             spoiled: sweep.spoiled.clone(),
             begun: HashMap::new(),
@@ -339,11 +348,15 @@ impl<'a, 'o> Scheduler<'a, 'o> {
                 }
             }
         }
+        wrong.extend(std::mem::take(&mut look.wrong));
         for (name, (target, found)) in look.ready {
+            if let Err(reason) = self.guard.take(&name, &found.said, &self.sweep.expansion.runs) {
+                wrong.push((name, reason));
+                continue;
+            }
             let asked = Some(Instant::now());
             self.servers.insert(name, Live { target: Some(target), found, asked, ..Live::default() });
         }
-        wrong.extend(look.wrong);
         wrong.sort_by_key(|(name, _)| self.sweep.plan.endpoints.get_index_of(name));
         if wrong.is_empty() { Ok(()) } else { Err(SweepError::Endpoints(wrong)) }
     }
@@ -561,6 +574,8 @@ impl<'a, 'o> Scheduler<'a, 'o> {
             self.retire(endpoint, before);
         }
         let (target, found) = asked.answer?;
+        let runs = &self.sweep.expansion.runs;
+        self.guard.take(endpoint, &found.said, runs).map_err(Unready::for_good)?;
         let said = describe(&target, &found);
         let live = self.servers.entry(endpoint.to_owned()).or_default();
         let is_known = live.found.not_near.is_some();
@@ -610,7 +625,9 @@ impl<'a, 'o> Scheduler<'a, 'o> {
                 self.observer.event(Event::Endpoint { endpoint: endpoint.clone(), result: Err(unready.reason) });
                 let skip = SkipReason::NotReady { endpoint: endpoint.clone() }.to_string();
                 // A model that is gone, say, is that of this run; others of the endpoint may be there.
-                if !is_final {
+                let is_refused = self.guard.refuses(&endpoint);
+                let skip = if is_refused { refused(&endpoint) } else { skip };
+                if !is_final || is_refused {
                     self.lost.insert(endpoint, skip.clone());
                 }
                 self.skip(node, at, skip);
@@ -628,10 +645,16 @@ impl<'a, 'o> Scheduler<'a, 'o> {
         self.doubted.extend(self.runs_left.keys().filter(shared).cloned());
     }
 
+    /// Counts a run that is left out.
+    fn count_skipped(&mut self, endpoint: &str) {
+        let count = if self.guard.refuses(endpoint) { &mut self.summary.refused } else { &mut self.summary.skipped };
+        *count += 1;
+    }
+
     /// Leaves out a run that was given out.
     fn skip(&mut self, node: NodeIndex, at: usize, reason: String) {
         let endpoint = &self.sweep.expansion.runs[at].spec.endpoint.name;
-        self.summary.skipped += 1;
+        self.count_skipped(endpoint);
         if one_less(&mut self.runs_left, endpoint) == 0 {
             self.forget(endpoint);
         }
@@ -653,10 +676,12 @@ impl<'a, 'o> Scheduler<'a, 'o> {
                     self.summary.left += 1;
                     continue;
                 }
-                self.summary.skipped += 1;
+                self.count_skipped(&endpoint);
                 one_less(&mut self.runs_left, &endpoint);
                 one_less(&mut self.waiting, &self.sweep.expansion.resources[&endpoint]);
-                let event = Event::Skipped { run: self.views[run].clone(), reason: skipped.reason.to_string() };
+                let is_refused = self.guard.refuses(&endpoint);
+                let reason = if is_refused { refused(&endpoint) } else { skipped.reason.to_string() };
+                let event = Event::Skipped { run: self.views[run].clone(), reason };
                 self.observer.event(event);
             }
         }
@@ -690,6 +715,17 @@ impl<'a, 'o> Scheduler<'a, 'o> {
             Err(RunError::Failed(reason)) => {
                 self.summary.failed += 1;
                 self.doubt(&run.spec.endpoint.name);
+                self.observer.event(Event::Failed { run: view, reason });
+                if self.sweep.fail_fast {
+                    self.halt.send_replace(true);
+                }
+                Outcome::Failed
+            }
+            Err(RunError::TwoVersions(reason)) => {
+                let endpoint = run.spec.endpoint.name.clone();
+                self.summary.refused += 1;
+                self.guard.refuse(&endpoint);
+                self.lost.insert(endpoint.clone(), refused(&endpoint));
                 self.observer.event(Event::Failed { run: view, reason });
                 if self.sweep.fail_fast {
                     self.halt.send_replace(true);
@@ -789,6 +825,11 @@ impl<'a, 'o> Scheduler<'a, 'o> {
     }
 }
 
+/// Why runs of an endpoint are left out whose server is not the expected one.
+fn refused(endpoint: &str) -> String {
+    format!("the server of endpoint `{endpoint}` is not the expected one")
+}
+
 /// How long a server is left alone after it spoiled an attempt: as long as it asks for, and longer each time.
 fn pause_after(spoiled: &Spoiled, times: u32) -> Duration {
     let growing = FIRST_PAUSE.saturating_mul(1 << times.saturating_sub(1).min(16)).min(LONGEST_PAUSE);
@@ -807,6 +848,7 @@ const FEW_MODELS: usize = 20;
 
 fn describe(target: &Target, found: &Found) -> String {
     let server = found.server.as_deref().map(|server| format!(", server {server}")).unwrap_or_default();
+    let version = found.said.version.as_ref().map(|version| format!(", version {version}")).unwrap_or_default();
     let models = if found.models.is_empty() { "no list of models".to_owned() } else { found.listed(FEW_MODELS) };
-    format!("{} answers{server}, models: {models}", target.authority)
+    format!("{} answers{server}{version}, models: {models}", target.authority)
 }

@@ -127,9 +127,9 @@ fn each_fault_of_the_mock_is_its_outcome_and_is_sent_once() {
 
 #[timed_test]
 fn a_connection_reset_at_once_is_not_tried_again() {
-    // Connections 1 to 3 are the probe's, 4 asks for the gauge. The run's first ends with its second request, so that the next ones
+    // Connections 1 and 2 are the probe's, 3 and 4 ask what the server is, 5 asks for the gauge. The run's first ends with its second request, so that the next ones
     // meet the resets.
-    let mock = Mock::start(&["--fault", "refuse@6-9", "--fault", "close@3"]);
+    let mock = Mock::start(&["--fault", "refuse@7-10", "--fault", "close@3"]);
     let lab = Lab::new();
     lab.write("plan.yaml", &one_by_one(mock.port, 12, "stall: 30s"));
     lab.run(&["run", "plan.yaml"]);

@@ -205,11 +205,11 @@ fn a_window_without_a_request_is_invalid_cached_and_redone() {
     let mock = Mock::start(&["--fault", "stall-headers@2,4"]);
     let lab = Lab::new();
     let phases = "fill: 100ms, stabilize: 100ms, measure: 200ms, drain: 1s";
-    let judged = run(&lab, &one(mock.port, "batch_size: [1]", "", phases, ""));
+    let judged = run(&lab, &one(mock.port, "batch_size: [1]", "", phases, "environment: ignore\n"));
     judged.has("empty_window", "invalid");
     assert_eq!(judged.state, "invalid");
 
-    // The probe's seven requests and the run's.
+    // The probe's two requests, two for what the server is, its gauge, the run's, and two for the version behind it.
     let before = mock.log(8).len();
     let again = lab.run(&["run", "plan.yaml"]);
     assert_eq!(again.code, Some(3), "an invalid run stays one: {}", again.stderr);

@@ -8,7 +8,16 @@ use super::arms::Arms;
 use super::samples::{Absent, Sample};
 
 /// What differs between endpoints by their nature where endpoints are compared.
-const OF_ENDPOINTS: [&str; 4] = ["engine", "server address", "server version", "served models"];
+const OF_ENDPOINTS: [&str; 8] = [
+    "engine",
+    "server address",
+    "server version",
+    "served models",
+    "server engine",
+    "server release",
+    "served model",
+    "server flags",
+];
 
 /// Takes out of the arms what cannot be compared, and says what.
 pub(crate) fn leave_out(arms: &mut Arms, with_invalid: bool) -> Vec<LeftOut> {
@@ -66,7 +75,7 @@ pub(crate) fn of_cell(arms: &Arms, by: Option<&str>) -> Vec<String> {
         samples(0).chain(samples(1)).flat_map(|sample| sample.circumstances.keys()).map(String::as_str).collect();
     let expected = |name: &str| match by {
         Some("endpoint") => OF_ENDPOINTS.contains(&name) || name == "model id",
-        Some("model") => ["model id", "precision", "served models"].contains(&name),
+        Some("model") => ["model id", "precision", "served models", "served model", "context length"].contains(&name),
         _ => false,
     };
     for name in names {

@@ -13,7 +13,7 @@ use crate::cli::failure::Failure;
 use crate::cli::replace::{cannot_write, replace};
 use crate::expand::{PlannedRun, RunSpec};
 use crate::plan::{MetricName, Plan};
-use crate::rows::{Environment, GivenUp, RunLabels};
+use crate::rows::{Environment, Fingerprint, GivenUp, RunLabels};
 use crate::store::{GivenUpRun, Listed, RunRecord, Store, StoreError, run_labels};
 
 /// What names a run besides its id: a run of a changed plan has another id and may have these.
@@ -190,13 +190,18 @@ fn circumstances(spec: &RunSpec, environment: &Environment) -> BTreeMap<String, 
         connect_ns: _,
         tls_ns: _,
         round_trip_ns: _,
+        fingerprint,
         sweepline,
         client_host,
         client_os,
         client_cpu,
         client_cores,
         server_start: _,
+        client_gpus,
+        client_gpu_driver,
     } = environment;
+    let Fingerprint { engine, version, model, context_length, flags } = fingerprint;
+    let told: Vec<String> = flags.iter().map(|(flag, value)| format!("{flag} {value}")).collect();
     let endpoint = &spec.endpoint;
     let known = [
         ("engine", Some(endpoint.engine.name().to_owned())),
@@ -206,12 +211,19 @@ fn circumstances(spec: &RunSpec, environment: &Environment) -> BTreeMap<String, 
         ("model id", Some(spec.model.id.clone())),
         ("server address", host.clone()),
         ("server version", server.clone()),
+        ("server engine", engine.clone()),
+        ("server release", version.clone()),
+        ("served model", model.clone()),
+        ("context length", context_length.map(|tokens| tokens.to_string())),
+        ("server flags", (!told.is_empty()).then(|| told.join(", "))),
         ("served models", (!models.is_empty()).then(|| models.join(", "))),
         ("sweepline", Some(sweepline.clone())),
         ("client host", Some(client_host.clone())),
         ("client system", Some(client_os.clone())),
         ("client processor", client_cpu.clone()),
         ("client cores", Some(client_cores.to_string())),
+        ("client GPUs", (!client_gpus.is_empty()).then(|| client_gpus.join(", "))),
+        ("client GPU driver", client_gpu_driver.clone()),
     ];
     let facts = endpoint.server.iter().map(|(name, value)| (format!("server.{name}"), value.to_string()));
     let known = known.into_iter().filter_map(|(name, value)| Some((name.to_owned(), value?)));

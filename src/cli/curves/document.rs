@@ -22,6 +22,8 @@ pub(crate) struct Document {
     /// The class of mixes whose requests alone the figures, knees and fronts are of; null: all requests. Saturation and objective are
     /// of all requests in any case.
     class: Option<String>,
+    /// Notes on endpoints whose results are of several engines, releases or served models; empty where each is of one.
+    mixed_servers: Vec<String>,
     /// The curves, each where its first run stands in the plan.
     curves: Vec<OneCurve>,
 }
@@ -227,6 +229,7 @@ impl Document {
             missing: readings.missing,
             given_up: readings.given_up_entries(),
             class: class.map(str::to_owned),
+            mixed_servers: readings.mixed_servers(),
             curves,
         }
     }

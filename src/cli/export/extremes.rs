@@ -11,7 +11,7 @@ use crate::analysis::{
     Events, Gaps, MeanTokens, PlanMetrics, Pulse, Thresholds, classes, curve, goodput, judge, measure, slo,
 };
 use crate::export::breakdown::Turn;
-use crate::export::runs::{self, RunRow};
+use crate::export::runs::{self, FoundHosts, RunRow};
 use crate::export::runs_parquet::{self, StoredRun};
 use crate::export::{Csv, Format, Json, Markdown, Parquet, Sheet, Workbook, breakdown, curves, events, requests, wide};
 use crate::plan::{Percentile, Slo, Validity};
@@ -134,6 +134,7 @@ fn rows_of(run: &Records, facts: &Facts, labels: &RunLabels) -> (RunRow, Vec<Run
         slo: tests.clone(),
         cost: None,
         tokens: MeanTokens::of(run.rows(), facts),
+        found: FoundHosts::default(),
         plan_metrics: PlanMetrics { goodput: goodput(run.rows(), facts, &thresholds), ..PlanMetrics::default() },
     };
     let Ok(classes) = classes(run, facts, &Thresholds::default(), ["=1+1\u{1b}[2J|\n".to_owned(), "never".to_owned()]);

@@ -14,10 +14,10 @@ use crate::analysis::{MeanTokens, OfClass, PlanMetrics, RunMetrics};
 use crate::cli::export::kind::Rows;
 use crate::cli::failure::Failure;
 use crate::cli::options::Folder;
-use crate::cli::stderr;
+use crate::cli::{mixed_servers, stderr};
 use crate::expand::PlannedRun;
 use crate::export::breakdown::{self, Named, Part, PartsOfRun, Turn};
-use crate::export::runs::{self, GivenUpRow, RunRow};
+use crate::export::runs::{self, FoundHosts, GivenUpRow, RunRow};
 use crate::export::runs_parquet::StoredRun;
 use crate::export::{Sheet, curves, events, requests};
 use crate::plan::{Plan, Slo};
@@ -74,6 +74,9 @@ impl<'a> Source<'a> {
             Some((workspace, picked)) => given_up_of_plan(workspace, picked, &known),
             None => given_up_of_folder(&known, &chosen),
         };
+        mixed_servers::notes(chosen.iter().map(|run| &run.record))
+            .iter()
+            .for_each(|note| stderr::complain(&format!("note: {note}")));
         let axes = runs::axes(chosen.iter().map(|run| &run.labels).chain(given_up.iter().map(|run| &run.labels)));
         let plan = planned.map(|(workspace, _)| workspace.plan());
         Ok(Source { store, plan, chosen, given_up, axes, rows: OnceCell::new(), left_out, broke_off: Cell::new(false) })
@@ -331,6 +334,7 @@ pub(crate) fn class_rows(
         slo: Vec::new(),
         cost: None,
         tokens: MeanTokens::default(),
+        found: FoundHosts::of(&record.environment),
     };
     answered.classes.iter().map(row).collect()
 }
@@ -349,6 +353,7 @@ pub(crate) fn run_row(plan: Option<String>, sweep: Option<String>, record: &RunR
         slo: answered.slo,
         cost: answered.cost,
         tokens: answered.tokens,
+        found: FoundHosts::of(&record.environment),
     }
 }
 

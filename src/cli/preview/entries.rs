@@ -18,7 +18,7 @@ use super::super::estimate::{Cost, Estimator, MONEY_RULE, REQUESTS_RULE, TIME_RU
 use super::super::probe::ProbedEndpoint;
 use super::super::workspace::Workspace;
 use super::data::{self, DataUse};
-use super::environments::{Differs, differing};
+use super::environments::{Differs, differing, or_changed};
 use super::reason::{Changed, Places, changes, reason};
 use super::starts::{Starts, starts};
 
@@ -286,6 +286,7 @@ fn entries(workspace: &Workspace, seen: &Seen, asked: Option<&[ProbedEndpoint]>,
     let one = |(at, run): (usize, &PlannedRun)| {
         let mut decision = workspace.decide(run, seen.wishes);
         or_pending(&mut decision, run, &workspace.disk);
+        or_changed(&mut decision, run, workspace, asked.unwrap_or_default());
         let why = unready.get(run.spec.endpoint.name.as_str());
         if let Some(why) = why.filter(|_| decision.action.is_work()) {
             decision.action = Action::Pruned;

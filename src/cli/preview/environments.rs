@@ -5,18 +5,23 @@ use std::collections::BTreeMap;
 use schemars::JsonSchema;
 use serde::Serialize;
 
+use crate::expand::PlannedRun;
+use crate::plan::{Endpoint, EnvironmentPolicy};
 use crate::rows::Environment;
 use crate::server::client_environment;
 use crate::store::RunRecord;
+use crate::sweep::environment::{changed, in_words, pin_broken};
+use crate::sweep::resume::{Action, Decision, again};
 
 use super::super::probe::ProbedEndpoint;
+use super::super::workspace::Workspace;
 
 /// A circumstance that is another one now.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
 pub(crate) struct Differs {
     /// The endpoint; null for the machine that sweepline runs on.
     pub endpoint: Option<String>,
-    /// What differs: host, server, models, client_host, client_os, client_cpu or client_cores.
+    /// What differs: host, server, models, engine, version, model, client_host, client_os, client_cpu or client_cores.
     pub what: String,
     /// As the results have it.
     pub committed: String,
@@ -33,7 +38,7 @@ pub(crate) fn differing<'a>(asked: &[ProbedEndpoint], records: impl Iterator<Ite
     for record in records {
         let endpoint = &record.spec.endpoint.name;
         let ready = asked.iter().find(|asked| asked.endpoint == *endpoint && asked.is_ready());
-        let of_server = ready.map(|asked| of_server(&record.environment, asked)).unwrap_or_default();
+        let of_server = ready.map(|asked| of_server(record, asked)).unwrap_or_default();
         let of_server = of_server.into_iter().map(|pair| (Some(endpoint.clone()), pair));
         let of_client = of_client(&record.environment, &here).into_iter().map(|pair| (None, pair));
         for (endpoint, (what, committed, now)) in of_server.chain(of_client).filter(|(_, (_, old, new))| old != new) {
@@ -52,6 +57,41 @@ pub(crate) fn differing<'a>(asked: &[ProbedEndpoint], records: impl Iterator<Ite
         .collect()
 }
 
+/// Turns the decision for a run whose result stays into its repetition, where its server was asked, says something else now, and the
+/// plan wants them to match: what `run` does.
+pub(crate) fn or_changed(decision: &mut Decision, run: &PlannedRun, workspace: &Workspace, asked: &[ProbedEndpoint]) {
+    let plan = workspace.plan();
+    if decision.action != Action::Cached || plan.environment != EnvironmentPolicy::Match {
+        return;
+    }
+    let name = &run.spec.endpoint.name;
+    let ready = asked.iter().find(|asked| asked.endpoint == *name && asked.is_ready());
+    let record = workspace.disk.record(&run.id).map(|record| &record.environment.fingerprint);
+    let (Some(asked), Some(was)) = (ready, record.filter(|was| was.version.is_some())) else { return };
+    let changed = changed(run, was, &asked.said);
+    if !changed.is_empty() {
+        let retries = plan.endpoints.get(name).map_or(0, Endpoint::retries);
+        *decision = again(run, &workspace.disk, retries, in_words(&changed));
+    }
+}
+
+/// Why `run` would end before anything is sent: for each endpoint that was asked and says something else than its results, where the
+/// plan pins it.
+pub(crate) fn pinned(workspace: &Workspace, picked: &[bool], asked: &[ProbedEndpoint]) -> Vec<String> {
+    if workspace.plan().environment != EnvironmentPolicy::Pin {
+        return Vec::new();
+    }
+    let runs = || workspace.expansion.runs.iter().zip(picked).filter(|(_, picked)| **picked).map(|(run, _)| run);
+    let broken = |asked: &ProbedEndpoint| {
+        let of_endpoint = runs().filter(|run| run.spec.endpoint.name == asked.endpoint);
+        let first = of_endpoint
+            .filter_map(|run| Some((run, &workspace.disk.record(&run.id)?.environment.fingerprint)))
+            .find_map(|(run, was)| changed(run, was, &asked.said).into_iter().next());
+        first.map(|changed| pin_broken(&asked.endpoint, &changed))
+    };
+    asked.iter().filter_map(broken).collect()
+}
+
 /// A circumstance, as it was and as it is.
 type Pair = (&'static str, String, String);
 
@@ -59,12 +99,17 @@ fn text(value: &Option<String>) -> String {
     value.clone().unwrap_or_else(|| "unnamed".to_owned())
 }
 
-fn of_server(committed: &Environment, asked: &ProbedEndpoint) -> Vec<Pair> {
-    vec![
+fn of_server(record: &RunRecord, asked: &ProbedEndpoint) -> Vec<Pair> {
+    let committed = &record.environment;
+    let mut pairs = vec![
         ("host", text(&committed.host), text(&asked.host)),
         ("server", text(&committed.server), text(&asked.server)),
         ("models", committed.models.join(", "), asked.models.join(", ")),
-    ]
+    ];
+    let now = asked.said.of_model(&record.spec.model.id);
+    pairs
+        .extend(committed.fingerprint.changed(&now).into_iter().map(|changed| (changed.what, changed.was, changed.is)));
+    pairs
 }
 
 fn of_client(committed: &Environment, here: &Environment) -> Vec<Pair> {

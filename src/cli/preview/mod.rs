@@ -12,6 +12,7 @@ use std::path::PathBuf;
 
 use clap::Args;
 use entries::{Preview, Seen};
+use environments::pinned;
 
 use super::changes::Changes;
 use super::freeze::Frozen;
@@ -21,6 +22,7 @@ use super::workspace::Workspace;
 use crate::cli::failure::{Exit, Failure};
 use crate::cli::options::{Folder, TextOrJson};
 use crate::cli::{connection_limits, lints, output, probe, stderr};
+use crate::report::format::plain;
 use crate::sweep::resume::Wishes;
 
 pub(super) use reason::reason;
@@ -92,6 +94,7 @@ pub(super) fn show(workspace: &Workspace, selection: &Selection, wishes: Wishes,
     let picked = selection.pick(workspace.plan(), &workspace.expansion.runs)?;
     let (format, all, jobs) = (view.format, view.all, view.jobs);
     let seen = Seen { picked: &picked, wishes, whole: selection.is_everything() };
+    let refused = pinned(workspace, &picked, view.asked.as_deref().unwrap_or_default());
     let mut preview = Preview::new(workspace, seen, view.asked, jobs);
     match format {
         TextOrJson::Json => output::json(&preview)?,
@@ -103,6 +106,9 @@ pub(super) fn show(workspace: &Workspace, selection: &Selection, wishes: Wishes,
     let todo = preview.runs.iter().filter(|entry| entry.state.is_work()).filter_map(|entry| entry.at);
     for obstacle in connection_limits::obstacles(workspace, todo.map(|at| &workspace.expansion.runs[at]), jobs) {
         stderr::complain(&format!("`run` would refuse this: {obstacle}"));
+    }
+    for reason in refused {
+        stderr::complain(&format!("`run` would refuse this: {}", plain(&reason)));
     }
     Ok(preview.has_work())
 }

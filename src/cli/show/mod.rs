@@ -17,7 +17,7 @@ use crate::cli::options::{Folder, TextOrJson};
 use crate::cli::{answers, output, stderr};
 use crate::expand::expand;
 use crate::plan::ResolvedPlan;
-use crate::report::format::fill;
+use crate::report::format::{fill, plain};
 use crate::report::{Detail, Line, results, run as page};
 use crate::store::{RunRecord, Store};
 
@@ -80,6 +80,9 @@ pub(super) fn run(args: ShowArgs) -> Result<Exit, Failure> {
                 answered.pulse.as_ref(),
                 detail,
             ))?;
+            if let Some(words) = record.environment.fingerprint.in_words() {
+                output::print(&fill("", 2, &format!("server: {}", plain(&words))))?;
+            }
             if !answered.classes.is_empty() {
                 output::print(&format!("\nby class\n{}", results(&lines, detail.colour)))?;
             }

@@ -35,9 +35,4 @@ impl Engine {
     pub fn name(self) -> &'static str {
         self.into()
     }
-
-    /// Whether the engine knows the request field `ignore_eos` (vLLM and SGLang do; others may reject it).
-    pub fn takes_ignore_eos(self) -> bool {
-        matches!(self, Engine::Vllm | Engine::Sglang | Engine::Mock)
-    }
 }

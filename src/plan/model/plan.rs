@@ -114,8 +114,9 @@ pub struct Plan {
     /// scenario, or an axis.
     #[serde(default)]
     pub nonce: NonceMode,
-    /// What to do when the server that is found differs from the one measured before. The environment is recorded with
-    /// every run; comparing it comes with a later version.
+    /// What to do when a server is not the one that its results were measured on: another engine, release or served model.
+    /// `match` measures those results again, `pin` ends the sweep before anything is sent, `ignore` compares nothing. No part of
+    /// a run's identity.
     #[serde(default)]
     pub environment: EnvironmentPolicy,
     /// Thresholds of the verdict's reasons.
@@ -160,12 +161,12 @@ fn yes() -> bool {
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum EnvironmentPolicy {
-    /// Run again, and say so.
+    /// Measure again what was measured on another one, and say so.
     #[default]
     Match,
-    /// Refuse.
+    /// End the sweep before anything is sent.
     Pin,
-    /// Take the old result.
+    /// Compare nothing: results stay.
     Ignore,
 }
 

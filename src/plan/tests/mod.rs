@@ -7,6 +7,7 @@ mod hostile;
 mod matrix;
 mod reuse;
 mod schema;
+mod servers_page;
 
 use std::path::Path;
 

@@ -52,6 +52,7 @@ impl Scheduler<'_, '_> {
         let resource = self.sweep.expansion.resources[name].clone();
         self.lost.remove(name);
         self.waited.remove(name);
+        self.guard.forget(name);
         let shares = |other: &&String| self.sweep.expansion.resources[*other] == resource;
         let up: Vec<String> = self.servers.keys().filter(shares).cloned().collect();
         for other in up {

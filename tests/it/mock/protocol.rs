@@ -159,3 +159,13 @@ fn models_health_and_keys() {
     mock.log(5);
     assert!(!std::fs::read_to_string(mock.log_path()).unwrap().contains("canary"));
 }
+
+#[test]
+fn a_version_is_said_and_several_in_turn() {
+    let version = |mock: &Mock| mock.get("/version", "").json()["version"].as_str().unwrap().to_owned();
+    let one = Mock::start(&["--version-says", "0.11.0+cu128"]);
+    assert_eq!([version(&one), version(&one)], ["0.11.0+cu128", "0.11.0+cu128"]);
+    let two = Mock::start(&["--version-says", "0.11.0,0.11.1"]);
+    assert_eq!([version(&two), version(&two), version(&two)], ["0.11.0", "0.11.1", "0.11.0"]);
+    assert_eq!(version(&Mock::start(&[])), env!("CARGO_PKG_VERSION"));
+}

@@ -1,0 +1,176 @@
+//! Before a sweep: whether servers are still those that the results were measured on. Asked by GETs alone, and only where results
+//! say on which version they were measured.
+
+use std::collections::HashMap;
+use std::path::Path;
+use std::thread;
+
+use indexmap::IndexMap;
+
+use super::workspace::Workspace;
+use crate::cli::failure::Failure;
+use crate::expand::{PlannedRun, RunSpec};
+use crate::plan::{Endpoint, EnvironmentPolicy, SecretRef};
+use crate::rows::{Changed, Fingerprint};
+use crate::server::{Question, SelfDescription, look};
+use crate::sweep::environment::{Expected, changed, in_words, pin_broken};
+use crate::sweep::resume::{Action, Decision, again};
+use crate::sweep::{question, secrets_of, target};
+use crate::units::text::counted;
+
+/// What servers said before a sweep, by the names of their endpoints; none of those that did not answer.
+#[derive(Debug, Default)]
+pub(super) struct Looks(IndexMap<String, Option<SelfDescription>>);
+
+/// A committed run that is to stay, with what its server said of itself then.
+fn settled<'w>(
+    workspace: &'w Workspace,
+    decisions: &'w [Option<Decision>],
+) -> impl Iterator<Item = (usize, &'w PlannedRun, &'w Fingerprint)> {
+    let runs = workspace.expansion.runs.iter().zip(decisions).enumerate();
+    runs.filter(|(_, (_, decision))| decision.as_ref().is_some_and(|decision| decision.action == Action::Cached))
+        .filter_map(|(at, (run, _))| {
+            let was = &workspace.disk.record(&run.id)?.environment.fingerprint;
+            was.version.is_some().then_some((at, run, was))
+        })
+}
+
+impl Looks {
+    /// Asks the servers of settled runs for which `wanted` says yes, all at the same time; nobody where the plan says `environment: ignore`.
+    /// `folder` is the plan's.
+    pub(super) fn take(
+        workspace: &Workspace,
+        decisions: &[Option<Decision>],
+        folder: &Path,
+        wanted: impl Fn(&str) -> bool,
+    ) -> Looks {
+        if workspace.plan().environment == EnvironmentPolicy::Ignore {
+            return Looks::default();
+        }
+        let mut questions: IndexMap<&str, Option<Question>> = IndexMap::new();
+        for (_, run, _) in settled(workspace, decisions) {
+            let name = run.spec.endpoint.name.as_str();
+            let endpoint = &workspace.plan().endpoints[name];
+            if let Some(url) = endpoint.url.as_ref().filter(|_| endpoint.is_served_elsewhere() && wanted(name)) {
+                questions.entry(name).or_insert_with(|| to_ask(workspace, (endpoint, url), &run.spec, folder));
+            }
+        }
+        thread::scope(|scope| {
+            let asking: Vec<_> = questions
+                .into_iter()
+                .map(|(name, question)| {
+                    let declared = workspace.plan().endpoints[name].engine;
+                    (name, scope.spawn(move || question.and_then(|question| look(&question, declared))))
+                })
+                .collect();
+            // A thread that panicked learned nothing.
+            let said = asking.into_iter().map(|(name, asked)| (name.to_owned(), asked.join().ok().flatten()));
+            Looks(said.collect())
+        })
+    }
+
+    /// Whether anybody was asked.
+    pub(super) fn any(&self) -> bool {
+        !self.0.is_empty()
+    }
+
+    /// Whether the server of an endpoint was asked and did not answer.
+    pub(super) fn missed(&self, endpoint: &str) -> bool {
+        self.0.get(endpoint).is_some_and(Option::is_none)
+    }
+
+    /// Settled runs whose server says something else now, with what.
+    fn changed<'w>(
+        &self,
+        workspace: &'w Workspace,
+        decisions: &'w [Option<Decision>],
+    ) -> Vec<(usize, &'w PlannedRun, Vec<Changed>)> {
+        let differs = settled(workspace, decisions).filter_map(|(at, run, was)| {
+            let said = self.0.get(&run.spec.endpoint.name)?.as_ref()?;
+            let changed = changed(run, was, said);
+            (!changed.is_empty()).then_some((at, run, changed))
+        });
+        differs.collect()
+    }
+
+    /// Has runs measured again whose server says something else now; an error where the plan pins it. Gives a line for each endpoint
+    /// of them.
+    pub(super) fn apply(
+        &self,
+        workspace: &Workspace,
+        decisions: &mut [Option<Decision>],
+    ) -> Result<Vec<String>, Failure> {
+        let differs = self.changed(workspace, decisions);
+        if workspace.plan().environment == EnvironmentPolicy::Pin {
+            let mut reasons: IndexMap<&str, String> = IndexMap::new();
+            for (_, run, changed) in &differs {
+                let name = run.spec.endpoint.name.as_str();
+                reasons.entry(name).or_insert_with(|| pin_broken(name, &changed[0]));
+            }
+            let reasons: Vec<String> = reasons.into_values().collect();
+            return if reasons.is_empty() { Ok(Vec::new()) } else { Err(Failure::Usage(reasons.join("\nerror: "))) };
+        }
+        let mut told: IndexMap<(&str, String), usize> = IndexMap::new();
+        let mut redo = Vec::new();
+        for (at, run, changed) in &differs {
+            let reason = in_words(changed);
+            *told.entry((run.spec.endpoint.name.as_str(), reason.clone())).or_default() += 1;
+            redo.push((*at, reason));
+        }
+        let told = told.into_iter().map(|((endpoint, reason), runs)| {
+            let are = if runs == 1 { "is" } else { "are" };
+            format!("{endpoint}: {reason}; {} {are} measured again (environment: match)", counted(runs, "run"))
+        });
+        let told = told.collect();
+        for (at, reason) in redo {
+            let run = &workspace.expansion.runs[at];
+            let retries = workspace.plan().endpoints.get(&run.spec.endpoint.name).map_or(0, Endpoint::retries);
+            decisions[at] = Some(again(run, &workspace.disk, retries, reason));
+        }
+        Ok(told)
+    }
+
+    /// What is said of servers where nothing is to do.
+    pub(super) fn lines(&self) -> Vec<String> {
+        let line = |(endpoint, said): (&String, &Option<SelfDescription>)| match said {
+            None => format!("{endpoint}: its server could not be asked, so its version was not compared"),
+            Some(SelfDescription { version: Some(version), .. }) => {
+                format!("{endpoint}: its server says version {version}, as it did when it was measured")
+            }
+            Some(_) => format!("{endpoint}: its server says no version now, so it was not compared"),
+        };
+        self.0.iter().map(line).collect()
+    }
+
+    /// What a sweep expects of its servers.
+    pub(super) fn expected(&self, workspace: &Workspace, decisions: &[Option<Decision>]) -> Expected {
+        let version =
+            |(name, said): (&String, &Option<SelfDescription>)| Some((name.clone(), said.as_ref()?.version.clone()?));
+        let versions: HashMap<String, String> = self.0.iter().filter_map(version).collect();
+        let is_pinned = workspace.plan().environment == EnvironmentPolicy::Pin;
+        let pinned = settled(workspace, decisions).filter(|_| is_pinned).map(|(at, _, was)| (at, was.clone()));
+        Expected { pinned: pinned.collect(), versions }
+    }
+}
+
+/// The question to an endpoint's server; none where it cannot be asked without using up a secret, or without one that is missing.
+fn to_ask(
+    workspace: &Workspace,
+    (endpoint, url): (&Endpoint, &str),
+    spec: &RunSpec,
+    folder: &Path,
+) -> Option<Question> {
+    let runs = workspace.expansion.runs.iter().map(|run| &run.spec);
+    let secrets = secrets_of(runs.filter(|other| other.endpoint.name == spec.endpoint.name));
+    let all = secrets.iter().chain(&endpoint.api_key);
+    // A pipe gives its secret once, and the sweep needs it.
+    let is_lasting = |secret: &SecretRef| match secret {
+        SecretRef::Env(_) => true,
+        SecretRef::File(path) => folder.join(path).is_file(),
+    };
+    if !all.into_iter().all(is_lasting) {
+        return None;
+    }
+    let target = target(endpoint, url, &secrets, folder).ok()?;
+    Some(question(url, &target, spec))
+}

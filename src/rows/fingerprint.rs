@@ -1,0 +1,169 @@
+//! What a server says of itself, as it is recorded with every run, and when two such records are of different servers.
+
+use std::collections::BTreeMap;
+use std::fmt;
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+/// What a server said of itself when it was asked. What it did not say is absent.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct Fingerprint {
+    /// The engine that it shows itself to be, as plans name it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub engine: Option<String>,
+    /// Its version, as it writes it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub version: Option<String>,
+    /// The model behind the id that runs ask for: its name or path where the server tells it, else the id as it lists it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub model: Option<String>,
+    /// The most tokens that a prompt and its answer may have together.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub context_length: Option<u64>,
+    /// Flags that it tells, by their names there.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub flags: BTreeMap<String, String>,
+}
+
+/// One thing that a server says otherwise than before.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Changed {
+    /// What: `engine`, `version` or `model`.
+    pub what: &'static str,
+    /// As it was.
+    pub was: String,
+    /// As it is.
+    pub is: String,
+}
+
+impl fmt::Display for Changed {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{} {} instead of {}", self.what, self.is, self.was)
+    }
+}
+
+impl Fingerprint {
+    /// Whether nothing is known.
+    pub fn is_empty(&self) -> bool {
+        *self == Fingerprint::default()
+    }
+
+    /// Engine and version in a few words; none where neither is known.
+    pub fn program(&self) -> Option<String> {
+        let parts: Vec<&str> = [&self.engine, &self.version].into_iter().flatten().map(String::as_str).collect();
+        (!parts.is_empty()).then(|| parts.join(" "))
+    }
+
+    /// Engine, version, model and context length in a few words; none where nothing is known.
+    pub fn in_words(&self) -> Option<String> {
+        let model = self.model.as_ref().map(|model| format!("model {model}"));
+        let context = self.context_length.map(|tokens| format!("context of {tokens} tokens"));
+        let parts: Vec<String> = [self.program(), model, context].into_iter().flatten().collect();
+        (!parts.is_empty()).then(|| parts.join(", "))
+    }
+
+    /// What `now` says otherwise: engine, release or served model. What one of the two does not know does not differ.
+    pub fn changed(&self, now: &Fingerprint) -> Vec<Changed> {
+        let pairs = [
+            ("engine", &self.engine, &now.engine, (|was, is| was == is) as fn(&str, &str) -> bool),
+            ("version", &self.version, &now.version, same_release),
+            ("model", &self.model, &now.model, |was, is| was == is),
+        ];
+        let differs = pairs.into_iter().filter_map(|(what, was, is, same)| {
+            let (was, is) = (was.as_ref()?, is.as_ref()?);
+            (!same(was, is)).then(|| Changed { what, was: was.clone(), is: is.clone() })
+        });
+        differs.collect()
+    }
+}
+
+/// Whether two versions are of one release: builds of it (`v0.11.0+cu128`, `0.11.0`) are, development builds of other commits are
+/// not, and zeros at the end count for nothing.
+pub fn same_release(one: &str, other: &str) -> bool {
+    release(one) == release(other)
+}
+
+/// A version without what only tells how it was built.
+fn release(version: &str) -> String {
+    let version = version.trim().to_ascii_lowercase();
+    let version = version.strip_prefix('v').unwrap_or(&version);
+    let (public, local) = version.split_once('+').unwrap_or((version, ""));
+    let mut release = without_zeros(public).to_owned();
+    // Between two releases the commit says which code it is: 0.11.1.dev12+gabc1234.cu128.
+    if public.contains("dev") {
+        let is_commit =
+            |part: &&str| part.strip_prefix('g').is_some_and(|hex| hex.bytes().all(|b| b.is_ascii_hexdigit()));
+        if let Some(commit) = local.split('.').find(is_commit) {
+            release.push('+');
+            release.push_str(commit);
+        }
+    }
+    release
+}
+
+/// `0.33.0` is `0.33`; of what is no plain number (`0.33.0rc1`) nothing is left out.
+fn without_zeros(version: &str) -> &str {
+    let is_plain = version.bytes().all(|byte| byte.is_ascii_digit() || byte == b'.');
+    if !is_plain {
+        return version;
+    }
+    let mut rest = version;
+    while let Some(shorter) = rest.strip_suffix(".0") {
+        rest = shorter;
+    }
+    rest
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn builds_of_one_release_are_alike() {
+        for (one, other) in [
+            ("v0.11.0+cu128", "0.11.0"),
+            ("0.11.0", " 0.11.0\n"),
+            ("0.33", "0.33.0"),
+            ("0.11.1.dev12+gabc1234.cu128", "0.11.1.dev12+gabc1234"),
+            ("V1.0", "1"),
+            ("b6123-4a5b6c7", "b6123-4a5b6c7"),
+        ] {
+            assert!(same_release(one, other), "{one} and {other}");
+        }
+    }
+
+    #[test]
+    fn other_releases_and_development_builds_differ() {
+        for (one, other) in [
+            ("0.11.0", "0.11.1"),
+            ("0.11.1.dev12+gabc", "0.11.1"),
+            ("0.11.1.dev12+gabc", "0.11.1.dev12+gabd"),
+            ("0.11.1.dev12", "0.11.1.dev13"),
+            ("0.11.0rc1", "0.11.0"),
+            ("0.11.0.post1", "0.11.0"),
+            ("0.1", "0.10"),
+            ("b6123-4a5b6c7", "b6124-4a5b6c8"),
+        ] {
+            assert!(!same_release(one, other), "{one} and {other}");
+        }
+    }
+
+    #[test]
+    fn what_is_unknown_does_not_differ() {
+        let known = Fingerprint {
+            engine: Some("vllm".to_owned()),
+            version: Some("0.11.0+cu128".to_owned()),
+            model: Some("llama".to_owned()),
+            ..Fingerprint::default()
+        };
+        assert_eq!(known.changed(&Fingerprint::default()), []);
+        assert_eq!(Fingerprint::default().changed(&known), []);
+        let other = Fingerprint { version: Some("0.12.0".to_owned()), context_length: Some(1), ..known.clone() };
+        let changed = known.changed(&other);
+        assert_eq!(changed.len(), 1);
+        assert_eq!(changed[0].to_string(), "version 0.12.0 instead of 0.11.0+cu128");
+        let model = Fingerprint { model: Some("qwen".to_owned()), ..known.clone() };
+        assert_eq!(known.changed(&model)[0].what, "model");
+    }
+}

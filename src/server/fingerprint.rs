@@ -1,0 +1,228 @@
+//! What a server says of itself besides its list of models: engine, version, served model, context length, flags. Each question
+//! is a GET with a short limit, none is needed, and whatever is answered is harmless: what is too long, no JSON or of another form is
+//! as good as nothing, and what is shown is masked.
+
+use std::time::Duration;
+
+use reqwest::{Client, StatusCode};
+use serde_json::Value;
+
+use super::probe::{MOST_MODELS, Question, body, client, send};
+use super::self_description::{ListedModel, SelfDescription};
+use crate::plan::model::dialect::Page;
+use crate::plan::{DIALECTS, Dialect, Engine};
+use crate::units::Nanos;
+
+/// The longest that each of the questions is waited for.
+const LONGEST_LOOK: Duration = Duration::from_secs(2);
+
+/// Asks a server what it is, by GETs alone; `declared` is the engine that the plan says. None where it does not answer.
+pub fn look(question: &Question, declared: Engine) -> Option<SelfDescription> {
+    let question = short(question);
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().ok()?;
+    runtime.block_on(async {
+        let client = client(&question).ok()?;
+        let response = send(client.get(question.models_url()), &question).await.ok()?;
+        if matches!(response.status(), StatusCode::UNAUTHORIZED | StatusCode::FORBIDDEN) {
+            return None;
+        }
+        let header = server_header(&response);
+        let list = if response.status().is_success() { body(response, &question).await.ok()? } else { Value::Null };
+        Some(read(&client, &question, declared, (&list, &header)).await)
+    })
+}
+
+/// Asks again for the version alone, twice and on connections of their own, so that a balancer between two servers shows itself.
+/// Gives the first that is another one; none where the server says the same, or nothing.
+pub fn other_version(question: &Question, before: &SelfDescription) -> Option<String> {
+    let (known, page) = (before.version.as_ref()?, before.page?);
+    let question = short(question);
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().ok()?;
+    runtime.block_on(async {
+        let client = client(&question).ok()?;
+        for _ in 0..2 {
+            let (_, version) = ask(&client, &question, page).await.ok()??;
+            if !crate::rows::same_release(known, &version) {
+                return Some(version);
+            }
+        }
+        None
+    })
+}
+
+/// The same question, waited for no longer than a look.
+fn short(question: &Question) -> Question {
+    let longest = Nanos::from(LONGEST_LOOK);
+    Question { connect: question.connect.min(longest), within: question.within.min(longest), ..question.clone() }
+}
+
+/// What the `Server` header says.
+pub(super) fn server_header(response: &reqwest::Response) -> String {
+    response.headers().get("server").and_then(|value| value.to_str().ok()).unwrap_or_default().to_owned()
+}
+
+/// Takes what the list of models says, and asks for the pages that tell a version. A server that lets one of them wait is asked no
+/// more.
+pub(super) async fn read(
+    client: &Client,
+    question: &Question,
+    declared: Engine,
+    (list, header): (&Value, &str),
+) -> SelfDescription {
+    let first = &list["data"][0];
+    let owner = first["owned_by"].as_str().unwrap_or_default();
+    let shown = Dialect::said_by(owner, header);
+    let by = |dialect: &Dialect| match dialect.owner.is_some_and(|name| owner.to_ascii_lowercase().contains(name)) {
+        true => format!("its models are owned by {}", question.presentable(owner)),
+        false => format!("its Server header is {}", question.presentable(header)),
+    };
+    let mut said = SelfDescription {
+        engine: shown.map(|dialect| (dialect.engine, by(dialect))),
+        listed: listed(list, question, shown.map_or(declared, |dialect| dialect.engine)),
+        ..SelfDescription::default()
+    };
+    for (dialect, page) in pages(declared, shown) {
+        let Ok(answer) = ask(client, question, page).await else { break };
+        let Some((page_says, version)) = answer else { continue };
+        let has_its_form = dialect.model.is_none_or(|pointer| page_says.pointer(pointer).is_some());
+        if said.engine.is_none() && (dialect.engine == declared || page.is_telling && has_its_form) {
+            said.engine = Some((dialect.engine, format!("it answers at {}", page.path)));
+        }
+        take(&mut said, dialect, &page_says, question);
+        (said.version, said.page) = (Some(version), Some(page));
+        break;
+    }
+    said
+}
+
+/// Takes what the page of the version tells besides.
+fn take(said: &mut SelfDescription, dialect: &Dialect, page: &Value, question: &Question) {
+    let text = |pointer: &str| page.pointer(pointer).and_then(|value| shown_value(value, question));
+    said.model = dialect.model.and_then(text);
+    said.context_length = dialect.context.iter().find_map(|pointer| page.pointer(pointer)?.as_u64());
+    let flag = |pointer: &&str| Some((pointer.trim_start_matches('/').to_owned(), text(pointer)?));
+    said.flags = dialect.flags.iter().filter_map(flag).collect();
+}
+
+/// A number, a truth or a text, as it is shown; of anything else nothing.
+fn shown_value(value: &Value, question: &Question) -> Option<String> {
+    match value {
+        Value::String(text) => Some(question.presentable(text)).filter(|text| !text.trim().is_empty()),
+        Value::Number(_) | Value::Bool(_) => Some(value.to_string()),
+        Value::Null | Value::Array(_) | Value::Object(_) => None,
+    }
+}
+
+/// What a list of models says of each, at most of so many as errors may name.
+fn listed(list: &Value, question: &Question, engine: Engine) -> Vec<ListedModel> {
+    let context = Dialect::of(engine).context;
+    let entries = list["data"].as_array().into_iter().flatten().take(MOST_MODELS);
+    let model = |entry: &Value| {
+        Some(ListedModel {
+            id: question.presentable(entry["id"].as_str()?),
+            root: entry["root"].as_str().filter(|root| !root.is_empty()).map(|root| question.presentable(root)),
+            context_length: context.iter().find_map(|pointer| entry.pointer(pointer)?.as_u64()),
+        })
+    };
+    entries.filter_map(model).collect()
+}
+
+/// The pages to ask, by the engine that the server shows, else by the declared one, else all of them, each once.
+fn pages(declared: Engine, shown: Option<&'static Dialect>) -> Vec<(&'static Dialect, Page)> {
+    let of = |dialect: &'static Dialect| dialect.version.iter().map(move |page| (dialect, *page));
+    match (declared, shown) {
+        // NIM serves with vLLM, and tells the release of the whole.
+        (Engine::Nim, _) => of(Dialect::of(Engine::Nim)).collect(),
+        (_, Some(shown)) => of(shown).collect(),
+        (Engine::Openai, None) => {
+            let mut all: Vec<(&Dialect, Page)> = DIALECTS.iter().flat_map(of).collect();
+            let mut asked = std::collections::HashSet::new();
+            all.retain(|(_, page)| asked.insert(page.path));
+            all
+        }
+        (declared, None) => of(Dialect::of(declared)).collect(),
+    }
+}
+
+/// Asks for a page; its JSON and the version in it, none where there is no such page or no version in it. An error is a server that
+/// cannot be reached, or does not answer in time.
+async fn ask(client: &Client, question: &Question, page: Page) -> Result<Option<(Value, String)>, ()> {
+    let asked = client.get(format!("{}{}", question.root(), page.path)).timeout(LONGEST_LOOK);
+    let response = send(asked, question).await.map_err(drop)?;
+    if !response.status().is_success() {
+        return Ok(None);
+    }
+    let answer = body(response, question).await.map_err(drop)?;
+    let version = answer[page.key].as_str().map(|version| question.presentable(version.trim()));
+    Ok(version.filter(|version| is_version(version)).map(|version| (answer, version)))
+}
+
+/// Whether a text can be a version: short, one word, with a digit. A page of HTML or a sentence is none.
+fn is_version(text: &str) -> bool {
+    text.len() <= 100 && text.bytes().any(|byte| byte.is_ascii_digit()) && !text.contains(char::is_whitespace)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn question() -> Question {
+        Question {
+            url: "http://127.0.0.1:1/v1".to_owned(),
+            api_key: Some("sk-0123456789abcdef".to_owned()),
+            headers: Vec::new(),
+            secrets: Vec::new(),
+            insecure_tls: false,
+            http2: false,
+            api: crate::plan::Api::Chat,
+            ready: None,
+            model: "m".to_owned(),
+            connect: Nanos::from_secs(1),
+            within: Nanos::from_secs(1),
+        }
+    }
+
+    #[test]
+    fn only_flags_of_the_table_are_taken() {
+        let page = serde_json::json!({
+            "tp_size": 4, "api_key": "sk-0123456789abcdef", "admin_api_key": "other", "model_path": "/models/sk-0123456789abcdef",
+            "attention_backend": null, "disable_radix_cache": true, "quantization": ["fp8"],
+        });
+        let mut said = SelfDescription::default();
+        take(&mut said, Dialect::of(Engine::Sglang), &page, &question());
+        let flags: Vec<(&str, &str)> = said.flags.iter().map(|(name, value)| (name.as_str(), value.as_str())).collect();
+        assert_eq!(flags, [("disable_radix_cache", "true"), ("tp_size", "4")]);
+        assert_eq!(said.model.as_deref(), Some("/models/[secret]"));
+    }
+
+    #[test]
+    fn the_model_is_what_stands_behind_the_id() {
+        let list = serde_json::json!({ "data": [
+            { "id": "chat", "owned_by": "vllm", "root": "/models/llama-3", "max_model_len": 8192 },
+            { "id": "lora", "root": "/models/lora", "parent": "chat", "max_model_len": null },
+            { "name": "no id" },
+        ] });
+        let said = SelfDescription { listed: listed(&list, &question(), Engine::Vllm), ..SelfDescription::default() };
+        let chat = said.of_model("chat");
+        assert_eq!((chat.model.as_deref(), chat.context_length), (Some("/models/llama-3"), Some(8192)));
+        assert_eq!(said.of_model("lora").model.as_deref(), Some("/models/lora"));
+        assert!(said.of_model("alias").is_empty());
+        let list = serde_json::json!({ "data": [{ "id": "chat", "owned_by": "sglang", "root": "chat" }] });
+        let mut said =
+            SelfDescription { listed: listed(&list, &question(), Engine::Sglang), ..SelfDescription::default() };
+        assert_eq!(said.of_model("chat").model.as_deref(), Some("chat"));
+        said.model = Some("/models/llama-3".to_owned());
+        assert_eq!(said.of_model("chat").model.as_deref(), Some("/models/llama-3"));
+    }
+
+    #[test]
+    fn a_version_is_one_short_word() {
+        for version in ["0.11.0", "v0.11.0+cu128", "b6123-4a5b6c7", "3.3.6-dev0"] {
+            assert!(is_version(version), "{version}");
+        }
+        for other in ["", "unknown", "<html> 404 </html>", "0.11.0 of today"] {
+            assert!(!is_version(other), "{other}");
+        }
+        assert!(!is_version(&"1".repeat(101)));
+    }
+}

@@ -1,0 +1,92 @@
+//! The GPUs of the machine that sweepline runs on, as `nvidia-smi` lists them. They are the server's only where it stands there.
+
+use std::io::Read;
+use std::process::{Command, Stdio};
+use std::sync::OnceLock;
+use std::time::{Duration, Instant};
+
+use crate::units::text::is_unseen;
+
+/// The longest that `nvidia-smi` is waited for; a driver that hangs must not hold up a sweep.
+const LONGEST: Duration = Duration::from_secs(2);
+/// The most that is read of what it prints.
+const MOST_BYTES: u64 = 64 << 10;
+/// The most GPUs that are recorded.
+const MOST_GPUS: usize = 64;
+
+/// GPUs and the version of their driver; nothing where there is no `nvidia-smi`, or it does not answer.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Gpus {
+    /// Name and memory of each.
+    pub names: Vec<String>,
+    /// The driver's version.
+    pub driver: Option<String>,
+}
+
+/// The GPUs of this machine; asked once in a process.
+pub fn gpus() -> &'static Gpus {
+    static HERE: OnceLock<Gpus> = OnceLock::new();
+    HERE.get_or_init(|| ask().map(|text| read(&text)).unwrap_or_default())
+}
+
+fn ask() -> Option<String> {
+    let mut child = Command::new("nvidia-smi")
+        .args(["--query-gpu=name,driver_version,memory.total", "--format=csv,noheader"])
+        .stdin(Stdio::null())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::null())
+        .spawn()
+        .ok()?;
+    let out = child.stdout.take()?;
+    let reading = std::thread::spawn(move || {
+        let mut bytes = Vec::new();
+        out.take(MOST_BYTES).read_to_end(&mut bytes).ok().map(|_| bytes)
+    });
+    let until = Instant::now() + LONGEST;
+    let status = loop {
+        match child.try_wait() {
+            Ok(Some(status)) => break Some(status),
+            Ok(None) if Instant::now() < until => std::thread::sleep(Duration::from_millis(5)),
+            Ok(None) | Err(_) => {
+                let _ = child.kill();
+                let _ = child.wait();
+                break None;
+            }
+        }
+    };
+    if !status?.success() {
+        return None;
+    }
+    Some(String::from_utf8_lossy(&reading.join().ok()??).into_owned())
+}
+
+/// Reads lines like `NVIDIA H100 80GB HBM3, 550.54.15, 81559 MiB`.
+fn read(text: &str) -> Gpus {
+    let clean = |part: &str| part.chars().filter(|c| !is_unseen(*c)).take(100).collect::<String>().trim().to_owned();
+    let mut gpus = Gpus::default();
+    for line in text.lines().take(MOST_GPUS) {
+        let parts: Vec<String> = line.split(',').map(clean).collect();
+        let [name, driver, memory] = parts.as_slice() else { continue };
+        gpus.names.push(format!("{name}, {memory}"));
+        gpus.driver.get_or_insert_with(|| driver.clone());
+    }
+    gpus
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn lines_of_gpus_are_read_and_others_are_not() {
+        let text = "NVIDIA H100 80GB HBM3, 550.54.15, 81559 MiB\nNVIDIA H100 80GB HBM3, 550.54.15, 81559 MiB\n\
+                    No devices were found\n";
+        let gpus = read(text);
+        assert_eq!(gpus.names, ["NVIDIA H100 80GB HBM3, 81559 MiB", "NVIDIA H100 80GB HBM3, 81559 MiB"]);
+        assert_eq!(gpus.driver.as_deref(), Some("550.54.15"));
+        assert_eq!(
+            read("NVIDIA-SMI has failed because it couldn't communicate with the NVIDIA driver.\n"),
+            Gpus::default()
+        );
+    }
+}

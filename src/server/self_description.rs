@@ -1,0 +1,98 @@
+//! What a server said of itself, and what it comes to for the runs of one model.
+
+use std::collections::BTreeMap;
+
+use crate::plan::model::dialect::Page;
+use crate::plan::{Dialect, Engine};
+use crate::rows::Fingerprint;
+
+/// What a server said of itself.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct SelfDescription {
+    /// The engine that it shows itself to be, and by what.
+    pub engine: Option<(Engine, String)>,
+    /// Its version.
+    pub version: Option<String>,
+    /// The page that told it.
+    pub(super) page: Option<Page>,
+    /// The model that it serves, where it tells that apart from the ids.
+    pub(super) model: Option<String>,
+    /// The most tokens of a prompt with its answer.
+    pub(super) context_length: Option<u64>,
+    /// Flags that it tells.
+    pub(super) flags: BTreeMap<String, String>,
+    /// What its list of models says of each.
+    pub(super) listed: Vec<ListedModel>,
+}
+
+/// An entry of a list of models.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub(super) struct ListedModel {
+    /// Its id.
+    pub(super) id: String,
+    /// The model behind it.
+    pub(super) root: Option<String>,
+    /// The most tokens of a prompt with its answer.
+    pub(super) context_length: Option<u64>,
+}
+
+impl SelfDescription {
+    /// Whether it shows itself to be another engine than the declared one. NIM serves with vLLM.
+    pub fn is_another_than(&self, declared: Engine) -> bool {
+        let is_alike = |shown: Engine| shown == declared || (declared, shown) == (Engine::Nim, Engine::Vllm);
+        declared != Engine::Openai && self.engine.as_ref().is_some_and(|(shown, _)| !is_alike(*shown))
+    }
+
+    /// What the plan could say of the engine, where it says nothing or another one; none where it is right.
+    pub fn hint(&self, declared: Engine) -> Option<String> {
+        let (engine, by) = self.engine.as_ref()?;
+        let title = Dialect::of(*engine).title;
+        match declared {
+            Engine::Openai => Some(format!("this looks like {title} ({by}); write `engine: {}`", engine.name())),
+            _ if self.is_another_than(declared) => {
+                Some(format!("this looks like {title} ({by}), and the plan says `engine: {}`", declared.name()))
+            }
+            _ => None,
+        }
+    }
+
+    /// What it comes to for runs that ask for the model `id`.
+    pub fn of_model(&self, id: &str) -> Fingerprint {
+        let listed = self.listed.iter().find(|model| model.id == id);
+        // SGLang repeats the id there, and tells the model's path elsewhere.
+        let root = listed.and_then(|model| model.root.clone()).filter(|root| root != id);
+        Fingerprint {
+            engine: self.engine.as_ref().map(|(engine, _)| engine.name().to_owned()),
+            version: self.version.clone(),
+            model: root.or_else(|| self.model.clone()).or_else(|| listed.map(|model| model.id.clone())),
+            context_length: listed.and_then(|model| model.context_length).or(self.context_length),
+            flags: self.flags.clone(),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn shown(engine: Engine) -> SelfDescription {
+        SelfDescription { engine: Some((engine, "it says so".to_owned())), ..SelfDescription::default() }
+    }
+
+    #[test]
+    fn another_engine_is_told_and_nim_serves_with_vllm() {
+        assert!(shown(Engine::Sglang).is_another_than(Engine::Vllm));
+        assert!(
+            !shown(Engine::Vllm).is_another_than(Engine::Vllm) && !shown(Engine::Vllm).is_another_than(Engine::Nim)
+        );
+        assert!(shown(Engine::Nim).is_another_than(Engine::Vllm));
+        assert!(
+            !SelfDescription::default().is_another_than(Engine::Vllm),
+            "who says nothing is believed to be the declared one"
+        );
+        assert_eq!(shown(Engine::Vllm).hint(Engine::Nim), None);
+        let hint = "this looks like vLLM (it says so); write `engine: vllm`";
+        assert_eq!(shown(Engine::Vllm).hint(Engine::Openai).as_deref(), Some(hint));
+        assert_eq!(SelfDescription::default().hint(Engine::Openai), None);
+    }
+}
