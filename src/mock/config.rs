@@ -99,8 +99,8 @@ pub struct Config {
     /// Whose form /tokenize has, which counts texts before they are sent
     #[arg(help_heading = ANSWERS, long, value_enum, default_value_t = Tokenize::Vllm)]
     pub tokenize: Tokenize,
-    /// Leave out the [DONE] at the end of a stream
-    #[arg(help_heading = ANSWERS, long)]
+    /// Leave out the `[DONE]` at the end of a stream
+    #[arg(help_heading = ANSWERS, long, help = "Leave out the [DONE] at the end of a stream")]
     pub no_done: bool,
     /// End the lines of a stream with CR LF
     #[arg(help_heading = ANSWERS, long)]
