@@ -316,8 +316,14 @@ async fn over_the_other(question: &Question, error: ProbeError) -> ProbeError {
 }
 
 /// What hyper and rustls say of a server that answers HTTP/1.1 by HTTP/2, or agrees to nothing else.
-const OF_ANOTHER_HTTP: [&str; 5] =
-    ["before message completed", "invalid HTTP", "http2", "NoApplicationProtocol", "no application protocol"];
+const OF_ANOTHER_HTTP: [&str; 6] = [
+    "unexpected message",
+    "before message completed",
+    "invalid HTTP",
+    "http2",
+    "NoApplicationProtocol",
+    "no application protocol",
+];
 
 /// Why there was no answer.
 pub(super) fn unreachable(question: &Question, reason: String) -> ProbeError {
