@@ -11,9 +11,9 @@ mod idle;
 pub mod launch;
 mod probe;
 mod ready;
-mod round_trip;
 #[cfg(test)]
 mod recorded_tests;
+mod round_trip;
 mod self_description;
 mod tokenize;
 mod way;

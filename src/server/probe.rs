@@ -7,8 +7,8 @@ use reqwest::header::RETRY_AFTER;
 use reqwest::{Client, RequestBuilder, Response, StatusCode};
 use serde_json::Value;
 
-use super::way::Way;
 use super::self_description::SelfDescription;
+use super::way::Way;
 use crate::plan::{Api, LengthField};
 use crate::protocol::{Object, Request, Usage};
 use crate::units::Nanos;

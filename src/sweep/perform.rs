@@ -21,8 +21,8 @@ use crate::rows::{
 };
 use crate::server::launch::ServerWatch;
 use crate::server::{
-    self, Embedded, Found, Gpus, PROMPT, Presence, Question, SelfDescription, Unready, client_environment, gpus,
-    look, measure_way, other_version, probe,
+    self, Embedded, Found, Gpus, PROMPT, Presence, Question, SelfDescription, Unready, client_environment, gpus, look,
+    measure_way, other_version, probe,
 };
 use crate::store::{Attempt, Commit, StoreError};
 use crate::units::Nanos;

@@ -469,7 +469,8 @@ fn how_long_a_server_takes_to_start_is_a_result_with_repeats() {
     assert_eq!(ended.code, Some(0), "{}{}", ended.stdout, ended.stderr);
     assert_eq!((starts(&ended), lab.runs().len()), (4, 4), "{}", ended.stderr);
     assert!(ended.stderr.contains("m · start · server.slots 2 · repeat 1 · ready after "), "{}", ended.stderr);
-    let columns = "server.slots,repeat,start_ready_ms,start_first_answer_ms,ttft_p50_ms,output_throughput_tokens_per_s,verdict";
+    let columns =
+        "server.slots,repeat,start_ready_ms,start_first_answer_ms,ttft_p50_ms,output_throughput_tokens_per_s,verdict";
     let table = lab.ok(&["export", "plan.yaml", "--columns", columns, "--format", "csv"]).stdout;
     for line in table.lines().skip(1) {
         let cells: Vec<&str> = line.split(',').collect();
