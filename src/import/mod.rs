@@ -12,6 +12,7 @@ mod input;
 mod json;
 mod params;
 mod secrets;
+mod settings;
 mod shell;
 #[cfg(test)]
 mod tests;
@@ -203,7 +204,18 @@ impl Taken<'_> {
             Program::Serve(words) => {
                 let found = bench::facts(words, command.line, secrets);
                 let before = around(self.wishes);
-                self.around = Around { model: before.model.or(found.model), url: before.url.or(found.url), ..found };
+                let origin = bench::serve_origin(command.line);
+                // `--url` says where it runs already.
+                let serve = match &before.url {
+                    None => Some(bench::serve(command, &[], &origin, secrets, &mut self.listed)),
+                    Some(_) => {
+                        let why = "`import --url` names a server that runs: the plan starts none";
+                        self.listed.push(Listed::needless(&origin, why, command.line));
+                        None
+                    }
+                };
+                self.around =
+                    Around { model: before.model.or(found.model), url: before.url.or(found.url), serve, ..found };
             }
             Program::Measure(tool, words) => {
                 self.tool.get_or_insert(tool.name());
@@ -267,9 +279,9 @@ fn of_params(text: &str, wishes: &Wishes, secrets: &Secrets) -> Result<Draft, Im
         others: Vec::new(),
     };
     if params::are_of_server(&records) {
-        let (around, listed) = params::servers(&records, secrets);
+        let (each, listed) = params::servers(&secrets.hide(&wishes.name), &records, secrets);
         taken.listed = listed;
-        taken.each(&command, command.words.clone(), vec![around], secrets)?;
+        taken.each(&command, command.words.clone(), each, secrets)?;
     } else {
         let each = params::over(&taken.around, records);
         taken.each(&command, command.words.clone(), each, secrets)?;

@@ -78,7 +78,6 @@ pub(super) fn endpoint(
         fields.push(Field::new("insecure_tls", "true", insecure.origin));
     }
     fields.extend(ready(arguments));
-    fields.extend(around.facts.clone());
     let name = fields[1].value.clone();
     Ok(Some((name, fields)))
 }
