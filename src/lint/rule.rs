@@ -90,6 +90,7 @@ pub(crate) static RULES: [Rule; LintCode::ALL.len()] = [
     ),
     note(LintCode::UnshownQueue, "unshown-queue", table::UNSHOWN_QUEUE, rules::ladder::unshown_queue),
     warning(LintCode::NarrowMargin, "narrow-margin", table::NARROW_MARGIN, rules::compare::narrow_margin),
+    warning(LintCode::FixedGpus, "fixed-gpus", table::FIXED_GPUS, rules::spread::fixed_accelerators),
 ];
 
 /// The rule of a code.

@@ -545,3 +545,32 @@ sweeps:
 ",
     related: "M005, M007",
 };
+
+pub(crate) const FIXED_GPUS: LintText = LintText {
+    title: "a flag changes the number of accelerators, and `gpus` does not follow it",
+    when: "A `server` axis has several values of a flag of parallelism (`tensor_parallel_size`, `pipeline_parallel_size`, \
+           `data_parallel_size`, `tp`, `tp_size`, `dp_size` and the like), and `hardware: { gpus }` of the launched endpoint is a number.",
+    reason: "Figures per accelerator and costs are divided by the declared number. A server spread over twice as many accelerators would look \
+             twice as good as it is.",
+    source: "docs/METRICS.md, `output_throughput_per_gpu` and `cost_per_million_output_tokens`. vLLM's `--tensor-parallel-size`, `--pipeline-parallel-size` and `--data-parallel-size` \
+             multiply to the accelerators that it takes.",
+    wrong: "\
+endpoints:
+  vllm:
+    engine: vllm
+    hardware: { gpus: 1, price_per_hour: 4 }
+    launch: { command: [vllm, serve, \"{{ model.id }}\", --port, \"{{ port }}\", \"{{ server.args }}\"], port: auto }
+sweeps:
+  load: { matrix: { scenario: [B1, B2], qps: [5, 10], server.tensor_parallel_size: [1, 2] } }
+",
+    right: "\
+endpoints:
+  vllm:
+    engine: vllm
+    hardware: { gpus: \"{{ server.tensor_parallel_size }}\", price_per_hour: \"{{ 4 * server.tensor_parallel_size }}\" }
+    launch: { command: [vllm, serve, \"{{ model.id }}\", --port, \"{{ port }}\", \"{{ server.args }}\"], port: auto }
+sweeps:
+  load: { matrix: { scenario: [B1, B2], qps: [5, 10], server.tensor_parallel_size: [1, 2] } }
+",
+    related: "M011, M015",
+};
