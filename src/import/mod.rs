@@ -154,8 +154,16 @@ fn of_commands(
     wishes: &Wishes,
     secrets: &Secrets,
 ) -> Result<(Draft, &'static str), ImportError> {
-    let mut taken =
-        Taken { wishes, around: around(wishes), jobs: Vec::new(), listed, tool: None, title: None, others: Vec::new() };
+    let mut taken = Taken {
+        wishes,
+        around: around(wishes),
+        jobs: Vec::new(),
+        listed,
+        tool: None,
+        title: None,
+        others: Vec::new(),
+        unmeasured: None,
+    };
     for command in commands {
         taken.command(command, secrets)?;
     }
@@ -194,6 +202,8 @@ struct Taken<'a> {
     title: Option<String>,
     /// Programs that are no benchmark.
     others: Vec<String>,
+    /// The line of the server that no benchmark has measured yet.
+    unmeasured: Option<usize>,
 }
 
 impl Taken<'_> {
@@ -202,6 +212,11 @@ impl Taken<'_> {
         match bench::program(&command.words) {
             Program::Other => self.others.extend(command.words.first().cloned()),
             Program::Serve(words) => {
+                if let Some(line) = self.unmeasured.replace(command.line) {
+                    let why =
+                        "another server is started in front of the same benchmark: the plan starts the last one alone";
+                    self.listed.push(Listed::missing("vllm serve", why, line));
+                }
                 let found = bench::facts(words, command.line, secrets);
                 let before = around(self.wishes);
                 let origin = bench::serve_origin(command.line);
@@ -219,6 +234,7 @@ impl Taken<'_> {
             }
             Program::Measure(tool, words) => {
                 self.tool.get_or_insert(tool.name());
+                self.unmeasured = None;
                 let around = Around { folder: self.wishes.folder.clone(), ..self.around.clone() };
                 let job = bench::job(file, tool, command, words, &around, secrets, &mut self.listed)?;
                 self.jobs.extend(job);
@@ -277,6 +293,7 @@ fn of_params(text: &str, wishes: &Wishes, secrets: &Secrets) -> Result<Draft, Im
         tool: None,
         title: None,
         others: Vec::new(),
+        unmeasured: None,
     };
     if params::are_of_server(&records) {
         let (each, listed) = params::servers(&secrets.hide(&wishes.name), &records, secrets);

@@ -4,7 +4,6 @@ use serde_json::{Map, Value};
 
 use super::bench::{
     Arguments, Around, Program, Serve, Setting, facts, flag_name, flag_value, is_flag_name, program, serve,
-    serve_origin,
 };
 use super::draft::Listed;
 use super::secrets::Secrets;
@@ -136,7 +135,7 @@ pub(super) fn server(
     let mut listed: Vec<Listed> = Vec::new();
     let is_said = !command.words.is_empty();
     let mut started = match is_said {
-        true => serve(command, &varied, &serve_origin(command.line), secrets, &mut listed),
+        true => serve(command, &varied, "--serve-cmd", secrets, &mut listed),
         false => {
             let why = "the plan starts `vllm serve` with the benchmark's model: write the command that starts yours into `launch`";
             arguments.missing("the command that starts the server", why);

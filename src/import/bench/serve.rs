@@ -111,8 +111,10 @@ pub(crate) fn flag_value(text: &str) -> Option<String> {
 
 /// Whether a plan can have an axis or a flag of this name.
 pub(crate) fn is_flag_name(name: &str) -> bool {
-    name.starts_with(|c: char| c.is_ascii_alphabetic())
-        && name.chars().all(|c| c.is_ascii_alphanumeric() || matches!(c, '_' | '-' | '.'))
+    // Words of a matrix beside the values of an axis.
+    let is_taken = ["when", "zip", "value"].contains(&name);
+    let is_name = |c: char| c.is_ascii_alphanumeric() || matches!(c, '_' | '-' | '.');
+    !is_taken && name.starts_with(|c: char| c.is_ascii_alphabetic()) && name.chars().all(is_name)
 }
 
 /// Reads a command that starts a server. `varied` are the flags that parameters set over its own.
@@ -305,6 +307,7 @@ impl Reader<'_> {
                 self.serve.host = Some(host.clone());
                 words.extend([dashed, host.clone()].map(Word::Text));
             }
+            ("port" | "host", []) => self.missing(&dashed, "it has no value"),
             ("port", [port]) => words.extend([Word::Text(dashed), Word::Port(port.clone())]),
             ("model" | "served_model_name", [model, more @ ..]) => {
                 words.extend([Word::Text(dashed), Word::Model(model.clone())]);
