@@ -115,7 +115,9 @@ fn arguments(launch: &Launch, names: &CellNames) -> Result<Vec<String>, CellMist
     }
     let mut arguments = Vec::new();
     for (flag, value) in names.flags.iter().filter(|(flag, _)| !named.contains(*flag)) {
-        let dashed = flag.replace('_', "-");
+        // Keys inside of an option's value stay as they are: `--compilation-config.use_inductor`.
+        let (option, inner) = flag.split_at(flag.find('.').unwrap_or(flag.len()));
+        let dashed = format!("{}{inner}", option.replace('_', "-"));
         let dashes = if flag.len() == 1 { "-" } else { "--" };
         match value {
             CellValue::Bool(true) => arguments.push(format!("{dashes}{dashed}")),

@@ -12,6 +12,7 @@ mod input;
 mod json;
 mod params;
 mod secrets;
+mod settings;
 mod shell;
 #[cfg(test)]
 mod tests;
@@ -192,12 +193,15 @@ struct Taken<'a> {
     title: Option<String>,
     /// Programs that are no benchmark.
     others: Vec<String>,
+    /// The line of the server that no benchmark has measured yet.
+    unmeasured: Option<usize>,
 }
 
 impl<'a> Taken<'a> {
     fn new(wishes: &'a Wishes<'a>) -> Taken<'a> {
         let (jobs, listed, others) = Default::default();
-        Taken { wishes, around: around(wishes), jobs, listed, tool: None, title: None, others }
+        let unmeasured = None;
+        Taken { wishes, around: around(wishes), jobs, listed, tool: None, title: None, others, unmeasured }
     }
 
     fn command(&mut self, command: &Command, secrets: &Secrets) -> Result<(), ImportError> {
@@ -205,12 +209,29 @@ impl<'a> Taken<'a> {
         match bench::program(&command.words) {
             Program::Other => self.others.extend(command.words.first().cloned()),
             Program::Serve(words) => {
+                if let Some(line) = self.unmeasured.replace(command.line) {
+                    let why =
+                        "another server is started in front of the same benchmark: the plan starts the last one alone";
+                    self.listed.push(Listed::missing("vllm serve", why, line));
+                }
                 let found = bench::facts(words, command.line, secrets);
                 let before = around(self.wishes);
-                self.around = Around { model: before.model.or(found.model), url: before.url.or(found.url), ..found };
+                let origin = bench::serve_origin(command.line);
+                // `--url` says where it runs already.
+                let serve = match &before.url {
+                    None => Some(bench::serve(command, &[], &origin, secrets, &mut self.listed)),
+                    Some(_) => {
+                        let why = "`import --url` names a server that runs: the plan starts none";
+                        self.listed.push(Listed::needless(&origin, why, command.line));
+                        None
+                    }
+                };
+                self.around =
+                    Around { model: before.model.or(found.model), url: before.url.or(found.url), serve, ..found };
             }
             Program::Measure(tool, words) => {
                 self.tool.get_or_insert(tool.name());
+                self.unmeasured = None;
                 let around = Around { folder: self.wishes.folder.clone(), ..self.around.clone() };
                 let job = bench::job(file, tool, command, words, &around, secrets, &mut self.listed)?;
                 self.jobs.extend(job);
@@ -263,9 +284,9 @@ fn of_params(text: &str, wishes: &Wishes, secrets: &Secrets) -> Result<Draft, Im
     }
     let mut taken = Taken::new(wishes);
     if params::are_of_server(&records) {
-        let (around, listed) = params::servers(&records, secrets);
+        let (each, listed) = params::servers(&secrets.hide(&wishes.name), &records, secrets);
         taken.listed = listed;
-        taken.each(&command, command.words.clone(), vec![around], secrets)?;
+        taken.each(&command, command.words.clone(), each, secrets)?;
     } else {
         let each = params::over(&taken.around, records);
         taken.each(&command, command.words.clone(), each, secrets)?;

@@ -2,13 +2,14 @@
 //! (docs.vllm.ai/en/latest/benchmarking/sweeps).
 
 use indexmap::IndexMap;
-use serde_json::{Map, Value};
+use serde_json::Value;
 
-use super::bench::{Arguments, Arity, Around, FOLDER, Fate, Known, Program, facts, is_option, program};
+use super::bench::{Arguments, Arity, Around, FOLDER, Fate, Known, flag_name, is_option};
 use super::draft::{Field, Listed};
 use super::error::ImportError;
 use super::json::json;
 use super::secrets::Secrets;
+use super::settings::{self, Record, said_of};
 use super::shell::Command;
 use super::text::name_of;
 use Arity::{Flag, Many, One};
@@ -47,20 +48,13 @@ const OPTIONS: [Known; 22] = [
         One,
         Needless("load rises in `fill` and settles in `stabilize` before anything is measured"),
     ),
-    ("server-ready-timeout", One, Needless("the servers of a plan run already; `sweepline probe` asks them")),
+    ("server-ready-timeout", One, Read),
     ("show-stdout", Flag, Needless("`sweepline run -v` says more")),
     ("continue-on-error", Flag, Needless("a run that fails stops no other, unless `--fail-fast` says so")),
     ("dry-run", Flag, Needless("`sweepline preview` shows what would run")),
     ("resume", Many, Needless("`sweepline run` goes on where it stopped")),
     ("no-resume", Flag, Needless("`sweepline run --force` measures again")),
 ];
-
-/// One combination of a parameter file.
-#[derive(Debug, Clone, Default)]
-pub(super) struct Record {
-    name: Option<String>,
-    values: Map<String, Value>,
-}
 
 /// Gives the text of a file that is named in what is imported.
 pub(super) type Reader<'a> = &'a dyn Fn(&str) -> Result<String, String>;
@@ -174,28 +168,63 @@ fn combinations(
         records(&path.value, &text, arguments.secrets())
     };
     let bench = split("bench-cmd")?;
-    let serve = split("serve-cmd").unwrap_or_default();
-    let serve = match program(&serve) {
-        Program::Serve(words) => words.to_vec(),
-        _ => serve.into_iter().skip(1).collect(),
+    let serve = match arguments.text("serve-cmd") {
+        Some(said) => shlex::split(&said.value).ok_or_else(|| missing("--serve-cmd with its quotes closed"))?,
+        None => Vec::new(),
     };
-    let (servers, benches, sla) = (load("serve-params")?, load("bench-params")?, load("sla-params")?);
+    let serve = Command { words: serve, ..command.clone() };
+    let (benches, sla) = (load("bench-params")?, load("sla-params")?);
     let links = arguments.text("link-vars").map(|said| links(&said.value)).unwrap_or_default();
-    let mut around = of_server(&serve, command.line, &servers, arguments);
+    let said = arguments.text("serve-params");
+    let servers = match &said {
+        Some(_) => load("serve-params")?,
+        None => Vec::new(),
+    };
+    let mut settings = settings::settings(&servers, said.map(|said| said.origin).unwrap_or_default(), arguments);
+    let mut around = settings::server(&serve, &servers, &settings, arguments);
+    settings::with_baseline(&mut settings, &around);
+    around.ready = ready(arguments);
     let runs = arguments.whole("num-runs");
     let origin = runs.as_ref().map_or_else(|| format!("default --num-runs {RUNS}"), |said| said.origin.clone());
     around.repeats =
         Some(Field::new("repeats", runs.map_or(RUNS, |said| said.value).clamp(1, 1000).to_string(), origin));
     around.once = objectives(&sla, arguments);
     let name = arguments.text("experiment-name").map(|said| said.value);
-    let first = servers.first().cloned().unwrap_or_default();
-    let (fitting, rest): (Vec<Record>, Vec<Record>) =
-        benches.into_iter().partition(|bench| is_linked(&first, bench, &links));
-    for record in rest {
-        arguments
-            .missing(&said(&record, arguments.secrets()), "--link-vars ties it to another configuration of the server");
+    if benches.len().saturating_mul(settings.len().max(1)) > MOST_RECORDS {
+        let remedy = "split the files";
+        return Err(ImportError::TooMany { place, what: "combinations", most: MOST_RECORDS, remedy });
     }
-    Ok(Combinations { command: bench, each: over(&around, fitting), name })
+    let mut each = Vec::new();
+    if settings.is_empty() {
+        each.extend(over(&around, benches.clone()));
+    }
+    for (record, setting) in &settings {
+        let around = Around { setting: Some(setting.clone()), ..around.clone() };
+        each.extend(over(&around, benches.iter().filter(|bench| is_linked(record, bench, &links)).cloned().collect()));
+    }
+    for bench in benches.iter().filter(|bench| !settings.iter().any(|(record, _)| is_linked(record, bench, &links))) {
+        if !settings.is_empty() {
+            arguments.missing(&said_of(bench, arguments.secrets()), "--link-vars ties it to no setting of the server");
+        }
+    }
+    for (record, _) in
+        settings.iter().filter(|(record, _)| !benches.iter().any(|bench| is_linked(record, bench, &links)))
+    {
+        let what = format!("serve-params {}", said_of(record, arguments.secrets()));
+        arguments.missing(&what, "--link-vars ties it to no combination of --bench-params");
+    }
+    Ok(Combinations { command: bench, each, name })
+}
+
+/// How long each start of the server is waited for.
+fn ready(arguments: &Arguments) -> Option<Field> {
+    let said = arguments.whole("server-ready-timeout")?;
+    if said.value == 0 {
+        arguments.missing(&said.origin, "a start takes time: write `ready: { within: 15m }` of the endpoint");
+        return None;
+    }
+    // Nobody waits for longer than a year.
+    Some(Field::new("ready", format!("{{ within: {}s }}", said.value.min(31_536_000)), said.origin))
 }
 
 /// Each record laid over what all have in common.
@@ -208,36 +237,15 @@ pub(super) fn over(around: &Around, records: Vec<Record>) -> Vec<Around> {
     records.into_iter().map(lay).collect()
 }
 
-/// What a parameter file of the server says, without a command that starts it.
-pub(super) fn servers(records: &[Record], secrets: &Secrets) -> (Around, Vec<Listed>) {
+/// What a parameter file of the server says, for a benchmark without a command that starts it.
+pub(super) fn servers(file: &str, records: &[Record], secrets: &Secrets) -> (Vec<Around>, Vec<Listed>) {
     let arguments = Arguments::new(&[], 0, &OPTIONS, secrets);
-    let around = of_server(&[], 0, records, &arguments);
-    (around, arguments.listed())
-}
-
-/// What is known of the server: its command with the first combination of its parameters. A plan's endpoint is one server,
-/// so the others are listed.
-fn of_server(serve: &[String], line: usize, servers: &[Record], arguments: &Arguments) -> Around {
-    let mut words = serve.to_vec();
-    for (key, value) in servers.first().map(|record| &record.values).into_iter().flatten() {
-        words.push(format!("--{key}"));
-        words.push(value.as_str().map_or_else(|| value.to_string(), str::to_owned));
-    }
-    for record in servers.iter().skip(1) {
-        let why = "another configuration of the server, and servers are not started here: start it, give it an endpoint of \
-                   its own with these flags under `server`, and name both in the matrix";
-        arguments.missing(&format!("serve-params {}", said(record, arguments.secrets())), why);
-    }
-    facts(&words, line, arguments.secrets())
-}
-
-fn said(record: &Record, secrets: &Secrets) -> String {
-    let shown = |(key, value): (&String, &Value)| format!("{key}={}", secrets.shown(key, &value.to_string()));
-    let values: Vec<String> = record.values.iter().take(12).map(shown).collect();
-    match &record.name {
-        Some(name) => format!("`{name}` ({})", values.join(", ")),
-        None => format!("{{{}}}", values.join(", ")),
-    }
+    let mut settings = settings::settings(records, file.to_owned(), &arguments);
+    let command = Command { words: Vec::new(), line: 0, secrets: Vec::new(), env: Vec::new() };
+    let around = settings::server(&command, records, &settings, &arguments);
+    settings::with_baseline(&mut settings, &around);
+    let each = settings.into_iter().map(|(_, setting)| Around { setting: Some(setting), ..around.clone() });
+    (each.collect(), arguments.listed())
 }
 
 fn links(text: &str) -> Vec<(String, String)> {
@@ -245,9 +253,13 @@ fn links(text: &str) -> Vec<(String, String)> {
     text.split(',').filter_map(pair).collect()
 }
 
-/// Whether each linked pair has both its values, and they are equal.
+/// Whether each linked pair has both its values, and they are equal. Dashes and underscores are one, as in the tool.
 fn is_linked(server: &Record, bench: &Record, links: &[(String, String)]) -> bool {
-    links.iter().all(|(a, b)| server.values.contains_key(a) && server.values.get(a) == bench.values.get(b))
+    let value = |record: &Record, key: &str| {
+        let found = record.values.iter().find(|(known, _)| flag_name(known) == flag_name(key));
+        found.map(|(_, value)| value.clone())
+    };
+    links.iter().all(|(a, b)| value(server, a).is_some_and(|of_server| Some(of_server) == value(bench, b)))
 }
 
 /// The first combination of `--sla-params` as an objective: `{ "p99_e2el_ms": "<=200" }`.
@@ -255,7 +267,7 @@ fn objectives(sla: &[Record], arguments: &Arguments) -> Vec<(&'static str, Field
     let mut limits: IndexMap<&str, (Vec<String>, Vec<&str>)> = IndexMap::new();
     for record in sla.iter().skip(1) {
         arguments.missing(
-            &format!("sla-params {}", said(record, arguments.secrets())),
+            &format!("sla-params {}", said_of(record, arguments.secrets())),
             "a plan has one `slo`: the first combination's",
         );
     }

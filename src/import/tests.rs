@@ -77,6 +77,10 @@ fn word() -> impl Strategy<Value = String> {
         "${A[@]}",
         "--bench-cmd",
         "--serve-cmd",
+        "--serve-params",
+        "-tp",
+        "--port",
+        "export",
         "--bench-params",
         "--burstiness",
         "--seed",
@@ -129,6 +133,32 @@ proptest! {
         // A text that is a plan was checked; one that makes none with mistakes of ours in it would be a mistake here.
         if let Err(ImportError::Plan { errors, .. }) = made("x.sh", Some(&text), &[]) {
             prop_assert!(false, "{text:?} makes a plan with mistakes: {}", errors.render(false));
+        }
+    }
+
+    #[test]
+    fn no_command_of_a_server_makes_it_panic(
+        words in prop::collection::vec(word(), 0..12),
+        key in "[a-z_.-]{1,8}",
+        value in prop_oneof![Just("null"), Just("true"), Just("\"{{x}}\""), Just("\"{%\""), Just("{\"a\": {\"b\": 1}}"), Just("1e300"), Just("0.10"), Just("[1]"), Just("\"none\"")],
+    ) {
+        let read = |_: &str| Ok(format!("[{{\"{key}\": {value}}}, {{\"max-num-seqs\": 4}}, {{}}]"));
+        for program in ["vllm serve m", "python -m server"] {
+            let serve = format!("{program} {}", words.join(" "));
+            let command = ["vllm", "bench", "sweep", "serve", "--serve-cmd", &serve, "--bench-cmd", "vllm bench serve --model m --request-rate 1", "--serve-params", "p"];
+            let made = import(&Wishes {
+                name: "the command line".to_owned(),
+                text: None,
+                command: command.map(str::to_owned).to_vec(),
+                format: Format::Auto,
+                model: None,
+                url: None,
+                folder: PathBuf::new(),
+                read: &read,
+            });
+            if let Err(ImportError::Plan { errors, .. }) = made {
+                prop_assert!(false, "{serve:?} with {key}: {value} makes a plan with mistakes: {}", errors.render(false));
+            }
         }
     }
 
@@ -202,7 +232,7 @@ proptest! {
 }
 
 /// Every option, variable and field that could hold a secret, `KEY`, in every shape.
-const PLACES: [(&str, &str); 50] = [
+const PLACES: [(&str, &str); 53] = [
     ("line", "BENCH --header 'Authorization: Bearer KEY'"),
     ("line", "BENCH --header Authorization: Bearer KEY"),
     ("line", "BENCH --header 'X-Api-Key:KEY'"),
@@ -254,6 +284,15 @@ const PLACES: [(&str, &str); 50] = [
     ("sh", "BENCH --label `curl -H X-Odd:KEY http://h`\n"),
     ("sh", "BENCH --request-rate ${RATE:?KEY}\n"),
     ("sh", "vllm serve m --api-key KEY other\nBENCH\n"),
+    (
+        "line",
+        "vllm bench sweep serve --serve-cmd 'env HF_TOKEN=KEY vllm serve m --hf-token KEY --api-key=KEY' --bench-cmd 'BENCH --label KEY' --serve-params p",
+    ),
+    (
+        "line",
+        "vllm bench sweep serve --serve-cmd 'HF_TOKEN=KEY python -m server --token KEY KEY' --bench-cmd 'BENCH' --serve-params p",
+    ),
+    ("sh", "export FOO_TOKEN=KEY BAR=KEY\nvllm serve m --served-model-name KEY --download-dir /KEY/x\nBENCH\n"),
     ("sh", "cat > key.txt <<EOF\nKEY\nEOF\nBENCH\n"),
     ("json", "[{\"header\": \"Authorization: Bearer KEY\", \"model\": \"m\"}]"),
     (

@@ -50,6 +50,19 @@ pub(super) fn text_value(text: &str) -> String {
     scalar(&value)
 }
 
+/// A text of a server's command, flags or variables, in which each cell fills templates once more.
+pub(super) fn cell_text(text: &str) -> String {
+    let mut value = String::with_capacity(text.len());
+    let mut rest = text;
+    while let Some(at) = ["{{", "{%", "{#"].iter().filter_map(|begin| rest.find(begin)).min() {
+        let (before, behind) = rest.split_at(at);
+        value.push_str(&format!("{before}{{{{ \"{{{{ '{}' }}}}\" }}}}", &behind[..2]));
+        rest = &behind[2..];
+    }
+    value.push_str(rest);
+    value
+}
+
 /// A name for a table's entry, made of what something is called elsewhere.
 pub(super) fn name_of(text: &str, otherwise: &str) -> String {
     let fits = |c: char| c.is_ascii_alphanumeric() || matches!(c, '_' | '.' | '-');

@@ -95,6 +95,7 @@ pub(crate) static RULES: [Rule; LintCode::ALL.len()] = [
     warning(LintCode::EstimatedLengths, "estimated-lengths", Plan(rules::lengths::estimated_lengths)),
     note(LintCode::UnshownQueue, "unshown-queue", EachSweep(rules::ladder::unshown_queue)),
     warning(LintCode::NarrowMargin, "narrow-margin", EachSweep(rules::compare::narrow_margin)),
+    warning(LintCode::FixedGpus, "fixed-gpus", Plan(rules::spread::fixed_accelerators)),
 ];
 
 /// The rule of a code.

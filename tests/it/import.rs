@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use super::lab::{DEADLINE, Ended, Lab, Server};
 
 /// The fixtures that are imported, with what is typed beside the file. The others are files that these name.
-const FIXTURES: [(&str, &[&str]); 15] = [
+const FIXTURES: [(&str, &[&str]); 18] = [
     ("closed_loop.json", &[]),
     ("closed_loop_objects.json", &[]),
     ("bench_serve.sh", &[]),
@@ -19,6 +19,9 @@ const FIXTURES: [(&str, &[&str]); 15] = [
     ("repeats.sh", &[]),
     ("sweep.sh", &[]),
     ("sla.sh", &[]),
+    ("six_settings.sh", &[]),
+    ("named_settings.sh", &[]),
+    ("started.sh", &[]),
     ("bench_hparams.json", &["--", "vllm", "bench", "serve", "--model", "m", "--request-rate", "3"]),
     ("named_params.json", &["--model", "facebook/opt-125m", "--url", "http://gpu-7:8000/v1"]),
     ("serve_hparams.json", &["--", "vllm", "bench", "serve", "--model", "m", "--max-concurrency", "16"]),
@@ -27,6 +30,9 @@ const FIXTURES: [(&str, &[&str]); 15] = [
 
 /// Secrets that stand in fixtures.
 const SECRETS: [&str; 3] = ["sk-proj-verysecret0123456789", "abcdef0123456789", "sk-live-0123456789abcdef0123"];
+
+/// The program, as a server that a plan starts.
+const SWEEPLINE: &str = env!("CARGO_BIN_EXE_sweepline");
 
 fn fixtures() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/import")
@@ -474,6 +480,110 @@ fn an_imported_plan_runs() {
         assert!(run.records.iter().any(|record| record.row.outcome.is_ok()), "{}", run.json["spec"]);
         assert_eq!(run.json["spec"]["scenario"]["output_tokens"], 4);
     }
+}
+
+#[timed_test]
+fn six_settings_three_times_are_eighteen_runs_that_start_six_servers() {
+    let lab = lab();
+    lab.ok(&["import", "six_settings.sh", "-o", "plan.yaml"]);
+    let preview = lab.ok(&["preview", "plan.yaml"]).stdout;
+    for part in ["in all: 18 new", "to do               18 runs", "6 starts of vllm"] {
+        assert!(preview.contains(part), "{part}: {preview}");
+    }
+    let told: serde_json::Value =
+        serde_json::from_str(&lab.ok(&["preview", "plan.yaml", "--format", "json"]).stdout).unwrap();
+    assert_eq!(told["runs"].as_array().unwrap().len(), 18, "{told}");
+    // Every setting starts a server of its own, with the words of the command and those of the parameter file.
+    let settings = std::fs::read_to_string(lab.path().join("six_settings.json")).unwrap();
+    let settings: Vec<serde_json::Map<String, serde_json::Value>> = serde_json::from_str(&settings).unwrap();
+    let plan = std::fs::read_to_string(lab.path().join("plan.yaml")).unwrap();
+    for setting in settings {
+        let flags: Vec<String> = setting.iter().map(|(flag, value)| format!("{flag}: {value}")).collect();
+        assert!(plan.contains(&format!("{{ {} }}", flags.join(", "))), "{flags:?}: {plan}");
+    }
+}
+
+#[timed_test]
+fn an_imported_sweep_starts_its_servers() {
+    let lab = Lab::new();
+    lab.write("serve.json", r#"{ "few": { "slots": 2 }, "many": { "slots": 8, "itl": "2ms" } }"#);
+    let serve = format!("nohup {SWEEPLINE} mock --model tiny --ttft 5ms --port 8000 --slots 4");
+    let bench = "vllm bench serve --model tiny --backend openai-chat --endpoint /v1/chat/completions --port 8000 \
+                 --random-input-len 40 --random-output-len 4 --max-concurrency 2 --num-prompts 10";
+    let words = ["vllm", "bench", "sweep", "serve", "--serve-cmd", &serve, "--bench-cmd", bench];
+    let more = ["--serve-params", "serve.json", "--num-runs", "2", "--server-ready-timeout", "60"];
+    let ended = import(&lab, &[&["--"], &words[..], &more[..]].concat());
+    assert_eq!(ended.code, Some(0), "{}", ended.stderr);
+    let plan = ended.stdout;
+    let command = format!(
+        "command: [{SWEEPLINE}, mock, --model, \"{{{{ model.id }}}}\", --ttft, \"5ms\", --port, \"{{{{ port }}}}\", \"{{{{ server.args }}}}\"]"
+    );
+    assert!(plan.contains(&command) && plan.contains("ready: { within: 60s }"), "{plan}");
+    assert!(
+        plan.contains("server: [{ slots: 2 }, { slots: 8, itl: \"2ms\" }]  # --serve-params serve.json: few, many"),
+        "{plan}"
+    );
+    // A tool's windows are long, and its port may be taken: a test's are not.
+    let short = plan
+        .replace("url: http://127.0.0.1:8000/v1", "near: none")
+        .lines()
+        .filter(|line| !line.contains("near: none"))
+        .map(|line| format!("{line}\n"))
+        .collect::<String>()
+        .replace("launch: { ", "launch: { port: auto, ")
+        .replace("engine: vllm", "engine: mock")
+        .replace("fill: 30s", "fill: 20ms")
+        .replace("stabilize: 60s", "stabilize: 20ms")
+        .replace("for: 120s, min_requests: 10, at_most: 600s", "for: 300ms");
+    lab.write("plan.yaml", &short);
+    let ended = lab.run(&["run", "plan.yaml"]);
+    // On a busy machine a run may be judged invalid.
+    assert!(matches!(ended.code, Some(0 | 3)), "{}{}", ended.stdout, ended.stderr);
+    assert_eq!(ended.stderr.lines().filter(|line| line.contains(": starting ")).count(), 2, "{}", ended.stderr);
+    let slots = |run: &super::lab::Run| run.json["spec"]["endpoint"]["server"]["flags.slots"].as_f64();
+    let mut found: Vec<_> = lab.runs().values().map(|run| slots(run).unwrap()).collect();
+    found.sort_by(f64::total_cmp);
+    assert_eq!(found, [2.0, 2.0, 8.0, 8.0]);
+    for run in lab.runs().values() {
+        let command = run.json["spec"]["endpoint"]["launch"]["command"].to_string();
+        assert!(command.matches("--slots").count() == 1 && command.contains("--ttft"), "{command}");
+        assert!(run.records.iter().any(|record| record.row.outcome.is_ok()), "{command}");
+    }
+}
+
+#[timed_test]
+fn a_setting_that_spreads_a_server_says_over_how_many_accelerators() {
+    let lab = Lab::new();
+    lab.write("serve.json", r#"[{ "tensor_parallel_size": 1 }, { "tensor-parallel-size": 4 }]"#);
+    let bench = "vllm bench serve --model m --request-rate 5";
+    let serve = "vllm serve m --pipeline-parallel-size 2";
+    let words =
+        ["vllm", "bench", "sweep", "serve", "--serve-cmd", serve, "--bench-cmd", bench, "--serve-params", "serve.json"];
+    let plan = import(&lab, &[&["--"], &words[..]].concat()).stdout;
+    let gpus = "hardware: { gpus: \"{{ server.tensor_parallel_size * server.pipeline_parallel_size }}\" }";
+    assert!(plan.contains(gpus), "{plan}");
+    lab.write("plan.yaml", &plan);
+    assert!(!lab.ok(&["check", "plan.yaml"]).stdout.contains("M026"));
+    lab.write("plan.yaml", &plan.replace(gpus, "hardware: { gpus: 8 }"));
+    let check = lab.ok(&["check", "plan.yaml"]).stdout;
+    assert!(check.contains("M026") && check.contains("`gpus: 8` is the same in every cell"), "{check}");
+}
+
+#[timed_test]
+fn of_two_servers_in_front_of_one_benchmark_the_first_is_listed() {
+    let lab = Lab::new();
+    let bench = "vllm bench serve --model m --port 8001 --request-rate 5";
+    lab.write("two.sh", &format!("vllm serve a --port 8000 &\nvllm serve m --port 8001 &\n{bench}\n"));
+    let ended = import(&lab, &["two.sh"]);
+    assert!(ended.stderr.contains("vllm serve (line 1): another server is started"), "{}", ended.stderr);
+    assert!(ended.stdout.contains("# vllm serve (line 2)"), "{}", ended.stdout);
+    // One for each benchmark are both started.
+    lab.write("each.sh", &format!("vllm serve a --port 8001 &\n{bench}\nvllm serve m -tp 2 --port 8001 &\n{bench}\n"));
+    let ended = import(&lab, &["each.sh"]);
+    assert_eq!(ended.stdout.matches("launch: { command: [vllm, serve, ").count(), 2, "{}", ended.stdout);
+    // A server that a user says is there is not started.
+    let there = import(&lab, &["each.sh", "--url", "http://gpu-7:8000/v1"]).stdout;
+    assert!(!there.contains("    launch: ") && there.contains("`import --url` names a server that runs"), "{there}");
 }
 
 #[timed_test]

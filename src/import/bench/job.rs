@@ -6,7 +6,9 @@ use serde_json::Value;
 
 use super::arguments::Said;
 use super::load::Load;
+use super::serve::Serve;
 use crate::import::draft::Field;
+use crate::import::text::scalar;
 
 /// What one command measures.
 #[derive(Debug, Clone)]
@@ -15,6 +17,8 @@ pub(crate) struct Job {
     pub endpoint: (String, Vec<Field>),
     /// The model: a hint for its name, and its fields.
     pub model: (String, Vec<Field>),
+    /// With which flags its server is started, of those that are varied.
+    pub setting: Option<Setting>,
     /// The scenario: a hint for its name, and its fields.
     pub scenario: (String, Vec<Field>),
     /// The load.
@@ -31,11 +35,36 @@ pub(crate) struct Job {
     pub line: usize,
 }
 
+/// One value of the `server` axis.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) struct Setting {
+    /// The flags by name, each value in YAML.
+    pub flags: Vec<(String, String)>,
+    /// What it is called, where it has a name.
+    pub name: Option<String>,
+    /// The words that named the parameters.
+    pub origin: String,
+}
+
+impl Setting {
+    /// It as a map of YAML.
+    pub(crate) fn value(&self) -> String {
+        let pairs: Vec<String> = self.flags.iter().map(|(name, value)| format!("{}: {value}", scalar(name))).collect();
+        format!("{{ {} }}", pairs.join(", "))
+    }
+}
+
 /// What a script said before the command.
 #[derive(Debug, Default, Clone)]
 pub(crate) struct Around {
-    /// Facts of the server that the script started, as a field of an endpoint.
+    /// Facts of the server that the script started, as a field of an endpoint that is not launched.
     pub facts: Option<Field>,
+    /// How that server is started.
+    pub serve: Option<Serve>,
+    /// With which flags, of those that are varied.
+    pub setting: Option<Setting>,
+    /// How long each start is waited for, as a field of an endpoint.
+    pub ready: Option<Field>,
     /// The model that the server was started with.
     pub model: Option<(String, String)>,
     /// Where it is, in place of the command's default.

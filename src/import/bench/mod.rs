@@ -4,11 +4,13 @@ mod arguments;
 mod content;
 mod files;
 mod job;
+mod launch;
 mod length_ratio;
 mod load;
 mod options;
 mod program;
 mod sampling;
+mod serve;
 mod server;
 mod tables;
 
@@ -22,9 +24,10 @@ use super::secrets::Secrets;
 use super::shell::{Command, shown};
 
 pub(super) use arguments::Arguments;
-pub(super) use job::{Around, Job};
+pub(super) use job::{Around, Job, Setting};
 pub(super) use options::{Arity, FOLDER, Fate, Known};
 pub(super) use program::{Program, Tool, program};
+pub(super) use serve::{Serve, flag_name, flag_value, is_flag_name, origin as serve_origin, serve};
 pub(super) use server::facts;
 pub(super) use tables::draft;
 
@@ -53,11 +56,12 @@ pub(super) fn job(
     around.instead.iter().for_each(|(key, value)| instead(&arguments, key, value));
     let place = if command.line == 0 { file.to_owned() } else { format!("{file}:{}", command.line) };
     let made = server::endpoint(&place, tool, &arguments, command, around);
-    let Some(endpoint) = made? else {
+    let Some(mut endpoint) = made? else {
         listed.extend(arguments.only_listed());
         return Ok(None);
     };
     let mut model = server::model(&place, &arguments, around)?;
+    launch::add(&mut endpoint.1, &model.1[0].value, around, &arguments);
     model.1.extend(files::tokenizer(&arguments, &around.folder));
     let load = load::load(&place, tool, &arguments)?;
     let api = endpoint.1.iter().find(|field| field.key == "api").and_then(|field| Api::named(&field.value).ok());
@@ -78,7 +82,8 @@ pub(super) fn job(
     let label = arguments.text("label").map(|label| label.value);
     let once = once(&arguments).into_iter().chain(around.once.clone()).collect();
     let line = command.line;
-    let job = Job { endpoint, model, scenario, load, prompts, label, repeats: around.repeats.clone(), once, line };
+    let (setting, repeats) = (around.setting.clone(), around.repeats.clone());
+    let job = Job { endpoint, model, setting, scenario, load, prompts, label, repeats, once, line };
     listed.extend(arguments.listed());
     Ok(Some(job))
 }

@@ -78,7 +78,6 @@ pub(super) fn endpoint(
         fields.push(Field::new("insecure_tls", "true", insecure.origin));
     }
     fields.extend(ready(arguments));
-    fields.extend(around.facts.clone());
     let name = fields[1].value.clone();
     Ok(Some((name, fields)))
 }
@@ -313,7 +312,10 @@ pub(crate) fn facts(words: &[String], line: usize, secrets: &Secrets) -> Around 
     }
     if let Some(port) = port {
         let host = host.filter(|host| host != "0.0.0.0").unwrap_or_else(|| "127.0.0.1".to_owned());
-        around.url = Some((format!("http://{host}:{port}/v1"), format!("--port of {by}")));
+        let url = format!("http://{host}:{port}/v1");
+        // What is no port is listed with the words of the command.
+        let is_address = marks(&url).is_empty() && address(&url).is_ok();
+        around.url = is_address.then(|| (url, format!("--port of {by}")));
     }
     let mut all: Vec<String> = own.iter().map(|(name, value)| format!("{name}: {value}")).collect();
     if !flags.is_empty() {

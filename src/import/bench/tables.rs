@@ -6,7 +6,7 @@ use std::collections::HashMap;
 use indexmap::IndexMap;
 
 use super::arguments::Said;
-use super::job::Job;
+use super::job::{Job, Setting};
 use crate::import::draft::{Draft, Field, Listed, Section, Sweep, unused};
 use crate::import::text::{name_of, scalar, seconds};
 use crate::plan::model::content::built_in;
@@ -33,6 +33,8 @@ struct Group {
     endpoints: Vec<String>,
     models: Vec<String>,
     scenarios: Vec<String>,
+    /// Settings of the server, each a map in YAML; empty where none is varied.
+    settings: Vec<String>,
     is_open: bool,
     cap: Option<Said<u32>>,
     arrivals: Option<Said<String>>,
@@ -48,6 +50,7 @@ pub(crate) fn draft(jobs: Vec<Job>, name: Field, listed: Vec<Listed>) -> Draft {
     let mut groups: Vec<Group> = Vec::new();
     let mut known: HashMap<String, Vec<usize>> = HashMap::new();
     jobs.iter().for_each(|job| once(&mut draft, job));
+    let settings = Settings::new(&jobs);
     for (job, count) in counted(jobs) {
         let group = group(&mut draft, &job, count);
         let alike = known.entry(group.key(true)).or_default();
@@ -72,7 +75,7 @@ pub(crate) fn draft(jobs: Vec<Job>, name: Field, listed: Vec<Listed>) -> Draft {
     let groups = merged(groups.into_iter().flat_map(Group::by_window).collect());
     phases(&mut draft);
     let mut names = HashMap::new();
-    draft.sweeps = groups.into_iter().map(|group| group.sweep(&mut names)).collect();
+    draft.sweeps = groups.into_iter().map(|group| group.sweep(&mut names, &settings)).collect();
     draft
 }
 
@@ -82,14 +85,14 @@ fn counted(jobs: Vec<Job>) -> Vec<(Job, u32)> {
     for job in jobs {
         let values =
             |fields: &[Field]| fields.iter().map(|field| format!("{}={};", field.key, field.value)).collect::<String>();
-        let Job { endpoint, model, scenario, load, prompts, repeats, .. } = &job;
+        let Job { endpoint, model, setting, scenario, load, prompts, repeats, .. } = &job;
         let load = (
             load.batch_size.as_ref().map(|said| said.value),
             load.qps.iter().map(|said| said.value.to_string()).collect::<Vec<_>>(),
             load.arrivals.as_ref().map(|said| said.value.clone()),
         );
         let key = format!(
-            "{}|{}|{}|{load:?}|{}|{repeats:?}",
+            "{}|{setting:?}|{}|{}|{load:?}|{}|{repeats:?}",
             values(&endpoint.1),
             values(&model.1),
             values(&scenario.1),
@@ -126,7 +129,7 @@ fn once(draft: &mut Draft, job: &Job) {
 
 /// The sweep that one command alone would be.
 fn group(draft: &mut Draft, job: &Job, count: u32) -> Group {
-    let Job { endpoint, model, scenario, load, prompts, label, repeats, .. } = job;
+    let Job { endpoint, model, setting, scenario, load, prompts, label, repeats, .. } = job;
     let own = if built_in(&scenario.0).is_some() { format!("own-{}", scenario.0) } else { scenario.0.clone() };
     let is_open = !load.qps.is_empty();
     let point = |value: Decimal, origin: &str| Point { value, origin: origin.to_owned(), prompts: prompts.clone() };
@@ -140,6 +143,7 @@ fn group(draft: &mut Draft, job: &Job, count: u32) -> Group {
         endpoints: vec![draft.endpoints.add(&endpoint.0, endpoint.1.clone())],
         models: vec![draft.models.add(&model.0, model.1.clone())],
         scenarios: vec![draft.scenarios.add(&own, scenario.1.clone())],
+        settings: setting.iter().map(Setting::value).collect(),
         is_open,
         cap: load.batch_size.clone().filter(|_| is_open),
         arrivals: load.arrivals.clone(),
@@ -174,10 +178,11 @@ impl Group {
             .map(|point| format!("{}×{}", point.value, point.prompts.value))
             .collect();
         format!(
-            "{:?}|{:?}|{:?}|{}|{:?}|{:?}|{:?}|{loads:?}",
+            "{:?}|{:?}|{:?}|{:?}|{}|{:?}|{:?}|{:?}|{loads:?}",
             self.endpoints,
             self.models,
             self.scenarios,
+            self.settings,
             self.is_open,
             self.cap.as_ref().map(|said| said.value),
             self.arrivals.as_ref().map(|said| said.value.clone()),
@@ -221,7 +226,7 @@ impl Group {
         Field::new("measure", value, format!("{prompts}: prompts / rate at each rate, at least 60s"))
     }
 
-    fn sweep(self, names: &mut HashMap<String, usize>) -> Sweep {
+    fn sweep(self, names: &mut HashMap<String, usize>, settings: &Settings) -> Sweep {
         let kind = match (self.is_open, &self.cap) {
             (false, _) => "batches",
             (true, None) => "rates",
@@ -234,6 +239,13 @@ impl Group {
             Field::new("model", list(&self.models), ""),
             Field::new("scenario", list(&self.scenarios), ""),
         ];
+        if !self.settings.is_empty() {
+            matrix.push(Field::new(
+                "server",
+                format!("[{}]", self.settings.join(", ")),
+                settings.origin(&self.settings),
+            ));
+        }
         if let Some(cap) = &self.cap {
             let origin = format!("{}: requests beyond it wait, and their wait counts", cap.origin);
             matrix.push(Field::new("batch_size", format!("[{}]", cap.value), origin));
@@ -253,10 +265,32 @@ impl Group {
     }
 }
 
+/// Where the settings of servers came from, by their value.
+struct Settings(HashMap<String, Setting>);
+
+impl Settings {
+    fn new(jobs: &[Job]) -> Settings {
+        let all = jobs.iter().filter_map(|job| job.setting.as_ref());
+        Settings(all.map(|setting| (setting.value(), setting.clone())).collect())
+    }
+
+    /// The words that named these values, and what they are called there.
+    fn origin(&self, values: &[String]) -> String {
+        let all: Vec<&Setting> = values.iter().filter_map(|value| self.0.get(value)).collect();
+        let words = together(all.iter().map(|setting| setting.origin.as_str()));
+        let names: Vec<&str> = all.iter().filter_map(|setting| setting.name.as_deref()).collect();
+        if names.is_empty() { words } else { format!("{words}: {}", names.join(", ")) }
+    }
+}
+
 /// Sweeps that differ in one table's names alone become one.
 fn merged(groups: Vec<Group>) -> Vec<Group> {
-    let axes: [fn(&mut Group) -> &mut Vec<String>; 3] =
-        [|group| &mut group.scenarios, |group| &mut group.models, |group| &mut group.endpoints];
+    let axes: [fn(&mut Group) -> &mut Vec<String>; 4] = [
+        |group| &mut group.scenarios,
+        |group| &mut group.models,
+        |group| &mut group.settings,
+        |group| &mut group.endpoints,
+    ];
     axes.into_iter().fold(groups, |groups, axis| {
         let mut kept: IndexMap<String, Group> = IndexMap::new();
         for mut group in groups {

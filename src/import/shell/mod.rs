@@ -37,6 +37,8 @@ pub(super) struct Command {
     pub line: usize,
     /// Environment variables with a secret that the script set for it.
     pub secrets: Vec<String>,
+    /// The other environment variables that the script gives it, by name.
+    pub env: Vec<(String, String)>,
 }
 
 /// What a script says.
@@ -69,12 +71,13 @@ pub(super) fn command(words: &[String], secrets: &Secrets) -> Command {
     let words: Vec<String> = words.iter().map(|word| without_marks(word)).collect();
     let own = words.iter().take_while(|word| assignment(word).is_some()).count();
     let mut walker = Walker::new("", secrets);
-    for (name, value) in words[..own].iter().filter_map(|word| assignment(word)) {
+    let assigned: Vec<(&str, &str)> = words[..own].iter().filter_map(|word| assignment(word)).collect();
+    for (name, value) in &assigned {
         walker.assign(name, value);
     }
     let keys = walker.keys;
     collect(&words[own..], secrets);
-    Command { words: words[own..].to_vec(), line: 0, secrets: keys }
+    Command { words: words[own..].to_vec(), line: 0, secrets: keys, env: plain(&assigned) }
 }
 
 struct Walker<'a> {
@@ -82,6 +85,8 @@ struct Walker<'a> {
     variables: Variables,
     /// Secret variables that were set so far.
     keys: Vec<String>,
+    /// Other variables that were exported so far.
+    exported: Vec<(String, String)>,
     /// Statements walked through.
     steps: usize,
     script: Script,
@@ -90,7 +95,15 @@ struct Walker<'a> {
 
 impl<'a> Walker<'a> {
     fn new(name: &'a str, secrets: &'a Secrets) -> Walker<'a> {
-        Walker { name, variables: Variables::new(), keys: Vec::new(), steps: 0, script: Script::default(), secrets }
+        Walker {
+            name,
+            variables: Variables::new(),
+            keys: Vec::new(),
+            exported: Vec::new(),
+            steps: 0,
+            script: Script::default(),
+            secrets,
+        }
     }
 
     /// The nodes up to `done` (of the loop that began in line `inside`) or the end.
@@ -198,17 +211,40 @@ impl<'a> Walker<'a> {
         let assigned = words.iter().skip(begins).take_while(|word| assignment(word).is_some()).count();
         let command = words.split_off(begins + assigned);
         let before = self.keys.len();
-        for (name, value) in words.iter().filter_map(|word| assignment(word)) {
+        let assigned: Vec<(&str, &str)> = words.iter().filter_map(|word| assignment(word)).collect();
+        for (name, value) in &assigned {
             self.assign(name, value);
+        }
+        if words.first().is_some_and(|word| word == "export") {
+            self.export(plain(&assigned));
+            // Names of what was set before.
+            self.export(command.iter().filter_map(|name| self.known(name)).collect());
         }
         if !command.is_empty() && !exported {
             let command = without_redirections(command);
             collect(&command, self.secrets);
-            self.script.commands.push(Command { words: command, line: *line, secrets: self.keys.clone() });
+            let env = self.exported.iter().cloned().chain(plain(&assigned)).collect();
+            self.script.commands.push(Command { words: command, line: *line, secrets: self.keys.clone(), env });
             // Set for this command alone.
             self.keys.truncate(before);
         }
         Ok(())
+    }
+
+    /// Variables that every later command is given.
+    fn export(&mut self, variables: Vec<(String, String)>) {
+        for (name, value) in variables {
+            self.exported.retain(|(known, _)| *known != name);
+            self.exported.push((name, value));
+        }
+    }
+
+    /// A variable that has a text.
+    fn known(&self, name: &str) -> Option<(String, String)> {
+        match self.variables.get(name)? {
+            Variable::Text(value) => Some((name.to_owned(), value.clone())),
+            Variable::List(_) => None,
+        }
     }
 
     /// Takes an assignment; of a secret only that there is one.
@@ -235,6 +271,12 @@ impl<'a> Walker<'a> {
     }
 }
 
+/// Assignments that hold no secret by their name.
+fn plain(assigned: &[(&str, &str)]) -> Vec<(String, String)> {
+    let kept = assigned.iter().filter(|(name, _)| !names_secret(name));
+    kept.map(|(name, value)| ((*name).to_owned(), (*value).to_owned())).collect()
+}
+
 /// Takes the secrets that stand in the words of a command. Short options are those of `curl`, which scripts ask with too.
 fn collect(words: &[String], secrets: &Secrets) {
     let mut option = "";
@@ -255,6 +297,14 @@ fn collect(words: &[String], secrets: &Secrets) {
             secrets.add_headers(&inline.into_iter().chain(more).collect::<Vec<_>>());
         }
         let (name, value) = word.split_once('=').unwrap_or(("", word));
+        // A command in one word: --serve-cmd '…'.
+        let command = if word.starts_with("--") { value } else { word };
+        if option.ends_with("cmd")
+            && let Some(inner) = shlex::split(command).filter(|inner| inner.len() > 1)
+        {
+            collect(&inner, secrets);
+            continue;
+        }
         secrets.add_named(name, value);
         for text in [word, value] {
             if text.starts_with(['{', '['])
@@ -263,12 +313,6 @@ fn collect(words: &[String], secrets: &Secrets) {
                 secrets.add_json(&value);
                 names_headers(option).then(|| secrets.add_json(&serde_json::json!({ "headers": value })));
             }
-        }
-        // A command in one word: --serve-cmd '…'.
-        if option.ends_with("cmd")
-            && let Some(inner) = shlex::split(value).filter(|inner| inner.len() > 1)
-        {
-            collect(&inner, secrets);
         }
     }
 }

@@ -12,6 +12,7 @@ pub(super) mod load;
 pub(super) mod phases;
 pub(super) mod samples;
 pub(super) mod sides;
+pub(super) mod spread;
 pub(super) mod used;
 
 use crate::units::Nanos;

@@ -630,3 +630,40 @@ fn unshown_queue() {
     let real = format!("{}{}", real(""), plan("300s", slo));
     assert!(words("M024", &real).0.contains("(assuming 20ms per output token)"));
 }
+
+#[test]
+fn fixed_gpus() {
+    let plan = |hardware: &str, axis: &str| {
+        format!(
+            "endpoints:\n  vllm:\n    engine: vllm\n    hardware: {{ {hardware} }}\n    \
+             launch: {{ command: [vllm, --port, \"{{{{ port }}}}\", \"{{{{ server.args }}}}\"], port: auto }}\n\
+             sweeps: {{ load: {{ matrix: {{ scenario: [B1, B2], qps: [5, 10], {axis} }} }} }}\n"
+        )
+    };
+    let (message, remedy) = words("M026", &plan("gpus: 2", "server.tensor_parallel_size: [1, 2]"));
+    assert_eq!(
+        message,
+        "`server.tensor_parallel_size` changes how many accelerators `vllm` takes, and `gpus: 2` is the same in every cell"
+    );
+    assert_eq!(remedy, "write gpus: \"{{ server.tensor_parallel_size }}\"");
+    // Maps, other names, and money.
+    let maps = "server: [{ tp-size: 1, dp_size: 1 }, { tp-size: 2, dp_size: 4 }]";
+    let (message, remedy) = words("M026", &plan("gpus: 8, price_per_hour: 20", maps));
+    assert!(message.starts_with("`server.tp-size` and `server.dp_size` change how many"), "{message}");
+    assert!(remedy.contains("price_per_hour: \"{{ PRICE_OF_ONE * server"), "{remedy}");
+    for flag in PARALLEL {
+        assert!(said("M026", &plan("gpus: 2", &format!("server.{flag}: [1, 2]"))), "{flag}");
+    }
+    // One value, another flag, a number that follows, none at all.
+    assert!(!said("M026", &plan("gpus: 2", "server.tensor_parallel_size: [2]")));
+    assert!(!said("M026", &plan("gpus: 2", "server.max_num_seqs: [1, 2]")));
+    let follows = "gpus: \"{{ server.tensor_parallel_size }}\"";
+    assert!(!said("M026", &plan(follows, "server.tensor_parallel_size: [1, 2]")));
+    assert!(!said("M026", &plan("gpu: H100", "server.tensor_parallel_size: [1, 2]")));
+    // A flag that one map gives and the other leaves to the server varies too.
+    assert!(said("M026", &plan("gpus: 2", "server: [{ max_num_seqs: 8 }, { tensor_parallel_size: 2 }]")));
+}
+
+/// Flags of parallelism as people write them.
+const PARALLEL: [&str; 7] =
+    ["tensor-parallel-size", "tp", "tp_size", "pipeline_parallel_size", "data_parallel_size", "dp_size", "pp-size"];

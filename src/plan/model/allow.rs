@@ -90,6 +90,8 @@ codes! {
     UnshownQueue = "M024",
     /// A margin that the repeats seldom show.
     NarrowMargin = "M025",
+    /// A flag changes the number of accelerators, and the number that is declared does not follow it.
+    FixedGpus = "M026",
 }
 
 impl fmt::Display for LintCode {

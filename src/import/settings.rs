@@ -1,0 +1,156 @@
+//! Parameters of the server (`--serve-params`) → values of the `server` axis, and the command that they are laid over.
+
+use serde_json::{Map, Value};
+
+use super::bench::{
+    Arguments, Around, Program, Serve, Setting, facts, flag_name, flag_value, is_flag_name, program, serve,
+};
+use super::draft::Listed;
+use super::secrets::Secrets;
+use super::shell::Command;
+use crate::units::secrecy::names_secret;
+
+/// Options of the server that the plan says elsewhere.
+const ELSEWHERE: [(&str, &str); 2] = [
+    ("port", "the port is one for all settings: `port` of `launch`"),
+    ("host", "the host is one for all settings: `url` of the endpoint"),
+];
+
+/// One combination of a parameter file.
+#[derive(Debug, Clone, Default)]
+pub(super) struct Record {
+    pub(super) name: Option<String>,
+    pub(super) values: Map<String, Value>,
+}
+
+/// A combination in words.
+pub(super) fn said_of(record: &Record, secrets: &Secrets) -> String {
+    let shown = |(key, value): (&String, &Value)| format!("{key}={}", secrets.shown(key, &value.to_string()));
+    let values: Vec<String> = record.values.iter().take(12).map(shown).collect();
+    match &record.name {
+        Some(name) => format!("`{name}` ({})", values.join(", ")),
+        None => format!("{{{}}}", values.join(", ")),
+    }
+}
+
+/// The settings that a plan can start a server with, each with the record that it came from.
+pub(super) fn settings(records: &[Record], origin: String, arguments: &Arguments) -> Vec<(Record, Setting)> {
+    let mut all: Vec<(Record, Setting)> = Vec::new();
+    for record in records {
+        match flags(record, arguments) {
+            Ok(flags) => {
+                let setting = Setting { flags, name: record.name.clone(), origin: origin.clone() };
+                match all.iter().find(|(_, known)| known.flags == setting.flags) {
+                    Some(_) => arguments.needless(&what(record, arguments), "the same setting stands there already"),
+                    None => all.push((record.clone(), setting)),
+                }
+            }
+            Err(why) => arguments.missing(&what(record, arguments), &why),
+        }
+    }
+    all
+}
+
+fn what(record: &Record, arguments: &Arguments) -> String {
+    format!("serve-params {}", said_of(record, arguments.secrets()))
+}
+
+/// The flags of one record by name, each value in YAML; an error says why no plan can start a server with them.
+fn flags(record: &Record, arguments: &Arguments) -> Result<Vec<(String, String)>, String> {
+    let mut flags: Vec<(String, String)> = Vec::new();
+    for (key, value) in &record.values {
+        let name = flag_name(key);
+        let shown = format!("serve-params {key}");
+        if let Some((_, why)) = ELSEWHERE.iter().find(|(known, _)| *known == name) {
+            arguments.missing(&format!("{shown} = {value}"), why);
+            continue;
+        }
+        let text = text(value);
+        let is_secret =
+            names_secret(&name) || text.as_ref().is_some_and(|text| arguments.secrets().hide(text) != *text);
+        if is_secret {
+            let why = "a plan holds no secret: give it to the server as a variable, env: { VLLM_API_KEY: { secret: env:VLLM_API_KEY } } \
+                       of `launch`";
+            arguments.missing(&format!("{shown} ***"), why);
+            continue;
+        }
+        if !is_flag_name(&name) {
+            return Err(format!("left out: `{key}` cannot be the name of a flag"));
+        }
+        let yaml = match value {
+            // Inside of an option's value there is no --no-KEY.
+            Value::Bool(value) if name.contains('.') => Some(format!("\"{value}\"")),
+            Value::Bool(value) => Some(value.to_string()),
+            _ => text.as_deref().and_then(flag_value),
+        };
+        let yaml = yaml.ok_or_else(|| {
+            format!(
+                "left out: `{key}` has no value that a flag can have; leave the key out where the flag is not given"
+            )
+        })?;
+        match name.strip_prefix("no_").map(|name| (name, &yaml)) {
+            Some((name, yaml)) if yaml == "true" || yaml == "false" => {
+                flags.push((name.to_owned(), if yaml == "true" { "false" } else { "true" }.to_owned()));
+            }
+            _ => flags.push((name, yaml)),
+        }
+    }
+    Ok(flags)
+}
+
+/// A value as one argument; none of what the tool itself makes no argument of.
+fn text(value: &Value) -> Option<String> {
+    match value {
+        Value::Null | Value::Array(_) => None,
+        Value::String(text) => Some(text.clone()),
+        other => Some(other.to_string()),
+    }
+}
+
+/// A setting that changes nothing (`{}`) says so of a flag that others set: a value of an axis sets something.
+pub(super) fn with_baseline(settings: &mut Vec<(Record, Setting)>, around: &Around) {
+    let first = settings.iter().find_map(|(_, setting)| setting.flags.first()).map(|(flag, _)| flag.clone());
+    let Some(flag) = first else { return settings.clear() };
+    let own = around.serve.as_ref().and_then(|serve| serve.flag(&flag)).unwrap_or("none").to_owned();
+    for (_, setting) in settings.iter_mut().filter(|(_, setting)| setting.flags.is_empty()) {
+        setting.flags.push((flag.clone(), own.clone()));
+    }
+}
+
+/// What is known of the server that these settings are laid over, and how it is started.
+pub(super) fn server(
+    command: &Command,
+    records: &[Record],
+    settings: &[(Record, Setting)],
+    arguments: &Arguments,
+) -> Around {
+    let secrets = arguments.secrets();
+    let names = |record: &Record| -> Vec<String> { record.values.keys().map(|key| flag_name(key)).collect() };
+    let varied: Vec<String> = records.iter().flat_map(names).collect();
+    let words = match program(&command.words) {
+        Program::Serve(words) => words.to_vec(),
+        _ => Vec::new(),
+    };
+    let mut around = facts(&words, command.line, secrets);
+    let mut listed: Vec<Listed> = Vec::new();
+    let is_said = !command.words.is_empty();
+    let mut started = match is_said {
+        true => serve(command, &varied, "--serve-cmd", secrets, &mut listed),
+        false => {
+            let why = "the plan starts `vllm serve` with the benchmark's model: write the command that starts yours into `launch`";
+            arguments.missing("the command that starts the server", why);
+            Serve::usual()
+        }
+    };
+    let in_all = |name: &String| settings.iter().all(|(record, _)| names(record).contains(name));
+    started.varied = varied.into_iter().filter(in_all).collect();
+    started.varied.dedup();
+    for one in listed {
+        match one.is_missing {
+            true => arguments.missing(&one.what, &one.why),
+            false => arguments.needless(&one.what, &one.why),
+        }
+    }
+    around.serve = Some(started);
+    around
+}
