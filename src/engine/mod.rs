@@ -273,6 +273,7 @@ fn facts(spec: &RunSpec, done: &Done, clock: Clock) -> Facts {
         ignore_eos: spec.shaping.ignore_eos,
         idle_ns: spec.phases.idle.map(|idle| idle.0),
         began: None,
+        hooks: Vec::new(),
         gpus: spec.endpoint.gpus,
         thinks: spec.scenario.talk.think.is_some(),
         scheduled: done.counts.scheduled,

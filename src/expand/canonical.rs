@@ -6,6 +6,7 @@
 //! bits, would give two different specs one name.
 
 use std::borrow::Cow;
+use std::collections::BTreeMap;
 use std::fmt;
 use std::io::Write;
 
@@ -15,7 +16,7 @@ use crate::plan::model::lengths::Lengths;
 use crate::plan::model::phases::DrainMode;
 use crate::plan::model::talk::Talk;
 use crate::plan::{
-    Arrivals, Between, Corpus, Drain, Gamma, History, Json, Measure, MockFigures, NonceMode, Prefix, Process, Replay,
+    Arrivals, Between, Corpus, Drain, Gamma, History, HookAction, HookPoint, Json, Measure, MockFigures, NonceMode, Prefix, Process, Replay,
     Scalar, Sessions, Timeouts,
 };
 use crate::units::{Decimal, Nanos, PerToken, Seed, Share};
@@ -213,11 +214,12 @@ fn fits(scenario: &Content, mix: &[ClassSpec]) -> Option<&'static str> {
 }
 
 fn each_of_endpoint(spec: &EndpointSpec, put: Put) {
-    let EndpointSpec { name, engine, api, gpu, gpus, server, mock, launch } = spec;
+    let EndpointSpec { name, engine, api, gpu, gpus, server, mock, launch, reset, hooks } = spec;
     put("endpoint.", "api", text(api.name()));
     put("endpoint.", "engine", text(engine.name()));
     some(gpu, |gpu| put("endpoint.", "gpu", text(gpu)));
     some(gpus, |gpus| put("endpoint.", "gpus", int(*gpus)));
+    each_of_hooks(hooks, put);
     if let Some(launch) = launch {
         let command = serde_json::to_string(&launch.hashed_command()).expect("texts are JSON");
         put("endpoint.launch.", "command", Value::Json(command));
@@ -241,6 +243,7 @@ fn each_of_endpoint(spec: &EndpointSpec, put: Put) {
         put("endpoint.mock.", "ttft", Value::Duration(*ttft));
     }
     put("endpoint.", "name", text(name));
+    some(reset, |reset| put("endpoint.", "reset", text(reset.name())));
     for (name, fact) in server {
         let value = match fact {
             Scalar::Bool(value) => Value::Bool(*value),
@@ -248,6 +251,26 @@ fn each_of_endpoint(spec: &EndpointSpec, put: Put) {
             Scalar::Text(value) => text(value),
         };
         put("endpoint.server.", name, value);
+    }
+}
+
+/// `endpoint.hooks.before_run.0.request`, counted among those of the point that are hashed.
+fn each_of_hooks(hooks: &BTreeMap<HookPoint, Vec<HookAction>>, put: Put) {
+    let mut entries: Vec<(String, Value)> = Vec::new();
+    for (point, actions) in hooks {
+        for (number, action) in actions.iter().enumerate() {
+            let (field, value) = match action.hashed() {
+                HookAction::Request(request) => ("request", Value::Text(request)),
+                HookAction::Command(command) => {
+                    ("command", Value::Json(serde_json::to_string(&command).expect("texts are JSON")))
+                }
+            };
+            entries.push((format!("{}.{number}.{field}", point.name()), value));
+        }
+    }
+    entries.sort_unstable_by(|(one, _), (other, _)| one.cmp(other));
+    for (name, value) in entries {
+        put("endpoint.hooks.", &name, value);
     }
 }
 

@@ -5,6 +5,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::rows::server_start::ServerStart;
 
+use super::hook::HookRun;
 use super::idle_before::Began;
 use super::observed::{Observed, Pauses};
 
@@ -55,6 +56,9 @@ pub struct Facts {
     /// did not ask, after a run that left nothing behind on a server without a gauge, and where it could not be asked.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub began: Option<Began>,
+    /// What the plan's hooks did beside the run, and the reset of its server, in the order in which they happened.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub hooks: Vec<HookRun>,
     /// Declared accelerators of the endpoint.
     pub gpus: Option<u32>,
     /// Whether users think between the turns of conversations: the slots of a closed loop are then not always in flight.

@@ -4,6 +4,7 @@
 mod check;
 mod describe;
 mod embedded;
+mod hook;
 mod host;
 mod idle;
 pub mod launch;
@@ -14,6 +15,7 @@ mod tokenize;
 pub use check::{Presence, check};
 pub use describe::{Description, describe};
 pub use embedded::Embedded;
+pub use hook::{HookEnd, HookLimits, HookStopped, run_command, send_request};
 pub use host::client_environment;
 pub use idle::{Busy, Gauge};
 pub use probe::{Found, PROMPT, ProbeError, Question, probe};

@@ -3,6 +3,7 @@
 pub mod calibrate;
 pub mod event;
 mod first_look;
+mod hooks;
 mod launching;
 mod learn;
 mod live;

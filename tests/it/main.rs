@@ -47,6 +47,7 @@ mod import;
 mod keepalive;
 mod kill;
 mod lab;
+mod hooks;
 mod launch;
 mod left_behind;
 mod lengths;

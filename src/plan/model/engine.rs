@@ -36,6 +36,17 @@ impl Engine {
         self.into()
     }
 
+    /// The request by which a server of this engine forgets its prefix cache, as method and path behind the base without `/v1`. vLLM
+    /// (entrypoints/openai/api_server.py) has it where it was started with `VLLM_SERVER_DEV_MODE=1`, SGLang
+    /// (entrypoints/http_server.py) always.
+    pub fn reset_prefix_cache(self) -> Option<(&'static str, &'static str)> {
+        match self {
+            Engine::Vllm | Engine::Mock => Some(("POST", "/reset_prefix_cache")),
+            Engine::Sglang => Some(("POST", "/flush_cache")),
+            Engine::Nim | Engine::Tgi | Engine::Llamacpp | Engine::Openai => None,
+        }
+    }
+
     /// Whether the engine knows the request field `ignore_eos` (vLLM and SGLang do; others may reject it).
     pub fn takes_ignore_eos(self) -> bool {
         matches!(self, Engine::Vllm | Engine::Sglang | Engine::Mock)
