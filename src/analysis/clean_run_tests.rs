@@ -44,6 +44,7 @@ const REASONS: [&str; 18] = [
     "warm_cache",
     "impossible_usage",
     "not_idle",
+    "hook_failed",
     "unsteady",
     "warming_up",
     "paused",

@@ -10,15 +10,15 @@ use std::collections::BTreeMap;
 use std::fmt;
 use std::io::Write;
 
-use crate::plan::{FieldValue, HeaderValue};
 use crate::plan::model::content::{Content, Reuse};
 use crate::plan::model::lengths::Lengths;
 use crate::plan::model::phases::DrainMode;
 use crate::plan::model::talk::Talk;
 use crate::plan::{
-    Arrivals, Between, Corpus, Drain, Gamma, History, HookAction, HookPoint, Json, Measure, MockFigures, NonceMode, Prefix, Process, Replay,
-    Scalar, Sessions, Timeouts,
+    Arrivals, Between, Corpus, Drain, Gamma, History, HookAction, HookPoint, Json, Measure, MockFigures, NonceMode,
+    Prefix, Process, Replay, Scalar, Sessions, Timeouts,
 };
+use crate::plan::{FieldValue, HeaderValue};
 use crate::units::{Decimal, Nanos, PerToken, Seed, Share};
 
 use super::{ClassSpec, EndpointSpec, Load, LoadEngine, ModelSpec, Phases, Recording, RunSpec, Shaping};

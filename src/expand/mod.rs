@@ -152,7 +152,8 @@ fn crosses_servers(runs: &[PlannedRun], groups: &[Vec<usize>], cells: &[Cell]) -
     if runs.iter().all(|run| run.spec.endpoint.launch.is_none()) {
         return false;
     }
-    let of_cell: HashMap<&[u32], &EndpointSpec> = runs.iter().map(|run| (run.cell.rank(), &*run.spec.endpoint)).collect();
+    let of_cell: HashMap<&[u32], &EndpointSpec> =
+        runs.iter().map(|run| (run.cell.rank(), &*run.spec.endpoint)).collect();
     let server = |at: &usize| of_cell.get(cells[*at].rank()).map(|spec| (&spec.name, &spec.launch));
     groups.iter().any(|group| group.windows(2).any(|pair| server(&pair[0]) != server(&pair[1])))
 }

@@ -1,7 +1,8 @@
 //! Where in the plan a field of a run comes from, so that `why` and `diff` can point at a line.
 
 use crate::plan::{
-    Endpoint, Fact, HeaderValue, HookPoint, Json, Model, ModelId, PhasesPatch, Plan, ProfileFile, Scenario, Step, Sweep, Table,
+    Endpoint, Fact, HeaderValue, HookPoint, Json, Model, ModelId, PhasesPatch, Plan, ProfileFile, Scenario, Step,
+    Sweep, Table,
 };
 
 use super::{Cell, PlannedRun};

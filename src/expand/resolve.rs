@@ -5,8 +5,8 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 
-use crate::plan::model::content::{Content, Member, Resolved, SCENARIO, resolve as resolve_scenario};
 use crate::plan::model::axis;
+use crate::plan::model::content::{Content, Member, Resolved, SCENARIO, resolve as resolve_scenario};
 use crate::plan::model::extra;
 use crate::plan::model::phases::DrainMode;
 use crate::plan::{
@@ -15,12 +15,12 @@ use crate::plan::{
 };
 use crate::units::{Decimal, Nanos};
 
-use super::{hooks, launch};
 use super::axes::{arrivals, connections, number, request_fields, text, whole};
 use super::{
     AxisLabels, Cell, ClassSpec, EndpointSpec, Labels, Load, LoadEngine, Mistake, ModelSpec, Phases, Recording,
     RunSpec, Shaping,
 };
+use super::{hooks, launch};
 
 /// Fill, where nobody says otherwise (METRICS, phases).
 pub(super) const FILL: Nanos = Nanos::from_secs(30);

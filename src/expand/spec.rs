@@ -9,8 +9,8 @@ use serde::{Deserialize, Serialize};
 
 use crate::plan::model::content::Content;
 use crate::plan::{
-    Api, Arrivals, Between, Connections, Drain, Engine, ErrorPolicy, HeaderValue, HookAction, HookPoint, Json, Measure, MockFigures, NonceMode, Profile,
-    Reset, Scalar, Timeouts, Timer,
+    Api, Arrivals, Between, Connections, Drain, Engine, ErrorPolicy, HeaderValue, HookAction, HookPoint, Json, Measure,
+    MockFigures, NonceMode, Profile, Reset, Scalar, Timeouts, Timer,
 };
 use crate::units::{Decimal, Nanos, Seed};
 

@@ -62,11 +62,7 @@ fn server_of(expansion: &Expansion, at: usize) -> Option<ServerOf<'_>> {
 }
 
 /// The runs of one level: those that may be grouped by server, then those that keep their order.
-fn ordered<'a>(
-    expansion: &'a Expansion,
-    runs: impl Iterator<Item = usize>,
-    up: Option<ServerOf<'a>>,
-) -> Vec<usize> {
+fn ordered<'a>(expansion: &'a Expansion, runs: impl Iterator<Item = usize>, up: Option<ServerOf<'a>>) -> Vec<usize> {
     let mut groups: IndexMap<Option<ServerOf>, Vec<usize>> = IndexMap::new();
     if up.is_some() {
         groups.insert(up, Vec::new());

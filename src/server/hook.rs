@@ -216,7 +216,9 @@ pub fn send_request(
         Ok(url) => url,
         Err(error) => return failed(error),
     };
-    let Ok(method) = Method::from_bytes(method.as_bytes()) else { return failed(format!("`{method}` is not a method")) };
+    let Ok(method) = Method::from_bytes(method.as_bytes()) else {
+        return failed(format!("`{method}` is not a method"));
+    };
     let runtime = match tokio::runtime::Builder::new_current_thread().enable_all().build() {
         Ok(runtime) => runtime,
         Err(error) => return failed(error.to_string()),
@@ -333,7 +335,8 @@ mod tests {
     #[test]
     fn the_end_of_a_long_output_is_kept_without_secrets() {
         let secrets = ["hunter2hunter2".to_owned()];
-        let ended = run("yes 'key hunter2hunter2 \x1b[31m' | head -c 5000000; echo; echo last", Nanos::from_secs(60), &secrets);
+        let ended =
+            run("yes 'key hunter2hunter2 \x1b[31m' | head -c 5000000; echo; echo last", Nanos::from_secs(60), &secrets);
         assert!(ended.output.len() <= RECORDED && ended.output.len() > RECORDED - 4, "{}", ended.output.len());
         assert!(ended.output.ends_with("key [secret] [31m\nkey [secret]\nlast") || ended.output.ends_with("last"));
         assert!(!ended.output.contains("hunter2") && !ended.output.contains('\x1b'), "{}", ended.output);

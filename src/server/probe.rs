@@ -304,7 +304,9 @@ async fn ask_whether_ready(client: &Client, question: &Question, path: &str) -> 
         return Err(refusal(question, response).await);
     }
     let (url, path, retry_after) = (question.shown(), path.to_owned(), retry_after(&response));
-    if status == StatusCode::NOT_FOUND && list_models(client, question).await.is_ok_and(|found| !found.models.is_empty()) {
+    if status == StatusCode::NOT_FOUND
+        && list_models(client, question).await.is_ok_and(|found| !found.models.is_empty())
+    {
         return Err(ProbeError::NoReadyPath { url, path });
     }
     Err(ProbeError::Loading { url, path, status: status.as_u16(), retry_after })

@@ -9,7 +9,7 @@ use tokio::sync::watch;
 use crate::engine::Target;
 use crate::expand::{ConcreteHook, PlannedRun, concrete_hooks};
 use crate::plan::model::hooks::method_and_path;
-use crate::plan::{Endpoint, HookAction, HookPoint, OnFailure, Reset, Scalar};
+use crate::plan::{Endpoint, Engine, HookAction, HookPoint, OnFailure, Reset, Scalar};
 use crate::rows::HookRun;
 use crate::server::launch::find_program;
 use crate::server::{HookEnd, HookLimits, HookStopped, Question, run_command, send_request};
@@ -88,7 +88,7 @@ impl Hooking<'_> {
             let ended = self.happen(point, &hook, stop.clone()).map_err(|HookStopped| HookFailure::Stopped)?;
             let run = recorded(point.name(), what, ended);
             if !run.is_ok() && hook.on_failure == OnFailure::End {
-                let failure = HookFailure::Failed(reason(&format!("the {} hook", run.when), &run));
+                let failure = HookFailure::Failed(reason(&format!("the {} hook", run.when), &run, ""));
                 result = result.and(Err(failure));
             }
             done.push(run);
@@ -106,7 +106,9 @@ impl Hooking<'_> {
         stop: watch::Receiver<bool>,
     ) -> Result<HookEnd, HookStopped> {
         let within = hook.within;
-        let announce = || (self.tell)(format!("waiting for the {} hook `{}` (at most {within})", point.name(), words(&hook.written)));
+        let announce = || {
+            (self.tell)(format!("waiting for the {} hook `{}` (at most {within})", point.name(), words(&hook.written)))
+        };
         let secrets = self.secrets();
         let limits = HookLimits { within, secrets: &secrets, stop, announce: &announce };
         match &hook.action {
@@ -128,16 +130,15 @@ impl Hooking<'_> {
         let base = self.target.base.strip_suffix("/v1").unwrap_or(&self.target.base);
         let announce = || (self.tell)(format!("waiting for {method} {path} (at most {RESET_WITHIN})"));
         let secrets = self.secrets();
-        let limits =
-            HookLimits { within: RESET_WITHIN, secrets: &secrets, stop, announce: &announce };
+        let limits = HookLimits { within: RESET_WITHIN, secrets: &secrets, stop, announce: &announce };
         let ended = send_request(self.question, method, &format!("{base}{path}"), limits);
         let ended = ended.map_err(|HookStopped| HookFailure::Stopped)?;
         let run = recorded("reset", format!("{method} {path}"), ended);
         let result = match run.is_ok() {
             true => Ok(()),
             false => {
-                let why = reason("the reset of the prefix cache", &run);
-                Err(HookFailure::Failed(format!("{why}; the run would measure a warm cache{}", remedy(&run, engine))))
+                let meaning = format!("; the run would measure a warm cache{}", remedy(&run, engine));
+                Err(HookFailure::Failed(reason("the reset of the prefix cache", &run, &meaning)))
             }
         };
         done.push(run);
@@ -179,20 +180,20 @@ fn recorded(when: &str, what: String, ended: HookEnd) -> HookRun {
     HookRun { when: when.to_owned(), what, outcome, exit_code, status, detail, took_ns: took.0, output }
 }
 
-/// Why an attempt ends: the hook, how it ended, its last lines.
-fn reason(name: &str, run: &HookRun) -> String {
+/// Why an attempt ends: the hook, how it ended, what that means, its last lines.
+fn reason(name: &str, run: &HookRun, meaning: &str) -> String {
     let lines: Vec<&str> = run.output.lines().filter(|line| !line.trim().is_empty()).collect();
     let tail = match &lines[lines.len().saturating_sub(TAIL_LINES)..] {
         [] => String::new(),
         lines => format!("; its last lines:\n  {}", lines.join("\n  ")),
     };
-    format!("{name} `{}` failed: {}{tail}", run.what, run.ended())
+    format!("{name} `{}` failed: {}{meaning}{tail}", run.what, run.ended())
 }
 
 /// What to do where a server does not know the request that its engine has.
-fn remedy(run: &HookRun, engine: crate::plan::Engine) -> &'static str {
+fn remedy(run: &HookRun, engine: Engine) -> &'static str {
     match (run.status, engine) {
-        (Some(404), crate::plan::Engine::Vllm) => "; start vLLM with VLLM_SERVER_DEV_MODE=1: without it the path is not there",
+        (Some(404), Engine::Vllm) => "; start vLLM with VLLM_SERVER_DEV_MODE=1: without it the path is not there",
         _ => "",
     }
 }
@@ -210,7 +211,9 @@ pub(super) fn look(endpoint: &Endpoint, folder: &Path, run: &PlannedRun) -> Resu
                     false => "in PATH".to_owned(),
                 };
                 let name = point.name();
-                return Err(format!("the {name} hook runs `{program}`, and no such program is {place}; install it, or correct `hooks.{name}`"));
+                return Err(format!(
+                    "the {name} hook runs `{program}`, and no such program is {place}; install it, or correct `hooks.{name}`"
+                ));
             }
         }
     }

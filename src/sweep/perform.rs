@@ -17,8 +17,7 @@ use crate::plan::{Endpoint, Engine, ErrorPolicy, MockFigures, SecretRef};
 use crate::protocol::Framing;
 use crate::rows::{
     Began, Environment, Facts, Journal, ProbePrompt, Record, RowsError, Sample, SampleWriter, ServerStart, SpoilCause,
-    Spoiled,
-    TextRow, TextWriter,
+    Spoiled, TextRow, TextWriter,
 };
 use crate::server::launch::ServerWatch;
 use crate::server::{self, Embedded, Found, PROMPT, Presence, Question, Unready, client_environment, probe};

@@ -331,7 +331,8 @@ impl<'a, 'o> Scheduler<'a, 'o> {
         wrong.extend(self.wrong_hooks());
         names.retain(|name| self.sweep.plan.endpoints[name].is_served_elsewhere());
         names.sort_by_key(|name| self.sweep.plan.endpoints.get_index_of(name));
-        let mut look = FirstLook::start(names.iter().map(|name| (name.clone(), self.asking(name, self.first_spec(name), true))))?;
+        let mut look =
+            FirstLook::start(names.iter().map(|name| (name.clone(), self.asking(name, self.first_spec(name), true))))?;
         let mut is_told = false;
         while !look.is_over() {
             self.look_for_stop();

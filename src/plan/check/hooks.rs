@@ -67,11 +67,16 @@ impl Checker<'_> {
             let command_at = [at, &steps!["command"]].concat();
             if command.first().is_none_or(|program| program.trim().is_empty()) {
                 let message = format!("this {point} hook runs nothing: `command` names no program");
-                self.empty(&command_at, message, "write the program and its arguments: command: [./collect.sh, \"{{ model.id }}\"]");
+                self.empty(
+                    &command_at,
+                    message,
+                    "write the program and its arguments: command: [./collect.sh, \"{{ model.id }}\"]",
+                );
             }
             for (index, _) in command.iter().enumerate().filter(|(_, text)| looks_like_key(text)) {
                 let at = [&command_at[..], &steps![index]].concat();
-                let message = format!("argument {index} of the command looks like a secret, and would end up in results");
+                let message =
+                    format!("argument {index} of the command looks like a secret, and would end up in results");
                 let remedy = "let the program read it from an environment variable, which it inherits";
                 self.report(&at, Diagnostic::new(Code::Secret, message).remedy(remedy));
             }
@@ -83,7 +88,8 @@ impl Checker<'_> {
 
     fn request(&mut self, at: &[Step], request: &str) {
         let Some((_, path)) = method_and_path(request) else {
-            let message = format!("`{request}` is not a request: expected a method and a path of the server, from its root");
+            let message =
+                format!("`{request}` is not a request: expected a method and a path of the server, from its root");
             self.report(at, Diagnostic::new(Code::WrongValue, message).remedy(remedy_of_request(request)));
             return;
         };
@@ -111,8 +117,11 @@ impl Checker<'_> {
                               reset: restart";
                 self.report(&at, Diagnostic::new(Code::Contradiction, message).remedy(remedy));
             }
-            Some(Reset::Restart) if endpoint.launch.is_none() && !self.is_given(&steps!["endpoints", name], "launch") => {
-                let message = format!("`reset: restart` starts the server again, and endpoint `{name}` has no `launch`");
+            Some(Reset::Restart)
+                if endpoint.launch.is_none() && !self.is_given(&steps!["endpoints", name], "launch") =>
+            {
+                let message =
+                    format!("`reset: restart` starts the server again, and endpoint `{name}` has no `launch`");
                 let remedy = "add launch: { command: [...], port: auto }, or write reset: prefix_cache where the engine knows it";
                 self.report(&at, Diagnostic::new(Code::Contradiction, message).remedy(remedy));
             }
