@@ -258,7 +258,7 @@ fn a_sweep_that_is_stopped_ends_its_hook() {
 
 #[timed_test]
 fn requests_carry_the_endpoint_s_key_and_no_record_holds_it() {
-    let mock = Mock::start_with(&["--api-key-env", "MOCK_KEY"], |command| command.env("MOCK_KEY", "canary-key-1"));
+    let mock = Mock::start_with(&["--api-key-env", "MOCK_KEY"], |command| command.env("MOCK_KEY", "swordfish-key-1"));
     let endpoint = format!(
         "engine: mock, url: 'http://127.0.0.1:{}/v1', api_key: {{ secret: env:MOCK_KEY }}, hooks: {{ before_run: {{ request: POST /reset_prefix_cache?force=1 }}, \
          after_run: {{ command: [./tell.sh] }} }}",
@@ -266,12 +266,12 @@ fn requests_carry_the_endpoint_s_key_and_no_record_holds_it() {
     );
     let lab = lab(&plan(&endpoint, "batch_size: 1", 1));
     program(&lab, "tell.sh", "echo the key is $MOCK_KEY");
-    let ended = Ended::from(lab.command(&["run", "plan.yaml"]).env("MOCK_KEY", "canary-key-1").output().unwrap());
+    let ended = Ended::from(lab.command(&["run", "plan.yaml"]).env("MOCK_KEY", "swordfish-key-1").output().unwrap());
     assert_eq!(ended.code, Some(0), "{}{}", ended.stdout, ended.stderr);
     let json = only(&lab);
     assert_eq!(json["facts"]["hooks"][0]["status"], 200);
     assert_eq!(json["facts"]["hooks"][1]["output"], "the key is [secret]");
-    assert!(!json.to_string().contains("canary"), "{json}");
+    assert!(!json.to_string().contains("swordfish"), "{json}");
     let log = mock.log(3);
     let asked = log.iter().find(|line| line["path"] == "/reset_prefix_cache?force=1").unwrap();
     assert_eq!(asked["status"], 200);
