@@ -32,7 +32,7 @@ fn runs() -> u64 {
 
 const MS: f64 = 1e6;
 /// Every reason and label but `not_shown`: that a window is short is no alarm.
-const REASONS: [&str; 18] = [
+const REASONS: [&str; 19] = [
     "empty_window",
     "client_late",
     "client_paused",
@@ -44,6 +44,7 @@ const REASONS: [&str; 18] = [
     "warm_cache",
     "impossible_usage",
     "not_idle",
+    "hook_failed",
     "unsteady",
     "warming_up",
     "paused",

@@ -9,7 +9,7 @@ use schemars::JsonSchema;
 use serde::Serialize;
 
 use crate::plan::{Defaults, Limits, Percentile, Slo, Validity};
-use crate::rows::{Began, Facts, Measured, Outcome, TokenSource};
+use crate::rows::{Began, Facts, HookRun, Measured, Outcome, TokenSource};
 use crate::units::Nanos;
 
 use super::failures::Failures;
@@ -86,6 +86,7 @@ pub fn judge(rows: &[Measured], events: &Events, facts: &Facts, validity: &Valid
     let findings = [
         ("empty_window", evidence.empty_window()),
         ("not_idle", evidence.not_idle()),
+        ("hook_failed", evidence.hook_failed()),
         ("client_late", evidence.client_late(validity.client_late)),
         ("client_paused", pauses::judge(facts)),
         ("rate_missed", evidence.rate_missed()),
@@ -148,6 +149,18 @@ impl Evidence<'_> {
                 format!("the server was still busy{who} when the load began, after {waited:.1} s of waiting: {seen}");
             (State::Suspect, text)
         }))
+    }
+
+    /// What a hook was to do beside the run, and did not.
+    fn hook_failed(&self) -> Finding {
+        let failed: Vec<&HookRun> = self.facts.hooks.iter().filter(|hook| !hook.is_ok()).collect();
+        let Some(first) = failed.first() else { return Ok(None) };
+        let others = match failed.len() - 1 {
+            0 => String::new(),
+            more => format!("; {more} more failed"),
+        };
+        let text = format!("the {} hook `{}` failed: {}{others}", first.when, first.what, first.ended());
+        Ok(Some((State::Suspect, text)))
     }
 
     fn client_late(&self, limits: Limits) -> Finding {

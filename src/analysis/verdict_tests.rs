@@ -2,7 +2,7 @@
 
 use super::*;
 use crate::analysis::synthetic::{Run, fail, verdict};
-use crate::rows::{ProbePrompt, PromptCount, Record};
+use crate::rows::{HookOutcome, HookRun, ProbePrompt, PromptCount, Record};
 use crate::units::{Nanos, Share};
 
 const MS: u64 = 1_000_000;
@@ -51,6 +51,28 @@ fn a_clean_run_is_valid() {
         let unchecked: Vec<&str> = verdict.not_checked.iter().map(|(name, _)| *name).collect();
         assert_eq!(unchecked, ["prompt_length", "warm_cache"]);
     }
+}
+
+#[test]
+fn a_hook_that_failed_makes_a_run_suspect_and_one_that_did_not_does_not() {
+    let hook = |outcome: HookOutcome, exit_code: Option<i32>, detail: Option<&str>| HookRun {
+        when: "after_run".into(),
+        what: "./collect.sh".into(),
+        outcome,
+        exit_code,
+        status: None,
+        detail: detail.map(str::to_owned),
+        took_ns: MS,
+        output: String::new(),
+    };
+    let (records, facts) = clean();
+    let judged = |hooks: Vec<HookRun>| judged(&records, &Facts { hooks, ..facts.clone() });
+    assert_eq!(judged(vec![hook(HookOutcome::Ok, Some(0), None)]).to_string(), "valid");
+    let failed = hook(HookOutcome::Failed, Some(3), None);
+    let late = hook(HookOutcome::TimedOut, None, Some("no end within 60s"));
+    let verdict = judged(vec![hook(HookOutcome::Ok, Some(0), None), late, failed]);
+    assert_eq!(verdict.to_string(), "suspect: hook_failed");
+    assert_eq!(verdict.reasons[0].text, "the after_run hook `./collect.sh` failed: no end within 60s; 1 more failed");
 }
 
 #[test]

@@ -279,6 +279,7 @@ fn facts(spec: &RunSpec, done: &Done, clock: Clock) -> Facts {
         idle_ns: spec.phases.idle.map(|idle| idle.0),
         began: None,
         start: None,
+        hooks: Vec::new(),
         gpus: spec.endpoint.gpus,
         thinks: spec.scenario.talk.think.is_some(),
         scheduled: done.counts.scheduled,

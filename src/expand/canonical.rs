@@ -6,6 +6,7 @@
 //! bits, would give two different specs one name.
 
 use std::borrow::Cow;
+use std::collections::BTreeMap;
 use std::fmt;
 use std::io::Write;
 
@@ -14,8 +15,8 @@ use crate::plan::model::lengths::Lengths;
 use crate::plan::model::phases::DrainMode;
 use crate::plan::model::talk::Talk;
 use crate::plan::{
-    Arrivals, Between, Corpus, Drain, Gamma, History, Json, Measure, MockFigures, NonceMode, Prefix, Process, Replay,
-    Scalar, Sessions, Timeouts,
+    Arrivals, Between, Corpus, Drain, Gamma, History, HookAction, HookPoint, Json, Measure, MockFigures, NonceMode,
+    Prefix, Process, Replay, Scalar, Sessions, Timeouts,
 };
 use crate::plan::{FieldValue, HeaderValue};
 use crate::units::{Decimal, Nanos, PerToken, Seed, Share};
@@ -217,11 +218,12 @@ fn fits(scenario: &Content, mix: &[ClassSpec]) -> Option<&'static str> {
 }
 
 fn each_of_endpoint(spec: &EndpointSpec, put: Put) {
-    let EndpointSpec { name, engine, api, gpu, gpus, http, server, mock, launch } = spec;
+    let EndpointSpec { name, engine, api, gpu, gpus, http, server, mock, launch, reset, hooks } = spec;
     put("endpoint.", "api", text(api.name()));
     put("endpoint.", "engine", text(engine.name()));
     some(gpu, |gpu| put("endpoint.", "gpu", text(gpu)));
     some(gpus, |gpus| put("endpoint.", "gpus", int(*gpus)));
+    each_of_hooks(hooks, put);
     if let Some(Http2 { streams }) = http {
         put("endpoint.", "http", int(2));
         put("endpoint.", "http.streams", int(*streams));
@@ -249,6 +251,7 @@ fn each_of_endpoint(spec: &EndpointSpec, put: Put) {
         put("endpoint.mock.", "ttft", Value::Duration(*ttft));
     }
     put("endpoint.", "name", text(name));
+    some(reset, |reset| put("endpoint.", "reset", text(reset.name())));
     for (name, fact) in server {
         let value = match fact {
             Scalar::Bool(value) => Value::Bool(*value),
@@ -256,6 +259,26 @@ fn each_of_endpoint(spec: &EndpointSpec, put: Put) {
             Scalar::Text(value) => text(value),
         };
         put("endpoint.server.", name, value);
+    }
+}
+
+/// `endpoint.hooks.before_run.0.request`, counted among those of the point that are hashed.
+fn each_of_hooks(hooks: &BTreeMap<HookPoint, Vec<HookAction>>, put: Put) {
+    let mut entries: Vec<(String, Value)> = Vec::new();
+    for (point, actions) in hooks {
+        for (number, action) in actions.iter().enumerate() {
+            let (field, value) = match action.hashed() {
+                HookAction::Request(request) => ("request", Value::Text(request)),
+                HookAction::Command(command) => {
+                    ("command", Value::Json(serde_json::to_string(&command).expect("texts are JSON")))
+                }
+            };
+            entries.push((format!("{}.{number}.{field}", point.name()), value));
+        }
+    }
+    entries.sort_unstable_by(|(one, _), (other, _)| one.cmp(other));
+    for (name, value) in entries {
+        put("endpoint.hooks.", &name, value);
     }
 }
 

@@ -18,7 +18,7 @@ const FLAGS: &str = "flags.";
 /// The value of a flag that is not given in a cell.
 pub const NOT_GIVEN: &str = "none";
 
-/// The server that a cell needs, with all that cells fill.
+/// The server that a cell needs, with all that cells fill but hooks.
 pub(super) fn endpoint_spec(
     name: &str,
     endpoint: &Endpoint,
@@ -66,6 +66,8 @@ pub(super) fn endpoint_spec(
         server: facts,
         mock: endpoint.is_embedded().then(|| endpoint.mock.clone().unwrap_or_default()),
         launch,
+        reset: endpoint.reset,
+        hooks: BTreeMap::new(),
     })
 }
 
@@ -76,7 +78,7 @@ fn http2(endpoint: &Endpoint) -> Option<Http2> {
 }
 
 /// What an endpoint's cells fill expressions with.
-fn names(endpoint: (&str, Engine), model: (&str, &str), facts: &BTreeMap<String, Scalar>) -> CellNames {
+pub(super) fn names(endpoint: (&str, Engine), model: (&str, &str), facts: &BTreeMap<String, Scalar>) -> CellNames {
     let text = |text: &str| CellValue::Text(text.to_owned());
     let table =
         |pairs: [(&str, &str); 2]| pairs.into_iter().map(|(key, value)| (key.to_owned(), text(value))).collect();
@@ -202,7 +204,7 @@ fn of_label(label: &str) -> Scalar {
     }
 }
 
-fn names_of(spec: &RunSpec) -> CellNames {
+pub(super) fn names_of(spec: &RunSpec) -> CellNames {
     let EndpointSpec { name, engine, server, .. } = &*spec.endpoint;
     names((name, *engine), (&spec.labels.model, &spec.model.id), server)
 }

@@ -1,7 +1,8 @@
 //! Where in the plan a field of a run comes from, so that `why` and `diff` can point at a line.
 
 use crate::plan::{
-    Endpoint, Fact, HeaderValue, Json, Model, ModelId, PhasesPatch, Plan, ProfileFile, Scenario, Step, Sweep, Table,
+    Endpoint, Fact, HeaderValue, HookPoint, Json, Model, ModelId, PhasesPatch, Plan, ProfileFile, Scenario, Step,
+    Sweep, Table,
 };
 
 use super::{Cell, PlannedRun};
@@ -85,6 +86,7 @@ impl Place<'_> {
                 }
                 steps.extend(fact_path(endpoint, fact));
             }
+            Some(("hooks", rest)) => steps.extend(hook_path(endpoint, rest)),
             Some(("launch", rest)) => match rest.strip_prefix("env.") {
                 Some(name) => steps.extend(keys(&["launch", "env", name])),
                 None => steps.extend(keys(&["launch", rest])),
@@ -292,6 +294,20 @@ fn fact_path(endpoint: &Endpoint, fact: &str) -> Vec<Step> {
         table.contains_key(key).then(|| keys(&["server", name, key]))
     });
     in_table.unwrap_or_else(|| keys(&["server", fact]))
+}
+
+/// A hook by its point and its number among those that are hashed, as `before_run.0.request`: its place among all. Where the plan has
+/// one in the place of a list, there is no number.
+fn hook_path(endpoint: &Endpoint, path: &str) -> Vec<Step> {
+    let mut parts = path.splitn(3, '.');
+    let name = parts.next().unwrap_or_default();
+    let number: usize = parts.next().and_then(|number| number.parse().ok()).unwrap_or_default();
+    let mut steps = keys(&["hooks", name]);
+    let Some(point) = HookPoint::ALL.into_iter().find(|point| point.name() == name) else { return steps };
+    let hashed = endpoint.hooks.at(point).iter().enumerate().filter(|(_, hook)| hook.is_hashed(point));
+    steps.extend(hashed.map(|(index, _)| Step::from(index)).nth(number));
+    steps.extend(parts.next().map(Step::from));
+    steps
 }
 
 fn says(phases: &PhasesPatch, phase: &str) -> bool {

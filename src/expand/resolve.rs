@@ -16,6 +16,7 @@ use crate::plan::{
 use crate::units::{Decimal, Nanos};
 
 use super::axes::{arrivals, connections, number, request_fields, text, whole};
+use super::hooks;
 use super::launch;
 use super::{
     AxisLabels, Cell, ClassSpec, EndpointSpec, Labels, Load, LoadEngine, Mistake, ModelSpec, Phases, Recording,
@@ -43,7 +44,7 @@ const OF_A_START: Phases = Phases {
 /// Axes that have fields of their own in rows; the others go into the labels' `axes`.
 const OWN_COLUMNS: [&str; 5] = ["endpoint", "model", "scenario", "batch_size", "qps"];
 
-/// What the server of a cell depends on: its endpoint, and where that is launched its model and the flags that axes set.
+/// What the server of a cell depends on: its endpoint, and where that is launched or has hooks its model and the flags that axes set.
 type ServerKey = (Arc<str>, Option<Arc<str>>, Vec<(Arc<str>, Arc<str>)>);
 
 /// Makes runs of a plan's cells; what cells have in common is made once.
@@ -121,12 +122,15 @@ impl<'p> Resolver<'p> {
     ) -> Result<Arc<EndpointSpec>, Mistake> {
         let flags = cell.texts().filter(|(axis, _)| axis::server_flag(axis).is_some());
         let flags: Vec<_> = flags.map(|(axis, value)| (Arc::clone(axis), Arc::clone(value))).collect();
-        let of_model = declared.launch.is_some().then(|| Arc::clone(model_name));
+        let is_filled = declared.launch.is_some() || !declared.hooks.is_empty();
+        let of_model = is_filled.then(|| Arc::clone(model_name));
         let key = (name, of_model, flags);
         if let Some(made) = self.endpoints.get(&key) {
             return Ok(Arc::clone(made));
         }
-        let made = Arc::new(launch::endpoint_spec(&key.0, declared, (model_name, &model.id), cell)?);
+        let mut made = launch::endpoint_spec(&key.0, declared, (model_name, &model.id), cell)?;
+        made.hooks = hooks::hashed(declared, &made, (model_name, &model.id))?;
+        let made = Arc::new(made);
         self.endpoints.insert(key, Arc::clone(&made));
         Ok(made)
     }

@@ -9,8 +9,8 @@ use serde::{Deserialize, Serialize};
 
 use crate::plan::model::content::Content;
 use crate::plan::{
-    Api, Arrivals, Between, Connections, Drain, Engine, ErrorPolicy, HeaderValue, Json, Measure, MockFigures,
-    NonceMode, Profile, Scalar, Timeouts, Timer,
+    Api, Arrivals, Between, Connections, Drain, Engine, ErrorPolicy, HeaderValue, HookAction, HookPoint, Json, Measure,
+    MockFigures, NonceMode, Profile, Reset, Scalar, Timeouts, Timer,
 };
 use crate::units::{Decimal, Nanos, Seed};
 
@@ -171,6 +171,19 @@ pub struct EndpointSpec {
     /// What sweepline starts the server with, where it does.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub launch: Option<LaunchSpec>,
+    /// What the server forgets before the run.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub reset: Option<Reset>,
+    /// The hooks that decide what is measured, with the cell's values; expressions over the port stay as they are written.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub hooks: BTreeMap<HookPoint, Vec<HookAction>>,
+}
+
+impl EndpointSpec {
+    /// Whether a launched server is started for each run anew.
+    pub fn restarts(&self) -> bool {
+        self.reset == Some(Reset::Restart)
+    }
 }
 
 /// What a launched server is started with, as far as it decides how fast it is. Where it runs, its port and how it ends are not.

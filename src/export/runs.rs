@@ -30,6 +30,8 @@ pub struct RunRow {
     pub slo: Vec<SloTest>,
     /// Whether its tokens cost no more than the objective allows; none where it sets no limit.
     pub cost: Option<Answer>,
+    /// How many of its hooks failed; none where none happened.
+    pub hooks_failed: Option<u64>,
     /// How long its requests were.
     pub tokens: MeanTokens,
     /// The server and the machine, as they were found.
@@ -140,6 +142,8 @@ pub fn columns(axes: &[String], by_class: bool) -> Vec<Column> {
         let doc = "Why the run was given up, and how often it was tried again, of how often it may be, like 429 (3 of 3). What the \
                    server said is in first_error.";
         others.push(text("given_up", doc).null("it has a result"));
+        let doc = "How many of the hooks that happened beside the run failed, the reset of its server included.";
+        others.push(Column::new("hooks_failed", Kind::Int, doc).null("no hook happened beside it"));
     }
     others.extend(FoundHosts::columns());
     let metrics = metric::columns(Scope::Plan);
@@ -216,7 +220,9 @@ pub(crate) fn sheet<'a>(runs: &'a [RunRow], axes: &[String], by_class: bool) -> 
         let failures = &run.metrics.failures;
         cells.push((!failures.0.is_empty()).then(|| failures.kinds()).into());
         cells.push(failures.message().map(str::to_owned).into());
-        cells.extend((!by_class).then_some(Cell::Null));
+        if !by_class {
+            cells.extend([Cell::Null, run.hooks_failed.into()]);
+        }
         cells.extend(run.found.cells());
         cells.extend(metrics.iter().map(|column| Cell::from(column.read(&run.metrics, &run.plan_metrics))));
         cells
@@ -322,6 +328,7 @@ pub(super) mod tests {
                 metrics: measured(&records, &facts),
                 plan_metrics: PlanMetrics::default(),
                 slo: Vec::new(),
+                hooks_failed: None,
                 cost: None,
                 tokens: MeanTokens::default(),
                 found: FoundHosts::default(),

@@ -3,7 +3,8 @@
 //!
 //! On a resource one launched server is up at a time. Sweeps that wait for others come later (`after`); among those that do not, runs are
 //! grouped by their server, which begins with the one that is up. A comparison between servers keeps its rounds: there a
-//! server starts again with every change, which is the price of a drift that hits both alike.
+//! server starts again with every change, which is the price of a drift that hits both alike. With `reset: restart` every run has a
+//! start of its own.
 
 use std::collections::HashMap;
 
@@ -42,8 +43,9 @@ pub(super) fn stays(expansion: &Expansion, runs: &[usize], levels: &HashMap<&str
         for level in runs.chunk_by(|(a, _), (b, _)| a == b) {
             for at in ordered(expansion, level.iter().map(|(_, at)| *at), last) {
                 let server = server_of(expansion, at);
-                // What measures a start needs a server of its own.
-                if server != last || stays.is_empty() || expansion.runs[at].spec.start {
+                // What measures a start, or starts anew for every run, needs a server of its own.
+                let spec = &expansion.runs[at].spec;
+                if server != last || stays.is_empty() || spec.start || spec.endpoint.restarts() {
                     stays.push(Stay { resource: resource.to_owned(), runs: Vec::new() });
                 }
                 last = server.filter(|_| !expansion.runs[at].spec.start);

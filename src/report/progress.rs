@@ -164,7 +164,7 @@ impl Screen {
                 self.line(&what);
             }
             Event::Failed { run, reason } => {
-                let what = self.ended(run, &format!("failed: {}", plain(reason)));
+                let what = self.ended(run, &format!("failed: {}", plain_lines(reason)));
                 self.error(&what);
             }
             Event::Again { run, reason, again, of } => {

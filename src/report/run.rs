@@ -19,6 +19,10 @@ use super::table::{Line, coloured, load};
 /// Most characters of what was said of a failed request.
 const LONGEST_SAID: usize = 300;
 
+/// Most lines of a failed hook's output, and most characters of one; run.json has the rest.
+const MOST_HOOK_LINES: usize = 4;
+const LONGEST_HOOK_LINE: usize = 90;
+
 /// How much of a run is shown.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct Detail {
@@ -41,6 +45,7 @@ pub fn run(
         verdict(line.verdict, detail.colour),
         prompts(facts),
         policy(facts),
+        hooks(facts),
         distributions(line),
         scalars(line, facts, plan),
         generator::block(facts),
@@ -116,6 +121,20 @@ fn policy(facts: &Facts) -> String {
         return String::new();
     }
     wrapped("errors: measured; an outage of the server would not have ended this run")
+}
+
+/// What hooks did beside the run; of one that failed the last lines, too.
+fn hooks(facts: &Facts) -> String {
+    let mut text = String::new();
+    for hook in &facts.hooks {
+        let title = if text.is_empty() { "hooks:\n" } else { "" };
+        text.push_str(title);
+        text.push_str(&wrapped(&format!("  {}", plain(&hook.to_string()))));
+        let lines: Vec<&str> = hook.output.lines().filter(|line| !line.trim().is_empty()).collect();
+        let quoted = if hook.is_ok() { &[][..] } else { &lines[lines.len().saturating_sub(MOST_HOOK_LINES)..] };
+        quoted.iter().for_each(|line| text.push_str(&format!("    {}\n", cut(line, LONGEST_HOOK_LINE))));
+    }
+    text
 }
 
 /// The metrics that are distributions and have values, with the rest named below.

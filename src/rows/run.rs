@@ -4,6 +4,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::fingerprint::Fingerprint;
+use super::hook::HookRun;
 use super::idle_before::Began;
 use super::observed::{Observed, Pauses};
 use super::server_start::ServerStart;
@@ -58,6 +59,9 @@ pub struct Facts {
     /// How the server started, where that is what the run measures.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub start: Option<ServerStart>,
+    /// What the plan's hooks did beside the run, and the reset of its server, in the order in which they happened.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub hooks: Vec<HookRun>,
     /// Declared accelerators of the endpoint.
     pub gpus: Option<u32>,
     /// Whether users think between the turns of conversations: the slots of a closed loop are then not always in flight.

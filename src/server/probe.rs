@@ -69,12 +69,18 @@ impl Question {
     }
 
     /// Where it is asked whether the server is ready: a path of this server, whatever it looks like, or else its list of models.
-    pub(super) fn ready_url(&self) -> Result<reqwest::Url, impl std::error::Error + use<>> {
+    pub(super) fn ready_url(&self) -> Result<reqwest::Url, String> {
         let Some(ready) = &self.ready else {
-            return reqwest::Url::parse(&self.models_url());
+            let models = format!("{}/models", self.url.trim_end_matches('/'));
+            return reqwest::Url::parse(&models).map_err(|error| error.to_string());
         };
-        let mut whole = reqwest::Url::parse(&self.url)?;
-        let (path, query) = ready.split_once('?').map_or((ready.as_str(), None), |(path, query)| (path, Some(query)));
+        self.url_of(ready)
+    }
+
+    /// The address of a path of this server, from its root, with its query.
+    pub(super) fn url_of(&self, path: &str) -> Result<reqwest::Url, String> {
+        let mut whole = reqwest::Url::parse(&self.url).map_err(|error| error.to_string())?;
+        let (path, query) = path.split_once('?').map_or((path, None), |(path, query)| (path, Some(query)));
         whole.set_path(path);
         whole.set_query(query);
         Ok(whole)
@@ -377,7 +383,7 @@ fn asked(url: &reqwest::Url, question: &Question) -> String {
 }
 
 async fn ask_whether_ready(client: &Client, question: &Question, path: &str) -> Result<(), ProbeError> {
-    let whole = question.ready_url().map_err(|error| unreachable(question, error.to_string()))?;
+    let whole = question.ready_url().map_err(|error| unreachable(question, error))?;
     let response = send(client.get(whole), question).await?;
     let status = response.status();
     if status.is_success() {

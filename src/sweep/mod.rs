@@ -4,6 +4,7 @@ pub mod calibrate;
 pub(crate) mod environment;
 pub mod event;
 mod first_look;
+mod hooks;
 mod launching;
 mod learn;
 mod live;

@@ -30,6 +30,7 @@ use crate::workload::tokenizer::Message;
 use crate::workload::{Generator, NonceKey, Tokenizer, estimate};
 
 use super::environment;
+use super::hooks::{HookFailure, Hooking, RunHooks};
 use super::live::target;
 use super::settle::{Beginning, Leftovers, Settle, Stopped};
 use super::tokenizers::Tokenizers;
@@ -171,6 +172,8 @@ pub struct Order {
     pub(crate) settle: Arc<Settle>,
     /// What is seen of the server that was launched for it, and how that started.
     pub(super) launched: Option<(ServerWatch, ServerStart)>,
+    /// What happens beside it.
+    pub(super) hooks: RunHooks,
     /// The resource of its endpoint.
     pub resource: String,
     /// Takes what is waited for where its server is not idle.
@@ -192,6 +195,7 @@ pub fn execute(order: Order) -> Result<(), RunError> {
         stop,
         settle,
         launched,
+        hooks,
         resource,
         tell,
     } = order;
@@ -226,9 +230,16 @@ pub fn execute(order: Order) -> Result<(), RunError> {
     let samples = attempt.samples().map_err(RunError::Store)?;
     let texts = run.spec.record.text.then(|| attempt.texts()).transpose().map_err(RunError::Store)?;
     let (sink, left_behind) = Leftovers::of(Box::new(JournalSink::new(journal)));
+    let hooking = Hooking { hooks: &hooks, run: &run, target: &target, question: &question, tell: &*tell };
+    let mut hook_runs = Vec::new();
+    if let Err(failure) = hooking.before(&mut hook_runs, stop.clone()) {
+        // What was begun is ended all the same.
+        let _ = hooking.after(&mut hook_runs);
+        return Err(unhooked(attempt, failure, retries));
+    }
     let job = Job {
         spec: Arc::clone(&run.spec),
-        target,
+        target: target.clone(),
         id_prefix: format!("{}-{}", run.id.short(), attempt.number()),
         nonce_key: NonceKey::new(attempt.nonce_seed()),
         tokenizer,
@@ -238,18 +249,25 @@ pub fn execute(order: Order) -> Result<(), RunError> {
         texts: texts.map(|file| Box::new(TextFile(file)) as Box<dyn TextSink>),
         check: check(&question),
     };
-    let finished = match engine::execute(job, progress, stop) {
+    let finished = engine::execute(job, progress, stop);
+    if finished.is_ok() {
+        settle.after(endpoint, left_behind.load(Ordering::Relaxed));
+    }
+    let hooked = hooking.after(&mut hook_runs);
+    let finished = match finished {
         Ok(finished) => finished,
         Err(error) => return Err(abandon(attempt, with_death(error, watch), retries)),
     };
-    settle.after(endpoint, left_behind.load(Ordering::Relaxed));
     let start = environment.server_start.clone().filter(|_| run.spec.start);
     if let (Some(before), Some(now)) = (&said.version, other_version(&question, &said)) {
         let reason = environment::two_versions(endpoint, before, &now);
         attempt.fail(&reason).map_err(RunError::Store)?;
         return Err(RunError::TwoVersions(reason));
     }
-    let facts = Facts { began, probe_prompt, start, ..finished.facts };
+    if let Err(failure) = hooked {
+        return Err(unhooked(attempt, failure, retries));
+    }
+    let facts = Facts { began, hooks: hook_runs, probe_prompt, start, ..finished.facts };
     let commit = Commit {
         environment,
         facts,
@@ -259,6 +277,17 @@ pub fn execute(order: Order) -> Result<(), RunError> {
         reason,
     };
     attempt.commit(commit).map(drop).map_err(RunError::Store)
+}
+
+/// Leaves an attempt that a hook ended, or the wish to stop while one was under way.
+fn unhooked(attempt: Attempt, failure: HookFailure, retries: Retries) -> RunError {
+    match failure {
+        HookFailure::Stopped => abandon(attempt, EngineError::Stopped, retries),
+        HookFailure::Failed(reason) => match attempt.fail(&reason) {
+            Ok(()) => RunError::Failed(reason),
+            Err(error) => RunError::Store(error),
+        },
+    }
 }
 
 /// What the texts of a run derive from, the nonce left out; of a mix, of all its classes with their weights.

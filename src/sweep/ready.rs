@@ -36,6 +36,8 @@ pub(crate) struct Asking {
     pub served: Option<(String, Arc<AtomicBool>)>,
     /// What it takes to start that server again, where the plan launches it, and what is seen of it.
     pub(super) launched: Option<(Launching, Option<ServerWatch>)>,
+    /// Whether that server is being ended and is to be started again, whatever it answers.
+    pub(super) restarts: bool,
     /// What a generation is to be like.
     pub spec: Arc<RunSpec>,
     /// Further models of which the server has to know.
@@ -75,6 +77,9 @@ pub(crate) struct ProbeOutcome {
 impl Asking {
     /// Starts a server in the place of one that has ended.
     fn revive(&mut self, outcome: &mut ProbeOutcome) -> Result<(), Unready> {
+        if let (true, Some((_, Some(watch)))) = (self.restarts, &self.launched) {
+            watch.wait_until_gone();
+        }
         if self.served.as_ref().is_none_or(|(_, alive)| alive.load(Ordering::Relaxed)) {
             return Ok(());
         }

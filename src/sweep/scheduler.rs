@@ -25,6 +25,7 @@ use crate::units::Nanos;
 use super::environment::{Expected, Guard};
 use super::event::{Event, Naming, Observer, RunView};
 use super::first_look::FirstLook;
+use super::hooks::{self, Cells, RunHooks};
 use super::launching::{NotStarted, Started};
 use super::live::Live;
 use super::perform::{self, Order, Retries, RunError};
@@ -187,10 +188,14 @@ struct Scheduler<'a, 'o> {
     guard: Guard,
     /// Runs whose server is being asked again before they start.
     asking: HashSet<NodeIndex>,
+    /// Runs of those whose server is being ended, since each attempt wants a new one.
+    restarting: HashSet<NodeIndex>,
     /// How many attempts at each run the environment spoiled, those of earlier invocations included.
     spoiled: Vec<u32>,
     /// Runs of which an attempt was begun, with the live counters of the last one.
     begun: HashMap<usize, Arc<Progress>>,
+    /// Which runs are the first and the last of their cells.
+    cells: Cells,
     runs_under_way: usize,
     fatal: Option<SweepError>,
     summary: Summary,
@@ -245,8 +250,10 @@ impl<'a, 'o> Scheduler<'a, 'o> {
             lost: HashMap::new(),
             guard: Guard::new(sweep.environment.clone()),
             asking: HashSet::new(),
+            restarting: HashSet::new(),
             spoiled: sweep.spoiled.clone(),
             begun: HashMap::new(),
+            cells: Cells::of(runs.iter().map(planned)),
             runs_under_way: 0,
             fatal: None,
             summary: Summary::default(),
@@ -330,6 +337,7 @@ impl<'a, 'o> Scheduler<'a, 'o> {
     fn first_look(&mut self) -> Result<(), SweepError> {
         let mut names: Vec<String> = self.runs_left.keys().cloned().collect();
         let mut wrong = self.wrong_launches(&names);
+        wrong.extend(self.wrong_hooks());
         names.retain(|name| self.sweep.plan.endpoints[name].is_served_elsewhere());
         names.sort_by_key(|name| self.sweep.plan.endpoints.get_index_of(name));
         let mut look =
@@ -361,6 +369,23 @@ impl<'a, 'o> Scheduler<'a, 'o> {
         if wrong.is_empty() { Ok(()) } else { Err(SweepError::Endpoints(wrong)) }
     }
 
+    /// What is wrong with hooks before anything is sent: endpoint and reason, each once.
+    fn wrong_hooks(&self) -> Vec<(String, String)> {
+        let Sweep { plan, folder, expansion, todo, .. } = self.sweep;
+        let mut wrong: Vec<(String, String)> = Vec::new();
+        for (run, _) in expansion.runs.iter().zip(todo).filter(|(_, todo)| **todo) {
+            let name = &run.spec.endpoint.name;
+            let endpoint = &plan.endpoints[name];
+            if wrong.iter().any(|(other, _)| other == name) || endpoint.hooks.is_empty() {
+                continue;
+            }
+            if let Err(reason) = hooks::look(endpoint, folder, run) {
+                wrong.push((name.clone(), reason));
+            }
+        }
+        wrong
+    }
+
     /// What is asked of an endpoint before runs like `spec`; `all_models` that its runs send are asked for before the first of them.
     fn asking(&self, name: &str, spec: &Arc<RunSpec>, all_models: bool) -> Asking {
         let endpoint = self.sweep.plan.endpoints[name].clone();
@@ -383,6 +408,7 @@ impl<'a, 'o> Scheduler<'a, 'o> {
             endpoint,
             served,
             launched,
+            restarts: false,
             spec: Arc::clone(spec),
             other_models,
             secrets: perform::secrets_of(self.specs(name)),
@@ -426,7 +452,8 @@ impl<'a, 'o> Scheduler<'a, 'o> {
         (spec, all_models): (&Arc<RunSpec>, bool),
         pause: Duration,
     ) -> Result<(), SweepError> {
-        let asking = self.asking(name, spec, all_models);
+        let mut asking = self.asking(name, spec, all_models);
+        asking.restarts = self.restarting.remove(&node);
         if let Some(url) = asking.url().filter(|_| pause.is_zero()) {
             self.unanswered.insert(node, Unanswered { since: Instant::now(), endpoint: name.to_owned(), url });
         }
@@ -479,7 +506,10 @@ impl<'a, 'o> Scheduler<'a, 'o> {
         let resource = self.sweep.expansion.resources[&run.spec.endpoint.name].clone();
         let (settle, answers) = (Arc::clone(&self.settle), self.answers.clone());
         let tell = Box::new(move |what| drop(answers.send((node, Answer::Busy(what)))));
+        let (is_first, is_last) = self.cells.begin(at, &run);
+        let folder = self.sweep.folder.to_owned();
         let order = Order {
+            hooks: RunHooks { endpoint: endpoint.clone(), folder, is_first, is_last },
             ready: endpoint.ready_path(),
             run,
             attempt,
@@ -655,6 +685,7 @@ impl<'a, 'o> Scheduler<'a, 'o> {
     fn skip(&mut self, node: NodeIndex, at: usize, reason: String) {
         let endpoint = &self.sweep.expansion.runs[at].spec.endpoint.name;
         self.count_skipped(endpoint);
+        self.cells.end(&self.sweep.expansion.runs[at]);
         if one_less(&mut self.runs_left, endpoint) == 0 {
             self.forget(endpoint);
         }
@@ -677,6 +708,7 @@ impl<'a, 'o> Scheduler<'a, 'o> {
                     continue;
                 }
                 self.count_skipped(&endpoint);
+                self.cells.end(&self.sweep.expansion.runs[*run]);
                 one_less(&mut self.runs_left, &endpoint);
                 one_less(&mut self.waiting, &self.sweep.expansion.resources[&endpoint]);
                 let is_refused = self.guard.refuses(&endpoint);
@@ -740,6 +772,7 @@ impl<'a, 'o> Scheduler<'a, 'o> {
             }
         };
         let endpoint = &run.spec.endpoint.name;
+        self.cells.end(run);
         if one_less(&mut self.runs_left, endpoint) == 0 {
             self.forget(endpoint);
         }
@@ -786,8 +819,17 @@ impl<'a, 'o> Scheduler<'a, 'o> {
             }
             self.walk.wait(node);
             self.asking.insert(node);
+            let restarts = spec.endpoint.restarts();
+            if restarts {
+                self.restarting.insert(node);
+            }
             return match self.ask(node, &spec.endpoint.name, (&spec, false), pause) {
-                Ok(()) => None,
+                Ok(()) => {
+                    if restarts {
+                        self.end_server(&spec.endpoint.name);
+                    }
+                    None
+                }
                 Err(error) => {
                     self.asking.remove(&node);
                     self.fatal.get_or_insert(error);

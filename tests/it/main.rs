@@ -41,6 +41,7 @@ mod frozen;
 mod fuzz_smoke;
 mod given_up;
 mod headers;
+mod hooks;
 mod hostile_matrices;
 mod hostile_plans;
 mod http2;

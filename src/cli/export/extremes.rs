@@ -133,6 +133,7 @@ fn rows_of(run: &Records, facts: &Facts, labels: &RunLabels) -> (RunRow, Vec<Run
         metrics: measure(run.rows(), (&through, &gaps), facts),
         slo: tests.clone(),
         cost: None,
+        hooks_failed: Some(u64::MAX),
         tokens: MeanTokens::of(run.rows(), facts),
         found: FoundHosts::default(),
         plan_metrics: PlanMetrics { goodput: goodput(run.rows(), facts, &thresholds), ..PlanMetrics::default() },

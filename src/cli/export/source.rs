@@ -21,7 +21,7 @@ use crate::export::runs::{self, FoundHosts, GivenUpRow, RunRow};
 use crate::export::runs_parquet::StoredRun;
 use crate::export::{Sheet, curves, events, requests};
 use crate::plan::{Plan, Slo};
-use crate::rows::{Facts, Replay, RowsError, RunLabels, RunReader, Table};
+use crate::rows::{Facts, HookRun, Replay, RowsError, RunLabels, RunReader, Table};
 use crate::store::{self, Listed, RunRecord, State, Store, StoreError};
 
 /// Requests that a workbook has without being asked for them: what one sheet holds.
@@ -333,6 +333,7 @@ pub(crate) fn class_rows(
         plan_metrics: PlanMetrics { given: plan.is_some(), goodput: one.goodput, ..PlanMetrics::default() },
         slo: Vec::new(),
         cost: None,
+        hooks_failed: None,
         tokens: MeanTokens::default(),
         found: FoundHosts::of(&record.environment),
     };
@@ -352,9 +353,14 @@ pub(crate) fn run_row(plan: Option<String>, sweep: Option<String>, record: &RunR
         plan_metrics: answered.plan_metrics,
         slo: answered.slo,
         cost: answered.cost,
+        hooks_failed: hooks_failed(&record.facts.hooks),
         tokens: answered.tokens,
         found: FoundHosts::of(&record.environment),
     }
+}
+
+fn hooks_failed(hooks: &[HookRun]) -> Option<u64> {
+    (!hooks.is_empty()).then(|| hooks.iter().filter(|hook| !hook.is_ok()).count() as u64)
 }
 
 /// A run as a point of a curve.

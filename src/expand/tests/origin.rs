@@ -83,6 +83,42 @@ fn a_header_or_extra_field_of_a_class_is_that_of_its_scenario() {
 }
 
 #[test]
+fn a_hook_is_found_among_all_of_its_point() {
+    let mut json = plan_json(
+        json!({ "s": { "matrix": { "endpoint": "vllm", "model": "small", "scenario": "chat", "batch_size": 1 } } }),
+    );
+    json["endpoints"]["vllm"]["reset"] = json!("prefix_cache");
+    json["endpoints"]["vllm"]["hooks"] = json!({
+        "before_run": [{ "request": "GET /x", "hash": false }, { "request": "POST /y/{{ model.name }}" }, { "command": ["/opt/bin/z", "{{ port }}"] }],
+        "after_run": { "command": ["w"] },
+        "after_cell": { "command": ["v"], "hash": true },
+    });
+    let plan: ResolvedPlan = serde_json::from_value(json).expect("a plan");
+    let expansion = expand(&plan).expect("expands");
+    let form = canonical(&expansion.runs[0].spec);
+    let of_hooks = form.entries().iter().filter(|(path, _)| path.contains(".hooks.") || path.ends_with(".reset"));
+    let entries: Vec<String> = of_hooks.map(|(path, value)| format!("{path} = {value}")).collect();
+    assert_eq!(
+        entries,
+        [
+            r#"endpoint.hooks.after_cell.0.command = ["v"]"#,
+            "endpoint.hooks.before_run.0.request = POST /y/small",
+            r#"endpoint.hooks.before_run.1.command = ["z","{{ port }}"]"#,
+            "endpoint.reset = prefix_cache",
+        ]
+    );
+    assert!(form.entries().iter().skip(2).map(|(path, _)| path).is_sorted(), "{:?}", form.entries());
+    for (field, expected) in [
+        ("endpoint.hooks.before_run.0.request", "endpoints/vllm/hooks/before_run/1/request"),
+        ("endpoint.hooks.before_run.1.command", "endpoints/vllm/hooks/before_run/2/command"),
+        ("endpoint.hooks.after_cell.0.command", "endpoints/vllm/hooks/after_cell/0/command"),
+        ("endpoint.reset", "endpoints/vllm/reset"),
+    ] {
+        assert_eq!(place(&plan, field), expected, "{field}");
+    }
+}
+
+#[test]
 fn every_field_but_the_versions_has_a_place() {
     let json = plan_json(json!({ "s": { "matrix": {
         "endpoint": "demo", "model": "large", "scenario": "talk", "qps": 5, "batch_size": 2

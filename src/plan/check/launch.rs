@@ -24,7 +24,7 @@ impl Checker<'_> {
     /// Checks how the servers of all endpoints are launched.
     pub(super) fn launches(&mut self, plan: &Plan) {
         for (name, endpoint) in &plan.endpoints {
-            let names = names(plan, name, endpoint);
+            let names = cell_names(plan, name, endpoint);
             self.texts_of_cells(name, endpoint, &names);
             let Some(launch) = &endpoint.launch else { continue };
             let at = steps!["endpoints", name.as_str(), "launch"];
@@ -44,12 +44,12 @@ impl Checker<'_> {
     }
 
     /// Reports variables of the plan that have the name of what a cell fills.
-    fn reserved(&mut self, launch: &[Step]) {
+    pub(super) fn reserved(&mut self, used: &[Step]) {
         let taken: Vec<&str> = self.declared("vars").into_iter().filter(|name| NAMES_OF_CELLS.contains(name)).collect();
         for name in taken {
-            let message = format!("the variable `{name}` has the name of what each cell fills in `launch`");
+            let message = format!("the variable `{name}` has the name of what each cell fills in `launch` and `hooks`");
             let mut diagnostic = Diagnostic::new(Code::Contradiction, message).remedy("give the variable another name");
-            diagnostic.related.extend(self.key_of(launch, "launched here"));
+            diagnostic.related.extend(self.key_of(used, "used here"));
             self.report_key(&steps!["vars", name], diagnostic);
         }
     }
@@ -83,7 +83,7 @@ impl Checker<'_> {
         }
     }
 
-    fn text_of_cell(&mut self, at: &[Step], text: &str, names: &CellNames) {
+    pub(super) fn text_of_cell(&mut self, at: &[Step], text: &str, names: &CellNames) {
         let wrong = match asked(text) {
             Ok(asked) => asked.iter().find_map(|asked| names.has(&asked.name).err()),
             Err(mistake) => Some(mistake),
@@ -281,7 +281,7 @@ fn uses(launch: &Launch, flag: &str) -> bool {
 }
 
 /// Every name that some cell of an endpoint fills.
-fn names(plan: &Plan, name: &str, endpoint: &Endpoint) -> CellNames {
+pub(super) fn cell_names(plan: &Plan, name: &str, endpoint: &Endpoint) -> CellNames {
     let text = |text: &str| CellValue::Text(text.to_owned());
     let all = |keys: &[&str]| keys.iter().map(|key| ((*key).to_owned(), text(""))).collect();
     let is_on = |sweep: &&Sweep| {

@@ -10,6 +10,7 @@ mod endpoint;
 mod extra;
 mod head;
 mod headers;
+mod hooks;
 mod launch;
 mod lengths;
 mod limits;
@@ -38,6 +39,7 @@ pub(super) fn check(plan: &Plan, tree: &Node) -> (ResolvedPlan, Vec<Diagnostic>)
     checker.head(plan);
     checker.endpoints(plan);
     checker.launches(plan);
+    checker.hooks(plan);
     checker.models(plan);
     checker.scenarios(plan);
     checker.limits(plan);

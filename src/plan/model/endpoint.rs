@@ -10,6 +10,7 @@ use crate::plan::model::error_policy::ErrorPolicy;
 use crate::plan::model::extra::json::Json;
 use crate::plan::model::hardware::Hardware;
 use crate::plan::model::headers::HeaderValue;
+use crate::plan::model::hooks::{Hooks, Reset};
 use crate::plan::model::http::Http;
 use crate::plan::model::launch::{Launch, Port};
 use crate::plan::model::mock_figures::MockFigures;
@@ -55,6 +56,15 @@ pub struct Endpoint {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(example = serde_json::json!({ "command": ["vllm", "serve", "{{ model.id }}", "--port", "{{ port }}", "{{ server.args }}"], "port": "auto" }))]
     pub launch: Option<Launch>,
+    /// What the server forgets before every run: `prefix_cache` by the request that its engine knows, `restart` by being ended and
+    /// launched again. Part of what a run is.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(example = &"prefix_cache")]
+    pub reset: Option<Reset>,
+    /// Requests and commands before and after runs and cells, outside of the measured time.
+    #[serde(default, skip_serializing_if = "Hooks::is_empty")]
+    #[schemars(example = serde_json::json!({ "before_run": { "request": "POST /reset_prefix_cache" }, "after_cell": { "command": ["./collect.sh", "{{ model.id }}"] } }))]
+    pub hooks: Hooks,
     /// When the server is ready, and how long a sweep waits for it. Decides no number: results stay.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(example = serde_json::json!({ "path": "/health", "within": "15m" }))]

@@ -7,8 +7,8 @@ use std::fmt;
 use std::marker::PhantomData;
 
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
-use serde::de::value::SeqAccessDeserializer;
-use serde::de::{self, Deserializer, SeqAccess, Visitor};
+use serde::de::value::{MapAccessDeserializer, SeqAccessDeserializer};
+use serde::de::{self, Deserializer, MapAccess, SeqAccess, Visitor};
 use serde::{Deserialize, Serialize, Serializer};
 
 /// A table in whose place one of its fields may stand.
@@ -126,6 +126,9 @@ impl<'de, T: Deserialize<'de>> Deserialize<'de> for OneOrMany<T> {
             }
             fn visit_seq<A: SeqAccess<'de>>(self, seq: A) -> Result<Self::Value, A::Error> {
                 Vec::deserialize(SeqAccessDeserializer::new(seq)).map(OneOrMany)
+            }
+            fn visit_map<A: MapAccess<'de>>(self, map: A) -> Result<Self::Value, A::Error> {
+                one(MapAccessDeserializer::new(map))
             }
             fn visit_bool<E: de::Error>(self, value: bool) -> Result<Self::Value, E> {
                 one(de::value::BoolDeserializer::new(value))

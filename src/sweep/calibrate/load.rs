@@ -225,6 +225,8 @@ impl CalibrationLoad {
                 server: Default::default(),
                 mock: Some(figures),
                 launch: None,
+                reset: None,
+                hooks: Default::default(),
             }),
             model: Arc::new(ModelSpec { id: "mock".to_owned(), precision: None, tokenizer: None }),
             scenario: self.content.clone(),

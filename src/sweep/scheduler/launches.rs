@@ -115,6 +115,7 @@ impl Scheduler<'_, '_> {
                 self.end_for(error.into());
             }
             self.summary.given_up += 1;
+            self.cells.end(run);
             one_less(&mut self.runs_left, name);
             one_less(&mut self.waiting, &self.sweep.expansion.resources[name]);
             let (run, cause) = (self.views[at].clone(), SpoilCause::ServerDied);
@@ -126,6 +127,12 @@ impl Scheduler<'_, '_> {
     fn end_for(&mut self, error: SweepError) {
         self.fatal.get_or_insert(error);
         self.halt.send_replace(true);
+    }
+
+    /// Ends the launched server of an endpoint that stays in use: whoever asks it next starts it again.
+    pub(super) fn end_server(&mut self, name: &str) {
+        let launched = self.servers.get_mut(name).and_then(|live| live.launched.take());
+        self.retire(name, launched);
     }
 
     /// Lets go of an endpoint's server.

@@ -1,0 +1,79 @@
+//! What a cell makes of an endpoint's hooks: those that are a part of what a run is, and what each does on this host.
+
+use std::collections::BTreeMap;
+
+use crate::plan::template::cell::{CellMistake, CellNames, fill};
+use crate::plan::{Endpoint, Hook, HookAction, HookPoint, OnFailure};
+use crate::units::Nanos;
+
+use super::launch::{names, names_of};
+use super::{EndpointSpec, Mistake, RunSpec};
+
+/// The hooks that are a part of what a run on `spec` is, by the point at which they happen.
+pub(super) fn hashed(
+    endpoint: &Endpoint,
+    spec: &EndpointSpec,
+    model: (&str, &str),
+) -> Result<BTreeMap<HookPoint, Vec<HookAction>>, Mistake> {
+    let mut made: BTreeMap<HookPoint, Vec<HookAction>> = BTreeMap::new();
+    if endpoint.hooks.is_empty() {
+        return Ok(made);
+    }
+    let names = names((&spec.name, spec.engine), model, &spec.server);
+    for point in HookPoint::ALL {
+        for hook in endpoint.hooks.at(point) {
+            let wrong = |mistake: CellMistake| Mistake::OfCell {
+                endpoint: spec.name.as_str().into(),
+                field: format!("hooks.{}", point.name()).into(),
+                mistake: mistake.into(),
+            };
+            let action = hook.action().map(|action| filled(&action, &names)).transpose().map_err(wrong)?;
+            if hook.is_hashed(point) {
+                made.entry(point).or_default().extend(action);
+            }
+        }
+    }
+    Ok(made)
+}
+
+fn filled(action: &HookAction, names: &CellNames) -> Result<HookAction, CellMistake> {
+    let fill = |text: &String| fill(text, names).map(|value| value.to_string());
+    Ok(match action {
+        HookAction::Request(request) => HookAction::Request(fill(request)?),
+        HookAction::Command(command) => HookAction::Command(command.iter().map(fill).collect::<Result<_, _>>()?),
+    })
+}
+
+/// A hook as it happens beside a run on this host.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ConcreteHook {
+    /// What it does, the port filled in.
+    pub action: HookAction,
+    /// The same as the plan has it.
+    pub written: HookAction,
+    /// How long it may take.
+    pub within: Nanos,
+    /// What its failure means.
+    pub on_failure: OnFailure,
+}
+
+/// The hooks of one point beside a run like `spec`, whose server listens on `port`.
+pub fn concrete_hooks(
+    endpoint: &Endpoint,
+    spec: &RunSpec,
+    point: HookPoint,
+    port: Option<u16>,
+) -> Result<Vec<ConcreteHook>, CellMistake> {
+    let names = CellNames { port, ..names_of(spec) };
+    let concrete = |hook: &Hook| {
+        let written = hook.action()?;
+        let made = |action| ConcreteHook {
+            action,
+            written: written.clone(),
+            within: hook.within(),
+            on_failure: hook.on_failure(point),
+        };
+        Some(filled(&written, &names).map(made))
+    };
+    endpoint.hooks.at(point).iter().filter_map(concrete).collect()
+}

@@ -1,0 +1,210 @@
+//! What happens beside the runs of an endpoint: requests to its server and commands of this host, before and after runs and cells.
+//!
+//! Texts may hold `{{ … }}` over what each cell fills, as in `launch`. What happens before a run decides what it measures, so `before_*`
+//! hooks are a part of what the run is; what happens after it is not. `hash` of a hook says otherwise.
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use crate::plan::model::shorthand::OneOrMany;
+use crate::plan::text::tree::Step;
+use crate::units::Nanos;
+
+/// The hooks of an endpoint.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Hooks {
+    /// Before the first run of a cell that an invocation does, in front of `before_run`.
+    #[serde(default, skip_serializing_if = "OneOrMany::is_empty")]
+    #[schemars(example = serde_json::json!({ "command": ["./set-clocks.sh", "{{ model.id }}"] }))]
+    pub before_cell: OneOrMany<Hook>,
+    /// Before every run, when its server is idle and before the run's clock starts.
+    #[serde(default, skip_serializing_if = "OneOrMany::is_empty")]
+    #[schemars(example = serde_json::json!({ "request": "POST /reset_prefix_cache" }))]
+    pub before_run: OneOrMany<Hook>,
+    /// After every run, when its drain has ended and before it is committed.
+    #[serde(default, skip_serializing_if = "OneOrMany::is_empty")]
+    #[schemars(example = serde_json::json!({ "command": ["./collect.sh"], "within": "2m" }))]
+    pub after_run: OneOrMany<Hook>,
+    /// After the last run of a cell that an invocation does, behind `after_run`.
+    #[serde(default, skip_serializing_if = "OneOrMany::is_empty")]
+    #[schemars(example = serde_json::json!({ "command": ["./collect.sh", "{{ model.id }}"] }))]
+    pub after_cell: OneOrMany<Hook>,
+}
+
+impl Hooks {
+    /// Whether there are none.
+    pub fn is_empty(&self) -> bool {
+        HookPoint::ALL.into_iter().all(|point| self.at(point).is_empty())
+    }
+
+    /// Those of one point, in their order.
+    pub fn at(&self, point: HookPoint) -> &[Hook] {
+        let Hooks { before_cell, before_run, after_run, after_cell } = self;
+        let hooks = match point {
+            HookPoint::BeforeCell => before_cell,
+            HookPoint::BeforeRun => before_run,
+            HookPoint::AfterRun => after_run,
+            HookPoint::AfterCell => after_cell,
+        };
+        &hooks.0
+    }
+}
+
+/// When a hook happens.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, strum::IntoStaticStr)]
+#[serde(rename_all = "snake_case")]
+#[strum(serialize_all = "snake_case")]
+pub enum HookPoint {
+    /// Before the first run of a cell that an invocation does.
+    BeforeCell,
+    /// Before every run.
+    BeforeRun,
+    /// After every run.
+    AfterRun,
+    /// After the last run of a cell that an invocation does.
+    AfterCell,
+}
+
+impl HookPoint {
+    /// All of them, in the order in which they happen.
+    pub const ALL: [HookPoint; 4] =
+        [HookPoint::BeforeCell, HookPoint::BeforeRun, HookPoint::AfterRun, HookPoint::AfterCell];
+
+    /// The name in plans and records.
+    pub fn name(self) -> &'static str {
+        self.into()
+    }
+
+    /// Whether it comes before what is measured.
+    pub fn is_before(self) -> bool {
+        matches!(self, HookPoint::BeforeCell | HookPoint::BeforeRun)
+    }
+}
+
+/// A request to the endpoint's server, or a command of this host.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Hook {
+    /// Method and path of the server, from its root, sent with the endpoint's key and headers: `POST /reset_prefix_cache`. An answer
+    /// of 2xx is a success.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(regex(pattern = r"^[A-Z]+ /|\{\{"), example = "POST /reset_prefix_cache")]
+    pub request: Option<String>,
+    /// The program and its arguments, one element each; no shell is between. It runs in the plan's folder, and exit code 0 is a
+    /// success.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(length(min = 1), example = serde_json::json!(["./collect.sh", "{{ model.id }}"]))]
+    pub command: Option<Vec<String>>,
+    /// How long it may take; then it is given up, and a command is killed with its process group. Default 60s.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(extend("default" = "60s"), example = "5m")]
+    pub within: Option<Nanos>,
+    /// What its failure means: `end` fails the attempt, `note` makes the run suspect. Default: end before a run, note after it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(example = &"note")]
+    pub on_failure: Option<OnFailure>,
+    /// Whether it is a part of what a run is. Default: true before a run, false after it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(example = false)]
+    pub hash: Option<bool>,
+}
+
+/// What the failure of a hook means.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
+pub enum OnFailure {
+    /// The attempt has failed, and nothing of it is committed.
+    End,
+    /// The run is committed and suspect: `hook_failed`.
+    Note,
+}
+
+/// What a hook does.
+#[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum HookAction {
+    /// A request: `METHOD /path`.
+    Request(String),
+    /// A program and its arguments.
+    Command(Vec<String>),
+}
+
+impl Hook {
+    /// How long a hook may take where the plan does not say.
+    pub const WITHIN: Nanos = Nanos::from_secs(60);
+
+    /// What it does, as it is written; none where it says neither or both.
+    pub fn action(&self) -> Option<HookAction> {
+        match (&self.request, &self.command) {
+            (Some(request), None) => Some(HookAction::Request(request.clone())),
+            (None, Some(command)) => Some(HookAction::Command(command.clone())),
+            _ => None,
+        }
+    }
+
+    /// How long it may take.
+    pub fn within(&self) -> Nanos {
+        self.within.unwrap_or(Hook::WITHIN)
+    }
+
+    /// What its failure means at a point.
+    pub fn on_failure(&self, point: HookPoint) -> OnFailure {
+        let default = if point.is_before() { OnFailure::End } else { OnFailure::Note };
+        self.on_failure.unwrap_or(default)
+    }
+
+    /// Whether it is a part of what a run is.
+    pub fn is_hashed(&self, point: HookPoint) -> bool {
+        self.hash.unwrap_or(point.is_before())
+    }
+
+    /// Every text that may hold a template, each with the path that leads to it from the hook.
+    pub(crate) fn texts(&self) -> Vec<(Vec<Step>, &str)> {
+        let request = self.request.iter().map(|text| (vec![Step::from("request")], text.as_str()));
+        let command = self.command.iter().flatten().enumerate();
+        request.chain(command.map(|(index, text)| (vec!["command".into(), index.into()], text.as_str()))).collect()
+    }
+}
+
+impl HookAction {
+    /// As it is hashed: a program by its base name, for where that lies is this host's matter.
+    pub(crate) fn hashed(&self) -> HookAction {
+        match self {
+            HookAction::Request(request) => HookAction::Request(request.clone()),
+            HookAction::Command(command) => {
+                let mut command = command.clone();
+                if let Some(program) = command.first_mut() {
+                    *program = program.rsplit('/').next().unwrap_or(program).to_owned();
+                }
+                HookAction::Command(command)
+            }
+        }
+    }
+}
+
+/// Method and path of a request, where it has the form `METHOD /path`.
+pub fn method_and_path(request: &str) -> Option<(&str, &str)> {
+    let (method, path) = request.trim().split_once(' ')?;
+    let path = path.trim_start();
+    let is_method = !method.is_empty() && method.bytes().all(|byte| byte.is_ascii_uppercase());
+    (is_method && path.starts_with('/')).then_some((method, path))
+}
+
+/// What a server forgets before every run.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema, strum::IntoStaticStr)]
+#[serde(rename_all = "snake_case")]
+#[strum(serialize_all = "snake_case")]
+pub enum Reset {
+    /// Its prefix cache, by the request that its engine knows (vLLM, SGLang).
+    PrefixCache,
+    /// Everything: a launched server is ended and started again.
+    Restart,
+}
+
+impl Reset {
+    /// The name in plans and records.
+    pub fn name(self) -> &'static str {
+        self.into()
+    }
+}

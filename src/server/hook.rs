@@ -1,0 +1,344 @@
+//! Hooks: a command of this host or a request to the server under test, each within its time, with the end of its output.
+
+use std::io::Read;
+use std::os::unix::process::{CommandExt, ExitStatusExt};
+use std::path::Path;
+use std::process::{Command, ExitStatus, Stdio};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::thread::JoinHandle;
+use std::time::{Duration, Instant};
+
+use reqwest::Method;
+use rustix::process::{Pid, Signal, kill_process_group};
+use tokio::sync::watch;
+
+use crate::rows::HookOutcome;
+use crate::units::Nanos;
+use crate::units::secrecy::without_secrets;
+use crate::units::text::is_unseen;
+
+use super::probe::{LONGEST_WAIT, Question, client, words};
+
+/// Bytes of output that are recorded.
+const RECORDED: usize = 2 * 1024;
+/// Bytes of output that are kept meanwhile: more, so that no cut leaves a part of a secret.
+const KEPT: usize = 64 * 1024;
+/// How often it is looked whether a command has ended.
+const LOOK: Duration = Duration::from_millis(5);
+/// How long the output of a command that has ended is waited for, where something it started still holds it open.
+const OUTPUT_WITHIN: Duration = Duration::from_millis(200);
+/// A hook that takes longer is announced.
+const ANNOUNCED_AFTER: Duration = Duration::from_secs(2);
+
+/// The limits of a hook, and who hears of it.
+pub struct HookLimits<'a> {
+    /// How long it may take.
+    pub within: Nanos,
+    /// Values that are recorded nowhere.
+    pub secrets: &'a [String],
+    /// Turns true when the sweep is to stop.
+    pub stop: watch::Receiver<bool>,
+    /// Is called once where it takes long.
+    pub announce: &'a dyn Fn(),
+}
+
+/// How a hook ended.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct HookEnd {
+    /// How it came out.
+    pub outcome: HookOutcome,
+    /// The exit code of a command that ended by itself.
+    pub exit_code: Option<i32>,
+    /// The HTTP status of a request that was answered.
+    pub status: Option<u16>,
+    /// Why it has neither, where it does not.
+    pub detail: Option<String>,
+    /// How long it took.
+    pub took: Nanos,
+    /// The end of its output.
+    pub output: String,
+}
+
+/// The sweep was stopped, and the hook ended with it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct HookStopped;
+
+impl HookEnd {
+    fn failed(detail: String, start: Instant) -> HookEnd {
+        HookEnd {
+            outcome: HookOutcome::Failed,
+            exit_code: None,
+            status: None,
+            detail: Some(detail),
+            took: Nanos::from(start.elapsed()),
+            output: String::new(),
+        }
+    }
+
+    fn timed_out(within: Nanos, start: Instant) -> HookEnd {
+        let end = HookEnd::failed(format!("no end within {within}"), start);
+        HookEnd { outcome: HookOutcome::TimedOut, ..end }
+    }
+
+    fn of_status(status: ExitStatus, start: Instant) -> HookEnd {
+        let outcome = if status.success() { HookOutcome::Ok } else { HookOutcome::Failed };
+        let detail = status.signal().map(|signal| format!("ended by signal {signal}"));
+        HookEnd { outcome, exit_code: status.code(), detail, ..HookEnd::failed(String::new(), start) }
+    }
+}
+
+/// Runs a command to its end in a process group of its own. One that takes too long is killed with its group; what a
+/// command that ended by itself left running goes on.
+pub fn run_command(
+    command: &[String],
+    env: &[(&str, String)],
+    folder: &Path,
+    limits: HookLimits<'_>,
+) -> Result<HookEnd, HookStopped> {
+    let start = Instant::now();
+    let Some((program, arguments)) = command.split_first() else {
+        return Ok(HookEnd::failed("it names no program".to_owned(), start));
+    };
+    let not_started = |error: std::io::Error| HookEnd::failed(format!("cannot start it: {error}"), start);
+    // What a relative path means with another current folder differs between systems.
+    let place = if folder.as_os_str().is_empty() { Path::new(".") } else { folder };
+    let whole = if program.contains('/') {
+        match std::path::absolute(place.join(program)) {
+            Ok(whole) => whole,
+            Err(error) => return Ok(not_started(error)),
+        }
+    } else {
+        program.into()
+    };
+    let (reader, writer) = match std::io::pipe() {
+        Ok(pipe) => pipe,
+        Err(error) => return Ok(not_started(error)),
+    };
+    let mut started = Command::new(whole);
+    started.args(arguments).envs(env.iter().map(|(name, value)| (name, value))).current_dir(place).process_group(0);
+    let errors = match writer.try_clone() {
+        Ok(errors) => errors,
+        Err(error) => return Ok(not_started(error)),
+    };
+    let mut child = match started.stdin(Stdio::null()).stdout(writer).stderr(errors).spawn() {
+        Ok(child) => child,
+        Err(error) => return Ok(not_started(error)),
+    };
+    // It holds the writing ends of the pipe, too.
+    drop(started);
+    let output = Output::read(reader);
+    let deadline = start + Duration::from(limits.within);
+    let mut is_announced = false;
+    let ended = loop {
+        match child.try_wait() {
+            Ok(Some(status)) => break HookEnd::of_status(status, start),
+            Ok(None) => {}
+            Err(error) => break HookEnd::failed(format!("cannot wait for it: {error}"), start),
+        }
+        let is_stopped = *limits.stop.borrow();
+        if is_stopped || Instant::now() >= deadline {
+            kill_group(child.id());
+            let _ = child.wait();
+            if is_stopped {
+                return Err(HookStopped);
+            }
+            break HookEnd::timed_out(limits.within, start);
+        }
+        if !is_announced && start.elapsed() >= ANNOUNCED_AFTER {
+            is_announced = true;
+            (limits.announce)();
+        }
+        std::thread::sleep(LOOK);
+    };
+    Ok(HookEnd { output: recorded(&output.end(), limits.secrets), ..ended })
+}
+
+fn kill_group(group: u32) {
+    if let Some(group) = i32::try_from(group).ok().and_then(Pid::from_raw) {
+        let _ = kill_process_group(group, Signal::KILL);
+    }
+}
+
+/// The end of an output that a thread reads, so that a command which prints a lot is never held up.
+struct Output {
+    kept: Arc<Mutex<Vec<u8>>>,
+    reader: Option<JoinHandle<()>>,
+}
+
+impl Output {
+    fn read(mut from: impl Read + Send + 'static) -> Output {
+        let kept = Arc::new(Mutex::new(Vec::new()));
+        let into = Arc::clone(&kept);
+        let read = move || {
+            let mut buffer = vec![0; 16 * 1024];
+            loop {
+                match from.read(&mut buffer) {
+                    Ok(0) => break,
+                    Ok(count) => {
+                        let mut kept = into.lock().unwrap_or_else(PoisonError::into_inner);
+                        kept.extend_from_slice(&buffer[..count]);
+                        if kept.len() > 2 * KEPT {
+                            let surplus = kept.len() - KEPT;
+                            kept.drain(..surplus);
+                        }
+                    }
+                    Err(error) if error.kind() == std::io::ErrorKind::Interrupted => {}
+                    Err(_) => break,
+                }
+            }
+        };
+        // Where no thread starts the output is lost, and the command gets to know that nobody reads it.
+        let reader = std::thread::Builder::new().name("hook output".to_owned()).spawn(read).ok();
+        Output { kept, reader }
+    }
+
+    /// All that came. What the command left running may hold the pipe: that is not waited for, and read on all the same.
+    fn end(self) -> Vec<u8> {
+        let deadline = Instant::now() + OUTPUT_WITHIN;
+        while self.reader.as_ref().is_some_and(|reader| !reader.is_finished()) && Instant::now() < deadline {
+            std::thread::sleep(Duration::from_millis(1));
+        }
+        self.kept.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+}
+
+/// Sends a request without a body to a path of the server of `question`, from its root.
+pub fn send_request(
+    question: &Question,
+    method: &str,
+    path: &str,
+    limits: HookLimits<'_>,
+) -> Result<HookEnd, HookStopped> {
+    let start = Instant::now();
+    let failed = |detail: String| Ok(HookEnd::failed(detail, start));
+    let question = Question { connect: question.connect.min(LONGEST_WAIT), within: limits.within, ..question.clone() };
+    let url = match question.url_of(path) {
+        Ok(url) => url,
+        Err(error) => return failed(error),
+    };
+    let Ok(method) = Method::from_bytes(method.as_bytes()) else {
+        return failed(format!("`{method}` is not a method"));
+    };
+    let runtime = match tokio::runtime::Builder::new_current_thread().enable_all().build() {
+        Ok(runtime) => runtime,
+        Err(error) => return failed(error.to_string()),
+    };
+    let client = match client(&question) {
+        Ok(client) => client,
+        Err(error) => return failed(words(&error)),
+    };
+    let mut stop = limits.stop;
+    let sent = async {
+        let mut response = question.signed(client.request(method, url)).send().await?;
+        let status = response.status();
+        let mut data = Vec::new();
+        while let Some(chunk) = response.chunk().await? {
+            data.extend_from_slice(&chunk);
+            if data.len() > 2 * KEPT {
+                let surplus = data.len() - KEPT;
+                data.drain(..surplus);
+            }
+        }
+        Ok::<_, reqwest::Error>((status, data))
+    };
+    let answered = runtime.block_on(async {
+        let mut sent = std::pin::pin!(sent);
+        let mut stopped = std::pin::pin!(async { drop(stop.wait_for(|stop| *stop).await) });
+        tokio::select! {
+            biased;
+            () = &mut stopped => return Err(HookStopped),
+            answered = &mut sent => return Ok(answered),
+            () = tokio::time::sleep(ANNOUNCED_AFTER) => (limits.announce)(),
+        }
+        tokio::select! {
+            biased;
+            () = &mut stopped => Err(HookStopped),
+            answered = &mut sent => Ok(answered),
+        }
+    })?;
+    Ok(match answered {
+        Ok((status, data)) => HookEnd {
+            outcome: if status.is_success() { HookOutcome::Ok } else { HookOutcome::Failed },
+            status: Some(status.as_u16()),
+            detail: None,
+            output: recorded(&data, limits.secrets),
+            ..HookEnd::failed(String::new(), start)
+        },
+        Err(error) if error.is_timeout() && !error.is_connect() => HookEnd::timed_out(limits.within, start),
+        Err(error) => {
+            let detail = recorded(words(&error).as_bytes(), limits.secrets);
+            HookEnd::failed(format!("no answer: {detail}"), start)
+        }
+    })
+}
+
+/// The end of an output, fit for a record and a terminal: without secrets, which go before anything is cut, and without what a
+/// terminal obeys or hides.
+fn recorded(output: &[u8], secrets: &[String]) -> String {
+    let text = String::from_utf8_lossy(output);
+    let text = without_secrets(&text, secrets.iter().map(String::as_str), "[secret]");
+    let shown: String = text.chars().filter(|c| matches!(c, '\n' | '\t') || !is_unseen(*c)).collect();
+    let shown = shown.trim_end();
+    let mut from = shown.len().saturating_sub(RECORDED);
+    while !shown.is_char_boundary(from) {
+        from += 1;
+    }
+    shown[from..].to_owned()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn run(script: &str, within: Nanos, secrets: &[String]) -> HookEnd {
+        let (_sender, stop) = watch::channel(false);
+        let command = ["sh", "-c", script].map(str::to_owned);
+        let limits = HookLimits { within, secrets, stop, announce: &|| {} };
+        run_command(&command, &[("SWEEPLINE_HOOK", "before_run".to_owned())], Path::new(""), limits).unwrap()
+    }
+
+    #[test]
+    fn a_command_ends_with_its_code_and_the_end_of_its_output() {
+        let ended = run("echo one; echo two >&2; echo $SWEEPLINE_HOOK; exit 3", Nanos::from_secs(60), &[]);
+        assert_eq!((ended.outcome, ended.exit_code, ended.detail), (HookOutcome::Failed, Some(3), None));
+        assert_eq!(ended.output, "one\ntwo\nbefore_run");
+        let ended = run("kill -9 $$", Nanos::from_secs(60), &[]);
+        assert_eq!((ended.outcome, ended.detail.as_deref()), (HookOutcome::Failed, Some("ended by signal 9")));
+        let ended = run("exit 0", Nanos::from_secs(60), &[]);
+        assert_eq!((ended.outcome, ended.exit_code, ended.output.as_str()), (HookOutcome::Ok, Some(0), ""));
+    }
+
+    #[test]
+    fn a_command_that_takes_too_long_is_killed_with_its_children() {
+        let dir = tempfile::tempdir().unwrap();
+        let file = dir.path().join("pid");
+        let ended = run(&format!("sleep 600 & echo $! > {}; wait", file.display()), Nanos::from_millis(500), &[]);
+        assert_eq!(ended.outcome, HookOutcome::TimedOut);
+        assert_eq!(ended.detail.as_deref(), Some("no end within 500ms"));
+        let pid = std::fs::read_to_string(file).unwrap();
+        let deadline = Instant::now() + Duration::from_secs(60);
+        let state = || std::fs::read_to_string(format!("/proc/{}/stat", pid.trim())).unwrap_or_default();
+        while !state().is_empty() && !state().contains(") Z") {
+            assert!(Instant::now() < deadline, "its child lives: {}", state());
+            std::thread::sleep(Duration::from_millis(5));
+        }
+    }
+
+    #[test]
+    fn what_a_command_left_running_does_not_hold_it_up() {
+        let start = Instant::now();
+        let ended = run("(trap '' HUP; sleep 5) & echo begun", Nanos::from_secs(60), &[]);
+        assert_eq!((ended.outcome, ended.output.as_str()), (HookOutcome::Ok, "begun"));
+        assert!(start.elapsed() < Duration::from_secs(4), "{:?}", start.elapsed());
+    }
+
+    #[test]
+    fn the_end_of_a_long_output_is_kept_without_secrets() {
+        let secrets = ["hunter2hunter2".to_owned()];
+        let ended =
+            run("yes 'key hunter2hunter2 \x1b[31m' | head -c 5000000; echo; echo last", Nanos::from_secs(60), &secrets);
+        assert!(ended.output.len() <= RECORDED && ended.output.len() > RECORDED - 4, "{}", ended.output.len());
+        assert!(ended.output.ends_with("key [secret] [31m\nkey [secret]\nlast") || ended.output.ends_with("last"));
+        assert!(!ended.output.contains("hunter2") && !ended.output.contains('\x1b'), "{}", ended.output);
+    }
+}

@@ -1,0 +1,258 @@
+//! The hooks of a run, and the reset of its server, at their points: what each did is recorded, and a failure ends the attempt where the
+//! plan wants it so.
+
+use std::collections::{BTreeMap, HashMap};
+use std::path::{Path, PathBuf};
+
+use tokio::sync::watch;
+
+use crate::engine::Target;
+use crate::expand::{ConcreteHook, PlannedRun, concrete_hooks};
+use crate::plan::model::hooks::method_and_path;
+use crate::plan::{Dialect, Endpoint, Engine, HookAction, HookPoint, OnFailure, Reset, Scalar};
+use crate::rows::HookRun;
+use crate::server::launch::find_program;
+use crate::server::{HookEnd, HookLimits, HookStopped, Question, run_command, send_request};
+use crate::units::Nanos;
+use crate::units::text::quoted;
+
+use super::secrets::variable;
+
+/// How long a server may take to forget.
+const RESET_WITHIN: Nanos = Nanos::from_secs(60);
+/// Lines of a hook's output that an error quotes.
+const TAIL_LINES: usize = 8;
+
+/// What is known of a run's hooks when it is given out.
+#[derive(Debug, Clone)]
+pub(super) struct RunHooks {
+    /// Its endpoint.
+    pub endpoint: Endpoint,
+    /// The plan's folder.
+    pub folder: PathBuf,
+    /// Whether it is the first run of its cell in this invocation.
+    pub is_first: bool,
+    /// Whether no other run of its cell is left to do.
+    pub is_last: bool,
+}
+
+/// Why no load is put on, or no result kept.
+#[derive(Debug)]
+pub(super) enum HookFailure {
+    /// The sweep was stopped.
+    Stopped,
+    /// A hook failed, and the plan says that this ends the attempt: the reason.
+    Failed(String),
+}
+
+/// The hooks of one run while it is executed.
+pub(super) struct Hooking<'a> {
+    /// What is known of them.
+    pub hooks: &'a RunHooks,
+    /// The run.
+    pub run: &'a PlannedRun,
+    /// Its server.
+    pub target: &'a Target,
+    /// What a probe of it asks.
+    pub question: &'a Question,
+    /// Is called with what takes long.
+    pub tell: &'a dyn Fn(String),
+}
+
+impl Hooking<'_> {
+    /// What comes before the load: the hooks of the cell, those of the run, the reset.
+    pub(super) fn before(&self, done: &mut Vec<HookRun>, stop: watch::Receiver<bool>) -> Result<(), HookFailure> {
+        if self.hooks.is_first {
+            self.at(HookPoint::BeforeCell, done, &stop)?;
+        }
+        self.at(HookPoint::BeforeRun, done, &stop)?;
+        self.reset(done, stop)
+    }
+
+    /// What comes after the load: the hooks of the run, then those of the cell. All of them happen, whether or not one failed: what was
+    /// begun before the run is ended there, also where the sweep is to stop.
+    pub(super) fn after(&self, done: &mut Vec<HookRun>) -> Result<(), HookFailure> {
+        let (_unused, never) = watch::channel(false);
+        let of_run = self.at(HookPoint::AfterRun, done, &never);
+        let of_cell = if self.hooks.is_last { self.at(HookPoint::AfterCell, done, &never) } else { Ok(()) };
+        of_run.and(of_cell)
+    }
+
+    /// The hooks of one point, in their order. Before a run the first failure ends it.
+    fn at(&self, point: HookPoint, done: &mut Vec<HookRun>, stop: &watch::Receiver<bool>) -> Result<(), HookFailure> {
+        let hooks = concrete_hooks(&self.hooks.endpoint, &self.run.spec, point, Some(self.target.port));
+        let hooks = hooks.map_err(|mistake| HookFailure::Failed(format!("hooks.{}: {mistake}", point.name())))?;
+        let mut result = Ok(());
+        for hook in hooks {
+            let what = words(&hook.written);
+            let ended = self.happen(point, &hook, stop.clone()).map_err(|HookStopped| HookFailure::Stopped)?;
+            let run = recorded(point.name(), what, ended);
+            if !run.is_ok() && hook.on_failure == OnFailure::End {
+                let failure = HookFailure::Failed(reason(&format!("the {} hook", run.when), &run, ""));
+                result = result.and(Err(failure));
+            }
+            done.push(run);
+            if point.is_before() && result.is_err() {
+                break;
+            }
+        }
+        result
+    }
+
+    fn happen(
+        &self,
+        point: HookPoint,
+        hook: &ConcreteHook,
+        stop: watch::Receiver<bool>,
+    ) -> Result<HookEnd, HookStopped> {
+        let within = hook.within;
+        let announce = || {
+            (self.tell)(format!("waiting for the {} hook `{}` (at most {within})", point.name(), words(&hook.written)))
+        };
+        let secrets = self.secrets();
+        let limits = HookLimits { within, secrets: &secrets, stop, announce: &announce };
+        match &hook.action {
+            HookAction::Command(command) => run_command(command, &self.variables(point), &self.hooks.folder, limits),
+            HookAction::Request(request) => {
+                let (method, path) = method_and_path(request).unwrap_or(("GET", request));
+                send_request(self.question, method, path, limits)
+            }
+        }
+    }
+
+    /// Has the server forget its prefix cache. A failure ends the attempt: it would measure a warm cache.
+    fn reset(&self, done: &mut Vec<HookRun>, stop: watch::Receiver<bool>) -> Result<(), HookFailure> {
+        let engine = self.hooks.endpoint.engine;
+        let (Some(Reset::PrefixCache), Some(request)) = (self.hooks.endpoint.reset, Dialect::of(engine).reset) else {
+            return Ok(());
+        };
+        let (method, path) = (request.method, request.path);
+        let base = self.target.base.strip_suffix("/v1").unwrap_or(&self.target.base);
+        let announce = || (self.tell)(format!("waiting for {method} {path} (at most {RESET_WITHIN})"));
+        let secrets = self.secrets();
+        let limits = HookLimits { within: RESET_WITHIN, secrets: &secrets, stop, announce: &announce };
+        let ended = send_request(self.question, method, &format!("{base}{path}"), limits);
+        let ended = ended.map_err(|HookStopped| HookFailure::Stopped)?;
+        let run = recorded("reset", format!("{method} {path}"), ended);
+        let result = match run.is_ok() {
+            true => Ok(()),
+            false => {
+                let meaning = format!("; the run would measure a warm cache{}", remedy(&run, engine));
+                Err(HookFailure::Failed(reason("the reset of the prefix cache", &run, &meaning)))
+            }
+        };
+        done.push(run);
+        result
+    }
+
+    /// The circumstances of the run, as its commands are told them.
+    fn variables(&self, point: HookPoint) -> Vec<(&'static str, String)> {
+        let axes: BTreeMap<&str, &Scalar> = self.run.cell.iter().collect();
+        vec![
+            ("SWEEPLINE_HOOK", point.name().to_owned()),
+            ("SWEEPLINE_RUN_ID", self.run.id.to_string()),
+            ("SWEEPLINE_ENDPOINT", self.run.spec.endpoint.name.clone()),
+            ("SWEEPLINE_URL", self.target.url()),
+            ("SWEEPLINE_SWEEP", self.run.sweep.to_string()),
+            ("SWEEPLINE_REPEAT", self.run.repeat.to_string()),
+            ("SWEEPLINE_AXES", serde_json::to_string(&axes).unwrap_or_default()),
+        ]
+    }
+
+    /// What no record may hold: the secrets of the endpoint and of the server that was launched for it.
+    fn secrets(&self) -> Vec<String> {
+        let launch = self.hooks.endpoint.launch.iter().flat_map(|launch| launch.secrets());
+        let of_launch = launch.filter_map(|reference| variable(reference, &self.hooks.folder).ok());
+        self.question.api_key.iter().chain(&self.question.secrets).cloned().chain(of_launch).collect()
+    }
+}
+
+/// What a hook does, as one would type it.
+fn words(action: &HookAction) -> String {
+    match action {
+        HookAction::Request(request) => request.clone(),
+        HookAction::Command(command) => command.iter().map(|part| quoted(part)).collect::<Vec<_>>().join(" "),
+    }
+}
+
+fn recorded(when: &str, what: String, ended: HookEnd) -> HookRun {
+    let HookEnd { outcome, exit_code, status, detail, took, output } = ended;
+    HookRun { when: when.to_owned(), what, outcome, exit_code, status, detail, took_ns: took.0, output }
+}
+
+/// Why an attempt ends: the hook, how it ended, what that means, its last lines.
+fn reason(name: &str, run: &HookRun, meaning: &str) -> String {
+    let lines: Vec<&str> = run.output.lines().filter(|line| !line.trim().is_empty()).collect();
+    let tail = match &lines[lines.len().saturating_sub(TAIL_LINES)..] {
+        [] => String::new(),
+        lines => format!("; its last lines:\n  {}", lines.join("\n  ")),
+    };
+    format!("{name} `{}` failed: {}{meaning}{tail}", run.what, run.ended())
+}
+
+/// What to do where a server does not know the request that its engine has.
+fn remedy(run: &HookRun, engine: Engine) -> &'static str {
+    match (run.status, engine) {
+        (Some(404), Engine::Vllm) => "; start vLLM with VLLM_SERVER_DEV_MODE=1: without it the path is not there",
+        _ => "",
+    }
+}
+
+/// What is wrong with the hooks of an endpoint before anything is sent: a program that is not there.
+pub(super) fn look(endpoint: &Endpoint, folder: &Path, run: &PlannedRun) -> Result<(), String> {
+    for point in HookPoint::ALL {
+        let hooks = concrete_hooks(endpoint, &run.spec, point, None);
+        for hook in hooks.map_err(|mistake| format!("hooks.{}: {mistake}", point.name()))? {
+            let HookAction::Command(command) = &hook.action else { continue };
+            let Some(program) = command.first().filter(|program| !program.contains("{{")) else { continue };
+            if find_program(program, folder, None).is_err() {
+                let place = match program.contains('/') {
+                    true => format!("at {}", folder.join(program).display()),
+                    false => "in PATH".to_owned(),
+                };
+                let name = point.name();
+                return Err(format!(
+                    "the {name} hook runs `{program}`, and no such program is {place}; install it, or correct `hooks.{name}`"
+                ));
+            }
+        }
+    }
+    Ok(())
+}
+
+/// Which runs are the first and the last of their cells in an invocation.
+#[derive(Debug, Default)]
+pub(super) struct Cells {
+    /// Runs of each cell that have not ended.
+    left: HashMap<(String, Vec<u32>), usize>,
+    /// The run of each cell that was begun first.
+    first: HashMap<(String, Vec<u32>), usize>,
+}
+
+impl Cells {
+    /// With the runs to do.
+    pub(super) fn of<'r>(runs: impl Iterator<Item = &'r PlannedRun>) -> Cells {
+        let mut cells = Cells::default();
+        for run in runs {
+            *cells.left.entry(key(run)).or_default() += 1;
+        }
+        cells
+    }
+
+    /// A run is given out: whether it is the first of its cell, and the last. One that is tried again is what it was.
+    pub(super) fn begin(&mut self, at: usize, run: &PlannedRun) -> (bool, bool) {
+        let first = *self.first.entry(key(run)).or_insert(at);
+        (first == at, self.left.get(&key(run)).is_none_or(|left| *left <= 1))
+    }
+
+    /// A run has ended for this invocation, or was left out.
+    pub(super) fn end(&mut self, run: &PlannedRun) {
+        if let Some(left) = self.left.get_mut(&key(run)) {
+            *left = left.saturating_sub(1);
+        }
+    }
+}
+
+fn key(run: &PlannedRun) -> (String, Vec<u32>) {
+    (run.sweep.to_string(), run.cell.rank().to_vec())
+}
