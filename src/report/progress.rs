@@ -33,7 +33,7 @@ pub(crate) enum Talk {
 
 /// A text of several lines, each fit for a terminal: the last lines of a server's log among them.
 fn plain_lines(text: &str) -> String {
-    text.split('\n').map(|line| plain(line)).collect::<Vec<_>>().join("\n")
+    text.split('\n').map(plain).collect::<Vec<_>>().join("\n")
 }
 
 /// The screen of a running sweep.

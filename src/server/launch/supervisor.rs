@@ -4,7 +4,7 @@
 use std::io::{self, BufRead, Write};
 use std::os::unix::process::{CommandExt, ExitStatusExt};
 use std::process::{Child, Command, ExitStatus, Stdio};
-use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
+use std::sync::mpsc::{Receiver, Sender, channel};
 use std::time::{Duration, Instant};
 
 use rustix::process::{Pid, Signal, set_child_subreaper, test_kill_process_group};
@@ -149,9 +149,7 @@ fn end(order: &Order, pid: u32, happened: &Receiver<Happened>, mut is_gone: bool
 }
 
 fn nothing_left(pid: u32, is_gone: &mut bool, happened: &Receiver<Happened>) -> bool {
-    while let Ok(what) = happened.recv_timeout(Duration::ZERO).or_else(|error| match error {
-        RecvTimeoutError::Timeout | RecvTimeoutError::Disconnected => Err(()),
-    }) {
+    while let Ok(what) = happened.try_recv() {
         *is_gone |= matches!(what, Happened::Ended(_));
     }
     let group = i32::try_from(pid).ok().and_then(Pid::from_raw);
