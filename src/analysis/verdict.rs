@@ -232,6 +232,9 @@ impl Evidence<'_> {
     }
 
     fn prompt_length(&self, limits: Limits) -> Finding {
+        if self.facts.start.is_some() {
+            return Err("a start is measured, which one short prompt ends".into());
+        }
         let Differ { share, ours, server, is_estimate } = Differ::of(self.rows, self.facts)?;
         let state = exceeded(limits, Validity::PROMPT_LENGTH, |limit| share > limit);
         Ok(state.map(|state| {

@@ -121,6 +121,9 @@ impl<'a> Estimator<'a> {
 
     /// How many requests a run will send up to the end of its window, and the result that says so.
     pub(super) fn requests(&self, spec: &RunSpec) -> Option<(u64, Option<String>)> {
+        if spec.start {
+            return Some((1, None));
+        }
         let phases = &spec.phases;
         let full =
             phases.stabilize.0.saturating_add(window_ns(phases, &spec.load, spec.scenario.requests_per_arrival()));

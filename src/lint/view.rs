@@ -121,7 +121,9 @@ impl<'p> SweepView<'p> {
         });
         let per_request = Connections::PerRequest;
         let said = sweep.connections.unwrap_or(plan.connections) == per_request;
-        let scenarios: Vec<(String, Resolved)> = scenarios.collect();
+        // A sweep that measures starts sends nothing that rules about requests could speak of.
+        let is_load = !sweep.measures_start();
+        let scenarios: Vec<(String, Resolved)> = scenarios.filter(|_| is_load).collect();
         let cut = |(_, one): &(String, Resolved)| one.stream == Some(false) || one.ignore_eos == Some(false);
         let is_false = |axis: &str| sweep.values(axis).contains(&Scalar::Bool(false));
         SweepView {
@@ -134,7 +136,7 @@ impl<'p> SweepView<'p> {
                 && !is_false("stream")
                 && !is_false("ignore_eos"),
             scenarios,
-            rungs: rungs(plan, name, sweep),
+            rungs: if is_load { rungs(plan, name, sweep) } else { Vec::new() },
             engine: load_engine(plan, sweep),
             opens_connections: said || entries("connections").any(|value| value == per_request.name()),
             compare: plan.compared(sweep),

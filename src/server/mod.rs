@@ -27,7 +27,7 @@ pub use gpus::{Gpus, gpus};
 pub use hook::{HookEnd, HookLimits, HookStopped, run_command, send_request};
 pub use host::client_environment;
 pub use idle::{Busy, Gauge};
-pub use probe::{Found, PROMPT, ProbeError, Question, probe};
+pub use probe::{Found, IS_IT_THERE, PROMPT, ProbeError, Question, probe};
 pub use ready::Unready;
 pub use round_trip::measure_way;
 pub use self_description::SelfDescription;

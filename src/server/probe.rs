@@ -147,11 +147,14 @@ impl Found {
     }
 }
 
+/// What is asked of a person whose server does not answer.
+pub const IS_IT_THERE: &str = "; is the server running, and is its address right?";
+
 /// Why a server cannot be measured.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum ProbeError {
     /// No connection, or none in time.
-    #[error("{url} does not answer: {reason}; is the server running, and is its address right?")]
+    #[error("{url} does not answer: {reason}{}", IS_IT_THERE)]
     Unreachable {
         /// The address.
         url: String,

@@ -11,7 +11,7 @@ use crate::engine::Target;
 use crate::expand::RunSpec;
 use crate::plan::{Endpoint, SecretRef};
 use crate::server::launch::ServerWatch;
-use crate::server::{Embedded, Found, Question, Unready, is_ready};
+use crate::server::{Embedded, Found, IS_IT_THERE, Question, Unready, is_ready};
 use crate::units::Nanos;
 
 use super::launching::{Answered, Launching, Started};
@@ -123,6 +123,12 @@ impl Asking {
         Some(format!("it is starting (log: {})", watch.as_ref()?.log().display()))
     }
 
+    /// Why the server is not ready, with what to do about it where it was launched: then it is known to run.
+    fn in_words(&self, reason: &str) -> String {
+        let there = if self.launched.is_some() { "; it runs, and has to listen there" } else { IS_IT_THERE };
+        reason.replace(IS_IT_THERE, there)
+    }
+
     /// The last lines of a launched server, where it printed any.
     fn tail(&self) -> String {
         self.launched.as_ref().and_then(|(_, watch)| watch.as_ref()).map(ServerWatch::tail).unwrap_or_default()
@@ -202,7 +208,8 @@ impl Asking {
         let late = |unready: Unready| match whole == Nanos::ZERO || unready.has_ended || unready.is_final {
             true => unready,
             false => {
-                Unready { reason: format!("not ready within {whole}: {}{}", unready.reason, self.tail()), ..unready }
+                let reason = self.in_words(&unready.reason);
+                Unready { reason: format!("not ready within {whole}: {reason}{}", self.tail()), ..unready }
             }
         };
         outcome.waited = began.elapsed();

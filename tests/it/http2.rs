@@ -245,9 +245,11 @@ fn a_connection_that_takes_no_more_is_replaced() {
 
 #[timed_test]
 fn a_connection_that_ends_ends_what_is_on_it() {
+    // A server that ends a connection on which bytes are still on their way resets it, and then its GOAWAY may be lost.
+    const BROKE: &str = "the connection broke";
     for (meets, words) in [
-        (Meets::Drops, "the connection broke"),
-        (Meets::Fails, "the server ended the connection: GOAWAY INTERNAL_ERROR"),
+        (Meets::Drops, [BROKE, BROKE]),
+        (Meets::Fails, ["the server ended the connection: GOAWAY INTERNAL_ERROR", BROKE]),
     ] {
         let server =
             Server::start(Rules { at: Some((120, meets)), takes: Duration::from_millis(40), ..Rules::default() });
@@ -255,7 +257,8 @@ fn a_connection_that_ends_ends_what_is_on_it() {
         let reset: Vec<&RequestRow> = rows(&run).filter(|row| row.outcome == Outcome::Reset).collect();
         assert!((20..=50).contains(&reset.len()), "{meets:?}: {} of the 50 on it", reset.len());
         for row in &reset {
-            assert!(row.error.as_deref().unwrap().contains(words), "{meets:?}: {row:?}");
+            let error = row.error.as_deref().unwrap();
+            assert!(words.iter().any(|words| error.contains(words)), "{meets:?}: {row:?}");
             assert!(row.sent_ns.is_some() && row.ended_ns >= row.sent_ns);
         }
         let others = rows(&run).filter(|row| !matches!(row.outcome, Outcome::Reset | Outcome::CutAtDrain));

@@ -92,10 +92,10 @@ fn a_server_that_comes_late_is_measured() {
 #[timed_test]
 fn a_path_says_when_the_server_is_ready() {
     let mock = Mock::start(&["--ttft", "1ms"]);
-    let lab = lab(&[("a", mock.port, ", ready: { path: /nowhere, within: 300ms }")]);
+    let lab = lab(&[("a", mock.port, ", ready: { path: /nowhere, within: 1m }")]);
     let ended = lab.run(&["run", "plan.yaml"]);
-    assert_eq!(ended.code, Some(6), "{}", ended.stderr);
-    says(&ended, "answers HTTP 404 to /nowhere: it is not ready");
+    assert_eq!(ended.code, Some(2), "{}", ended.stderr);
+    says(&ended, "answers HTTP 404 to /nowhere and lists its models: it has no such path; correct `ready.path`");
     lab.write("plan.yaml", &plan(&[("a", mock.port, ", ready: { path: /health, within: 10s }")]));
     assert!(matches!(lab.run(&["run", "plan.yaml"]).code, Some(0 | 3)));
     assert_eq!(committed(&lab), ["a", "a"]);

@@ -107,7 +107,7 @@ fn each_fault_of_the_mock_is_its_outcome_and_is_sent_once() {
 
     // The server saw each of the rows once, under the row's id, and nothing else but the probe.
     let sent: Vec<&Record> = records.iter().filter(|record| record.row.sent_ns.is_some()).collect();
-    let log = mock.log(sent.len() + 8);
+    let log = mock.log(sent.len() + 12);
     let mut ids: Vec<&str> = log.iter().filter_map(|line| line["request_id"].as_str()).collect();
     assert_eq!(ids.len(), log.len());
     ids.retain(|id| *id != "sweepline-probe");
@@ -118,8 +118,9 @@ fn each_fault_of_the_mock_is_its_outcome_and_is_sent_once() {
     assert_eq!(ids, expected);
     assert_eq!(
         log.len() - ids.len(),
-        8,
-        "the probe asks for the models, for one generation and five times for the round trip, and then for the gauge"
+        12,
+        "the probe asks for the models, one generation, the models again and the version, five times for the round trip, then for the \
+         gauge, and twice for the version behind the run"
     );
     let fault_of = |at: usize| log.iter().find(|line| line["n"] == at + 2).unwrap()["fault"].clone();
     assert_eq!(fault_of(6), "stall");
@@ -127,9 +128,9 @@ fn each_fault_of_the_mock_is_its_outcome_and_is_sent_once() {
 
 #[timed_test]
 fn a_connection_reset_at_once_is_not_tried_again() {
-    // Connections 1 and 2 are the probe's, 3 and 4 ask what the server is, 5 asks for the gauge. The run's first ends with its second request, so that the next ones
-    // meet the resets.
-    let mock = Mock::start(&["--fault", "refuse@7-10", "--fault", "close@3"]);
+    // Connections 1 and 2 are the probe's, 3 and 4 ask what the server is, 5 how far it is, 6 asks for the gauge. The run's first ends
+    // with its second request, so that the next ones meet the resets.
+    let mock = Mock::start(&["--fault", "refuse@8-11", "--fault", "close@3"]);
     let lab = Lab::new();
     lab.write("plan.yaml", &one_by_one(mock.port, 12, "stall: 30s"));
     lab.run(&["run", "plan.yaml"]);

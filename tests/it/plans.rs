@@ -13,6 +13,7 @@ use super::sweeps::honest;
 /// Every plan, which of its cells are run here, and how many runs those are. The quickstart is run as it is by `readme`.
 const PLANS: &[(&str, &str, usize)] = &[
     ("flags", "batch_size == 8 and server.max_num_batched_tokens == 2048 and server.max_num_seqs == 64", 4),
+    ("cold-start", "repeat < 1", 2),
     ("saturation", "batch_size <= 2 and model == 'qwen-7b' and scenario in ['B1', 'summary']", 8),
     ("qps-curve", "qps >= 16", 4),
     ("engine-comparison", "qps == 8 and repeat < 2", 8),
@@ -96,6 +97,11 @@ fn the_saturation_plan_runs() {
 #[timed_test]
 fn the_flags_plan_runs() {
     is_run_at_small_scale("flags");
+}
+
+#[timed_test]
+fn the_cold_start_plan_runs() {
+    is_run_at_small_scale("cold-start");
 }
 
 #[timed_test]

@@ -209,8 +209,8 @@ fn a_window_without_a_request_is_invalid_cached_and_redone() {
     judged.has("empty_window", "invalid");
     assert_eq!(judged.state, "invalid");
 
-    // The probe's two requests, two for what the server is, its gauge, the run's, and two for the version behind it.
-    let before = mock.log(8).len();
+    // The probe's two requests, two for what the server is, five for the way to it, its gauge, the run's, and two for the version behind it.
+    let before = mock.log(13).len();
     let again = lab.run(&["run", "plan.yaml"]);
     assert_eq!(again.code, Some(3), "an invalid run stays one: {}", again.stderr);
     assert!(again.stderr.contains("nothing to do"), "{}", again.stderr);

@@ -91,8 +91,9 @@ fn around(rung: &Rung) -> String {
 
 /// M004: all requests have the same lengths.
 pub(crate) fn one_length(view: &View) -> Vec<Finding> {
-    let mut shapes = view.sweeps.iter().map(shape);
-    let Some(first) = shapes.next() else { return Vec::new() };
+    let loads = || view.sweeps.iter().filter(|sweep| !sweep.sweep.measures_start());
+    let mut shapes = loads().map(shape);
+    let (Some(sweep), Some(first)) = (loads().next(), shapes.next()) else { return Vec::new() };
     let (prompt, output, turns) = first;
     if turns.1 > 1 || [prompt, output].iter().any(|(low, high)| low != high) || shapes.any(|shape| shape != first) {
         return Vec::new();
@@ -100,7 +101,6 @@ pub(crate) fn one_length(view: &View) -> Vec<Finding> {
     if view.sweeps.iter().any(SweepView::varies_lengths) {
         return Vec::new();
     }
-    let sweep = &view.sweeps[0];
     let (message, remedy) = match output.0 {
         // Nothing is generated.
         0 => (format!("every text has {} tokens", prompt.0), "write several lengths: prompt_tokens: [64, 512]"),

@@ -1,7 +1,7 @@
 //! Hooks of endpoints, and what their servers are to forget: requests, commands, texts that cells fill.
 
 use super::checker::{Checker, out_of_range, steps};
-use super::launch::cell_names;
+use super::launch::{cell_names, given};
 use crate::plan::diagnostic::error::{Code, Diagnostic};
 use crate::plan::model::dialect::Dialect;
 use crate::plan::model::endpoint::Endpoint;
@@ -16,6 +16,7 @@ use crate::units::secrecy::{carries_secret, looks_like_key};
 impl Checker<'_> {
     /// Checks the hooks of all endpoints and what their servers are to forget.
     pub(super) fn hooks(&mut self, plan: &Plan) {
+        let given = given(plan);
         for (name, endpoint) in &plan.endpoints {
             self.reset(name, endpoint);
             if endpoint.hooks.is_empty() {
@@ -25,7 +26,7 @@ impl Checker<'_> {
             if endpoint.launch.is_none() {
                 self.reserved(&hooks_at);
             }
-            let names = cell_names(plan, name, endpoint);
+            let names = cell_names(&given, name, endpoint);
             for point in HookPoint::ALL {
                 for (index, hook) in endpoint.hooks.at(point).iter().enumerate() {
                     let at = [&hooks_at[..], &steps![point.name(), index]].concat();

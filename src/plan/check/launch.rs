@@ -1,6 +1,6 @@
 //! How servers are launched: addresses, ports, what texts ask of a cell, flags that axes set.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::{BTreeMap, BTreeSet, HashSet};
 
 use super::checker::{Checker, steps};
 use crate::plan::diagnostic::error::{Code, Diagnostic};
@@ -8,6 +8,7 @@ use crate::plan::model::axis::server_flag;
 use crate::plan::model::endpoint::Endpoint;
 use crate::plan::model::headers::HeaderValue;
 use crate::plan::model::launch::{Launch, Port};
+use crate::plan::model::phases::PhasesPatch;
 use crate::plan::model::plan::Plan;
 use crate::plan::model::scalar::{Fact, Scalar};
 use crate::plan::model::sweep::Sweep;
@@ -23,8 +24,9 @@ const FLAGS: &str = "flags";
 impl Checker<'_> {
     /// Checks how the servers of all endpoints are launched.
     pub(super) fn launches(&mut self, plan: &Plan) {
+        let given = given(plan);
         for (name, endpoint) in &plan.endpoints {
-            let names = cell_names(plan, name, endpoint);
+            let names = cell_names(&given, name, endpoint);
             self.texts_of_cells(name, endpoint, &names);
             let Some(launch) = &endpoint.launch else { continue };
             let at = steps!["endpoints", name.as_str(), "launch"];
@@ -242,7 +244,9 @@ impl Checker<'_> {
             self.report_key(&at, Diagnostic::new(Code::Contradiction, message).remedy(remedy));
         }
         for field in ["arrivals", "phases", "stream", "connections"] {
-            if self.is_given(&steps!["sweeps", name], field) {
+            // A frozen plan has `phases: {}`.
+            let is_empty = field == "phases" && sweep.phases == PhasesPatch::default();
+            if !is_empty && self.is_given(&steps!["sweeps", name], field) {
                 let message = format!("`{field}` is about a load, and a sweep with `measure: start` has none");
                 let at = steps!["sweeps", name, field];
                 self.report_key(&at, Diagnostic::new(Code::NoEffect, message).remedy("remove it"));
@@ -280,18 +284,28 @@ fn uses(launch: &Launch, flag: &str) -> bool {
         .any(|(_, text)| is_args(text) || asked(text).is_ok_and(|asked| asked.iter().any(|asked| asked.name == whole)))
 }
 
+/// What a sweep gives the servers of its cells.
+pub(super) struct Given<'p> {
+    /// The endpoints that it names; none of them means all.
+    endpoints: HashSet<String>,
+    /// The flags that are axes or fields of its cells.
+    flags: Vec<&'p str>,
+}
+
+/// What each sweep gives its servers: found once, since a sweep may have as many values as a plan.
+pub(super) fn given(plan: &Plan) -> Vec<Given<'_>> {
+    let of = |sweep: &'_ Sweep| sweep.values("endpoint").iter().map(ToString::to_string).collect();
+    let flags = |sweep| Sweep::fields(sweep).into_iter().filter_map(server_flag).collect();
+    plan.sweeps.values().map(|sweep| Given { endpoints: of(sweep), flags: flags(sweep) }).collect()
+}
+
 /// Every name that some cell of an endpoint fills.
-pub(super) fn cell_names(plan: &Plan, name: &str, endpoint: &Endpoint) -> CellNames {
+pub(super) fn cell_names(given: &[Given<'_>], name: &str, endpoint: &Endpoint) -> CellNames {
     let text = |text: &str| CellValue::Text(text.to_owned());
     let all = |keys: &[&str]| keys.iter().map(|key| ((*key).to_owned(), text(""))).collect();
-    let is_on = |sweep: &&Sweep| {
-        let named = sweep.values("endpoint");
-        named.is_empty() || named.iter().any(|value| value.to_string() == name)
-    };
-    let mut flags: BTreeSet<String> = BTreeSet::new();
-    for sweep in plan.sweeps.values().filter(is_on) {
-        flags.extend(sweep.fields().into_iter().filter_map(server_flag).map(str::to_owned));
-    }
+    let is_on = |sweep: &&Given<'_>| sweep.endpoints.is_empty() || sweep.endpoints.contains(name);
+    let of_sweeps = given.iter().filter(is_on).flat_map(|sweep| &sweep.flags);
+    let mut flags: BTreeSet<String> = of_sweeps.map(|flag| (*flag).to_owned()).collect();
     let declared: Option<&Table<Scalar>> = match endpoint.server.get(FLAGS) {
         Some(Fact::Many(table)) => Some(table),
         _ => None,

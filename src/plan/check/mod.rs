@@ -27,10 +27,17 @@ mod text_axes;
 mod trace;
 mod values;
 
-use crate::plan::check::checker::Checker;
+use crate::plan::check::checker::{Checker, MOST_VALUES};
 use crate::plan::diagnostic::error::Diagnostic;
+use crate::plan::model::matrix::Axis;
 use crate::plan::model::plan::{Plan, ResolvedPlan};
 use crate::plan::text::tree::Node;
+
+/// Whether the axes of a plan have more values than it may have, which is told where they are checked: nobody unfolds them before.
+fn has_too_many_values(plan: &Plan) -> bool {
+    let weights = plan.sweeps.values().flat_map(|sweep| sweep.matrix.values()).map(Axis::weight);
+    weights.fold(0, usize::saturating_add) > MOST_VALUES
+}
 
 /// Checks a plan as it is written in `tree`, with the files that it names, and resolves it; what is resolved is only good where nothing
 /// was found.
@@ -38,8 +45,10 @@ pub(super) fn check(plan: &Plan, tree: &Node) -> (ResolvedPlan, Vec<Diagnostic>)
     let mut checker = Checker::new(tree);
     checker.head(plan);
     checker.endpoints(plan);
-    checker.launches(plan);
-    checker.hooks(plan);
+    if !has_too_many_values(plan) {
+        checker.launches(plan);
+        checker.hooks(plan);
+    }
     checker.models(plan);
     checker.scenarios(plan);
     checker.limits(plan);

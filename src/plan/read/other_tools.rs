@@ -32,8 +32,10 @@ const RESULTS: Here = Said("results go to the folder that `sweepline run --resul
 const SPREAD: Here = Said(
     "lengths that differ are said in `lengths`: { prompt: { normal: { mean: 512, sd: 64, min: 64, max: 1024 } }, output: 128 }",
 );
-const SERVER: Here =
-    Said("what differs between servers stands at them: list each under `endpoints` with its `server: { … }` facts");
+const SERVER: Here = Said(
+    "a flag that servers are started with is an axis `server.FLAG` of an endpoint with `launch`; servers that already run \
+     are endpoints of their own, each with its `server: { … }` facts",
+);
 const PRECISION: Here = Said("it stands at a model: precision: bf16");
 
 /// Words as they are after [`folded`], each with what it is here.

@@ -89,7 +89,8 @@ fn a_server_that_restarts_in_a_run_costs_the_requests_of_the_gap() {
     let measured = open(port, 10, "5s", "").replace("engine: mock }", "engine: mock, errors: measured }");
     lab.write("plan.yaml", &measured);
     let running = lab.start(&["run", "plan.yaml"]);
-    first.log(6);
+    // Ten questions before the run, then three of its requests.
+    first.log(13);
     drop(first);
     // The gap is the very thing under test: some requests meet nobody.
     std::thread::sleep(Duration::from_millis(500));
