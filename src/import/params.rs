@@ -39,7 +39,10 @@ const OPTIONS: [Known; 22] = [
     (
         "after-bench-cmd",
         One,
-        Lost("no command is run between runs; every prompt opens with a nonce, so that none meets a warm cache"),
+        Lost(
+            "write it as a hook of the endpoint, hooks: { after_run: { command: [sh, -c, COMMAND] } }, or, where it empties the prefix \
+             cache, reset: prefix_cache",
+        ),
     ),
     ("experiment-name", One, Read),
     ("output-dir", One, FOLDER),
