@@ -6,8 +6,8 @@ use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 
-/// What a server is started with.
-#[derive(Debug, Clone)]
+/// What a server is started with. It holds secrets in the clear, so it cannot be printed.
+#[derive(Clone)]
 pub struct LaunchOrder {
     /// The endpoint's name.
     pub endpoint: String,
@@ -32,8 +32,8 @@ pub struct LaunchOrder {
 /// The variable that all processes of a server carry, so that those that escaped are known.
 pub(super) const MARK: &str = "SWEEPLINE_SERVER";
 
-/// What a supervisor is to start. It travels through a pipe, for it holds secrets.
-#[derive(Debug, Serialize, Deserialize)]
+/// What a supervisor is to start. It travels through a pipe, for it holds secrets, and it cannot be printed.
+#[derive(Serialize, Deserialize)]
 pub(super) struct Order {
     pub endpoint: String,
     pub command: Vec<String>,
