@@ -19,6 +19,7 @@ pub mod comparison;
 pub mod curve;
 pub mod diagnosis;
 pub mod dispersion;
+pub mod ecdf;
 mod emission;
 mod facing;
 mod failures;

@@ -47,6 +47,7 @@ mod preview;
 mod probe;
 mod redo;
 mod replace;
+mod report;
 mod results;
 mod run;
 mod schema;
@@ -117,6 +118,8 @@ pub enum Command {
     Compare(compare::CompareArgs),
     /// Write runs or requests as a table
     Export(export::ExportArgs),
+    /// Write results as one HTML file: answer, figures with their numbers, disclosure
+    Report(report::ReportArgs),
     /// Show what each load brings and costs, and where curves bend
     Curves(curves::CurvesArgs),
     /// Say how many instances a load takes, and what they cost
@@ -175,6 +178,7 @@ pub fn run(cli: Cli) -> Result<Exit, Failure> {
         Command::List(args) => list::run(args),
         Command::Compare(args) => compare::run(args),
         Command::Export(args) => export::run(args),
+        Command::Report(args) => report::run(args),
         Command::Curves(args) => curves::run(args),
         Command::Capacity(args) => capacity::run(args),
         Command::Diagnose(args) => diagnose::run(args),

@@ -12,18 +12,19 @@ use super::mixed_servers;
 use super::selection::Selection;
 use super::workspace::Workspace;
 use crate::analysis::PlanMetrics;
-use crate::analysis::curve::{GivenUpRun, Point, Run};
+use crate::analysis::curve::{self, Point, Run};
 use crate::cli::failure::Failure;
 use crate::cli::options::{Folder, TextOrJson};
+use crate::expand::PlannedRun;
 use crate::plan::{Plan, Slo};
 use crate::report::format::{counts, fill, plain};
 use crate::rows::{GivenUp, RunLabels};
-use crate::store::{RunRecord, Store};
+use crate::store::{GivenUpRun, RunRecord, Store, run_labels};
 use crate::units::text::quoted;
 
-/// The arguments of every command that answers from a plan's results.
+/// A plan and those of its runs that are asked about.
 #[derive(Debug, Args)]
-pub(crate) struct ResultsArgs {
+pub(crate) struct PlanRuns {
     /// The plan
     #[arg(value_name = "PLAN")]
     plan: PathBuf,
@@ -31,6 +32,13 @@ pub(crate) struct ResultsArgs {
     changes: Changes,
     #[command(flatten)]
     selection: Selection,
+}
+
+/// The arguments of every command that answers from a plan's results.
+#[derive(Debug, Args)]
+pub(crate) struct ResultsArgs {
+    #[command(flatten)]
+    runs: PlanRuns,
     /// Count invalid runs too
     #[arg(long)]
     pub(crate) include_invalid: bool,
@@ -62,6 +70,18 @@ pub(crate) struct Abandoned {
     given_up: GivenUp,
 }
 
+/// One run of the plan that has no result.
+pub(crate) struct Without {
+    /// The plan's sweep.
+    pub(super) sweep: String,
+    /// What names it.
+    pub(super) labels: RunLabels,
+    /// `not measured`, `given up` or `unreadable`.
+    pub(super) state: &'static str,
+    /// Why.
+    pub(super) reason: String,
+}
+
 /// The runs of a plan that have results.
 pub(crate) struct Readings {
     /// The plan.
@@ -70,6 +90,8 @@ pub(crate) struct Readings {
     pub runs: Vec<RunResult>,
     /// Its runs that were given up, in its order.
     pub given_up: Vec<Abandoned>,
+    /// Its runs without a result, in its order.
+    pub(super) without: Vec<Without>,
     /// How many of its runs have no result and were not given up.
     pub missing: usize,
     /// What makes the missing ones, and tries those again that were given up.
@@ -83,14 +105,37 @@ pub(crate) struct Readings {
 impl ResultsArgs {
     /// Reads the results. That there is none, and none that was given up, is a mistake of the call.
     pub(super) fn read(&self) -> Result<Readings, Failure> {
-        let workspace = Workspace::open(&self.plan, &self.changes, &self.folder)?;
+        let workspace = self.runs.open(&self.folder)?;
+        self.runs.read(&workspace, &self.folder)
+    }
+}
+
+impl PlanRuns {
+    /// The plan, its runs and what is on disk of them.
+    pub(super) fn open(&self, folder: &Folder) -> Result<Workspace, Failure> {
+        Workspace::open(&self.plan, &self.changes, folder)
+    }
+
+    /// Which of the plan's runs are asked about, in the order of its expansion.
+    pub(super) fn picked(&self, workspace: &Workspace) -> Result<Vec<bool>, Failure> {
+        self.selection.pick(workspace.plan(), &workspace.expansion.runs)
+    }
+
+    /// What measures the runs that have no result, as one types it.
+    pub(super) fn run_again(&self, folder: &Folder) -> String {
+        format!("sweepline run {}", typed(&self.plan, &self.changes, folder))
+    }
+
+    /// Reads the results. That there is none, and none that was given up, is a mistake of the call.
+    pub(super) fn read(&self, workspace: &Workspace, folder: &Folder) -> Result<Readings, Failure> {
         let wanted = workspace.picked(&self.selection)?;
         let mut readings = Readings {
             plan: workspace.plan().clone(),
             runs: Vec::new(),
             given_up: Vec::new(),
+            without: Vec::new(),
             missing: 0,
-            retry: format!("sweepline run {} --redo given-up", typed(&self.plan, &self.changes, &self.folder)),
+            retry: format!("{} --redo given-up", self.run_again(folder)),
             absent: Vec::new(),
             left_out: LeftOut::default(),
         };
@@ -99,28 +144,20 @@ impl ResultsArgs {
             let of = readings.of(&format!("{} · {}", run.spec.endpoint.name, run.spec.labels.scenario));
             readings.absent[of].2 += 1;
             let answer = answers::answer(&workspace.store, run, workspace.plan());
+            let unreadable = answer.as_ref().err().map(|error| error.to_string());
             match readings.left_out.take(answer).flatten() {
                 Some((record, answered)) => {
                     readings.runs.push(RunResult { sweep: run.sweep.to_string(), record, answered });
                 }
                 None => match given_up.get(run) {
-                    Some(found) => readings.given_up.push(Abandoned {
-                        at: readings.runs.len(),
-                        sweep: run.sweep.to_string(),
-                        labels: labels(found, run),
-                        classes: run.spec.mix.iter().map(|class| class.name.to_string()).collect(),
-                        given_up: found.given_up.clone(),
-                    }),
-                    None => {
-                        readings.missing += 1;
-                        readings.absent[of].1 += 1;
-                    }
+                    Some(found) => readings.give_up(run, found),
+                    None => readings.lack(run, of, unreadable),
                 },
             }
         }
         if readings.runs.is_empty() && readings.given_up.is_empty() {
             readings.left_out.nothing_left()?;
-            return Err(no_results(&self.plan, &self.changes, &self.folder));
+            return Err(no_results(&self.plan, &self.changes, folder));
         }
         Ok(readings)
     }
@@ -145,6 +182,33 @@ pub(crate) fn no_results(plan: &Path, changes: &Changes, folder: &Folder) -> Fai
 }
 
 impl Readings {
+    /// Takes in a run that was given up.
+    fn give_up(&mut self, run: &PlannedRun, found: &GivenUpRun) {
+        let (sweep, labels) = (run.sweep.to_string(), labels(found, run));
+        let said = plain(&found.given_up.spoiled.detail);
+        let reason = format!("{}: {said}", found.given_up.reason());
+        self.without.push(Without { sweep: sweep.clone(), labels: labels.clone(), state: "given up", reason });
+        self.given_up.push(Abandoned {
+            at: self.runs.len(),
+            sweep,
+            labels,
+            classes: run.spec.mix.iter().map(|class| class.name.to_string()).collect(),
+            given_up: found.given_up.clone(),
+        });
+    }
+
+    /// Takes in a run without a result; `of` is where those of its endpoint and scenario are counted.
+    fn lack(&mut self, run: &PlannedRun, of: usize, unreadable: Option<String>) {
+        self.missing += 1;
+        self.absent[of].1 += 1;
+        let (sweep, labels) = (run.sweep.to_string(), run_labels(&run.id.to_string(), 0, &run.spec));
+        let (state, reason) = match unreadable {
+            Some(why) => ("unreadable", why),
+            None => ("not measured", "it has no result yet".to_owned()),
+        };
+        self.without.push(Without { sweep, labels, state, reason });
+    }
+
     /// Its runs with results, as curves take them.
     pub(super) fn measured(&self) -> Vec<Run<'_>> {
         self.runs.iter().map(point).collect()
@@ -183,7 +247,7 @@ impl Readings {
         let given_up = |at: usize| {
             let there = self.given_up.iter().filter(move |one| one.at == at);
             there.filter(|one| wanted(one)).map(move |Abandoned { sweep, labels, given_up, .. }| {
-                Point::GivenUp(GivenUpRun { sweep, labels, given_up, objective })
+                Point::GivenUp(curve::GivenUpRun { sweep, labels, given_up, objective })
             })
         };
         let mut points = Vec::new();
@@ -221,6 +285,12 @@ impl Readings {
 
     /// What is said where runs have no result, and whose they are, where some were given up, and where invalid ones are left out.
     pub(crate) fn said_of_missing(&self, left_out: &[String]) -> Option<String> {
+        let parts = self.parts_missing(left_out);
+        (!parts.is_empty()).then(|| fill("", 2, &parts.join("; ")).trim_end().to_owned())
+    }
+
+    /// The same, part by part.
+    pub(super) fn parts_missing(&self, left_out: &[String]) -> Vec<String> {
         const MOST: usize = 8;
         let mut parts = Vec::new();
         if self.missing > 0 {
@@ -244,7 +314,7 @@ impl Readings {
             parts.push(format!("{} invalid left out (--include-invalid counts them): {names}{more}", left_out.len()));
         }
         parts.extend(self.mixed_servers());
-        (!parts.is_empty()).then(|| fill("", 2, &parts.join("; ")).trim_end().to_owned())
+        parts
     }
 }
 

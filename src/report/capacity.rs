@@ -116,7 +116,7 @@ fn head(target: Option<Target>, slo: Option<&Slo>) -> String {
 }
 
 /// The objective in a line: `ttft p99 ≤ 500ms, itl p99 ≤ 50ms`.
-fn objective(slo: &Slo) -> String {
+pub(super) fn objective(slo: &Slo) -> String {
     let Slo { ttft, itl, tpot, e2e, cost_per_million } = slo;
     let of = |name: &'static str, limits: &indexmap::IndexMap<Percentile, Nanos>| -> Vec<String> {
         limits.iter().map(|(percentile, limit)| format!("{name} {} ≤ {limit}", percentile.name())).collect()
@@ -186,7 +186,7 @@ fn legend(target: Option<Target>) -> &'static str {
 }
 
 /// What is to be known of the runs that answers rest on.
-fn notes(configurations: &[Configuration], holding: &[usize], name: Name) -> Vec<String> {
+pub(super) fn notes(configurations: &[Configuration], holding: &[usize], name: Name) -> Vec<String> {
     let rung = |at: usize| match &configurations[at].answer {
         Answer::Holds { instance, .. } => configurations[at].curve.rung(instance.holds),
         _ => None,
@@ -229,7 +229,12 @@ fn undecided_above(curve: &Curve, load: f64) -> String {
 }
 
 /// What could make another configuration the cheapest after all: a limit that lies higher in its bracket, or above what was measured.
-fn doubts(configurations: &[Configuration], best: &[usize], target: Option<Target>, name: Name) -> Vec<String> {
+pub(super) fn doubts(
+    configurations: &[Configuration],
+    best: &[usize],
+    target: Option<Target>,
+    name: Name,
+) -> Vec<String> {
     let Some(least) = best.first().and_then(|at| configurations[*at].price(target)) else { return Vec::new() };
     let group = groups(configurations).into_iter().find(|group| group.contains(&best[0])).unwrap_or_default();
     let doubt = |at: usize| {
@@ -246,7 +251,7 @@ fn doubts(configurations: &[Configuration], best: &[usize], target: Option<Targe
     group.into_iter().filter(|at| !best.contains(at)).filter_map(doubt).collect()
 }
 
-type Name<'a> = &'a dyn Fn(usize) -> String;
+pub(super) type Name<'a> = &'a dyn Fn(usize) -> String;
 
 fn table(configurations: &[Configuration], holding: &[usize], target: Option<Target>, name: Name) -> String {
     let mut table = grid::table();
@@ -302,7 +307,12 @@ fn fleet(fleet: &Fleet) -> [String; 3] {
     ]
 }
 
-fn cheapest_line(configurations: &[Configuration], best: &[usize], target: Option<Target>, name: Name) -> String {
+pub(super) fn cheapest_line(
+    configurations: &[Configuration],
+    best: &[usize],
+    target: Option<Target>,
+    name: Name,
+) -> String {
     let Some(first) = best.first().map(|at| &configurations[*at]) else { return String::new() };
     let Answer::Holds { instance, .. } = &first.answer else { return String::new() };
     let of = plain(&first.curve.series.served());
@@ -327,7 +337,7 @@ fn cheapest_line(configurations: &[Configuration], best: &[usize], target: Optio
 }
 
 /// What is said of a configuration that is not in the table.
-fn other(one: &Configuration, name: &str) -> Option<String> {
+pub(super) fn other(one: &Configuration, name: &str) -> Option<String> {
     match &one.answer {
         Answer::Holds { .. } => None,
         Answer::Rejected(why) => Some(format!("{name}: {why}")),

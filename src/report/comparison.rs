@@ -128,13 +128,13 @@ fn of_margins(cell: &CellAnswer) -> Vec<String> {
 }
 
 /// What a test says, of the margin too.
-fn verdict(test: &Test) -> String {
+pub(super) fn verdict(test: &Test) -> String {
     let margin = margin_of(test).map(|margin| format!("; {margin}")).unwrap_or_default();
     format!("{}{margin}", bare_verdict(test))
 }
 
 /// `load: m · B1 · batch 4: slow against base`.
-fn heading(family: &Family, cell: &CellAnswer) -> String {
+pub(super) fn heading(family: &Family, cell: &CellAnswer) -> String {
     let name = if cell.name.is_empty() { String::new() } else { format!("{}: ", cell.name) };
     let rounds = cell.tests.iter().map(|test| test.rounds).max().unwrap_or(0);
     let rounds = counted(rounds, "round");
@@ -142,7 +142,7 @@ fn heading(family: &Family, cell: &CellAnswer) -> String {
 }
 
 /// Runs that were left out, those of one arm and reason in one line.
-fn left_out(cell: &CellAnswer) -> Vec<String> {
+pub(super) fn left_out(cell: &CellAnswer) -> Vec<String> {
     let mut lines: IndexMap<(&str, &str), Vec<String>> = IndexMap::new();
     for LeftOut { arm, repeat, reason } in &cell.left_out {
         lines.entry((arm, reason)).or_default().push(repeat.to_string());
@@ -188,7 +188,7 @@ fn table(family: &Family, cell: &CellAnswer) -> String {
 }
 
 /// `TTFT p99 ms`.
-fn named(test: &Test) -> String {
+pub(super) fn named(test: &Test) -> String {
     titled(&test.metric, test.unit)
 }
 
@@ -201,12 +201,12 @@ fn numbers(test: &Test) -> [String; 5] {
 }
 
 /// `1.031 [1.027, 1.035]`, `+0.012 [+0.003, +0.021]`.
-fn changed(change: &Change) -> String {
+pub(super) fn changed(change: &Change) -> String {
     interval(change.of, [change.value, change.low, change.high])
 }
 
 /// What it comes to: how many tests say what.
-fn conclusion(comparison: &Comparison) -> String {
+pub(super) fn conclusion(comparison: &Comparison) -> String {
     let tests: Vec<&Test> =
         comparison.families.iter().flat_map(|family| &family.cells).flat_map(|cell| &cell.tests).collect();
     let said = [

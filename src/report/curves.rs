@@ -148,7 +148,7 @@ fn narrow(reasons: &str) -> String {
 }
 
 /// What a curve says, a sentence each.
-fn lines(curve: &Curve) -> Vec<String> {
+pub(super) fn lines(curve: &Curve) -> Vec<String> {
     let axis = curve.axis.name();
     let mut lines = vec![knee(curve)];
     if let (kept, Some(first)) = curve.saturation() {

@@ -11,6 +11,7 @@ pub mod format;
 mod fronts;
 mod generator;
 pub mod grid;
+pub(crate) mod html;
 pub(crate) mod progress;
 mod repeats;
 mod rows;

@@ -64,19 +64,24 @@ fn find(lab: &Lab, endpoint: &str, load: (&str, f64), repeat: u64) -> Run {
 /// As if the run had been spoiled with its first attempt and with each of the three that were made again: what `attempt.json`
 /// says of the last.
 fn give_up(lab: &Lab, run: &Run, cause: &str) -> Value {
+    give_up_saying(lab, run, cause, SAID)
+}
+
+/// The same, with what the server said.
+pub fn give_up_saying(lab: &Lab, run: &Run, cause: &str, said: &str) -> Value {
     let id = run.dir.file_name().unwrap().to_str().unwrap();
     std::fs::remove_dir_all(&run.dir).unwrap();
     std::fs::remove_file(lab.results().join(format!("inventory/{id}.json"))).unwrap();
-    (1..=3).for_each(|number| drop(write_attempt(lab, run, (number, cause), None)));
-    write_attempt(lab, run, (4, cause), Some(3))
+    (1..=3).for_each(|number| drop(write_attempt(lab, run, (number, cause, said), None)));
+    write_attempt(lab, run, (4, cause, said), Some(3))
 }
 
-fn write_attempt(lab: &Lab, run: &Run, (number, cause): (u32, &str), given_up: Option<u32>) -> Value {
+fn write_attempt(lab: &Lab, run: &Run, (number, cause, said): (u32, &str, &str), given_up: Option<u32>) -> Value {
     let id = run.dir.file_name().unwrap().to_str().unwrap();
     let of = |key: &str| run.json[key].clone();
     let mut attempt = json!({
-        "format": 1, "id": of("id"), "attempt": number, "started": of("started"), "pid": 1, "ended": of("ended"), "failure": SAID,
-        "spoiled": { "cause": cause, "detail": SAID }, "spec": of("spec"),
+        "format": 1, "id": of("id"), "attempt": number, "started": of("started"), "pid": 1, "ended": of("ended"), "failure": said,
+        "spoiled": { "cause": cause, "detail": said }, "spec": of("spec"),
     });
     if let Some(retries) = given_up {
         attempt["given_up"] = retries.into();
@@ -299,7 +304,7 @@ fn only_what_the_plan_asks_for_and_has_no_result_counts() {
     let lab = measured();
     // A result stays what it is, whatever became of its repetition; so does one that came after all.
     let repeated = find(&lab, "a", ("qps", 40.0), 0);
-    write_attempt(&lab, &repeated, (7, "refused"), Some(3));
+    write_attempt(&lab, &repeated, (7, "refused", SAID), Some(3));
     let run = find(&lab, "a", ("qps", 60.0), 0);
     give_up(&lab, &run, "refused");
     lab.write("other.yaml", &PLAN.replace("qps: [40, 60, 80, 100]", "qps: [40, 80, 100]"));
@@ -319,7 +324,7 @@ fn only_what_the_plan_asks_for_and_has_no_result_counts() {
     }
 
     // The user asked for it again, and was interrupted: it is missing, as any other.
-    let mut afresh = write_attempt(&lab, &run, (5, "refused"), None);
+    let mut afresh = write_attempt(&lab, &run, (5, "refused", SAID), None);
     let object = afresh.as_object_mut().unwrap();
     object.shift_remove("spoiled");
     object.insert("failure".to_owned(), "interrupted".into());

@@ -79,6 +79,7 @@ mod rates;
 mod readers;
 mod readme;
 mod realserver;
+mod report;
 mod request_fields;
 mod reuse;
 mod rough;

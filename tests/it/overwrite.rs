@@ -45,6 +45,7 @@ fn a_plan_is_replaced_by_nothing() {
         (&["export", "plan.yaml", "--format", "xlsx", "-o", "plan.yaml"], "an export of sweepline"),
         (&["export", "plan.yaml", "--format", "parquet", "-o", "plan.yaml"], "an export of sweepline"),
         (&["compare", "plan.yaml", "--write-baseline", "plan.yaml"], "a baseline"),
+        (&["report", "plan.yaml", "-o", "plan.yaml"], "a report of sweepline"),
     ] {
         only_by_force(&lab, command, "plan.yaml", what);
         lab.write("plan.yaml", PLAN);

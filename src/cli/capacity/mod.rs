@@ -47,8 +47,7 @@ pub(super) fn run(args: CapacityArgs) -> Result<Exit, Failure> {
     let points = readings.points();
     let curves = curve::curves(&points, args.asked.include_invalid);
     let target = args.target_qps.map(|qps| Target { qps, headroom: args.headroom.to_f64() });
-    let configurations: Vec<Configuration> =
-        curves.iter().map(|curve| Configuration { curve, answer: answer(curve, &readings.plan) }).collect();
+    let configurations = configurations(&curves, &readings.plan);
     match args.asked.format {
         TextOrJson::Text => {
             let mut text = report::capacity(&configurations, target, readings.plan.slo.as_ref());
@@ -60,6 +59,11 @@ pub(super) fn run(args: CapacityArgs) -> Result<Exit, Failure> {
         TextOrJson::Json => output::json(&Document::of(&readings, &configurations, target))?,
     }
     Ok(readings.left_out.exit(Exit::Done))
+}
+
+/// What every curve says.
+pub(super) fn configurations<'a>(curves: &'a [Curve<'a>], plan: &Plan) -> Vec<Configuration<'a>> {
+    curves.iter().map(|curve| Configuration { curve, answer: answer(curve, plan) }).collect()
 }
 
 /// What a curve says of its endpoint as an instance, or why it says nothing.

@@ -6,9 +6,10 @@ use serde_json::{Map, Value};
 
 use crate::expand::{Cell, Expansion, PlannedRun, rounds};
 use crate::plan::{MetricName, Plan, Scalar};
-use crate::store::Store;
+use crate::store::{RunRecord, Store};
 use crate::units::Share;
 
+use crate::cli::answers::Answered;
 use crate::cli::given_up::GivenUpRuns;
 use crate::cli::left_out::LeftOut;
 
@@ -60,6 +61,11 @@ impl<'w> Results<'w> {
     /// Of a plan in a results folder; what cannot be read is `left_out`.
     pub(crate) fn new(store: &'w Store, plan: &'w Plan, left_out: &'w LeftOut) -> Results<'w> {
         Results { store, plan, left_out, given_up: GivenUpRuns::of(store, Some(plan), left_out), read: HashMap::new() }
+    }
+
+    /// Takes a result that was read before.
+    pub(super) fn know(&mut self, record: &RunRecord, answered: &Answered) {
+        self.read.insert(record.id.clone(), Ok(Sample::of(record, answered)));
     }
 
     /// The result of a planned run, or why there is none.

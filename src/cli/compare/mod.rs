@@ -15,7 +15,7 @@ use super::class::OneClass;
 use super::given_up::GivenUpRuns;
 use super::left_out::LeftOut;
 use super::replace::{Overwrite, begins_with_key};
-use super::results::no_results;
+use super::results::{Readings, no_results};
 use super::selection::Selection;
 use super::workspace::Workspace;
 use crate::analysis::comparison::{
@@ -153,24 +153,21 @@ pub(super) fn run(args: CompareArgs) -> Result<Exit, Failure> {
         return Err(no_results(&args.plan, &args.changes, &args.folder));
     }
     let asked = ComparisonRequest {
-        left_out: &left_out,
         earlier: earlier.as_ref(),
         class,
         with_invalid: args.include_invalid,
         see: args.see / 100.0,
         adjusted: if args.explore { Adjusted::BenjaminiHochberg } else { Adjusted::Holm },
     };
-    let mut comparison = compare(plan, picked, &workspace.store, (declared.collect(), asked));
+    let results = Results::new(&workspace.store, plan, &left_out);
+    let mut comparison = compare(plan, picked, results, (declared.collect(), asked));
     if (class.is_some() || !args.selection.is_everything())
         && comparison.families.iter().all(|family| family.cells.is_empty())
     {
         let text = "nothing is left to compare: --only, --skip and --class must leave the baseline and what is held against it";
         return Err(Failure::Usage(text.to_owned()));
     }
-    let lints = lints::of(&workspace.loaded, &args.folder);
-    for family in comparison.families.iter_mut().filter(|family| family.by == "endpoint") {
-        family.notes.extend(lints.iter().filter_map(unequal));
-    }
+    note_unequal(&mut comparison, &lints::of(&workspace.loaded, &args.folder));
     match args.format {
         OutputFormat::Text => output::print(&page::text(&comparison))?,
         OutputFormat::Markdown => output::print(&page::markdown(&comparison))?,
@@ -207,7 +204,6 @@ fn unequal(lint: &Lint) -> Option<String> {
 /// What a comparison rests on besides the declaration.
 #[derive(Clone, Copy)]
 struct ComparisonRequest<'a> {
-    left_out: &'a LeftOut,
     earlier: Option<&'a Earlier>,
     class: Option<&'a str>,
     with_invalid: bool,
@@ -219,21 +215,48 @@ struct ComparisonRequest<'a> {
 pub(super) fn declared(plan: &Plan, expansion: &Expansion, store: &Store, left_out: &LeftOut) -> Option<Comparison> {
     let declared = of_plan(plan);
     let adjusted = Adjusted::Holm;
-    let asked = ComparisonRequest { left_out, earlier: None, class: None, with_invalid: false, see: 0.05, adjusted };
+    let asked = ComparisonRequest { earlier: None, class: None, with_invalid: false, see: 0.05, adjusted };
     let every = vec![true; expansion.runs.len()];
     if declared.is_empty() {
         return None;
     }
-    Some(compare(plan, (expansion, &every), store, (declared, asked)))
+    Some(compare(plan, (expansion, &every), Results::new(store, plan, left_out), (declared, asked)))
+}
+
+/// What the plan declares, answered from results that were read before: for `report`. `picked` are the runs that are asked about.
+pub(super) fn of_readings(
+    workspace: &Workspace,
+    picked: &[bool],
+    readings: &Readings,
+    lints: &[Lint],
+) -> Option<Comparison> {
+    let plan = workspace.plan();
+    let declared = of_plan(plan);
+    if declared.is_empty() {
+        return None;
+    }
+    let adjusted = Adjusted::Holm;
+    let asked = ComparisonRequest { earlier: None, class: None, with_invalid: false, see: 0.05, adjusted };
+    let mut results = Results::new(&workspace.store, plan, &readings.left_out);
+    readings.runs.iter().for_each(|run| results.know(&run.record, &run.answered));
+    let mut comparison = compare(plan, (&workspace.expansion, picked), results, (declared, asked));
+    note_unequal(&mut comparison, lints);
+    Some(comparison)
+}
+
+/// Notes what the lint says of endpoints that were not treated alike.
+fn note_unequal(comparison: &mut Comparison, lints: &[Lint]) {
+    for family in comparison.families.iter_mut().filter(|family| family.by == "endpoint") {
+        family.notes.extend(lints.iter().filter_map(unequal));
+    }
 }
 
 fn compare(
     plan: &Plan,
     picked: Picked,
-    store: &Store,
+    mut results: Results,
     (declared, asked): (Vec<Declared>, ComparisonRequest),
 ) -> Comparison {
-    let mut results = Results::new(store, plan, asked.left_out);
     let mut families = Vec::new();
     for one in &declared {
         let arms = arms(&mut results, picked, one, asked.earlier);

@@ -80,7 +80,8 @@ pub(crate) struct Sample {
 }
 
 impl Sample {
-    fn of(record: &RunRecord, answered: &Answered) -> Sample {
+    /// Of a run that was read.
+    pub(super) fn of(record: &RunRecord, answered: &Answered) -> Sample {
         let verdict = &answered.verdict;
         let every = |of: &dyn Fn(MetricName) -> RunValue| -> BTreeMap<String, RunValue> {
             all_names().into_iter().map(|name| (name.to_string(), of(name))).collect()

@@ -5,9 +5,9 @@ pub(super) mod document;
 use clap::Args;
 use document::Document;
 
-use super::results::{ResultsArgs, RunResult};
-use crate::analysis::curve::{self, Run};
-use crate::analysis::diagnosis::{Evident, Predicted, Twins, diagnose};
+use super::results::{Readings, ResultsArgs, RunResult};
+use crate::analysis::curve::{self, Curve, Run};
+use crate::analysis::diagnosis::{Diagnosis, Evident, Predicted, Twins, diagnose};
 use crate::analysis::roofline::{self, Memory, Prediction, Weights, Work};
 use crate::cli::failure::{Exit, Failure};
 use crate::cli::options::TextOrJson;
@@ -29,6 +29,33 @@ pub(super) fn run(args: DiagnoseArgs) -> Result<Exit, Failure> {
     let readings = args.asked.read()?;
     let points = readings.measured();
     let curves = curve::curves(&points, args.asked.include_invalid);
+    let Looked { predicted, unpredicted, diagnoses } = look(&readings, &points, &curves);
+    let bound = Bound { predicted: &predicted, unpredicted: &unpredicted };
+    match args.asked.format {
+        TextOrJson::Text => {
+            let mut text = report::diagnosis(&bound, &diagnoses);
+            if let Some(said) = readings.said_of_missing(&report::left_out(&curves)) {
+                text.push_str(&format!("\n{said}\n"));
+            }
+            output::print(&text)?;
+        }
+        TextOrJson::Json => output::json(&Document::of(&readings, &bound, &diagnoses))?,
+    }
+    Ok(readings.left_out.exit(Exit::Done))
+}
+
+/// What was looked for and found.
+pub(super) struct Looked<'a> {
+    /// The runs of which the plan declares enough, beside their bounds.
+    pub(super) predicted: Vec<Predicted<'a>>,
+    /// Why others have none, each reason once.
+    pub(super) unpredicted: Vec<String>,
+    /// Every symptom.
+    pub(super) diagnoses: Vec<Diagnosis>,
+}
+
+/// Looks for symptoms in the results that were read; `points` are all of them, `curves` made of those.
+pub(super) fn look<'a>(readings: &'a Readings, points: &[Run<'a>], curves: &[Curve<'a>]) -> Looked<'a> {
     let counting = |run: &Run| {
         curves.iter().flat_map(|curve| &curve.rungs).flat_map(|rung| &rung.runs).any(|one| one.labels == run.labels)
     };
@@ -42,25 +69,14 @@ pub(super) fn run(args: DiagnoseArgs) -> Result<Exit, Failure> {
     }
     let twins = twins(&readings.runs, &points);
     let evident = Evident {
-        curves: &curves,
+        curves,
         predicted: &predicted,
         unpredicted: &unpredicted,
         twins: &twins,
         token_limit_ms: token_limit(&readings.plan),
     };
     let diagnoses = diagnose(&evident);
-    let bound = Bound { predicted: &predicted, unpredicted: &unpredicted };
-    match args.asked.format {
-        TextOrJson::Text => {
-            let mut text = report::diagnosis(&bound, &diagnoses);
-            if let Some(said) = readings.said_of_missing(&report::left_out(&curves)) {
-                text.push_str(&format!("\n{said}\n"));
-            }
-            output::print(&text)?;
-        }
-        TextOrJson::Json => output::json(&Document::of(&readings, &bound, &diagnoses))?,
-    }
-    Ok(readings.left_out.exit(Exit::Done))
+    Looked { predicted, unpredicted, diagnoses }
 }
 
 /// The least limit of the objective on what a token may take, in milliseconds.

@@ -1,0 +1,97 @@
+//! How a metric is spread over the requests of a run: the share of requests at or below each value. Failed requests are among the
+//! requests and above every value, so the share ends below 1 where some failed.
+
+use crate::rows::{Facts, Measured};
+
+use super::request::{Metric, Observation};
+use super::window;
+
+/// One step: so many requests are at or below this value.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Step {
+    /// The value, in the unit of the metric.
+    pub value: f64,
+    /// How many of the requests are at or below it.
+    pub rank: u64,
+}
+
+/// The spread of one metric over the requests of one run's window.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct Ecdf {
+    /// Requests that have the metric, failures counted.
+    pub n: u64,
+    /// How many of them failed: above every value.
+    pub failures: u64,
+    /// Steps, rising: order statistics as they are, at most [`MOST_STEPS`] of them. The smallest and the largest are always there.
+    pub steps: Vec<Step>,
+}
+
+/// Most steps of one spread: half of them evenly over the requests, half ever denser towards the slowest.
+pub const MOST_STEPS: usize = 160;
+
+impl Ecdf {
+    /// Of a run. Times only: of rates a failure would have to lie below.
+    pub fn of(rows: &[Measured], facts: &Facts, metric: Metric) -> Ecdf {
+        let (mut values, mut failures) = (Vec::new(), 0);
+        for row in window::members(rows, facts) {
+            match window::request(row, facts).observe(metric) {
+                Observation::Value(value) => values.push(value),
+                Observation::Failed(_) => failures += 1,
+                Observation::Undefined => {}
+            }
+        }
+        values.sort_unstable_by(f64::total_cmp);
+        let n = values.len() as u64 + failures;
+        let step = |rank: u64| Step { value: values[rank as usize - 1], rank };
+        Ecdf { n, failures, steps: ranks(values.len() as u64).into_iter().map(step).collect() }
+    }
+}
+
+/// The ranks, from 1, that are kept of so many values.
+fn ranks(values: u64) -> Vec<u64> {
+    if values <= MOST_STEPS as u64 {
+        return (1..=values).collect();
+    }
+    let half = MOST_STEPS / 2;
+    let share = |at: usize| at as f64 / (half - 1) as f64;
+    let evenly = (0..half).map(|at| 1.0 + share(at) * (values - 1) as f64);
+    // From the median to the largest by equal ratios of what lies above.
+    let above = (values / 2) as f64;
+    let densely = (0..half).map(|at| values as f64 - above.powf(1.0 - share(at)) + 1.0);
+    let mut ranks: Vec<u64> = evenly.chain(densely).map(|rank| (rank.round() as u64).clamp(1, values)).collect();
+    ranks.sort_unstable();
+    ranks.dedup();
+    ranks
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::analysis::synthetic::{Run, fail};
+    use crate::rows::{Outcome, Records, Replay};
+
+    #[test]
+    fn few_requests_are_all_there_and_failures_lie_above() {
+        let (mut records, facts) = Run { seconds: 4.0, jitter: 0.0, ..Run::default() }.make();
+        let first =
+            records.iter().position(|record| window::contains(&facts.windows, record.row.scheduled_ns)).unwrap();
+        fail(&mut records[first], Outcome::Http(503), 1_000_000);
+        let run: Records = records.into_iter().collect();
+        let found = Ecdf::of(run.rows(), &facts, Metric::Ttft);
+        assert_eq!(found.failures, 1);
+        assert_eq!(found.steps.len() as u64, (found.n - 1).min(MOST_STEPS as u64));
+        assert!(found.steps.last().unwrap().rank < found.n, "the failure is above the slowest");
+    }
+
+    #[test]
+    fn many_requests_keep_both_ends_and_most_of_the_tail() {
+        let kept = ranks(1_000_000);
+        assert!(kept.len() <= MOST_STEPS, "{}", kept.len());
+        assert_eq!((kept.first(), kept.last()), (Some(&1), Some(&1_000_000)));
+        assert!(kept.windows(2).all(|pair| pair[0] < pair[1]));
+        let beyond_p999 = kept.iter().filter(|rank| **rank > 999_000).count();
+        assert!(beyond_p999 > 20, "{beyond_p999} of the slowest thousandth");
+        assert_eq!(ranks(0), [] as [u64; 0]);
+        assert_eq!(ranks(1), [1]);
+    }
+}

@@ -1,0 +1,106 @@
+//! `sweepline report PLAN`: the results of a plan as one HTML file. It gathers what `curves`, `capacity`, `compare` and `diagnose`
+//! answer, and computes nothing of its own.
+
+mod spreads;
+
+use std::path::{Path, PathBuf};
+
+use clap::Args;
+use spreads::Spreads;
+
+use super::replace::{Overwrite, begins_with, cannot_write, replace};
+use super::results::{PlanRuns, Readings, RunResult, Without};
+use crate::analysis::ANALYSIS;
+use crate::analysis::curve;
+use crate::cli::diagnose::{self, Looked};
+use crate::cli::failure::{Exit, Failure};
+use crate::cli::options::Folder;
+use crate::cli::{capacity, compare, lints, stderr};
+use crate::lint::Lint;
+use crate::plan::Slo;
+use crate::report::html::{MeasuredRun, RunWithout, Sources, page};
+use crate::report::{Bound, left_out};
+use crate::units::text::counted;
+
+/// The arguments of `report`.
+#[derive(Debug, Args)]
+pub struct ReportArgs {
+    #[command(flatten)]
+    runs: PlanRuns,
+    /// The file to write: one HTML file that needs no other and asks nobody
+    #[arg(short, long, value_name = "FILE", default_value = "report.html")]
+    output: PathBuf,
+    #[command(flatten)]
+    overwrite: Overwrite,
+    #[command(flatten)]
+    folder: Folder,
+}
+
+/// Writes the report.
+pub(super) fn run(args: ReportArgs) -> Result<Exit, Failure> {
+    args.overwrite.check(&args.output, "a report of sweepline", is_report)?;
+    let workspace = args.runs.open(&args.folder)?;
+    let picked = args.runs.picked(&workspace)?;
+    let readings = args.runs.read(&workspace, &args.folder)?;
+    let lints = lints::of(&workspace.loaded, &args.folder);
+    let points = readings.points();
+    let curves = curve::curves(&points, false);
+    let has_objective = readings.plan.slo.as_ref().is_some_and(|slo| !Slo::is_empty(slo));
+    let configurations = if has_objective { capacity::configurations(&curves, &readings.plan) } else { Vec::new() };
+    let comparison = compare::of_readings(&workspace, &picked, &readings, &lints);
+    let Looked { predicted, unpredicted, diagnoses } = diagnose::look(&readings, &readings.measured(), &curves);
+    let Spreads { drawn, left } = Spreads::of(&workspace.store, &readings, &curves);
+    let sources = Sources {
+        plan: &readings.plan,
+        made: made(),
+        run_again: args.runs.run_again(&args.folder),
+        runs: readings.runs.iter().map(measured).collect(),
+        without: readings.without.iter().map(without).collect(),
+        curves: &curves,
+        configurations: &configurations,
+        comparison: comparison.as_ref(),
+        bound: Bound { predicted: &predicted, unpredicted: &unpredicted },
+        diagnoses: &diagnoses,
+        spreads: drawn,
+        spreads_left: left,
+        notes: notes(&readings, &curves),
+        lints: lints.iter().map(told).collect(),
+    };
+    let page = page(&sources).map_err(|error| Failure::Unexpected(error.into()))?;
+    let path = &args.output;
+    replace(path, |out| out.write_all(page.as_bytes())).map_err(|error| cannot_write(Some(path), &error))?;
+    let (runs, size) = (counted(readings.runs.len(), "run"), page.len().div_ceil(1024));
+    stderr::complain(&format!("{}: {runs}, {size} KiB; open it in a browser", path.display()));
+    Ok(readings.left_out.exit(Exit::Done))
+}
+
+/// Whether a file is a report that an earlier call wrote.
+fn is_report(path: &Path) -> bool {
+    begins_with(path, |text| text.contains("<meta name=\"generator\" content=\"sweepline "))
+}
+
+fn made() -> String {
+    let now = jiff::Timestamp::now().strftime("%Y-%m-%d %H:%M:%S UTC");
+    format!("sweepline {}, analysis version {ANALYSIS}, {now}", env!("CARGO_PKG_VERSION"))
+}
+
+fn measured(run: &RunResult) -> MeasuredRun<'_> {
+    let RunResult { sweep, record, answered } = run;
+    MeasuredRun { sweep, record, labels: &answered.labels, metrics: &answered.metrics, verdict: &answered.verdict }
+}
+
+fn without(run: &Without) -> RunWithout {
+    let Without { sweep, labels, state, reason } = run;
+    RunWithout { sweep: sweep.clone(), labels: labels.clone(), state, reason: reason.clone() }
+}
+
+fn notes(readings: &Readings, curves: &[curve::Curve]) -> Vec<String> {
+    readings.parts_missing(&left_out(curves))
+}
+
+/// What a lint says, with what it is about.
+fn told(lint: &Lint) -> String {
+    let about: Vec<String> = lint.scopes.iter().map(ToString::to_string).collect();
+    let about = if about.is_empty() { String::new() } else { format!(" ({})", about.join(", ")) };
+    format!("{}{about}: {}", lint.code, lint.message)
+}

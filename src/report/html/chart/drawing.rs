@@ -1,0 +1,51 @@
+//! What a chart comes to: the inside of an SVG, and where values show on hover.
+
+use std::io;
+
+use plotters::drawing::DrawingAreaErrorKind;
+use serde::Serialize;
+
+/// Why a chart could not be drawn: the library's own words.
+pub(in crate::report::html) type Drawn<T> = Result<T, DrawingAreaErrorKind<io::Error>>;
+
+/// A chart.
+#[derive(Debug, Clone, Serialize)]
+pub(in crate::report::html) struct Drawing {
+    /// Width of its coordinates.
+    pub(super) width: u32,
+    /// Height of its coordinates.
+    pub(super) height: u32,
+    /// Its elements. Texts in it were escaped by the library.
+    pub(super) inside: String,
+    /// Values that show on hover.
+    pub(super) marks: Vec<Mark>,
+}
+
+/// A place of a chart that says its value.
+#[derive(Debug, Clone, Serialize)]
+pub(in crate::report::html) struct Mark {
+    /// From the left.
+    pub(super) x: i32,
+    /// From the top.
+    pub(super) y: i32,
+    /// What it says.
+    pub(super) text: String,
+}
+
+/// The elements of an SVG document, without the element around them.
+pub(super) fn inside(document: &str) -> String {
+    let start = document.find('>').map_or(0, |at| at + 1);
+    let end = document.rfind("</svg>").unwrap_or(document.len());
+    document[start..end.max(start)].trim().to_owned()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_lies_around_the_elements_is_taken_off() {
+        assert_eq!(inside("<svg width=\"1\">\n<line/>\n</svg>\n"), "<line/>");
+        assert_eq!(inside(""), "");
+    }
+}

@@ -1,0 +1,92 @@
+//! A chart of lines: values with intervals over a load, or a spread.
+
+use super::axis::Axis;
+use super::drawing::{Drawing, Drawn, Mark, inside};
+use super::palette;
+use super::plane::{Entry, HEIGHT, Plane, WIDTH, ground, height, legend};
+
+/// One line.
+#[derive(Debug, Clone)]
+pub(in crate::report::html) struct Series {
+    /// What it is of.
+    pub(in crate::report::html) name: String,
+    /// Its place among the series: colour and marker.
+    pub(in crate::report::html) slot: usize,
+    /// Its points, in order. Between a known one and an unknown one there is no line.
+    pub(in crate::report::html) points: Vec<Point>,
+    /// Whether each point has its marker; a spread has one at its end alone.
+    pub(in crate::report::html) marked: bool,
+}
+
+/// One point.
+#[derive(Debug, Clone)]
+pub(in crate::report::html) struct Point {
+    /// Along the axis.
+    pub(in crate::report::html) x: f64,
+    /// Its value; none where it is not known: then nothing is drawn.
+    pub(in crate::report::html) y: Option<f64>,
+    /// Its interval.
+    pub(in crate::report::html) ends: Option<[f64; 2]>,
+    /// What it says on hover.
+    pub(in crate::report::html) text: String,
+}
+
+/// A limit that is drawn across.
+#[derive(Debug, Clone)]
+pub(in crate::report::html) struct Limit {
+    /// Where.
+    pub(in crate::report::html) at: f64,
+    /// What it is.
+    pub(in crate::report::html) name: String,
+}
+
+/// Draws lines.
+pub(in crate::report::html) fn lines((x, y): (&Axis, &Axis), series: &[Series], limits: &[Limit]) -> Drawn<Drawing> {
+    let mut svg = String::new();
+    let mut marks = Vec::new();
+    let full = height(HEIGHT, series.len());
+    {
+        let area = ground(&mut svg, full);
+        let (upper, _) = area.split_vertically(HEIGHT);
+        let plane = Plane::new(&upper, (x, y), 104)?;
+        for limit in limits.iter().filter(|limit| y.holds(limit.at)) {
+            plane.limit_at_height(limit.at, &limit.name)?;
+        }
+        for one in series {
+            draw(&plane, one, &mut marks)?;
+        }
+        let entries: Vec<Entry> = series.iter().map(|one| Entry { slot: one.slot, name: &one.name }).collect();
+        legend(&area, HEIGHT, &entries)?;
+        area.present()?;
+    }
+    Ok(Drawing { width: WIDTH, height: full, inside: inside(&svg), marks })
+}
+
+fn draw(plane: &Plane, series: &Series, marks: &mut Vec<Mark>) -> Drawn<()> {
+    let colour = palette::series(series.slot);
+    let places: Vec<Option<(i32, i32)>> = series.points.iter().map(|point| plane.at(point.x, point.y?)).collect();
+    for known in places.split(Option::is_none) {
+        let known: Vec<(i32, i32)> = known.iter().flatten().copied().collect();
+        if known.len() > 1 {
+            plane.line(known, colour, 4)?;
+        }
+    }
+    let last = places.iter().rposition(Option::is_some);
+    for (at, (point, place)) in series.points.iter().zip(&places).enumerate() {
+        let Some(place) = *place else { continue };
+        let ends = point.ends.and_then(|[low, high]| Some([plane.at(point.x, low)?, plane.at(point.x, high)?]));
+        if let Some([low, high]) = ends {
+            plane.line(vec![low, high], colour, 3)?;
+            for end in [low, high] {
+                plane.line(vec![(end.0 - 9, end.1), (end.0 + 9, end.1)], colour, 3)?;
+            }
+        }
+        if series.marked || Some(at) == last {
+            plane.marker(series.slot, place, colour)?;
+        }
+        if !point.text.is_empty() {
+            marks.push(Mark { x: place.0, y: place.1, text: point.text.clone() });
+        }
+    }
+    Ok(())
+}

@@ -1,0 +1,17 @@
+//! Charts as SVG. plotters places and draws; what it lacks is added around it: values on hover, themes, a name for screen readers.
+
+mod axis;
+mod drawing;
+mod forest;
+mod lines;
+mod marker;
+mod palette;
+mod plane;
+
+pub(super) use axis::Axis;
+pub(super) use drawing::Drawing;
+pub(super) use forest::{Row, forest};
+pub(super) use lines::{Limit, Point, Series, lines};
+
+/// How many series a chart tells apart by colour and marker.
+pub(super) const MOST_SERIES: usize = palette::SERIES.len();

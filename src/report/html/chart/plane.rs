@@ -1,0 +1,190 @@
+//! The plane of a chart: axes, grid and legend, drawn by plotters.
+
+use std::ops::Range;
+
+use plotters::coord::ranged1d::{DefaultFormatting, KeyPointHint, Ranged};
+use plotters::prelude::{
+    Cartesian2d, ChartBuilder, ChartContext, Color, IntoDrawingArea, IntoFont, PathElement, SVGBackend, ShapeStyle,
+    Text, TextStyle,
+};
+use plotters::style::RGBColor;
+use plotters::style::text_anchor::{HPos, Pos, VPos};
+
+use super::axis::Axis;
+use super::drawing::Drawn;
+use super::marker::{self, Area};
+use super::palette::{AXIS, GRID, INK, LIMIT};
+
+/// Width of a chart's coordinates; a page shows it at about half of that.
+pub(super) const WIDTH: u32 = 880;
+
+/// Height of the part with the axes.
+pub(super) const HEIGHT: u32 = 540;
+
+/// Height of a line of the legend.
+const LINE: u32 = 40;
+
+/// What plotters divides by before it writes a size into SVG.
+const TO_SVG: f64 = 1.24;
+
+/// Size of texts, in coordinates.
+const TEXT: f64 = 25.0;
+
+/// Most characters of a name in a legend.
+const LONGEST_NAME: usize = 62;
+
+/// An axis as plotters takes it: its ends, and where ticks are.
+struct Places {
+    ends: [f64; 2],
+    ticks: Vec<f64>,
+}
+
+impl Places {
+    fn of(axis: &Axis) -> Places {
+        Places { ends: axis.ends, ticks: axis.ticks.iter().map(|(place, _)| *place).collect() }
+    }
+}
+
+impl Ranged for Places {
+    type FormatOption = DefaultFormatting;
+    type ValueType = f64;
+
+    fn map(&self, value: &f64, limit: (i32, i32)) -> i32 {
+        let [from, to] = self.ends;
+        let share = if to > from { (value - from) / (to - from) } else { 0.5 };
+        limit.0 + (f64::from(limit.1 - limit.0) * share).round() as i32
+    }
+
+    fn key_points<Hint: KeyPointHint>(&self, _: Hint) -> Vec<f64> {
+        self.ticks.clone()
+    }
+
+    fn range(&self) -> Range<f64> {
+        self.ends[0]..self.ends[1]
+    }
+}
+
+/// A plane that is drawn on.
+pub(super) struct Plane<'a, 'b> {
+    chart: ChartContext<'a, SVGBackend<'b>, Cartesian2d<Places, Places>>,
+    x: &'a Axis,
+    y: &'a Axis,
+    area: &'a Area<'b>,
+}
+
+/// One entry of a legend.
+pub(super) struct Entry<'a> {
+    /// Which marker and colour.
+    pub(super) slot: usize,
+    /// What it stands for.
+    pub(super) name: &'a str,
+}
+
+/// The ground of a chart with so many entries in its legend.
+pub(super) fn ground(svg: &mut String, height: u32) -> Area<'_> {
+    SVGBackend::with_string(svg, (WIDTH, height)).into_drawing_area()
+}
+
+/// The height of a chart with a legend of so many entries.
+pub(super) fn height(plane: u32, entries: usize) -> u32 {
+    let lines = u32::try_from(entries).unwrap_or(0);
+    plane + if lines > 0 { lines * LINE + 12 } else { 0 }
+}
+
+/// How texts are written.
+pub(super) fn text(colour: &'static RGBColor) -> TextStyle<'static> {
+    TextStyle::from(("sans-serif", TEXT * TO_SVG).into_font()).color(colour)
+}
+
+impl<'a, 'b> Plane<'a, 'b> {
+    /// Draws axes and grid on the upper part of `area`, `left` wide for the labels of `y`.
+    pub(super) fn new(area: &'a Area<'b>, (x, y): (&'a Axis, &'a Axis), left: u32) -> Drawn<Plane<'a, 'b>> {
+        let mut chart = ChartBuilder::on(area)
+            .margin_top(18)
+            .margin_right(26)
+            .margin_left(6)
+            .x_label_area_size(86)
+            .y_label_area_size(left)
+            .build_cartesian_2d(Places::of(x), Places::of(y))?;
+        chart
+            .configure_mesh()
+            .light_line_style(GRID.mix(0.0))
+            .bold_line_style(ShapeStyle::from(GRID).stroke_width(2))
+            .axis_style(ShapeStyle::from(AXIS).stroke_width(2))
+            .label_style(text(&INK))
+            .axis_desc_style(text(&INK))
+            .x_desc(&x.title)
+            .y_desc(&y.title)
+            .x_label_formatter(&|place| x.tick(*place))
+            .y_label_formatter(&|place| y.tick(*place))
+            .draw()?;
+        Ok(Plane { chart, x, y, area })
+    }
+
+    /// Where a pair of values lies, in coordinates of the drawing; none off the plane.
+    pub(super) fn at(&self, x: f64, y: f64) -> Option<(i32, i32)> {
+        let is_there = self.x.holds(x) && self.y.holds(y);
+        is_there.then(|| self.chart.backend_coord(&(self.x.scale.place(x), self.y.scale.place(y))))
+    }
+
+    /// A line through points of the drawing.
+    pub(super) fn line(&self, points: Vec<(i32, i32)>, colour: RGBColor, width: u32) -> Drawn<()> {
+        self.area.draw(&PathElement::new(points, ShapeStyle::from(colour).stroke_width(width)))
+    }
+
+    /// The marker of a series.
+    pub(super) fn marker(&self, slot: usize, at: (i32, i32), colour: RGBColor) -> Drawn<()> {
+        marker::draw(self.area, slot, at, colour)
+    }
+
+    /// A dashed line across the plane at a height, with what it is.
+    pub(super) fn limit_at_height(&self, y: f64, name: &str) -> Drawn<()> {
+        let (from, to) = (self.x.ends[0], self.x.ends[1]);
+        let place = self.y.scale.place(y);
+        let (left, right) = (self.chart.backend_coord(&(from, place)), self.chart.backend_coord(&(to, place)));
+        self.dashes(left, right)?;
+        let style = text(&LIMIT).pos(Pos::new(HPos::Right, VPos::Bottom));
+        self.area.draw(&Text::new(name.to_owned(), (right.0 - 6, right.1 - 4), style))
+    }
+
+    /// A dashed line down the plane at a value of `x`.
+    pub(super) fn limit_down(&self, x: f64) -> Drawn<()> {
+        let place = self.x.scale.place(x);
+        let (from, to) = (self.y.ends[0], self.y.ends[1]);
+        self.dashes(self.chart.backend_coord(&(place, from)), self.chart.backend_coord(&(place, to)))
+    }
+
+    fn dashes(&self, from: (i32, i32), to: (i32, i32)) -> Drawn<()> {
+        const DASH: f64 = 14.0;
+        let length = f64::from((to.0 - from.0).abs().max((to.1 - from.1).abs()));
+        let at = |way: f64| {
+            let share = if length > 0.0 { (way / length).min(1.0) } else { 0.0 };
+            let between = |a: i32, b: i32| a + (f64::from(b - a) * share).round() as i32;
+            (between(from.0, to.0), between(from.1, to.1))
+        };
+        let dashes = (length / (2.0 * DASH)).ceil() as u32;
+        for dash in 0..dashes {
+            let start = f64::from(dash) * 2.0 * DASH;
+            self.line(vec![at(start), at(start + DASH)], LIMIT, 3)?;
+        }
+        Ok(())
+    }
+}
+
+/// Draws a legend below the plane.
+pub(super) fn legend(area: &Area, top: u32, entries: &[Entry]) -> Drawn<()> {
+    for (line, entry) in entries.iter().enumerate() {
+        let y = (top + LINE * u32::try_from(line).unwrap_or(0) + LINE / 2) as i32;
+        let colour = super::palette::series(entry.slot);
+        area.draw(&PathElement::new(vec![(24, y), (72, y)], ShapeStyle::from(colour).stroke_width(4)))?;
+        marker::draw(area, entry.slot, (48, y), colour)?;
+        label(area, (88, y), entry.name, LONGEST_NAME)?;
+    }
+    Ok(())
+}
+
+/// A text of others beside a point, cut to so many characters.
+pub(super) fn label(area: &Area, at: (i32, i32), name: &str, most: usize) -> Drawn<()> {
+    let style = text(&INK).pos(Pos::new(HPos::Left, VPos::Center));
+    area.draw(&Text::new(crate::report::format::cut(name, most), at, style))
+}

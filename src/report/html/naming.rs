@@ -1,0 +1,59 @@
+//! What curves and runs are called on the page: the names that the text of `curves` has.
+
+use crate::analysis::curve::{Axis, Curve};
+use crate::report::curves::{differ, title};
+use crate::report::format::plain;
+use crate::rows::RunLabels;
+
+/// Names of curves, as long as it takes to tell them apart.
+pub(super) struct Names {
+    models: bool,
+    sweeps: bool,
+}
+
+impl Names {
+    /// For all curves of a plan.
+    pub(super) fn of(curves: &[Curve]) -> Names {
+        let (models, sweeps) = differ(curves.iter().map(|curve| &curve.series));
+        Names { models, sweeps }
+    }
+
+    /// A curve among all of them.
+    pub(super) fn curve(&self, curve: &Curve) -> String {
+        title(&curve.series, self.models, self.sweeps)
+    }
+}
+
+/// `batch size` or `offered rate`, with the unit.
+pub(super) fn axis_title(axis: Axis) -> &'static str {
+    match axis {
+        Axis::Qps => "offered rate, requests/s",
+        Axis::BatchSize => "batch size, requests in flight",
+    }
+}
+
+/// A load of an axis: `qps 25`, `batch size 8`.
+pub(super) fn load_of(axis: Axis, load: f64) -> String {
+    format!("{} {load}", axis.name().replace('_', " "))
+}
+
+/// The load of a run.
+pub(super) fn load(labels: &RunLabels) -> String {
+    match (labels.qps, labels.batch_size) {
+        (Some(qps), Some(cap)) => format!("qps {qps}, at most {cap} in flight"),
+        (Some(qps), None) => format!("qps {qps}"),
+        (None, Some(batch)) => format!("batch size {batch}"),
+        (None, None) => "n/a".to_owned(),
+    }
+}
+
+/// What a run sent: its scenario with further axes.
+pub(super) fn content(labels: &RunLabels) -> String {
+    let axes = labels.axes.iter().map(|(axis, value)| format!(" · {}={}", plain(axis), plain(value)));
+    format!("{}{}", plain(&labels.scenario), axes.collect::<String>())
+}
+
+/// The beginning of a run's id, as tables have it.
+pub(super) fn short(id: &str) -> String {
+    id.chars().take(8).collect()
+}

@@ -1,0 +1,33 @@
+//! Data to HTML. Every text is escaped here and nowhere else: templates whose names end in `.html` escape what they are given. What is
+//! put in as it is are the style and the script of this folder, and what the chart library drew, which escapes its own texts.
+
+use minijinja::syntax::SyntaxConfig;
+use minijinja::value::Serde;
+use minijinja::{Environment, UndefinedBehavior, Value, context};
+use sha2::{Digest, Sha256};
+
+use super::view::Page;
+
+const TEMPLATES: [(&str, &str); 2] =
+    [("page.html", include_str!("templates/page.html")), ("blocks.html", include_str!("templates/blocks.html"))];
+
+const STYLE: &str = include_str!("templates/style.css");
+const SCRIPT: &str = include_str!("templates/script.js");
+
+/// The page as a file. The browser runs no script but ours: its mark is a digest of all that is on the page, which nothing on the page can
+/// know.
+pub(super) fn render(page: &Page) -> Result<String, minijinja::Error> {
+    let mut environment = Environment::new();
+    environment.set_undefined_behavior(UndefinedBehavior::Strict);
+    environment.set_syntax(SyntaxConfig::builder().trim_blocks(true).lstrip_blocks(true).build()?);
+    for (name, text) in TEMPLATES {
+        environment.add_template(name, text)?;
+    }
+    let page = Value::from(Serde(page));
+    let nonce = digest(&page.to_string());
+    environment.get_template("page.html")?.render(context! { page, nonce, style => STYLE, script => SCRIPT })
+}
+
+fn digest(text: &str) -> String {
+    Sha256::digest(text).iter().map(|byte| format!("{byte:02x}")).collect()
+}

@@ -1,0 +1,247 @@
+//! Which arm is better: a forest plot for each metric, and everything that `compare` says.
+
+use super::super::chart::{Axis, Row, forest};
+use super::super::error::PageError;
+use super::super::sources::Sources;
+use super::super::view::{Block, Cell, Figure, Found, Link, Missing, Section, Table, tone};
+use crate::analysis::comparison::{CellAnswer, Family, Outcome, Test};
+use crate::metrics;
+use crate::plan::MetricName;
+use crate::report::comparison::{changed, conclusion, heading, left_out, named, verdict};
+use crate::report::effects::guarded;
+use crate::report::format::plain;
+use crate::units::text::counted;
+
+const TITLE: &str = "Comparison";
+
+/// Most rows of one forest.
+const MOST_ROWS: usize = 16;
+
+/// Most forests on a page; what lies beyond has its table alone.
+const MOST_FIGURES: usize = 60;
+
+/// The section.
+pub(in crate::report::html) fn comparison(sources: &Sources) -> Result<Found, PageError> {
+    let Some(comparison) = sources.comparison.filter(|one| one.families.iter().any(|family| !family.cells.is_empty()))
+    else {
+        let why = match sources.comparison {
+            Some(_) => "no cell has both arms yet",
+            None => "the plan declares none: compare: { by: AXIS, baseline: VALUE }",
+        };
+        return Ok(Err(Missing { title: TITLE, why: why.to_owned() }));
+    };
+    let mut blocks = vec![Block::Text { text: format!("{}.", conclusion(comparison)) }];
+    let mut drawn = 0;
+    for (number, family) in comparison.families.iter().enumerate() {
+        blocks.push(Block::Heading { text: format!("By {}, against {}", plain(&family.by), plain(&family.baseline)) });
+        blocks.extend(notes(family));
+        let mut figures = Vec::new();
+        for metric in metrics_of(family) {
+            let rows: Vec<(&CellAnswer, &Test)> = rows(family, &metric);
+            for (part, rows) in rows.chunks(MOST_ROWS).enumerate() {
+                let one = One { family, rows, id: format!("compare-{}-{metric}-{}", number + 1, part + 1) };
+                let figure = if drawn < MOST_FIGURES { one.figure()? } else { None };
+                drawn += usize::from(figure.is_some());
+                match figure {
+                    Some(figure) => figures.push(figure),
+                    None => blocks.push(Block::Table { table: one.table() }),
+                }
+            }
+        }
+        if !figures.is_empty() {
+            blocks.push(Block::Figures { figures });
+        }
+        blocks.push(Block::Table { table: failures(family) });
+    }
+    Ok(Ok(Section { id: "comparison", title: TITLE, blocks }))
+}
+
+/// What must be known to read a family, and which runs are left out of it.
+fn notes(family: &Family) -> Option<Block> {
+    let of_cell = |cell: &CellAnswer| {
+        let lines =
+            cell.notes.iter().cloned().chain(left_out(cell).into_iter().map(|line| format!("left out: {line}")));
+        let heading = heading(family, cell);
+        lines.map(|line| plain(&format!("{heading}: {line}"))).collect::<Vec<_>>()
+    };
+    let items: Vec<String> =
+        family.notes.iter().map(|note| plain(note)).chain(family.cells.iter().flat_map(of_cell)).collect();
+    (!items.is_empty()).then_some(Block::List { items })
+}
+
+/// The metrics of a family, in their order.
+fn metrics_of(family: &Family) -> Vec<String> {
+    let tests = family.cells.iter().flat_map(|cell| &cell.tests);
+    tests.map(|test| test.metric.clone()).collect::<indexmap::IndexSet<String>>().into_iter().collect()
+}
+
+fn rows<'f>(family: &'f Family, metric: &str) -> Vec<(&'f CellAnswer, &'f Test)> {
+    let of =
+        |cell: &'f CellAnswer| cell.tests.iter().filter(|test| test.metric == metric).map(move |test| (cell, test));
+    family.cells.iter().flat_map(of).collect()
+}
+
+/// One metric over cells.
+struct One<'s, 'f> {
+    family: &'f Family,
+    rows: &'s [(&'f CellAnswer, &'f Test)],
+    id: String,
+}
+
+impl One<'_, '_> {
+    fn tested(&self) -> impl Iterator<Item = (&CellAnswer, &Test)> {
+        self.rows.iter().filter(|(_, test)| test.change.is_some()).map(|(cell, test)| (*cell, *test))
+    }
+
+    fn name(&self, cell: &CellAnswer) -> String {
+        let several = self.family.cells.iter().any(|other| other.sweep != cell.sweep);
+        let sweep = if several { format!("{}: ", cell.sweep) } else { String::new() };
+        let name = if cell.name.is_empty() { String::new() } else { format!("{}, ", cell.name) };
+        plain(&format!("{sweep}{name}{}", cell.arm))
+    }
+
+    /// The forest; none where nothing could be tested.
+    fn figure(&self) -> Result<Option<Figure>, PageError> {
+        let Some((_, first)) = self.tested().next() else { return Ok(None) };
+        let change = first.change.as_ref().map_or("ratio", |change| change.of);
+        let ends =
+            || self.tested().filter_map(|(_, test)| test.change.as_ref()).flat_map(|change| [change.low, change.high]);
+        let baseline = plain(&self.family.baseline);
+        let (axis, none) = match change {
+            "ratio" => (Axis::of_ratios(&format!("times {baseline} (log scale)"), ends()), 1.0),
+            _ => (Axis::of_differences(&format!("minus {baseline}, {}", first.unit).replace(", )", ""), ends()), 0.0),
+        };
+        let row = |(cell, test): (&CellAnswer, &Test)| {
+            let change = test.change.as_ref()?;
+            let name = self.name(cell);
+            Some(Row {
+                text: format!("{name}: {} (95 %), {}", changed(change), plain(&test.words)),
+                name,
+                value: change.value,
+                ends: [change.low, change.high],
+                shown: matches!(test.outcome, Outcome::Better | Outcome::Worse | Outcome::Differs),
+            })
+        };
+        let rows: Vec<Row> = self.tested().filter_map(row).collect();
+        let key = first.metric.parse::<MetricName>().ok().and_then(|name| metrics::find(name.key));
+        Ok(Some(Figure {
+            id: self.id.clone(),
+            title: self.finding(first),
+            caption: self.caption(first),
+            metric: key.map(|metric| Link { key: metric.key, title: metric.title }),
+            drawing: forest(&axis, &rows, none)?,
+            table: self.table(),
+        }))
+    }
+
+    fn count(&self, outcome: Outcome) -> usize {
+        self.rows.iter().filter(|(_, test)| test.outcome == outcome).count()
+    }
+
+    fn finding(&self, first: &Test) -> String {
+        if let [(cell, test)] = self.rows {
+            return format!("{}: {} {}", named(test), plain(&cell.arm), plain(&test.words));
+        }
+        let said = [
+            (Outcome::Better, "better"),
+            (Outcome::Worse, "worse"),
+            (Outcome::Differs, "different"),
+            (Outcome::NotShown, "without a shown difference"),
+        ];
+        let parts =
+            said.into_iter().map(|(outcome, words)| (self.count(outcome), words)).filter(|(count, _)| *count > 0);
+        let parts: Vec<String> =
+            parts.map(|(count, words)| format!("{words} in {count} of {}", self.rows.len())).collect();
+        let what = if parts.is_empty() { "nothing shown".to_owned() } else { parts.join(", ") };
+        format!("{}: {what}", named(first))
+    }
+
+    fn caption(&self, first: &Test) -> Vec<String> {
+        let untested = self.rows.len() - self.tested().count();
+        let rounds: Vec<u32> = self.tested().map(|(_, test)| test.rounds).collect();
+        let (least, most) = (rounds.iter().min().copied().unwrap_or(0), rounds.iter().max().copied().unwrap_or(0));
+        let n = if least == most { counted(least, "round") } else { format!("{least} to {most} rounds") };
+        let mut said = vec![
+            format!(
+                "n: {n} a row. Bars are 95 % intervals of the paired change (Student's t over rounds), not adjusted for other tests."
+            ),
+            "Filled: a difference is shown among all tests of the declaration; hollow: none is. Dashed: no change."
+                .to_owned(),
+        ];
+        said.push(match first.better {
+            metrics::Better::Lower => "Left of it is better.".to_owned(),
+            metrics::Better::Higher => "Right of it is better.".to_owned(),
+            metrics::Better::Neither => "Neither side is better.".to_owned(),
+        });
+        if untested > 0 {
+            said.push(format!(
+                "{untested} of {} could not be tested and are not drawn: see the numbers.",
+                self.rows.len()
+            ));
+        }
+        said
+    }
+
+    fn table(&self) -> Table {
+        let columns = [
+            "cell",
+            "arm",
+            "baseline#",
+            "arm's value#",
+            "change is a",
+            "change#",
+            "low#",
+            "high#",
+            "p#",
+            "p adjusted#",
+            "verdict",
+        ];
+        let title = self.rows.first().map(|(_, test)| named(test)).unwrap_or_default();
+        let mut table = Table::new(format!("{title} against {}", plain(&self.family.baseline)), &columns);
+        for (cell, test) in self.rows {
+            let change = test.change.as_ref();
+            let mean = |mean: &Option<crate::analysis::comparison::Mean>| match mean {
+                Some(mean) => Cell::marked(mean.value, mean.few_samples),
+                None => Cell::number(None),
+            };
+            let tone = match test.outcome {
+                Outcome::Better => tone("better"),
+                Outcome::Worse => tone("worse"),
+                _ => "plain",
+            };
+            table.rows.push(vec![
+                Cell::text(&format!("{}: {}", cell.sweep, cell.name)),
+                Cell::text(&cell.arm),
+                mean(&test.baseline),
+                mean(&test.arm),
+                Cell::text(change.map_or("n/a", |change| change.of)),
+                Cell::number(change.map(|change| change.value)),
+                Cell::number(change.map(|change| change.low)),
+                Cell::number(change.map(|change| change.high)),
+                Cell::number(test.p),
+                Cell::number(test.p_adjusted),
+                Cell::toned(&verdict(test), tone),
+            ]);
+        }
+        table
+    }
+}
+
+/// Failed requests of both arms, cell by cell.
+fn failures(family: &Family) -> Table {
+    let columns = ["cell", "failed, arm#", "of#", "failed, baseline#", "of#", "in words"];
+    let mut table = Table::new("Failed requests: a guardrail of every comparison", &columns);
+    for cell in &family.cells {
+        let (arm, baseline) = (cell.guardrail.arm, cell.guardrail.baseline);
+        let is_worse = cell.guardrail.outcome == Outcome::Worse;
+        table.rows.push(vec![
+            Cell::text(&heading(family, cell)),
+            Cell::count(arm.failed),
+            Cell::count(arm.requests),
+            Cell::count(baseline.failed),
+            Cell::count(baseline.requests),
+            Cell::toned(&guarded(cell), if is_worse { tone("worse") } else { "plain" }),
+        ]);
+    }
+    table
+}

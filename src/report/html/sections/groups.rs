@@ -1,0 +1,47 @@
+//! Curves that are drawn together: of one sweep, counted in the same load, serving the same. As many as a chart tells apart.
+
+use super::super::chart::MOST_SERIES;
+use crate::analysis::curve::{Axis, Curve};
+use crate::report::format::plain;
+
+/// Curves that are drawn together.
+pub(super) struct Group {
+    /// What they have in common.
+    pub(super) title: String,
+    /// What their load is counted in.
+    pub(super) axis: Axis,
+    /// Their places among all curves: as many as a chart tells apart.
+    pub(super) members: Vec<usize>,
+}
+
+/// The groups, in the order of their first curve.
+pub(super) fn groups(curves: &[Curve]) -> Vec<Group> {
+    let mut alike: Vec<Vec<usize>> = Vec::new();
+    for (at, curve) in curves.iter().enumerate() {
+        let fits = |group: &&mut Vec<usize>| is_alike(&curves[group[0]], curve);
+        match alike.iter_mut().find(fits) {
+            Some(group) => group.push(at),
+            None => alike.push(vec![at]),
+        }
+    }
+    let mut all = Vec::new();
+    for members in alike {
+        let first = &curves[members[0]];
+        let parts = members.len().div_ceil(MOST_SERIES);
+        for (part, members) in members.chunks(MOST_SERIES).enumerate() {
+            let part = if parts > 1 { format!(", part {} of {parts}", part + 1) } else { String::new() };
+            let by = match first.axis {
+                Axis::Qps => "over the offered rate",
+                Axis::BatchSize => "over batch size",
+            };
+            let title = format!("{}: {} {by}{part}", plain(&first.series.sweep), plain(&first.series.served()));
+            all.push(Group { title, axis: first.axis, members: members.to_vec() });
+        }
+    }
+    all
+}
+
+fn is_alike(one: &Curve, other: &Curve) -> bool {
+    let (a, b) = (&one.series, &other.series);
+    one.axis == other.axis && (&a.sweep, &a.model, &a.scenario, &a.axes) == (&b.sweep, &b.model, &b.scenario, &b.axes)
+}

@@ -1,0 +1,24 @@
+//! The sections of a page, a file each: results to blocks of text, tables and figures.
+
+mod capacity;
+mod comparison;
+mod definitions;
+mod disclosure;
+mod distributions;
+mod first;
+mod groups;
+mod loads;
+mod runs;
+mod symptoms;
+mod verdicts;
+
+pub(super) use capacity::capacity;
+pub(super) use comparison::comparison;
+pub(super) use definitions::definitions;
+pub(super) use disclosure::disclosure;
+pub(super) use distributions::distributions;
+pub(super) use first::first;
+pub(super) use loads::loads;
+pub(super) use runs::{METRICS, runs};
+pub(super) use symptoms::symptoms;
+pub(super) use verdicts::verdicts;

@@ -1,0 +1,105 @@
+//! Every run of the plan with its state and reasons: none is hidden.
+
+use super::super::naming::{content, load, short};
+use super::super::sources::Sources;
+use super::super::view::{Block, Cell, Found, Missing, Section, Table, tone};
+use crate::analysis::{Estimate, Summary};
+use crate::plan::Percentile;
+use crate::report::format::cut;
+
+const TITLE: &str = "Runs";
+
+/// Most characters of why a run is in its state.
+const LONGEST: usize = 220;
+
+/// Keys of the metrics that the table shows.
+pub(in crate::report::html) const METRICS: [&str; 5] = ["requests", "failed", "ttft", "tpot", "output_throughput"];
+
+/// The section.
+pub(in crate::report::html) fn runs(sources: &Sources) -> Found {
+    if sources.runs.is_empty() && sources.without.is_empty() {
+        return Err(Missing { title: TITLE, why: "the plan has no run".to_owned() });
+    }
+    let columns = [
+        "sweep",
+        "run",
+        "endpoint",
+        "model",
+        "scenario",
+        "load",
+        "repeat#",
+        "state",
+        "requests#",
+        "failed#",
+        "ttft_p50_ms#",
+        "ttft_p99_ms#",
+        "tpot_p50_ms#",
+        "output_throughput_tokens_per_s#",
+        "reasons",
+    ];
+    let mut table = Table::new("Every run of the plan", &columns);
+    for run in &sources.runs {
+        let (labels, verdict, metrics) = (run.labels, run.verdict, run.metrics);
+        let state = verdict.state.name();
+        let reasons =
+            verdict.reasons.iter().chain(&verdict.labels).map(|reason| format!("{}: {}", reason.name, reason.text));
+        let failures = metrics.failures.0.iter().map(|one| {
+            let said = crate::report::format::said(one.message.as_deref(), one.count > 1);
+            format!("{} {}{said}", one.count, one.outcome)
+        });
+        let reasons = reasons.chain(failures).collect::<Vec<_>>().join("; ");
+        table.rows.push(vec![
+            Cell::text(run.sweep),
+            Cell::text(&short(&labels.run_id)),
+            Cell::text(&labels.endpoint),
+            Cell::text(&labels.model),
+            Cell::text(&content(labels)),
+            Cell::text(&load(labels)),
+            Cell::count(labels.repeat.into()),
+            Cell::toned(state, tone(state)),
+            Cell::count(metrics.counts.requests),
+            Cell::count(metrics.counts.failed),
+            percentile(&metrics.ttft, Percentile::P50),
+            percentile(&metrics.ttft, Percentile::P99),
+            percentile(&metrics.tpot, Percentile::P50),
+            Cell::number(metrics.flow.output_throughput),
+            Cell::text(&cut(&reasons, LONGEST)),
+        ]);
+    }
+    for run in &sources.without {
+        let labels = &run.labels;
+        let none = || Cell::number(None);
+        table.rows.push(vec![
+            Cell::text(&run.sweep),
+            Cell::text(&short(&labels.run_id)),
+            Cell::text(&labels.endpoint),
+            Cell::text(&labels.model),
+            Cell::text(&content(labels)),
+            Cell::text(&load(labels)),
+            Cell::count(labels.repeat.into()),
+            Cell::toned(run.state, tone(run.state)),
+            none(),
+            none(),
+            none(),
+            none(),
+            none(),
+            none(),
+            Cell::text(&cut(&run.reason, LONGEST)),
+        ]);
+    }
+    let mut blocks = vec![Block::Table { table }];
+    if !sources.without.is_empty() {
+        blocks.push(Block::Text { text: format!("`{}` makes the runs that are missing.", sources.run_again) });
+    }
+    Ok(Section { id: "runs", title: TITLE, blocks })
+}
+
+fn percentile(summary: &Summary, percentile: Percentile) -> Cell {
+    let estimate = summary.percentile(percentile);
+    match (estimate.exact(), estimate) {
+        (Some(exact), _) => Cell::marked(exact, estimate.few_samples()),
+        (None, Estimate::NotEnough { n, .. }) if n > 0 => Cell::text(&format!("n/a (n={n})")),
+        (None, Estimate::Is { value, .. }) => Cell::text(&crate::report::format::value(value)),
+        (None, Estimate::NotEnough { .. }) => Cell::number(None),
+    }
+}

@@ -1,0 +1,65 @@
+//! Symptoms and what they usually mean: what `diagnose` says.
+
+use super::super::naming::{content, load, short};
+use super::super::sources::Sources;
+use super::super::view::{Block, Cell, Found, Missing, Section, Table};
+use crate::analysis::diagnosis::{Finding, NOT_MEASURED};
+use crate::report::format::plain;
+
+const TITLE: &str = "Symptoms";
+
+/// The section.
+pub(in crate::report::html) fn symptoms(sources: &Sources) -> Found {
+    let seen = || sources.diagnoses.iter().filter(|one| matches!(one.finding, Finding::Seen(_)));
+    if seen().next().is_none() && sources.bound.predicted.is_empty() {
+        let checked = sources.diagnoses.iter().filter(|one| matches!(one.finding, Finding::NotSeen(_))).count();
+        let why = format!(
+            "{checked} of {} symptoms were looked for, none is seen (`sweepline diagnose`)",
+            sources.diagnoses.len()
+        );
+        return Err(Missing { title: TITLE, why });
+    }
+    let mut blocks = Vec::new();
+    for diagnosis in seen() {
+        let Finding::Seen(evidence) = &diagnosis.finding else { continue };
+        let symptom = &diagnosis.symptom;
+        blocks.push(Block::Heading { text: symptom.title.to_owned() });
+        blocks.push(Block::List { items: evidence.iter().map(|one| plain(&one.text)).collect() });
+        let facts = [("likely", symptom.regime), ("confirm with", symptom.confirm), ("try first", symptom.response)];
+        blocks.push(Block::Facts { facts: facts.map(|(name, text)| (name.to_owned(), text.to_owned())).into() });
+    }
+    if !sources.bound.predicted.is_empty() {
+        blocks.push(Block::Heading { text: "Decoding beside what memory bandwidth allows".to_owned() });
+        blocks.push(Block::Table { table: bound(sources) });
+    }
+    blocks.push(Block::Text { text: format!("Not measured: {NOT_MEASURED}.") });
+    Ok(Section { id: "symptoms", title: TITLE, blocks })
+}
+
+fn bound(sources: &Sources) -> Table {
+    let columns = [
+        "run",
+        "endpoint",
+        "scenario",
+        "load",
+        "measured, tokens/s#",
+        "weights allow#",
+        "with KV cache#",
+        "measured ÷ allowed#",
+    ];
+    let mut table = Table::new("Tokens per second of one stream", &columns);
+    for one in sources.bound.predicted {
+        let labels = one.run.labels;
+        table.rows.push(vec![
+            Cell::text(&short(&labels.run_id)),
+            Cell::text(&labels.endpoint),
+            Cell::text(&content(labels)),
+            Cell::text(&load(labels)),
+            Cell::number(one.measured()),
+            Cell::number(Some(one.prediction.by_weights)),
+            Cell::number(one.prediction.with_kv),
+            Cell::number(one.ratio()),
+        ]);
+    }
+    table
+}

@@ -1,0 +1,55 @@
+//! Which runs may be believed, and why others may not.
+
+use indexmap::IndexMap;
+
+use super::super::sources::Sources;
+use super::super::view::{Block, Cell, Found, Missing, Section, Table, tone};
+use crate::analysis::verdict::Reason;
+use crate::report::format::counts;
+
+const TITLE: &str = "Verdicts";
+
+/// The section.
+pub(in crate::report::html) fn verdicts(sources: &Sources) -> Found {
+    if sources.runs.is_empty() {
+        return Err(Missing { title: TITLE, why: "no run has a result".to_owned() });
+    }
+    let mut states = Table::new("Runs by verdict", &["verdict", "runs#", "what it means"]);
+    let all =
+        sources.runs.iter().map(|run| run.verdict.state.name()).chain(sources.without.iter().map(|run| run.state));
+    for (state, count) in counts(all) {
+        states.rows.push(vec![Cell::toned(state, tone(state)), Cell::count(count as u64), Cell::text(meaning(state))]);
+    }
+    let mut blocks = vec![Block::Table { table: states }];
+    let mut found: IndexMap<(&str, &str), (usize, &Reason)> = IndexMap::new();
+    for run in &sources.runs {
+        for reason in run.verdict.reasons.iter().chain(&run.verdict.labels) {
+            found.entry((reason.name, reason.state.name())).or_insert((0, reason)).0 += 1;
+        }
+    }
+    if found.is_empty() {
+        blocks.push(Block::Text { text: "Nothing speaks against any of the runs that were measured.".to_owned() });
+        return Ok(Section { id: "verdicts", title: TITLE, blocks });
+    }
+    let mut reasons = Table::new("What was found in runs", &["reason", "makes a run", "runs#", "in the first of them"]);
+    for ((name, state), (count, first)) in found {
+        let cells =
+            [Cell::text(name), Cell::toned(state, tone(state)), Cell::count(count as u64), Cell::text(&first.text)];
+        reasons.rows.push(cells.into());
+    }
+    blocks.push(Block::Table { table: reasons });
+    Ok(Section { id: "verdicts", title: TITLE, blocks })
+}
+
+fn meaning(state: &str) -> &'static str {
+    match state {
+        "valid" => "nothing speaks against it",
+        "suspect" => "used, with its reason",
+        "invalid" => "shown, and left out of every figure and answer",
+        "given up" => {
+            "no result: tried as often as the plan allows; a load that the server turned away misses the objective"
+        }
+        "unreadable" => "its result is damaged or cannot be read, and is left out",
+        _ => "no result yet",
+    }
+}

@@ -1,0 +1,86 @@
+//! What a page is made of. Every number in it was computed before: nothing is measured twice.
+
+use crate::analysis::comparison::Comparison;
+use crate::analysis::curve::Curve;
+use crate::analysis::diagnosis::Diagnosis;
+use crate::analysis::ecdf::Ecdf;
+use crate::analysis::{RunMetrics, Verdict};
+use crate::plan::Plan;
+use crate::report::capacity::Configuration;
+use crate::report::diagnosis::Bound;
+use crate::rows::RunLabels;
+use crate::store::RunRecord;
+
+/// What a page is made of.
+pub(crate) struct Sources<'a> {
+    /// The plan.
+    pub(crate) plan: &'a Plan,
+    /// When the page is made, in words.
+    pub(crate) made: String,
+    /// What makes runs that are missing, as one types it.
+    pub(crate) run_again: String,
+    /// The plan's runs with results, in its order.
+    pub(crate) runs: Vec<MeasuredRun<'a>>,
+    /// The plan's runs without one.
+    pub(crate) without: Vec<RunWithout>,
+    /// Loads and what they bring.
+    pub(crate) curves: &'a [Curve<'a>],
+    /// What each curve says of its endpoint as an instance; empty where the plan has no objective.
+    pub(crate) configurations: &'a [Configuration<'a>],
+    /// What the plan declares to be compared, answered; none where it declares nothing.
+    pub(crate) comparison: Option<&'a Comparison>,
+    /// Decoding beside what memory bandwidth allows.
+    pub(crate) bound: Bound<'a>,
+    /// Symptoms.
+    pub(crate) diagnoses: &'a [Diagnosis],
+    /// How latencies are spread over the requests of some runs.
+    pub(crate) spreads: Vec<Spread>,
+    /// Runs whose requests could have been drawn and are not, for there are too many.
+    pub(crate) spreads_left: usize,
+    /// Sentences about the results as a whole.
+    pub(crate) notes: Vec<String>,
+    /// What the methodology lint says of the plan.
+    pub(crate) lints: Vec<String>,
+}
+
+/// One run with a result.
+pub(crate) struct MeasuredRun<'a> {
+    /// The plan's sweep.
+    pub(crate) sweep: &'a str,
+    /// What was committed.
+    pub(crate) record: &'a RunRecord,
+    /// What names it, under the plan.
+    pub(crate) labels: &'a RunLabels,
+    /// Its metrics.
+    pub(crate) metrics: &'a RunMetrics,
+    /// What it is worth.
+    pub(crate) verdict: &'a Verdict,
+}
+
+/// One run without a result.
+pub(crate) struct RunWithout {
+    /// The plan's sweep.
+    pub(crate) sweep: String,
+    /// What names it.
+    pub(crate) labels: RunLabels,
+    /// `not measured`, `given up` or `unreadable`.
+    pub(crate) state: &'static str,
+    /// Why.
+    pub(crate) reason: String,
+}
+
+/// How one latency is spread over the requests of one run.
+pub(crate) struct Spread {
+    /// The curve that the run lies on, by its place among the curves.
+    pub(crate) curve: usize,
+    /// The load.
+    pub(crate) load: f64,
+    /// The repeat.
+    pub(crate) repeat: u32,
+    /// The run's full id.
+    pub(crate) run: String,
+    /// Key of the metric.
+    pub(crate) metric: &'static str,
+    /// The spread.
+    pub(crate) ecdf: Ecdf,
+}

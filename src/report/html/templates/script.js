@@ -1,0 +1,47 @@
+"use strict";
+// Saving figures. The page is complete without it.
+(() => {
+  const save = (name, type, text) => {
+    const link = document.createElement("a");
+    link.href = URL.createObjectURL(new Blob([text], { type }));
+    link.download = name;
+    link.click();
+    setTimeout(() => URL.revokeObjectURL(link.href), 1000);
+  };
+  // The drawing with its title and a ground, in the colours that it is written in.
+  const svg = (figure) => {
+    const copy = figure.querySelector("svg").cloneNode(true);
+    const [, , width, height] = copy.getAttribute("viewBox").split(" ");
+    copy.setAttribute("width", width / 2);
+    copy.setAttribute("height", height / 2);
+    ["class", "aria-labelledby", "aria-describedby"].forEach((name) => copy.removeAttribute(name));
+    const ground = document.createElementNS(copy.namespaceURI, "rect");
+    Object.entries({ width, height, fill: "#FFFFFF" }).forEach(([name, value]) => ground.setAttribute(name, value));
+    const title = document.createElementNS(copy.namespaceURI, "title");
+    title.textContent = figure.querySelector("h4").textContent;
+    copy.prepend(title, ground);
+    return new XMLSerializer().serializeToString(copy);
+  };
+  // Numbers in full; a text that a spreadsheet would run gets an apostrophe in front.
+  const field = (cell) => {
+    const data = cell.querySelector("data");
+    const text = data ? data.value : cell.textContent.trim();
+    const inert = !data && /^[=+\-@\t\r]/.test(text) ? "'" + text : text;
+    return /[",\r\n]/.test(inert) ? '"' + inert.replaceAll('"', '""') + '"' : inert;
+  };
+  const csv = (figure) => {
+    const rows = [...figure.querySelectorAll("details tr")];
+    return rows.map((row) => [...row.children].map(field).join(",")).join("\r\n") + "\r\n";
+  };
+  document.querySelectorAll("p.save").forEach((bar) => {
+    bar.hidden = false;
+    bar.addEventListener("click", (event) => {
+      const kind = event.target.dataset.save;
+      const figure = bar.closest("figure");
+      if (kind === "svg") save(figure.id + ".svg", "image/svg+xml", svg(figure));
+      if (kind === "csv") save(figure.id + ".csv", "text/csv", csv(figure));
+    });
+  });
+  // Paper has no buttons: what is folded is printed.
+  addEventListener("beforeprint", () => document.querySelectorAll("details").forEach((one) => (one.open = true)));
+})();

@@ -1,0 +1,139 @@
+//! Pages of results that never were: as large as they get, and with hostile names.
+
+use std::path::Path;
+
+use super::*;
+use crate::analysis::curve::{self, Curve};
+use crate::analysis::ecdf::Ecdf;
+use crate::analysis::request::Metric;
+use crate::analysis::synthetic::{Run as Server, measured, read, verdict};
+use crate::analysis::{MeanTokens, PlanMetrics, RunMetrics, Verdict};
+use crate::expand::{Expansion, PlannedRun, expand};
+use crate::plan::{self, Format, Loaded, Validity};
+use crate::report::Bound;
+use crate::rows::{Environment, Facts, Replay, RunLabels};
+use crate::store::{Moment, RunRecord};
+
+/// Ten servers, ten scenarios and ten loads.
+const PLAN: &str = "\
+sweepline: 1
+name: large
+endpoints: { ENDPOINTS }
+models: { m: { id: tiny } }
+scenarios: { SCENARIOS }
+slo: { ttft: { p50: 100ms } }
+sweeps:
+  s: { matrix: { endpoint: [E], model: [m], scenario: [S], batch_size: [1, 2, 4, 8, 16, 32, 64, 128, 256, 512] } }
+";
+
+fn plan() -> Loaded {
+    let list = |of: fn(usize) -> String| (0..10).map(of).collect::<Vec<_>>().join(", ");
+    let text = PLAN
+        .replace("ENDPOINTS", &list(|n| format!("a-server-with-a-long-name-{n}: {{ engine: mock }}")))
+        .replace("SCENARIOS", &list(|n| format!("a-long-scenario-{n}: {{ base: B1, output_tokens: {} }}", n + 2)))
+        .replace("[E]", &format!("[{}]", list(|n| format!("a-server-with-a-long-name-{n}"))))
+        .replace("[S]", &format!("[{}]", list(|n| format!("a-long-scenario-{n}"))));
+    plan::parse(Path::new("plan.yaml"), &text, Format::Yaml).expect("a plan")
+}
+
+/// A run as it would be recorded.
+fn record(planned: &PlannedRun, facts: &Facts) -> RunRecord {
+    RunRecord {
+        format: 1,
+        id: planned.id.to_string(),
+        attempt: 1,
+        started: Moment::now(),
+        ended: Moment::now(),
+        spec: (*planned.spec).clone(),
+        nonce_seed: None,
+        environment: Environment { client_host: "</script>".to_owned(), ..Environment::default() },
+        facts: facts.clone(),
+        generator_digest: String::new(),
+        replaced: None,
+        files: Default::default(),
+        sha256: None,
+    }
+}
+
+/// One run of a server of a known kind: all runs of a page share its numbers.
+struct Made {
+    metrics: RunMetrics,
+    verdict: Verdict,
+    ecdf: Ecdf,
+    facts: Facts,
+}
+
+fn made() -> Made {
+    let (records, facts) = Server { seconds: 8.0, ..Server::default() }.make();
+    let (rows, _) = read(&records, &facts, None);
+    Made {
+        metrics: measured(&records, &facts),
+        verdict: verdict(&records, &facts, &Validity::default(), None),
+        ecdf: Ecdf::of(rows.rows(), &facts, Metric::Ttft),
+        facts,
+    }
+}
+
+fn page_of(loaded: &Loaded, expansion: &Expansion, made: &Made) -> String {
+    let records: Vec<RunRecord> = expansion.runs.iter().map(|run| record(run, &made.facts)).collect();
+    let labels: Vec<RunLabels> = records.iter().map(RunRecord::labels).collect();
+    let none = PlanMetrics::default();
+    let run = |labels| curve::Run {
+        sweep: "s",
+        labels,
+        metrics: &made.metrics,
+        plan_metrics: &none,
+        verdict: &made.verdict,
+        saturation: None,
+        slo: &[],
+        cost: None,
+        tokens: MeanTokens::default(),
+    };
+    let points: Vec<curve::Run> = labels.iter().map(run).collect();
+    let curves: Vec<Curve> = curve::curves(&points, false);
+    let measured = records.iter().zip(&labels).map(|(record, labels)| MeasuredRun {
+        sweep: "s",
+        record,
+        labels,
+        metrics: &made.metrics,
+        verdict: &made.verdict,
+    });
+    let spreads = curves.iter().enumerate().take(48).map(|(at, curve)| Spread {
+        curve: at,
+        load: curve.rungs[0].load,
+        repeat: 0,
+        run: curve.rungs[0].runs[0].labels.run_id.clone(),
+        metric: "ttft",
+        ecdf: made.ecdf.clone(),
+    });
+    page(&Sources {
+        plan: &loaded.plan,
+        made: "sweepline".to_owned(),
+        run_again: "sweepline run plan.yaml".to_owned(),
+        runs: measured.collect(),
+        without: Vec::new(),
+        curves: &curves,
+        configurations: &[],
+        comparison: None,
+        bound: Bound { predicted: &[], unpredicted: &[] },
+        diagnoses: &[],
+        spreads: spreads.collect(),
+        spreads_left: 52,
+        notes: vec!["a note with <b>marks</b>".to_owned()],
+        lints: Vec::new(),
+    })
+    .expect("a page")
+}
+
+#[test]
+fn a_thousand_runs_stay_below_five_megabytes() {
+    let loaded = plan();
+    let expansion = expand(&loaded.plan).expect("an expansion");
+    assert_eq!(expansion.runs.len(), 1_000);
+    let page = page_of(&loaded, &expansion, &made());
+    assert!(page.len() < 5_000_000, "{} bytes", page.len());
+    assert!(page.matches("<figure").count() > 50, "{}", page.matches("<figure").count());
+    assert!(page.contains("Every run of the plan") && page.contains("1000 runs"));
+    assert!(page.contains("a note with &lt;b&gt;marks"), "texts are escaped");
+    assert_eq!(page.matches("</script>").count(), 1, "what others wrote ends nothing");
+}
