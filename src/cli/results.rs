@@ -285,12 +285,12 @@ impl Readings {
 
     /// What is said where runs have no result, and whose they are, where some were given up, and where invalid ones are left out.
     pub(crate) fn said_of_missing(&self, left_out: &[String]) -> Option<String> {
-        let parts = self.parts_missing(left_out);
+        let parts = self.parts_missing(left_out, " (--include-invalid counts them)");
         (!parts.is_empty()).then(|| fill("", 2, &parts.join("; ")).trim_end().to_owned())
     }
 
-    /// The same, part by part.
-    pub(super) fn parts_missing(&self, left_out: &[String]) -> Vec<String> {
+    /// The same, part by part; `hint` stands behind how many are invalid.
+    pub(super) fn parts_missing(&self, left_out: &[String], hint: &str) -> Vec<String> {
         const MOST: usize = 8;
         let mut parts = Vec::new();
         if self.missing > 0 {
@@ -311,7 +311,7 @@ impl Readings {
         if !left_out.is_empty() {
             let more = if left_out.len() > MOST { "; …" } else { "" };
             let names = left_out.iter().take(MOST).map(String::as_str).collect::<Vec<_>>().join("; ");
-            parts.push(format!("{} invalid left out (--include-invalid counts them): {names}{more}", left_out.len()));
+            parts.push(format!("{} invalid left out{hint}: {names}{more}", left_out.len()));
         }
         parts.extend(self.mixed_servers());
         parts

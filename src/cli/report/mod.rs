@@ -95,7 +95,7 @@ fn without(run: &Without) -> RunWithout {
 }
 
 fn notes(readings: &Readings, curves: &[curve::Curve]) -> Vec<String> {
-    readings.parts_missing(&left_out(curves))
+    readings.parts_missing(&left_out(curves), "")
 }
 
 /// What a lint says, with what it is about.

@@ -24,6 +24,12 @@ impl Names {
     }
 }
 
+/// A curve among those that serve the same: its endpoint, and its cap where it has one.
+pub(super) fn arm(curve: &Curve) -> String {
+    let cap = curve.series.cap.map(|cap| format!(", at most {cap} in flight"));
+    format!("{}{}", plain(&curve.series.endpoint), cap.unwrap_or_default())
+}
+
 /// `batch size` or `offered rate`, with the unit.
 pub(super) fn axis_title(axis: Axis) -> &'static str {
     match axis {

@@ -5,7 +5,7 @@ use crate::report::format::digits;
 
 /// How values are spread along an axis.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(in crate::report::html) enum Scale {
+pub(crate) enum Scale {
     /// As they are.
     Plain,
     /// By their logarithms.
@@ -27,7 +27,7 @@ impl Scale {
 
 /// One axis.
 #[derive(Debug, Clone)]
-pub(in crate::report::html) struct Axis {
+pub(crate) struct Axis {
     /// What it is of, with the unit.
     pub(super) title: String,
     /// How its values are spread.
@@ -46,7 +46,7 @@ const MOST_LOADS: usize = 9;
 
 impl Axis {
     /// From 0 to `most` or a little more: the axis of lengths.
-    pub(in crate::report::html) fn from_zero(title: impl Into<String>, most: f64) -> Axis {
+    pub(crate) fn from_zero(title: impl Into<String>, most: f64) -> Axis {
         let most = if most.is_finite() && most > 0.0 { most } else { 1.0 };
         let step = step(most, 5.0);
         let top = most * 1.06;
@@ -56,7 +56,7 @@ impl Axis {
     }
 
     /// The axis of measured loads, a tick at each as far as there is room: from 0, or by logarithms where they are far apart.
-    pub(in crate::report::html) fn of_loads(title: &str, loads: &[f64]) -> Axis {
+    pub(crate) fn of_loads(title: &str, loads: &[f64]) -> Axis {
         let mut loads: Vec<f64> = loads.iter().copied().filter(|load| load.is_finite() && *load > 0.0).collect();
         loads.sort_by(f64::total_cmp);
         loads.dedup();
@@ -81,7 +81,7 @@ impl Axis {
     }
 
     /// Ratios around 1, by logarithms, as far to the one side as to the other.
-    pub(in crate::report::html) fn of_ratios(title: &str, all: impl Iterator<Item = f64>) -> Axis {
+    pub(crate) fn of_ratios(title: &str, all: impl Iterator<Item = f64>) -> Axis {
         let scale = Scale::Log;
         let far = all.filter(|ratio| ratio.is_finite() && *ratio > 0.0).map(|ratio| scale.place(ratio).abs());
         let far = (far.fold(0.02, f64::max) * 1.15).min(scale.place(1e6));
@@ -97,7 +97,7 @@ impl Axis {
     }
 
     /// Differences around 0, as far to the one side as to the other.
-    pub(in crate::report::html) fn of_differences(title: &str, all: impl Iterator<Item = f64>) -> Axis {
+    pub(crate) fn of_differences(title: &str, all: impl Iterator<Item = f64>) -> Axis {
         let far = all.filter(|value| value.is_finite()).map(f64::abs).fold(0.0, f64::max);
         let far = if far > 0.0 { far * 1.15 } else { 1.0 };
         let step = step(far, 2.0);
@@ -107,7 +107,7 @@ impl Axis {
     }
 
     /// Shares of requests below 1, the slowest of them stretched; `n` requests are the most that any line has.
-    pub(in crate::report::html) fn of_tail(title: &str, n: u64) -> Axis {
+    pub(crate) fn of_tail(title: &str, n: u64) -> Axis {
         let scale = Scale::Tail;
         let most = scale.place(n as f64 / (n as f64 + 1.0));
         let known = [(0.0, "0"), (0.5, "p50"), (0.9, "p90"), (0.99, "p99"), (0.999, "p99.9"), (0.9999, "p99.99")];

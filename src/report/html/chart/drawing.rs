@@ -6,11 +6,11 @@ use plotters::drawing::DrawingAreaErrorKind;
 use serde::Serialize;
 
 /// Why a chart could not be drawn: the library's own words.
-pub(in crate::report::html) type Drawn<T> = Result<T, DrawingAreaErrorKind<io::Error>>;
+pub(crate) type Drawn<T> = Result<T, DrawingAreaErrorKind<io::Error>>;
 
 /// A chart.
 #[derive(Debug, Clone, Serialize)]
-pub(in crate::report::html) struct Drawing {
+pub(crate) struct Drawing {
     /// Width of its coordinates.
     pub(super) width: u32,
     /// Height of its coordinates.
@@ -23,7 +23,7 @@ pub(in crate::report::html) struct Drawing {
 
 /// A place of a chart that says its value.
 #[derive(Debug, Clone, Serialize)]
-pub(in crate::report::html) struct Mark {
+pub(crate) struct Mark {
     /// From the left.
     pub(super) x: i32,
     /// From the top.

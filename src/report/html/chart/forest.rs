@@ -8,30 +8,30 @@ use super::plane::{Plane, WIDTH, ground, label};
 
 /// One row.
 #[derive(Debug, Clone)]
-pub(in crate::report::html) struct Row {
+pub(crate) struct Row {
     /// What it is of.
-    pub(in crate::report::html) name: String,
+    pub(crate) name: String,
     /// The change.
-    pub(in crate::report::html) value: f64,
+    pub(crate) value: f64,
     /// Its interval.
-    pub(in crate::report::html) ends: [f64; 2],
+    pub(crate) ends: [f64; 2],
     /// Whether a difference was shown.
-    pub(in crate::report::html) shown: bool,
+    pub(crate) shown: bool,
     /// What it says on hover.
-    pub(in crate::report::html) text: String,
+    pub(crate) text: String,
 }
 
 /// Height of a row: its name, and its interval below it.
 const ROW: u32 = 74;
 
 /// Height of the axis below the rows.
-const BELOW: u32 = 104;
+const BELOW: u32 = 112;
 
 /// Most characters of a name.
-const LONGEST_NAME: usize = 66;
+const LONGEST_NAME: usize = 58;
 
 /// Draws rows, the first at the top; `none` is where nothing changes.
-pub(in crate::report::html) fn forest(x: &Axis, rows: &[Row], none: f64) -> Drawn<Drawing> {
+pub(crate) fn forest(x: &Axis, rows: &[Row], none: f64) -> Drawn<Drawing> {
     let mut svg = String::new();
     let mut marks = Vec::new();
     let count = u32::try_from(rows.len()).unwrap_or(0);

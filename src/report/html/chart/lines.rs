@@ -7,55 +7,57 @@ use super::plane::{Entry, HEIGHT, Plane, WIDTH, ground, height, legend};
 
 /// One line.
 #[derive(Debug, Clone)]
-pub(in crate::report::html) struct Series {
-    /// What it is of.
-    pub(in crate::report::html) name: String,
+pub(crate) struct Series {
+    /// What the legend calls it; none where another line of its colour says it.
+    pub(crate) name: Option<String>,
     /// Its place among the series: colour and marker.
-    pub(in crate::report::html) slot: usize,
+    pub(crate) slot: usize,
     /// Its points, in order. Between a known one and an unknown one there is no line.
-    pub(in crate::report::html) points: Vec<Point>,
+    pub(crate) points: Vec<Point>,
     /// Whether each point has its marker; a spread has one at its end alone.
-    pub(in crate::report::html) marked: bool,
+    pub(crate) marked: bool,
 }
 
 /// One point.
 #[derive(Debug, Clone)]
-pub(in crate::report::html) struct Point {
+pub(crate) struct Point {
     /// Along the axis.
-    pub(in crate::report::html) x: f64,
+    pub(crate) x: f64,
     /// Its value; none where it is not known: then nothing is drawn.
-    pub(in crate::report::html) y: Option<f64>,
+    pub(crate) y: Option<f64>,
     /// Its interval.
-    pub(in crate::report::html) ends: Option<[f64; 2]>,
+    pub(crate) ends: Option<[f64; 2]>,
     /// What it says on hover.
-    pub(in crate::report::html) text: String,
+    pub(crate) text: String,
 }
 
 /// A limit that is drawn across.
 #[derive(Debug, Clone)]
-pub(in crate::report::html) struct Limit {
+pub(crate) struct Limit {
     /// Where.
-    pub(in crate::report::html) at: f64,
+    pub(crate) at: f64,
     /// What it is.
-    pub(in crate::report::html) name: String,
+    pub(crate) name: String,
 }
 
 /// Draws lines.
-pub(in crate::report::html) fn lines((x, y): (&Axis, &Axis), series: &[Series], limits: &[Limit]) -> Drawn<Drawing> {
+pub(crate) fn lines((x, y): (&Axis, &Axis), series: &[Series], limits: &[Limit]) -> Drawn<Drawing> {
     let mut svg = String::new();
     let mut marks = Vec::new();
-    let full = height(HEIGHT, series.len());
+    let entries = |one: &'_ Series| one.name.clone().map(|name| (one.slot, name));
+    let named: Vec<(usize, String)> = series.iter().filter_map(entries).collect();
+    let full = height(HEIGHT, named.len());
     {
         let area = ground(&mut svg, full);
         let (upper, _) = area.split_vertically(HEIGHT);
-        let plane = Plane::new(&upper, (x, y), 104)?;
+        let plane = Plane::new(&upper, (x, y), 124)?;
         for limit in limits.iter().filter(|limit| y.holds(limit.at)) {
             plane.limit_at_height(limit.at, &limit.name)?;
         }
         for one in series {
             draw(&plane, one, &mut marks)?;
         }
-        let entries: Vec<Entry> = series.iter().map(|one| Entry { slot: one.slot, name: &one.name }).collect();
+        let entries: Vec<Entry> = named.iter().map(|(slot, name)| Entry { slot: *slot, name }).collect();
         legend(&area, HEIGHT, &entries)?;
         area.present()?;
     }

@@ -4,8 +4,8 @@ use std::ops::Range;
 
 use plotters::coord::ranged1d::{DefaultFormatting, KeyPointHint, Ranged};
 use plotters::prelude::{
-    Cartesian2d, ChartBuilder, ChartContext, Color, IntoDrawingArea, IntoFont, PathElement, SVGBackend, ShapeStyle,
-    Text, TextStyle,
+    Cartesian2d, ChartBuilder, ChartContext, Color, IntoDrawingArea, IntoFont, PathElement, Rectangle, SVGBackend,
+    ShapeStyle, Text, TextStyle,
 };
 use plotters::style::RGBColor;
 use plotters::style::text_anchor::{HPos, Pos, VPos};
@@ -13,7 +13,7 @@ use plotters::style::text_anchor::{HPos, Pos, VPos};
 use super::axis::Axis;
 use super::drawing::Drawn;
 use super::marker::{self, Area};
-use super::palette::{AXIS, GRID, INK, LIMIT};
+use super::palette::{AXIS, GRID, GROUND, INK, LIMIT};
 
 /// Width of a chart's coordinates; a page shows it at about half of that.
 pub(super) const WIDTH: u32 = 880;
@@ -22,16 +22,16 @@ pub(super) const WIDTH: u32 = 880;
 pub(super) const HEIGHT: u32 = 540;
 
 /// Height of a line of the legend.
-const LINE: u32 = 40;
+const LINE: u32 = 44;
 
 /// What plotters divides by before it writes a size into SVG.
 const TO_SVG: f64 = 1.24;
 
 /// Size of texts, in coordinates.
-const TEXT: f64 = 25.0;
+const TEXT: f64 = 29.0;
 
 /// Most characters of a name in a legend.
-const LONGEST_NAME: usize = 62;
+const LONGEST_NAME: usize = 52;
 
 /// An axis as plotters takes it: its ends, and where ticks are.
 struct Places {
@@ -103,7 +103,7 @@ impl<'a, 'b> Plane<'a, 'b> {
             .margin_top(18)
             .margin_right(26)
             .margin_left(6)
-            .x_label_area_size(86)
+            .x_label_area_size(94)
             .y_label_area_size(left)
             .build_cartesian_2d(Places::of(x), Places::of(y))?;
         chart
@@ -183,8 +183,15 @@ pub(super) fn legend(area: &Area, top: u32, entries: &[Entry]) -> Drawn<()> {
     Ok(())
 }
 
-/// A text of others beside a point, cut to so many characters.
+/// About how wide a character is.
+const CHARACTER: f64 = 0.58 * TEXT;
+
+/// A text of others beside a point, cut to so many characters, on the ground: no line goes through it.
 pub(super) fn label(area: &Area, at: (i32, i32), name: &str, most: usize) -> Drawn<()> {
+    let name = crate::report::format::cut(name, most);
+    let width = (crate::report::format::width(&name) as f64 * CHARACTER) as i32;
+    let half = (TEXT * 0.6) as i32;
+    area.draw(&Rectangle::new([(at.0 - 4, at.1 - half), (at.0 + width, at.1 + half)], GROUND.filled()))?;
     let style = text(&INK).pos(Pos::new(HPos::Left, VPos::Center));
-    area.draw(&Text::new(crate::report::format::cut(name, most), at, style))
+    area.draw(&Text::new(name, at, style))
 }

@@ -8,7 +8,7 @@ use crate::report::capacity::{Answer, cheapest, cheapest_line, doubts, failed, n
 const TITLE: &str = "Capacity and money";
 
 /// The section.
-pub(in crate::report::html) fn capacity(sources: &Sources) -> Found {
+pub(crate) fn capacity(sources: &Sources) -> Found {
     let configurations = sources.configurations;
     if configurations.is_empty() {
         let why =

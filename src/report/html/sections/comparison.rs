@@ -21,7 +21,7 @@ const MOST_ROWS: usize = 16;
 const MOST_FIGURES: usize = 60;
 
 /// The section.
-pub(in crate::report::html) fn comparison(sources: &Sources) -> Result<Found, PageError> {
+pub(crate) fn comparison(sources: &Sources) -> Result<Found, PageError> {
     let Some(comparison) = sources.comparison.filter(|one| one.families.iter().any(|family| !family.cells.is_empty()))
     else {
         let why = match sources.comparison {
@@ -108,7 +108,7 @@ impl One<'_, '_> {
             || self.tested().filter_map(|(_, test)| test.change.as_ref()).flat_map(|change| [change.low, change.high]);
         let baseline = plain(&self.family.baseline);
         let (axis, none) = match change {
-            "ratio" => (Axis::of_ratios(&format!("times {baseline} (log scale)"), ends()), 1.0),
+            "ratio" => (Axis::of_ratios(&format!("ratio to {baseline}, log scale"), ends()), 1.0),
             _ => (Axis::of_differences(&format!("minus {baseline}, {}", first.unit).replace(", )", ""), ends()), 0.0),
         };
         let row = |(cell, test): (&CellAnswer, &Test)| {

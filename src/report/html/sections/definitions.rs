@@ -6,7 +6,7 @@ use super::super::view::{Block, Definition, Section};
 use crate::metrics::{Better, METRICS};
 
 /// The section: metrics by their keys, in the order of the table.
-pub(in crate::report::html) fn definitions(shown: &IndexSet<&str>) -> Section {
+pub(crate) fn definitions(shown: &IndexSet<&str>) -> Section {
     let of = |metric: &crate::metrics::Metric| {
         let better = match metric.better {
             Better::Lower => "lower is better",

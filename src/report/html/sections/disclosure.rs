@@ -21,7 +21,7 @@ const HIDDEN: [&str; 4] = ["headers", "api_key", "env", "host_env"];
 type Facts = Vec<(String, String)>;
 
 /// The section.
-pub(in crate::report::html) fn disclosure(sources: &Sources) -> Found {
+pub(crate) fn disclosure(sources: &Sources) -> Found {
     if sources.runs.is_empty() {
         return Err(Missing { title: TITLE, why: "no run has a result".to_owned() });
     }
@@ -93,7 +93,10 @@ fn endpoint(sources: &Sources, name: &str, runs: &[&MeasuredRun]) -> Facts {
         .map_or("1.1".to_owned(), |http| format!("2, at most {} streams on a connection", http.streams));
     facts.push(("HTTP".to_owned(), http));
     let found = |of: &dyn Fn(&MeasuredRun) -> Option<String>| distinct(runs.iter().filter_map(|run| of(run)));
-    let read_back = found(&|run| run.record.environment.fingerprint.in_words());
+    let read_back = found(&|run| {
+        let environment = &run.record.environment;
+        environment.fingerprint.in_words().or_else(|| environment.server.clone())
+    });
     let unsaid = || "the server did not say what it is".to_owned();
     facts.push(("read back from the server".to_owned(), read_back.unwrap_or_else(unsaid)));
     let flags = |run: &MeasuredRun| {

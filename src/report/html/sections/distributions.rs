@@ -2,7 +2,7 @@
 
 use super::super::chart::{Axis, Point, Series, lines};
 use super::super::error::PageError;
-use super::super::naming::{Names, load_of};
+use super::super::naming::{arm, load_of, short};
 use super::super::sources::{MeasuredRun, Sources, Spread};
 use super::super::view::{Block, Cell, Figure, Found, Link, Missing, Section, Table};
 use super::groups::{Group, groups};
@@ -14,11 +14,14 @@ use crate::units::text::counted;
 
 const TITLE: &str = "Distributions";
 
+/// Most values of a line that show on hover.
+const MOST_MARKS: usize = 24;
+
 /// The latencies, each by the keys that it may have.
 const SHOWN: [&[&str]; 3] = [&["ttft", "ttft_from_schedule"], &["tpot"], &["e2e", "e2e_from_schedule"]];
 
 /// The section.
-pub(in crate::report::html) fn distributions(sources: &Sources) -> Result<Found, PageError> {
+pub(crate) fn distributions(sources: &Sources) -> Result<Found, PageError> {
     if sources.spreads.iter().all(|spread| spread.ecdf.steps.is_empty()) {
         let why = "no run that counts has a completed request with a latency";
         return Ok(Err(Missing { title: TITLE, why: why.to_owned() }));
@@ -33,7 +36,6 @@ pub(in crate::report::html) fn distributions(sources: &Sources) -> Result<Found,
             text: format!("Of {left} no distribution is drawn: `sweepline export --rows requests` has every request."),
         });
     }
-    let names = Names::of(sources.curves);
     for (number, group) in groups(sources.curves).into_iter().enumerate() {
         let mut figures = Vec::new();
         for keys in SHOWN {
@@ -41,7 +43,7 @@ pub(in crate::report::html) fn distributions(sources: &Sources) -> Result<Found,
                 group.members.contains(&spread.curve) && keys.contains(&spread.metric) && !spread.ecdf.steps.is_empty()
             };
             let spreads: Vec<&Spread> = sources.spreads.iter().filter(is_meant).collect();
-            let one = One { sources, names: &names, group: &group, spreads: &spreads };
+            let one = One { sources, group: &group, spreads: &spreads };
             figures.extend(one.figure(number)?);
         }
         if !figures.is_empty() {
@@ -55,7 +57,6 @@ pub(in crate::report::html) fn distributions(sources: &Sources) -> Result<Found,
 /// One latency of one group.
 struct One<'s, 'a> {
     sources: &'s Sources<'a>,
-    names: &'s Names,
     group: &'s Group,
     spreads: &'s [&'s Spread],
 }
@@ -82,7 +83,7 @@ impl<'s, 'a> One<'s, 'a> {
         let curve = &self.sources.curves[spread.curve];
         let several = self.spreads.iter().any(|other| other.curve == spread.curve && other.repeat != spread.repeat);
         let repeat = if several { format!(", repeat {}", spread.repeat) } else { String::new() };
-        format!("{}, {}{repeat}", self.names.curve(curve), load_of(curve.axis, spread.load))
+        format!("{}, {}{repeat}", arm(curve), load_of(curve.axis, spread.load))
     }
 
     fn series(&self) -> Vec<Series> {
@@ -92,17 +93,31 @@ impl<'s, 'a> One<'s, 'a> {
             // A step lasts until the next value: to the right at the share before, then up.
             let mut points = Vec::new();
             let mut before = 0.0;
-            for step in &spread.ecdf.steps {
+            let steps = &spread.ecdf.steps;
+            let every = steps.len().div_ceil(MOST_MARKS).max(1);
+            for (number, step) in steps.iter().enumerate() {
                 let at = place(step.rank);
                 points.push(Point { x: step.value, y: Some(before), ends: None, text: String::new() });
-                let text = format!("{name}: {} of {} requests within {}", step.rank, spread.ecdf.n, digits(step.value));
+                let is_marked = (steps.len() - 1 - number).is_multiple_of(every);
+                let of =
+                    format!("{name}: {} of {} requests within {} ms", step.rank, spread.ecdf.n, digits(step.value));
+                let text = if is_marked { of } else { String::new() };
                 points.push(Point { x: step.value, y: Some(at), ends: None, text });
                 before = at;
             }
             let slot = self.group.members.iter().position(|at| *at == spread.curve).unwrap_or(0);
-            Series { name, slot, points, marked: false }
+            Series { name: self.entry(spread), slot, points, marked: false }
         };
         self.spreads.iter().map(of).collect()
+    }
+
+    /// What the legend calls the first repeat of a curve; none of the others.
+    fn entry(&self, spread: &Spread) -> Option<String> {
+        let repeats: Vec<&&Spread> = self.spreads.iter().filter(|other| other.curve == spread.curve).collect();
+        let is_first = repeats.first().is_some_and(|first| first.run == spread.run);
+        let curve = &self.sources.curves[spread.curve];
+        let several = if repeats.len() > 1 { format!(", {} repeats", repeats.len()) } else { String::new() };
+        is_first.then(|| format!("{}, {}{several}", arm(curve), load_of(curve.axis, spread.load)))
     }
 
     /// The median and the slowest of each, as far as a title holds them.
@@ -175,7 +190,7 @@ impl<'s, 'a> One<'s, 'a> {
                 };
                 table.rows.push(vec![
                     Cell::text(&self.name(spread)),
-                    Cell::text(&super::super::naming::short(&spread.run)),
+                    Cell::text(&short(&spread.run)),
                     Cell::count(summary.n),
                     Cell::count(summary.failures),
                     Cell::text(quantile::name(percentile)),

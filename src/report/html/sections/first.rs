@@ -6,7 +6,8 @@ use super::super::naming::{Names, load_of};
 use super::super::sources::{MeasuredRun, Sources};
 use super::super::view::{Cell, First, Table};
 use crate::analysis::comparison::{Comparison, Family, Outcome, Test};
-use crate::analysis::curve::{Curve, Figure, Ordinate, Rung};
+use crate::analysis::curve::{Axis, Curve, Figure, Ordinate, Rung};
+use crate::analysis::quantile;
 use crate::analysis::verdict::State;
 use crate::plan::Slo;
 use crate::report::capacity::{Answer, Configuration, cheapest, cheapest_line, doubts, objective};
@@ -22,7 +23,7 @@ const MOST: usize = 3;
 const MOST_MORE: usize = 8;
 
 /// The first screen.
-pub(in crate::report::html) fn first(sources: &Sources) -> First {
+pub(crate) fn first(sources: &Sources) -> First {
     let names = Names::of(sources.curves);
     let mut answers = of_objective(sources, &names);
     answers.extend(sources.comparison.map(of_comparison).unwrap_or_default());
@@ -66,33 +67,43 @@ fn question(sources: &Sources) -> Vec<String> {
 fn of_objective(sources: &Sources, names: &Names) -> Vec<String> {
     let configurations = sources.configurations;
     let name = |at: usize| names.curve(configurations[at].curve);
+    let limit = |at: usize| limit_of(&configurations[at], &name(at));
+    let all: Vec<usize> = (0..configurations.len()).collect();
+    if let [only] = all[..] {
+        return vec![sentence(&limit(only))];
+    }
     let mut answers = Vec::new();
+    let mut said = Vec::new();
     for best in cheapest(configurations, None) {
-        answers.push(sentence(&cheapest_line(configurations, &best, None, &name)));
+        let limits: Vec<String> = match best[..] {
+            [only] => vec![format!("it {}", limit_text(&configurations[only]))],
+            _ => best.iter().map(|at| limit(*at)).collect(),
+        };
+        let line = capital(&cheapest_line(configurations, &best, None, &name));
+        answers.push(sentence(&format!("{line}; {}", limits.join("; "))));
         let doubts = doubts(configurations, &best, None, &name);
-        answers.extend(doubts.iter().map(|doubt| sentence(&format!("not certain: {doubt}"))));
+        answers.extend(doubts.iter().map(|doubt| sentence(&format!("Not certain: {doubt}"))));
+        said.extend(best);
     }
-    let each: Vec<(bool, String)> =
-        configurations.iter().enumerate().map(|(at, one)| (holds(one), limit_of(one, &name(at)))).collect();
-    let holding = each.iter().filter(|(holds, _)| *holds).count();
-    match each.as_slice() {
-        [] => {}
-        [(_, only)] => answers.push(sentence(only)),
-        _ => {
-            let of = each.len();
-            let shown: Vec<&str> = each.iter().filter(|(holds, _)| *holds).map(|(_, text)| text.as_str()).collect();
-            let lead = match holding {
-                0 => format!("no load of any of the {of} configurations is known to meet the objective"),
-                _ => format!(
-                    "{holding} of {of} configurations meet the objective at a measured load: {}",
-                    listed(&shown)
-                ),
-            };
-            answers.push(sentence(&lead));
-            let others = each.iter().filter(|(holds, _)| !*holds || holding > MOST);
-            answers.extend(others.map(|(_, text)| sentence(text)));
+    let holding: Vec<usize> = all.iter().copied().filter(|at| holds(&configurations[*at])).collect();
+    let of = all.len();
+    match (said.is_empty(), holding.len()) {
+        (_, 0) if of > 0 => {
+            answers.push(format!("No load of any of the {of} configurations is known to meet the objective."))
         }
+        (true, count) if of > 0 => {
+            let limits: Vec<String> = holding.iter().take(MOST).map(|at| limit(*at)).collect();
+            let more = if count > MOST { format!("; and {} more", count - MOST) } else { String::new() };
+            let meet = if count == 1 { "meets" } else { "meet" };
+            let limits = limits.join("; ");
+            let lead =
+                format!("{count} of {of} configurations {meet} the objective at a measured load: {limits}{more}");
+            answers.push(sentence(&lead));
+            said.extend(holding.iter().take(MOST));
+        }
+        _ => {}
     }
+    answers.extend(all.iter().filter(|at| !said.contains(at)).map(|at| sentence(&limit(*at))));
     answers
 }
 
@@ -104,15 +115,19 @@ fn holds(one: &Configuration) -> bool {
     }
 }
 
-/// Up to which load one configuration meets the objective.
+/// Up to which load one configuration meets the objective, by its name.
 fn limit_of(one: &Configuration, name: &str) -> String {
+    format!("{name}: {}", limit_text(one))
+}
+
+fn limit_text(one: &Configuration) -> String {
     let axis = one.curve.axis.name().replace('_', " ");
     match &one.answer {
         Answer::Holds { bracket: found, output, .. } => {
-            format!("{name}: {}, with {}", bracket(found, &axis), with_interval("output", output, "tok/s"))
+            format!("{}, with {}", bracket(found, &axis), with_interval("output", output, "tok/s"))
         }
-        Answer::Closed(found) => format!("{name}: {}", bracket(found, &axis)),
-        Answer::Rejected(why) => format!("{name}: {why}"),
+        Answer::Closed(found) => bracket(found, &axis),
+        Answer::Rejected(why) => why.clone(),
     }
 }
 
@@ -120,7 +135,7 @@ fn limit_of(one: &Configuration, name: &str) -> String {
 fn of_comparison(comparison: &Comparison) -> Vec<String> {
     let mut answers: Vec<String> = comparison.families.iter().flat_map(of_family).collect();
     let tests = comparison.families.iter().map(|family| family.tests).sum::<u32>();
-    let all = format!("all {} together: {}", counted(tests, "test"), conclusion(comparison));
+    let all = format!("All {} together: {}", counted(tests, "test"), conclusion(comparison));
     answers.push(sentence(&all));
     answers
 }
@@ -158,14 +173,14 @@ fn of_metric(tests: &[&Test]) -> String {
         (Outcome::Worse, "worse"),
         (Outcome::Differs, "different"),
         (Outcome::NotShown, "no difference shown"),
+        (Outcome::Constant, "the same in every repeat"),
+        (Outcome::Refused, "too few repeats to tell"),
+        (Outcome::Unknown, "n/a"),
     ];
     let of = tests.len();
     let count = |outcome: Outcome| tests.iter().filter(|test| test.outcome == outcome).count();
     let parts = said.into_iter().map(|(outcome, words)| (count(outcome), words)).filter(|(count, _)| *count > 0);
-    let mut parts: Vec<String> = parts.map(|(count, words)| format!("{words} in {count} of {of} loads")).collect();
-    if parts.is_empty() {
-        parts.push(format!("not tested in any of {of} loads"));
-    }
+    let parts: Vec<String> = parts.map(|(count, words)| format!("{words} in {count} of {of} loads")).collect();
     let intervals: Vec<String> = tests.iter().filter_map(interval).collect();
     let intervals =
         if (1..=MOST).contains(&intervals.len()) { format!(" ({})", intervals.join("; ")) } else { String::new() };
@@ -175,11 +190,12 @@ fn of_metric(tests: &[&Test]) -> String {
 /// Without an objective and a comparison: what each configuration brings at its heaviest load.
 fn of_loads(sources: &Sources, names: &Names) -> Vec<String> {
     let said: Vec<String> = sources.curves.iter().filter_map(|curve| heaviest(curve, &names.curve(curve))).collect();
-    let lead = "the plan declares no objective and no comparison, so nothing was judged";
+    let lead =
+        "The plan declares no objective and no comparison, so nothing was judged; at the heaviest load that counts,";
     match said.as_slice() {
         [] => Vec::new(),
         [first, others @ ..] => {
-            let lead = sentence(&format!("{lead}; {first}"));
+            let lead = sentence(&format!("{lead} {first}"));
             std::iter::once(lead).chain(others.iter().map(|text| sentence(text))).collect()
         }
     }
@@ -187,16 +203,17 @@ fn of_loads(sources: &Sources, names: &Names) -> Vec<String> {
 
 fn heaviest(curve: &Curve, name: &str) -> Option<String> {
     let rung = curve.rungs.iter().rfind(|rung| !rung.runs.is_empty())?;
-    let output = part(rung, "output_throughput", "output", "tok/s");
-    let ttft = part(rung, "ttft_p50", "TTFT p50", "ms");
-    let parts: Vec<String> = output.into_iter().chain(ttft).collect();
-    let load = load_of(curve.axis, rung.load);
-    let of = if curve.rungs.len() > 1 { format!("at {load}, its heaviest load") } else { format!("at {load}") };
-    (!parts.is_empty()).then(|| format!("{name} {of}: {}", parts.join(", ")))
+    let parts = ["output_throughput", "ttft_p50"].into_iter().filter_map(|key| part(curve.axis, rung, key));
+    let parts: Vec<String> = parts.collect();
+    (!parts.is_empty()).then(|| format!("{name}, {}: {}", load_of(curve.axis, rung.load), parts.join(", ")))
 }
 
-fn part(rung: &Rung, key: &str, name: &str, unit: &str) -> Option<String> {
-    Some(with_interval(name, &rung.figure(Ordinate::named(key)?)?, unit))
+fn part(axis: Axis, rung: &Rung, key: &str) -> Option<String> {
+    let reading = Ordinate::named(key)?;
+    let metric = reading.metric(axis == Axis::Qps);
+    let percentile = reading.percentile.map(|percentile| format!(" {}", quantile::name(percentile)));
+    let name = format!("{}{}", metric.title, percentile.unwrap_or_default());
+    Some(with_interval(&name, &rung.figure(reading)?, metric.unit.symbol()))
 }
 
 fn with_interval(name: &str, figure: &Figure, unit: &str) -> String {
@@ -217,6 +234,12 @@ fn listed(parts: &[&str]) -> String {
 fn sentence(text: &str) -> String {
     let text = text.trim();
     if text.ends_with(['.', '!', '?']) { text.to_owned() } else { format!("{text}.") }
+}
+
+/// With a capital: for sentences that begin with a word of ours.
+fn capital(text: &str) -> String {
+    let mut chars = text.chars();
+    chars.next().map(|first| first.to_uppercase().chain(chars).collect()).unwrap_or_default()
 }
 
 fn trust(sources: &Sources) -> String {

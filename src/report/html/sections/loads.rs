@@ -2,7 +2,7 @@
 
 use super::super::chart::{Axis, Limit, Point, Series, lines};
 use super::super::error::PageError;
-use super::super::naming::{Names, axis_title, load_of};
+use super::super::naming::{Names, arm, axis_title, load_of};
 use super::super::sources::Sources;
 use super::super::view::{Block, Cell, Figure, Found, Link, Missing, Section, Table, tone};
 use super::groups::{Group, groups};
@@ -24,7 +24,7 @@ const MOST_FIGURES: usize = 90;
 const LIMIT_WITHIN: f64 = 3.0;
 
 /// The section.
-pub(in crate::report::html) fn loads(sources: &Sources) -> Result<Found, PageError> {
+pub(crate) fn loads(sources: &Sources) -> Result<Found, PageError> {
     let curves = sources.curves;
     if curves.iter().all(|curve| curve.rungs.iter().all(|rung| rung.runs.is_empty())) {
         let why =
@@ -57,11 +57,16 @@ pub(in crate::report::html) fn loads(sources: &Sources) -> Result<Found, PageErr
     Ok(Ok(Section { id: "loads", title: TITLE, blocks }))
 }
 
-/// The figures of a group: throughput, and of each latency the median and the highest percentile that any load has.
+/// The figures of a group: throughput, and of each latency the median and a high percentile.
 fn shown(curves: &[Curve], group: &Group) -> Vec<&'static Ordinate> {
     let rungs = || group.members.iter().flat_map(|at| &curves[*at].rungs);
-    let exists = |reading: &&Ordinate| rungs().any(|rung| rung.figure(reading).is_some());
-    let first = |keys: &[&str]| keys.iter().filter_map(|key| Ordinate::named(key)).find(exists);
+    let known = |reading: &Ordinate| rungs().filter(|rung| rung.figure(reading).is_some()).count();
+    // The highest that is known at half of the loads or more, else the one that is known at the most.
+    let half = rungs().filter(|rung| !rung.runs.is_empty()).count().div_ceil(2);
+    let best = |keys: &[&str]| {
+        let all = || keys.iter().filter_map(|key| Ordinate::named(key)).filter(|reading| known(reading) > 0);
+        all().find(|reading| known(reading) >= half).or_else(|| all().max_by_key(|reading| known(reading)))
+    };
     let wanted: [&[&str]; 6] = [
         &["output_throughput", "request_throughput"],
         &["ttft_p50"],
@@ -70,7 +75,7 @@ fn shown(curves: &[Curve], group: &Group) -> Vec<&'static Ordinate> {
         &["tpot_p99"],
         &["e2e_p99", "e2e_p95", "e2e_p50"],
     ];
-    wanted.into_iter().filter_map(first).collect()
+    wanted.into_iter().filter_map(best).collect()
 }
 
 /// One figure of one group.
@@ -133,7 +138,7 @@ impl<'s, 'a> One<'s, 'a> {
 
     fn series(&self, most: f64) -> Vec<Series> {
         let of = |(slot, curve): (usize, &Curve)| Series {
-            name: self.names.curve(curve),
+            name: Some(arm(curve)),
             slot,
             points: curve.rungs.iter().map(|rung| self.point(curve, rung, most)).collect(),
             marked: true,
@@ -145,7 +150,7 @@ impl<'s, 'a> One<'s, 'a> {
         let figure = rung.figure(self.reading);
         let text = figure.map(|found| {
             let ends = found.ends.map(|ends| format!(", 95 % {} to {}", digits(ends.low), digits(ends.high)));
-            let (name, load, unit) = (self.names.curve(curve), load_of(curve.axis, rung.load), self.unit().symbol());
+            let (name, load, unit) = (arm(curve), load_of(curve.axis, rung.load), self.unit().symbol());
             format!("{name}, {load}: {} {unit}{}", digits(found.value), ends.unwrap_or_default())
         });
         Point {
@@ -178,10 +183,8 @@ impl<'s, 'a> One<'s, 'a> {
                 curve.rungs.iter().filter_map(|rung| Some((rung.load, rung.figure(self.reading)?.value))).collect();
             Some((*known.first()?, *known.last()?))
         };
-        let found: Vec<(String, (f64, f64), (f64, f64))> = self
-            .members()
-            .filter_map(|curve| ends(curve).map(|(from, to)| (self.names.curve(curve), from, to)))
-            .collect();
+        let found: Vec<(String, (f64, f64), (f64, f64))> =
+            self.members().filter_map(|curve| ends(curve).map(|(from, to)| (arm(curve), from, to))).collect();
         let name = self.title();
         if found.len() > 2 {
             let values = || found.iter().flat_map(|(_, from, to)| [from.1, to.1]);
@@ -260,9 +263,8 @@ impl<'s, 'a> One<'s, 'a> {
     /// Where the objective is missed.
     fn missed(&self) -> Option<String> {
         let missed = self.rungs().filter(|(_, rung)| rung.answer() == Some(Answer::Misses));
-        let places: Vec<String> = missed
-            .map(|(curve, rung)| format!("{} at {}", self.names.curve(curve), load_of(curve.axis, rung.load)))
-            .collect();
+        let places: Vec<String> =
+            missed.map(|(curve, rung)| format!("{} at {}", arm(curve), load_of(curve.axis, rung.load))).collect();
         (!places.is_empty()).then(|| format!("The whole objective is missed by {}.", places.join("; ")))
     }
 

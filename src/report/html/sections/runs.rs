@@ -13,10 +13,10 @@ const TITLE: &str = "Runs";
 const LONGEST: usize = 220;
 
 /// Keys of the metrics that the table shows.
-pub(in crate::report::html) const METRICS: [&str; 5] = ["requests", "failed", "ttft", "tpot", "output_throughput"];
+pub(crate) const METRICS: [&str; 5] = ["requests", "failed", "ttft", "tpot", "output_throughput"];
 
 /// The section.
-pub(in crate::report::html) fn runs(sources: &Sources) -> Found {
+pub(crate) fn runs(sources: &Sources) -> Found {
     if sources.runs.is_empty() && sources.without.is_empty() {
         return Err(Missing { title: TITLE, why: "the plan has no run".to_owned() });
     }
@@ -29,13 +29,13 @@ pub(in crate::report::html) fn runs(sources: &Sources) -> Found {
         "load",
         "repeat#",
         "state",
+        "reasons",
         "requests#",
         "failed#",
         "ttft_p50_ms#",
         "ttft_p99_ms#",
         "tpot_p50_ms#",
         "output_throughput_tokens_per_s#",
-        "reasons",
     ];
     let mut table = Table::new("Every run of the plan", &columns);
     for run in &sources.runs {
@@ -57,13 +57,13 @@ pub(in crate::report::html) fn runs(sources: &Sources) -> Found {
             Cell::text(&load(labels)),
             Cell::count(labels.repeat.into()),
             Cell::toned(state, tone(state)),
+            Cell::text(&cut(&reasons, LONGEST)),
             Cell::count(metrics.counts.requests),
             Cell::count(metrics.counts.failed),
             percentile(&metrics.ttft, Percentile::P50),
             percentile(&metrics.ttft, Percentile::P99),
             percentile(&metrics.tpot, Percentile::P50),
             Cell::number(metrics.flow.output_throughput),
-            Cell::text(&cut(&reasons, LONGEST)),
         ]);
     }
     for run in &sources.without {
@@ -78,13 +78,13 @@ pub(in crate::report::html) fn runs(sources: &Sources) -> Found {
             Cell::text(&load(labels)),
             Cell::count(labels.repeat.into()),
             Cell::toned(run.state, tone(run.state)),
-            none(),
-            none(),
-            none(),
-            none(),
-            none(),
-            none(),
             Cell::text(&cut(&run.reason, LONGEST)),
+            none(),
+            none(),
+            none(),
+            none(),
+            none(),
+            none(),
         ]);
     }
     let mut blocks = vec![Block::Table { table }];

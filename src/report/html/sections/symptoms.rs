@@ -9,7 +9,7 @@ use crate::report::format::plain;
 const TITLE: &str = "Symptoms";
 
 /// The section.
-pub(in crate::report::html) fn symptoms(sources: &Sources) -> Found {
+pub(crate) fn symptoms(sources: &Sources) -> Found {
     let seen = || sources.diagnoses.iter().filter(|one| matches!(one.finding, Finding::Seen(_)));
     if seen().next().is_none() && sources.bound.predicted.is_empty() {
         let checked = sources.diagnoses.iter().filter(|one| matches!(one.finding, Finding::NotSeen(_))).count();

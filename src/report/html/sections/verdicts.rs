@@ -10,7 +10,7 @@ use crate::report::format::counts;
 const TITLE: &str = "Verdicts";
 
 /// The section.
-pub(in crate::report::html) fn verdicts(sources: &Sources) -> Found {
+pub(crate) fn verdicts(sources: &Sources) -> Found {
     if sources.runs.is_empty() {
         return Err(Missing { title: TITLE, why: "no run has a result".to_owned() });
     }
