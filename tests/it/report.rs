@@ -95,7 +95,9 @@ impl Table {
                 let value = Page::between(inside, "<data value=\"", "\"").first().map(|text| text.parse().unwrap());
                 let text: String =
                     inside.split('<').map(|part| part.split_once('>').map_or(part, |(_, text)| text)).collect();
-                (unescaped(&text), value)
+                let text = unescaped(&text);
+                let value = value.or_else(|| text.parse().ok());
+                (text, value)
             };
             Page::between(row, &format!("<{tag}"), &format!("</{tag}>")).into_iter().map(cell).collect()
         };

@@ -67,7 +67,7 @@ pub(super) fn look<'a>(readings: &'a Readings, points: &[Run<'a>], curves: &[Cur
             Err(why) => unpredicted.push(why),
         }
     }
-    let twins = twins(&readings.runs, &points);
+    let twins = twins(&readings.runs, points);
     let evident = Evident {
         curves,
         predicted: &predicted,

@@ -71,8 +71,14 @@ pub(super) fn run(args: ReportArgs) -> Result<Exit, Failure> {
     replace(path, |out| out.write_all(page.as_bytes())).map_err(|error| cannot_write(Some(path), &error))?;
     let (runs, size) = (counted(readings.runs.len(), "run"), page.len().div_ceil(1024));
     stderr::complain(&format!("{}: {runs}, {size} KiB; open it in a browser", path.display()));
+    if page.len() > LARGE {
+        stderr::complain("note: a page above 5 MB is slow to open and to send: --only and --skip choose runs");
+    }
     Ok(readings.left_out.exit(Exit::Done))
 }
+
+/// Bytes above which a page is called large.
+const LARGE: usize = 5_000_000;
 
 /// Whether a file is a report that an earlier call wrote.
 fn is_report(path: &Path) -> bool {

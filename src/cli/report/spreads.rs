@@ -10,7 +10,7 @@ use crate::rows::Replay;
 use crate::store::Store;
 
 /// Most runs whose requests are read.
-const MOST_RUNS: usize = 48;
+const MOST_RUNS: usize = 36;
 
 /// Most repeats of one load.
 const MOST_REPEATS: usize = 3;

@@ -98,7 +98,7 @@ fn page_of(loaded: &Loaded, expansion: &Expansion, made: &Made) -> String {
         metrics: &made.metrics,
         verdict: &made.verdict,
     });
-    let spreads = curves.iter().enumerate().take(48).map(|(at, curve)| Spread {
+    let spreads = curves.iter().enumerate().take(36).map(|(at, curve)| Spread {
         curve: at,
         load: curve.rungs[0].load,
         repeat: 0,
@@ -118,7 +118,7 @@ fn page_of(loaded: &Loaded, expansion: &Expansion, made: &Made) -> String {
         bound: Bound { predicted: &[], unpredicted: &[] },
         diagnoses: &[],
         spreads: spreads.collect(),
-        spreads_left: 52,
+        spreads_left: 64,
         notes: vec!["a note with <b>marks</b>".to_owned()],
         lints: Vec::new(),
     })
@@ -131,6 +131,9 @@ fn a_thousand_runs_stay_below_five_megabytes() {
     let expansion = expand(&loaded.plan).expect("an expansion");
     assert_eq!(expansion.runs.len(), 1_000);
     let page = page_of(&loaded, &expansion, &made());
+    if let Ok(path) = std::env::var("SWEEPLINE_TEST_PAGE") {
+        std::fs::write(path, &page).expect("a file to look at");
+    }
     assert!(page.len() < 5_000_000, "{} bytes", page.len());
     assert!(page.matches("<figure").count() > 50, "{}", page.matches("<figure").count());
     assert!(page.contains("Every run of the plan") && page.contains("1000 runs"));

@@ -167,7 +167,7 @@ pub(super) struct Column {
 pub(super) struct Cell {
     /// What is read.
     pub(super) text: String,
-    /// The number in full, as exports have it; none of a text, and of what is not known.
+    /// The number in full, as exports have it, where the text has fewer digits.
     pub(super) value: Option<f64>,
     /// What its text says of a run or an objective, for its colour; the text says it too.
     pub(super) tone: Option<&'static str>,
@@ -209,14 +209,14 @@ impl Cell {
         if few { Cell { text: format!("{}*", cell.text), ..cell } } else { cell }
     }
 
-    /// A number that is read as a person wrote it, like a load.
+    /// A number that is read as a person wrote it, like a load: its text says all of it.
     pub(super) fn exact(value: f64) -> Cell {
-        Cell { text: value.to_string(), value: Some(value), tone: None }
+        Cell { text: value.to_string(), ..Cell::default() }
     }
 
-    /// A count.
+    /// A count, likewise.
     pub(super) fn count(count: u64) -> Cell {
-        Cell { text: count.to_string(), value: Some(count as f64), tone: None }
+        Cell { text: count.to_string(), ..Cell::default() }
     }
 }
 

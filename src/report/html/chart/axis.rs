@@ -117,7 +117,7 @@ impl Axis {
     }
 
     /// Whether a value lies on it.
-    pub(super) fn holds(&self, value: f64) -> bool {
+    pub(crate) fn holds(&self, value: f64) -> bool {
         let place = self.scale.place(value);
         place.is_finite() && (self.ends[0]..=self.ends[1]).contains(&place)
     }

@@ -76,12 +76,14 @@ fn draw(plane: &Plane, series: &Series, marks: &mut Vec<Mark>) -> Drawn<()> {
     let last = places.iter().rposition(Option::is_some);
     for (at, (point, place)) in series.points.iter().zip(&places).enumerate() {
         let Some(place) = *place else { continue };
-        let ends = point.ends.and_then(|[low, high]| Some([plane.at(point.x, low)?, plane.at(point.x, high)?]));
-        if let Some([low, high]) = ends {
-            plane.line(vec![low, high], colour, 3)?;
-            for end in [low, high] {
-                plane.line(vec![(end.0 - 9, end.1), (end.0 + 9, end.1)], colour, 3)?;
-            }
+        if let Some([low, high]) = point.ends {
+            // What ends off the plane is cut at its border, and has no bar there.
+            let end = |value: f64| match plane.at(point.x, value) {
+                Some((x, y)) => vec![(x - 9, y), (x + 9, y), (x, y)],
+                None => vec![plane.border(place, value)],
+            };
+            let up = end(high).into_iter().rev();
+            plane.line(end(low).into_iter().chain(up).collect(), colour, 3)?;
         }
         if series.marked || Some(at) == last {
             plane.marker(series.slot, place, colour)?;

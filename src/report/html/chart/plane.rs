@@ -127,6 +127,14 @@ impl<'a, 'b> Plane<'a, 'b> {
         is_there.then(|| self.chart.backend_coord(&(self.x.scale.place(x), self.y.scale.place(y))))
     }
 
+    /// The border of the plane above or below a place, towards a height that is off it.
+    pub(super) fn border(&self, (x, y): (i32, i32), towards: f64) -> (i32, i32) {
+        let place = self.y.scale.place(towards);
+        let end = if place > self.y.ends[1] { self.y.ends[1] } else { self.y.ends[0] };
+        let (_, border) = self.chart.backend_coord(&(self.x.ends[0], end));
+        if place.is_nan() { (x, y) } else { (x, border) }
+    }
+
     /// A line through points of the drawing.
     pub(super) fn line(&self, points: Vec<(i32, i32)>, colour: RGBColor, width: u32) -> Drawn<()> {
         self.area.draw(&PathElement::new(points, ShapeStyle::from(colour).stroke_width(width)))

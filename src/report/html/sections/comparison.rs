@@ -18,7 +18,10 @@ const TITLE: &str = "Comparison";
 const MOST_ROWS: usize = 16;
 
 /// Most forests on a page; what lies beyond has its table alone.
-const MOST_FIGURES: usize = 60;
+const MOST_FIGURES: usize = 24;
+
+/// Most tests whose numbers are on a page; how many more there are is said.
+const MOST_TESTS: usize = 600;
 
 /// The section.
 pub(crate) fn comparison(sources: &Sources) -> Result<Found, PageError> {
@@ -31,7 +34,7 @@ pub(crate) fn comparison(sources: &Sources) -> Result<Found, PageError> {
         return Ok(Err(Missing { title: TITLE, why: why.to_owned() }));
     };
     let mut blocks = vec![Block::Text { text: format!("{}.", conclusion(comparison)) }];
-    let mut drawn = 0;
+    let (mut drawn, mut listed, mut left) = (0, 0, 0);
     for (number, family) in comparison.families.iter().enumerate() {
         blocks.push(Block::Heading { text: format!("By {}, against {}", plain(&family.by), plain(&family.baseline)) });
         blocks.extend(notes(family));
@@ -39,6 +42,11 @@ pub(crate) fn comparison(sources: &Sources) -> Result<Found, PageError> {
         for metric in metrics_of(family) {
             let rows: Vec<(&CellAnswer, &Test)> = rows(family, &metric);
             for (part, rows) in rows.chunks(MOST_ROWS).enumerate() {
+                if listed + rows.len() > MOST_TESTS {
+                    left += rows.len();
+                    continue;
+                }
+                listed += rows.len();
                 let one = One { family, rows, id: format!("compare-{}-{metric}-{}", number + 1, part + 1) };
                 let figure = if drawn < MOST_FIGURES { one.figure()? } else { None };
                 drawn += usize::from(figure.is_some());
@@ -51,7 +59,12 @@ pub(crate) fn comparison(sources: &Sources) -> Result<Found, PageError> {
         if !figures.is_empty() {
             blocks.push(Block::Figures { figures });
         }
-        blocks.push(Block::Table { table: failures(family) });
+        blocks.push(failures(family));
+    }
+    if left > 0 {
+        blocks.push(Block::Text {
+            text: format!("{left} more tests are not on this page: `sweepline compare` has them all."),
+        });
     }
     Ok(Ok(Section { id: "comparison", title: TITLE, blocks }))
 }
@@ -227,11 +240,20 @@ impl One<'_, '_> {
     }
 }
 
-/// Failed requests of both arms, cell by cell.
-fn failures(family: &Family) -> Table {
+/// Failed requests of both arms: the cells in which some failed.
+fn failures(family: &Family) -> Block {
+    let has_failures = |cell: &&CellAnswer| cell.guardrail.arm.failed + cell.guardrail.baseline.failed > 0;
+    let failing: Vec<&CellAnswer> = family.cells.iter().filter(has_failures).collect();
+    if failing.is_empty() {
+        let cells = counted(family.cells.len(), "cell");
+        return Block::Text { text: format!("Failed requests: none on either side, in {cells}.") };
+    }
     let columns = ["cell", "failed, arm#", "of#", "failed, baseline#", "of#", "in words"];
-    let mut table = Table::new("Failed requests: a guardrail of every comparison", &columns);
-    for cell in &family.cells {
+    let of = family.cells.len();
+    let caption =
+        format!("Failed requests, a guardrail of every comparison: {} of {of} cells have some", failing.len());
+    let mut table = Table::new(caption, &columns);
+    for cell in failing.into_iter().take(MOST_TESTS) {
         let (arm, baseline) = (cell.guardrail.arm, cell.guardrail.baseline);
         let is_worse = cell.guardrail.outcome == Outcome::Worse;
         table.rows.push(vec![
@@ -243,5 +265,5 @@ fn failures(family: &Family) -> Table {
             Cell::toned(&guarded(cell), if is_worse { tone("worse") } else { "plain" }),
         ]);
     }
-    table
+    Block::Table { table }
 }

@@ -18,7 +18,7 @@ use crate::units::text::counted;
 const TITLE: &str = "Throughput and latency over load";
 
 /// Most figures of loads on a page: what lies beyond has its table alone. A thousand runs stay far below five megabytes.
-const MOST_FIGURES: usize = 90;
+const MOST_FIGURES: usize = 60;
 
 /// A limit is drawn where it lies at most so many times above the highest value: else it would flatten what is there.
 const LIMIT_WITHIN: f64 = 3.0;
@@ -37,7 +37,7 @@ pub(crate) fn loads(sources: &Sources) -> Result<Found, PageError> {
         blocks.push(Block::Heading { text: group.title.clone() });
         let mut figures = Vec::new();
         for reading in shown(curves, &group) {
-            let one = One { plan: sources.plan, curves, group: &group, names: &names, reading };
+            let one = One { plan: sources.plan, curves, group: &group, reading };
             if drawn >= MOST_FIGURES {
                 blocks.push(Block::Table { table: one.table() });
                 continue;
@@ -83,7 +83,6 @@ struct One<'s, 'a> {
     plan: &'s Plan,
     curves: &'s [Curve<'a>],
     group: &'s Group,
-    names: &'s Names,
     reading: &'static Ordinate,
 }
 
@@ -124,29 +123,29 @@ impl<'s, 'a> One<'s, 'a> {
         let loads: Vec<f64> = self.rungs().map(|(_, rung)| rung.load).collect();
         let x = Axis::of_loads(axis_title(self.group.axis), &loads);
         let y = Axis::from_zero(format!("{}, {}", self.title(), self.unit().symbol()).trim_end_matches(", "), top);
-        let drawing = lines((&x, &y), &self.series(most), limit.as_slice())?;
+        let drawing = lines((&x, &y), &self.series(), limit.as_slice())?;
         let metric = self.reading.metric(self.is_open());
         Ok(Some(Figure {
             id: format!("fig-{}-{}", number + 1, self.reading.name),
             title: self.finding(),
-            caption: self.caption(limit.as_ref(), top),
+            caption: self.caption(limit.as_ref(), &y),
             metric: Some(Link { key: metric.key, title: metric.title }),
             drawing,
             table: self.table(),
         }))
     }
 
-    fn series(&self, most: f64) -> Vec<Series> {
+    fn series(&self) -> Vec<Series> {
         let of = |(slot, curve): (usize, &Curve)| Series {
             name: Some(arm(curve)),
             slot,
-            points: curve.rungs.iter().map(|rung| self.point(curve, rung, most)).collect(),
+            points: curve.rungs.iter().map(|rung| self.point(curve, rung)).collect(),
             marked: true,
         };
         self.members().enumerate().map(of).collect()
     }
 
-    fn point(&self, curve: &Curve, rung: &Rung, most: f64) -> Point {
+    fn point(&self, curve: &Curve, rung: &Rung) -> Point {
         let figure = rung.figure(self.reading);
         let text = figure.map(|found| {
             let ends = found.ends.map(|ends| format!(", 95 % {} to {}", digits(ends.low), digits(ends.high)));
@@ -156,7 +155,7 @@ impl<'s, 'a> One<'s, 'a> {
         Point {
             x: rung.load,
             y: figure.map(|found| found.value),
-            ends: figure.and_then(|found| found.ends).map(|ends| [ends.low.max(0.0), ends.high.min(most)]),
+            ends: figure.and_then(|found| found.ends).map(|ends| [ends.low, ends.high]),
             text: text.unwrap_or_default(),
         }
     }
@@ -178,31 +177,27 @@ impl<'s, 'a> One<'s, 'a> {
     /// The finding: what is reached at the lightest and the heaviest load.
     fn finding(&self) -> String {
         let unit = self.unit().symbol();
-        let ends = |curve: &Curve| {
-            let known: Vec<(f64, f64)> =
-                curve.rungs.iter().filter_map(|rung| Some((rung.load, rung.figure(self.reading)?.value))).collect();
-            Some((*known.first()?, *known.last()?))
-        };
-        let found: Vec<(String, (f64, f64), (f64, f64))> =
-            self.members().filter_map(|curve| ends(curve).map(|(from, to)| (arm(curve), from, to))).collect();
         let name = self.title();
-        if found.len() > 2 {
-            let values = || found.iter().flat_map(|(_, from, to)| [from.1, to.1]);
+        let reached: Vec<Reached> = self.members().filter_map(|curve| Reached::of(curve, self.reading)).collect();
+        if reached.len() > 2 {
+            let values = || reached.iter().flat_map(|one| [one.first.value, one.last.value]);
             let (least, most) = (values().fold(f64::INFINITY, f64::min), values().fold(0.0, f64::max));
-            return format!("{name} is {} to {} {unit} in {} configurations", digits(least), digits(most), found.len());
+            return format!("{name}: {} to {} {unit} in {} configurations", digits(least), digits(most), reached.len());
         }
-        let one = |(of, from, to): &(String, (f64, f64), (f64, f64))| {
-            if from.0 == to.0 {
-                return format!("{of} {} {unit} at {}", digits(from.1), load_of(self.group.axis, from.0));
-            }
-            let (a, b) = (load_of(self.group.axis, from.0), to.0);
-            format!("{of} {} {unit} at {a}, {} at {b}", digits(from.1), digits(to.1))
+        let one = |Reached { name, first, last }: &Reached| {
+            let at = load_of(self.group.axis, first.load);
+            let later = if last.load == first.load {
+                String::new()
+            } else {
+                format!(", {} at {}", digits(last.value), last.load)
+            };
+            format!("{name} {} {unit} at {at}{later}", digits(first.value))
         };
-        format!("{name}: {}", found.iter().map(one).collect::<Vec<_>>().join("; "))
+        format!("{name}: {}", reached.iter().map(one).collect::<Vec<_>>().join("; "))
     }
 
     /// What must be known to read it.
-    fn caption(&self, limit: Option<&Limit>, top: f64) -> Vec<String> {
+    fn caption(&self, limit: Option<&Limit>, y: &Axis) -> Vec<String> {
         let mut said = vec![self.sizes()];
         let figures: Vec<curve::Figure> = self.rungs().filter_map(|(_, rung)| rung.figure(self.reading)).collect();
         let kinds: Vec<&str> =
@@ -211,14 +206,14 @@ impl<'s, 'a> One<'s, 'a> {
             true => "There is no interval.".to_owned(),
             false => format!("Bars are 95 % intervals ({}).", kinds.join("; ")),
         });
-        if figures.iter().any(|found| found.ends.is_some_and(|ends| ends.high > top)) {
+        if figures.iter().any(|found| found.ends.is_some_and(|ends| !y.holds(ends.high))) {
             said.push("An interval that ends above the figure is cut there; its end is in the numbers.".to_owned());
         }
         if figures.iter().any(|found| found.few_samples) {
             said.push("* from few samples: the true value may lie well away from it.".to_owned());
         }
         said.extend(self.not_drawn());
-        said.extend(limit.map(|limit| match limit.at > top {
+        said.extend(limit.map(|limit| match !y.holds(limit.at) {
             true => format!("The {} lies above the figure.", limit.name),
             false => format!("Dashed: the {}.", limit.name),
         }));
@@ -281,7 +276,7 @@ impl<'s, 'a> One<'s, 'a> {
             "interval",
             "objective",
         ];
-        let mut table = Table::new(format!("{}, 95 % intervals", self.title()), &columns);
+        let mut table = Table::new(format!("{}, 95 % intervals; {}", self.title(), self.group.title), &columns);
         for (curve, rung) in self.rungs() {
             let figure = rung.figure(self.reading);
             let ends = figure.and_then(|found| found.ends);
@@ -290,7 +285,7 @@ impl<'s, 'a> One<'s, 'a> {
                 None => Cell::text(&rung.too_few(self.reading).map_or("n/a".to_owned(), |n| format!("n/a (n={n})"))),
             };
             table.rows.push(vec![
-                Cell::text(&self.names.curve(curve)),
+                Cell::text(&arm(curve)),
                 Cell::exact(rung.load),
                 Cell::count(rung.runs.len() as u64),
                 Cell::count(requests(rung)),
@@ -302,6 +297,30 @@ impl<'s, 'a> One<'s, 'a> {
             ]);
         }
         table
+    }
+}
+
+/// A load and a value there.
+#[derive(Clone, Copy)]
+struct At {
+    load: f64,
+    value: f64,
+}
+
+/// What a curve reaches at the lightest and the heaviest load where it is known.
+struct Reached {
+    name: String,
+    first: At,
+    last: At,
+}
+
+impl Reached {
+    fn of(curve: &Curve, reading: &Ordinate) -> Option<Reached> {
+        let at = |rung: &Rung| Some(At { load: rung.load, value: rung.figure(reading)?.value });
+        let mut known = curve.rungs.iter().filter_map(at);
+        let first = known.next()?;
+        let last = known.next_back().unwrap_or(first);
+        Some(Reached { name: arm(curve), first, last })
     }
 }
 
