@@ -293,9 +293,15 @@ fn with_ends(figure: &Figure) -> String {
 
 /// Money per million tokens; its interval is that of the output throughput, turned round.
 fn per_million(instance: &Instance, output: &Figure) -> String {
-    let at = |throughput: f64| Instance { output_throughput: throughput, ..*instance }.per_million();
-    let ends = output.ends.and_then(|ends| Some(format!("\n{}–{}", digits(at(ends.high)?), digits(at(ends.low)?))));
+    let ends = per_million_ends(instance, output).map(|[low, high]| format!("\n{}–{}", digits(low), digits(high)));
     format!("{}{}", or_na(instance.per_million(), digits), ends.unwrap_or_default())
+}
+
+/// The interval of the money per million tokens.
+pub(super) fn per_million_ends(instance: &Instance, output: &Figure) -> Option<[f64; 2]> {
+    let at = |throughput: f64| Instance { output_throughput: throughput, ..*instance }.per_million();
+    let ends = output.ends?;
+    Some([at(ends.high)?, at(ends.low)?])
 }
 
 fn fleet(fleet: &Fleet) -> [String; 3] {

@@ -252,6 +252,7 @@ const SHOWN_BY: &[(&str, &str)] = &[
     ("compare --allow-outside", "every_command_with_a_plan_takes_values"),
     ("report", "a_report_has_the_numbers_of_every_answer"),
     ("report --output", "a_report_has_the_numbers_of_every_answer"),
+    ("report --figures", "a_report_has_the_numbers_of_every_answer"),
     ("report --force", "a_report_has_the_numbers_of_every_answer"),
     ("report --set", "a_report_names_what_it_does_not_have"),
     ("report --allow-outside", "a_report_names_what_it_does_not_have"),

@@ -19,44 +19,72 @@ pub(crate) use error::PageError;
 pub(crate) use sources::{MeasuredRun, RunWithout, Sources, Spread};
 
 use crate::report::format::plain;
-use view::{Block, Found, Page, Section};
+use view::{Block, Figure, Found, Page, Section};
 
-/// The page of a plan's results.
-pub(crate) fn page(sources: &Sources) -> Result<String, PageError> {
-    let all: Vec<Found> = vec![
-        sections::loads(sources)?,
-        sections::comparison(sources)?,
-        sections::capacity(sources),
-        sections::distributions(sources)?,
-        sections::symptoms(sources),
-        sections::verdicts(sources),
-        sections::runs(sources),
-        sections::disclosure(sources),
-    ];
-    let (mut there, mut missing) = (Vec::new(), Vec::new());
-    for found in all {
-        match found {
-            Ok(section) => there.push(section),
-            Err(why) => missing.push(why),
-        }
-    }
-    there.push(sections::definitions(&metrics_of(&there)));
-    let page = Page {
-        title: plain(&sources.plan.name),
-        made: plain(&sources.made),
-        first: sections::first(sources),
-        sections: there,
-        missing,
-    };
-    Ok(render::render(&page)?)
+/// A report that was made and not written yet.
+pub(crate) struct Report {
+    page: Page,
 }
 
-/// The keys of every metric that is shown.
-fn metrics_of(sections: &[Section]) -> IndexSet<&'static str> {
-    let figures = sections.iter().flat_map(|section| &section.blocks).filter_map(|block| match block {
+/// A figure as a file of its own.
+pub(crate) struct FigureFile {
+    /// The name of the file, without its ending.
+    pub(crate) name: String,
+    /// Its SVG.
+    pub(crate) svg: String,
+}
+
+impl Report {
+    /// The report of a plan's results.
+    pub(crate) fn of(sources: &Sources) -> Result<Report, PageError> {
+        let all: Vec<Found> = vec![
+            sections::loads(sources)?,
+            sections::comparison(sources)?,
+            sections::capacity(sources)?,
+            sections::distributions(sources)?,
+            sections::symptoms(sources),
+            sections::verdicts(sources),
+            sections::runs(sources),
+            sections::disclosure(sources),
+        ];
+        let (mut there, mut missing) = (Vec::new(), Vec::new());
+        for found in all {
+            match found {
+                Ok(section) => there.push(section),
+                Err(why) => missing.push(why),
+            }
+        }
+        there.push(sections::definitions(&metrics_of(&there, sources)));
+        let (title, made) = (plain(&sources.plan.name), plain(&sources.made));
+        Ok(Report { page: Page { title, made, first: sections::first(sources), sections: there, missing } })
+    }
+
+    /// As one HTML file.
+    pub(crate) fn html(&self) -> Result<String, PageError> {
+        Ok(render::render(&self.page)?)
+    }
+
+    /// Each figure as a file of its own.
+    pub(crate) fn figures(&self) -> Result<Vec<FigureFile>, PageError> {
+        let of = |figure: &Figure| {
+            let svg = render::figure(figure, &self.page.made)?;
+            Ok(FigureFile { name: figure.id.clone(), svg })
+        };
+        figures(&self.page.sections).map(of).collect()
+    }
+}
+
+fn figures(sections: &[Section]) -> impl Iterator<Item = &Figure> {
+    let blocks = sections.iter().flat_map(|section| &section.blocks);
+    let figures = blocks.filter_map(|block| match block {
         Block::Figures { figures } => Some(figures),
         _ => None,
     });
-    let linked = figures.flatten().filter_map(|figure| Some(figure.metric.as_ref()?.key));
-    linked.chain(sections::METRICS).collect()
+    figures.flatten()
+}
+
+/// The keys of every metric that is shown.
+fn metrics_of(sections: &[Section], sources: &Sources) -> IndexSet<&'static str> {
+    let linked = figures(sections).filter_map(|figure| Some(figure.metric.as_ref()?.key));
+    linked.chain(sections::metrics(sources)).collect()
 }

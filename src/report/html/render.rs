@@ -1,4 +1,4 @@
-//! Data to HTML. Every text is escaped here and nowhere else: templates whose names end in `.html` escape what they are given. What is
+//! Data to HTML. Every text is escaped here and nowhere else: templates whose names end in `.html` or `.xml` escape what they are given. What is
 //! put in as it is are the style and the script of this folder, and what the chart library drew, which escapes its own texts.
 
 use minijinja::syntax::SyntaxConfig;
@@ -6,10 +6,13 @@ use minijinja::value::Serde;
 use minijinja::{Environment, UndefinedBehavior, Value, context};
 use sha2::{Digest, Sha256};
 
-use super::view::Page;
+use super::view::{Figure, Page};
 
-const TEMPLATES: [(&str, &str); 2] =
-    [("page.html", include_str!("templates/page.html")), ("blocks.html", include_str!("templates/blocks.html"))];
+const TEMPLATES: [(&str, &str); 3] = [
+    ("page.html", include_str!("templates/page.html")),
+    ("blocks.html", include_str!("templates/blocks.html")),
+    ("figure.xml", include_str!("templates/figure.xml")),
+];
 
 const STYLE: &str = include_str!("templates/style.css");
 const SCRIPT: &str = include_str!("templates/script.js");
@@ -17,15 +20,24 @@ const SCRIPT: &str = include_str!("templates/script.js");
 /// The page as a file. The browser runs no script but ours: its mark is a digest of all that is on the page, which nothing on the page can
 /// know.
 pub(super) fn render(page: &Page) -> Result<String, minijinja::Error> {
+    let page = Value::from(Serde(page));
+    let nonce = digest(&page.to_string());
+    templates()?.get_template("page.html")?.render(context! { page, nonce, style => STYLE, script => SCRIPT })
+}
+
+/// A figure of the page as a file of its own, in the colours of the light page.
+pub(super) fn figure(figure: &Figure, made: &str) -> Result<String, minijinja::Error> {
+    templates()?.get_template("figure.xml")?.render(context! { figure => Value::from(Serde(figure)), made })
+}
+
+fn templates() -> Result<Environment<'static>, minijinja::Error> {
     let mut environment = Environment::new();
     environment.set_undefined_behavior(UndefinedBehavior::Strict);
     environment.set_syntax(SyntaxConfig::builder().trim_blocks(true).lstrip_blocks(true).build()?);
     for (name, text) in TEMPLATES {
         environment.add_template(name, text)?;
     }
-    let page = Value::from(Serde(page));
-    let nonce = digest(&page.to_string());
-    environment.get_template("page.html")?.render(context! { page, nonce, style => STYLE, script => SCRIPT })
+    Ok(environment)
 }
 
 fn digest(text: &str) -> String {

@@ -106,7 +106,7 @@ fn page_of(loaded: &Loaded, expansion: &Expansion, made: &Made) -> String {
         metric: "ttft",
         ecdf: made.ecdf.clone(),
     });
-    page(&Sources {
+    let report = Report::of(&Sources {
         plan: &loaded.plan,
         made: "sweepline".to_owned(),
         run_again: "sweepline run plan.yaml".to_owned(),
@@ -121,8 +121,8 @@ fn page_of(loaded: &Loaded, expansion: &Expansion, made: &Made) -> String {
         spreads_left: 64,
         notes: vec!["a note with <b>marks</b>".to_owned()],
         lints: Vec::new(),
-    })
-    .expect("a page")
+    });
+    report.and_then(|report| report.html()).expect("a page")
 }
 
 #[test]

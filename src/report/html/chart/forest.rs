@@ -15,7 +15,7 @@ pub(crate) struct Row {
     pub(crate) value: f64,
     /// Its interval.
     pub(crate) ends: [f64; 2],
-    /// Whether a difference was shown.
+    /// Whether its square is filled: a difference was shown, or it is the cheapest.
     pub(crate) shown: bool,
     /// What it says on hover.
     pub(crate) text: String,
@@ -30,8 +30,8 @@ const BELOW: u32 = 112;
 /// Most characters of a name.
 const LONGEST_NAME: usize = 58;
 
-/// Draws rows, the first at the top; `none` is where nothing changes.
-pub(crate) fn forest(x: &Axis, rows: &[Row], none: f64) -> Drawn<Drawing> {
+/// Draws rows, the first at the top; `none` is where nothing changes, where the rows are changes.
+pub(crate) fn forest(x: &Axis, rows: &[Row], none: Option<f64>) -> Drawn<Drawing> {
     let mut svg = String::new();
     let mut marks = Vec::new();
     let count = u32::try_from(rows.len()).unwrap_or(0);
@@ -45,7 +45,9 @@ pub(crate) fn forest(x: &Axis, rows: &[Row], none: f64) -> Drawn<Drawing> {
     {
         let area = ground(&mut svg, full);
         let plane = Plane::new(&area, (x, &y), 12)?;
-        plane.limit_down(none)?;
+        if let Some(none) = none {
+            plane.limit_down(none)?;
+        }
         for (at, row) in rows.iter().enumerate() {
             let top = rows.len() as f64 - at as f64;
             let Some(place) = plane.at(row.value, top - 0.7) else { continue };

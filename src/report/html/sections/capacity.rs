@@ -1,19 +1,26 @@
 //! How much each configuration bears under the objective, and what that costs: what `capacity` says.
 
+use super::super::chart::{Axis, Row, forest};
+use super::super::error::PageError;
 use super::super::naming::Names;
 use super::super::sources::Sources;
-use super::super::view::{Block, Cell, Found, Missing, Section, Table, tone};
-use crate::report::capacity::{Answer, cheapest, cheapest_line, doubts, failed, notes, other};
+use super::super::view::{Block, Cell, Figure, Found, Link, Missing, Section, Table, tone};
+use crate::analysis::capacity::Instance;
+use crate::analysis::curve;
+use crate::metrics;
+use crate::report::capacity::{Answer, cheapest, cheapest_line, doubts, failed, notes, other, per_million_ends};
+use crate::report::format::digits;
+use crate::units::text::counted;
 
 const TITLE: &str = "Capacity and money";
 
 /// The section.
-pub(crate) fn capacity(sources: &Sources) -> Found {
+pub(crate) fn capacity(sources: &Sources) -> Result<Found, PageError> {
     let configurations = sources.configurations;
     if configurations.is_empty() {
         let why =
             "capacity is how much is served within an objective, and the plan has none: slo: { ttft: { p99: 500ms } }";
-        return Err(Missing { title: TITLE, why: why.to_owned() });
+        return Ok(Err(Missing { title: TITLE, why: why.to_owned() }));
     }
     let names = Names::of(sources.curves);
     let name = |at: usize| names.curve(configurations[at].curve);
@@ -34,51 +41,185 @@ pub(crate) fn capacity(sources: &Sources) -> Found {
     said.extend(failed(configurations).into_iter().map(|line| format!("errors: {line}")));
     said.extend(notes(configurations, &holding, &name));
     if !holding.is_empty() {
-        blocks.push(Block::Table { table: table(sources, &names, &holding, &best) });
+        let one = Holding { sources, names: &names, holding: &holding, best: &best };
+        let figures: Vec<Figure> = [one.limits()?, one.money()?].into_iter().flatten().collect();
+        blocks.push(Block::Heading { text: "What one instance bears, and what its tokens cost".to_owned() });
+        blocks.push(Block::Figures { figures });
+        blocks.push(Block::Table { table: one.table() });
     }
     said.extend(configurations.iter().enumerate().filter_map(|(at, one)| other(one, &name(at))));
     if !said.is_empty() {
         blocks.push(Block::List { items: said });
     }
-    Ok(Section { id: "capacity", title: TITLE, blocks })
+    Ok(Ok(Section { id: "capacity", title: TITLE, blocks }))
 }
 
-fn table(sources: &Sources, names: &Names, holding: &[usize], best: &[usize]) -> Table {
-    let columns = [
-        "configuration",
-        "holds up to, qps#",
-        "misses at, qps#",
-        "came, requests/s#",
-        "output, tokens/s#",
-        "low#",
-        "high#",
-        "GPUs#",
-        "money per million output tokens#",
-        "tokens per unit of money#",
-        "tokens per joule#",
-        "cheapest",
-    ];
-    let caption = "What one instance bears: the limit lies between the load that holds and the one that misses (n/a: none missed); each end \
-                   rests on a test that is wrong in at most 5 % of cases";
-    let mut table = Table::new(caption, &columns);
-    for at in holding {
-        let one = &sources.configurations[*at];
-        let Answer::Holds { instance, output, .. } = &one.answer else { continue };
-        let is_best = best.contains(at);
-        table.rows.push(vec![
-            Cell::text(&names.curve(one.curve)),
-            Cell::exact(instance.holds),
-            instance.misses.map_or_else(|| Cell::number(None), Cell::exact),
-            Cell::number(Some(instance.bears)),
-            Cell::number(Some(output.value)),
-            Cell::number(output.ends.map(|ends| ends.low)),
-            Cell::number(output.ends.map(|ends| ends.high)),
-            instance.gpus.map_or_else(|| Cell::number(None), |gpus| Cell::count(gpus.into())),
-            Cell::number(instance.per_million()),
-            Cell::number(instance.tokens_per_money()),
-            Cell::number(instance.tokens_per_joule()),
-            if is_best { Cell::toned("yes", tone("better")) } else { Cell::text("no") },
-        ]);
+/// Most rows of a figure.
+const MOST_ROWS: usize = 16;
+
+/// The configurations that hold at some load.
+struct Holding<'s, 'a> {
+    sources: &'s Sources<'a>,
+    names: &'s Names,
+    holding: &'s [usize],
+    best: &'s [usize],
+}
+
+/// One of them.
+struct One<'s> {
+    name: String,
+    instance: &'s Instance,
+    output: &'s curve::Figure,
+    is_best: bool,
+}
+
+impl<'s> Holding<'s, '_> {
+    fn each(&self) -> impl Iterator<Item = One<'s>> {
+        self.holding.iter().filter_map(|at| {
+            let one = &self.sources.configurations[*at];
+            let Answer::Holds { instance, output, .. } = &one.answer else { return None };
+            Some(One { name: self.names.curve(one.curve), instance, output, is_best: self.best.contains(at) })
+        })
     }
-    table
+
+    /// From the highest load that holds to the lowest that misses.
+    fn limits(&self) -> Result<Option<Figure>, PageError> {
+        let row = |One { name, instance, is_best, .. }: One| {
+            let Instance { holds, misses, .. } = *instance;
+            let missed = misses.map_or("no load missed".to_owned(), |load| format!("misses at {load}"));
+            let text = format!("{name}: holds up to qps {holds}, {missed}");
+            Row {
+                name: format!("{name}: {missed}"),
+                value: holds,
+                ends: [holds, misses.unwrap_or(holds)],
+                shown: is_best,
+                text,
+            }
+        };
+        let rows: Vec<Row> = self.each().take(MOST_ROWS).map(row).collect();
+        let said: Vec<String> = rows.iter().take(3).map(|row| row.text.clone()).collect();
+        let more = if rows.len() > 3 { format!("; and {} more", rows.len() - 3) } else { String::new() };
+        let title = format!("Objective: {}{more}", said.join("; "));
+        let caption = [
+            "The square is the highest load that holds, the line ends at the lowest that misses: the limit lies between; without a line no \
+             load missed, and it lies above what was measured.",
+            "Each end rests on a test that is wrong in at most 5 % of cases.",
+        ];
+        let mut table =
+            Table::new("Limits of one instance", &["configuration", "holds up to, qps#", "misses at, qps#"]);
+        for One { name, instance, .. } in self.each() {
+            let misses = instance.misses.map_or_else(|| Cell::number(None), Cell::exact);
+            table.rows.push(vec![Cell::text(&name), Cell::exact(instance.holds), misses]);
+        }
+        self.figure(("capacity-limit", "arrived_rate"), "offered rate, requests/s", (title, &caption), (rows, table))
+    }
+
+    /// Money per million output tokens at the load that holds.
+    fn money(&self) -> Result<Option<Figure>, PageError> {
+        let row = |One { name, instance, output, is_best }: One| {
+            let value = instance.per_million()?;
+            let ends = per_million_ends(instance, output).unwrap_or([value, value]);
+            let text = format!("{name}: {} per million output tokens at qps {}", digits(value), instance.holds);
+            Some(Row { name: format!("{name}, qps {}", instance.holds), value, ends, shown: is_best, text })
+        };
+        let rows: Vec<Row> = self.each().take(MOST_ROWS).filter_map(row).collect();
+        let said: Vec<String> = rows.iter().take(3).map(|row| row.text.clone()).collect();
+        let more = if rows.len() > 3 { format!("; and {} more", rows.len() - 3) } else { String::new() };
+        let title = format!("Money: {}{more}", said.join("; "));
+        let caption = [
+            "In the plan's currency, of an instance that is kept at the highest load that holds.",
+            "Lines are 95 % intervals, those of the output throughput turned round; without a line there is one run.",
+        ];
+        let columns = ["configuration", "money per million output tokens#", "low#", "high#"];
+        let mut table = Table::new("Money per million output tokens", &columns);
+        for One { name, instance, output, .. } in self.each() {
+            let ends = per_million_ends(instance, output);
+            let [low, high] = [ends.map(|[low, _]| low), ends.map(|[_, high]| high)];
+            table.rows.push(vec![
+                Cell::text(&name),
+                Cell::number(instance.per_million()),
+                Cell::number(low),
+                Cell::number(high),
+            ]);
+        }
+        let key = "cost_per_million_output_tokens";
+        self.figure(("capacity-money", key), "money per million output tokens", (title, &caption), (rows, table))
+    }
+
+    /// How many requests and runs the loads that hold rest on.
+    fn sizes(&self) -> String {
+        let rungs = self.holding.iter().filter_map(|at| {
+            let one = &self.sources.configurations[*at];
+            let Answer::Holds { instance, .. } = &one.answer else { return None };
+            one.curve.rung(instance.holds)
+        });
+        let rungs: Vec<&curve::Rung> = rungs.collect();
+        let requests = |rung: &&curve::Rung| rung.runs.iter().map(|run| run.metrics.counts.requests).sum::<u64>();
+        let sizes: Vec<u64> = rungs.iter().map(requests).collect();
+        let (least, most) = (sizes.iter().min().copied().unwrap_or(0), sizes.iter().max().copied().unwrap_or(0));
+        let n = if least == most { least.to_string() } else { format!("{least} to {most}") };
+        let runs: usize = rungs.iter().map(|rung| rung.runs.len()).sum();
+        format!("n: {n} requests at a load that holds, {} in all.", counted(runs, "run"))
+    }
+
+    fn figure(
+        &self,
+        (id, key): (&str, &str),
+        axis: &str,
+        (title, caption): (String, &[&str]),
+        (rows, table): (Vec<Row>, Table),
+    ) -> Result<Option<Figure>, PageError> {
+        if rows.is_empty() {
+            return Ok(None);
+        }
+        let x = Axis::from_zero(axis, rows.iter().flat_map(|row| row.ends).fold(0.0, f64::max));
+        let mut said: Vec<String> = caption.iter().map(|text| (*text).to_owned()).collect();
+        said.push("Filled: the cheapest. The axis begins at 0.".to_owned());
+        said.insert(0, self.sizes());
+        let (all, drawn) = (self.sources.configurations.len(), rows.len());
+        if drawn < all {
+            let why = "they hold at no load, are closed loops, lack a price, or are too many, and are listed below";
+            said.push(format!("{} of {all} configurations are not drawn: {why}.", all - drawn));
+        }
+        let metric = metrics::find(key).map(|metric| Link { key: metric.key, title: metric.title });
+        let drawing = forest(&x, &rows, None)?;
+        Ok(Some(Figure { id: id.to_owned(), title, caption: said, metric, drawing, table }))
+    }
+
+    fn table(&self) -> Table {
+        let columns = [
+            "configuration",
+            "holds up to, qps#",
+            "misses at, qps#",
+            "came, requests/s#",
+            "output, tokens/s#",
+            "low#",
+            "high#",
+            "GPUs#",
+            "money per million output tokens#",
+            "tokens per unit of money#",
+            "tokens per joule#",
+            "cheapest",
+        ];
+        let caption = "What one instance bears: the limit lies between the load that holds and the one that misses (n/a: none missed); each end \
+                   rests on a test that is wrong in at most 5 % of cases";
+        let mut table = Table::new(caption, &columns);
+        for One { name, instance, output, is_best } in self.each() {
+            table.rows.push(vec![
+                Cell::text(&name),
+                Cell::exact(instance.holds),
+                instance.misses.map_or_else(|| Cell::number(None), Cell::exact),
+                Cell::number(Some(instance.bears)),
+                Cell::number(Some(output.value)),
+                Cell::number(output.ends.map(|ends| ends.low)),
+                Cell::number(output.ends.map(|ends| ends.high)),
+                instance.gpus.map_or_else(|| Cell::number(None), |gpus| Cell::count(gpus.into())),
+                Cell::number(instance.per_million()),
+                Cell::number(instance.tokens_per_money()),
+                Cell::number(instance.tokens_per_joule()),
+                if is_best { Cell::toned("yes", tone("better")) } else { Cell::text("no") },
+            ]);
+        }
+        table
+    }
 }

@@ -142,7 +142,7 @@ impl One<'_, '_> {
             title: self.finding(first),
             caption: self.caption(first),
             metric: key.map(|metric| Link { key: metric.key, title: metric.title }),
-            drawing: forest(&axis, &rows, none)?,
+            drawing: forest(&axis, &rows, Some(none))?,
             table: self.table(),
         }))
     }

@@ -36,7 +36,13 @@ pub(crate) fn first(sources: &Sources) -> First {
         answers.push(format!("{} more below", counted(left, "sentence")));
     }
     let mut answers = answers.into_iter();
-    let nothing = || "Nothing can be said of loads or arms: the runs are listed below.".to_owned();
+    let has_starts = sources.runs.iter().any(|run| run.metrics.start.is_some());
+    let nothing = || match has_starts {
+        true => {
+            "How long servers took to start is under Runs, in the table of starts; no load was measured.".to_owned()
+        }
+        false => "Nothing can be said of loads or arms: no run counts. All runs are listed below.".to_owned(),
+    };
     First {
         question: question(sources),
         answer: answers.next().unwrap_or_else(nothing),

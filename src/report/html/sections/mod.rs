@@ -19,6 +19,6 @@ pub(super) use disclosure::disclosure;
 pub(super) use distributions::distributions;
 pub(super) use first::first;
 pub(super) use loads::loads;
-pub(super) use runs::{METRICS, runs};
+pub(super) use runs::{metrics, runs};
 pub(super) use symptoms::symptoms;
 pub(super) use verdicts::verdicts;

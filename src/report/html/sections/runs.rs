@@ -12,8 +12,12 @@ const TITLE: &str = "Runs";
 /// Most characters of why a run is in its state.
 const LONGEST: usize = 220;
 
-/// Keys of the metrics that the table shows.
-pub(crate) const METRICS: [&str; 5] = ["requests", "failed", "ttft", "tpot", "output_throughput"];
+/// Keys of the metrics that the tables show.
+pub(crate) fn metrics(sources: &Sources) -> Vec<&'static str> {
+    let has_starts = sources.runs.iter().any(|run| run.metrics.start.is_some());
+    let of_starts: &[&str] = if has_starts { &["start_ready", "start_first_answer"] } else { &[] };
+    [&["requests", "failed", "ttft", "tpot", "output_throughput"], of_starts].concat()
+}
 
 /// The section.
 pub(crate) fn runs(sources: &Sources) -> Found {
@@ -88,10 +92,34 @@ pub(crate) fn runs(sources: &Sources) -> Found {
         ]);
     }
     let mut blocks = vec![Block::Table { table }];
+    blocks.extend(starts(sources).map(|table| Block::Table { table }));
     if !sources.without.is_empty() {
         blocks.push(Block::Text { text: format!("`{}` makes the runs that are missing.", sources.run_again) });
     }
     Ok(Section { id: "runs", title: TITLE, blocks })
+}
+
+/// How long launched servers took to start; none where no run measures it.
+fn starts(sources: &Sources) -> Option<Table> {
+    let columns =
+        ["sweep", "run", "endpoint", "model", "axes", "repeat#", "start_ready_ms#", "start_first_answer_ms#", "state"];
+    let mut table = Table::new("Starts of servers", &columns);
+    for run in &sources.runs {
+        let (Some([ready, answered]), labels) = (run.metrics.start, run.labels) else { continue };
+        let state = run.verdict.state.name();
+        table.rows.push(vec![
+            Cell::text(run.sweep),
+            Cell::text(&short(&labels.run_id)),
+            Cell::text(&labels.endpoint),
+            Cell::text(&labels.model),
+            Cell::text(&content(labels)),
+            Cell::count(labels.repeat.into()),
+            Cell::number(Some(ready)),
+            Cell::number(Some(answered)),
+            Cell::toned(state, tone(state)),
+        ]);
+    }
+    (!table.rows.is_empty()).then_some(table)
 }
 
 fn percentile(summary: &Summary, percentile: Percentile) -> Cell {
