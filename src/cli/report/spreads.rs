@@ -29,7 +29,9 @@ impl Spreads {
         let (mut drawn, mut left, mut read) = (Vec::new(), 0, 0);
         for (at, curve) in curves.iter().enumerate() {
             let Some(rung) = curve.rungs.iter().rfind(|rung| !rung.runs.is_empty()) else { continue };
-            for (number, run) in rung.runs.iter().enumerate() {
+            // The one request behind a start says nothing of latencies.
+            let loaded = rung.runs.iter().filter(|run| run.metrics.start.is_none());
+            for (number, run) in loaded.enumerate() {
                 if number >= MOST_REPEATS || read >= MOST_RUNS {
                     left += 1;
                     continue;

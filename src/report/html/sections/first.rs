@@ -274,7 +274,8 @@ fn caveats(sources: &Sources) -> Vec<String> {
             caveats.push(format!("Reasons why runs are {what}: {}. See Verdicts.", reasons.join(", ")));
         }
     }
-    let rungs = || sources.curves.iter().flat_map(|curve| &curve.rungs);
+    let is_load = |rung: &&Rung| rung.runs.iter().any(|run| run.metrics.start.is_none());
+    let rungs = || sources.curves.iter().flat_map(|curve| &curve.rungs).filter(is_load);
     if rungs().next().is_some() && rungs().all(|rung| rung.runs.len() < 2) {
         caveats.push(
             "Each load rests on one run: intervals are within the run, and `repeats` would show how far runs differ."

@@ -26,17 +26,16 @@ const LIMIT_WITHIN: f64 = 3.0;
 /// The section.
 pub(crate) fn loads(sources: &Sources) -> Result<Found, PageError> {
     let curves = sources.curves;
-    if curves.iter().all(|curve| curve.rungs.iter().all(|rung| rung.runs.is_empty())) {
-        let why =
-            if curves.is_empty() { "no run of the plan has a load" } else { "no run counts: see the table of runs" };
-        return Ok(Err(Missing { title: TITLE, why: why.to_owned() }));
-    }
     let names = Names::of(curves);
     let (mut blocks, mut drawn) = (Vec::new(), 0);
     for (number, group) in groups(curves).into_iter().enumerate() {
+        let readings = shown(curves, &group);
+        if readings.is_empty() {
+            continue;
+        }
         blocks.push(Block::Heading { text: group.title.clone() });
         let mut figures = Vec::new();
-        for reading in shown(curves, &group) {
+        for reading in readings {
             let one = One { plan: sources.plan, curves, group: &group, reading };
             if drawn >= MOST_FIGURES {
                 blocks.push(Block::Table { table: one.table() });
@@ -53,6 +52,10 @@ pub(crate) fn loads(sources: &Sources) -> Result<Found, PageError> {
             said(&curves[*at]).into_iter().map(move |line| format!("{name}: {line}"))
         });
         blocks.push(Block::List { items: sentences.collect() });
+    }
+    if blocks.is_empty() {
+        let why = "no run that counts has a throughput or a latency under load: see the table of runs";
+        return Ok(Err(Missing { title: TITLE, why: why.to_owned() }));
     }
     Ok(Ok(Section { id: "loads", title: TITLE, blocks }))
 }

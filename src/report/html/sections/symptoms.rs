@@ -13,10 +13,11 @@ pub(crate) fn symptoms(sources: &Sources) -> Found {
     let seen = || sources.diagnoses.iter().filter(|one| matches!(one.finding, Finding::Seen(_)));
     if seen().next().is_none() && sources.bound.predicted.is_empty() {
         let checked = sources.diagnoses.iter().filter(|one| matches!(one.finding, Finding::NotSeen(_))).count();
-        let why = format!(
-            "{checked} of {} symptoms were looked for, none is seen (`sweepline diagnose`)",
-            sources.diagnoses.len()
-        );
+        let of = sources.diagnoses.len();
+        let why = match checked {
+            0 => format!("none of {of} symptoms could be looked for: `sweepline diagnose` says what that takes"),
+            _ => format!("{checked} of {of} symptoms were looked for and none is seen: see `sweepline diagnose`"),
+        };
         return Err(Missing { title: TITLE, why });
     }
     let mut blocks = Vec::new();
