@@ -81,6 +81,13 @@ pub(super) enum Block {
         /// The sentences.
         items: Vec<String>,
     },
+    /// Sentences behind a heading that is clicked.
+    Folded {
+        /// The heading.
+        title: String,
+        /// The sentences.
+        items: Vec<String>,
+    },
     /// Names with what is known of them.
     Facts {
         /// The pairs.

@@ -69,17 +69,26 @@ pub(crate) fn comparison(sources: &Sources) -> Result<Found, PageError> {
     Ok(Ok(Section { id: "comparison", title: TITLE, blocks }))
 }
 
+/// Most notes of cells that are shown unasked.
+const MOST_NOTES: usize = 4;
+
 /// What must be known to read a family, and which runs are left out of it.
-fn notes(family: &Family) -> Option<Block> {
+fn notes(family: &Family) -> Vec<Block> {
     let of_cell = |cell: &CellAnswer| {
-        let lines =
-            cell.notes.iter().cloned().chain(left_out(cell).into_iter().map(|line| format!("left out: {line}")));
+        let left_out = left_out(cell).into_iter().map(|line| format!("left out: {line}"));
         let heading = heading(family, cell);
+        let lines = cell.notes.iter().cloned().chain(left_out);
         lines.map(|line| plain(&format!("{heading}: {line}"))).collect::<Vec<_>>()
     };
-    let items: Vec<String> =
-        family.notes.iter().map(|note| plain(note)).chain(family.cells.iter().flat_map(of_cell)).collect();
-    (!items.is_empty()).then_some(Block::List { items })
+    let common: Vec<String> = family.notes.iter().map(|note| plain(note)).collect();
+    let of_cells: Vec<String> = family.cells.iter().flat_map(of_cell).collect();
+    let common = (!common.is_empty()).then_some(Block::List { items: common });
+    let of_cells = match of_cells.len() {
+        0 => None,
+        1..=MOST_NOTES => Some(Block::List { items: of_cells }),
+        count => Some(Block::Folded { title: format!("{count} notes on runs of this comparison"), items: of_cells }),
+    };
+    common.into_iter().chain(of_cells).collect()
 }
 
 /// The metrics of a family, in their order.
