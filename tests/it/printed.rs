@@ -64,6 +64,7 @@ fn no_mark_of_a_plan_reaches_the_terminal() {
         &["curves", "plan.yaml"],
         &["capacity", "plan.yaml"],
         &["diagnose", "plan.yaml"],
+        &["report", "plan.yaml"],
         &["verify"],
         &["why", "--plan", "plan.yaml", "--all"],
         &["run", "plan.yaml", "--only", "endpoint == 'x\u{202e}'"],
@@ -80,6 +81,9 @@ fn no_mark_of_a_plan_reaches_the_terminal() {
     for args in [&["show", &id, "--plan", "plan.yaml"][..], &["show", &id, "--format", "json"], &["why", &id]] {
         has_no_marks(args, &lab.run(args));
     }
+    let page = std::fs::read_to_string(lab.path().join("report.html")).unwrap();
+    let found: Vec<char> = MARKS.into_iter().filter(|mark| page.contains(*mark)).collect();
+    assert!(found.is_empty(), "the report has {found:?}");
     // JSON has the same values all the same.
     let json = lab.ok(&["show", &id, "--format", "json"]).json();
     assert_eq!(json["run"]["spec"]["endpoint"]["name"], "e\u{202e}vil");

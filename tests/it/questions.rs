@@ -76,6 +76,10 @@ fn a_real_server_with_two_settings_is_asked_about() {
     assert!(!words.contains("cheapest"), "{words}");
     assert!(capacity.stdout.contains("a closed loop says nothing of arrivals"), "{}", capacity.stdout);
 
+    lab.ok(&["report", "plan.yaml"]);
+    let page = std::fs::read_to_string(lab.path().join("report.html")).unwrap();
+    assert!(page.contains("together against alone: ") && page.contains("id=\"comparison\""), "it says which is better");
+
     let Some(python) = python() else { return };
     lab.ok(&["export", "plan.yaml", "-o", "answers.xlsx"]);
     let mut books = vec![lab.path().join("answers.xlsx")];

@@ -7,6 +7,7 @@ use minijinja::{Environment, UndefinedBehavior, Value, context};
 use sha2::{Digest, Sha256};
 
 use super::view::{Figure, Page};
+use crate::units::text::is_unseen;
 
 const TEMPLATES: [(&str, &str); 3] = [
     ("page.html", include_str!("templates/page.html")),
@@ -22,12 +23,21 @@ const SCRIPT: &str = include_str!("templates/script.js");
 pub(super) fn render(page: &Page) -> Result<String, minijinja::Error> {
     let page = Value::from(Serde(page));
     let nonce = digest(&page.to_string());
-    templates()?.get_template("page.html")?.render(context! { page, nonce, style => STYLE, script => SCRIPT })
+    let html =
+        templates()?.get_template("page.html")?.render(context! { page, nonce, style => STYLE, script => SCRIPT })?;
+    Ok(seen(&html))
 }
 
 /// A figure of the page as a file of its own, in the colours of the light page.
 pub(super) fn figure(figure: &Figure, made: &str) -> Result<String, minijinja::Error> {
-    templates()?.get_template("figure.xml")?.render(context! { figure => Value::from(Serde(figure)), made })
+    let svg =
+        templates()?.get_template("figure.xml")?.render(context! { figure => Value::from(Serde(figure)), made })?;
+    Ok(seen(&svg))
+}
+
+/// The net below all texts: nothing turns them around or is not seen.
+fn seen(text: &str) -> String {
+    text.chars().map(|c| if is_unseen(c) && c != '\n' { '\u{fffd}' } else { c }).collect()
 }
 
 fn templates() -> Result<Environment<'static>, minijinja::Error> {

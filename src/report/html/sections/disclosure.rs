@@ -34,7 +34,7 @@ pub(crate) fn disclosure(sources: &Sources) -> Found {
         blocks.push(Block::Heading { text: format!("Model {}", plain(&name)) });
         let declared = sources.plan.models.get(&name).map(flat).unwrap_or_default();
         let facts = if declared.is_empty() { flat(&*runs[0].record.spec.model) } else { declared };
-        blocks.push(Block::Facts { facts });
+        blocks.push(Block::Facts { facts: tidy(facts) });
     }
     for (name, runs) in by(&sources.runs, |run| run.labels.scenario.clone()) {
         blocks.push(Block::Heading { text: format!("Scenario {}", plain(&name)) });

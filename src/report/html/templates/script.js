@@ -22,10 +22,10 @@
     copy.prepend(title, ground);
     return new XMLSerializer().serializeToString(copy);
   };
-  // Numbers in full; a text that a spreadsheet would run gets an apostrophe in front.
+  // Numbers in full, nothing where none is known; a text that a spreadsheet would run gets an apostrophe in front.
   const field = (cell) => {
     const data = cell.querySelector("data");
-    const text = data ? data.value : cell.textContent.trim();
+    const text = data ? data.value : cell.textContent.trim().replace(/^n\/a\b.*/, "");
     const inert = !data && /^[=+\-@\t\r]/.test(text) ? "'" + text : text;
     return /[",\r\n]/.test(inert) ? '"' + inert.replaceAll('"', '""') + '"' : inert;
   };
