@@ -72,14 +72,15 @@ mod tests {
 
     #[test]
     fn few_requests_are_all_there_and_failures_lie_above() {
-        let (mut records, facts) = Run { seconds: 4.0, jitter: 0.0, ..Run::default() }.make();
+        let (mut records, facts) = Run { seconds: 0.5, jitter: 0.0, ..Run::default() }.make();
         let first =
             records.iter().position(|record| window::contains(&facts.windows, record.row.scheduled_ns)).unwrap();
         fail(&mut records[first], Outcome::Http(503), 1_000_000);
         let run: Records = records.into_iter().collect();
         let found = Ecdf::of(run.rows(), &facts, Metric::Ttft);
         assert_eq!(found.failures, 1);
-        assert_eq!(found.steps.len() as u64, (found.n - 1).min(MOST_STEPS as u64));
+        assert!(found.n > 3 && found.n <= MOST_STEPS as u64, "{}", found.n);
+        assert_eq!(found.steps.len() as u64, found.n - 1);
         assert!(found.steps.last().unwrap().rank < found.n, "the failure is above the slowest");
     }
 
