@@ -156,8 +156,8 @@ fn end_left_servers(args: &RunArgs, writer: &Writer) {
     }
 }
 
-/// Compares the servers that did not answer before the sweep and have been measured since, and measures again what they had measured
-/// as something else; once in an invocation.
+/// Compares the servers that could not be asked before the sweep and have been up since, launched ones among them, and measures again
+/// what they had measured as something else; once in an invocation.
 fn measure_late(
     args: &RunArgs,
     workspace: &Workspace,
@@ -172,7 +172,8 @@ fn measure_late(
     if first.interrupted || *stop.borrow() || first.committed == 0 {
         return Ok(first);
     }
-    let late = Looks::take(workspace, decisions, args.plan_folder(), |name| looks.missed(name) && is_work(name));
+    let late = Looks::take(workspace, decisions, args.plan_folder(), |name| looks.missed(name) && is_work(name))
+        .with_launched(workspace, first.launched.clone());
     // What was to do is done, or left: only what had a result counts here.
     let settled = |decision: &Option<Decision>| decision.clone().filter(|decision| !decision.action.is_work());
     let mut again: Vec<Option<Decision>> = decisions.iter().map(settled).collect();
@@ -190,6 +191,7 @@ fn measure_late(
         refused: first.refused + second.refused,
         left: first.left + second.left,
         interrupted: second.interrupted,
+        launched: second.launched,
     })
 }
 

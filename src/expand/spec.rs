@@ -197,6 +197,11 @@ pub struct LaunchSpec {
 }
 
 impl LaunchSpec {
+    /// Whether both start the same server, as far as a run's identity tells.
+    pub fn is_like(&self, other: &LaunchSpec) -> bool {
+        self.hashed_command() == other.hashed_command() && self.env == other.env
+    }
+
     /// The command as it is hashed: its program by base name, for where that lies is this host's matter.
     pub(crate) fn hashed_command(&self) -> Vec<&str> {
         let mut command: Vec<&str> = self.command.iter().map(String::as_str).collect();

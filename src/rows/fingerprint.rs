@@ -76,6 +76,16 @@ impl Fingerprint {
         });
         differs.collect()
     }
+
+    /// Whether it says all that was said before these changes.
+    pub fn is_what_was(&self, changed: &[Changed]) -> bool {
+        let is_what_was = |Changed { what, was, .. }: &Changed| match *what {
+            "engine" => self.engine.as_ref() == Some(was),
+            "version" => self.version.as_ref() == Some(was),
+            _ => self.model.as_ref() == Some(was),
+        };
+        changed.iter().all(is_what_was)
+    }
 }
 
 /// Whether two versions are of one release: builds of it (`v0.11.0+cu128`, `0.11.0`) are, development builds of other commits are

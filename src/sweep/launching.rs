@@ -37,6 +37,8 @@ pub(super) struct Started {
     pub url: String,
     /// Its command, as one would type it.
     pub command: String,
+    /// A run that it was started for.
+    pub spec: Arc<RunSpec>,
 }
 
 /// When a launched server answered.
@@ -96,7 +98,7 @@ impl Launching {
         }
         let order = self.order(port)?;
         let command = order.command.iter().map(|part| quoted(part)).collect::<Vec<_>>().join(" ");
-        Ok(Started { server: Launched::start(&order)?, url, command })
+        Ok(Started { server: Launched::start(&order)?, url, command, spec: Arc::clone(&self.spec) })
     }
 
     fn order(&self, port: u16) -> Result<LaunchOrder, NotStarted> {

@@ -16,13 +16,13 @@ use tokio::sync::watch;
 use crate::engine::{Progress, Target};
 use crate::expand::{Expansion, PlannedRun, RunSpec};
 use crate::graph::{Graph, GraphError, Node, Outcome, SkipReason, Walk, build};
-use crate::plan::Plan;
+use crate::plan::{Engine, Plan};
 use crate::rows::Spoiled;
 use crate::server::{Embedded, Found, Unready};
 use crate::store::{StoreError, Writer};
 use crate::units::Nanos;
 
-use super::environment::{Expected, Guard};
+use super::environment::{Expected, Guard, LaunchedSaid};
 use super::event::{Event, Naming, Observer, RunView};
 use super::first_look::FirstLook;
 use super::hooks::{self, Cells, RunHooks};
@@ -67,7 +67,7 @@ pub struct Sweep<'a> {
 }
 
 /// How a sweep came out.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
+#[derive(Debug, Clone, Default, PartialEq)]
 pub struct Summary {
     /// Runs committed.
     pub committed: usize,
@@ -84,6 +84,8 @@ pub struct Summary {
     pub left: usize,
     /// Whether it was told to stop.
     pub interrupted: bool,
+    /// What the servers said that were launched for it.
+    pub(crate) launched: Vec<LaunchedSaid>,
 }
 
 /// Why a sweep cannot go on.
@@ -152,6 +154,7 @@ pub fn run(sweep: &Sweep<'_>, observer: &mut dyn Observer, stop: watch::Receiver
     let result = scheduler.go(&receiver);
     scheduler.retire_all();
     scheduler.observer.event(Event::End);
+    scheduler.summary.launched = scheduler.guard.launched();
     result.map(|()| scheduler.summary)
 }
 
@@ -358,7 +361,7 @@ impl<'a, 'o> Scheduler<'a, 'o> {
         }
         wrong.extend(std::mem::take(&mut look.wrong));
         for (name, (target, found)) in look.ready {
-            if let Err(reason) = self.guard.take(&name, &found.said, &self.sweep.expansion.runs) {
+            if let Err(reason) = self.guard.take(&name, None, &found.said, &self.sweep.expansion.runs) {
                 wrong.push((name, reason));
                 continue;
             }
@@ -431,7 +434,8 @@ impl<'a, 'o> Scheduler<'a, 'o> {
     fn start_probe(&mut self, node: NodeIndex, name: &str, run: usize) -> Result<(), SweepError> {
         let is_fresh = |live: &Live| live.asked.is_some_and(|asked| asked.elapsed() < FRESH);
         if let Some(live) = self.servers.get(name).filter(|live| is_fresh(live)) {
-            let said = live.target.as_ref().map(|target| describe(target, &live.found)).unwrap_or_default();
+            let engine = self.sweep.plan.endpoints[name].engine;
+            let said = live.target.as_ref().map(|target| describe(target, &live.found, engine)).unwrap_or_default();
             self.observer.event(Event::Endpoint { endpoint: name.to_owned(), result: Ok(said) });
             let far = live.found.not_near.clone();
             self.tell_far(name, far);
@@ -605,9 +609,10 @@ impl<'a, 'o> Scheduler<'a, 'o> {
         }
         let (target, found) = asked.answer?;
         let runs = &self.sweep.expansion.runs;
-        self.guard.take(endpoint, &found.said, runs).map_err(Unready::for_good)?;
-        let said = describe(&target, &found);
         let live = self.servers.entry(endpoint.to_owned()).or_default();
+        let launched = live.launched.as_ref().map(|started| &started.spec);
+        self.guard.take(endpoint, launched, &found.said, runs).map_err(Unready::for_good)?;
+        let said = describe(&target, &found, self.sweep.plan.endpoints[endpoint].engine);
         let is_known = live.found.not_near.is_some();
         let far = found.not_near.clone().filter(|_| !is_known);
         (live.target, live.found, live.asked) = (Some(target), found, Some(Instant::now()));
@@ -888,9 +893,10 @@ fn one_less(counts: &mut HashMap<String, usize>, name: &str) -> usize {
 /// How many of the models that a server lists are named.
 const FEW_MODELS: usize = 20;
 
-fn describe(target: &Target, found: &Found) -> String {
+fn describe(target: &Target, found: &Found, declared: Engine) -> String {
     let server = found.server.as_deref().map(|server| format!(", server {server}")).unwrap_or_default();
     let version = found.said.version.as_ref().map(|version| format!(", version {version}")).unwrap_or_default();
     let models = if found.models.is_empty() { "no list of models".to_owned() } else { found.listed(FEW_MODELS) };
-    format!("{} answers{server}{version}, models: {models}", target.authority)
+    let hint = found.said.hint(declared).map(|hint| format!("; {hint}")).unwrap_or_default();
+    format!("{} answers{server}{version}, models: {models}{hint}", target.authority)
 }

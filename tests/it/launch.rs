@@ -479,12 +479,51 @@ fn how_long_a_server_takes_to_start_is_a_result_with_repeats() {
         // The one request behind it is no load.
         assert_eq!((cells[4], cells[5], cells[6]), ("", "", "valid"), "{table}");
     }
+    assert!(ended.stdout.contains("ready ") && ended.stdout.contains("first answer "), "{}", ended.stdout);
     let compared = lab.run(&["compare", "plan.yaml"]);
-    assert!(
-        compared.stdout.contains("start until ready") || compared.stdout.contains("start_ready"),
-        "{}{}",
-        compared.stdout,
-        compared.stderr
+    assert!(compared.stdout.contains("start until ready"), "{}{}", compared.stdout, compared.stderr);
+    assert!(compared.stdout.contains(" · start"), "{}", compared.stdout);
+    for shown in [&ended.stdout, &compared.stdout] {
+        assert!(!shown.contains("B1") && !shown.contains("batch 1"), "a start has no load:\n{shown}");
+    }
+    nothing_left(&lab);
+}
+
+#[timed_test]
+fn a_launched_server_of_another_version_is_compared_once_it_is_up() {
+    let launch = format!(
+        "launch: {{ command: [sh, -c, 'exec {SWEEPLINE} mock --ttft 5ms --version-says $(cat version) --port {{{{ port }}}} \"$@\"', \
+         sh, '{{{{ server.args }}}}'], port: auto }}"
     );
+    let text = plan(&launch, "batch_size: [1, 2], server.slots: [2, 8]", 1);
+    let lab = lab(&text);
+    lab.write("version", "0.11.0");
+    let some = run(&lab, &["--only", "batch_size == 1"]);
+    assert_eq!((some.code, lab.runs().len()), (Some(0), 2), "{}{}", some.stdout, some.stderr);
+    let versions = || -> Vec<String> {
+        let version =
+            |run: &super::lab::Run| run.json["environment"]["fingerprint"]["version"].as_str().unwrap().to_owned();
+        lab.runs().values().map(version).collect()
+    };
+    assert_eq!(versions(), ["0.11.0", "0.11.0"]);
+
+    // One setting is started for a new run; the results of the other were of the same release, which is gone.
+    lab.write("version", "0.12.0");
+    let more = run(&lab, &["--only", "batch_size == 1 or server.slots == 2"]);
+    assert_eq!(more.code, Some(0), "{}{}", more.stdout, more.stderr);
+    let told = "m: the server says version 0.12.0 instead of 0.11.0; 2 runs are measured again (environment: match)";
+    assert!(more.stderr.contains(told), "{}", more.stderr);
+    assert_eq!(versions(), ["0.12.0", "0.12.0", "0.12.0"]);
+    assert_eq!(starts(&more), 3, "{}", more.stderr);
+
+    // Where the plan pins its servers nothing is measured on another one.
+    lab.write("version", "0.13.0");
+    lab.write("plan.yaml", &format!("environment: pin\n{text}"));
+    let pinned = run(&lab, &[]);
+    assert_eq!(pinned.code, Some(2), "{}{}", pinned.stdout, pinned.stderr);
+    let told =
+        "endpoint `m` says version 0.13.0, and its results were measured on 0.12.0; the plan says `environment: pin`";
+    assert!(pinned.stderr.contains(told), "{}", pinned.stderr);
+    assert_eq!(versions(), ["0.12.0", "0.12.0", "0.12.0"]);
     nothing_left(&lab);
 }
