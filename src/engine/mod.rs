@@ -280,6 +280,7 @@ fn facts(spec: &RunSpec, done: &Done, clock: Clock) -> Facts {
         began: None,
         start: None,
         hooks: Vec::new(),
+        not_near: None,
         gpus: spec.endpoint.gpus,
         thinks: spec.scenario.talk.think.is_some(),
         scheduled: done.counts.scheduled,

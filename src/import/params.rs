@@ -11,7 +11,7 @@ use super::json::json;
 use super::secrets::Secrets;
 use super::settings::{self, Record, said_of};
 use super::shell::Command;
-use super::text::name_of;
+use super::text::{cell_text, name_of, scalar};
 use Arity::{Flag, Many, One};
 use Fate::{Lost, Needless, Read};
 
@@ -36,14 +36,7 @@ const OPTIONS: [Known; 22] = [
     ("sla-inf-value", One, SEARCH),
     ("workload-var", One, SEARCH),
     ("workload-iters", One, SEARCH),
-    (
-        "after-bench-cmd",
-        One,
-        Lost(
-            "write it as a hook of the endpoint, hooks: { after_run: { command: [sh, -c, COMMAND] } }, or, where it empties the prefix \
-             cache, reset: prefix_cache",
-        ),
-    ),
+    ("after-bench-cmd", One, Read),
     ("experiment-name", One, Read),
     ("output-dir", One, FOLDER),
     (
@@ -187,6 +180,13 @@ fn combinations(
     let mut around = settings::server(&serve, &servers, &settings, arguments);
     settings::with_baseline(&mut settings, &around);
     around.ready = ready(arguments);
+    around.between = match arguments.text("after-bench-cmd") {
+        Some(said) => {
+            let words = shlex::split(&said.value).ok_or_else(|| missing("--after-bench-cmd with its quotes closed"))?;
+            after_bench(&words, &said.origin, arguments)
+        }
+        None => emptied(&mut around),
+    };
     let runs = arguments.whole("num-runs");
     let origin = runs.as_ref().map_or_else(|| format!("default --num-runs {RUNS}"), |said| said.origin.clone());
     around.repeats =
@@ -217,6 +217,25 @@ fn combinations(
         arguments.missing(&what, "--link-vars ties it to no combination of --bench-params");
     }
     Ok(Combinations { command: bench, each, name })
+}
+
+/// What is done after each benchmark, as the hook that it is.
+fn after_bench(words: &[String], origin: &str, arguments: &Arguments) -> Option<Field> {
+    if words.iter().any(|word| arguments.secrets().hide(word) != *word) {
+        let why = "it holds a secret: write a script that takes it from a variable into hooks: { after_run: { command: […] } }";
+        arguments.missing("--after-bench-cmd", why);
+        return None;
+    }
+    let words: Vec<String> = words.iter().map(|word| scalar(&cell_text(word))).collect();
+    let command = format!("{{ after_run: {{ command: [{}] }} }}", words.join(", "));
+    (!words.is_empty()).then(|| Field::new("hooks", command, origin))
+}
+
+/// Without such a command the tool empties the caches of `vllm serve` after each benchmark, and starts it so that it can.
+fn emptied(around: &mut Around) -> Option<Field> {
+    let serve = around.serve.as_mut().filter(|serve| serve.is_vllm)?;
+    serve.env[0].entry("VLLM_SERVER_DEV_MODE".to_owned()).or_insert_with(|| scalar("1"));
+    Some(Field::new("reset", "prefix_cache".to_owned(), "default without --after-bench-cmd"))
 }
 
 /// How long each start of the server is waited for.

@@ -62,6 +62,9 @@ pub struct Facts {
     /// What the plan's hooks did beside the run, and the reset of its server, in the order in which they happened.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub hooks: Vec<HookRun>,
+    /// Why the client cannot be near the server, as `near: true` of the plan says; none where it can, or the plan does not say so.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub not_near: Option<String>,
     /// Declared accelerators of the endpoint.
     pub gpus: Option<u32>,
     /// Whether users think between the turns of conversations: the slots of a closed loop are then not always in flight.

@@ -213,6 +213,8 @@ fn totals(preview: &Preview) -> String {
     }
     let starts = preview.starts.iter().map(|starts| labelled("starts", &plain(&starts.words())));
     out.push_str(&starts.collect::<String>());
+    let hooks = preview.hooks.iter().map(|hook| labelled("hooks", &plain(&hook.words())));
+    out.push_str(&hooks.collect::<String>());
     out.push_str(&labelled("order", if preview.starts.is_empty() { ORDER } else { ORDER_OF_SERVERS }));
     out
 }

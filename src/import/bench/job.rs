@@ -63,6 +63,8 @@ pub(crate) struct Around {
     pub serve: Option<Serve>,
     /// With which flags, of those that are varied.
     pub setting: Option<Setting>,
+    /// What happens between two runs, as a field of an endpoint.
+    pub between: Option<Field>,
     /// How long each start is waited for, as a field of an endpoint.
     pub ready: Option<Field>,
     /// The model that the server was started with.

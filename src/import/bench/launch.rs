@@ -22,6 +22,7 @@ pub(super) fn add(fields: &mut Vec<Field>, model: &str, around: &Around, argumen
         Some(serve) => launched(fields, serve, model, url.as_ref(), around, arguments),
         None => fields.extend(around.facts.clone()),
     }
+    fields.extend(around.between.clone());
 }
 
 /// Whether the server can be started by the plan. Where an axis sets its flags it must be.
