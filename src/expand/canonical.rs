@@ -18,7 +18,7 @@ use crate::plan::{
     Arrivals, Between, Corpus, Drain, Gamma, History, HookAction, HookPoint, Json, Measure, MockFigures, NonceMode,
     Prefix, Process, Replay, Scalar, Sessions, Timeouts,
 };
-use crate::plan::{FieldValue, HeaderValue};
+use crate::plan::{FieldValue, TextOrSecret};
 use crate::units::{Decimal, Nanos, PerToken, Seed, Share};
 
 use super::{ClassSpec, EndpointSpec, Http2, Load, LoadEngine, ModelSpec, Phases, Recording, RunSpec, Shaping};
@@ -233,8 +233,8 @@ fn each_of_endpoint(spec: &EndpointSpec, put: Put) {
         put("endpoint.launch.", "command", Value::Json(command));
         for (name, value) in &launch.env {
             let value = match value {
-                HeaderValue::Text(value) => text(value),
-                HeaderValue::Secret(_) => Value::Json(serde_json::to_string(value).expect("a reference is JSON")),
+                TextOrSecret::Text(value) => text(value),
+                TextOrSecret::Secret(_) => Value::Json(serde_json::to_string(value).expect("a reference is JSON")),
             };
             put("endpoint.launch.env.", name, value);
         }

@@ -9,8 +9,8 @@ use serde::{Deserialize, Serialize};
 
 use crate::plan::model::content::Content;
 use crate::plan::{
-    Api, Arrivals, Between, Connections, Drain, Engine, ErrorPolicy, HeaderValue, HookAction, HookPoint, Json, Measure,
-    MockFigures, NonceMode, Profile, Reset, Scalar, Timeouts, Timer,
+    Api, Arrivals, Between, Connections, Drain, Engine, ErrorPolicy, HookAction, HookPoint, Json, Measure, MockFigures,
+    NonceMode, Profile, Reset, Scalar, TextOrSecret, Timeouts, Timer,
 };
 use crate::units::{Decimal, Nanos, Seed};
 
@@ -193,7 +193,7 @@ pub struct LaunchSpec {
     pub command: Vec<String>,
     /// Environment variables, secret ones by their references.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
-    pub env: BTreeMap<String, HeaderValue>,
+    pub env: BTreeMap<String, TextOrSecret>,
 }
 
 impl LaunchSpec {

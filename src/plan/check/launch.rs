@@ -6,13 +6,13 @@ use super::checker::{Checker, steps};
 use crate::plan::diagnostic::error::{Code, Diagnostic};
 use crate::plan::model::axis::server_flag;
 use crate::plan::model::endpoint::Endpoint;
-use crate::plan::model::headers::HeaderValue;
 use crate::plan::model::launch::{Launch, Port};
 use crate::plan::model::phases::PhasesPatch;
 use crate::plan::model::plan::Plan;
 use crate::plan::model::scalar::{Fact, Scalar};
 use crate::plan::model::sweep::Sweep;
 use crate::plan::model::table::Table;
+use crate::plan::model::text_or_secret::TextOrSecret;
 use crate::plan::template::cell::{CellNames, CellValue, asked, is_args};
 use crate::plan::template::eval::NAMES_OF_CELLS;
 use crate::plan::text::tree::Step;
@@ -143,15 +143,15 @@ impl Checker<'_> {
                     );
                 }
                 match value {
-                    HeaderValue::Secret(secret) => {
+                    TextOrSecret::Secret(secret) => {
                         self.secret_file(&[&at[..], &steps!["secret"]].concat(), secret);
                     }
-                    HeaderValue::Text(text) if is_secret_name(name) || text.split_whitespace().any(looks_like_key) => {
+                    TextOrSecret::Text(text) if is_secret_name(name) || text.split_whitespace().any(looks_like_key) => {
                         let message = format!("the value of `{name}` looks like a secret, and would end up in results");
                         let remedy = format!("write {name}: {{ secret: env:{name} }}");
                         self.report(&at, Diagnostic::new(Code::Secret, message).remedy(remedy));
                     }
-                    HeaderValue::Text(_) => {}
+                    TextOrSecret::Text(_) => {}
                 }
                 if field == "host_env" && launch.env.contains_key(name) {
                     let message = format!("`{name}` stands in `env` and in `host_env`");

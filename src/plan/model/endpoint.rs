@@ -9,7 +9,6 @@ use crate::plan::model::engine::Engine;
 use crate::plan::model::error_policy::ErrorPolicy;
 use crate::plan::model::extra::json::Json;
 use crate::plan::model::hardware::Hardware;
-use crate::plan::model::headers::HeaderValue;
 use crate::plan::model::hooks::{Hooks, Reset};
 use crate::plan::model::http::Http;
 use crate::plan::model::launch::{Launch, Port};
@@ -18,6 +17,7 @@ use crate::plan::model::ready::Ready;
 use crate::plan::model::retries::Retries;
 use crate::plan::model::scalar::Fact;
 use crate::plan::model::table::Table;
+use crate::plan::model::text_or_secret::TextOrSecret;
 use crate::plan::text::secret::SecretRef;
 use crate::protocol::Api;
 use crate::units::Nanos;
@@ -101,9 +101,9 @@ pub struct Endpoint {
     pub errors: Option<ErrorPolicy>,
     /// Headers that all requests to this endpoint carry, by name: a text, or { secret: env:NAME }. A scenario's lie over them.
     #[serde(default, skip_serializing_if = "IndexMap::is_empty")]
-    #[schemars(with = "IndexMap<String, HeaderValue>")]
+    #[schemars(with = "IndexMap<String, TextOrSecret>")]
     #[schemars(example = serde_json::json!({ "X-Tenant": "bench", "X-Gateway-Key": { "secret": "env:GATEWAY_KEY" } }))]
-    pub headers: Table<HeaderValue>,
+    pub headers: Table<TextOrSecret>,
     /// Fields that every request to this endpoint carries in its body, sent as they stand: what this server takes and
     /// sweepline does not know. A scenario's `extra` lies over them.
     #[serde(default, skip_serializing_if = "IndexMap::is_empty")]

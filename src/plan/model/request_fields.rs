@@ -8,10 +8,11 @@ use std::borrow::Cow;
 
 use serde::{Deserialize, Serialize};
 
-use crate::plan::model::headers::{HeaderValue, Headers};
+use crate::plan::model::headers::Headers;
 use crate::plan::model::length_field::LengthField;
 use crate::plan::model::sampling::Sampling;
 use crate::plan::model::scenario::Scenario;
+use crate::plan::model::text_or_secret::TextOrSecret;
 use crate::units::Decimal;
 
 /// The fields, with every default explicit.
@@ -94,9 +95,9 @@ impl RequestFields {
         entries.extend(said.map(|(name, number)| (name.into(), FieldValue::Decimal(number.into()))));
         entries.extend(headers.iter().map(|(name, value)| {
             let value = match value {
-                HeaderValue::Text(text) => FieldValue::Text(text.clone()),
+                TextOrSecret::Text(text) => FieldValue::Text(text.clone()),
                 // By its reference: the secret itself is nobody's identity.
-                HeaderValue::Secret(_) => FieldValue::Json(serde_json::to_string(value).unwrap_or_default()),
+                TextOrSecret::Secret(_) => FieldValue::Json(serde_json::to_string(value).unwrap_or_default()),
             };
             (format!("headers.{name}").into(), value)
         }));

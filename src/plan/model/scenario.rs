@@ -9,7 +9,6 @@ use crate::plan::model::axis;
 use crate::plan::model::data::data_file::DataFile;
 use crate::plan::model::error_policy::ErrorPolicy;
 use crate::plan::model::extra::json::Json;
-use crate::plan::model::headers::HeaderValue;
 use crate::plan::model::length_field::LengthField;
 use crate::plan::model::lengths::lengths_field::WrittenLengths;
 use crate::plan::model::mix::MixPart;
@@ -21,6 +20,7 @@ use crate::plan::model::sampling;
 use crate::plan::model::shorthand::OneOrMany;
 use crate::plan::model::table::Table;
 use crate::plan::model::talk::{ContextCut, History, Sessions};
+use crate::plan::model::text_or_secret::TextOrSecret;
 use crate::plan::model::think::Think;
 use crate::plan::model::trace::TraceFile;
 
@@ -174,9 +174,9 @@ pub struct Scenario {
     pub query_tokens: Option<u32>,
     /// Headers that its requests carry, by name: a text, or { secret: env:NAME }. They lie over the endpoint's. No axis.
     #[serde(default, skip_serializing_if = "IndexMap::is_empty")]
-    #[schemars(with = "IndexMap<String, HeaderValue>")]
+    #[schemars(with = "IndexMap<String, TextOrSecret>")]
     #[schemars(example = serde_json::json!({ "X-Tenant": "bench", "X-Gateway-Key": { "secret": "env:GATEWAY_KEY" } }))]
-    pub headers: Table<HeaderValue>,
+    pub headers: Table<TextOrSecret>,
     /// Texts at which an answer ends. Default: not sent.
     #[serde(default, skip_serializing_if = "OneOrMany::is_empty")]
     #[schemars(example = serde_json::json!(["###", "\n\n"]))]
