@@ -33,6 +33,7 @@ mod pool;
 mod prefetch;
 mod prefix_tree;
 mod progress;
+mod recent;
 mod recorder;
 mod schedule;
 mod sessions;

@@ -11,6 +11,7 @@ pub mod format;
 mod fronts;
 mod generator;
 pub mod grid;
+mod live;
 pub(crate) mod progress;
 mod repeats;
 mod rows;

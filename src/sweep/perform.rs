@@ -203,6 +203,10 @@ pub fn execute(order: Order) -> Result<(), RunError> {
     let tokenizer = match tokenizers.of(&run.spec, &question) {
         Ok(tokenizer) => tokenizer,
         Err(reason) => {
+            if let Some(detail) = launched.as_ref().and_then(|(watch, _)| watch.death()) {
+                let spoiled = Spoiled { cause: SpoilCause::ServerDied, detail, retry_after: None };
+                return Err(abandon(attempt, EngineError::Spoiled(spoiled), retries));
+            }
             attempt.fail(&reason).map_err(RunError::Store)?;
             return Err(RunError::Failed(reason));
         }

@@ -187,6 +187,8 @@ struct Scheduler<'a, 'o> {
     doubted: HashSet<String>,
     /// Endpoints that were not ready in time, or are refused.
     lost: HashMap<String, String>,
+    /// Endpoints whose launched server answers in a way that no waiting changes: the plan, or the server, must be another one.
+    wants_a_change: HashSet<String>,
     /// Whether servers are the expected ones, and each is one.
     guard: Guard,
     /// Runs whose server is being asked again before they start.
@@ -251,6 +253,7 @@ impl<'a, 'o> Scheduler<'a, 'o> {
             waited: HashMap::new(),
             doubted: HashSet::new(),
             lost: HashMap::new(),
+            wants_a_change: HashSet::new(),
             guard: Guard::new(sweep.environment.clone()),
             asking: HashSet::new(),
             restarting: HashSet::new(),
@@ -310,6 +313,10 @@ impl<'a, 'o> Scheduler<'a, 'o> {
         match self.graph.node(node).clone() {
             Node::Gate { .. } => {
                 self.walk.done(node, Outcome::Ok);
+                Ok(())
+            }
+            Node::Serve { endpoint, .. } if self.guard.refuses(&endpoint) => {
+                self.lose(node, endpoint.clone(), refused(&endpoint));
                 Ok(())
             }
             Node::Serve { endpoint, run } if self.sweep.plan.endpoints[&endpoint].launch.is_some() => {
@@ -411,6 +418,7 @@ impl<'a, 'o> Scheduler<'a, 'o> {
             endpoint,
             served,
             launched,
+            is_first: false,
             restarts: false,
             spec: Arc::clone(spec),
             other_models,
@@ -458,6 +466,8 @@ impl<'a, 'o> Scheduler<'a, 'o> {
     ) -> Result<(), SweepError> {
         let mut asking = self.asking(name, spec, all_models);
         asking.restarts = self.restarting.remove(&node);
+        asking.is_first =
+            matches!(self.graph.node(node), Node::Probe { .. }) && !self.failed_starts.contains_key(&node);
         if let Some(url) = asking.url().filter(|_| pause.is_zero()) {
             self.unanswered.insert(node, Unanswered { since: Instant::now(), endpoint: name.to_owned(), url });
         }
@@ -561,7 +571,12 @@ impl<'a, 'o> Scheduler<'a, 'o> {
                 Err(unready) if unready.has_ended && !unready.is_final && !self.halted() => {
                     self.start_failed(node, endpoint, run, unready.reason);
                 }
-                Err(unready) => self.lose(node, endpoint, unready.reason),
+                Err(unready) => {
+                    if unready.is_final {
+                        self.wants_a_change.insert(endpoint.clone());
+                    }
+                    self.lose(node, endpoint, unready.reason);
+                }
             },
             (Node::Run(run), Answer::Probed(asked)) => self.asked_again(node, run, *asked),
             (Node::Serve { endpoint, .. }, Answer::Served(Err(reason))) => self.lose(node, endpoint, reason),
@@ -682,7 +697,8 @@ impl<'a, 'o> Scheduler<'a, 'o> {
 
     /// Counts a run that is left out.
     fn count_skipped(&mut self, endpoint: &str) {
-        let count = if self.guard.refuses(endpoint) { &mut self.summary.refused } else { &mut self.summary.skipped };
+        let is_refused = self.guard.refuses(endpoint) || self.wants_a_change.contains(endpoint);
+        let count = if is_refused { &mut self.summary.refused } else { &mut self.summary.skipped };
         *count += 1;
     }
 
