@@ -1,15 +1,13 @@
 //! HTTP headers that requests carry besides those that sweepline sends itself.
 
 use std::collections::BTreeMap;
-use std::fmt;
 
 use schemars::JsonSchema;
-use serde::de::value::MapAccessDeserializer;
-use serde::de::{self, Deserialize, Deserializer, MapAccess, Visitor};
-use serde::{Serialize, Serializer};
+use serde::{Deserialize, Deserializer, Serialize};
 
 use crate::plan::model::table::Table;
 use crate::plan::text::secret::SecretRef;
+use crate::units::Forms;
 
 /// Headers that sweepline sends itself, or that say how a message is cut; in lower case.
 const SENT_BY_ITSELF: [&str; 10] = [
@@ -31,7 +29,8 @@ pub fn is_sent_by_itself(name: &str) -> bool {
 }
 
 /// The value of a header.
-#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+#[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, JsonSchema)]
+#[serde(untagged)]
 pub enum HeaderValue {
     /// As it is sent.
     Text(String),
@@ -57,56 +56,17 @@ impl HeaderValue {
     }
 }
 
-/// As a schema has it.
-#[derive(JsonSchema)]
-#[schemars(rename = "HeaderValue", untagged)]
-#[expect(dead_code, reason = "the schema alone is made of it")]
-enum Either {
-    /// The value as it is sent.
-    Text(String),
-    /// A secret value, as a reference.
-    Secret(SecretRef),
-}
-
-impl JsonSchema for HeaderValue {
-    fn schema_name() -> std::borrow::Cow<'static, str> {
-        Either::schema_name()
-    }
-    fn json_schema(generator: &mut schemars::SchemaGenerator) -> schemars::Schema {
-        Either::json_schema(generator)
-    }
-}
-
-impl Serialize for HeaderValue {
-    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        match self {
-            HeaderValue::Text(text) => serializer.serialize_str(text),
-            HeaderValue::Secret(reference) => reference.serialize(serializer),
-        }
-    }
-}
-
 impl<'de> Deserialize<'de> for HeaderValue {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        struct V;
-        impl<'de> Visitor<'de> for V {
-            type Value = HeaderValue;
-            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-                f.write_str("a text, or a reference like { secret: env:NAME }")
-            }
-            fn visit_str<E: de::Error>(self, text: &str) -> Result<HeaderValue, E> {
-                Ok(HeaderValue::Text(text.to_owned()))
-            }
-            fn visit_map<A: MapAccess<'de>>(self, map: A) -> Result<HeaderValue, A::Error> {
-                SecretRef::deserialize(MapAccessDeserializer::new(map)).map(HeaderValue::Secret)
-            }
-        }
-        deserializer.deserialize_any(V)
+        Forms::expecting("a text, or a reference like { secret: env:NAME }")
+            .text(|text| Ok(HeaderValue::Text(text.to_owned())))
+            .table(|reference| Ok(HeaderValue::Secret(reference)))
+            .read(deserializer)
     }
 }
 
 /// Headers of a request by their names in lower case, as HTTP compares them.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Hash, Serialize, serde::Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(transparent)]
 pub struct Headers(BTreeMap<String, HeaderValue>);
 

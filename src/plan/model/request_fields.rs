@@ -15,6 +15,7 @@ use crate::plan::model::scenario::Scenario;
 use crate::units::Decimal;
 
 /// The fields, with every default explicit.
+#[serde_with::skip_serializing_none]
 #[derive(Debug, Clone, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub struct RequestFields {
     /// Sampling parameters, each under its name.
@@ -27,19 +28,15 @@ pub struct RequestFields {
     #[serde(default, skip_serializing_if = "LengthField::is_default")]
     pub length_field: LengthField,
     /// The model id that is sent in the place of the model's own.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub model: Option<String>,
     /// Headers, those of the endpoint among them.
     #[serde(default, skip_serializing_if = "Headers::is_empty")]
     pub headers: Headers,
     /// Texts of a request for vectors; none where it asks for something else.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub inputs: Option<u32>,
     /// Documents of a request for scores; none where it asks for something else.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub documents: Option<u32>,
     /// Tokens of the query that documents are scored for.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub query_tokens: Option<u32>,
 }
 

@@ -8,10 +8,10 @@ pub use crate::plan::model::think::Lognormal;
 pub(crate) use crate::plan::model::think::{Exponential, Think, Uniform};
 
 /// All of that, resolved.
+#[serde_with::skip_serializing_none]
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub struct Talk {
     /// How long a user thinks between an answer and the next turn; none: not at all.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub think: Option<Think>,
     /// Whose answers the history holds.
     #[serde(default, skip_serializing_if = "History::is_default")]
@@ -20,7 +20,6 @@ pub struct Talk {
     #[serde(default, skip_serializing_if = "Sessions::is_default")]
     pub sessions: Sessions,
     /// The most tokens that a prompt and the output asked for may have together; none: no bound.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub context_limit: Option<u32>,
     /// What happens to a conversation that would be longer.
     #[serde(default, skip_serializing_if = "ContextCut::is_default")]
