@@ -76,10 +76,9 @@ pub(super) struct Combinations {
 pub(super) fn records(file: &str, text: &str, secrets: &Secrets) -> Result<Vec<Record>, ImportError> {
     let value = json(file, text)?;
     secrets.add_json(&value);
-    let wrong = |at: String| ImportError::Shape {
-        place: format!("{file}: {at}"),
-        what: "a parameter file is a list of objects, or an object of named objects".to_owned(),
-        remedy: "write it like [{ \"random_input_len\": 128 }]".to_owned(),
+    let wrong = |at: String| {
+        let what = "a parameter file is a list of objects, or an object of named objects";
+        ImportError::shape(format!("{file}: {at}"), what, "write it like [{ \"random_input_len\": 128 }]")
     };
     let record = |name: Option<String>, at: String, value: Value| match value {
         Value::Object(mut values) => {
@@ -152,10 +151,9 @@ fn combinations(
     read: Reader,
 ) -> Result<Combinations, ImportError> {
     let place = if command.line == 0 { file.to_owned() } else { format!("{file}:{}", command.line) };
-    let missing = |option: &str| ImportError::Shape {
-        place: place.clone(),
-        what: format!("`vllm bench sweep` needs {option}"),
-        remedy: format!("add {option} '…' to the command"),
+    let missing = |option: &str| {
+        let what = format!("`vllm bench sweep` needs {option}");
+        ImportError::shape(&place, what, format!("add {option} '…' to the command"))
     };
     let split = |option: &'static str| -> Result<Vec<String>, ImportError> {
         let said = arguments.text(option).ok_or_else(|| missing(&format!("--{option}")))?;

@@ -174,7 +174,7 @@ impl<'a> Arguments<'a> {
         let before = self.listed.borrow().len();
         let said = self.text(name);
         match self.listed.borrow_mut().drain(before..).next() {
-            Some(Listed { what, why, .. }) => Err(ImportError::Shape { place: place.to_owned(), what, remedy: why }),
+            Some(Listed { what, why, .. }) => Err(ImportError::shape(place, what, why)),
             None => Ok(said),
         }
     }

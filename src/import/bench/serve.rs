@@ -6,9 +6,10 @@ use super::program::{Program, program};
 use crate::import::draft::Listed;
 use crate::import::secrets::Secrets;
 use crate::import::shell::{Command, marks};
-use crate::import::text::{cell_text, is_no_key, scalar};
+use crate::import::text::{cell_text, is_no_key, scalar, secret};
 use crate::units::Decimal;
 use crate::units::secrecy::names_secret;
+use crate::units::text::is_variable;
 
 /// The variable from which vLLM takes the key that it asks clients for.
 pub(super) const SERVER_KEY: &str = "VLLM_API_KEY";
@@ -175,7 +176,7 @@ impl Reader<'_> {
 
     /// A variable that the server is given, a secret one by its reference.
     fn secret(&mut self, name: &str, variable: &str) {
-        self.serve.env[0].insert(name.to_owned(), format!("{{ secret: {} }}", scalar(&format!("env:{variable}"))));
+        self.serve.env[0].insert(name.to_owned(), secret(variable));
         if name == SERVER_KEY {
             self.serve.key = Some(variable.to_owned());
         }
@@ -380,11 +381,6 @@ impl Reader<'_> {
             }
         }
     }
-}
-
-fn is_variable(name: &str) -> bool {
-    name.starts_with(|c: char| c.is_ascii_alphabetic() || c == '_')
-        && name.chars().all(|c| c.is_ascii_alphanumeric() || c == '_')
 }
 
 /// What a command says of a server, in words for comments.
