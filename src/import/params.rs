@@ -5,9 +5,10 @@ use indexmap::IndexMap;
 use serde_json::Value;
 
 use super::bench::{Arguments, Arity, Around, FOLDER, Fate, Known, flag_name, is_option};
-use super::draft::{Field, Listed};
+use super::draft::Field;
 use super::error::ImportError;
 use super::json::json;
+use super::notes::Notes;
 use super::secrets::Secrets;
 use super::settings::{self, Record, said_of};
 use super::shell::Command;
@@ -114,24 +115,17 @@ pub(super) fn sweep(
     command: &Command,
     words: &[String],
     read: Reader,
-    secrets: &Secrets,
-    listed: &mut Vec<Listed>,
+    notes: &Notes,
 ) -> Result<Option<Combinations>, ImportError> {
     if !["serve", "serve_sla", "serve_workload"].contains(&kind) {
-        listed.push(Listed::missing(
-            format!("vllm bench sweep {kind}"),
-            "this command is left out: it measures no serving",
-            command.line,
-        ));
+        let what = format!("vllm bench sweep {kind}");
+        notes.missing(&what, "this command is left out: it measures no serving", command.line);
         return Ok(None);
     }
     let words: Vec<String> = words.iter().map(|word| long(word)).collect();
-    let made = {
-        let arguments = Arguments::new(&words, command.line, &OPTIONS, secrets);
-        let made = combinations(file, command, &arguments, read);
-        listed.extend(arguments.listed());
-        made?
-    };
+    let arguments = Arguments::new(&words, command.line, &OPTIONS, notes);
+    let made = combinations(file, command, &arguments, read)?;
+    arguments.list_unused();
     Ok(Some(made))
 }
 
@@ -239,14 +233,13 @@ pub(super) fn over(around: &Around, records: Vec<Record>) -> Vec<Around> {
 }
 
 /// What a parameter file of the server says, for a benchmark without a command that starts it.
-pub(super) fn servers(file: &str, records: &[Record], secrets: &Secrets) -> (Vec<Around>, Vec<Listed>) {
-    let arguments = Arguments::new(&[], 0, &OPTIONS, secrets);
+pub(super) fn servers(file: &str, records: &[Record], notes: &Notes) -> Vec<Around> {
+    let arguments = Arguments::new(&[], 0, &OPTIONS, notes);
     let mut settings = settings::settings(records, file.to_owned(), &arguments);
     let command = Command { words: Vec::new(), line: 0, secrets: Vec::new(), env: Vec::new() };
     let around = settings::server(&command, records, &settings, &arguments);
     settings::with_baseline(&mut settings, &around);
-    let each = settings.into_iter().map(|(_, setting)| Around { setting: Some(setting), ..around.clone() });
-    (each.collect(), arguments.listed())
+    settings.into_iter().map(|(_, setting)| Around { setting: Some(setting), ..around.clone() }).collect()
 }
 
 fn links(text: &str) -> Vec<(String, String)> {
