@@ -55,13 +55,6 @@ pub enum OnBad {
     Skip,
 }
 
-impl OnBad {
-    /// Whether it is what a plan need not say.
-    pub fn is_fail(&self) -> bool {
-        *self == OnBad::Fail
-    }
-}
-
 /// How a file is to be read.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Options {

@@ -49,10 +49,10 @@ pub struct RunSpec {
     #[serde(default)]
     pub engine: LoadEngine,
     /// What is kept besides its numbers; not hashed.
-    #[serde(default, skip_serializing_if = "Recording::is_nothing")]
+    #[serde(default, skip_serializing_if = "crate::units::is_default")]
     pub record: Recording,
     /// Whether an outage ends the run; not hashed.
-    #[serde(default, skip_serializing_if = "ErrorPolicy::is_default")]
+    #[serde(default, skip_serializing_if = "crate::units::is_default")]
     pub errors: ErrorPolicy,
     /// Whether the run is a start of its server, and sends one request to the server that is ready.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
@@ -105,13 +105,6 @@ impl Default for LoadEngine {
 pub struct Recording {
     /// Whether what was sent and answered is kept word by word.
     pub text: bool,
-}
-
-impl Recording {
-    /// Whether it keeps nothing.
-    pub(crate) fn is_nothing(&self) -> bool {
-        *self == Recording::default()
-    }
 }
 
 /// The server under test, as the plan declares it.

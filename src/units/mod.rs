@@ -28,6 +28,11 @@ pub use share::Share;
 #[error("{0}")]
 pub struct UnitError(pub String);
 
+/// Whether a field says nothing that is not so without it.
+pub fn is_default<T: Default + PartialEq>(value: &T) -> bool {
+    *value == T::default()
+}
+
 /// What every pseudo-random stream starts from. Streams are ChaCha8 (rand_chacha), so they do not change between releases.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
 #[serde(transparent)]

@@ -79,11 +79,6 @@ pub struct LoadEnginePatch {
 impl LoadEnginePatch {
     /// More threads than this are a slip of the pen.
     pub(crate) const MOST_THREADS: u32 = 256;
-
-    /// Whether it says nothing.
-    pub fn is_empty(&self) -> bool {
-        *self == LoadEnginePatch::default()
-    }
 }
 
 /// When a request is given up; the outcome is then `timeout`, `connect` or `stalled`.

@@ -56,7 +56,7 @@ pub struct Content {
     /// Turns of a conversation; 1 where there is none; where they differ, the most.
     pub turns: u32,
     /// How conversations go on.
-    #[serde(default, skip_serializing_if = "Talk::is_plain")]
+    #[serde(default, skip_serializing_if = "crate::units::is_default")]
     pub talk: Talk,
     /// Lengths of prompts and answers, where they differ from request to request.
     pub lengths: Option<Lengths>,

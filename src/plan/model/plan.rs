@@ -100,10 +100,10 @@ pub struct Plan {
     #[serde(default)]
     pub connections: Connections,
     /// How the load generator is built; decides how much load this machine can make, not what a run is.
-    #[serde(default, skip_serializing_if = "LoadEnginePatch::is_empty")]
+    #[serde(default, skip_serializing_if = "crate::units::is_default")]
     pub engine: LoadEnginePatch,
     /// What runs keep besides their numbers. Decides no number: results stay.
-    #[serde(default, skip_serializing_if = "RecordPatch::is_empty")]
+    #[serde(default, skip_serializing_if = "crate::units::is_default")]
     pub record: RecordPatch,
     /// Ask for answers token by token. Also per scenario, or an axis.
     #[serde(default = "yes")]

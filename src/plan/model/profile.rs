@@ -11,7 +11,7 @@ use serde::de::{self, Deserializer, SeqAccess, Visitor};
 use serde::{Deserialize, Serialize};
 
 use crate::plan::model::scalar::Scalar;
-use crate::units::{Decimal, Forms, Nanos, Share, UnitError};
+use crate::units::{Decimal, Forms, Nanos, Share, UnitError, is_default};
 
 /// How the rate changes.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
@@ -74,13 +74,9 @@ pub struct Bursts {
     #[schemars(schema_with = "crate::plan::model::field_schema::above_zero", example = &"20s")]
     pub off: Nanos,
     /// The rate in pauses as a share of `qps`. Default 0%.
-    #[serde(default, skip_serializing_if = "is_none")]
+    #[serde(default, skip_serializing_if = "is_default")]
     #[schemars(extend("default" = "0%"), example = &"10%")]
     pub low: Share,
-}
-
-fn is_none(share: &Share) -> bool {
-    *share == Share::default()
 }
 
 impl Bursts {
@@ -280,7 +276,7 @@ impl Profile {
         match &self.shape {
             RateShape::Ramp(Ramp { from, to, .. }) => format!("ramp {from} to {to} over {length}{again}"),
             RateShape::Steps(steps) => format!("{} steps, {low} to {high}, over {length}{again}", steps.len()),
-            RateShape::Bursts(Bursts { on, off, low }) if is_none(low) => format!("bursts {on} on, {off} off"),
+            RateShape::Bursts(Bursts { on, off, low }) if is_default(low) => format!("bursts {on} on, {off} off"),
             RateShape::Bursts(Bursts { on, off, low }) => format!("bursts {on} on, {off} off at {low}"),
             RateShape::Curve(points) => {
                 format!("curve of {} points, {low} to {high}, over {length}{again}", points.len())

@@ -25,7 +25,7 @@ pub struct RequestFields {
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub stop: Vec<String>,
     /// Under which name the length is asked for.
-    #[serde(default, skip_serializing_if = "LengthField::is_default")]
+    #[serde(default, skip_serializing_if = "crate::units::is_default")]
     pub length_field: LengthField,
     /// The model id that is sent in the place of the model's own.
     pub model: Option<String>,
@@ -80,7 +80,7 @@ impl RequestFields {
         if !stop.is_empty() {
             entries.push(("stop".into(), FieldValue::Json(serde_json::to_string(stop).unwrap_or_default())));
         }
-        if !length_field.is_default() {
+        if *length_field != LengthField::default() {
             entries.push(("length_field".into(), FieldValue::Text(length_field.name().to_owned())));
         }
         if let Some(model) = model {

@@ -82,10 +82,10 @@ pub struct Sweep {
     #[schemars(example = &"cold")]
     pub connections: Option<Connections>,
     /// How the load generator is built, merged field by field over the plan's.
-    #[serde(default, skip_serializing_if = "LoadEnginePatch::is_empty")]
+    #[serde(default, skip_serializing_if = "crate::units::is_default")]
     pub engine: LoadEnginePatch,
     /// What runs keep besides their numbers, merged field by field over the plan's.
-    #[serde(default, skip_serializing_if = "RecordPatch::is_empty")]
+    #[serde(default, skip_serializing_if = "crate::units::is_default")]
     pub record: RecordPatch,
     /// Ask for answers token by token; default: the plan's.
     #[schemars(example = false)]

@@ -29,7 +29,7 @@ pub struct TraceFile {
     #[serde(default, skip_serializing_if = "Columns::is_empty")]
     pub map: Columns,
     /// What happens when an entry breaks its format: `fail` names its line, `skip` leaves it out. Default fail.
-    #[serde(default, skip_serializing_if = "OnBad::is_fail")]
+    #[serde(default, skip_serializing_if = "crate::units::is_default")]
     pub on_bad: OnBad,
     /// How many times as fast as it was recorded. Default 1.
     #[serde(default = "one")]

@@ -24,10 +24,10 @@ pub struct DataFile {
     #[serde(default, skip_serializing_if = "Columns::is_empty")]
     pub map: Columns,
     /// What happens when an entry breaks its format: `fail` names its line, `skip` leaves it out. Default fail.
-    #[serde(default, skip_serializing_if = "OnBad::is_fail")]
+    #[serde(default, skip_serializing_if = "crate::units::is_default")]
     pub on_bad: OnBad,
     /// Which records are kept. Default: all.
-    #[serde(default, skip_serializing_if = "DataFilter::is_empty")]
+    #[serde(default, skip_serializing_if = "crate::units::is_default")]
     pub filter: DataFilter,
     /// In which order its records come. Default shuffled.
     #[serde(default)]
@@ -86,10 +86,6 @@ impl Bounds {
 }
 
 impl DataFilter {
-    pub(crate) fn is_empty(&self) -> bool {
-        *self == DataFilter::default()
-    }
-
     /// The ranges that are given, by name.
     pub(crate) fn bounds(&self) -> impl Iterator<Item = (&'static str, Bounds)> {
         let all = [("prompt_tokens", self.prompt_tokens), ("output_tokens", self.output_tokens), ("turns", self.turns)];

@@ -32,10 +32,10 @@ pub struct LengthsFile {
     #[serde(default, skip_serializing_if = "Columns::is_empty")]
     pub map: Columns,
     /// What happens when an entry breaks its format: `fail` names its line, `skip` leaves it out. Default fail.
-    #[serde(default, skip_serializing_if = "OnBad::is_fail")]
+    #[serde(default, skip_serializing_if = "crate::units::is_default")]
     pub on_bad: OnBad,
     /// Which records are kept. Default: all.
-    #[serde(default, skip_serializing_if = "DataFilter::is_empty")]
+    #[serde(default, skip_serializing_if = "crate::units::is_default")]
     pub filter: DataFilter,
 }
 
