@@ -5,9 +5,10 @@ use indexmap::IndexMap;
 use serde_json::Value;
 
 use super::bench::{Arguments, Arity, Around, FOLDER, Fate, Known, flag_name, is_option};
-use super::draft::{Field, Listed};
+use super::draft::Field;
 use super::error::ImportError;
 use super::json::json;
+use super::notes::Notes;
 use super::secrets::Secrets;
 use super::settings::{self, Record, said_of};
 use super::shell::Command;
@@ -69,10 +70,9 @@ pub(super) struct Combinations {
 pub(super) fn records(file: &str, text: &str, secrets: &Secrets) -> Result<Vec<Record>, ImportError> {
     let value = json(file, text)?;
     secrets.add_json(&value);
-    let wrong = |at: String| ImportError::Shape {
-        place: format!("{file}: {at}"),
-        what: "a parameter file is a list of objects, or an object of named objects".to_owned(),
-        remedy: "write it like [{ \"random_input_len\": 128 }]".to_owned(),
+    let wrong = |at: String| {
+        let what = "a parameter file is a list of objects, or an object of named objects";
+        ImportError::shape(format!("{file}: {at}"), what, "write it like [{ \"random_input_len\": 128 }]")
     };
     let record = |name: Option<String>, at: String, value: Value| match value {
         Value::Object(mut values) => {
@@ -108,24 +108,17 @@ pub(super) fn sweep(
     command: &Command,
     words: &[String],
     read: Reader,
-    secrets: &Secrets,
-    listed: &mut Vec<Listed>,
+    notes: &Notes,
 ) -> Result<Option<Combinations>, ImportError> {
     if !["serve", "serve_sla", "serve_workload"].contains(&kind) {
-        listed.push(Listed::missing(
-            format!("vllm bench sweep {kind}"),
-            "this command is left out: it measures no serving",
-            command.line,
-        ));
+        let what = format!("vllm bench sweep {kind}");
+        notes.missing(&what, "this command is left out: it measures no serving", command.line);
         return Ok(None);
     }
     let words: Vec<String> = words.iter().map(|word| long(word)).collect();
-    let made = {
-        let arguments = Arguments::new(&words, command.line, &OPTIONS, secrets);
-        let made = combinations(file, command, &arguments, read);
-        listed.extend(arguments.listed());
-        made?
-    };
+    let arguments = Arguments::new(&words, command.line, &OPTIONS, notes);
+    let made = combinations(file, command, &arguments, read)?;
+    arguments.list_unused();
     Ok(Some(made))
 }
 
@@ -145,10 +138,9 @@ fn combinations(
     read: Reader,
 ) -> Result<Combinations, ImportError> {
     let place = if command.line == 0 { file.to_owned() } else { format!("{file}:{}", command.line) };
-    let missing = |option: &str| ImportError::Shape {
-        place: place.clone(),
-        what: format!("`vllm bench sweep` needs {option}"),
-        remedy: format!("add {option} '…' to the command"),
+    let missing = |option: &str| {
+        let what = format!("`vllm bench sweep` needs {option}");
+        ImportError::shape(&place, what, format!("add {option} '…' to the command"))
     };
     let split = |option: &'static str| -> Result<Vec<String>, ImportError> {
         let said = arguments.text(option).ok_or_else(|| missing(&format!("--{option}")))?;
@@ -260,14 +252,13 @@ pub(super) fn over(around: &Around, records: Vec<Record>) -> Vec<Around> {
 }
 
 /// What a parameter file of the server says, for a benchmark without a command that starts it.
-pub(super) fn servers(file: &str, records: &[Record], secrets: &Secrets) -> (Vec<Around>, Vec<Listed>) {
-    let arguments = Arguments::new(&[], 0, &OPTIONS, secrets);
+pub(super) fn servers(file: &str, records: &[Record], notes: &Notes) -> Vec<Around> {
+    let arguments = Arguments::new(&[], 0, &OPTIONS, notes);
     let mut settings = settings::settings(records, file.to_owned(), &arguments);
     let command = Command { words: Vec::new(), line: 0, secrets: Vec::new(), env: Vec::new() };
     let around = settings::server(&command, records, &settings, &arguments);
     settings::with_baseline(&mut settings, &around);
-    let each = settings.into_iter().map(|(_, setting)| Around { setting: Some(setting), ..around.clone() });
-    (each.collect(), arguments.listed())
+    settings.into_iter().map(|(_, setting)| Around { setting: Some(setting), ..around.clone() }).collect()
 }
 
 fn links(text: &str) -> Vec<(String, String)> {

@@ -8,7 +8,7 @@ use super::arguments::Said;
 use super::load::Load;
 use super::serve::Serve;
 use crate::import::draft::Field;
-use crate::import::text::scalar;
+use crate::import::text::table;
 
 /// What one command measures.
 #[derive(Debug, Clone)]
@@ -49,8 +49,7 @@ pub(crate) struct Setting {
 impl Setting {
     /// It as a map of YAML.
     pub(crate) fn value(&self) -> String {
-        let pairs: Vec<String> = self.flags.iter().map(|(name, value)| format!("{}: {value}", scalar(name))).collect();
-        format!("{{ {} }}", pairs.join(", "))
+        table(self.flags.iter().map(|(name, value)| (name, value)))
     }
 }
 

@@ -11,6 +11,7 @@ use crate::plan::model::table::Table;
 use crate::plan::model::text_or_secret::TextOrSecret;
 use crate::plan::text::tree::Step;
 use crate::units::secrecy::{is_secret_name, looks_like_key};
+use crate::units::text::is_variable;
 
 impl Checker<'_> {
     /// Checks the headers at a place; `has_key`: a bearer key is sent too.
@@ -64,16 +65,11 @@ impl Checker<'_> {
 
 /// The reference that a text was meant to be: `$NAME`, `${NAME}`, `env:NAME` and `file:PATH` are sent as they stand.
 fn reference_in(text: &str) -> Option<String> {
-    let is_name = |name: &str| {
-        !name.starts_with(|c: char| c.is_ascii_digit())
-            && !name.is_empty()
-            && name.chars().all(|c| c.is_ascii_alphanumeric() || c == '_')
-    };
     let in_braces = |name: &str| Some(name.strip_prefix('{')?.strip_suffix('}')?.to_owned());
     if let Some(name) = text.strip_prefix('$') {
         let name = in_braces(name).unwrap_or_else(|| name.to_owned());
-        return is_name(&name).then(|| format!("env:{name}"));
+        return is_variable(&name).then(|| format!("env:{name}"));
     }
-    let is_reference = text.strip_prefix("env:").is_some_and(is_name) || text.starts_with("file:");
+    let is_reference = text.strip_prefix("env:").is_some_and(is_variable) || text.starts_with("file:");
     is_reference.then(|| text.to_owned())
 }

@@ -1,6 +1,6 @@
 //! Hooks of endpoints, and what their servers are to forget: requests, commands, texts that cells fill.
 
-use super::checker::{Checker, out_of_range, steps};
+use super::checker::{Checker, steps};
 use super::launch::{cell_names, given};
 use crate::plan::diagnostic::error::{Code, Diagnostic};
 use crate::plan::model::dialect::Dialect;
@@ -83,9 +83,7 @@ impl Checker<'_> {
                 self.report(&at, Diagnostic::new(Code::Secret, message).remedy(remedy));
             }
         }
-        if hook.within == Some(Nanos::ZERO) {
-            self.report(&[at, &steps!["within"]].concat(), out_of_range("within", "above 0s", Nanos::ZERO));
-        }
+        self.outside(at, "within", "above 0s", hook.within.filter(|within| *within == Nanos::ZERO));
     }
 
     fn request(&mut self, at: &[Step], request: &str) {

@@ -1,13 +1,10 @@
 //! A value that is written as it is used, or found elsewhere because it is secret: of a header, of a variable.
 
-use std::fmt;
-
 use schemars::JsonSchema;
-use serde::Serialize;
-use serde::de::value::MapAccessDeserializer;
-use serde::de::{self, Deserialize, Deserializer, MapAccess, Visitor};
+use serde::{Deserialize, Deserializer, Serialize};
 
 use crate::plan::text::secret::SecretRef;
+use crate::units::Forms;
 
 /// A text, or the reference to a secret one.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, JsonSchema)]
@@ -39,19 +36,9 @@ impl TextOrSecret {
 
 impl<'de> Deserialize<'de> for TextOrSecret {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        struct V;
-        impl<'de> Visitor<'de> for V {
-            type Value = TextOrSecret;
-            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-                f.write_str("a text, or a reference like { secret: env:NAME }")
-            }
-            fn visit_str<E: de::Error>(self, text: &str) -> Result<TextOrSecret, E> {
-                Ok(TextOrSecret::Text(text.to_owned()))
-            }
-            fn visit_map<A: MapAccess<'de>>(self, map: A) -> Result<TextOrSecret, A::Error> {
-                SecretRef::deserialize(MapAccessDeserializer::new(map)).map(TextOrSecret::Secret)
-            }
-        }
-        deserializer.deserialize_any(V)
+        Forms::expecting("a text, or a reference like { secret: env:NAME }")
+            .text(|text| Ok(TextOrSecret::Text(text.to_owned())))
+            .table(|reference| Ok(TextOrSecret::Secret(reference)))
+            .read(deserializer)
     }
 }
