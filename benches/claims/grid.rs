@@ -1,6 +1,6 @@
 //! The grid of queues, loads and windows behind the tables of intervals and objectives, and what comes out of each cell.
 
-use sweepline::analysis::worth::{Sample, Turns, Verdict};
+use sweepline::analysis::worth::{Answer, Sample, Turns};
 use sweepline::analysis::{flight::Flight, series::PARTS};
 
 use super::args::Args;
@@ -82,11 +82,11 @@ impl Answers {
     /// Takes what a sample says of a limit.
     pub fn add(&mut self, sample: &Sample, limit: f64, allowed: f64) {
         let evidence = sample.evidence(limit, allowed);
-        let verdict = evidence.verdict(allowed);
-        self.take(verdict);
+        let answer = evidence.answer(allowed);
+        self.take(answer);
         if evidence.worth.requests * allowed >= ENOUGH {
             self.worth.0 += 1;
-            self.worth.1 += u64::from(verdict == Verdict::Holds);
+            self.worth.1 += u64::from(answer == Answer::Holds);
         }
         self.requests += evidence.n;
         self.shares += evidence.share();
@@ -94,10 +94,10 @@ impl Answers {
     }
 
     /// Takes an answer.
-    pub fn take(&mut self, verdict: Verdict) {
+    pub fn take(&mut self, answer: Answer) {
         self.runs += 1;
-        self.holds += u64::from(verdict == Verdict::Holds);
-        self.misses += u64::from(verdict == Verdict::Misses);
+        self.holds += u64::from(answer == Answer::Holds);
+        self.misses += u64::from(answer == Answer::Misses);
     }
 
     /// Whether a run was worth enough to tell a limit that is kept by half.

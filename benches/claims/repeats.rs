@@ -100,7 +100,7 @@ fn cell(args: &Args, at: u64, setting: &Setting) -> Cell {
             let evidence: Vec<Evidence> = runs.iter().map(|run| run.evidence(*limit, ALLOWED[AT])).collect();
             for (answers, count) in cell.answers.iter_mut().zip(TOGETHER) {
                 let together = Evidence::together(&evidence[..count]);
-                together.into_iter().for_each(|all| answers[which].take(all.verdict(ALLOWED[AT])));
+                together.into_iter().for_each(|all| answers[which].take(all.answer(ALLOWED[AT])));
             }
         }
     }

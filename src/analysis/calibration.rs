@@ -31,7 +31,6 @@ pub struct ServerLine {
     /// The request arrived.
     pub arrival_ns: Option<u64>,
     /// Who stamped the arrival; logs that do not say were stamped by the mock's own clock.
-    #[serde(default)]
     arrival_stamp: Option<String>,
     /// Just before the write call that carried the first token.
     pub first_write_ns: Option<u64>,

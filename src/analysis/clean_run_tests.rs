@@ -32,7 +32,7 @@ fn runs() -> u64 {
 
 const MS: f64 = 1e6;
 /// Every reason and label but `not_shown`: that a window is short is no alarm.
-const REASONS: [&str; 19] = [
+const REASONS: [&str; 20] = [
     "empty_window",
     "client_late",
     "client_paused",
@@ -45,6 +45,7 @@ const REASONS: [&str; 19] = [
     "impossible_usage",
     "not_idle",
     "hook_failed",
+    "not_near",
     "unsteady",
     "warming_up",
     "paused",

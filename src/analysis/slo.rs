@@ -14,37 +14,9 @@ use super::gaps::{Events, Gaps};
 use super::goodput::latencies;
 use super::queue::Queue;
 use super::request::{Metric, sample};
-use super::worth::{Evidence, Verdict};
+pub use super::worth::Answer;
+use super::worth::Evidence;
 use super::{quantile, undecided, window};
-
-/// What a test says.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, strum::IntoStaticStr)]
-#[strum(serialize_all = "snake_case")]
-pub enum Answer {
-    /// The limit is met, at 95 %.
-    Holds,
-    /// The limit is exceeded, at 95 %.
-    Misses,
-    /// Too little evidence for either.
-    Undecided,
-}
-
-impl From<Verdict> for Answer {
-    fn from(verdict: Verdict) -> Answer {
-        match verdict {
-            Verdict::Holds => Answer::Holds,
-            Verdict::Misses => Answer::Misses,
-            Verdict::Undecided => Answer::Undecided,
-        }
-    }
-}
-
-impl Answer {
-    /// The name in tables.
-    pub fn name(self) -> &'static str {
-        self.into()
-    }
-}
 
 /// One limit of an SLO, tested.
 #[derive(Debug, Clone, PartialEq)]
@@ -137,7 +109,7 @@ impl Threshold {
     fn decide(self, evidence: Evidence, facts: &Facts) -> SloTest {
         let Threshold { metric, percentile, limit } = self;
         let allowed = 1.0 - quantile::share(percentile);
-        let answer = Answer::from(evidence.verdict(allowed));
+        let answer = evidence.answer(allowed);
         let times = if answer == Answer::Undecided { evidence.would_do(allowed) } else { None };
         let least = quantile::need_to_decide(percentile);
         let each = if evidence.worth.requests > 0.0 { evidence.n as f64 / evidence.worth.requests } else { 1.0 };

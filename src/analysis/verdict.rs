@@ -87,6 +87,7 @@ pub fn judge(rows: &[Measured], events: &Events, facts: &Facts, validity: &Valid
         ("empty_window", evidence.empty_window()),
         ("not_idle", evidence.not_idle()),
         ("hook_failed", evidence.hook_failed()),
+        ("not_near", evidence.not_near()),
         ("client_late", evidence.client_late(validity.client_late)),
         ("client_paused", pauses::judge(facts)),
         ("rate_missed", evidence.rate_missed()),
@@ -161,6 +162,11 @@ impl Evidence<'_> {
         };
         let text = format!("the {} hook `{}` failed: {}{others}", first.when, first.what, first.ended());
         Ok(Some((State::Suspect, text)))
+    }
+
+    /// Latencies that hold a way which the plan says is not there.
+    fn not_near(&self) -> Finding {
+        Ok(self.facts.not_near.clone().map(|why| (State::Suspect, why)))
     }
 
     fn client_late(&self, limits: Limits) -> Finding {

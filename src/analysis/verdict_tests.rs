@@ -76,6 +76,15 @@ fn a_hook_that_failed_makes_a_run_suspect_and_one_that_did_not_does_not() {
 }
 
 #[test]
+fn a_server_that_is_not_near_as_the_plan_says_makes_a_run_suspect() {
+    let (records, facts) = clean();
+    let why = "`near: true`, but a connection takes 2.40 ms to open";
+    let verdict = judged(&records, &Facts { not_near: Some(why.to_owned()), ..facts });
+    assert_eq!(verdict.to_string(), "suspect: not_near");
+    assert_eq!(verdict.reasons[0].text, why);
+}
+
+#[test]
 fn runs_from_before_the_generator_observed_itself_are_judged_by_their_cpu() {
     let (records, facts) = clean();
     let old = Facts { observed: None, ..facts };

@@ -254,14 +254,22 @@ pub struct Evidence {
 }
 
 /// What a test of a share says.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Verdict {
-    /// No more than what is allowed are above, at 95 %.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, strum::IntoStaticStr)]
+#[strum(serialize_all = "snake_case")]
+pub enum Answer {
+    /// The limit is met: no more than what is allowed are above, at 95 %.
     Holds,
-    /// More than that are, at 95 %.
+    /// The limit is exceeded: more than that are above, at 95 %.
     Misses,
     /// Too little evidence for either.
     Undecided,
+}
+
+impl Answer {
+    /// The name in tables.
+    pub fn name(self) -> &'static str {
+        self.into()
+    }
 }
 
 impl Evidence {
@@ -271,16 +279,16 @@ impl Evidence {
     }
 
     /// Whether at most a share `allowed` lies above.
-    pub fn verdict(&self, allowed: f64) -> Verdict {
+    pub fn answer(&self, allowed: f64) -> Answer {
         let (worth, share) = (self.worth.requests, self.share());
         if self.n == 0 {
-            Verdict::Undecided
+            Answer::Undecided
         } else if worth_at_most(worth, allowed, share * worth) <= WRONG {
-            Verdict::Holds
+            Answer::Holds
         } else if worth_at_least(worth, allowed, share * worth) <= WRONG {
-            Verdict::Misses
+            Answer::Misses
         } else {
-            Verdict::Undecided
+            Answer::Undecided
         }
     }
 
@@ -426,7 +434,7 @@ mod tests {
             equal.evidence(2.0, 0.01),
             Evidence { n: 500, above: 0, worth: Worth { requests: 500.0, is_bound: false } }
         );
-        assert_eq!(equal.evidence(2.0, 0.01).verdict(0.01), Verdict::Holds);
+        assert_eq!(equal.evidence(2.0, 0.01).answer(0.01), Answer::Holds);
     }
 
     #[test]
@@ -434,13 +442,13 @@ mod tests {
         let evidence =
             |n: u64, above: u64| Evidence { n, above, worth: Worth { requests: n as f64 / 4.0, is_bound: false } };
         let short = evidence(400, 8);
-        assert_eq!(short.verdict(0.05), Verdict::Undecided);
+        assert_eq!(short.answer(0.05), Answer::Undecided);
         let times = short.would_do(0.05).unwrap();
         assert!(times > 1.0);
         let longer = (times * 1.01 * 400.0) as u64;
-        assert_eq!(evidence(longer, longer / 50).verdict(0.05), Verdict::Holds);
+        assert_eq!(evidence(longer, longer / 50).answer(0.05), Answer::Holds);
         assert_eq!(evidence(400, 20).would_do(0.05), None, "exactly what is allowed");
-        assert_eq!(evidence(0, 0).verdict(0.05), Verdict::Undecided);
+        assert_eq!(evidence(0, 0).answer(0.05), Answer::Undecided);
     }
 
     #[test]
@@ -451,7 +459,7 @@ mod tests {
         let apart = Evidence::together(&[run(0), run(90), run(0)]).unwrap();
         assert_eq!((apart.n, apart.above), (alike.n, alike.above));
         assert!(apart.worth.requests < 50.0);
-        assert_eq!((alike.verdict(0.05), apart.verdict(0.05)), (Verdict::Holds, Verdict::Undecided));
+        assert_eq!((alike.answer(0.05), apart.answer(0.05)), (Answer::Holds, Answer::Undecided));
         assert_eq!(Evidence::together(&[]), None);
     }
 
@@ -483,7 +491,7 @@ mod tests {
                         Evidence { n: 1_000, above, worth: Worth { requests: worth.into(), is_bound: false } }
                     })
                     .collect();
-                Evidence::together(&runs).unwrap().verdict(ALLOWED) == Verdict::Holds
+                Evidence::together(&runs).unwrap().answer(ALLOWED) == Answer::Holds
             };
             let wrong = (0..cases).filter(|_| holds(1.2 * ALLOWED)).count();
             assert!(wrong as f64 <= 0.05 * f64::from(cases), "{count} runs worth {worths:?}: {wrong} of {cases}");
@@ -496,7 +504,7 @@ mod tests {
         (0..40).for_each(|at| values[at * 10] = f64::INFINITY);
         let sample = Sample::new(values, Turns::CLOSED);
         assert_eq!(sample.above(1e300), 40);
-        assert_eq!(sample.evidence(1e9, 0.05).verdict(0.05), Verdict::Misses);
+        assert_eq!(sample.evidence(1e9, 0.05).answer(0.05), Answer::Misses);
         let high = sample.interval(0.9).unwrap().high.unwrap();
         assert!(sample.rising()[high as usize].is_infinite());
     }

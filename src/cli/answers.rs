@@ -259,7 +259,7 @@ fn given_up(store: &Store, plan: &Plan, (runs, left_out): (&[&PlannedRun], &Left
     let found = runs.iter().filter_map(|run| Some((*run, known.get(run)?))).filter(|(run, _)| !has_result(run));
     let lines: Vec<String> = found
         .map(|(run, found)| {
-            let said = cut(&found.given_up.spoiled.detail, LONGEST_SAID);
+            let said = cut(&found.given_up.spoiled.in_one_line(), LONGEST_SAID);
             fill(" ", 4, &format!("{}: {}: {said}", plain(&planned_name(run)), found.given_up))
         })
         .collect();

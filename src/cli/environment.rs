@@ -13,14 +13,19 @@ use crate::expand::{PlannedRun, RunSpec};
 use crate::plan::{Endpoint, EnvironmentPolicy, SecretRef};
 use crate::rows::{Changed, Fingerprint};
 use crate::server::{Question, SelfDescription, look};
-use crate::sweep::environment::{Expected, changed, in_words, pin_broken};
+use crate::sweep::environment::{Expected, LaunchedSaid, changed, in_words, pin_broken};
 use crate::sweep::resume::{Action, Decision, again};
 use crate::sweep::{question, secrets_of, target};
 use crate::units::text::counted;
 
-/// What servers said before a sweep, by the names of their endpoints; none of those that did not answer.
+/// What servers said beside a sweep.
 #[derive(Debug, Default)]
-pub(super) struct Looks(IndexMap<String, Option<SelfDescription>>);
+pub(super) struct Looks {
+    /// Of servers that are up by themselves, by the names of their endpoints; none of those that did not answer.
+    asked: IndexMap<String, Option<SelfDescription>>,
+    /// Of servers that the sweep launched: nobody can ask them before.
+    launched: Vec<LaunchedSaid>,
+}
 
 /// A committed run that is to stay, with what its server said of itself then.
 fn settled<'w>(
@@ -65,18 +70,25 @@ impl Looks {
                 .collect();
             // A thread that panicked learned nothing.
             let said = asking.into_iter().map(|(name, asked)| (name.to_owned(), asked.join().ok().flatten()));
-            Looks(said.collect())
+            Looks { asked: said.collect(), launched: Vec::new() }
         })
     }
 
     /// Whether anybody was asked.
     pub(super) fn any(&self) -> bool {
-        !self.0.is_empty()
+        !self.asked.is_empty()
+    }
+
+    /// With what launched servers have said, where results of another one are measured again. Where the plan pins its servers, the sweep
+    /// has refused another one itself.
+    pub(super) fn with_launched(self, workspace: &Workspace, launched: Vec<LaunchedSaid>) -> Looks {
+        let counts = workspace.plan().environment == EnvironmentPolicy::Match;
+        Looks { launched: if counts { launched } else { Vec::new() }, ..self }
     }
 
     /// Whether the server of an endpoint was asked and did not answer.
     pub(super) fn missed(&self, endpoint: &str) -> bool {
-        self.0.get(endpoint).is_some_and(Option::is_none)
+        self.asked.get(endpoint).is_some_and(Option::is_none)
     }
 
     /// Settled runs whose server says something else now, with what.
@@ -85,12 +97,32 @@ impl Looks {
         workspace: &'w Workspace,
         decisions: &'w [Option<Decision>],
     ) -> Vec<(usize, &'w PlannedRun, Vec<Changed>)> {
-        let differs = settled(workspace, decisions).filter_map(|(at, run, was)| {
-            let said = self.0.get(&run.spec.endpoint.name)?.as_ref()?;
-            let changed = changed(run, was, said);
-            (!changed.is_empty()).then_some((at, run, changed))
+        let (mut differs, mut unasked) = (Vec::new(), Vec::new());
+        for (at, run, was) in settled(workspace, decisions) {
+            match self.said(&run.spec) {
+                Some(said) => differs.push((at, run, changed(run, was, said))),
+                None => unasked.push((at, run, was)),
+            }
+        }
+        differs.retain(|(_, _, changed)| !changed.is_empty());
+        // Settings that nobody started now: their results are of the same server that is gone where another setting was started.
+        let spread = unasked.into_iter().filter_map(|(at, run, was)| {
+            let is_of_the_same = |(_, other, changed): &&(usize, &PlannedRun, Vec<Changed>)| {
+                other.spec.endpoint.name == run.spec.endpoint.name && was.is_what_was(changed)
+            };
+            let (_, _, changed) = differs.iter().find(is_of_the_same)?;
+            Some((at, run, changed.clone()))
         });
-        differs.collect()
+        let spread: Vec<_> = spread.collect();
+        differs.extend(spread);
+        differs.sort_by_key(|(at, ..)| *at);
+        differs
+    }
+
+    /// What the server of a run said, where it was asked and answered.
+    fn said(&self, spec: &RunSpec) -> Option<&SelfDescription> {
+        let launched = self.launched.iter().rev().find(|launched| launched.is_of(spec)).map(|launched| &launched.said);
+        launched.or_else(|| self.asked.get(&spec.endpoint.name)?.as_ref())
     }
 
     /// Has runs measured again whose server says something else now; an error where the plan pins it. Gives a line for each endpoint
@@ -139,14 +171,14 @@ impl Looks {
             }
             Some(_) => format!("{endpoint}: its server says no version now, so it was not compared"),
         };
-        self.0.iter().map(line).collect()
+        self.asked.iter().map(line).collect()
     }
 
     /// What a sweep expects of its servers.
     pub(super) fn expected(&self, workspace: &Workspace, decisions: &[Option<Decision>]) -> Expected {
         let version =
             |(name, said): (&String, &Option<SelfDescription>)| Some((name.clone(), said.as_ref()?.version.clone()?));
-        let versions: HashMap<String, String> = self.0.iter().filter_map(version).collect();
+        let versions: HashMap<String, String> = self.asked.iter().filter_map(version).collect();
         let is_pinned = workspace.plan().environment == EnvironmentPolicy::Pin;
         let pinned = settled(workspace, decisions).filter(|_| is_pinned).map(|(at, _, was)| (at, was.clone()));
         Expected { pinned: pinned.collect(), versions }

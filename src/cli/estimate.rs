@@ -50,6 +50,8 @@ pub(crate) struct Cost {
     pub output_tokens: u64,
     /// Time until the last of the runs has ended, in seconds.
     pub seconds: f64,
+    /// Runs of which nobody knows how long they take: they measure a start, and no earlier result says how long one takes.
+    pub runs_of_unknown_length: usize,
     /// Runs that may take longer than `seconds` and `money` count them: closed loops whose window waits for min_requests.
     pub runs_that_may_be_prolonged: usize,
     /// What the runs cost at the declared prices, in the plan's currency; none where no endpoint has a price.
@@ -93,7 +95,10 @@ impl<'a> Estimator<'a> {
         for run in runs.filter(|run| seen.insert(run.id)) {
             cost.runs += 1;
             cost.runs_that_may_be_prolonged += usize::from(may_be_prolonged(&run.spec.phases, &run.spec.load));
-            let ns = RunView::new(0, run).expected_ns();
+            let ns = self.expected_ns(run).unwrap_or_else(|| {
+                cost.runs_of_unknown_length += 1;
+                0
+            });
             let endpoint = &run.spec.endpoint.name;
             spans.add(&self.workspace.expansion.resources[endpoint], ns);
             match self.price(&run.spec) {
@@ -112,6 +117,15 @@ impl<'a> Estimator<'a> {
         }
         cost.seconds = spans.side_by_side(jobs) as f64 / 1e9;
         cost
+    }
+
+    /// How long a run takes, in nanoseconds. Of one that measures a start earlier results tell, by their median: none without one.
+    pub(super) fn expected_ns(&self, run: &PlannedRun) -> Option<u64> {
+        if !run.spec.start {
+            return Some(RunView::new(0, run).expected_ns());
+        }
+        let seconds = earlier_starts(self.workspace, &run.spec.endpoint.name);
+        Some((seconds.get(seconds.len() / 2)? * 1e9).round() as u64)
     }
 
     fn price(&self, spec: &RunSpec) -> Option<f64> {
@@ -138,6 +152,17 @@ impl<'a> Estimator<'a> {
         let scale = (phases.fill.0 + full) as f64 / took as f64;
         (took > 0).then(|| ((rows as f64 * scale).round() as u64, Some(record.id[..8].to_owned())))
     }
+}
+
+/// How long each start took on which results of an endpoint were measured, in seconds, rising.
+pub(super) fn earlier_starts(workspace: &Workspace, endpoint: &str) -> Vec<f64> {
+    let records = workspace.disk.records().filter(|record| record.spec.endpoint.name == endpoint);
+    let mut seen = HashSet::new();
+    let starts = records.filter_map(|record| record.environment.server_start.as_ref());
+    let mut seconds: Vec<f64> =
+        starts.filter(|start| seen.insert(&start.log)).map(|start| start.ready_ns as f64 / 1e9).collect();
+    seconds.sort_by(f64::total_cmp);
+    seconds
 }
 
 /// How long resources are busy.

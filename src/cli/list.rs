@@ -237,18 +237,32 @@ fn row(run: &Listed) -> [String; 9] {
             (cells[0], cells[8]) = (id, state);
             cells
         }
-        Some(record) => [
-            id,
-            plain(&record.spec.endpoint.name),
-            plain(&record.spec.labels.model),
-            plain(&record.spec.labels.scenario),
-            load_name(&record.spec.load),
-            record.spec.connections.name().to_owned(),
-            record.spec.repeat.to_string(),
-            format!("{:.19}Z", record.ended.to_string()),
-            state,
-        ],
+        Some(record) => {
+            let spec = &record.spec;
+            // A start has no load.
+            let (what, load, connections) = match spec.start {
+                true => ("start", String::new(), ""),
+                false => (&*spec.labels.scenario, load_name(&spec.load), spec.connections.name()),
+            };
+            [
+                id,
+                plain(&spec.endpoint.name),
+                plain(&spec.labels.model),
+                with_axes(what, spec),
+                load,
+                connections.to_owned(),
+                spec.repeat.to_string(),
+                format!("{:.19}Z", record.ended.to_string()),
+                state,
+            ]
+        }
     }
+}
+
+/// What a run measures, with the cell's values on further axes: `chat server.max_num_seqs=64`.
+fn with_axes(what: &str, spec: &RunSpec) -> String {
+    let axes = spec.labels.axes.iter().map(|(axis, value)| format!(" {}={}", plain(axis), plain(value)));
+    std::iter::once(plain(what)).chain(axes).collect()
 }
 
 /// The table's lines. Where it has to fit, long names take several.

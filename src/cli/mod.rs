@@ -144,7 +144,11 @@ pub enum Command {
     Mock(Box<mock::MockArgs>),
     /// Starts a server for a sweep and ends it with the sweep; reads what to start from a pipe
     #[command(hide = true)]
-    Supervise,
+    Supervise {
+        /// Start nothing; kill this process group when the pipe closes
+        #[arg(long, value_name = "PID")]
+        group: Option<u32>,
+    },
 }
 
 /// Prints why a command line cannot be, or the help that it asks for, and gives the exit code. What was typed may have come
@@ -190,7 +194,8 @@ pub fn run(cli: Cli) -> Result<Exit, Failure> {
         Command::Completions(args) => completions::run(args, Cli::command()),
         Command::Man(args) => man::run(args, Cli::command()),
         Command::Mock(args) => Ok(mock::run(*args)?),
-        Command::Supervise => match crate::server::launch::supervise() {
+        Command::Supervise { group } => match group.map_or_else(crate::server::launch::supervise, crate::server::watch)
+        {
             Ok(()) => Ok(Exit::Done),
             Err(error) => Err(Failure::Unexpected(error.into())),
         },

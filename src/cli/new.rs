@@ -12,6 +12,7 @@ use crate::plan::{Api, Engine};
 use crate::report::format::plain;
 use crate::server::{Description, Question, describe};
 use crate::units::secrecy::{carries_secret, looks_like_key};
+use crate::units::text::is_variable;
 use crate::units::{Decimal, Nanos};
 
 /// Long enough for a busy server to list its models.
@@ -136,10 +137,7 @@ fn ask(args: &NewArgs, url: &str) -> Result<Description, Failure> {
 /// The key in a variable. One that was typed in the variable's place is not repeated.
 fn key(variable: Option<&str>) -> Result<Option<String>, Failure> {
     let Some(name) = variable else { return Ok(None) };
-    let is_name = !name.is_empty()
-        && !name.starts_with(|c: char| c.is_ascii_digit())
-        && name.chars().all(|c| c.is_ascii_alphanumeric() || c == '_');
-    if !is_name || looks_like_key(name) {
+    if !is_variable(name) || looks_like_key(name) {
         let text = "--api-key-env takes the name of an environment variable, never the key itself: put the key into a \
                     variable like VLLM_API_KEY, and give that name";
         return Err(Failure::Usage(text.to_owned()));

@@ -8,7 +8,7 @@ use tokio::sync::watch;
 
 use super::changes::Changes;
 use super::environment::Looks;
-use super::estimate::Spans;
+use super::estimate::{Estimator, Spans};
 use super::freeze::Frozen;
 use super::interrupt::listen_for_signals;
 use super::left_out::LeftOut;
@@ -23,8 +23,8 @@ use crate::cli::options::{Folder, Loudness, TextOrJson};
 use crate::cli::{answers, connection_limits, gate, lints, missing_texts, preview};
 use crate::expand::PlannedRun;
 use crate::report::calibration;
-use crate::report::format::plain;
-use crate::report::progress::{Screen, duration};
+use crate::report::format::{duration, plain};
+use crate::report::progress::Screen;
 use crate::server::client_environment;
 use crate::server::launch::left_servers;
 use crate::store::{RunRecord, Store, Writer, ignore_file_size_signal};
@@ -156,8 +156,8 @@ fn end_left_servers(args: &RunArgs, writer: &Writer) {
     }
 }
 
-/// Compares the servers that did not answer before the sweep and have been measured since, and measures again what they had measured
-/// as something else; once in an invocation.
+/// Compares the servers that could not be asked before the sweep and have been up since, launched ones among them, and measures again
+/// what they had measured as something else; once in an invocation.
 fn measure_late(
     args: &RunArgs,
     workspace: &Workspace,
@@ -172,7 +172,8 @@ fn measure_late(
     if first.interrupted || *stop.borrow() || first.committed == 0 {
         return Ok(first);
     }
-    let late = Looks::take(workspace, decisions, args.plan_folder(), |name| looks.missed(name) && is_work(name));
+    let late = Looks::take(workspace, decisions, args.plan_folder(), |name| looks.missed(name) && is_work(name))
+        .with_launched(workspace, first.launched.clone());
     // What was to do is done, or left: only what had a result counts here.
     let settled = |decision: &Option<Decision>| decision.clone().filter(|decision| !decision.action.is_work());
     let mut again: Vec<Option<Decision>> = decisions.iter().map(settled).collect();
@@ -190,6 +191,7 @@ fn measure_late(
         refused: first.refused + second.refused,
         left: first.left + second.left,
         interrupted: second.interrupted,
+        launched: second.launched,
     })
 }
 
@@ -256,8 +258,13 @@ fn announce(args: &RunArgs, workspace: &Workspace, decisions: &[Option<Decision>
         let cached = (!there.is_empty()).then(|| format!("{} are done already", there.len()));
         let settled: Vec<String> = [cached, given_up].into_iter().flatten().collect();
         let settled = if settled.is_empty() { String::new() } else { format!(" ({})", settled.join(", ")) };
-        let time = duration(expected(args, workspace, decisions).1.div_ceil(1_000_000_000));
-        screen.line(&format!("{name}: {}{settled}, about {time}; results go to {results}", runs(todo.len())));
+        let (_, side_by_side, unknown) = expected(args, workspace, decisions);
+        let time = match (side_by_side, unknown) {
+            (0, true) => "time unknown until the first start".to_owned(),
+            (ns, false) => format!("about {}", duration(ns.div_ceil(1_000_000_000))),
+            (ns, true) => format!("about {} beside starts of unknown length", duration(ns.div_ceil(1_000_000_000))),
+        };
+        screen.line(&format!("{name}: {}{settled}, {time}; results go to {results}", runs(todo.len())));
         let is_told = |run: &PlannedRun, decision: &Decision| {
             args.loudness.verbose || decision.action == Action::Redo || workspace.disk.deleted(&run.id).is_some()
         };
@@ -281,18 +288,22 @@ fn runs(count: usize) -> String {
 }
 
 /// How long the runs to do take, in nanoseconds: one after another, and with as many side by side as `--jobs` and their
-/// resources allow.
-fn expected(args: &RunArgs, workspace: &Workspace, decisions: &[Option<Decision>]) -> (u64, u64) {
+/// resources allow; and whether there are more of which nobody knows how long they take.
+fn expected(args: &RunArgs, workspace: &Workspace, decisions: &[Option<Decision>]) -> (u64, u64, bool) {
+    let estimator = Estimator::new(workspace);
+    let mut is_unknown = false;
     let expansion = &workspace.expansion;
     let mut seen = HashSet::new();
     let mut spans = Spans::default();
     for (run, decision) in decided(workspace, decisions) {
         if decision.action.is_work() && seen.insert(run.id) {
             let resource = expansion.resources[&run.spec.endpoint.name].as_str();
-            spans.add(resource, RunView::new(0, run).expected_ns());
+            let ns = estimator.expected_ns(run);
+            is_unknown |= ns.is_none();
+            spans.add(resource, ns.unwrap_or(0));
         }
     }
-    (spans.one_after_another(), spans.side_by_side(args.jobs))
+    (spans.one_after_another(), spans.side_by_side(args.jobs), is_unknown)
 }
 
 fn execute(
@@ -320,7 +331,7 @@ fn execute(
         jobs: usize::from(args.jobs),
         fail_fast: args.fail_fast,
     };
-    let (whole, side_by_side) = expected(args, workspace, decisions);
+    let (whole, side_by_side, _) = expected(args, workspace, decisions);
     let screen = Screen::new(args.loudness.talk()).with_times().at_pace(side_by_side as f64 / whole.max(1) as f64);
     let mut listener = Listener { screen, store: writer.store(), workspace };
     sweep::run(&sweep, &mut listener, stop.clone()).map_err(|error| match error {
@@ -430,7 +441,7 @@ fn say_what_is_missing(screen: &Screen, args: &RunArgs, summary: &Summary, left:
     if summary.refused > 0 {
         let runs = counted(summary.refused, "run");
         screen.line(&format!(
-            "\n{runs} not measured: the server is not the expected one, as said above; mend that first"
+            "\n{runs} not measured: the server is not the one that the plan wants, as said above; mend that first"
         ));
     }
     let parts: Vec<String> = [(summary.failed, "failed"), (summary.skipped, "skipped"), (summary.left, "left to do")]

@@ -17,6 +17,7 @@ use crate::expand::PlannedRun;
 use crate::plan::Plan;
 use crate::rows::Table;
 use crate::store::{RUN_JSON, Store};
+use crate::units::text::hex;
 
 /// A table as it was printed, with what else `run` says of it.
 #[derive(Debug, Serialize, Deserialize)]
@@ -98,8 +99,4 @@ fn stamp(path: &Path) -> Option<String> {
         Err(error) if error.kind() == ErrorKind::NotFound => Some("absent".to_owned()),
         Err(_) => None,
     }
-}
-
-fn hex(bytes: &[u8]) -> String {
-    bytes.iter().map(|byte| format!("{byte:02x}")).collect()
 }

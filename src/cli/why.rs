@@ -289,7 +289,7 @@ fn said(attempt: &ListedAttempt, last: Option<&LastTry>) -> String {
         (_, Some(what)) => {
             let given_up = record.and_then(|record| record.given_up);
             let given_up = given_up.map(|times| format!("; given up, tried again {times} of {times} times"));
-            let (detail, given_up) = (&what.detail, given_up.unwrap_or_default());
+            let (detail, given_up) = (what.in_one_line(), given_up.unwrap_or_default());
             format!("attempt {number} was spoiled{}: {detail}{given_up}{afresh}", at(ended))
         }
         (AttemptState::Failed(reason), None) if reason == INTERRUPTED => {

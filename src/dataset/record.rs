@@ -2,13 +2,14 @@
 
 use std::fmt;
 
-use serde::{Deserialize, Serialize};
+use serde::{Deserialize, Serialize, Serializer};
 
 use crate::units::Nanos;
 
 /// Who says something in a conversation.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize, strum::IntoStaticStr)]
 #[serde(rename_all = "lowercase")]
+#[strum(serialize_all = "lowercase")]
 pub enum Role {
     /// The instruction that opens a conversation.
     System,
@@ -58,26 +59,35 @@ impl fmt::Display for Place {
 /// One request or conversation of a data set, or one request of a trace.
 ///
 /// A record has turns (text), or at least `input_tokens` (a length without text), or both.
-#[derive(Debug, Clone, Default, PartialEq)]
+#[serde_with::skip_serializing_none]
+#[derive(Debug, Clone, Default, PartialEq, Serialize)]
 pub struct Record {
     /// Where it stands in its file.
+    #[serde(skip)]
     pub place: Place,
     /// The file's own name of the record, where it has one.
     pub id: Option<String>,
     /// Messages: at most one system message, which is the first, then user and assistant by turns, the user first.
+    #[serde(rename = "messages", skip_serializing_if = "Vec::is_empty")]
     pub turns: Vec<Turn>,
     /// Prompt tokens that the file declares.
     pub input_tokens: Option<u32>,
     /// Output tokens that the file declares.
     pub output_tokens: Option<u32>,
     /// When the request came, since the first time in the file.
+    #[serde(rename = "offset_ns", serialize_with = "number_of_nanos")]
     pub offset: Option<Nanos>,
     /// Names of the prompt's blocks of 512 tokens from its beginning: equal names are equal text.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
     pub hash_ids: Vec<u64>,
     /// What ties requests together as one conversation, where they are records of their own.
     pub conversation: Option<String>,
     /// The language that the file declares.
     pub language: Option<String>,
+}
+
+fn number_of_nanos<S: Serializer>(offset: &Option<Nanos>, serializer: S) -> Result<S::Ok, S::Error> {
+    offset.map(|Nanos(nanos)| nanos).serialize(serializer)
 }
 
 /// Tokens of a block that a hash id names, as in the Mooncake trace.

@@ -423,6 +423,7 @@ impl Executor {
         let ok = entry.row().outcome.is_ok();
         self.common.progress.ended.add(1);
         self.common.progress.failed.add(u64::from(!ok));
+        self.common.progress.recent.take(entry.row());
         if self.recorder.push(entry) { Ok(ok) } else { Err(EngineError::WriterGone) }
     }
 
@@ -430,6 +431,7 @@ impl Executor {
         let progress = &self.common.progress;
         progress.at(self.phases.phase(now), now);
         progress.measures(self.phases.window());
+        progress.in_window.set(self.phases.in_window());
         progress.in_flight.set(self.counts.in_flight);
         progress.waiting.set(self.pacer.waiting());
     }

@@ -33,6 +33,7 @@ mod pool;
 mod prefetch;
 mod prefix_tree;
 mod progress;
+mod recent;
 mod recorder;
 mod schedule;
 mod sessions;
@@ -280,6 +281,7 @@ fn facts(spec: &RunSpec, done: &Done, clock: Clock) -> Facts {
         began: None,
         start: None,
         hooks: Vec::new(),
+        not_near: None,
         gpus: spec.endpoint.gpus,
         thinks: spec.scenario.talk.think.is_some(),
         scheduled: done.counts.scheduled,

@@ -6,7 +6,7 @@ use bytes::Bytes;
 use http::{HeaderValue, Uri, header};
 
 use crate::expand::{RunSpec, Shaping};
-use crate::plan::HeaderValue as Given;
+use crate::plan::TextOrSecret;
 
 use super::target::Target;
 
@@ -67,7 +67,7 @@ pub(crate) fn fields(shaping: &Shaping, target: &Target) -> Vec<Field> {
             .map(|key| Field { is_secret: true, ..plain(header::AUTHORIZATION, &format!("Bearer {}", key.reveal())) }),
     );
     let headers = &shaping.fields.headers;
-    let secret = |name: &str| headers.iter().any(|(of, value)| of == name && matches!(value, Given::Secret(_)));
+    let secret = |name: &str| headers.iter().any(|(of, value)| of == name && matches!(value, TextOrSecret::Secret(_)));
     fields.extend(target.headers(headers).map(|(name, value)| Field {
         name: name.to_owned(),
         value: value.to_owned(),

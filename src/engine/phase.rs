@@ -77,6 +77,11 @@ impl PhaseClock {
         (self.measure, self.measure_end())
     }
 
+    /// How many requests the window holds so far.
+    pub(crate) fn in_window(&self) -> u64 {
+        self.in_window
+    }
+
     /// The instant after which nothing is waited for any longer.
     pub(crate) fn deadline(&self) -> u64 {
         match self.mode {

@@ -5,6 +5,8 @@ use std::sync::atomic::{AtomicU8, AtomicU64, Ordering::Relaxed};
 
 use crate::rows::Phase;
 
+use super::recent::Recent;
+
 /// Live counters of one run.
 #[derive(Debug, Default)]
 pub struct Progress {
@@ -24,6 +26,10 @@ pub struct Progress {
     pub ended: Counter,
     /// Requests that failed.
     pub failed: Counter,
+    /// Requests of the window that were wanted so far.
+    pub in_window: Counter,
+    /// What came last.
+    pub recent: Recent,
     /// Token events received.
     pub token_events: Counter,
     /// Further signs of life: good heads, and reads of their answers that completed no token event.

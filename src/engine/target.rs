@@ -8,7 +8,7 @@ use std::sync::atomic::AtomicBool;
 use http::Uri;
 use http::uri::Scheme;
 
-use crate::plan::{HeaderValue, Headers, SecretRef};
+use crate::plan::{Headers, SecretRef, TextOrSecret};
 use crate::units::secrecy::without_secrets;
 
 /// A secret. Nothing prints it.
@@ -106,8 +106,8 @@ impl Target {
     /// out.
     pub fn headers<'a>(&'a self, headers: &'a Headers) -> impl Iterator<Item = (&'a str, &'a str)> {
         headers.iter().filter_map(|(name, value)| match value {
-            HeaderValue::Text(text) => Some((name, text.as_str())),
-            HeaderValue::Secret(reference) => Some((name, self.secrets.get(reference)?.reveal())),
+            TextOrSecret::Text(text) => Some((name, text.as_str())),
+            TextOrSecret::Secret(reference) => Some((name, self.secrets.get(reference)?.reveal())),
         })
     }
 

@@ -12,13 +12,12 @@ use std::io::Write;
 
 use crate::plan::model::content::{Content, Reuse};
 use crate::plan::model::lengths::Lengths;
-use crate::plan::model::phases::DrainMode;
 use crate::plan::model::talk::Talk;
 use crate::plan::{
     Arrivals, Between, Corpus, Drain, Gamma, History, HookAction, HookPoint, Json, Measure, MockFigures, NonceMode,
     Prefix, Process, Replay, Scalar, Sessions, Timeouts,
 };
-use crate::plan::{FieldValue, HeaderValue};
+use crate::plan::{FieldValue, TextOrSecret};
 use crate::units::{Decimal, Nanos, PerToken, Seed, Share};
 
 use super::{ClassSpec, EndpointSpec, Http2, Load, LoadEngine, ModelSpec, Phases, Recording, RunSpec, Shaping};
@@ -233,8 +232,8 @@ fn each_of_endpoint(spec: &EndpointSpec, put: Put) {
         put("endpoint.launch.", "command", Value::Json(command));
         for (name, value) in &launch.env {
             let value = match value {
-                HeaderValue::Text(value) => text(value),
-                HeaderValue::Secret(_) => Value::Json(serde_json::to_string(value).expect("a reference is JSON")),
+                TextOrSecret::Text(value) => text(value),
+                TextOrSecret::Secret(_) => Value::Json(serde_json::to_string(value).expect("a reference is JSON")),
             };
             put("endpoint.launch.env.", name, value);
         }
@@ -309,11 +308,7 @@ fn each_of_phases(phases: &Phases, put: Put) {
     let Phases { idle, fill, stabilize, measure, drain } = phases;
     let Drain { duration, mode } = drain;
     put("phases.", "drain.for", Value::Duration(*duration));
-    let mode = match mode {
-        DrainMode::Keep => "keep",
-        DrainMode::Stop => "stop",
-    };
-    put("phases.", "drain.mode", text(mode));
+    put("phases.", "drain.mode", text(mode.into()));
     put("phases.", "fill", Value::Duration(*fill));
     some(idle, |idle| put("phases.", "idle", Value::Duration(*idle)));
     let Measure { duration, min_requests, at_most } = measure;
@@ -340,12 +335,6 @@ fn each_of_scenario(content: &Content, put: Put) {
         cache,
     } = content;
     let Talk { think, history, sessions, context_limit, context_cut } = talk;
-    let reuse = match reuse {
-        Reuse::SamePrompt => "same_prompt",
-        Reuse::None => "none",
-        Reuse::SharedSystem => "shared_system",
-        Reuse::Conversation => "conversation",
-    };
     if !cache.is_warm() {
         put("scenario.", "cache", text(cache.name()));
     }
@@ -378,7 +367,7 @@ fn each_of_scenario(content: &Content, put: Put) {
         put("scenario.", "prefix.tokens", int(*tokens));
     }
     put("scenario.", "prompt_tokens", int(*prompt_tokens));
-    put("scenario.", "reuse", text(reuse));
+    put("scenario.", "reuse", text(reuse.into()));
     if *sessions != Sessions::default() {
         put("scenario.", "sessions", text(sessions.name()));
     }

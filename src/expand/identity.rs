@@ -4,14 +4,16 @@
 use std::fmt;
 use std::str::FromStr;
 
-use serde::{Deserialize, Deserializer, Serialize, Serializer, de};
+use serde::{Deserialize, Deserializer, Serialize, de};
+use serde_with::SerializeDisplay;
 use sha2::{Digest, Sha256};
 
 use super::RunSpec;
 use super::canonical::{Bytes, Value, canonical};
+use crate::units::text::hex;
 
 /// The name of a run: SHA-256 over the canonical bytes of its spec. Prints as 64 hex digits.
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, SerializeDisplay)]
 pub struct RunId(pub [u8; 32]);
 
 impl RunId {
@@ -29,12 +31,6 @@ impl RunId {
     pub fn short(&self) -> String {
         hex(&self.0[..8])
     }
-}
-
-/// Two digits a byte. Ids are written by the thousand where a plan has nothing to do.
-fn hex(bytes: &[u8]) -> String {
-    let digit = |value: u8| char::from(b"0123456789abcdef"[usize::from(value)]);
-    bytes.iter().flat_map(|byte| [digit(byte >> 4), digit(byte & 15)]).collect()
 }
 
 impl fmt::Display for RunId {
@@ -68,12 +64,6 @@ impl FromStr for RunId {
             *byte = u8::from_str_radix(digits, 16).map_err(|_| wrong())?;
         }
         Ok(RunId(id))
-    }
-}
-
-impl Serialize for RunId {
-    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        serializer.collect_str(self)
     }
 }
 

@@ -9,28 +9,11 @@ use serde::{Deserialize, Deserializer, Serialize, Serializer};
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct Labels {
     /// The plan's name of the model.
-    #[serde(with = "text")]
     pub model: Arc<str>,
     /// The plan's name of the scenario.
-    #[serde(with = "text")]
     pub scenario: Arc<str>,
     /// The cell's values on axes other than endpoint, model, scenario, batch_size and qps.
     pub axes: AxisLabels,
-}
-
-/// A shared text is written and read like any text.
-pub(super) mod text {
-    use std::sync::Arc;
-
-    use serde::{Deserialize, Deserializer, Serializer};
-
-    pub(crate) fn serialize<S: Serializer>(value: &Arc<str>, serializer: S) -> Result<S::Ok, S::Error> {
-        serializer.serialize_str(value)
-    }
-
-    pub(crate) fn deserialize<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Arc<str>, D::Error> {
-        String::deserialize(deserializer).map(Into::into)
-    }
 }
 
 /// Values of axes as text, sorted by axis; a table of texts in files.

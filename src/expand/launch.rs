@@ -7,7 +7,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use crate::plan::model::axis::server_flag;
 use crate::plan::template::cell::{CellMistake, CellNames, CellValue, asked, fill, is_args};
-use crate::plan::{Endpoint, Engine, Fact, Hardware, HeaderValue, Http, HttpVersion, Launch, PerCell, Scalar, Table};
+use crate::plan::{Endpoint, Engine, Fact, Hardware, Http, HttpVersion, Launch, PerCell, Scalar, Table, TextOrSecret};
 use crate::units::{Decimal, Nanos};
 
 use super::spec::LaunchSpec;
@@ -130,11 +130,11 @@ fn arguments(launch: &Launch, names: &CellNames) -> Result<Vec<String>, CellMist
     Ok(arguments)
 }
 
-fn variables(written: &Table<HeaderValue>, names: &CellNames) -> Result<BTreeMap<String, HeaderValue>, CellMistake> {
+fn variables(written: &Table<TextOrSecret>, names: &CellNames) -> Result<BTreeMap<String, TextOrSecret>, CellMistake> {
     let made = written.iter().map(|(name, value)| {
         let value = match value {
-            HeaderValue::Text(text) => HeaderValue::Text(fill(text, names)?.to_string()),
-            HeaderValue::Secret(reference) => HeaderValue::Secret(reference.clone()),
+            TextOrSecret::Text(text) => TextOrSecret::Text(fill(text, names)?.to_string()),
+            TextOrSecret::Secret(reference) => TextOrSecret::Secret(reference.clone()),
         };
         Ok((name.clone(), value))
     });
@@ -215,7 +215,7 @@ pub struct Concrete {
     /// Program and arguments, the port filled in.
     pub command: Vec<String>,
     /// Environment variables, those of the host included.
-    pub env: BTreeMap<String, HeaderValue>,
+    pub env: BTreeMap<String, TextOrSecret>,
     /// Where it runs, relative to the plan's folder.
     pub folder: Option<String>,
     /// The command that ends it, where there is one.

@@ -1,8 +1,8 @@
 //! Where in the plan a field of a run comes from, so that `why` and `diff` can point at a line.
 
 use crate::plan::{
-    Endpoint, Fact, HeaderValue, HookPoint, Json, Model, ModelId, PhasesPatch, Plan, ProfileFile, Scenario, Step,
-    Sweep, Table,
+    Endpoint, Fact, HookPoint, Json, Model, ModelId, PhasesPatch, Plan, ProfileFile, Scenario, Step, Sweep, Table,
+    TextOrSecret,
 };
 
 use super::{Cell, PlannedRun};
@@ -100,7 +100,7 @@ impl Place<'_> {
 
     /// A header: the nearest scenario of the chain that has it, then the endpoint.
     fn header(&self, name: &str, chain: &[(&str, &Scenario)]) -> Vec<Step> {
-        let of = |headers: &Table<HeaderValue>| headers.keys().find(|key| key.eq_ignore_ascii_case(name)).cloned();
+        let of = |headers: &Table<TextOrSecret>| headers.keys().find(|key| key.eq_ignore_ascii_case(name)).cloned();
         let said = chain.iter().find_map(|(scenario, own)| Some((*scenario, of(&own.headers)?)));
         if let Some((scenario, key)) = said {
             return keys(&["scenarios", scenario, "headers", &key]);

@@ -10,8 +10,8 @@ use crate::plan::model::content::{Content, Member, Resolved, SCENARIO, resolve a
 use crate::plan::model::extra;
 use crate::plan::model::phases::DrainMode;
 use crate::plan::{
-    Arrivals, Cache, Drain, Endpoint, Engine, ErrorPolicy, Measure, Model, ModelId, NonceMode, PhasesPatch, Plan,
-    Process, Sessions, Sweep, Table,
+    Arrivals, Cache, Drain, Endpoint, Engine, ErrorPolicy, Measure, NonceMode, PhasesPatch, Plan, Process, Sessions,
+    Sweep, Table,
 };
 use crate::units::{Decimal, Nanos};
 
@@ -141,7 +141,8 @@ impl<'p> Resolver<'p> {
             return Ok((key.0, Arc::clone(made)));
         }
         let model = named(&key.0, "model", &self.plan.models)?;
-        let id = model_id(&key.0, model, engine)?;
+        let no_id = || Mistake::NoModelId { model: key.0.to_string(), engine };
+        let id = model.id.for_engine(engine).ok_or_else(no_id)?.to_owned();
         let tokenizer = model.tokenizer.as_ref().and_then(|tokenizer| tokenizer.identity()).map(str::to_owned);
         let made = Arc::new(ModelSpec { id, precision: model.precision.clone(), tokenizer });
         self.models.insert(key.clone(), Arc::clone(&made));
@@ -230,17 +231,6 @@ fn told(arrivals: &Arrivals) -> Option<String> {
     let plain =
         matches!(arrivals, Arrivals { process: Process::Poisson | Process::Constant | Process::Trace, profile: None });
     (!plain).then(|| arrivals.label())
-}
-
-fn model_id(name: &str, model: &Model, engine: Engine) -> Result<String, Mistake> {
-    match &model.id {
-        ModelId::Same(id) => Ok(id.clone()),
-        ModelId::ByEngine(ids) => ids
-            .get(engine.name())
-            .or_else(|| ids.get("default"))
-            .cloned()
-            .ok_or_else(|| Mistake::NoModelId { model: name.to_owned(), engine }),
-    }
 }
 
 /// How the load generator of a sweep is built.

@@ -5,12 +5,12 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use schemars::JsonSchema;
-use serde::{Deserialize, Serialize};
+use serde::{Deserialize, Serialize, Serializer};
 
 use crate::plan::model::content::Content;
 use crate::plan::{
-    Api, Arrivals, Between, Connections, Drain, Engine, ErrorPolicy, HeaderValue, HookAction, HookPoint, Json, Measure,
-    MockFigures, NonceMode, Profile, Reset, Scalar, Timeouts, Timer,
+    Api, Arrivals, Between, Connections, Drain, Engine, ErrorPolicy, HookAction, HookPoint, Json, Measure, MockFigures,
+    NonceMode, Profile, Reset, Scalar, TextOrSecret, Timeouts, Timer,
 };
 use crate::units::{Decimal, Nanos, Seed};
 
@@ -24,10 +24,8 @@ pub struct RunSpec {
     /// Names shown to people; not hashed.
     pub labels: Labels,
     /// The server, as declared.
-    #[serde(with = "shared")]
     pub endpoint: Arc<EndpointSpec>,
     /// The model, as sent and declared.
-    #[serde(with = "shared")]
     pub model: Arc<ModelSpec>,
     /// What is sent.
     pub scenario: Content,
@@ -51,10 +49,10 @@ pub struct RunSpec {
     #[serde(default)]
     pub engine: LoadEngine,
     /// What is kept besides its numbers; not hashed.
-    #[serde(default, skip_serializing_if = "Recording::is_nothing")]
+    #[serde(default, skip_serializing_if = "crate::units::is_default")]
     pub record: Recording,
     /// Whether an outage ends the run; not hashed.
-    #[serde(default, skip_serializing_if = "ErrorPolicy::is_default")]
+    #[serde(default, skip_serializing_if = "crate::units::is_default")]
     pub errors: ErrorPolicy,
     /// Whether the run is a start of its server, and sends one request to the server that is ready.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
@@ -69,7 +67,6 @@ pub struct RunSpec {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct ClassSpec {
     /// The plan's name of its scenario; not hashed.
-    #[serde(with = "super::labels::text")]
     pub name: Arc<str>,
     /// Its part of the sum of all weights is its share of the requests.
     pub weight: u64,
@@ -80,38 +77,11 @@ pub struct ClassSpec {
 }
 
 /// As records had it before there was `run`: true for `on`, false for `off`.
-mod recorded_nonce {
-    use serde::{Deserialize, Deserializer, Serialize, Serializer};
-
-    use crate::plan::NonceMode;
-
-    pub(crate) fn serialize<S: Serializer>(nonce: &NonceMode, serializer: S) -> Result<S::Ok, S::Error> {
-        match nonce {
-            NonceMode::On => serializer.serialize_bool(true),
-            NonceMode::Off => serializer.serialize_bool(false),
-            NonceMode::Run => nonce.serialize(serializer),
-        }
-    }
-
-    pub(crate) fn deserialize<'de, D: Deserializer<'de>>(deserializer: D) -> Result<NonceMode, D::Error> {
-        NonceMode::deserialize(deserializer)
-    }
-}
-
-/// What is shared is written and read like what it shares.
-mod shared {
-    use std::sync::Arc;
-
-    use serde::{Deserialize, Deserializer, Serialize, Serializer};
-
-    pub(crate) fn serialize<T: Serialize, S: Serializer>(value: &Arc<T>, serializer: S) -> Result<S::Ok, S::Error> {
-        T::serialize(value, serializer)
-    }
-
-    pub(crate) fn deserialize<'de, T: Deserialize<'de>, D: Deserializer<'de>>(
-        deserializer: D,
-    ) -> Result<Arc<T>, D::Error> {
-        T::deserialize(deserializer).map(Arc::new)
+fn recorded_nonce<S: Serializer>(nonce: &NonceMode, serializer: S) -> Result<S::Ok, S::Error> {
+    match nonce {
+        NonceMode::On => serializer.serialize_bool(true),
+        NonceMode::Off => serializer.serialize_bool(false),
+        NonceMode::Run => nonce.serialize(serializer),
     }
 }
 
@@ -137,14 +107,8 @@ pub struct Recording {
     pub text: bool,
 }
 
-impl Recording {
-    /// Whether it keeps nothing.
-    pub(crate) fn is_nothing(&self) -> bool {
-        *self == Recording::default()
-    }
-}
-
 /// The server under test, as the plan declares it.
+#[serde_with::skip_serializing_none]
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct EndpointSpec {
     /// The plan's name of the endpoint.
@@ -154,25 +118,19 @@ pub struct EndpointSpec {
     /// Which API is called.
     pub api: Api,
     /// The declared accelerator.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub gpu: Option<String>,
     /// The declared number of accelerators.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub gpus: Option<u32>,
     /// Declared facts about the server; nested tables flattened with dots (`flags.max_num_seqs`).
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub server: BTreeMap<String, Scalar>,
     /// HTTP/2, where requests go over it and not over HTTP/1.1.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub http: Option<Http2>,
     /// The embedded mock's figures.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub mock: Option<MockFigures>,
     /// What sweepline starts the server with, where it does.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub launch: Option<LaunchSpec>,
     /// What the server forgets before the run.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub reset: Option<Reset>,
     /// The hooks that decide what is measured, with the cell's values; expressions over the port stay as they are written.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
@@ -193,10 +151,15 @@ pub struct LaunchSpec {
     pub command: Vec<String>,
     /// Environment variables, secret ones by their references.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
-    pub env: BTreeMap<String, HeaderValue>,
+    pub env: BTreeMap<String, TextOrSecret>,
 }
 
 impl LaunchSpec {
+    /// Whether both start the same server, as far as a run's identity tells.
+    pub fn is_like(&self, other: &LaunchSpec) -> bool {
+        self.hashed_command() == other.hashed_command() && self.env == other.env
+    }
+
     /// The command as it is hashed: its program by base name, for where that lies is this host's matter.
     pub(crate) fn hashed_command(&self) -> Vec<&str> {
         let mut command: Vec<&str> = self.command.iter().map(String::as_str).collect();
@@ -215,15 +178,14 @@ pub struct Http2 {
 }
 
 /// The model under test.
+#[serde_with::skip_serializing_none]
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct ModelSpec {
     /// The id as sent to this endpoint.
     pub id: String,
     /// The declared number format.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub precision: Option<String>,
     /// Digest of its tokenizer's files, where the plan names them; `server` where the server is to count.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub tokenizer: Option<String>,
 }
 
@@ -241,7 +203,7 @@ pub struct Shaping {
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub extra: BTreeMap<String, Json>,
     /// How far the nonce reaches that prompts open with.
-    #[serde(with = "recorded_nonce")]
+    #[serde(serialize_with = "recorded_nonce")]
     pub nonce: NonceMode,
 }
 

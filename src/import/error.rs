@@ -92,6 +92,11 @@ pub enum ImportError {
 }
 
 impl ImportError {
+    /// Something that cannot be read as what it should be.
+    pub(super) fn shape(place: impl Into<String>, what: impl Into<String>, remedy: impl Into<String>) -> ImportError {
+        ImportError::Shape { place: place.into(), what: what.into(), remedy: remedy.into() }
+    }
+
     /// The same error with other words for what it quotes; a plan's mistakes quote a plan that was changed before.
     pub(super) fn changed(mut self, change: impl Fn(&str) -> String) -> ImportError {
         let texts: Vec<&mut String> = match &mut self {

@@ -10,6 +10,7 @@ mod error;
 mod fresh;
 mod input;
 mod json;
+mod notes;
 mod params;
 mod secrets;
 mod settings;
@@ -35,6 +36,7 @@ pub(crate) use input::{MOST_BYTES, Wishes};
 use bench::{Around, Job, Program};
 use draft::{Draft, Field};
 use json::json;
+use notes::Notes;
 use secrets::Secrets;
 use shell::Command;
 use text::{name_of, text_value};
@@ -154,11 +156,11 @@ fn of_commands(
     wishes: &Wishes,
     secrets: &Secrets,
 ) -> Result<(Draft, &'static str), ImportError> {
-    let mut taken = Taken { listed, ..Taken::new(wishes) };
+    let mut taken = Taken::new(wishes, secrets, listed);
     for command in commands {
-        taken.command(command, secrets)?;
+        taken.command(command)?;
     }
-    let Taken { jobs, mut listed, tool, title: said, mut others, .. } = taken;
+    let Taken { jobs, notes, tool, title: said, mut others, .. } = taken;
     let Some(tool) = tool else {
         let programs: Vec<&str> =
             commands.iter().filter_map(|one| one.words.first()).map(String::as_str).take(5).collect();
@@ -166,7 +168,7 @@ fn of_commands(
         return Err(ImportError::Unknown { name: wishes.name.clone(), seen: text::one_line(&secrets.hide(&seen)) });
     };
     if jobs.is_empty() {
-        let why = listed.iter().map(write::sentence).collect::<Vec<_>>().join("; ");
+        let why = notes.listed.borrow().iter().map(write::sentence).collect::<Vec<_>>().join("; ");
         return Err(ImportError::Unknown { name: wishes.name.clone(), seen: secrets.hide(&text::one_line(&why)) });
     }
     others.sort_unstable();
@@ -174,21 +176,21 @@ fn of_commands(
     if !others.is_empty() {
         let named = others.iter().take(12).map(|program| shell::shown(program)).collect::<Vec<_>>().join(", ");
         let why = "other commands of the script; `between: { cooldown: 10s }` pauses between runs";
-        listed.push(Listed::needless(text::one_line(&named), why, 0));
+        notes.needless(&text::one_line(&named), why, 0);
     }
     let name = said.map_or_else(
         || title(wishes),
         |name| Field::new("name", text_value(&name_of(&name, "imported")), "--experiment-name"),
     );
-    Ok((bench::draft(jobs, name, listed), tool))
+    Ok((bench::draft(jobs, name, notes.listed.into_inner()), tool))
 }
 
 /// What was taken from the commands so far.
 struct Taken<'a> {
     wishes: &'a Wishes<'a>,
     around: Around,
+    notes: Notes<'a>,
     jobs: Vec<Job>,
-    listed: Vec<Listed>,
     tool: Option<&'static str>,
     title: Option<String>,
     /// Programs that are no benchmark.
@@ -198,13 +200,13 @@ struct Taken<'a> {
 }
 
 impl<'a> Taken<'a> {
-    fn new(wishes: &'a Wishes<'a>) -> Taken<'a> {
-        let (jobs, listed, others) = Default::default();
-        let unmeasured = None;
-        Taken { wishes, around: around(wishes), jobs, listed, tool: None, title: None, others, unmeasured }
+    fn new(wishes: &'a Wishes<'a>, secrets: &'a Secrets, listed: Vec<Listed>) -> Taken<'a> {
+        let notes = Notes { secrets, listed: listed.into() };
+        let (jobs, tool, title, others, unmeasured) = Default::default();
+        Taken { wishes, around: around(wishes), notes, jobs, tool, title, others, unmeasured }
     }
 
-    fn command(&mut self, command: &Command, secrets: &Secrets) -> Result<(), ImportError> {
+    fn command(&mut self, command: &Command) -> Result<(), ImportError> {
         let file = &self.wishes.name;
         match bench::program(&command.words) {
             Program::Other => self.others.extend(command.words.first().cloned()),
@@ -212,17 +214,17 @@ impl<'a> Taken<'a> {
                 if let Some(line) = self.unmeasured.replace(command.line) {
                     let why =
                         "another server is started in front of the same benchmark: the plan starts the last one alone";
-                    self.listed.push(Listed::missing("vllm serve", why, line));
+                    self.notes.missing("vllm serve", why, line);
                 }
-                let found = bench::facts(words, command.line, secrets);
+                let found = bench::facts(words, command.line, self.notes.secrets);
                 let before = around(self.wishes);
                 let origin = bench::serve_origin(command.line);
                 // `--url` says where it runs already.
                 let serve = match &before.url {
-                    None => Some(bench::serve(command, &[], &origin, secrets, &mut self.listed)),
+                    None => Some(bench::serve(command, &[], &origin, &self.notes)),
                     Some(_) => {
                         let why = "`import --url` names a server that runs: the plan starts none";
-                        self.listed.push(Listed::needless(&origin, why, command.line));
+                        self.notes.needless(&origin, why, command.line);
                         None
                     }
                 };
@@ -233,15 +235,15 @@ impl<'a> Taken<'a> {
                 self.tool.get_or_insert(tool.name());
                 self.unmeasured = None;
                 let around = Around { folder: self.wishes.folder.clone(), ..self.around.clone() };
-                let job = bench::job(file, tool, command, words, &around, secrets, &mut self.listed)?;
+                let job = bench::job(file, tool, command, words, &around, &self.notes)?;
                 self.jobs.extend(job);
             }
             Program::Sweep(kind, words) => {
                 self.tool.get_or_insert("vllm bench sweep");
-                let made = params::sweep(file, kind, command, words, self.wishes.read, secrets, &mut self.listed)?;
+                let made = params::sweep(file, kind, command, words, self.wishes.read, &self.notes)?;
                 if let Some(made) = made {
                     self.title = made.name;
-                    self.each(command, made.command, made.each, secrets)?;
+                    self.each(command, made.command, made.each)?;
                 }
             }
         }
@@ -249,17 +251,11 @@ impl<'a> Taken<'a> {
     }
 
     /// One command with several combinations of parameters.
-    fn each(
-        &mut self,
-        command: &Command,
-        words: Vec<String>,
-        each: Vec<Around>,
-        secrets: &Secrets,
-    ) -> Result<(), ImportError> {
+    fn each(&mut self, command: &Command, words: Vec<String>, each: Vec<Around>) -> Result<(), ImportError> {
         let (tool, words) = match bench::program(&words) {
             Program::Measure(tool, words) => (tool, words),
             _ => {
-                let program = words.first().map(|word| secrets.hide(word)).unwrap_or_default();
+                let program = words.first().map(|word| self.notes.secrets.hide(word)).unwrap_or_default();
                 let seen = format!("`{}` is no benchmark command", text::one_line(&program));
                 return Err(ImportError::Unknown { name: self.wishes.name.clone(), seen });
             }
@@ -268,7 +264,7 @@ impl<'a> Taken<'a> {
         for one in each {
             let (model, url) = (before.model.clone().or(one.model), before.url.clone().or(one.url));
             let one = Around { model, url, folder: self.wishes.folder.clone(), ..one };
-            let job = bench::job(&self.wishes.name, tool, command, words, &one, secrets, &mut self.listed)?;
+            let job = bench::job(&self.wishes.name, tool, command, words, &one, &self.notes)?;
             self.jobs.extend(job);
         }
         Ok(())
@@ -282,16 +278,13 @@ fn of_params(text: &str, wishes: &Wishes, secrets: &Secrets) -> Result<Draft, Im
     if command.words.is_empty() {
         command.words = ["vllm", "bench", "serve"].map(str::to_owned).to_vec();
     }
-    let mut taken = Taken::new(wishes);
-    if params::are_of_server(&records) {
-        let (each, listed) = params::servers(&secrets.hide(&wishes.name), &records, secrets);
-        taken.listed = listed;
-        taken.each(&command, command.words.clone(), each, secrets)?;
-    } else {
-        let each = params::over(&taken.around, records);
-        taken.each(&command, command.words.clone(), each, secrets)?;
-    }
-    let Taken { jobs, listed, .. } = taken;
+    let mut taken = Taken::new(wishes, secrets, Vec::new());
+    let each = match params::are_of_server(&records) {
+        true => params::servers(&secrets.hide(&wishes.name), &records, &taken.notes),
+        false => params::over(&taken.around, records),
+    };
+    taken.each(&command, command.words.clone(), each)?;
+    let (jobs, listed) = (taken.jobs, taken.notes.listed.into_inner());
     if jobs.is_empty() {
         let seen = listed.first().map_or("it has no combination".to_owned(), write::sentence);
         return Err(ImportError::Unknown { name: wishes.name.clone(), seen });

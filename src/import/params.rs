@@ -5,13 +5,14 @@ use indexmap::IndexMap;
 use serde_json::Value;
 
 use super::bench::{Arguments, Arity, Around, FOLDER, Fate, Known, flag_name, is_option};
-use super::draft::{Field, Listed};
+use super::draft::Field;
 use super::error::ImportError;
 use super::json::json;
+use super::notes::Notes;
 use super::secrets::Secrets;
 use super::settings::{self, Record, said_of};
 use super::shell::Command;
-use super::text::name_of;
+use super::text::{cell_text, name_of, scalar};
 use Arity::{Flag, Many, One};
 use Fate::{Lost, Needless, Read};
 
@@ -36,14 +37,7 @@ const OPTIONS: [Known; 22] = [
     ("sla-inf-value", One, SEARCH),
     ("workload-var", One, SEARCH),
     ("workload-iters", One, SEARCH),
-    (
-        "after-bench-cmd",
-        One,
-        Lost(
-            "write it as a hook of the endpoint, hooks: { after_run: { command: [sh, -c, COMMAND] } }, or, where it empties the prefix \
-             cache, reset: prefix_cache",
-        ),
-    ),
+    ("after-bench-cmd", One, Read),
     ("experiment-name", One, Read),
     ("output-dir", One, FOLDER),
     (
@@ -76,10 +70,9 @@ pub(super) struct Combinations {
 pub(super) fn records(file: &str, text: &str, secrets: &Secrets) -> Result<Vec<Record>, ImportError> {
     let value = json(file, text)?;
     secrets.add_json(&value);
-    let wrong = |at: String| ImportError::Shape {
-        place: format!("{file}: {at}"),
-        what: "a parameter file is a list of objects, or an object of named objects".to_owned(),
-        remedy: "write it like [{ \"random_input_len\": 128 }]".to_owned(),
+    let wrong = |at: String| {
+        let what = "a parameter file is a list of objects, or an object of named objects";
+        ImportError::shape(format!("{file}: {at}"), what, "write it like [{ \"random_input_len\": 128 }]")
     };
     let record = |name: Option<String>, at: String, value: Value| match value {
         Value::Object(mut values) => {
@@ -115,24 +108,17 @@ pub(super) fn sweep(
     command: &Command,
     words: &[String],
     read: Reader,
-    secrets: &Secrets,
-    listed: &mut Vec<Listed>,
+    notes: &Notes,
 ) -> Result<Option<Combinations>, ImportError> {
     if !["serve", "serve_sla", "serve_workload"].contains(&kind) {
-        listed.push(Listed::missing(
-            format!("vllm bench sweep {kind}"),
-            "this command is left out: it measures no serving",
-            command.line,
-        ));
+        let what = format!("vllm bench sweep {kind}");
+        notes.missing(&what, "this command is left out: it measures no serving", command.line);
         return Ok(None);
     }
     let words: Vec<String> = words.iter().map(|word| long(word)).collect();
-    let made = {
-        let arguments = Arguments::new(&words, command.line, &OPTIONS, secrets);
-        let made = combinations(file, command, &arguments, read);
-        listed.extend(arguments.listed());
-        made?
-    };
+    let arguments = Arguments::new(&words, command.line, &OPTIONS, notes);
+    let made = combinations(file, command, &arguments, read)?;
+    arguments.list_unused();
     Ok(Some(made))
 }
 
@@ -152,10 +138,9 @@ fn combinations(
     read: Reader,
 ) -> Result<Combinations, ImportError> {
     let place = if command.line == 0 { file.to_owned() } else { format!("{file}:{}", command.line) };
-    let missing = |option: &str| ImportError::Shape {
-        place: place.clone(),
-        what: format!("`vllm bench sweep` needs {option}"),
-        remedy: format!("add {option} '…' to the command"),
+    let missing = |option: &str| {
+        let what = format!("`vllm bench sweep` needs {option}");
+        ImportError::shape(&place, what, format!("add {option} '…' to the command"))
     };
     let split = |option: &'static str| -> Result<Vec<String>, ImportError> {
         let said = arguments.text(option).ok_or_else(|| missing(&format!("--{option}")))?;
@@ -187,6 +172,13 @@ fn combinations(
     let mut around = settings::server(&serve, &servers, &settings, arguments);
     settings::with_baseline(&mut settings, &around);
     around.ready = ready(arguments);
+    around.between = match arguments.text("after-bench-cmd") {
+        Some(said) => {
+            let words = shlex::split(&said.value).ok_or_else(|| missing("--after-bench-cmd with its quotes closed"))?;
+            after_bench(&words, &said.origin, arguments)
+        }
+        None => emptied(&mut around),
+    };
     let runs = arguments.whole("num-runs");
     let origin = runs.as_ref().map_or_else(|| format!("default --num-runs {RUNS}"), |said| said.origin.clone());
     around.repeats =
@@ -219,6 +211,25 @@ fn combinations(
     Ok(Combinations { command: bench, each, name })
 }
 
+/// What is done after each benchmark, as the hook that it is.
+fn after_bench(words: &[String], origin: &str, arguments: &Arguments) -> Option<Field> {
+    if words.iter().any(|word| arguments.secrets().hide(word) != *word) {
+        let why = "it holds a secret: write a script that takes it from a variable into hooks: { after_run: { command: […] } }";
+        arguments.missing("--after-bench-cmd", why);
+        return None;
+    }
+    let words: Vec<String> = words.iter().map(|word| scalar(&cell_text(word))).collect();
+    let command = format!("{{ after_run: {{ command: [{}] }} }}", words.join(", "));
+    (!words.is_empty()).then(|| Field::new("hooks", command, origin))
+}
+
+/// Without such a command the tool empties the caches of `vllm serve` after each benchmark, and starts it so that it can.
+fn emptied(around: &mut Around) -> Option<Field> {
+    let serve = around.serve.as_mut().filter(|serve| serve.is_vllm)?;
+    serve.env[0].entry("VLLM_SERVER_DEV_MODE".to_owned()).or_insert_with(|| scalar("1"));
+    Some(Field::new("reset", "prefix_cache".to_owned(), "default without --after-bench-cmd"))
+}
+
 /// How long each start of the server is waited for.
 fn ready(arguments: &Arguments) -> Option<Field> {
     let said = arguments.whole("server-ready-timeout")?;
@@ -241,14 +252,13 @@ pub(super) fn over(around: &Around, records: Vec<Record>) -> Vec<Around> {
 }
 
 /// What a parameter file of the server says, for a benchmark without a command that starts it.
-pub(super) fn servers(file: &str, records: &[Record], secrets: &Secrets) -> (Vec<Around>, Vec<Listed>) {
-    let arguments = Arguments::new(&[], 0, &OPTIONS, secrets);
+pub(super) fn servers(file: &str, records: &[Record], notes: &Notes) -> Vec<Around> {
+    let arguments = Arguments::new(&[], 0, &OPTIONS, notes);
     let mut settings = settings::settings(records, file.to_owned(), &arguments);
     let command = Command { words: Vec::new(), line: 0, secrets: Vec::new(), env: Vec::new() };
     let around = settings::server(&command, records, &settings, &arguments);
     settings::with_baseline(&mut settings, &around);
-    let each = settings.into_iter().map(|(_, setting)| Around { setting: Some(setting), ..around.clone() });
-    (each.collect(), arguments.listed())
+    settings.into_iter().map(|(_, setting)| Around { setting: Some(setting), ..around.clone() }).collect()
 }
 
 fn links(text: &str) -> Vec<(String, String)> {

@@ -5,7 +5,6 @@ use serde_json::{Map, Value};
 use super::bench::{
     Arguments, Around, Program, Serve, Setting, facts, flag_name, flag_value, is_flag_name, program, serve,
 };
-use super::draft::Listed;
 use super::secrets::Secrets;
 use super::shell::Command;
 use crate::units::secrecy::names_secret;
@@ -124,18 +123,16 @@ pub(super) fn server(
     settings: &[(Record, Setting)],
     arguments: &Arguments,
 ) -> Around {
-    let secrets = arguments.secrets();
     let names = |record: &Record| -> Vec<String> { record.values.keys().map(|key| flag_name(key)).collect() };
     let varied: Vec<String> = records.iter().flat_map(names).collect();
     let words = match program(&command.words) {
         Program::Serve(words) => words.to_vec(),
         _ => Vec::new(),
     };
-    let mut around = facts(&words, command.line, secrets);
-    let mut listed: Vec<Listed> = Vec::new();
+    let mut around = facts(&words, command.line, arguments.secrets());
     let is_said = !command.words.is_empty();
     let mut started = match is_said {
-        true => serve(command, &varied, "--serve-cmd", secrets, &mut listed),
+        true => serve(command, &varied, "--serve-cmd", arguments.notes),
         false => {
             let why = "the plan starts `vllm serve` with the benchmark's model: write the command that starts yours into `launch`";
             arguments.missing("the command that starts the server", why);
@@ -145,12 +142,6 @@ pub(super) fn server(
     let in_all = |name: &String| settings.iter().all(|(record, _)| names(record).contains(name));
     started.varied = varied.into_iter().filter(in_all).collect();
     started.varied.dedup();
-    for one in listed {
-        match one.is_missing {
-            true => arguments.missing(&one.what, &one.why),
-            false => arguments.needless(&one.what, &one.why),
-        }
-    }
     around.serve = Some(started);
     around
 }

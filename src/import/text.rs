@@ -39,28 +39,40 @@ fn breaks(c: char) -> bool {
 
 /// A text as a value of a plan, where `{{`, `{%` and `{#` begin templates.
 pub(super) fn text_value(text: &str) -> String {
-    let mut value = String::with_capacity(text.len());
-    let mut rest = text;
-    while let Some(at) = ["{{", "{%", "{#"].iter().filter_map(|begin| rest.find(begin)).min() {
-        let (before, behind) = rest.split_at(at);
-        value.push_str(&format!("{before}{{{{ '{}' }}}}", &behind[..2]));
-        rest = &behind[2..];
-    }
-    value.push_str(rest);
-    scalar(&value)
+    scalar(&templates_as(text, |begin| format!("{{{{ '{begin}' }}}}")))
 }
 
 /// A text of a server's command, flags or variables, in which each cell fills templates once more.
 pub(super) fn cell_text(text: &str) -> String {
+    templates_as(text, |begin| format!("{{{{ \"{{{{ '{begin}' }}}}\" }}}}"))
+}
+
+/// The text with something in place of what begins a template.
+fn templates_as(text: &str, instead: impl Fn(&str) -> String) -> String {
     let mut value = String::with_capacity(text.len());
     let mut rest = text;
     while let Some(at) = ["{{", "{%", "{#"].iter().filter_map(|begin| rest.find(begin)).min() {
-        let (before, behind) = rest.split_at(at);
-        value.push_str(&format!("{before}{{{{ \"{{{{ '{}' }}}}\" }}}}", &behind[..2]));
-        rest = &behind[2..];
+        value.push_str(&rest[..at]);
+        value.push_str(&instead(&rest[at..at + 2]));
+        rest = &rest[at + 2..];
     }
-    value.push_str(rest);
-    value
+    value + rest
+}
+
+/// A list of names.
+pub(super) fn list(names: &[String]) -> String {
+    format!("[{}]", names.iter().map(|name| scalar(name)).collect::<Vec<_>>().join(", "))
+}
+
+/// A table in one line; its values are as they are written.
+pub(super) fn table<'a>(entries: impl IntoIterator<Item = (&'a String, &'a String)>) -> String {
+    let entries = entries.into_iter().map(|(name, value)| format!("{}: {value}", scalar(name)));
+    format!("{{ {} }}", entries.collect::<Vec<_>>().join(", "))
+}
+
+/// The reference of a secret that an environment variable holds.
+pub(super) fn secret(variable: &str) -> String {
+    format!("{{ secret: {} }}", scalar(&format!("env:{variable}")))
 }
 
 /// A name for a table's entry, made of what something is called elsewhere.

@@ -30,6 +30,12 @@ impl Scope {
             Scope::Sweep(name) => ("sweep", Some(name)),
         }
     }
+
+    /// Where the plan declares it.
+    fn path(&self) -> Vec<Step> {
+        let (kind, name) = self.words();
+        name.map_or_else(Vec::new, |name| vec![Step::from(format!("{kind}s").as_str()), Step::from(name)])
+    }
 }
 
 impl fmt::Display for Scope {
@@ -53,4 +59,12 @@ pub(crate) struct Finding {
     pub message: String,
     /// What to type.
     pub remedy: String,
+}
+
+impl Finding {
+    /// One about a part of what it is about.
+    pub(super) fn of(scope: Scope, part: &[&str], message: impl Into<String>, remedy: impl Into<String>) -> Finding {
+        let at = scope.path().into_iter().chain(part.iter().map(|key| Step::from(*key))).collect();
+        Finding { scope, at, message: message.into(), remedy: remedy.into() }
+    }
 }

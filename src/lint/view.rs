@@ -6,7 +6,8 @@ use crate::expand::{Course, Load, LoadEngine, Phases};
 use crate::plan::model::content::{Resolved, Reuse, resolve};
 use crate::plan::model::lengths::{Preset, WrittenLengths};
 use crate::plan::{
-    Compare, Connections, Endpoint, Engine, Model, NonceMode, Plan, Process, Scalar, Scenario, Sessions, Step, Sweep,
+    Arrivals, Compare, Connections, Endpoint, Engine, Model, NonceMode, Plan, Process, Scalar, Scenario, Sessions,
+    Step, Sweep,
 };
 use crate::protocol::Task;
 use crate::units::{Decimal, Nanos};
@@ -272,56 +273,40 @@ impl<'p> SweepView<'p> {
 
 /// The load points of a sweep: of a profile in requests per second there is one. `qps` with `batch_size` is an open loop whose cap changes no rate.
 fn rungs(plan: &Plan, name: &str, sweep: &Sweep) -> Vec<Rung> {
-    let traces = replays(plan, name, sweep);
+    let rung = |load: Load, place: &[Step], speed: Option<Decimal>| {
+        let phases = phases(&plan.phases, &sweep.phases, &load).ok()?;
+        Some(Rung { load, phases, at: [&steps!["sweeps", name][..], place].concat(), speed })
+    };
+    let open = |qps: Decimal, arrivals: Arrivals| Load::Open { qps, arrivals, cap: None };
+    let scenarios = || {
+        let written = sweep.written("scenario").into_iter();
+        written.filter_map(|(name, place)| Some((resolve(&name.to_string(), &plan.scenarios)?, place)))
+    };
+    let replayed = |(scenario, place): (Resolved, Vec<Step>)| {
+        let trace = scenario.content.trace?;
+        rung(open(trace.qps(), Process::Trace.into()), &place, Some(trace.speed))
+    };
+    let traces: Vec<Rung> = scenarios().filter_map(replayed).collect();
     if !traces.is_empty() {
         return traces;
     }
     if let Some(qps) = sweep.own_rate() {
-        let load = Load::Open { qps, arrivals: sweep.spacing(), cap: None };
-        let at = steps!["sweeps", name, "arrivals"];
-        return phases(&plan.phases, &sweep.phases, &load)
-            .map(|phases| Rung { load, phases, at, speed: None })
-            .into_iter()
-            .collect();
+        return rung(open(qps, sweep.spacing()), &["arrivals".into()], None).into_iter().collect();
     }
-    let rates = sweep.written("qps");
-    if rates.is_empty() && sweep.written("batch_size").is_empty() {
-        return recorded(plan, name, sweep);
-    }
-    let (axis, points) = if rates.is_empty() { ("batch_size", sweep.written("batch_size")) } else { ("qps", rates) };
-    let load = |value: &Scalar| match axis {
-        "qps" => Some(Load::Open { qps: number(value)?, arrivals: sweep.spacing(), cap: None }),
-        _ => Some(Load::Closed { batch_size: whole(value)? }),
-    };
-    let rung = |(value, place): (Scalar, Vec<Step>)| {
-        let load = load(&value)?;
-        let phases = phases(&plan.phases, &sweep.phases, &load).ok()?;
-        Some(Rung { load, phases, at: [&steps!["sweeps", name][..], &place].concat(), speed: None })
-    };
-    points.into_iter().filter_map(rung).collect()
-}
-
-/// The load points of a sweep that replays traces.
-fn replays(plan: &Plan, name: &str, sweep: &Sweep) -> Vec<Rung> {
-    let rung = |(value, place): (Scalar, Vec<Step>)| {
-        let trace = resolve(&value.to_string(), &plan.scenarios)?.content.trace?;
-        let load = Load::Open { qps: trace.qps(), arrivals: Process::Trace.into(), cap: None };
-        let phases = phases(&plan.phases, &sweep.phases, &load).ok()?;
-        Some(Rung { load, phases, at: [&steps!["sweeps", name][..], &place].concat(), speed: Some(trace.speed) })
-    };
-    sweep.written("scenario").into_iter().filter_map(rung).collect()
-}
-
-/// The load points of a sweep over profiles that bring their own rate.
-fn recorded(plan: &Plan, name: &str, sweep: &Sweep) -> Vec<Rung> {
-    let rung = |(value, place): (Scalar, Vec<Step>)| {
-        let recorded = resolve(&value.to_string(), &plan.scenarios)?.arrivals?;
+    let (rates, sizes) = (sweep.written("qps"), sweep.written("batch_size"));
+    let by_rate = |(rate, place): &(Scalar, Vec<Step>)| rung(open(number(rate)?, sweep.spacing()), place, None);
+    let by_size = |(size, place): &(Scalar, Vec<Step>)| rung(Load::Closed { batch_size: whole(size)? }, place, None);
+    // Where neither is written, profiles bring their own rate.
+    let recorded = |(scenario, place): (Resolved, Vec<Step>)| {
+        let recorded = scenario.arrivals?;
         let arrivals = sweep.arrivals.clone().unwrap_or_else(|| recorded.arrivals.clone());
-        let load = Load::Open { qps: recorded.qps, arrivals, cap: None };
-        let phases = phases(&plan.phases, &sweep.phases, &load).ok()?;
-        Some(Rung { load, phases, at: [&steps!["sweeps", name][..], &place].concat(), speed: None })
+        rung(open(recorded.qps, arrivals), &place, None)
     };
-    sweep.written("scenario").into_iter().filter_map(rung).collect()
+    match (rates.is_empty(), sizes.is_empty()) {
+        (false, _) => rates.iter().filter_map(by_rate).collect(),
+        (true, false) => sizes.iter().filter_map(by_size).collect(),
+        (true, true) => scenarios().filter_map(recorded).collect(),
+    }
 }
 
 fn number(value: &Scalar) -> Option<Decimal> {

@@ -81,7 +81,6 @@ struct Body {
     input: Option<Value>,
     query: Option<Value>,
     documents: Option<Vec<Value>>,
-    #[serde(default)]
     stream: Option<bool>,
     stream_options: Option<StreamOptions>,
     max_tokens: Option<u64>,

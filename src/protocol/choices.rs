@@ -14,9 +14,7 @@ use super::usage::Usage;
 struct Body<'a> {
     #[serde(borrow, default)]
     choices: Option<Vec<Choice<'a>>>,
-    #[serde(default)]
     usage: Option<Usage>,
-    #[serde(default)]
     error: Option<serde_json::Value>,
 }
 

@@ -16,11 +16,8 @@ pub(super) struct Embeddings;
 
 #[derive(Debug, Deserialize)]
 struct Answer {
-    #[serde(default)]
     data: Option<Vec<Vector>>,
-    #[serde(default)]
     usage: Option<Usage>,
-    #[serde(default)]
     error: Option<Value>,
 }
 

@@ -15,11 +15,8 @@ pub(super) struct Rerank;
 
 #[derive(Debug, Deserialize)]
 struct Answer {
-    #[serde(default)]
     results: Option<Vec<Scored>>,
-    #[serde(default)]
     usage: Option<Usage>,
-    #[serde(default)]
     error: Option<Value>,
 }
 

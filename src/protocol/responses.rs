@@ -35,9 +35,7 @@ struct Response<'a> {
     status: Option<Text<'a>>,
     #[serde(borrow, default)]
     output: Option<Vec<Item<'a>>>,
-    #[serde(default)]
     usage: Option<Usage>,
-    #[serde(default)]
     error: Option<Value>,
     #[serde(borrow, default)]
     incomplete_details: Option<Incomplete<'a>>,

@@ -10,7 +10,6 @@ pub struct Usage {
     prompt_tokens: Option<Count>,
     #[serde(default, alias = "output_tokens")]
     completion_tokens: Option<Count>,
-    #[serde(default)]
     total_tokens: Option<Count>,
     #[serde(default, alias = "input_tokens_details")]
     prompt_tokens_details: Option<PromptDetails>,
@@ -20,13 +19,11 @@ pub struct Usage {
 
 #[derive(Debug, Clone, Copy, Default, PartialEq, Deserialize)]
 struct PromptDetails {
-    #[serde(default)]
     cached_tokens: Option<Count>,
 }
 
 #[derive(Debug, Clone, Copy, Default, PartialEq, Deserialize)]
 struct CompletionDetails {
-    #[serde(default)]
     reasoning_tokens: Option<Count>,
 }
 

@@ -55,14 +55,28 @@ pub(crate) fn width(text: &str) -> usize {
     UnicodeWidthStr::width(text)
 }
 
+/// Whole seconds as `1h02m`, `2m10s` or `9s`.
+pub(crate) fn duration(seconds: u64) -> String {
+    match seconds {
+        0..60 => format!("{seconds}s"),
+        60..3600 => format!("{}m{:02}s", seconds / 60, seconds % 60),
+        _ => format!("{}h{:02}m", seconds / 3600, seconds % 3600 / 60),
+    }
+}
+
 /// The words of `text` behind `first`, in lines of at most `WIDTH` columns, later ones indented by `indent`.
 pub fn fill(first: &str, indent: usize, text: &str) -> String {
+    fill_to(usize::from(WIDTH), first, indent, text)
+}
+
+/// As [`fill`], in lines of at most `columns`.
+pub(super) fn fill_to(columns: usize, first: &str, indent: usize, text: &str) -> String {
     let mut out = first.to_owned();
     let (mut column, mut fresh) = (width(first), true);
-    let longest = usize::from(WIDTH) - indent;
+    let longest = columns.saturating_sub(indent).max(1);
     for word in text.split_whitespace().flat_map(|word| pieces(word, longest)) {
         let width = width(word);
-        if !fresh && column + 1 + width > usize::from(WIDTH) {
+        if !fresh && column + 1 + width > columns {
             out.push('\n');
             out.push_str(&" ".repeat(indent));
             (column, fresh) = (indent, true);

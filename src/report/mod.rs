@@ -12,6 +12,7 @@ mod fronts;
 mod generator;
 pub mod grid;
 pub(crate) mod html;
+mod live;
 pub(crate) mod progress;
 mod repeats;
 mod rows;

@@ -10,13 +10,13 @@ use std::time::{Duration, Instant};
 use indicatif::{MultiProgress, ProgressBar, ProgressDrawTarget, ProgressStyle};
 
 use crate::engine::Progress;
-use crate::rows::Phase;
 use crate::sweep::Waiting;
 use crate::sweep::event::{Event, RunView};
 use crate::units::text::page;
 use crate::units::{Nanos, clock};
 
-use super::format::{WIDTH, plain};
+use super::format::{duration, fill_to, plain};
+use super::live::{Live, Wait, columns};
 
 const REFRESH: Duration = Duration::from_millis(250);
 
@@ -34,6 +34,17 @@ pub(crate) enum Talk {
 /// A text of several lines, each fit for a terminal: the last lines of a server's log among them.
 fn plain_lines(text: &str) -> String {
     text.split('\n').map(plain).collect::<Vec<_>>().join("\n")
+}
+
+/// What happened, in lines that a terminal need not break: their later parts are indented.
+fn wrapped(time: &str, text: &str, columns: usize) -> String {
+    let line = |(number, line): (usize, &str)| {
+        let words = line.trim_start();
+        let indent = line.len() - words.len();
+        let first = if number == 0 { time.to_owned() } else { String::new() } + &" ".repeat(indent);
+        fill_to(columns, &first, indent + 2, words)
+    };
+    text.split('\n').enumerate().map(line).collect()
 }
 
 /// The screen of a running sweep.
@@ -66,34 +77,6 @@ struct State {
     pace: f64,
 }
 
-/// A server that is waited for.
-struct Wait {
-    bar: ProgressBar,
-    endpoint: String,
-    reason: String,
-    since: Option<Instant>,
-    within: Duration,
-}
-
-impl Wait {
-    fn refresh(&self) {
-        let waited = self.since.map_or(Duration::ZERO, |since| since.elapsed()).min(self.within);
-        let seconds = |time: Duration| duration(time.as_secs());
-        let passed = format!("{} of {}", seconds(waited), seconds(self.within));
-        let parts = [format!("{}: waiting", self.endpoint), passed, self.reason.clone()];
-        self.bar.set_message(fitting(&parts, columns().saturating_sub(4)));
-        self.bar.tick();
-    }
-}
-
-struct Live {
-    bar: ProgressBar,
-    run: RunView,
-    progress: Arc<Progress>,
-    seen: (Instant, u64),
-    rate: f64,
-}
-
 impl Screen {
     /// A screen; with bars only where stderr is a terminal.
     pub(crate) fn new(talk: Talk) -> Screen {
@@ -121,8 +104,12 @@ impl Screen {
     /// Prints one line above the bars, even when told to be quiet.
     pub(crate) fn error(&self, text: &str) {
         let time = if self.with_times { format!("{} ", clock::time_now()) } else { String::new() };
+        let text = match self.bars.is_some() && self.with_times {
+            true => wrapped(&time, &page(text), columns()),
+            false => format!("{time}{}\n", page(text)),
+        };
         // A closed stderr must not end a sweep.
-        let print = || drop(writeln!(std::io::stderr(), "{time}{}", page(text)));
+        let print = || drop(write!(std::io::stderr(), "{text}"));
         match &self.bars {
             Some(bars) => bars.multi.suspend(print),
             None => print(),
@@ -150,7 +137,7 @@ impl Screen {
                 self.line(&format!("{endpoint}: ready after {after} (log: {})", plain(log)));
             }
             Event::Relaunching { endpoint, reason, again, of } => {
-                self.error(&format!("{endpoint}: {}; to be started again ({again} of {of})", plain_lines(reason)));
+                self.error(&format!("{endpoint}: to be started again ({again} of {of}): {}", plain_lines(reason)));
             }
             Event::Slow { endpoint, url } => {
                 self.line(&format!("{endpoint}: waiting for {} to answer", plain(url)));
@@ -168,7 +155,7 @@ impl Screen {
                 self.error(&what);
             }
             Event::Again { run, reason, again, of } => {
-                let what = format!("spoiled: {}; to be tried again ({again} of {of})", plain_lines(reason));
+                let what = format!("spoiled, to be tried again ({again} of {of}): {}", plain_lines(reason));
                 let line = self.named(run, &what);
                 self.off(run, false);
                 self.error(&line);
@@ -285,14 +272,13 @@ impl Bars {
 
     /// A live line above the overall bar.
     fn line(&self) -> ProgressBar {
-        let style = ProgressStyle::with_template("  {spinner} {wide_msg}").expect("the template is constant");
+        let style = ProgressStyle::with_template("  {spinner} {msg}").expect("the template is constant");
         self.multi.insert_before(&self.overall, ProgressBar::new_spinner().with_style(style))
     }
 
     fn add(&self, run: &RunView, progress: &Arc<Progress>) {
         let bar = self.line();
-        let mut live =
-            Live { bar, run: run.clone(), progress: Arc::clone(progress), seen: (Instant::now(), 0), rate: 0.0 };
+        let mut live = Live::new(bar, run, progress);
         live.refresh();
         self.state.lock().expect("no user of the lock panics").live.push(live);
     }
@@ -300,9 +286,9 @@ impl Bars {
     fn remove(&self, run: &RunView, for_good: bool) {
         let mut state = self.state.lock().expect("no user of the lock panics");
         state.live.retain(|live| {
-            let stays = live.run.number != run.number;
+            let stays = live.number() != run.number;
             if !stays {
-                live.bar.finish_and_clear();
+                live.clear();
             }
             stays
         });
@@ -330,7 +316,7 @@ impl State {
             return;
         }
         let whole: u64 = self.remaining.values().sum();
-        let gone: u64 = self.live.iter().map(|live| live.progress.elapsed_ns().min(live.run.expected_ns())).sum();
+        let gone: u64 = self.live.iter().map(|live| live.gone_ns()).sum();
         let left = whole.saturating_sub(gone) as f64 * self.pace / 1e9;
         overall.set_message(format!("about {} left", duration(left.ceil() as u64)));
     }
@@ -344,85 +330,5 @@ impl Drop for Bars {
             // A ticker that panicked has nothing left to show.
             let _ = ticker.join();
         }
-    }
-}
-
-impl Live {
-    fn refresh(&mut self) {
-        let (progress, phases) = (&self.progress, &self.run.phases);
-        let events = progress.token_events.get();
-        let since = self.seen.0.elapsed().as_secs_f64();
-        // The first figure comes early: a zero would look like a fault.
-        if since >= 1.0 || (self.rate == 0.0 && since >= 0.2) {
-            self.rate = (events - self.seen.1) as f64 / since;
-            self.seen = (Instant::now(), events);
-        }
-        let measure = phases.fill.0 + phases.stabilize.0;
-        let (begin, length) = match progress.phase() {
-            Phase::Fill => (0, phases.fill.0),
-            Phase::Stabilize => (phases.fill.0, phases.stabilize.0),
-            Phase::Measure => (measure, phases.measure.duration.0),
-            Phase::Drain => (measure + phases.measure.duration.0, phases.drain.duration.0),
-        };
-        // Drain ends with the last measured request; its length is only a bound.
-        let bound = if progress.phase() == Phase::Drain { "at most " } else { "" };
-        let idle = phases.idle.filter(|_| progress.idling.get() > 0);
-        let settling = (progress.settling.get() > 0).then(|| "waiting for an idle server".to_owned());
-        let phase = settling.or(idle.map(|idle| format!("left alone for {idle}"))).unwrap_or_else(|| {
-            let passed = duration(progress.elapsed_ns().saturating_sub(begin) / 1_000_000_000);
-            format!("{} {passed} of {bound}{}", progress.phase().name(), Nanos(length))
-        });
-        let parts = [
-            plain(&self.run.name),
-            phase,
-            format!("{} in flight", progress.in_flight.get()),
-            format!("{} errors", progress.failed.get()),
-            format!("{:.0} tok/s", self.rate),
-            format!("{} done", progress.ended.get()),
-        ];
-        // Two columns of margin, the spinner, and a space behind it.
-        self.bar.set_message(fitting(&parts, columns().saturating_sub(4)));
-        self.bar.tick();
-    }
-}
-
-/// Columns of the terminal that stderr is.
-fn columns() -> usize {
-    let size = rustix::termios::tcgetwinsize(std::io::stderr()).ok();
-    size.map_or(usize::from(WIDTH), |size| usize::from(size.ws_col).max(1))
-}
-
-/// As many parts as fit, what matters most first: half a figure would be another figure.
-fn fitting(parts: &[String], columns: usize) -> String {
-    let mut line = String::new();
-    for part in parts {
-        let joined = if line.is_empty() { part.clone() } else { format!("{line} · {part}") };
-        if !line.is_empty() && joined.chars().count() > columns {
-            break;
-        }
-        line = joined;
-    }
-    line
-}
-
-/// Whole seconds as `1h02m`, `2m10s` or `9s`.
-pub(crate) fn duration(seconds: u64) -> String {
-    match seconds {
-        0..60 => format!("{seconds}s"),
-        60..3600 => format!("{}m{:02}s", seconds / 60, seconds % 60),
-        _ => format!("{}h{:02}m", seconds / 3600, seconds % 3600 / 60),
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_line_is_cut_between_its_parts() {
-        let parts = ["lean · short", "measure 0s of 2s", "2 in flight", "0 errors"].map(str::to_owned);
-        assert_eq!(fitting(&parts, 100), "lean · short · measure 0s of 2s · 2 in flight · 0 errors");
-        assert_eq!(fitting(&parts, 55), "lean · short · measure 0s of 2s · 2 in flight");
-        assert_eq!(fitting(&parts, 1), "lean · short", "the name is always there");
     }
 }

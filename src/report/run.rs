@@ -40,17 +40,21 @@ pub fn run(
     pulse: Option<&Pulse>,
     detail: Detail,
 ) -> String {
+    let is_start = line.metrics.start.is_some();
+    // Of a start there is no load, and nothing to be said of one.
+    let of_load = |section: &dyn Fn() -> String| if is_start { String::new() } else { section() };
     let sections = [
         head(line),
         verdict(line.verdict, detail.colour),
-        prompts(facts),
+        of_load(&|| prompts(facts)),
         policy(facts),
         hooks(facts),
-        distributions(line),
-        scalars(line, facts, plan),
-        generator::block(facts),
+        started(environment),
+        of_load(&|| distributions(line)),
+        of_load(&|| scalars(line, facts, plan)),
+        of_load(&|| generator::block(facts)),
         way(environment),
-        pulse.map_or_else(String::new, spark::load),
+        of_load(&|| pulse.map_or_else(String::new, spark::load)),
         if detail.definitions { definitions() } else { String::new() },
     ];
     sections.into_iter().filter(|section| !section.is_empty()).collect::<Vec<_>>().join("\n")
@@ -58,22 +62,35 @@ pub fn run(
 
 fn head(line: &Line) -> String {
     let labels = line.labels;
+    let run = format!("run {} attempt {}\n", plain(&labels.run_id), labels.attempt);
     let axes: String = labels.axes.iter().map(|(axis, value)| format!(" · {}={}", plain(axis), plain(value))).collect();
-    let names = [&labels.endpoint, &labels.model, &labels.scenario].map(|name| plain(name)).join(" · ");
+    let names = [&labels.endpoint, &labels.model].map(|name| plain(name)).join(" · ");
+    if line.metrics.start.is_some() {
+        return format::fill("", 2, &format!("{names} · start{axes} · repeat {}", labels.repeat)) + &run;
+    }
+    let names = format!("{names} · {}", plain(&labels.scenario));
     let counts = line.metrics.counts;
     // The rate that came stands beside the declared one: arrivals are drawn.
     let came = line.metrics.saturation.filter(|_| labels.qps.is_some());
     let came = came.map(|saturation| format!(" ({} came)", digits(saturation.rate()))).unwrap_or_default();
     let title = format::fill("", 2, &format!("{names} · {}{came}{axes} · repeat {}", load(labels), labels.repeat));
     format!(
-        "{title}run {} attempt {}\n{} requests in the window: {} completed, {} failed, {} of them cut\n",
-        plain(&labels.run_id),
-        labels.attempt,
-        counts.requests,
-        counts.completed,
-        counts.failed,
-        counts.cut
+        "{title}{run}{} requests in the window: {} completed, {} failed, {} of them cut\n",
+        counts.requests, counts.completed, counts.failed, counts.cut
     ) + &failures(&line.metrics.failures)
+}
+
+/// How the server started that was launched for the run; nothing where none was.
+fn started(environment: &Environment) -> String {
+    let Some(start) = &environment.server_start else { return String::new() };
+    let seconds = |ns: u64| format!("{} s", digits(ns as f64 / 1e9));
+    let read = match start.storage_read_bytes {
+        Some(bytes) => format!("{} MB were read from storage by then", digits(bytes as f64 / 1e6)),
+        None => "what was read from storage is not known".to_owned(),
+    };
+    let (ready, first) = (seconds(start.ready_ns), seconds(start.first_answer_ns));
+    let text = format!("ready after {ready}, first answer after {first}; {read}; log: {}", plain(&start.log));
+    format!("server start, {}\n{}", plain(&start.at), wrapped(&format!("  {text}")))
 }
 
 /// What the probe measured of the way to the server; nothing for a run of an earlier sweepline.

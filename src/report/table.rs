@@ -56,8 +56,12 @@ impl OptionalColumns {
     }
 
     /// The names of a line.
-    pub(super) fn named(&self, Line { labels, class, .. }: &Line) -> Vec<String> {
-        let scenario = class.map_or_else(|| scenario(labels), |class| format!("└ {}", plain(class)));
+    pub(super) fn named(&self, Line { labels, class, metrics, .. }: &Line) -> Vec<String> {
+        let scenario = match (class, metrics.start) {
+            (Some(class), _) => format!("└ {}", plain(class)),
+            (None, Some(_)) => with_axes("start".to_owned(), labels),
+            (None, None) => with_axes(plain(&labels.scenario), labels),
+        };
         let model = Some(plain(&labels.model)).filter(|_| self.models);
         [Some(plain(&labels.endpoint)), model, Some(scenario)].into_iter().flatten().collect()
     }
@@ -159,7 +163,11 @@ fn cells(line: &Line, shape: &OptionalColumns) -> Vec<Cell> {
     };
     let pace = if shape.tpot { &metrics.tpot } else { &metrics.e2e };
     let cells = [
-        Some(Cell::new(stacked(load(labels), second.map(|_| "from schedule".into())))),
+        Some(Cell::new(match metrics.start.map(|times| times.map(|ms| ms / 1e3)) {
+            // It has no load.
+            Some([ready, first]) => format!("ready {ready:.2} s\nfirst answer {first:.2} s"),
+            None => stacked(load(labels), second.map(|_| "from schedule".into())),
+        })),
         Some(right(labels.repeat.to_string())).filter(|_| shape.repeats),
         Some(right(metrics.counts.requests.to_string())),
         Some(right(errors(metrics))).filter(|_| shape.errors),
@@ -183,10 +191,10 @@ fn least_width(verdict: &Verdict) -> usize {
     longest.max(text.len().div_ceil(3).min(MOST))
 }
 
-/// The scenario and the cell's values on further axes.
-fn scenario(labels: &RunLabels) -> String {
+/// What a run measures, and the cell's values on further axes.
+fn with_axes(what: String, labels: &RunLabels) -> String {
     let axes = labels.axes.iter().map(|(axis, value)| format!("\n{}={}", plain(axis), plain(value)));
-    std::iter::once(plain(&labels.scenario)).chain(axes).collect()
+    std::iter::once(what).chain(axes).collect()
 }
 
 /// `batch 8`, `5 qps`, `5 qps ≤ 8`.

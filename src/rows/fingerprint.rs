@@ -7,19 +7,16 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 /// What a server said of itself when it was asked. What it did not say is absent.
+#[serde_with::skip_serializing_none]
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Fingerprint {
     /// The engine that it shows itself to be, as plans name it.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub engine: Option<String>,
     /// Its version, as it writes it.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub version: Option<String>,
     /// The model behind the id that runs ask for: its name or path where the server tells it, else the id as it lists it.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub model: Option<String>,
     /// The most tokens that a prompt and its answer may have together.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub context_length: Option<u64>,
     /// Flags that it tells, by their names there.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
@@ -75,6 +72,16 @@ impl Fingerprint {
             (!same(was, is)).then(|| Changed { what, was: was.clone(), is: is.clone() })
         });
         differs.collect()
+    }
+
+    /// Whether it says all that was said before these changes.
+    pub fn is_what_was(&self, changed: &[Changed]) -> bool {
+        let is_what_was = |Changed { what, was, .. }: &Changed| match *what {
+            "engine" => self.engine.as_ref() == Some(was),
+            "version" => self.version.as_ref() == Some(was),
+            _ => self.model.as_ref() == Some(was),
+        };
+        changed.iter().all(is_what_was)
     }
 }
 

@@ -8,6 +8,7 @@ use serde::{Deserialize, Serialize};
 use crate::units::Nanos;
 
 /// One hook that happened beside a run, or the reset of its server.
+#[serde_with::skip_serializing_none]
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct HookRun {
     /// When: before_cell, before_run, reset, after_run or after_cell.
@@ -17,13 +18,10 @@ pub struct HookRun {
     /// How it came out.
     pub outcome: HookOutcome,
     /// The exit code of a command that ended by itself.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub exit_code: Option<i32>,
     /// The HTTP status of a request that was answered.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub status: Option<u16>,
     /// Why it has neither, where it does not.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub detail: Option<String>,
     /// How long it took, in nanoseconds.
     pub took_ns: u64,

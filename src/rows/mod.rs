@@ -45,7 +45,7 @@ pub use request::*;
 pub use run::*;
 pub use schema::*;
 pub use server_start::ServerStart;
-pub use spoiled::{SpoilCause, Spoiled};
+pub use spoiled::{LAST_LINES, SpoilCause, Spoiled};
 pub use subset::Only;
 pub use transcripts::*;
 pub use usage::Limits;

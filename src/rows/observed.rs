@@ -6,6 +6,7 @@
 use serde::{Deserialize, Serialize};
 
 /// The generator as it observed itself during the measure window.
+#[serde_with::skip_serializing_none]
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct Observed {
     /// Time between the two looks, in nanoseconds: the window, as exactly as the observer saw its borders.
@@ -16,19 +17,14 @@ pub struct Observed {
     /// `canary`.
     pub threads: Vec<ThreadTime>,
     /// The whole machine, as the kernel counts it.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub machine: Option<MachineTime>,
     /// Lateness of the requests of the window: sent − released − connecting.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub lateness: Option<Spread>,
     /// Read delay of the requests of the window: our read − the kernel's stamp, at the first token.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub read_delay: Option<Spread>,
     /// How late a thread that only sleeps was woken, every 10 ms: stalls of the machine or of the process.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub wakes: Option<Spread>,
     /// How late an I/O thread took up a timer that fired, every 20 ms: stalls of the loop that sends and reads.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub turns: Option<Spread>,
     /// Most batches of records that waited for the writer at once.
     pub writer_backlog_max: u64,

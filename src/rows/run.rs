@@ -62,6 +62,9 @@ pub struct Facts {
     /// What the plan's hooks did beside the run, and the reset of its server, in the order in which they happened.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub hooks: Vec<HookRun>,
+    /// Why the client cannot be near the server, as `near: true` of the plan says; none where it can, or the plan does not say so.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub not_near: Option<String>,
     /// Declared accelerators of the endpoint.
     pub gpus: Option<u32>,
     /// Whether users think between the turns of conversations: the slots of a closed loop are then not always in flight.
@@ -160,25 +163,21 @@ fn timerfd() -> String {
 }
 
 /// The circumstances of a run: recorded and compared, never hashed.
+#[serde_with::skip_serializing_none]
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Environment {
     /// Host and port of the endpoint's URL; none for the embedded mock.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub host: Option<String>,
     /// The `Server` header or version the server gave of itself.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub server: Option<String>,
     /// Model ids the server lists.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub models: Vec<String>,
     /// The TCP handshake of the probe's connection, in nanoseconds: one round trip to what answers it.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub connect_ns: Option<u64>,
     /// The TLS handshake of the probe's connection, in nanoseconds; none without TLS.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub tls_ns: Option<u64>,
     /// The shortest of the probe's small exchanges on an open connection, in nanoseconds.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub round_trip_ns: Option<u64>,
     /// What the server said of itself; nothing in runs of versions that did not ask, and of the embedded mock.
     #[serde(default, skip_serializing_if = "Fingerprint::is_empty")]
@@ -190,18 +189,15 @@ pub struct Environment {
     /// Operating system and kernel release of that machine.
     pub client_os: String,
     /// Processor of that machine.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub client_cpu: Option<String>,
     /// Cores sweepline could use.
     pub client_cores: u32,
     /// How the server was started; none where sweepline did not launch it.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub server_start: Option<ServerStart>,
     /// The GPUs of that machine, where `nvidia-smi` lists them: name and memory each. They are the server's only where it stands
     /// there.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub client_gpus: Vec<String>,
     /// The version of their driver.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub client_gpu_driver: Option<String>,
 }

@@ -19,6 +19,21 @@ pub struct Spoiled {
     pub retry_after: Option<Nanos>,
 }
 
+/// What stands between the reason of a server's end and the last lines that it printed.
+pub const LAST_LINES: &str = "; its last lines";
+
+impl Spoiled {
+    /// The detail in one line: of a server's last lines the last alone.
+    pub fn in_one_line(&self) -> String {
+        match self.detail.split_once(LAST_LINES) {
+            Some((reason, lines)) => {
+                format!("{reason}; its last line: {}", lines.lines().last().unwrap_or_default().trim())
+            }
+            None => self.detail.clone(),
+        }
+    }
+}
+
 /// What can spoil an attempt.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]

@@ -9,7 +9,6 @@ use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
 use reqwest::Method;
-use rustix::process::{Pid, Signal, kill_process_group};
 use tokio::sync::watch;
 
 use crate::rows::HookOutcome;
@@ -18,6 +17,7 @@ use crate::units::secrecy::without_secrets;
 use crate::units::text::is_unseen;
 
 use super::probe::{LONGEST_WAIT, Question, client, words};
+use super::watchdog::{Watchdog, kill_group};
 
 /// Bytes of output that are recorded.
 const RECORDED: usize = 2 * 1024;
@@ -87,8 +87,8 @@ impl HookEnd {
     }
 }
 
-/// Runs a command to its end in a process group of its own. One that takes too long is killed with its group; what a
-/// command that ended by itself left running goes on.
+/// Runs a command to its end in a process group of its own. One that takes too long is killed with its group, and so is one that is
+/// under way when sweepline is killed; what a command that ended by itself left running goes on.
 pub fn run_command(
     command: &[String],
     env: &[(&str, String)],
@@ -126,6 +126,7 @@ pub fn run_command(
     };
     // It holds the writing ends of the pipe, too.
     drop(started);
+    let _watchdog = Watchdog::over(child.id());
     let output = Output::read(reader);
     let deadline = start + Duration::from(limits.within);
     let mut is_announced = false;
@@ -151,12 +152,6 @@ pub fn run_command(
         std::thread::sleep(LOOK);
     };
     Ok(HookEnd { output: recorded(&output.end(), limits.secrets), ..ended })
-}
-
-fn kill_group(group: u32) {
-    if let Some(group) = i32::try_from(group).ok().and_then(Pid::from_raw) {
-        let _ = kill_process_group(group, Signal::KILL);
-    }
 }
 
 /// The end of an output that a thread reads, so that a command which prints a lot is never held up.

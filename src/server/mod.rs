@@ -17,6 +17,7 @@ mod recorded_tests;
 mod round_trip;
 mod self_description;
 mod tokenize;
+mod watchdog;
 mod way;
 
 pub use check::{Presence, check, is_ready};
@@ -32,4 +33,5 @@ pub use ready::Unready;
 pub use round_trip::measure_way;
 pub use self_description::SelfDescription;
 pub use tokenize::{Counter, Message};
+pub use watchdog::watch;
 pub use way::Way;

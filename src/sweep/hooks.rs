@@ -14,7 +14,6 @@ use crate::rows::HookRun;
 use crate::server::launch::find_program;
 use crate::server::{HookEnd, HookLimits, HookStopped, Question, run_command, send_request};
 use crate::units::Nanos;
-use crate::units::text::quoted;
 
 use super::secrets::variable;
 
@@ -84,7 +83,7 @@ impl Hooking<'_> {
         let hooks = hooks.map_err(|mistake| HookFailure::Failed(format!("hooks.{}: {mistake}", point.name())))?;
         let mut result = Ok(());
         for hook in hooks {
-            let what = words(&hook.written);
+            let what = hook.written.to_string();
             let ended = self.happen(point, &hook, stop.clone()).map_err(|HookStopped| HookFailure::Stopped)?;
             let run = recorded(point.name(), what, ended);
             if !run.is_ok() && hook.on_failure == OnFailure::End {
@@ -106,9 +105,8 @@ impl Hooking<'_> {
         stop: watch::Receiver<bool>,
     ) -> Result<HookEnd, HookStopped> {
         let within = hook.within;
-        let announce = || {
-            (self.tell)(format!("waiting for the {} hook `{}` (at most {within})", point.name(), words(&hook.written)))
-        };
+        let announce =
+            || (self.tell)(format!("waiting for the {} hook `{}` (at most {within})", point.name(), hook.written));
         let secrets = self.secrets();
         let limits = HookLimits { within, secrets: &secrets, stop, announce: &announce };
         match &hook.action {
@@ -164,14 +162,6 @@ impl Hooking<'_> {
         let launch = self.hooks.endpoint.launch.iter().flat_map(|launch| launch.secrets());
         let of_launch = launch.filter_map(|reference| variable(reference, &self.hooks.folder).ok());
         self.question.api_key.iter().chain(&self.question.secrets).cloned().chain(of_launch).collect()
-    }
-}
-
-/// What a hook does, as one would type it.
-fn words(action: &HookAction) -> String {
-    match action {
-        HookAction::Request(request) => request.clone(),
-        HookAction::Command(command) => command.iter().map(|part| quoted(part)).collect::<Vec<_>>().join(" "),
     }
 }
 

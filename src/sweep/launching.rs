@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 
 use crate::expand::RunSpec;
 use crate::expand::launch::concrete;
-use crate::plan::{Endpoint, HeaderValue, SecretRef};
+use crate::plan::{Endpoint, SecretRef, TextOrSecret};
 use crate::rows::ServerStart;
 use crate::server::launch::{LaunchError, LaunchOrder, Launched, find_program, free_port, port_taken};
 use crate::units::Nanos;
@@ -37,6 +37,8 @@ pub(super) struct Started {
     pub url: String,
     /// Its command, as one would type it.
     pub command: String,
+    /// A run that it was started for.
+    pub spec: Arc<RunSpec>,
 }
 
 /// When a launched server answered.
@@ -96,7 +98,7 @@ impl Launching {
         }
         let order = self.order(port)?;
         let command = order.command.iter().map(|part| quoted(part)).collect::<Vec<_>>().join(" ");
-        Ok(Started { server: Launched::start(&order)?, url, command })
+        Ok(Started { server: Launched::start(&order)?, url, command, spec: Arc::clone(&self.spec) })
     }
 
     fn order(&self, port: u16) -> Result<LaunchOrder, NotStarted> {
@@ -104,8 +106,8 @@ impl Launching {
         let (mut env, mut secrets, mut secret_references) = (BTreeMap::new(), Vec::new(), BTreeMap::new());
         for (name, value) in made.env {
             let text = match value {
-                HeaderValue::Text(text) => text,
-                HeaderValue::Secret(reference) => {
+                TextOrSecret::Text(text) => text,
+                TextOrSecret::Secret(reference) => {
                     let secret = variable(&reference, &self.folder).map_err(for_good)?;
                     secrets.push(secret.clone());
                     secret_references.insert(name.clone(), reference.to_string());
@@ -140,7 +142,7 @@ impl Launching {
                 folder.display()
             ));
         }
-        let path = launch.env.get("PATH").or(launch.host_env.get("PATH")).and_then(HeaderValue::text);
+        let path = launch.env.get("PATH").or(launch.host_env.get("PATH")).and_then(TextOrSecret::text);
         let programs = self.spec.endpoint.launch.iter().filter_map(|launch| launch.command.first());
         let stop = launch.stop.iter().filter_map(|stop| stop.command.as_ref()?.first());
         for program in programs.chain(stop).filter(|program| !program.contains("{{")) {

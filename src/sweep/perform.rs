@@ -203,6 +203,10 @@ pub fn execute(order: Order) -> Result<(), RunError> {
     let tokenizer = match tokenizers.of(&run.spec, &question) {
         Ok(tokenizer) => tokenizer,
         Err(reason) => {
+            if let Some(detail) = launched.as_ref().and_then(|(watch, _)| watch.death()) {
+                let spoiled = Spoiled { cause: SpoilCause::ServerDied, detail, retry_after: None };
+                return Err(abandon(attempt, EngineError::Spoiled(spoiled), retries));
+            }
             attempt.fail(&reason).map_err(RunError::Store)?;
             return Err(RunError::Failed(reason));
         }
@@ -224,7 +228,7 @@ pub fn execute(order: Order) -> Result<(), RunError> {
     }
     let probe_prompt = probe_prompt(tokenizer.as_deref(), &run.spec.endpoint, &found);
     let (watch, server_start) = launched.unzip();
-    let said = found.said.clone();
+    let (said, not_near) = (found.said.clone(), found.not_near.clone());
     let environment = Environment { server_start, ..environment(&target, &run.spec, found) };
     let journal = attempt.journal().map_err(RunError::Store)?;
     let samples = attempt.samples().map_err(RunError::Store)?;
@@ -267,7 +271,7 @@ pub fn execute(order: Order) -> Result<(), RunError> {
     if let Err(failure) = hooked {
         return Err(unhooked(attempt, failure, retries));
     }
-    let facts = Facts { began, hooks: hook_runs, probe_prompt, start, ..finished.facts };
+    let facts = Facts { began, hooks: hook_runs, not_near, probe_prompt, start, ..finished.facts };
     let commit = Commit {
         environment,
         facts,

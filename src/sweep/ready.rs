@@ -22,8 +22,9 @@ use super::perform;
 const FIRST_PAUSE: Duration = Duration::from_millis(250);
 /// The longest pause between two questions, where the server asks for none.
 const LONGEST_PAUSE: Duration = Duration::from_secs(5);
-/// The same while a launched server starts: when it was ready is a result.
-const LONGEST_PAUSE_OF_A_START: Duration = Duration::from_millis(250);
+/// The same while a launched server starts: when it was ready is a result, and so the pauses are 2 % of the time that it has taken so far,
+/// within these bounds.
+const PAUSES_OF_A_START: [Duration; 2] = [Duration::from_millis(10), Duration::from_millis(250)];
 /// How soon a wait sees that the sweep ends.
 pub(crate) const LOOK_UP: Duration = Duration::from_millis(20);
 
@@ -36,6 +37,8 @@ pub(crate) struct Asking {
     pub served: Option<(String, Arc<AtomicBool>)>,
     /// What it takes to start that server again, where the plan launches it, and what is seen of it.
     pub(super) launched: Option<(Launching, Option<ServerWatch>)>,
+    /// Whether that server has just been started, and nobody has asked it: where it has ended, the start has failed.
+    pub(super) is_first: bool,
     /// Whether that server is being ended and is to be started again, whatever it answers.
     pub(super) restarts: bool,
     /// What a generation is to be like.
@@ -82,6 +85,9 @@ impl Asking {
         }
         if self.served.as_ref().is_none_or(|(_, alive)| alive.load(Ordering::Relaxed)) {
             return Ok(());
+        }
+        if let Some(ended) = self.early_end().filter(|_| self.is_first) {
+            return Err(ended);
         }
         if let Some((launching, watch)) = &mut self.launched {
             if let Some(watch) = watch {
@@ -182,7 +188,6 @@ impl Asking {
         let mut ready_at = self.is_here();
         let mut answer = self.once();
         let mut pause = FIRST_PAUSE;
-        let longest = if self.launched.is_some() { LONGEST_PAUSE_OF_A_START } else { LONGEST_PAUSE };
         while let Err(unready) = &answer {
             if let Some(ended) = self.early_end() {
                 answer = Err(ended);
@@ -195,11 +200,15 @@ impl Asking {
             let reason = self.starting().unwrap_or_else(|| unready.reason.clone());
             tell(Waiting { reason, waited: began.elapsed(), within });
             let is_over = || *halt.borrow() || self.early_end().is_some();
+            if self.launched.is_some() {
+                let [shortest, longest] = PAUSES_OF_A_START;
+                pause = (began.elapsed() / 50).clamp(shortest, longest);
+            }
             rest(unready.retry_after.unwrap_or(pause).max(pause).min(left), &is_over);
             if *halt.borrow() {
                 break;
             }
-            pause = (pause * 2).min(longest);
+            pause = (pause * 2).min(LONGEST_PAUSE);
             ready_at = ready_at.or_else(|| self.is_here());
             answer = self.once();
         }

@@ -16,13 +16,13 @@ use tokio::sync::watch;
 use crate::engine::{Progress, Target};
 use crate::expand::{Expansion, PlannedRun, RunSpec};
 use crate::graph::{Graph, GraphError, Node, Outcome, SkipReason, Walk, build};
-use crate::plan::Plan;
+use crate::plan::{Engine, Plan};
 use crate::rows::Spoiled;
 use crate::server::{Embedded, Found, Unready};
 use crate::store::{StoreError, Writer};
 use crate::units::Nanos;
 
-use super::environment::{Expected, Guard};
+use super::environment::{Expected, Guard, LaunchedSaid};
 use super::event::{Event, Naming, Observer, RunView};
 use super::first_look::FirstLook;
 use super::hooks::{self, Cells, RunHooks};
@@ -67,7 +67,7 @@ pub struct Sweep<'a> {
 }
 
 /// How a sweep came out.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
+#[derive(Debug, Clone, Default, PartialEq)]
 pub struct Summary {
     /// Runs committed.
     pub committed: usize,
@@ -84,6 +84,8 @@ pub struct Summary {
     pub left: usize,
     /// Whether it was told to stop.
     pub interrupted: bool,
+    /// What the servers said that were launched for it.
+    pub(crate) launched: Vec<LaunchedSaid>,
 }
 
 /// Why a sweep cannot go on.
@@ -152,6 +154,7 @@ pub fn run(sweep: &Sweep<'_>, observer: &mut dyn Observer, stop: watch::Receiver
     let result = scheduler.go(&receiver);
     scheduler.retire_all();
     scheduler.observer.event(Event::End);
+    scheduler.summary.launched = scheduler.guard.launched();
     result.map(|()| scheduler.summary)
 }
 
@@ -184,6 +187,8 @@ struct Scheduler<'a, 'o> {
     doubted: HashSet<String>,
     /// Endpoints that were not ready in time, or are refused.
     lost: HashMap<String, String>,
+    /// Endpoints whose launched server answers in a way that no waiting changes: the plan, or the server, must be another one.
+    wants_a_change: HashSet<String>,
     /// Whether servers are the expected ones, and each is one.
     guard: Guard,
     /// Runs whose server is being asked again before they start.
@@ -248,6 +253,7 @@ impl<'a, 'o> Scheduler<'a, 'o> {
             waited: HashMap::new(),
             doubted: HashSet::new(),
             lost: HashMap::new(),
+            wants_a_change: HashSet::new(),
             guard: Guard::new(sweep.environment.clone()),
             asking: HashSet::new(),
             restarting: HashSet::new(),
@@ -309,6 +315,10 @@ impl<'a, 'o> Scheduler<'a, 'o> {
                 self.walk.done(node, Outcome::Ok);
                 Ok(())
             }
+            Node::Serve { endpoint, .. } if self.guard.refuses(&endpoint) => {
+                self.lose(node, endpoint.clone(), refused(&endpoint));
+                Ok(())
+            }
             Node::Serve { endpoint, run } if self.sweep.plan.endpoints[&endpoint].launch.is_some() => {
                 self.start_server(node, &endpoint, run)
             }
@@ -358,7 +368,7 @@ impl<'a, 'o> Scheduler<'a, 'o> {
         }
         wrong.extend(std::mem::take(&mut look.wrong));
         for (name, (target, found)) in look.ready {
-            if let Err(reason) = self.guard.take(&name, &found.said, &self.sweep.expansion.runs) {
+            if let Err(reason) = self.guard.take(&name, None, &found.said, &self.sweep.expansion.runs) {
                 wrong.push((name, reason));
                 continue;
             }
@@ -408,6 +418,7 @@ impl<'a, 'o> Scheduler<'a, 'o> {
             endpoint,
             served,
             launched,
+            is_first: false,
             restarts: false,
             spec: Arc::clone(spec),
             other_models,
@@ -431,7 +442,8 @@ impl<'a, 'o> Scheduler<'a, 'o> {
     fn start_probe(&mut self, node: NodeIndex, name: &str, run: usize) -> Result<(), SweepError> {
         let is_fresh = |live: &Live| live.asked.is_some_and(|asked| asked.elapsed() < FRESH);
         if let Some(live) = self.servers.get(name).filter(|live| is_fresh(live)) {
-            let said = live.target.as_ref().map(|target| describe(target, &live.found)).unwrap_or_default();
+            let engine = self.sweep.plan.endpoints[name].engine;
+            let said = live.target.as_ref().map(|target| describe(target, &live.found, engine)).unwrap_or_default();
             self.observer.event(Event::Endpoint { endpoint: name.to_owned(), result: Ok(said) });
             let far = live.found.not_near.clone();
             self.tell_far(name, far);
@@ -454,6 +466,8 @@ impl<'a, 'o> Scheduler<'a, 'o> {
     ) -> Result<(), SweepError> {
         let mut asking = self.asking(name, spec, all_models);
         asking.restarts = self.restarting.remove(&node);
+        asking.is_first =
+            matches!(self.graph.node(node), Node::Probe { .. }) && !self.failed_starts.contains_key(&node);
         if let Some(url) = asking.url().filter(|_| pause.is_zero()) {
             self.unanswered.insert(node, Unanswered { since: Instant::now(), endpoint: name.to_owned(), url });
         }
@@ -557,7 +571,12 @@ impl<'a, 'o> Scheduler<'a, 'o> {
                 Err(unready) if unready.has_ended && !unready.is_final && !self.halted() => {
                     self.start_failed(node, endpoint, run, unready.reason);
                 }
-                Err(unready) => self.lose(node, endpoint, unready.reason),
+                Err(unready) => {
+                    if unready.is_final {
+                        self.wants_a_change.insert(endpoint.clone());
+                    }
+                    self.lose(node, endpoint, unready.reason);
+                }
             },
             (Node::Run(run), Answer::Probed(asked)) => self.asked_again(node, run, *asked),
             (Node::Serve { endpoint, .. }, Answer::Served(Err(reason))) => self.lose(node, endpoint, reason),
@@ -605,9 +624,10 @@ impl<'a, 'o> Scheduler<'a, 'o> {
         }
         let (target, found) = asked.answer?;
         let runs = &self.sweep.expansion.runs;
-        self.guard.take(endpoint, &found.said, runs).map_err(Unready::for_good)?;
-        let said = describe(&target, &found);
         let live = self.servers.entry(endpoint.to_owned()).or_default();
+        let launched = live.launched.as_ref().map(|started| &started.spec);
+        self.guard.take(endpoint, launched, &found.said, runs).map_err(Unready::for_good)?;
+        let said = describe(&target, &found, self.sweep.plan.endpoints[endpoint].engine);
         let is_known = live.found.not_near.is_some();
         let far = found.not_near.clone().filter(|_| !is_known);
         (live.target, live.found, live.asked) = (Some(target), found, Some(Instant::now()));
@@ -677,7 +697,8 @@ impl<'a, 'o> Scheduler<'a, 'o> {
 
     /// Counts a run that is left out.
     fn count_skipped(&mut self, endpoint: &str) {
-        let count = if self.guard.refuses(endpoint) { &mut self.summary.refused } else { &mut self.summary.skipped };
+        let is_refused = self.guard.refuses(endpoint) || self.wants_a_change.contains(endpoint);
+        let count = if is_refused { &mut self.summary.refused } else { &mut self.summary.skipped };
         *count += 1;
     }
 
@@ -888,9 +909,10 @@ fn one_less(counts: &mut HashMap<String, usize>, name: &str) -> usize {
 /// How many of the models that a server lists are named.
 const FEW_MODELS: usize = 20;
 
-fn describe(target: &Target, found: &Found) -> String {
+fn describe(target: &Target, found: &Found, declared: Engine) -> String {
     let server = found.server.as_deref().map(|server| format!(", server {server}")).unwrap_or_default();
     let version = found.said.version.as_ref().map(|version| format!(", version {version}")).unwrap_or_default();
     let models = if found.models.is_empty() { "no list of models".to_owned() } else { found.listed(FEW_MODELS) };
-    format!("{} answers{server}{version}, models: {models}", target.authority)
+    let hint = found.said.hint(declared).map(|hint| format!("; {hint}")).unwrap_or_default();
+    format!("{} answers{server}{version}, models: {models}{hint}", target.authority)
 }

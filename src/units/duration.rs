@@ -2,17 +2,17 @@
 
 use std::borrow::Cow;
 use std::fmt;
-use std::marker::PhantomData;
 use std::str::FromStr;
 
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
+use serde::Deserialize;
 use serde::de::{self, Deserializer, Visitor};
-use serde::{Deserialize, Serialize, Serializer};
+use serde_with::SerializeDisplay;
 
-use super::{Decimal, TextVisitor, UnitError};
+use super::{Decimal, Forms, UnitError};
 
 /// A duration, or an instant as nanoseconds since a run's start. Written with a unit (`120s`, `1m30s`, `2.5ms`).
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord, Hash, SerializeDisplay)]
 pub struct Nanos(pub u64);
 
 /// The units a duration may carry, largest first, in nanoseconds.
@@ -139,12 +139,6 @@ impl fmt::Display for Nanos {
     }
 }
 
-impl Serialize for Nanos {
-    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        serializer.collect_str(self)
-    }
-}
-
 impl<'de> Deserialize<'de> for Nanos {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         struct V;
@@ -189,7 +183,7 @@ impl JsonSchema for Nanos {
 }
 
 /// Time for each token, written `0.1ms/token`.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord, Hash, SerializeDisplay)]
 pub struct PerToken(pub Nanos);
 
 impl FromStr for PerToken {
@@ -209,15 +203,9 @@ impl fmt::Display for PerToken {
     }
 }
 
-impl Serialize for PerToken {
-    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        serializer.collect_str(self)
-    }
-}
-
 impl<'de> Deserialize<'de> for PerToken {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        deserializer.deserialize_any(TextVisitor("a time per token, like 0.1ms/token", PhantomData))
+        Forms::expecting("a time per token, like 0.1ms/token").parsed().read(deserializer)
     }
 }
 

@@ -4,6 +4,7 @@
 pub mod clock;
 mod decimal;
 mod duration;
+mod forms;
 mod nonce_seed;
 mod patience;
 pub mod secrecy;
@@ -12,16 +13,12 @@ mod share;
 mod tests;
 pub mod text;
 
-use std::fmt;
-use std::marker::PhantomData;
-use std::str::FromStr;
-
 use schemars::JsonSchema;
-use serde::de::{self, Visitor};
 use serde::{Deserialize, Serialize};
 
 pub use decimal::Decimal;
 pub use duration::{Nanos, PerToken};
+pub use forms::{Forms, Misfit};
 pub use nonce_seed::NonceSeed;
 pub use patience::patience;
 pub use share::Share;
@@ -31,17 +28,9 @@ pub use share::Share;
 #[error("{0}")]
 pub struct UnitError(pub String);
 
-/// Reads a unit value from text; the first field says what is expected.
-struct TextVisitor<T>(&'static str, PhantomData<T>);
-
-impl<T: FromStr<Err = UnitError>> Visitor<'_> for TextVisitor<T> {
-    type Value = T;
-    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(self.0)
-    }
-    fn visit_str<E: de::Error>(self, text: &str) -> Result<T, E> {
-        text.parse().map_err(E::custom)
-    }
+/// Whether a field says nothing that is not so without it.
+pub fn is_default<T: Default + PartialEq>(value: &T) -> bool {
+    *value == T::default()
 }
 
 /// What every pseudo-random stream starts from. Streams are ChaCha8 (rand_chacha), so they do not change between releases.

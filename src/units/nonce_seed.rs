@@ -6,16 +6,18 @@ use std::str::FromStr;
 
 use rand::TryRng;
 use rand::rngs::SysRng;
-use serde::{Deserialize, Deserializer, Serialize, Serializer};
+use serde::{Deserialize, Deserializer};
+use serde_with::SerializeDisplay;
 
-use super::{TextVisitor, UnitError};
+use super::text::hex;
+use super::{Forms, UnitError};
 
 /// Bytes of it.
 const BYTES: usize = 16;
 
 /// 128 random bits from which all nonces of an attempt at a run derive. No two attempts share them, wherever their results
 /// lie; who has them can make the attempt's requests again, byte for byte.
-#[derive(Clone, Copy, PartialEq, Eq, Hash)]
+#[derive(Clone, Copy, PartialEq, Eq, Hash, SerializeDisplay)]
 pub struct NonceSeed(pub [u8; BYTES]);
 
 impl NonceSeed {
@@ -29,7 +31,7 @@ impl NonceSeed {
 
 impl fmt::Display for NonceSeed {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        self.0.iter().try_for_each(|byte| write!(f, "{byte:02x}"))
+        f.write_str(&hex(&self.0))
     }
 }
 
@@ -49,15 +51,9 @@ impl FromStr for NonceSeed {
     }
 }
 
-impl Serialize for NonceSeed {
-    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        serializer.collect_str(self)
-    }
-}
-
 impl<'de> Deserialize<'de> for NonceSeed {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        deserializer.deserialize_str(TextVisitor("32 hex digits", std::marker::PhantomData))
+        Forms::expecting("32 hex digits").parsed().read(deserializer)
     }
 }
 

@@ -70,6 +70,16 @@ pub fn keys_in(text: &str) -> impl Iterator<Item = Range<usize>> {
     words.filter(|word| looks_like_key(&text[word.clone()]))
 }
 
+/// Whether a text holds a key of a well-known service, or what stands behind a scheme of authorization (`Bearer …`).
+pub fn holds_key(text: &str) -> bool {
+    let mut words = text.split(|c: char| c.is_whitespace() || matches!(c, '"' | '\''));
+    let is_behind_a_scheme =
+        words.clone().skip(1).zip(&mut words).any(|(word, before)| {
+            is_scheme(before) && word.len() >= 8 && !word.contains("{{") && !word.starts_with('$')
+        });
+    is_behind_a_scheme || keys_in(text).next().is_some()
+}
+
 /// Whether an address holds a secret: a user or password, a pair with the name of one, or a key of a well-known service.
 pub fn carries_secret(url: &reqwest::Url) -> bool {
     let is_secret_pair =

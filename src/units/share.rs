@@ -2,17 +2,17 @@
 
 use std::borrow::Cow;
 use std::fmt;
-use std::marker::PhantomData;
 use std::str::FromStr;
 
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
+use serde::Deserialize;
 use serde::de::Deserializer;
-use serde::{Deserialize, Serialize, Serializer};
+use serde_with::SerializeDisplay;
 
-use super::{Decimal, TextVisitor, UnitError};
+use super::{Decimal, Forms, UnitError};
 
 /// A share of a whole between 0 and 1, written as a percentage (`1%`).
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord, Hash, SerializeDisplay)]
 pub struct Share(pub Decimal);
 
 impl Share {
@@ -64,15 +64,9 @@ impl fmt::Display for Share {
     }
 }
 
-impl Serialize for Share {
-    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        serializer.collect_str(self)
-    }
-}
-
 impl<'de> Deserialize<'de> for Share {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        deserializer.deserialize_any(TextVisitor(Share::EXPECTED, PhantomData))
+        Forms::expecting(Share::EXPECTED).parsed().read(deserializer)
     }
 }
 

@@ -47,6 +47,19 @@ pub fn counted<N: Display + PartialEq + From<u8>>(count: N, one: &str) -> String
     format!("{count} {one}{}", if count == N::from(1) { "" } else { "s" })
 }
 
+/// Two hex digits a byte. Ids are written by the thousand where a plan has nothing to do.
+pub fn hex(bytes: &[u8]) -> String {
+    let digit = |value: u8| char::from(b"0123456789abcdef"[usize::from(value)]);
+    bytes.iter().flat_map(|byte| [digit(byte >> 4), digit(byte & 15)]).collect()
+}
+
+/// Whether a text can be the name of an environment variable.
+pub fn is_variable(name: &str) -> bool {
+    !name.is_empty()
+        && !name.starts_with(|c: char| c.is_ascii_digit())
+        && name.chars().all(|c| c.is_ascii_alphanumeric() || c == '_')
+}
+
 /// As a shell takes it.
 pub fn quoted(text: &str) -> String {
     let simple = |c: char| c.is_alphanumeric() || "/._-+=:,@%".contains(c);

@@ -257,6 +257,28 @@ fn a_sweep_that_is_stopped_ends_its_hook() {
 }
 
 #[timed_test]
+fn a_sweep_that_is_killed_leaves_no_hook() {
+    let lab = lab(&hooked("before_run: { command: [./hang.sh] }"));
+    program(&lab, "hang.sh", "touch begun; sleep 600 & wait");
+    let running = Running::start(lab.command(&["run", "plan.yaml"]).env(MARK, lab.path()));
+    wait_for("the hook", || lab.path().join("begun").exists().then_some(()));
+    running.signal(Signal::KILL);
+    running.end();
+    wait_for("the end of the hook's processes", || left(&lab).is_empty().then_some(()));
+}
+
+#[timed_test]
+fn what_a_hook_left_running_outlives_it_until_the_plan_ends_it() {
+    let lab = lab(&hooked("before_run: { command: [./begin.sh] }, after_run: { command: [./end.sh] }"));
+    program(&lab, "begin.sh", "sleep 600 > /dev/null 2>&1 & echo $! > pid");
+    program(&lab, "end.sh", "kill $(cat pid) && touch ended");
+    let ended = run(&lab);
+    assert_eq!(ended.code, Some(0), "{}{}", ended.stdout, ended.stderr);
+    assert!(lab.path().join("ended").exists(), "{}", ended.stderr);
+    assert_eq!(only(&lab)["facts"]["hooks"][1]["outcome"], "ok");
+}
+
+#[timed_test]
 fn requests_carry_the_endpoint_s_key_and_no_record_holds_it() {
     let mock = Mock::start_with(&["--api-key-env", "MOCK_KEY"], |command| command.env("MOCK_KEY", "swordfish-key-1"));
     let endpoint = format!(
@@ -314,6 +336,24 @@ fn a_reset_empties_the_prefix_cache_before_every_run() {
         .map(|run| run.records.iter().min_by_key(|record| record.row.sent_ns).unwrap().row.cached_tokens.unwrap())
         .collect();
     assert!(firsts.iter().any(|cached| *cached > 0), "{firsts:?}");
+}
+
+#[timed_test]
+fn warm_and_cold_twins_begin_with_an_empty_cache() {
+    let endpoint =
+        "engine: mock, mock: { ttft: 5ms, itl: 1ms, prefix_cache: 100000, prefix_block: 16 }, reset: prefix_cache";
+    let text = plan(endpoint, "batch_size: 1, cache: [warm, cold]", 2);
+    let lab = lab(&text.replace("output_tokens: 8 }", "output_tokens: 8, prefix: { tokens: 64, groups: 1 } }"));
+    lab.ok(&["run", "plan.yaml"]);
+    assert_eq!(lab.runs().len(), 4);
+    for run in lab.runs().values() {
+        let mut records: Vec<_> = run.records.iter().collect();
+        records.sort_by_key(|record| record.row.sent_ns);
+        let mut cached = records.iter().map(|record| record.row.cached_tokens);
+        assert_eq!(cached.next(), Some(Some(0)), "the run began warm");
+        let is_cold = run.json["spec"]["scenario"]["cache"] == "cold";
+        assert!(records.len() > 1 && cached.all(|cached| (cached == Some(0)) == is_cold), "{}", run.json["spec"]);
+    }
 }
 
 #[timed_test]

@@ -3,7 +3,7 @@
 
 use std::fs;
 use std::path::Path;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use rustix::process::Signal;
 use timed_test::timed_test;
@@ -75,6 +75,20 @@ fn left(lab: &Lab) -> Vec<String> {
         }
     }
     found
+}
+
+/// The processes that the sweeps of a lab started whose first argument is this.
+fn processes(lab: &Lab, argument: &str) -> Vec<i32> {
+    let wanted = format!("{MARK}={}", lab.path().display());
+    let entries = fs::read_dir("/proc").unwrap().flatten();
+    let ours = entries.filter_map(|entry| {
+        let of = |name: &str| fs::read(entry.path().join(name)).unwrap_or_default();
+        let is_ours = of("environ").split(|byte| *byte == 0).any(|variable| variable == wanted.as_bytes());
+        let words = of("cmdline");
+        let is_meant = words.split(|byte| *byte == 0).nth(1) == Some(argument.as_bytes());
+        (is_ours && is_meant).then(|| entry.file_name().to_str()?.parse().ok())?
+    });
+    ours.collect()
 }
 
 fn nothing_left(lab: &Lab) {
@@ -183,8 +197,17 @@ fn a_server_that_ends_at_once_is_started_again_and_then_its_runs_are_given_up() 
     let ended = run(&lab, &[]);
     assert_eq!(ended.code, Some(3), "{}", ended.stderr);
     assert!(ended.stderr.contains("m: the server ended with exit code 3 after "), "{}", ended.stderr);
-    assert!(ended.stderr.contains("\n  CUDA out of memory; to be started again (1 of 1)"), "{}", ended.stderr);
+    let again = "m: to be started again (1 of 1): the server ended with exit code 3 after ";
+    assert!(ended.stderr.contains(again) && ended.stderr.contains("\n  CUDA out of memory\n"), "{}", ended.stderr);
     assert_eq!(ended.stderr.matches("given up: server process ended (1 of 1)").count(), 2, "{}", ended.stderr);
+    assert_eq!(servers(&lab).len(), 2, "one log for each start that is told: {:?}", servers(&lab));
+    let told = "; its last line: CUDA out of memory";
+    assert!(
+        ended.stderr.contains(told) && ended.stdout.contains("CUDA out of memory"),
+        "{}{}",
+        ended.stderr,
+        ended.stdout
+    );
     assert!(lab.runs().is_empty());
     nothing_left(&lab);
     let preview = lab.ok(&["preview", "plan.yaml"]).stdout;
@@ -266,8 +289,8 @@ fn a_server_that_dies_under_a_run_is_started_again_and_the_run_measured_again() 
     lab.write("measuring", "");
     let ended = running.end();
     assert_eq!(ended.code, Some(0), "{}", ended.stderr);
-    assert!(ended.stderr.contains("spoiled: the server ended with exit code 1"), "{}", ended.stderr);
-    assert!(ended.stderr.contains("\n  out of memory; to be tried again (1 of 3)"), "{}", ended.stderr);
+    let spoiled = "spoiled, to be tried again (1 of 3): the server ended with exit code 1; its last lines (log: ";
+    assert!(ended.stderr.contains(spoiled) && ended.stderr.contains("\n  out of memory\n"), "{}", ended.stderr);
     assert_eq!(lab.runs().len(), 1);
     nothing_left(&lab);
 }
@@ -276,7 +299,7 @@ fn a_server_that_dies_under_a_run_is_started_again_and_the_run_measured_again() 
 fn a_path_that_the_server_does_not_have_is_no_readiness() {
     let lab = lab(&plan(&(mock() + ", ready: { path: /healthy, within: 60s }"), "batch_size: 1", 1));
     let ended = run(&lab, &[]);
-    assert_eq!(ended.code, Some(6), "{}", ended.stderr);
+    assert_eq!(ended.code, Some(2), "somebody must mend it: {}", ended.stderr);
     assert!(
         ended
             .stderr
@@ -458,16 +481,104 @@ fn long_waits_end_when_the_user_wants_it() {
 }
 
 #[timed_test]
+fn what_a_launched_server_leaves_dead_holds_nothing_up() {
+    // The shell ends at TERM before its child, which then is an orphan of the supervisor.
+    let slow_to_stop = script("serve & wait", ", stop: { within: 60s }").replace("exec ", "");
+    let lab = lab(&plan(&slow_to_stop, "batch_size: 1", 1));
+    let began = Instant::now();
+    let ended = run(&lab, &[]);
+    assert_eq!(ended.code, Some(0), "{}{}", ended.stdout, ended.stderr);
+    assert!(began.elapsed() < Duration::from_secs(60), "{:?}", began.elapsed());
+    nothing_left(&lab);
+}
+
+#[timed_test]
+fn a_server_whose_supervisor_is_killed_is_ended_before_another_is_started() {
+    let text = plan(&mock(), "batch_size: 1", 1).replace("for: 300ms", "for: 2s");
+    let lab = lab(&text);
+    let mut command = lab.command(&["run", "plan.yaml"]);
+    let mut running = Running::start(command.env(MARK, lab.path()));
+    begun(&lab, &mut running);
+    let supervisors: Vec<i32> = processes(&lab, "supervise");
+    let servers_before = processes(&lab, "mock");
+    assert_eq!((supervisors.len(), servers_before.len()), (1, 1));
+    rustix::process::kill_process(rustix::process::Pid::from_raw(supervisors[0]).unwrap(), Signal::KILL).unwrap();
+    let again = wait_for("another server", || {
+        let now = processes(&lab, "mock");
+        assert!(now.len() <= 1, "two servers at once: {now:?}");
+        now.first().filter(|pid| !servers_before.contains(pid)).copied()
+    });
+    assert!(again > 0);
+    let ended = running.end();
+    assert_eq!(ended.code, Some(0), "{}{}", ended.stdout, ended.stderr);
+    assert!(
+        ended.stderr.contains("the server ended since its supervisor, a process of sweepline, was killed"),
+        "{}",
+        ended.stderr
+    );
+    nothing_left(&lab);
+}
+
+#[test]
+fn keys_in_plain_words_and_one_server_under_two_names_are_mistakes() {
+    let key = "sk-0123456789abcdef0123";
+    let launched =
+        |rest: &str| format!("launch: {{ command: [vllm, serve, '{{{{ server.args }}}}'], port: 8123{rest} }}");
+    let plans = [
+        (
+            plan(
+                &(launched("")
+                    + &format!(", hooks: {{ before_run: {{ command: [curl, -H, 'Authorization: Bearer {key}'] }} }}")),
+                "qps: 1",
+                1,
+            ),
+            "E027",
+        ),
+        (plan(&launched(&format!(", stop: {{ command: [stop, --token={key}] }}")), "qps: 1", 1), "E027"),
+        (
+            plan(
+                &launched("").replace("vllm, serve", &format!("sh, -c, 'VLLM_API_KEY={key} vllm serve'")),
+                "qps: 1",
+                1,
+            ),
+            "E027",
+        ),
+        (plan(&launched(""), &format!("qps: 1, server.api_key: [{key}]"), 1), "E027"),
+        (
+            plan(&launched(""), "qps: 1", 1)
+                .replace("models:", "  twin: { engine: mock, url: 'http://localhost:8123/v1' }\nmodels:"),
+            "E025",
+        ),
+    ];
+    for (text, code) in plans {
+        let lab = lab(&text);
+        let checked = lab.run(&["check", "plan.yaml"]);
+        assert!(
+            checked.code == Some(2) && checked.stderr.contains(code),
+            "{text}\n{}{}",
+            checked.stdout,
+            checked.stderr
+        );
+    }
+}
+
+#[timed_test]
 fn how_long_a_server_takes_to_start_is_a_result_with_repeats() {
     let slow = script("sleep 0.4; serve --slots $S", ", env: { S: '{{ server.slots }}' }");
     let starts_only = "flags: { measure: start, matrix: { server.slots: [1, 2] }, repeats: 2, compare: { by: server.slots, baseline: 1, metrics: [start_ready] } }";
     let text = plan(&slow, "batch_size: 1", 1).replace("flags: { matrix: { batch_size: 1 }, repeats: 1 }", starts_only);
     let lab = lab(&text);
     let preview = lab.ok(&["preview", "plan.yaml"]).stdout;
-    assert!(preview.contains("4 starts of m"), "{preview}");
+    assert!(preview.contains("4 starts of m") && preview.contains("time unknown until the first start"), "{preview}");
     let ended = run(&lab, &[]);
     assert_eq!(ended.code, Some(0), "{}{}", ended.stdout, ended.stderr);
     assert_eq!((starts(&ended), lab.runs().len()), (4, 4), "{}", ended.stderr);
+    let shown = lab.ok(&["show", &ids(&lab)[0]]).stdout;
+    assert!(
+        shown.contains(" · start · ") && shown.contains("server start, ") && shown.contains(" from storage"),
+        "{shown}"
+    );
+    assert!(!shown.contains("B1") && !shown.contains("TTFT"), "a start has no load: {shown}");
     assert!(ended.stderr.contains("m · start · server.slots 2 · repeat 1 · ready after "), "{}", ended.stderr);
     let columns =
         "server.slots,repeat,start_ready_ms,start_first_answer_ms,ttft_p50_ms,output_throughput_tokens_per_s,verdict";
@@ -479,12 +590,51 @@ fn how_long_a_server_takes_to_start_is_a_result_with_repeats() {
         // The one request behind it is no load.
         assert_eq!((cells[4], cells[5], cells[6]), ("", "", "valid"), "{table}");
     }
+    assert!(ended.stdout.contains("ready ") && ended.stdout.contains("first answer "), "{}", ended.stdout);
     let compared = lab.run(&["compare", "plan.yaml"]);
-    assert!(
-        compared.stdout.contains("start until ready") || compared.stdout.contains("start_ready"),
-        "{}{}",
-        compared.stdout,
-        compared.stderr
+    assert!(compared.stdout.contains("start until ready"), "{}{}", compared.stdout, compared.stderr);
+    assert!(compared.stdout.contains(" · start"), "{}", compared.stdout);
+    for shown in [&ended.stdout, &compared.stdout] {
+        assert!(!shown.contains("B1") && !shown.contains("batch 1"), "a start has no load:\n{shown}");
+    }
+    nothing_left(&lab);
+}
+
+#[timed_test]
+fn a_launched_server_of_another_version_is_compared_once_it_is_up() {
+    let launch = format!(
+        "launch: {{ command: [sh, -c, 'exec {SWEEPLINE} mock --ttft 5ms --version-says $(cat version) --port {{{{ port }}}} \"$@\"', \
+         sh, '{{{{ server.args }}}}'], port: auto }}"
     );
+    let text = plan(&launch, "batch_size: [1, 2], server.slots: [2, 8]", 1);
+    let lab = lab(&text);
+    lab.write("version", "0.11.0");
+    let some = run(&lab, &["--only", "batch_size == 1"]);
+    assert_eq!((some.code, lab.runs().len()), (Some(0), 2), "{}{}", some.stdout, some.stderr);
+    let versions = || -> Vec<String> {
+        let version =
+            |run: &super::lab::Run| run.json["environment"]["fingerprint"]["version"].as_str().unwrap().to_owned();
+        lab.runs().values().map(version).collect()
+    };
+    assert_eq!(versions(), ["0.11.0", "0.11.0"]);
+
+    // One setting is started for a new run; the results of the other were of the same release, which is gone.
+    lab.write("version", "0.12.0");
+    let more = run(&lab, &["--only", "batch_size == 1 or server.slots == 2"]);
+    assert_eq!(more.code, Some(0), "{}{}", more.stdout, more.stderr);
+    let told = "m: the server says version 0.12.0 instead of 0.11.0; 2 runs are measured again (environment: match)";
+    assert!(more.stderr.contains(told), "{}", more.stderr);
+    assert_eq!(versions(), ["0.12.0", "0.12.0", "0.12.0"]);
+    assert_eq!(starts(&more), 3, "{}", more.stderr);
+
+    // Where the plan pins its servers nothing is measured on another one.
+    lab.write("version", "0.13.0");
+    lab.write("plan.yaml", &format!("environment: pin\n{text}"));
+    let pinned = run(&lab, &[]);
+    assert_eq!(pinned.code, Some(2), "{}{}", pinned.stdout, pinned.stderr);
+    let told =
+        "endpoint `m` says version 0.13.0, and its results were measured on 0.12.0; the plan says `environment: pin`";
+    assert!(pinned.stderr.contains(told), "{}", pinned.stderr);
+    assert_eq!(versions(), ["0.12.0", "0.12.0", "0.12.0"]);
     nothing_left(&lab);
 }

@@ -78,17 +78,20 @@ fn a_terminal_shows_bars_then_the_table() {
     let Some(terminal) = Terminal::start(&lab, &["run", "plan.yaml", "--only", only], 100) else { return };
     let live = wait_for("a live line with tokens", || {
         let screen = terminal.screen(false);
-        let line = screen.lines().find(|line| line.contains(" · measure ") && !line.contains(" 0 tok/s"))?.to_owned();
+        let at = screen.lines().position(|line| line.contains(" · measure "))?;
+        let (line, figures) = (screen.lines().nth(at)?.to_owned(), screen.lines().nth(at + 1)?.to_owned());
         let bar = screen.lines().find(|line| line.contains(" runs ["))?.to_owned();
-        Some((line, bar))
+        figures.contains(" tok/s").then_some((line, figures, bar))
     });
-    let (line, bar) = live;
+    let (line, figures, bar) = live;
     let parts: Vec<&str> = line.trim().split(" · ").collect();
-    assert!(line.contains("lean · ") && parts.len() == 8, "{line}");
+    assert!(line.contains("lean · ") && parts.len() == 4, "{line}");
     assert!(parts[3].starts_with("measure ") && parts[3].ends_with("s of 4s"), "{line}");
-    assert!(parts[4].ends_with(" in flight") && parts[6].ends_with(" tok/s"), "{line}");
-    assert_eq!(parts[5], "0 errors", "{line}");
-    assert!(parts[7].ends_with(" done"), "{line}");
+    let parts: Vec<&str> = figures.trim().split(" · ").collect();
+    assert_eq!(parts.len(), 6, "{figures}");
+    assert!(parts[0].ends_with(" in flight") && parts[1].ends_with(" req/s"), "{figures}");
+    assert!(parts[2].starts_with("TTFT ") && parts[3].starts_with("TPOT "), "{figures}");
+    assert!(parts[4].ends_with(" tok/s") && parts[5].ends_with(" done"), "{figures}");
     assert!(bar.contains("/2 runs [") && bar.contains("] about ") && bar.trim_end().ends_with("s left"), "{bar}");
     let end = wait_for("the end", || Some(terminal.screen(false)).filter(|screen| screen.contains("ended with ")));
     // A client that stood still makes a run invalid, and the table is none the worse.
@@ -107,14 +110,50 @@ fn a_narrow_terminal_cuts_what_matters_least() {
     let lab = Lab::new();
     lab.write("plan.yaml", &quickstart().replace("measure: 400ms", "measure: 2s"));
     let only = "\"endpoint == 'lean' and scenario == 'short' and batch_size == 2\"";
-    let Some(terminal) = Terminal::start(&lab, &["run", "plan.yaml", "--only", only], 80) else { return };
-    let screen =
-        wait_for("a live line", || Some(terminal.screen(false)).filter(|screen| screen.contains(" · measure ")));
+    let Some(terminal) = Terminal::start(&lab, &["run", "plan.yaml", "--only", only], 60) else { return };
+    let screen = wait_for("a live line", || {
+        Some(terminal.screen(false)).filter(|screen| screen.contains(" · measure ") && screen.contains("TTFT "))
+    });
     let at = screen.lines().position(|line| line.contains(" · measure ")).unwrap();
-    let line = screen.lines().nth(at).unwrap();
-    assert!(line.contains(" in flight · ") && line.contains(" errors"), "{line}");
-    assert!(!line.contains(" done"), "what does not fit is left out whole: {line}");
-    assert!(screen.lines().nth(at + 1).unwrap().contains("runs ["), "one line, not two: {screen}");
+    let line = |behind: usize| screen.lines().nth(at + behind).unwrap();
+    assert!(line(1).contains(" in flight · "), "{screen}");
+    assert!(line(1).chars().count() <= 60, "what does not fit is left out: {screen}");
+    assert!(line(2).contains("runs ["), "two lines, not three: {screen}");
+}
+
+#[timed_test]
+fn a_terminal_of_80_columns_shows_what_goes_on_without_broken_words() {
+    let mock = super::mock::Mock::start(&["--ttft", "20ms", "--itl", "4ms", "--fault", "http:503@every:5"]);
+    let lab = Lab::new();
+    lab.write(
+        "plan.yaml",
+        &format!(
+            "sweepline: 1
+name: screen
+endpoints: {{ first-candidate-of-the-evening: {{ url: 'http://127.0.0.1:{}/v1', engine: mock, errors: measured }} }}
+models: {{ m: {{ id: tiny }} }}
+scenarios: {{ short-questions: {{ base: B1, output_tokens: 16 }} }}
+phases: {{ fill: 0s, stabilize: 100ms, measure: {{ for: 300ms, min_requests: 60, at_most: 20s }}, drain: 5s }}
+sweeps: {{ s: {{ matrix: {{ scenario: short-questions, qps: 10 }} }} }}
+",
+            mock.port
+        ),
+    );
+    let Some(terminal) = Terminal::start(&lab, &["run", "plan.yaml"], 80) else { return };
+    let screen = wait_for("errors on a live screen", || {
+        let screen = terminal.screen(false);
+        let shown = ["waiting for 60 requests: ", " of 10.0 req/s", "TTFT ", "TPOT ", "last: http_503"];
+        shown.iter().all(|text| screen.contains(text)).then_some(screen)
+    });
+    assert!(screen.contains(", at most 20s"), "{screen}");
+    let end = wait_for("the end", || Some(terminal.screen(false)).filter(|screen| screen.contains("ended with ")));
+    let at = end.lines().position(|line| line.contains("[1/1] ")).unwrap();
+    let lines: Vec<&str> = end.lines().skip(at).take(3).collect();
+    assert!(lines[0].starts_with(|c: char| c.is_ascii_digit()) && lines[1].starts_with("  "), "{end}");
+    assert!(lines[0].ends_with([' ', '·']) || lines[0].split(' ').all(|word| !word.is_empty()), "{end}");
+    let whole = lines.iter().map(|line| line.trim()).collect::<Vec<_>>().join(" ");
+    assert!(whole.contains("first-candidate-of-the-evening · short-questions · 10 qps · "), "{end}");
+    assert!(whole.contains(" requests · ") && whole.contains("TTFT p50 "), "no word is broken: {end}");
 }
 
 /// The text with what changes from machine to machine replaced.

@@ -34,11 +34,12 @@ pub fn per_event(args: &Args, report: &mut Report) {
 }
 
 /// Streams of 128 tokens over HTTP/2, on one connection. The bare reader is then hyper's client, whose connection has a task of its own,
-/// as ours has.
+/// as ours has. It costs half of what it does over HTTP/1.1, for a read brings frames of many streams, and ours costs what it does there: the
+/// bound says that this stays so, not that the ratio of `streams` holds.
 pub fn http2(args: &Args, report: &mut Report) {
     report.head("http2: 128 tokens, 64 in flight on one connection of HTTP/2, events share writes");
     let rounds = rounds_of(args, report, &[], 128, true);
-    rounds.cpu(report, Some(Bound::Most(1.5)));
+    rounds.cpu(report, Some(Bound::Most(2.25)));
     rounds.rate(report, "tokens per second", Done::tokens_per_second, None);
 }
 

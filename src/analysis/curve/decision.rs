@@ -68,7 +68,7 @@ pub fn limits(runs: &[Run]) -> Vec<Limit> {
         let own = |run: &Run| run.slo.get(at).map(|test| test.evidence);
         let evidence = Evidence::together(&runs.iter().filter_map(own).collect::<Vec<_>>()).unwrap_or(tested.evidence);
         let allowed = 1.0 - quantile::share(tested.percentile);
-        let answer = Answer::from(evidence.verdict(allowed));
+        let answer = evidence.answer(allowed);
         let times = evidence.would_do(allowed).filter(|_| answer == Answer::Undecided);
         Limit {
             metric: tested.metric,

@@ -7,7 +7,7 @@ use rand_chacha::ChaCha8Rng;
 use super::*;
 use crate::analysis::slo::gap_limits;
 use crate::analysis::synthetic::record;
-use crate::analysis::worth::Verdict;
+use crate::analysis::worth::Answer;
 use crate::plan::Slo;
 use crate::rows::{Records, Windows};
 
@@ -127,11 +127,11 @@ fn a_limit_that_is_missed_seldom_holds() {
     for shape in SHAPES.into_iter().chain([GapDependence::SlowRequests(83)]) {
         let limit = Nanos(above(&long_run(shape), 1.2 * allowed));
         let slo = Slo { itl: [(Percentile::P99, limit)].into_iter().collect(), ..Slo::default() };
-        let verdict = |seed: u64| {
+        let answer = |seed: u64| {
             let (events, gaps) = through(&streams(shape, 300, seed), Some(&slo));
-            gaps.evidence(&events, limit, allowed).verdict(allowed)
+            gaps.evidence(&events, limit, allowed).answer(allowed)
         };
-        let held = (0..times()).filter(|seed| verdict(*seed) == Verdict::Holds).count() as f64 / times() as f64;
+        let held = (0..times()).filter(|seed| answer(*seed) == Answer::Holds).count() as f64 / times() as f64;
         println!("{shape:?}: {:.1} % hold where 1.2 % of gaps are above and 1 % may be", 100.0 * held);
         assert!(held <= 0.05 + chance(times()), "{shape:?}: {held}");
     }
@@ -143,6 +143,6 @@ fn a_limit_far_above_holds() {
     for shape in [GapDependence::Independent, GapDependence::Paced, GapDependence::Merged] {
         let (events, gaps) = through(&streams(shape, 600, 1), Some(&slo));
         let evidence = gaps.evidence(&events, Nanos(150_000_000), 0.01);
-        assert_eq!(evidence.verdict(0.01), Verdict::Holds, "{shape:?}: {evidence:?}");
+        assert_eq!(evidence.answer(0.01), Answer::Holds, "{shape:?}: {evidence:?}");
     }
 }

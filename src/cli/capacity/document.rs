@@ -19,6 +19,8 @@ pub(crate) struct Document {
     missing: usize,
     /// The plan's runs that were given up, in its order. But for 404, which says nothing of the load, their loads miss the objective.
     given_up: Vec<Entry>,
+    /// Notes on endpoints whose results are of several engines, releases or served models; empty where each is of one.
+    mixed_servers: Vec<String>,
     /// The objective, as the plan has it.
     slo: Slo,
     /// What is to be served; null without --target-qps.
@@ -87,6 +89,7 @@ impl Document {
             plan: readings.plan.name.clone(),
             missing: readings.missing,
             given_up: readings.given_up_entries(),
+            mixed_servers: readings.mixed_servers(),
             slo: readings.plan.slo.clone().unwrap_or_default(),
             target,
             failed: report::failed(configurations),

@@ -163,13 +163,17 @@ impl Arms {
     /// A cell by what both of its arms share.
     fn empty((_, runs): &CellRuns, shared: &[(&str, &Scalar)]) -> Arms {
         let json = |value: &Scalar| serde_json::to_value(value).unwrap_or(Value::Null);
+        let is_start = runs[0].spec.start;
         let name: Vec<String> = shared
             .iter()
-            .map(|(axis, value)| match *axis {
-                "endpoint" | "model" | "scenario" => value.to_string(),
-                "batch_size" => format!("batch {value}"),
-                "qps" => format!("{value} qps"),
-                axis => format!("{axis} {value}"),
+            .filter_map(|(axis, value)| match *axis {
+                // A start has no load.
+                "batch_size" | "qps" if is_start => None,
+                "scenario" if is_start => Some("start".to_owned()),
+                "endpoint" | "model" | "scenario" => Some(value.to_string()),
+                "batch_size" => Some(format!("batch {value}")),
+                "qps" => Some(format!("{value} qps")),
+                axis => Some(format!("{axis} {value}")),
             })
             .collect();
         Arms {

@@ -17,6 +17,8 @@ pub(crate) struct Document {
     missing: usize,
     /// The plan's runs that were given up, in its order: nothing is looked for in them.
     given_up: Vec<Entry>,
+    /// Notes on endpoints whose results are of several engines, releases or served models; empty where each is of one.
+    mixed_servers: Vec<String>,
     /// The runs of which the plan declares enough, each beside its bound.
     predictions: Vec<Prediction>,
     /// Why other runs have no bound, each reason once.
@@ -78,6 +80,7 @@ impl Document {
             plan: readings.plan.name.clone(),
             missing: readings.missing,
             given_up: readings.given_up_entries(),
+            mixed_servers: readings.mixed_servers(),
             predictions: bound.predicted.iter().map(Prediction::of).collect(),
             not_predicted: bound.unpredicted.to_vec(),
             symptoms: diagnoses.iter().map(OneDiagnosis::of).collect(),

@@ -6,8 +6,8 @@ use serde_json::{Map, Value};
 
 use crate::expand::PlannedRun;
 use crate::plan::Scalar;
+use crate::report::format::duration;
 use crate::report::format::{fill, plain};
-use crate::report::progress::duration;
 use crate::sweep::event::{RunView, planned_name};
 use crate::units::text::counted;
 

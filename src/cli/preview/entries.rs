@@ -19,6 +19,7 @@ use super::super::probe::ProbedEndpoint;
 use super::super::workspace::Workspace;
 use super::data::{self, DataUse};
 use super::environments::{Differs, differing, or_changed};
+use super::hooks::{Happens, happens};
 use super::reason::{Changed, Places, changes, reason};
 use super::starts::{Starts, starts};
 
@@ -51,6 +52,9 @@ pub(crate) struct Preview {
     /// How often servers that the plan launches are started for the runs to do; absent where it launches none.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub starts: Vec<Starts>,
+    /// Hooks and resets of the plan that happen beside the runs to do; absent where there are none.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub hooks: Vec<Happens>,
     /// The data sets that the plan's scenarios use, in their order.
     pub data: Vec<DataUse>,
     /// By which rules states and figures were made.
@@ -216,6 +220,7 @@ impl Preview {
         let to_start = runs.iter().filter(is_to_do).filter_map(|entry| entry.at).collect();
         Preview {
             starts: starts(workspace, &to_start),
+            hooks: happens(workspace, &to_start),
             data,
             plan: workspace.plan().name.clone(),
             file: workspace.loaded.file().display().to_string(),

@@ -4,6 +4,7 @@
 pub(super) mod data;
 pub(super) mod entries;
 pub(super) mod environments;
+mod hooks;
 pub(super) mod reason;
 mod starts;
 pub(super) mod text;

@@ -8,9 +8,10 @@ use serde::Serialize;
 
 use crate::expand::LaunchSpec;
 use crate::graph::build;
-use crate::report::progress::duration;
+use crate::report::format::{digits, duration};
 use crate::units::text::counted;
 
+use super::super::estimate::earlier_starts;
 use super::super::workspace::Workspace;
 
 /// The starts of one endpoint's servers.
@@ -43,11 +44,10 @@ pub(super) fn starts(workspace: &Workspace, todo: &HashSet<usize>) -> Vec<Starts
     }
     let of_endpoint = |(endpoint, starts): (&str, usize)| {
         let specs = todo.iter().map(|at| &expansion.runs[*at].spec).filter(|spec| spec.endpoint.name == endpoint);
-        // A run that measures a start needs one of its own.
-        let (starts_measured, loads): (Vec<_>, Vec<_>) = specs.partition(|spec| spec.start);
+        // A run that measures a start needs one of its own, and so does each run of an endpoint that wants that.
+        let (starts_measured, loads): (Vec<_>, Vec<_>) = specs.partition(|spec| spec.start || spec.endpoint.restarts());
         let servers: HashSet<&LaunchSpec> = loads.iter().filter_map(|spec| spec.endpoint.launch.as_ref()).collect();
-        let mut earlier = earlier_seconds(workspace, endpoint);
-        earlier.sort_by(f64::total_cmp);
+        let earlier = earlier_starts(workspace, endpoint);
         Starts {
             endpoint: endpoint.to_owned(),
             starts,
@@ -59,12 +59,9 @@ pub(super) fn starts(workspace: &Workspace, todo: &HashSet<usize>) -> Vec<Starts
     counts.into_iter().map(of_endpoint).collect()
 }
 
-/// How long each start took on which results of the endpoint were measured.
-fn earlier_seconds(workspace: &Workspace, endpoint: &str) -> Vec<f64> {
-    let records = workspace.disk.records().filter(|record| record.spec.endpoint.name == endpoint);
-    let mut seen = HashSet::new();
-    let starts = records.filter_map(|record| record.environment.server_start.as_ref());
-    starts.filter(|start| seen.insert(&start.log)).map(|start| start.ready_ns as f64 / 1e9).collect()
+/// Seconds, with parts of them where there are few.
+fn time_of(seconds: f64) -> String {
+    if seconds < 10.0 { format!("{} s", digits(seconds)) } else { duration(seconds.ceil() as u64) }
 }
 
 impl Starts {
@@ -75,8 +72,8 @@ impl Starts {
             None => "how long one takes is unknown until the first".to_owned(),
             Some(each) => format!(
                 "about {} in all, {} each as in {}",
-                duration((each * *starts as f64).ceil() as u64),
-                duration(each.ceil() as u64),
+                time_of(each * *starts as f64),
+                time_of(*each),
                 counted(*earlier, "earlier start")
             ),
         };

@@ -3,9 +3,9 @@
 use indexmap::IndexMap;
 
 use crate::analysis::comparison::{allowed, percent};
+use crate::report::format::duration;
 use crate::report::format::{digits, fill, plain};
 use crate::report::grid::{grid, lines};
-use crate::report::progress::duration;
 use crate::sweep::resume::Action;
 use crate::units::text::counted;
 
@@ -146,7 +146,7 @@ fn in_one_line(cost: &Cost) -> String {
     let mut parts = vec![counted(cost.runs, "run"), requests(cost)];
     parts.extend((cost.requests > 0).then(|| tokens(cost)));
     parts.push(time(cost));
-    parts.extend(cost.money.map(|money| format!("{} at the declared prices", digits(money))));
+    parts.extend(money(cost).map(|money| format!("{money} at the declared prices")));
     parts.join(" · ")
 }
 
@@ -180,7 +180,17 @@ fn time(cost: &Cost) -> String {
         0 => String::new(),
         count => format!(" ({} may be prolonged)", counted(count, "run")),
     };
-    format!("about {}{longer}", duration(cost.seconds.ceil() as u64))
+    let known = format!("about {}{longer}", duration(cost.seconds.ceil() as u64));
+    match cost.runs_of_unknown_length {
+        0 => known,
+        count if count == cost.runs => "time unknown until the first start".to_owned(),
+        count => format!("{known}, beside {} of unknown length", counted(count, "start")),
+    }
+}
+
+/// What is known of it; nothing where no run's length is.
+fn money(cost: &Cost) -> Option<String> {
+    cost.money.filter(|_| cost.runs_of_unknown_length < cost.runs).map(digits)
 }
 
 /// What all runs to do cost, each figure with its rule.
@@ -203,16 +213,18 @@ fn totals(preview: &Preview) -> String {
         out.push_str(&with_rule("tokens", tokens(cost), rules.tokens));
     }
     out.push_str(&with_rule("time", time(cost), rules.time));
-    if let Some(money) = cost.money {
+    if let Some(money) = money(cost) {
         let lacking: Vec<&str> = cost.without_price.iter().map(String::as_str).collect();
         let lacking = match lacking.is_empty() {
             true => String::new(),
             false => format!("; without a price: {}", plain(&lacking.join(", "))),
         };
-        out.push_str(&with_rule("money", digits(money), &format!("{}{lacking}", rules.money)));
+        out.push_str(&with_rule("money", money, &format!("{}{lacking}", rules.money)));
     }
     let starts = preview.starts.iter().map(|starts| labelled("starts", &plain(&starts.words())));
     out.push_str(&starts.collect::<String>());
+    let hooks = preview.hooks.iter().map(|hook| labelled("hooks", &plain(&hook.words())));
+    out.push_str(&hooks.collect::<String>());
     out.push_str(&labelled("order", if preview.starts.is_empty() { ORDER } else { ORDER_OF_SERVERS }));
     out
 }

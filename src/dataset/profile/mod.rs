@@ -17,6 +17,7 @@ pub use build::{Profiler, TooFew};
 pub(crate) const PROFILE_VERSION: u32 = 1;
 
 /// An anonymous profile of traffic.
+#[serde_with::skip_serializing_none]
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Profile {
@@ -29,13 +30,10 @@ pub struct Profile {
     /// How long prompts and answers are, together.
     pub lengths: Lengths,
     /// When requests came; absent where the file has no times.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub arrivals: Option<Arrivals>,
     /// What prompts share at their beginnings; absent where nothing is known of it.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub prefixes: Option<Prefixes>,
     /// How many turns conversations have; absent where the file has none.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub turns: Option<Turns>,
 }
 
@@ -127,12 +125,8 @@ pub struct Turns {
     /// Conversations too rare for any range.
     pub suppressed: u64,
     /// Turns are entries of their own in the file, so that the lengths of later ones have the history in them.
-    #[serde(default, skip_serializing_if = "is_false")]
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub with_history: bool,
-}
-
-fn is_false(value: &bool) -> bool {
-    !value
 }
 
 /// Conversations of like length.

@@ -7,6 +7,7 @@ use std::str::FromStr;
 use super::options::{Arity, Fate, Known, find};
 use crate::import::draft::Listed;
 use crate::import::error::ImportError;
+use crate::import::notes::Notes;
 use crate::import::secrets::{Secrets, names_headers, shown_headers};
 use crate::import::shell::{marks, shown};
 use crate::units::secrecy::{is_scheme, names_secret};
@@ -53,15 +54,15 @@ pub(crate) struct Arguments<'a> {
     /// Where it begins.
     pub line: usize,
     given: RefCell<Vec<Given>>,
-    listed: RefCell<Vec<Listed>>,
-    secrets: &'a Secrets,
+    /// What is listed of it.
+    pub notes: &'a Notes<'a>,
     table: &'static [Known],
 }
 
 impl<'a> Arguments<'a> {
     /// Reads the words behind the name of a program that has these options.
-    pub(crate) fn new(words: &[String], line: usize, table: &'static [Known], secrets: &'a Secrets) -> Arguments<'a> {
-        let arguments = Arguments { line, given: RefCell::default(), listed: RefCell::default(), secrets, table };
+    pub(crate) fn new(words: &[String], line: usize, table: &'static [Known], notes: &'a Notes<'a>) -> Arguments<'a> {
+        let arguments = Arguments { line, given: RefCell::default(), notes, table };
         let mut words = words.iter().peekable();
         while let Some(word) = words.next() {
             let Some(option) = word.strip_prefix("--").filter(|option| !option.is_empty()) else {
@@ -122,7 +123,7 @@ impl<'a> Arguments<'a> {
         let values = if names_headers(&given.name) {
             shown_headers(&given.values)
         } else {
-            let values = given.values.iter().map(|value| self.secrets.shown(&given.name, &shown(value)));
+            let values = given.values.iter().map(|value| self.notes.secrets.shown(&given.name, &shown(value)));
             values.collect::<Vec<_>>().join(" ")
         };
         format!("--{} {values}", given.name).trim_end().to_owned()
@@ -171,10 +172,10 @@ impl<'a> Arguments<'a> {
 
     /// The one value of an option without which nothing can be measured.
     pub(crate) fn needed(&self, place: &str, name: &str) -> Result<Option<Said<String>>, ImportError> {
-        let before = self.listed.borrow().len();
+        let before = self.notes.listed.borrow().len();
         let said = self.text(name);
-        match self.listed.borrow_mut().drain(before..).next() {
-            Some(Listed { what, why, .. }) => Err(ImportError::Shape { place: place.to_owned(), what, remedy: why }),
+        match self.notes.listed.borrow_mut().drain(before..).next() {
+            Some(Listed { what, why, .. }) => Err(ImportError::shape(place, what, why)),
             None => Ok(said),
         }
     }
@@ -203,26 +204,21 @@ impl<'a> Arguments<'a> {
 
     /// Lists something that has no counterpart.
     pub(crate) fn missing(&self, what: &str, why: &str) {
-        self.listed.borrow_mut().push(Listed::missing(self.secrets.hide(what), self.secrets.hide(why), self.line));
+        self.notes.missing(what, why, self.line);
     }
 
     /// Lists something that is done in another way.
     pub(crate) fn needless(&self, what: &str, why: &str) {
-        self.listed.borrow_mut().push(Listed::needless(self.secrets.hide(what), self.secrets.hide(why), self.line));
+        self.notes.needless(what, why, self.line);
     }
 
     /// What must not be repeated.
     pub(crate) fn secrets(&self) -> &Secrets {
-        self.secrets
+        self.notes.secrets
     }
 
-    /// What was listed so far, of a command that is left out.
-    pub(crate) fn only_listed(self) -> Vec<Listed> {
-        self.listed.into_inner()
-    }
-
-    /// What did not get into the plan: of every option that was not used, why.
-    pub(crate) fn listed(self) -> Vec<Listed> {
+    /// Lists of every option that was not used why it did not get into the plan.
+    pub(crate) fn list_unused(self) {
         let given = self.given.take();
         for one in given.iter().filter(|one| !one.used) {
             let words = self.words(one);
@@ -235,6 +231,5 @@ impl<'a> Arguments<'a> {
                 None => self.missing(&words, "this option is not known here"),
             }
         }
-        self.listed.into_inner()
     }
 }

@@ -8,7 +8,7 @@ use super::arguments::Said;
 use super::load::Load;
 use super::serve::Serve;
 use crate::import::draft::Field;
-use crate::import::text::scalar;
+use crate::import::text::table;
 
 /// What one command measures.
 #[derive(Debug, Clone)]
@@ -49,8 +49,7 @@ pub(crate) struct Setting {
 impl Setting {
     /// It as a map of YAML.
     pub(crate) fn value(&self) -> String {
-        let pairs: Vec<String> = self.flags.iter().map(|(name, value)| format!("{}: {value}", scalar(name))).collect();
-        format!("{{ {} }}", pairs.join(", "))
+        table(self.flags.iter().map(|(name, value)| (name, value)))
     }
 }
 
@@ -63,6 +62,8 @@ pub(crate) struct Around {
     pub serve: Option<Serve>,
     /// With which flags, of those that are varied.
     pub setting: Option<Setting>,
+    /// What happens between two runs, as a field of an endpoint.
+    pub between: Option<Field>,
     /// How long each start is waited for, as a field of an endpoint.
     pub ready: Option<Field>,
     /// The model that the server was started with.

@@ -7,7 +7,7 @@ use super::arguments::Arguments;
 use super::job::Around;
 use super::serve::{SERVER_KEY, Serve, Word};
 use crate::import::draft::Field;
-use crate::import::text::{cell_text, scalar, text_value};
+use crate::import::text::{cell_text, scalar, secret, table, text_value};
 
 /// The port on which `vllm serve` listens unless told otherwise.
 const PORT: &str = "8000";
@@ -22,6 +22,7 @@ pub(super) fn add(fields: &mut Vec<Field>, model: &str, around: &Around, argumen
         Some(serve) => launched(fields, serve, model, url.as_ref(), around, arguments),
         None => fields.extend(around.facts.clone()),
     }
+    fields.extend(around.between.clone());
 }
 
 /// Whether the server can be started by the plan. Where an axis sets its flags it must be.
@@ -64,15 +65,15 @@ fn launched(
     let mut launch = vec![format!("command: [{}]", words.join(", "))];
     let [mut env, host_env] = serve.env.clone();
     let key = key(fields, serve, &mut env, arguments);
-    for (name, table) in [("env", &env), ("host_env", &host_env)] {
-        if !table.is_empty() {
-            launch.push(format!("{name}: {}", map(table)));
+    for (name, all) in [("env", &env), ("host_env", &host_env)] {
+        if !all.is_empty() {
+            launch.push(format!("{name}: {}", table(all)));
         }
     }
     fields.extend(key);
     fields.push(Field::new("launch", format!("{{ {} }}", launch.join(", ")), &serve.origin));
     if !serve.flags.is_empty() {
-        fields.push(Field::new("server", format!("{{ flags: {} }}", map(&serve.flags)), &serve.origin));
+        fields.push(Field::new("server", format!("{{ flags: {} }}", table(&serve.flags)), &serve.origin));
     }
     fields.extend(hardware(serve));
     ready(fields, around, arguments);
@@ -92,7 +93,7 @@ fn ready(fields: &mut Vec<Field>, around: &Around, arguments: &Arguments) {
 /// The key that the server asks for is the one that clients give: one variable holds it.
 fn key(fields: &[Field], serve: &Serve, env: &mut IndexMap<String, String>, arguments: &Arguments) -> Option<Field> {
     let of_server = serve.key.as_ref()?;
-    let reference = format!("{{ secret: {} }}", scalar(&format!("env:{of_server}")));
+    let reference = secret(of_server);
     match fields.iter().find(|field| field.key == "api_key") {
         None => Some(Field::new("api_key", reference, format!("the key of {}", serve.origin))),
         Some(known) if known.value == reference => None,
@@ -113,11 +114,6 @@ fn hardware(serve: &Serve) -> Option<Field> {
     let factors: Vec<String> = known.map(|flag| format!("server.{flag}")).collect();
     let value = format!("{{ gpus: \"{{{{ {} }}}}\" }}", factors.join(" * "));
     (varied > 0).then(|| Field::new("hardware", value, "each setting takes so many accelerators"))
-}
-
-fn map(table: &IndexMap<String, String>) -> String {
-    let pairs: Vec<String> = table.iter().map(|(key, value)| format!("{}: {value}", scalar(key))).collect();
-    format!("{{ {} }}", pairs.join(", "))
 }
 
 /// A word in YAML: what the plan says elsewhere becomes a template.

@@ -75,7 +75,7 @@ fn rate(place: &str, arguments: &Arguments) -> Result<Option<Said<Decimal>>, Imp
     let Some(rate) = rate.filter(|rate| rate.is_positive() && *rate <= Decimal::from(MOST_PER_SECOND)) else {
         let what = format!("{} is not a rate", said.origin);
         let remedy = format!("write a number above 0, up to {MOST_PER_SECOND}, or inf");
-        return Err(ImportError::Shape { place: place.to_owned(), what, remedy });
+        return Err(ImportError::shape(place, what, remedy));
     };
     Ok(Some(Said { value: rate, origin: said.origin }))
 }
@@ -90,7 +90,7 @@ fn whole(place: &str, arguments: &Arguments) -> Result<Option<Said<u32>>, Import
         Err(_) => {
             let what = format!("{} is not a number of requests", said.origin);
             let remedy = format!("write a whole number from 1 to {MOST_IN_FLIGHT}");
-            Err(ImportError::Shape { place: place.to_owned(), what, remedy })
+            Err(ImportError::shape(place, what, remedy))
         }
     }
 }

@@ -18,9 +18,9 @@ use crate::plan::Api;
 use crate::protocol::Task;
 use serde_json::Value;
 
-use super::draft::{Field, Listed};
+use super::draft::Field;
 use super::error::ImportError;
-use super::secrets::Secrets;
+use super::notes::Notes;
 use super::shell::{Command, shown};
 
 pub(super) use arguments::Arguments;
@@ -49,17 +49,13 @@ pub(super) fn job(
     command: &Command,
     words: &[String],
     around: &Around,
-    secrets: &Secrets,
-    listed: &mut Vec<Listed>,
+    notes: &Notes,
 ) -> Result<Option<Job>, ImportError> {
-    let arguments = Arguments::new(words, command.line, &options::OPTIONS, secrets);
+    let arguments = Arguments::new(words, command.line, &options::OPTIONS, notes);
     around.instead.iter().for_each(|(key, value)| instead(&arguments, key, value));
     let place = if command.line == 0 { file.to_owned() } else { format!("{file}:{}", command.line) };
     let made = server::endpoint(&place, tool, &arguments, command, around);
-    let Some(mut endpoint) = made? else {
-        listed.extend(arguments.only_listed());
-        return Ok(None);
-    };
+    let Some(mut endpoint) = made? else { return Ok(None) };
     let mut model = server::model(&place, &arguments, around)?;
     launch::add(&mut endpoint.1, &model.1[0].value, around, &arguments);
     model.1.extend(files::tokenizer(&arguments, &around.folder));
@@ -84,7 +80,7 @@ pub(super) fn job(
     let line = command.line;
     let (setting, repeats) = (around.setting.clone(), around.repeats.clone());
     let job = Job { endpoint, model, setting, scenario, load, prompts, label, repeats, once, line };
-    listed.extend(arguments.listed());
+    arguments.list_unused();
     Ok(Some(job))
 }
 

@@ -3,12 +3,12 @@
 use indexmap::IndexMap;
 
 use super::program::{Program, program};
-use crate::import::draft::Listed;
-use crate::import::secrets::Secrets;
+use crate::import::notes::Notes;
 use crate::import::shell::{Command, marks};
-use crate::import::text::{cell_text, is_no_key, scalar};
+use crate::import::text::{cell_text, is_no_key, scalar, secret};
 use crate::units::Decimal;
 use crate::units::secrecy::names_secret;
+use crate::units::text::is_variable;
 
 /// The variable from which vLLM takes the key that it asks clients for.
 pub(super) const SERVER_KEY: &str = "VLLM_API_KEY";
@@ -64,13 +64,13 @@ pub(crate) struct Serve {
     /// Its flags by name, each value in YAML.
     pub(super) flags: IndexMap<String, String>,
     /// The variables that it is given, each value in YAML; first those that are part of what a run is.
-    pub(super) env: [IndexMap<String, String>; 2],
+    pub(in crate::import) env: [IndexMap<String, String>; 2],
     /// The variable that holds the key which it asks clients for.
     pub(super) key: Option<String>,
     /// Where it listens, if that is said.
     pub(super) host: Option<String>,
     /// Whether it is `vllm serve`, whose options are known.
-    pub(super) is_vllm: bool,
+    pub(in crate::import) is_vllm: bool,
     /// The program in front of it that keeps a plan from starting it as it stands.
     pub(super) behind: Option<String>,
     /// Flags that an axis sets in every combination.
@@ -118,15 +118,9 @@ pub(crate) fn is_flag_name(name: &str) -> bool {
 }
 
 /// Reads a command that starts a server. `varied` are the flags that parameters set over its own.
-pub(crate) fn serve(
-    command: &Command,
-    varied: &[String],
-    origin: &str,
-    secrets: &Secrets,
-    listed: &mut Vec<Listed>,
-) -> Serve {
-    let mut reader =
-        Reader { serve: Serve { origin: origin.to_owned(), ..Serve::default() }, line: command.line, secrets, listed };
+pub(crate) fn serve(command: &Command, varied: &[String], origin: &str, notes: &Notes) -> Serve {
+    let serve = Serve { origin: origin.to_owned(), ..Serve::default() };
+    let mut reader = Reader { serve, line: command.line, notes };
     reader.variables(command);
     let words = reader.begin(&command.words);
     let rest = match program(words) {
@@ -150,17 +144,16 @@ pub(crate) fn serve(
 struct Reader<'a> {
     serve: Serve,
     line: usize,
-    secrets: &'a Secrets,
-    listed: &'a mut Vec<Listed>,
+    notes: &'a Notes<'a>,
 }
 
 impl Reader<'_> {
-    fn missing(&mut self, what: &str, why: &str) {
-        self.listed.push(Listed::missing(self.secrets.hide(what), why, self.line));
+    fn missing(&self, what: &str, why: &str) {
+        self.notes.missing(what, why, self.line);
     }
 
-    fn needless(&mut self, what: &str, why: &str) {
-        self.listed.push(Listed::needless(self.secrets.hide(what), why, self.line));
+    fn needless(&self, what: &str, why: &str) {
+        self.notes.needless(what, why, self.line);
     }
 
     /// The variables that a script sets for the command.
@@ -175,7 +168,7 @@ impl Reader<'_> {
 
     /// A variable that the server is given, a secret one by its reference.
     fn secret(&mut self, name: &str, variable: &str) {
-        self.serve.env[0].insert(name.to_owned(), format!("{{ secret: {} }}", scalar(&format!("env:{variable}"))));
+        self.serve.env[0].insert(name.to_owned(), secret(variable));
         if name == SERVER_KEY {
             self.serve.key = Some(variable.to_owned());
         }
@@ -190,7 +183,7 @@ impl Reader<'_> {
         } else if let Some(unset) = marks(value).first() {
             let why = format!("`{unset}` has no value in what was imported: write it into `env` of `launch`");
             self.missing(&format!("variable {name}"), &why);
-        } else if self.secrets.hide(value) != value {
+        } else if self.notes.secrets.hide(value) != value {
             self.secret(name, name);
         } else {
             let is_of_host = OF_HOST.iter().any(|part| name.contains(part));
@@ -226,7 +219,7 @@ impl Reader<'_> {
             self.missing(what, &why);
             return false;
         }
-        let is_secret = self.secrets.hide(text) != text;
+        let is_secret = self.notes.secrets.hide(text) != text;
         if is_secret {
             let why = "it holds a secret: give it to the server as a variable, env: { NAME: { secret: env:NAME } } of `launch`";
             self.missing(what, why);
@@ -380,11 +373,6 @@ impl Reader<'_> {
             }
         }
     }
-}
-
-fn is_variable(name: &str) -> bool {
-    name.starts_with(|c: char| c.is_ascii_alphabetic() || c == '_')
-        && name.chars().all(|c| c.is_ascii_alphanumeric() || c == '_')
 }
 
 /// What a command says of a server, in words for comments.

@@ -12,9 +12,10 @@ use crate::import::draft::Field;
 use crate::import::error::ImportError;
 use crate::import::secrets::{Secrets, headers};
 use crate::import::shell::{Command, marks, shown};
-use crate::import::text::{name_of, scalar, text_value};
+use crate::import::text::{name_of, scalar, secret, table, text_value};
 use crate::plan::{Api, is_sent_by_itself};
 use crate::units::secrecy::names_secret;
+use crate::units::text::is_variable;
 
 /// The variable for a key that was given in words and not by name.
 const KEY: &str = "OPENAI_API_KEY";
@@ -134,18 +135,15 @@ fn url(
             Said { value: format!("http://{host}:{port}"), origin }
         }
     };
-    let read = address(&base.value).map_err(|reason| ImportError::Shape {
-        place: place.to_owned(),
-        what: format!("`{}` is no base URL of a server: {reason}", arguments.secrets().hide(&base.value)),
-        remedy: "write --base-url http://HOST:PORT".to_owned(),
+    let shown = arguments.secrets().hide(&base.value);
+    let read = address(&base.value).map_err(|reason| {
+        let what = format!("`{shown}` is no base URL of a server: {reason}");
+        ImportError::shape(place, what, "write --base-url http://HOST:PORT")
     })?;
     if base.value.contains('$') {
-        return Err(ImportError::Shape {
-            place: place.to_owned(),
-            what: format!("the address `{}` holds a variable of the shell", arguments.secrets().hide(&base.value)),
-            remedy: "write the address itself, or give it to import: sweepline import --url http://HOST:PORT …"
-                .to_owned(),
-        });
+        let what = format!("the address `{shown}` holds a variable of the shell");
+        let remedy = "write the address itself, or give it to import: sweepline import --url http://HOST:PORT …";
+        return Err(ImportError::shape(place, what, remedy));
     }
     if read.had_secret {
         arguments.missing(
@@ -184,9 +182,7 @@ fn joined(base: &str, path: Option<&Said<String>>, origin: String, arguments: &A
 
 /// References to the key and to what headers hold: by the names of the variables that hold them.
 fn key(arguments: &Arguments, command: &Command) -> Vec<Field> {
-    let reference = |variable: &str, origin: String| {
-        Some(Field::new("api_key", format!("{{ secret: {} }}", scalar(&format!("env:{variable}"))), origin))
-    };
+    let reference = |variable: &str, origin: String| Some(Field::new("api_key", secret(variable), origin));
     let mut found = None;
     // Names and the variables that hold their values.
     let mut further: Vec<(String, String)> = Vec::new();
@@ -231,20 +227,12 @@ fn key(arguments: &Arguments, command: &Command) -> Vec<Field> {
         reference(set, format!("{set} in the environment"))
     });
     let headers = (!further.is_empty()).then(|| {
-        let one = |(name, variable): &(String, String)| {
-            format!("{name}: {{ secret: {} }}", scalar(&format!("env:{variable}")))
-        };
+        let one = |(name, variable): &(String, String)| format!("{name}: {}", secret(variable));
         let variables: Vec<&str> = further.iter().map(|(_, variable)| variable.as_str()).collect();
         let origin = format!("--header: put what they hold into {}", variables.join(", "));
         Field::new("headers", format!("{{ {} }}", further.iter().map(one).collect::<Vec<_>>().join(", ")), origin)
     });
     key.into_iter().chain(headers).collect()
-}
-
-fn is_variable(name: &str) -> bool {
-    !name.is_empty()
-        && name.chars().all(|c| c.is_ascii_alphanumeric() || c == '_')
-        && !name.starts_with(|c: char| c.is_ascii_digit())
 }
 
 /// The model of a command.
@@ -269,11 +257,8 @@ pub(super) fn model(place: &str, arguments: &Arguments, around: &Around) -> Resu
         (None, Some(model), _) => model,
         (None, None, Some((model, origin))) => Said { value: model.clone(), origin: origin.clone() },
         (None, None, None) => {
-            return Err(ImportError::Shape {
-                place: place.to_owned(),
-                what: "the command names no model".to_owned(),
-                remedy: "add --model ID to it, or give it to import: sweepline import --model ID …".to_owned(),
-            });
+            let remedy = "add --model ID to it, or give it to import: sweepline import --model ID …";
+            return Err(ImportError::shape(place, "the command names no model", remedy));
         }
     };
     let last = id.value.trim_end_matches('/').rsplit('/').next().unwrap_or_default();
@@ -283,7 +268,7 @@ pub(super) fn model(place: &str, arguments: &Arguments, around: &Around) -> Resu
 /// What a command that starts a server says of it: its facts, its model, and where it is.
 pub(crate) fn facts(words: &[String], line: usize, secrets: &Secrets) -> Around {
     let mut around = Around::default();
-    let by = if line == 0 { "vllm serve".to_owned() } else { format!("vllm serve (line {line})") };
+    let by = super::serve::origin(line);
     let (mut own, mut flags): (IndexMap<String, String>, BTreeMap<String, String>) = Default::default();
     let (mut host, mut port) = (None, None);
     let mut words = words.iter().peekable();
@@ -319,8 +304,7 @@ pub(crate) fn facts(words: &[String], line: usize, secrets: &Secrets) -> Around 
     }
     let mut all: Vec<String> = own.iter().map(|(name, value)| format!("{name}: {value}")).collect();
     if !flags.is_empty() {
-        let flags: Vec<String> = flags.iter().map(|(name, value)| format!("{}: {value}", scalar(name))).collect();
-        all.push(format!("flags: {{ {} }}", flags.join(", ")));
+        all.push(format!("flags: {}", table(&flags)));
     }
     around.facts = (!all.is_empty()).then(|| Field::new("server", format!("{{ {} }}", all.join(", ")), by));
     around

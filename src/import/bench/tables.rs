@@ -8,7 +8,7 @@ use indexmap::IndexMap;
 use super::arguments::Said;
 use super::job::{Job, Setting};
 use crate::import::draft::{Draft, Field, Listed, Section, Sweep, unused};
-use crate::import::text::{name_of, scalar, seconds};
+use crate::import::text::{list, name_of, seconds};
 use crate::plan::model::content::built_in;
 use crate::units::Decimal;
 
@@ -232,8 +232,6 @@ impl Group {
             (true, None) => "rates",
             (true, Some(_)) => "capped-rates",
         };
-        let list =
-            |names: &[String]| format!("[{}]", names.iter().map(|name| scalar(name)).collect::<Vec<_>>().join(", "));
         let mut matrix = vec![
             Field::new("endpoint", list(&self.endpoints), ""),
             Field::new("model", list(&self.models), ""),

@@ -5,7 +5,8 @@ use super::table::{Item, Table};
 use crate::import::address::{address, base};
 use crate::import::draft::Field;
 use crate::import::error::ImportError;
-use crate::import::text::{is_no_key, name_of, one_line, scalar, text_value};
+use crate::import::text::{is_no_key, name_of, one_line, secret, text_value};
+use crate::units::text::is_variable;
 use serde_json::Value;
 
 /// Engines by the names that people give their endpoints, each with its usual port.
@@ -110,14 +111,7 @@ impl JsonReader<'_> {
 
     /// A reference in place of a key.
     fn api_key(&mut self, item: &Item, object: &Table, name: &str) -> Option<Field> {
-        let reference = |variable: &str, origin: String| {
-            Field::new("api_key", format!("{{ secret: {} }}", scalar(&format!("env:{variable}"))), origin)
-        };
-        let is_variable = |text: &str| {
-            !text.is_empty()
-                && text.chars().all(|c| c.is_ascii_alphanumeric() || c == '_')
-                && !text.starts_with(|c: char| c.is_ascii_digit())
-        };
+        let reference = |variable: &str, origin: String| Field::new("api_key", secret(variable), origin);
         if let Some(variable) = object.text(&["api_key_env", "key_env"]).filter(|variable| is_variable(variable)) {
             return Some(reference(&variable, format!("{}.api_key_env", item.at)));
         }

@@ -40,7 +40,7 @@ impl Numbers {
 impl JsonReader<'_> {
     /// An error about what is written at a key.
     pub(super) fn wrong(&self, at: &str, what: &str, remedy: &str) -> ImportError {
-        ImportError::Shape { place: format!("{}: {at}", self.file), what: what.to_owned(), remedy: remedy.to_owned() }
+        ImportError::shape(format!("{}: {at}", self.file), what, remedy)
     }
 
     /// Lists something that has no counterpart.

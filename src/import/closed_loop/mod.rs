@@ -12,7 +12,7 @@ use super::draft::{Draft, Field, Listed, Section, Sweep};
 use super::error::ImportError;
 use super::input::Wishes;
 use super::secrets::Secrets;
-use super::text::{self, scalar, seconds, text_value};
+use super::text::{self, list, seconds, text_value};
 use json_reader::JsonReader;
 
 /// Keys that make a JSON object this configuration.
@@ -75,10 +75,6 @@ pub(super) fn draft(
     reading.rest();
     draft.listed = reading.listed;
     Ok(draft)
-}
-
-fn list(names: &[String]) -> String {
-    format!("[{}]", names.iter().map(|name| scalar(name)).collect::<Vec<_>>().join(", "))
 }
 
 impl JsonReader<'_> {

@@ -15,6 +15,7 @@ use super::error::ImportError;
 use super::secrets::{Secrets, names_headers};
 use super::text::is_no_key;
 use crate::units::secrecy::names_secret;
+use crate::units::text::is_variable;
 use expand::{expand, range};
 use lex::Statement;
 use mark::without_marks;
@@ -329,7 +330,7 @@ fn without_documents(statements: Vec<Statement>) -> Vec<Statement> {
         }
         let opened = statement.raw.split("<<").nth(1).filter(|rest| !rest.starts_with(['<', '=']));
         let word = opened.and_then(|rest| rest.trim_start_matches('-').split_whitespace().next());
-        end = word.map(|word| word.trim_matches(['"', '\'', '\\']).to_owned()).filter(|word| is_name(word));
+        end = word.map(|word| word.trim_matches(['"', '\'', '\\']).to_owned()).filter(|word| is_variable(word));
         true
     };
     statements.into_iter().filter(|statement| is_kept(statement)).collect()
@@ -339,18 +340,12 @@ fn without_documents(statements: Vec<Statement>) -> Vec<Statement> {
 fn array(raw: &str) -> Option<(&str, &str)> {
     let (name, rest) = raw.split_once('=')?;
     let name = name.rsplit(char::is_whitespace).next().unwrap_or(name);
-    Some((name, rest.strip_prefix('(')?.strip_suffix(')')?)).filter(|(name, _)| is_name(name))
+    Some((name, rest.strip_prefix('(')?.strip_suffix(')')?)).filter(|(name, _)| is_variable(name))
 }
 
 /// `NAME=value`.
 fn assignment(word: &str) -> Option<(&str, &str)> {
-    word.split_once('=').filter(|(name, _)| is_name(name))
-}
-
-fn is_name(name: &str) -> bool {
-    !name.is_empty()
-        && !name.starts_with(|c: char| c.is_ascii_digit())
-        && name.chars().all(|c| c.is_ascii_alphanumeric() || c == '_')
+    word.split_once('=').filter(|(name, _)| is_variable(name))
 }
 
 /// `{1..8}` and `{1,2,4}` as their values.

@@ -1,7 +1,7 @@
 //! What a result needs to say about where it was measured. Mocks have nothing to disclose.
 
 use super::super::finding::{Finding, Scope};
-use super::super::view::{View, steps};
+use super::super::view::View;
 use super::differ::is_unknown;
 use super::equal::facts;
 use super::listed;
@@ -71,23 +71,16 @@ fn missing(
     let missing: Vec<&(&str, &str)> = fields.iter().filter(|(field, _)| !given(field)).collect();
     let names: Vec<&str> = missing.iter().map(|(field, _)| *field).collect();
     let example: Vec<String> = missing.iter().map(|(field, example)| format!("{field}: {example}")).collect();
-    (!missing.is_empty()).then(|| Finding {
-        scope: Scope::Endpoint(endpoint.to_owned()),
-        at: steps!["endpoints", endpoint, table],
-        message: format!("`{table}` does not say {}", listed(&names)),
-        remedy: format!("write what is true, or `unknown`, like {table}: {{ {} }}", example.join(", ")),
-    })
+    let message = format!("`{table}` does not say {}", listed(&names));
+    let remedy = format!("write what is true, or `unknown`, like {table}: {{ {} }}", example.join(", "));
+    (!missing.is_empty()).then(|| Finding::of(Scope::Endpoint(endpoint.to_owned()), &[table], message, remedy))
 }
 
 /// What of an endpoint's table is `unknown`: it is disclosed, and it is not known to be equal to anything.
 fn unknown(endpoint: &str, table: &str, names: &[String]) -> Option<Finding> {
     let verb = if names.len() == 1 { "is" } else { "are" };
-    (!names.is_empty()).then(|| Finding {
-        scope: Scope::Endpoint(endpoint.to_owned()),
-        at: steps!["endpoints", endpoint, table],
-        message: format!("{} of `{table}` {verb} unknown", listed(names)),
-        remedy: UNKNOWN.to_owned(),
-    })
+    let message = format!("{} of `{table}` {verb} unknown", listed(names));
+    (!names.is_empty()).then(|| Finding::of(Scope::Endpoint(endpoint.to_owned()), &[table], message, UNKNOWN))
 }
 
 const UNKNOWN: &str = "find it out before results are compared: what is unknown may differ";
@@ -134,12 +127,7 @@ fn of_models(view: &View, is_meant: impl Fn(&Model) -> bool, message: &str, reme
         })
     };
     let meant = view.plan.models.iter().filter(|(name, model)| is_meant(model) && measured(name));
-    let finding = |(name, _): (&String, &Model)| Finding {
-        scope: Scope::Model(name.clone()),
-        at: steps!["models", name.as_str()],
-        message: message.to_owned(),
-        remedy: remedy.to_owned(),
-    };
+    let finding = |(name, _): (&String, &Model)| Finding::of(Scope::Model(name.clone()), &[], message, remedy);
     meant.map(finding).collect()
 }
 

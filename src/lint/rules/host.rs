@@ -3,7 +3,7 @@
 use std::net::IpAddr;
 
 use super::super::finding::{Finding, Scope};
-use super::super::view::{Rung, SweepView, View, steps};
+use super::super::view::{Rung, SweepView, View};
 use super::equal::facts;
 use super::rate_above;
 use crate::analysis::calibration::Pressure;
@@ -21,12 +21,8 @@ const LEVELS: [&str; 7] =
 /// M016: a server logs more than it needs.
 pub(crate) fn verbose_logs(name: &str, endpoint: &Endpoint) -> Option<Finding> {
     let (what, remedy) = loud(endpoint)?;
-    Some(Finding {
-        scope: Scope::Endpoint(name.to_owned()),
-        at: steps!["endpoints", name, "server"],
-        message: format!("the server logs while it is measured: {what}"),
-        remedy,
-    })
+    let message = format!("the server logs while it is measured: {what}");
+    Some(Finding::of(Scope::Endpoint(name.to_owned()), &["server"], message, remedy))
 }
 
 /// Why a server is loud, and what to do.
@@ -70,14 +66,11 @@ pub(crate) fn one_host(name: &str, endpoint: &Endpoint) -> Option<Finding> {
     let url = endpoint.url.as_deref()?;
     let host = reqwest::Url::parse(url).ok()?.host_str()?.trim_matches(['[', ']']).to_owned();
     let network = endpoint.hardware.as_ref().and_then(|hardware| hardware.network.as_deref());
-    (is_loopback(&host) && !network.is_some_and(says_so)).then(|| Finding {
-        scope: Scope::Endpoint(name.to_owned()),
-        at: steps!["endpoints", name, "url"],
-        message: format!("client and server share one host ({host}): they take cores and memory from each other"),
-        remedy:
-            "measure from another host, or say so: hardware: { network: loopback }; behind a tunnel: network: tunnel"
-                .to_owned(),
-    })
+    let message = format!("client and server share one host ({host}): they take cores and memory from each other");
+    let remedy =
+        "measure from another host, or say so: hardware: { network: loopback }; behind a tunnel: network: tunnel";
+    let is_unsaid = is_loopback(&host) && !network.is_some_and(says_so);
+    is_unsaid.then(|| Finding::of(Scope::Endpoint(name.to_owned()), &["url"], message, remedy))
 }
 
 fn is_loopback(host: &str) -> bool {

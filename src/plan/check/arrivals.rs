@@ -1,6 +1,6 @@
 //! Arrivals of a sweep: numbers within their ranges, profiles that offer something, and rates that say one thing.
 
-use super::checker::{Checker, out_of_range, steps};
+use super::checker::{Checker, steps};
 use crate::plan::diagnostic::error::{Code, Diagnostic};
 use crate::plan::model::arrivals::Arrivals;
 use crate::plan::model::process::Process;
@@ -39,12 +39,12 @@ impl Checker<'_> {
             RateShape::Ramp(Ramp { from, to, over }) => {
                 self.rate(&inside(&steps!["ramp", "from"]), "from", *from);
                 self.rate(&inside(&steps!["ramp", "to"]), "to", *to);
-                self.time(&inside(&steps!["ramp", "over"]), "over", *over);
+                self.above_zero(&inside(&steps!["ramp", "over"]), "over", *over);
             }
             RateShape::Steps(all) => {
                 for (index, StepOfProfile { qps, duration }) in all.iter().enumerate() {
                     self.rate(&inside(&steps!["steps", index, "qps"]), "qps", *qps);
-                    self.time(&inside(&steps!["steps", index, "for"]), "for", *duration);
+                    self.above_zero(&inside(&steps!["steps", index, "for"]), "for", *duration);
                 }
                 self.count(&inside(&steps!["steps"]), "steps", all.len(), (1, MOST_STEPS));
             }
@@ -70,8 +70,8 @@ impl Checker<'_> {
 
     fn bursts(&mut self, at: &[Step], bursts: &Bursts) {
         let Bursts { on, off, low } = bursts;
-        self.time(&[at, &steps!["on"]].concat(), "on", *on);
-        self.time(&[at, &steps!["off"]].concat(), "off", *off);
+        self.above_zero(&[at, &steps!["on"]].concat(), "on", *on);
+        self.above_zero(&[at, &steps!["off"]].concat(), "off", *off);
         if *low >= Share(Decimal::from(1)) {
             let message = format!("`low` is {low} of `qps`: pauses would have the whole rate, and nothing would burst");
             let remedy = "write less than 100%, or remove it";
@@ -108,12 +108,6 @@ impl Checker<'_> {
         if let Some(wanted) = rate.out_of_range() {
             let message = format!("`{field}` must be {wanted}, not {rate}");
             self.report(at, Diagnostic::new(Code::OutOfRange, message).remedy(format!("write {wanted}")));
-        }
-    }
-
-    fn time(&mut self, at: &[Step], field: &str, time: Nanos) {
-        if time == Nanos::ZERO {
-            self.report(at, out_of_range(field, "a time above 0s", time));
         }
     }
 

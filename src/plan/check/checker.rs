@@ -7,6 +7,7 @@ use crate::plan::diagnostic::suggest;
 use crate::plan::model::content::BUILT_IN;
 use crate::plan::text::span::Span;
 use crate::plan::text::tree::{Node, Step, Value};
+use crate::units::Decimal;
 
 /// Steps that searches for cells may take, all together: a fraction of a second. What they do not decide by then is
 /// believed to be right, and found by the expansion.
@@ -53,6 +54,13 @@ impl<'t> Checker<'t> {
         if !found.broken {
             let span = found.key_span.cloned().unwrap_or_else(|| found.span());
             self.found.push(diagnostic.at(Some(span)));
+        }
+    }
+
+    /// Notes a number or time of a table that is outside its range: `wrong` is its value, if so.
+    pub(super) fn outside(&mut self, table: &[Step], field: &str, wanted: &str, wrong: Option<impl std::fmt::Display>) {
+        if let Some(value) = wrong {
+            self.report(&[table, &steps![field]].concat(), out_of_range(field, wanted, value));
         }
     }
 
@@ -113,6 +121,14 @@ impl<'t> Checker<'t> {
             self.report(path, Diagnostic::new(Code::Empty, message).remedy(remedy));
         }
     }
+}
+
+pub(super) fn is_negative(number: &Decimal) -> bool {
+    *number < Decimal::default()
+}
+
+pub(super) fn is_not_positive(number: &Decimal) -> bool {
+    !number.is_positive()
 }
 
 /// A number or time outside its range.

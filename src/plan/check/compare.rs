@@ -1,6 +1,6 @@
 //! What a plan declares beside its runs: comparisons whose cells exist, and opt-outs of the lint that say why.
 
-use super::checker::{Checker, out_of_range, steps};
+use super::checker::{Checker, steps};
 use crate::plan::diagnostic::error::{Code, Diagnostic};
 use crate::plan::diagnostic::suggest;
 use crate::plan::model::allow::Allow;
@@ -35,10 +35,8 @@ impl Checker<'_> {
     /// Checks that one of `sweeps` has the axis, the baseline on it and something to compare it with.
     fn compared(&mut self, at: &[Step], compare: &Compare, sweeps: Vec<(&String, &Sweep)>) {
         let Compare { by, baseline, metrics: _, margin } = compare;
-        if let Some(margin) = margin.filter(|margin| !is_margin(*margin)) {
-            let at = [at, &steps!["margin"]].concat();
-            self.report(&at, out_of_range("margin", "a share above 0% and below 100%", margin));
-        }
+        let wrong = margin.filter(|margin| !is_margin(*margin));
+        self.outside(at, "margin", "a share above 0% and below 100%", wrong);
         if sweeps.iter().any(|(name, sweep)| compare.applies_to(sweep) || self.is_axis_damaged(name, by)) {
             return;
         }

@@ -2,7 +2,7 @@
 
 use std::path::{Component, Path};
 
-use super::checker::{Checker, out_of_range, steps};
+use super::checker::{Checker, is_negative, is_not_positive, out_of_range, steps};
 use crate::plan::diagnostic::error::{Code, Diagnostic};
 use crate::plan::diagnostic::suggest;
 use crate::plan::model::endpoint::Endpoint;
@@ -18,7 +18,6 @@ use crate::plan::model::scalar::ModelId;
 use crate::plan::model::under_test::{Model, ModelShape};
 use crate::plan::text::secret::SecretRef;
 use crate::plan::text::tree::Step;
-use crate::units::Decimal;
 use crate::units::secrecy::carries_secret;
 
 /// A URL that can be asked, or what is wrong with it and what to type.
@@ -65,10 +64,9 @@ impl Checker<'_> {
             self.headers(&steps!["endpoints", name.as_str(), "headers"], &endpoint.headers, endpoint.api_key.is_some());
             self.ready(name, endpoint);
             self.figures(name, endpoint);
-            if let Some(Retries { runs }) = endpoint.retries.filter(|retries| retries.runs > Retries::MOST) {
-                let at = steps!["endpoints", name.as_str(), "retries", "runs"];
-                self.report(&at, out_of_range("runs", &format!("0 to {}", Retries::MOST), runs));
-            }
+            let runs = endpoint.retries.map(|retries| retries.runs).filter(|runs| *runs > Retries::MOST);
+            let wanted = format!("0 to {}", Retries::MOST);
+            self.outside(&steps!["endpoints", name.as_str(), "retries"], "runs", &wanted, runs);
             self.http(name, endpoint);
             self.extra_of_endpoint(name, endpoint);
         }
@@ -175,14 +173,10 @@ impl Checker<'_> {
 
     fn figures(&mut self, name: &str, endpoint: &Endpoint) {
         if let Some(hardware) = &endpoint.hardware {
-            if hardware.gpus() == Some(0) {
-                self.report(&steps!["endpoints", name, "hardware", "gpus"], out_of_range("gpus", "1 or more", 0));
-            }
+            let at = steps!["endpoints", name, "hardware"];
+            self.outside(&at, "gpus", "1 or more", hardware.gpus().filter(|gpus| *gpus == 0));
             let price = hardware.price_per_hour.as_ref().and_then(PerCell::same);
-            if let Some(price) = price.filter(|price| *price < Decimal::default()) {
-                let at = steps!["endpoints", name, "hardware", "price_per_hour"];
-                self.report(&at, out_of_range("price_per_hour", "0 or more", price));
-            }
+            self.outside(&at, "price_per_hour", "0 or more", price.filter(is_negative));
             self.price(name, hardware);
         }
         if let Some(mock) = &endpoint.mock {
@@ -191,53 +185,41 @@ impl Checker<'_> {
     }
 
     fn price(&mut self, name: &str, hardware: &Hardware) {
-        let at = |field| steps!["endpoints", name, "hardware", field];
-        if let Some(watts) = hardware.watts().filter(|watts| !watts.is_positive()) {
-            self.report(&at("watts"), out_of_range("watts", "a number above 0", watts));
-        }
+        let at = steps!["endpoints", name, "hardware"];
+        self.outside(&at, "watts", "a number above 0", hardware.watts().filter(is_not_positive));
         let Some(Owned { purchase_price, lifetime_years, energy_price_per_kwh }) = hardware.owned else { return };
-        let within = |field| steps!["endpoints", name, "hardware", "owned", field];
-        if purchase_price < Decimal::default() {
-            self.report(&within("purchase_price"), out_of_range("purchase_price", "0 or more", purchase_price));
-        }
-        if !lifetime_years.is_positive() {
-            self.report(&within("lifetime_years"), out_of_range("lifetime_years", "a number above 0", lifetime_years));
-        }
-        if let Some(price) = energy_price_per_kwh.filter(|price| *price < Decimal::default()) {
-            self.report(&within("energy_price_per_kwh"), out_of_range("energy_price_per_kwh", "0 or more", price));
-        }
+        let owned = steps!["endpoints", name, "hardware", "owned"];
+        self.outside(&owned, "purchase_price", "0 or more", Some(purchase_price).filter(is_negative));
+        self.outside(&owned, "lifetime_years", "a number above 0", Some(lifetime_years).filter(is_not_positive));
+        self.outside(&owned, "energy_price_per_kwh", "0 or more", energy_price_per_kwh.filter(is_negative));
         if energy_price_per_kwh.is_some() && hardware.watts.is_none() {
             let message = "energy has a price, but how much the endpoint takes is not said";
             let remedy = "add `watts` to `hardware`: the power of the whole endpoint under load";
-            let at = within("energy_price_per_kwh");
+            let at = steps!["endpoints", name, "hardware", "owned", "energy_price_per_kwh"];
             self.report_key(&at, Diagnostic::new(Code::Contradiction, message).remedy(remedy));
         }
         if hardware.price_per_hour.is_some() {
             let message = "the endpoint has a price per hour, and was bought as well";
             let remedy = "keep `price_per_hour` for rented hardware, or `owned` for your own";
-            self.report_key(&at("owned"), Diagnostic::new(Code::Contradiction, message).remedy(remedy));
+            self.report_key(&owned, Diagnostic::new(Code::Contradiction, message).remedy(remedy));
         }
     }
 
     fn mock_figures(&mut self, name: &str, mock: &MockFigures) {
-        let at = |field| steps!["endpoints", name, "mock", field];
-        if mock.slots == 0 {
-            self.report(&at("slots"), out_of_range("slots", "1 or more", 0));
-        }
-        if mock.load < Decimal::default() {
-            self.report(&at("load"), out_of_range("load", "0 or more", mock.load));
-        }
+        let at = steps!["endpoints", name, "mock"];
+        self.outside(&at, "slots", "1 or more", (mock.slots == 0).then_some(0));
+        self.outside(&at, "load", "0 or more", Some(mock.load).filter(is_negative));
         let block = mock.prefix_block.unwrap_or(MockFigures::PREFIX_BLOCK);
         match mock.prefix_cache {
-            _ if block == 0 => self.report(&at("prefix_block"), out_of_range("prefix_block", "1 or more", 0)),
+            _ if block == 0 => self.outside(&at, "prefix_block", "1 or more", Some(0)),
             Some(tokens) if tokens < block => {
-                let wanted = format!("{block} (one block) or more");
-                self.report(&at("prefix_cache"), out_of_range("prefix_cache", &wanted, tokens));
+                self.outside(&at, "prefix_cache", &format!("{block} (one block) or more"), Some(tokens));
             }
             None if mock.prefix_block.is_some() => {
                 let message = "`prefix_block` is the size of the prefix cache's blocks, but there is no `prefix_cache`";
                 let remedy = "add `prefix_cache: 100000` (tokens), or remove `prefix_block`";
-                self.report_key(&at("prefix_block"), Diagnostic::new(Code::Contradiction, message).remedy(remedy));
+                let at = steps!["endpoints", name, "mock", "prefix_block"];
+                self.report_key(&at, Diagnostic::new(Code::Contradiction, message).remedy(remedy));
             }
             _ => {}
         }
@@ -246,10 +228,8 @@ impl Checker<'_> {
     /// Checks every model by itself; whether its ids suffice is seen where it is used.
     pub(super) fn models(&mut self, plan: &Plan) {
         for (name, model) in &plan.models {
-            if let Some(weights) = model.parameters.filter(|weights| !weights.is_positive()) {
-                let at = steps!["models", name.as_str(), "parameters"];
-                self.report(&at, out_of_range("parameters", "a number above 0", weights));
-            }
+            let at = steps!["models", name.as_str()];
+            self.outside(&at, "parameters", "a number above 0", model.parameters.filter(is_not_positive));
             self.model_shape(name, model);
             match &model.id {
                 ModelId::Same(id) if id.is_empty() => {
@@ -273,10 +253,7 @@ impl Checker<'_> {
         }
         let Some(ModelShape { layers, kv_heads, head_dim, kv_precision: _ }) = &model.shape else { return };
         for (field, value) in [("layers", layers), ("kv_heads", kv_heads), ("head_dim", head_dim)] {
-            if *value == 0 {
-                let at = steps!["models", name, "shape", field];
-                self.report(&at, out_of_range(field, "1 or more", value));
-            }
+            self.outside(&steps!["models", name, "shape"], field, "1 or more", (*value == 0).then_some(value));
         }
     }
 

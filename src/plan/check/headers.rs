@@ -2,18 +2,20 @@
 
 use std::collections::HashSet;
 
-use http::{HeaderName, HeaderValue as Carried};
+use http::{HeaderName, HeaderValue};
 
 use super::checker::Checker;
 use crate::plan::diagnostic::error::{Code, Diagnostic};
-use crate::plan::model::headers::{HeaderValue, is_sent_by_itself};
+use crate::plan::model::headers::is_sent_by_itself;
 use crate::plan::model::table::Table;
+use crate::plan::model::text_or_secret::TextOrSecret;
 use crate::plan::text::tree::Step;
 use crate::units::secrecy::{is_secret_name, looks_like_key};
+use crate::units::text::is_variable;
 
 impl Checker<'_> {
     /// Checks the headers at a place; `has_key`: a bearer key is sent too.
-    pub(super) fn headers(&mut self, at: &[Step], headers: &Table<HeaderValue>, has_key: bool) {
+    pub(super) fn headers(&mut self, at: &[Step], headers: &Table<TextOrSecret>, has_key: bool) {
         let mut seen: HashSet<String> = HashSet::new();
         for (name, value) in headers {
             let place = [at, &[Step::from(name.as_str())]].concat();
@@ -35,16 +37,16 @@ impl Checker<'_> {
                 continue;
             }
             match value {
-                HeaderValue::Secret(secret) => {
+                TextOrSecret::Secret(secret) => {
                     self.secret_file(&[&place[..], &[Step::from("secret")]].concat(), secret)
                 }
-                HeaderValue::Text(text) => self.header_text(&place, name, text),
+                TextOrSecret::Text(text) => self.header_text(&place, name, text),
             }
         }
     }
 
     fn header_text(&mut self, at: &[Step], name: &str, text: &str) {
-        let is_carried = Carried::from_str(text).is_ok_and(|value| value.to_str().is_ok());
+        let is_carried = HeaderValue::from_str(text).is_ok_and(|value| value.to_str().is_ok());
         if is_secret_name(name) || text.split_whitespace().any(looks_like_key) {
             let message = format!("the value of header `{name}` looks like a secret, and would end up in results");
             let remedy = format!("put it into a variable of the environment: {name}: {{ secret: env:NAME }}");
@@ -63,16 +65,11 @@ impl Checker<'_> {
 
 /// The reference that a text was meant to be: `$NAME`, `${NAME}`, `env:NAME` and `file:PATH` are sent as they stand.
 fn reference_in(text: &str) -> Option<String> {
-    let is_name = |name: &str| {
-        !name.starts_with(|c: char| c.is_ascii_digit())
-            && !name.is_empty()
-            && name.chars().all(|c| c.is_ascii_alphanumeric() || c == '_')
-    };
     let in_braces = |name: &str| Some(name.strip_prefix('{')?.strip_suffix('}')?.to_owned());
     if let Some(name) = text.strip_prefix('$') {
         let name = in_braces(name).unwrap_or_else(|| name.to_owned());
-        return is_name(&name).then(|| format!("env:{name}"));
+        return is_variable(&name).then(|| format!("env:{name}"));
     }
-    let is_reference = text.strip_prefix("env:").is_some_and(is_name) || text.starts_with("file:");
+    let is_reference = text.strip_prefix("env:").is_some_and(is_variable) || text.starts_with("file:");
     is_reference.then(|| text.to_owned())
 }

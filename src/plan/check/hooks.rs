@@ -1,6 +1,6 @@
 //! Hooks of endpoints, and what their servers are to forget: requests, commands, texts that cells fill.
 
-use super::checker::{Checker, out_of_range, steps};
+use super::checker::{Checker, steps};
 use super::launch::{cell_names, given};
 use crate::plan::diagnostic::error::{Code, Diagnostic};
 use crate::plan::model::dialect::Dialect;
@@ -11,7 +11,7 @@ use crate::plan::model::plan::Plan;
 use crate::plan::template::cell::is_args;
 use crate::plan::text::tree::Step;
 use crate::units::Nanos;
-use crate::units::secrecy::{carries_secret, looks_like_key};
+use crate::units::secrecy::{carries_secret, holds_key};
 
 impl Checker<'_> {
     /// Checks the hooks of all endpoints and what their servers are to forget.
@@ -75,7 +75,7 @@ impl Checker<'_> {
                     "write the program and its arguments: command: [./collect.sh, \"{{ model.id }}\"]",
                 );
             }
-            for (index, _) in command.iter().enumerate().filter(|(_, text)| looks_like_key(text)) {
+            for (index, _) in command.iter().enumerate().filter(|(_, text)| holds_key(text)) {
                 let at = [&command_at[..], &steps![index]].concat();
                 let message =
                     format!("argument {index} of the command looks like a secret, and would end up in results");
@@ -83,9 +83,7 @@ impl Checker<'_> {
                 self.report(&at, Diagnostic::new(Code::Secret, message).remedy(remedy));
             }
         }
-        if hook.within == Some(Nanos::ZERO) {
-            self.report(&[at, &steps!["within"]].concat(), out_of_range("within", "above 0s", Nanos::ZERO));
-        }
+        self.outside(at, "within", "above 0s", hook.within.filter(|within| *within == Nanos::ZERO));
     }
 
     fn request(&mut self, at: &[Step], request: &str) {

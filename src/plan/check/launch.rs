@@ -6,17 +6,17 @@ use super::checker::{Checker, steps};
 use crate::plan::diagnostic::error::{Code, Diagnostic};
 use crate::plan::model::axis::server_flag;
 use crate::plan::model::endpoint::Endpoint;
-use crate::plan::model::headers::HeaderValue;
 use crate::plan::model::launch::{Launch, Port};
 use crate::plan::model::phases::PhasesPatch;
 use crate::plan::model::plan::Plan;
 use crate::plan::model::scalar::{Fact, Scalar};
 use crate::plan::model::sweep::Sweep;
 use crate::plan::model::table::Table;
+use crate::plan::model::text_or_secret::TextOrSecret;
 use crate::plan::template::cell::{CellNames, CellValue, asked, is_args};
 use crate::plan::template::eval::NAMES_OF_CELLS;
 use crate::plan::text::tree::Step;
-use crate::units::secrecy::{is_secret_name, looks_like_key};
+use crate::units::secrecy::{holds_key, is_secret_name};
 
 /// The fact whose entries are flags.
 const FLAGS: &str = "flags";
@@ -143,15 +143,15 @@ impl Checker<'_> {
                     );
                 }
                 match value {
-                    HeaderValue::Secret(secret) => {
+                    TextOrSecret::Secret(secret) => {
                         self.secret_file(&[&at[..], &steps!["secret"]].concat(), secret);
                     }
-                    HeaderValue::Text(text) if is_secret_name(name) || text.split_whitespace().any(looks_like_key) => {
+                    TextOrSecret::Text(text) if is_secret_name(name) || holds_key(text) => {
                         let message = format!("the value of `{name}` looks like a secret, and would end up in results");
                         let remedy = format!("write {name}: {{ secret: env:{name} }}");
                         self.report(&at, Diagnostic::new(Code::Secret, message).remedy(remedy));
                     }
-                    HeaderValue::Text(_) => {}
+                    TextOrSecret::Text(_) => {}
                 }
                 if field == "host_env" && launch.env.contains_key(name) {
                     let message = format!("`{name}` stands in `env` and in `host_env`");
@@ -160,11 +160,16 @@ impl Checker<'_> {
                 }
             }
         }
-        for (index, _) in launch.command.iter().enumerate().filter(|(_, text)| looks_like_key(text)) {
-            let at = [at, &steps!["command", index]].concat();
-            let message = format!("argument {index} of the command looks like a secret, and would end up in results");
-            let remedy = "give it to the server as a variable: env: { API_KEY: { secret: env:API_KEY } }";
-            self.report(&at, Diagnostic::new(Code::Secret, message).remedy(remedy));
+        let stop = launch.stop.as_ref().and_then(|stop| stop.command.as_deref()).unwrap_or_default();
+        let commands = [(&launch.command[..], &steps!["command"][..]), (stop, &steps!["stop", "command"])];
+        for (command, path) in commands {
+            for (index, _) in command.iter().enumerate().filter(|(_, text)| holds_key(text)) {
+                let at = [at, path, &steps![index]].concat();
+                let message =
+                    format!("argument {index} of the command looks like a secret, and would end up in results");
+                let remedy = "give it to the server as a variable: env: { API_KEY: { secret: env:API_KEY } }";
+                self.report(&at, Diagnostic::new(Code::Secret, message).remedy(remedy));
+            }
         }
     }
 
@@ -189,6 +194,20 @@ impl Checker<'_> {
                 None => drop(first.insert(port, (name, resource))),
             }
         }
+        for (name, endpoint) in plan.endpoints.iter().filter(|(_, endpoint)| endpoint.launch.is_none()) {
+            let url = endpoint.url.as_deref().and_then(|url| reqwest::Url::parse(url).ok());
+            let here =
+                url.filter(|url| matches!(url.host_str(), Some("127.0.0.1" | "localhost" | "[::1]" | "0.0.0.0")));
+            let port = here.and_then(|url| url.port_or_known_default());
+            let Some((launched, _)) = port.and_then(|port| first.get(&port)) else { continue };
+            let message = format!(
+                "`{name}` asks the server that the plan launches for `{launched}`: its results would be those of whatever runs there"
+            );
+            let remedy = format!("leave out `{name}`; settings of one server are a `server` axis of `{launched}`");
+            let mut diagnostic = Diagnostic::new(Code::Contradiction, message).remedy(remedy);
+            diagnostic.related.extend(self.key_of(&steps!["endpoints", *launched, "launch"], "launched here"));
+            self.report(&steps!["endpoints", name.as_str(), "url"], diagnostic);
+        }
     }
 
     /// Reports flags that axes set and no server is started with.
@@ -203,6 +222,13 @@ impl Checker<'_> {
         let launched: Vec<(&String, &Launch)> =
             meant.iter().filter_map(|(name, endpoint)| Some((*name, endpoint.launch.as_ref()?))).collect();
         for axis in flags {
+            for (_, place) in sweep.written(axis).into_iter().filter(|(value, _)| holds_key(&value.to_string())) {
+                let at = [&steps!["sweeps", sweep_name][..], &place].concat();
+                let message = format!("a value of `{axis}` looks like a secret, and would end up in results");
+                let remedy =
+                    "give it to the server as a variable: launch: { env: { API_KEY: { secret: env:API_KEY } } }";
+                self.report(&at, Diagnostic::new(Code::Secret, message).remedy(remedy));
+            }
             let at = self.place_of_flag(sweep_name, sweep, axis);
             let Some(flag) = server_flag(axis) else { continue };
             if launched.is_empty() {

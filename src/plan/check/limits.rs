@@ -2,7 +2,7 @@
 
 use indexmap::IndexMap;
 
-use super::checker::{Checker, out_of_range, steps};
+use super::checker::{Checker, is_not_positive, out_of_range, steps};
 use crate::plan::diagnostic::error::{Code, Diagnostic};
 use crate::plan::model::client::LoadEnginePatch;
 use crate::plan::model::objective::{Goodput, Limits, Percentile, Slo};
@@ -70,7 +70,7 @@ impl Checker<'_> {
         }
     }
 
-    fn above_zero(&mut self, at: &[Step], field: &str, value: Nanos) {
+    pub(super) fn above_zero(&mut self, at: &[Step], field: &str, value: Nanos) {
         if value == Nanos::ZERO {
             self.report(at, out_of_range(field, "a time above 0s", value));
         }
@@ -79,29 +79,25 @@ impl Checker<'_> {
     /// Checks how the plan or a sweep wants the load generator built.
     pub(super) fn engine(&mut self, at: &[Step], engine: LoadEnginePatch) {
         let most = LoadEnginePatch::MOST_THREADS;
-        if let Some(threads) = engine.threads.filter(|threads| !(1..=most).contains(threads)) {
-            let wanted = format!("a whole number from 1 to {most}");
-            self.report(&[at, &steps!["threads"]].concat(), out_of_range("threads", &wanted, threads));
-        }
+        let wrong = engine.threads.filter(|threads| !(1..=most).contains(threads));
+        self.outside(at, "threads", &format!("a whole number from 1 to {most}"), wrong);
     }
 
     /// Checks the phases of the plan or of a sweep.
     pub(super) fn phases(&mut self, at: &[Step], phases: &PhasesPatch) {
         let inside = |phase: &str, field: &str| [at, &steps![phase, field]].concat();
         if let Some(fill) = phases.fill {
-            if let Some(rate) = fill.per_second.filter(|rate| !rate.is_positive()) {
-                self.report(&inside("fill", "per_second"), out_of_range("per_second", "a number above 0", rate));
-            }
+            let at_fill = [at, &steps!["fill"]].concat();
+            self.outside(&at_fill, "per_second", "a number above 0", fill.per_second.filter(is_not_positive));
             if fill.duration.is_none() && fill.per_second.is_none() {
                 let remedy = "write fill: 30s, or fill: { per_second: 1 }";
-                self.empty(&[at, &steps!["fill"]].concat(), "`fill` says neither how long nor how fast", remedy);
+                self.empty(&at_fill, "`fill` says neither how long nor how fast", remedy);
             }
         }
         let Some(measure) = phases.measure else { return };
         self.above_zero(&inside("measure", "for"), "measure", measure.duration);
-        if measure.min_requests == Some(0) {
-            self.report(&inside("measure", "min_requests"), out_of_range("min_requests", "1 or more", 0));
-        }
+        let at_measure = [at, &steps!["measure"]].concat();
+        self.outside(&at_measure, "min_requests", "1 or more", measure.min_requests.filter(|fewest| *fewest == 0));
         if let Some(at_most) = measure.at_most.filter(|at_most| *at_most < measure.duration) {
             let message = format!("`at_most` ({at_most}) is shorter than the window itself ({})", measure.duration);
             let remedy = "`at_most` limits how far the window is prolonged: write at least its length";
@@ -131,8 +127,7 @@ impl Checker<'_> {
         latency("itl", &slo.itl);
         latency("tpot", &slo.tpot);
         latency("e2e", &slo.e2e);
-        if let Some(cost) = slo.cost_per_million.filter(|cost| !cost.is_positive()) {
-            self.report(&steps!["slo", "cost_per_million"], out_of_range("cost_per_million", "a number above 0", cost));
-        }
+        let cost = slo.cost_per_million.filter(is_not_positive);
+        self.outside(&steps!["slo"], "cost_per_million", "a number above 0", cost);
     }
 }

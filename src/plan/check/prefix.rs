@@ -1,6 +1,6 @@
 //! What prompts share: lengths within their range, and nothing that could not have an effect.
 
-use super::checker::{Checker, out_of_range, steps};
+use super::checker::{Checker, steps};
 use crate::plan::diagnostic::error::{Code, Diagnostic};
 use crate::plan::model::content::{Reuse, resolve};
 use crate::plan::model::nonce::NonceMode;
@@ -47,10 +47,9 @@ impl Checker<'_> {
         for (field, value, (least, most)) in
             [("tokens", prefix.tokens, Prefix::TOKENS), ("groups", prefix.groups, Prefix::GROUPS)]
         {
-            if !(least..=most).contains(&value) {
-                let wanted = format!("a whole number from {least} to {most}");
-                self.report(&at(field), out_of_range(field, &wanted, value));
-            }
+            let wanted = format!("a whole number from {least} to {most}");
+            let wrong = Some(value).filter(|value| !(least..=most).contains(value));
+            self.outside(&steps!["scenarios", name, "prefix"], field, &wanted, wrong);
         }
         let resolved = resolve(name, &plan.scenarios);
         if resolved.is_some_and(|resolved| resolved.content.reuse == Reuse::SamePrompt) {

@@ -1,6 +1,6 @@
 //! Profiles: what is said beside one can be followed, and what it does not tell is said.
 
-use super::checker::{Checker, out_of_range, steps};
+use super::checker::{Checker, is_not_positive, steps};
 use super::trace::says_trace;
 use crate::plan::diagnostic::error::{Code, Diagnostic};
 use crate::plan::model::content::{Reuse, resolve};
@@ -13,10 +13,7 @@ impl Checker<'_> {
     pub(super) fn profile_of(&mut self, name: &str, scenario: &Scenario, plan: &Plan) {
         let Some(file) = &scenario.profile else { return };
         let at = steps!["scenarios", name, "profile"];
-        if !file.speed.is_positive() {
-            let at = steps!["scenarios", name, "profile", "speed"];
-            self.report(&at, out_of_range("speed", "a number above 0", file.speed));
-        }
+        self.outside(&at, "speed", "a number above 0", Some(file.speed).filter(is_not_positive));
         for (field, given) in [("trace", scenario.trace.is_some()), ("mix", !scenario.mix.is_empty())] {
             if given {
                 let message = format!("`profile` and `{field}` of scenario `{name}` both say what is sent");

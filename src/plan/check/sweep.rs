@@ -191,9 +191,7 @@ impl Checker<'_> {
     }
 
     fn rest(&mut self, name: &str, sweep: &Sweep) {
-        if sweep.repeats == 0 {
-            self.report(&steps!["sweeps", name, "repeats"], out_of_range("repeats", "1 or more", 0));
-        }
+        self.outside(&steps!["sweeps", name], "repeats", "1 or more", (sweep.repeats == 0).then_some(0));
         self.arrivals(name, sweep);
         self.phases(&steps!["sweeps", name, "phases"], &sweep.phases);
         self.engine(&steps!["sweeps", name, "engine"], sweep.engine);

@@ -1,6 +1,6 @@
 //! Traces: what is said of one can be followed, and nothing beside it says the same.
 
-use super::checker::{Checker, out_of_range, steps};
+use super::checker::{Checker, is_not_positive, steps};
 use crate::dataset::Format;
 use crate::plan::diagnostic::error::{Code, Diagnostic};
 use crate::plan::model::content::{Reuse, resolve};
@@ -52,9 +52,8 @@ impl Checker<'_> {
 
     fn trace_itself(&mut self, name: &str, trace: &TraceFile) {
         let at = |field: &str| steps!["scenarios", name, "trace", field];
-        if !trace.speed.is_positive() {
-            self.report(&at("speed"), out_of_range("speed", "a number above 0", trace.speed));
-        }
+        let speed = Some(trace.speed).filter(is_not_positive);
+        self.outside(&steps!["scenarios", name, "trace"], "speed", "a number above 0", speed);
         if let Some([from, to]) = trace.window
             && from >= to
         {

@@ -4,7 +4,7 @@ use std::fmt;
 use std::path::Path;
 
 use annotate_snippets::{AnnotationKind, Group, Level, Origin, Renderer};
-use serde::Serialize;
+use serde_with::SerializeDisplay;
 
 use crate::plan::diagnostic::mask::Mask;
 use crate::plan::diagnostic::snippet;
@@ -16,7 +16,7 @@ use crate::plan::text::span::{Span, clamp, shifted};
 pub(crate) const MOST_MISTAKES: usize = 200;
 
 /// What kind of mistake it is. The number is stable: it is shown as `E012` and may be looked up.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, SerializeDisplay)]
 #[repr(u16)]
 pub enum Code {
     /// The file cannot be read, or is neither YAML nor TOML by its name.
@@ -102,12 +102,6 @@ pub enum Code {
 impl fmt::Display for Code {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "E{:03}", *self as u16)
-    }
-}
-
-impl Serialize for Code {
-    fn serialize<S: serde::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        serializer.collect_str(self)
     }
 }
 

@@ -248,15 +248,21 @@ impl<'f> Loader<'f> {
             let message = format!("a plan uses at most {MOST_FRAGMENTS} fragments");
             return Err(Diagnostic::new(Code::TooLarge, message).remedy("put several fragments into one file").into());
         }
+        Ok((self.read_text(path, &format!("the fragment `{written}`"), Code::Fragment)?, format))
+    }
+
+    /// The text of a file, if the plan has room for it; `what` it is and the `code` are those of its mistakes.
+    pub(super) fn read_text(&self, path: &Path, what: &str, code: Code) -> Result<String, Box<Diagnostic>> {
         let most = MOST_BYTES.saturating_sub(self.sources.text().len());
-        let bytes = self.files.read(path, most + 1).map_err(|error| Box::new(cannot_read(written, &error)))?;
+        let bytes = self.files.read(path, most + 1).map_err(|error| Box::new(cannot_read(what, code, &error)))?;
         if bytes.len() > most {
-            let message = format!("with the fragment `{written}` the plan has more than {MOST_BYTES} bytes");
-            return Err(Diagnostic::new(Code::TooLarge, message).remedy("use smaller fragments").into());
+            let message = format!("with {what} the plan has more than {MOST_BYTES} bytes");
+            let remedy = if code == Code::Fragment { "use smaller fragments" } else { "use smaller files" };
+            return Err(Diagnostic::new(Code::TooLarge, message).remedy(remedy).into());
         }
-        String::from_utf8(bytes).map(|text| (text, format)).map_err(|error| {
-            let message = format!("line {} of the fragment `{written}` is not UTF-8 text", bad_line(&error));
-            Diagnostic::new(Code::Fragment, message).remedy("save the file as UTF-8").into()
+        String::from_utf8(bytes).map_err(|error| {
+            let message = format!("line {} of {what} is not UTF-8 text", bad_line(&error));
+            Diagnostic::new(code, message).remedy("save the file as UTF-8").into()
         })
     }
 
@@ -272,7 +278,7 @@ impl<'f> Loader<'f> {
 
     fn not_found(&self, path: &Path, written: &str, error: &std::io::Error) -> Diagnostic {
         if error.kind() != std::io::ErrorKind::NotFound {
-            return cannot_read(written, error);
+            return cannot_read(&format!("the fragment `{written}`"), Code::Fragment, error);
         }
         let diagnostic = Diagnostic::new(Code::Fragment, format!("there is no fragment `{written}`"));
         let folder = path.parent().unwrap_or(Path::new(""));
@@ -282,7 +288,7 @@ impl<'f> Loader<'f> {
             return diagnostic.remedy(format!("there is no folder {}; {from}", shown.display()));
         };
         // What lies elsewhere on this machine is not told.
-        if !self.options.allow_outside && !self.root.as_ref().is_some_and(|root| canonical.starts_with(root)) {
+        if !self.may_read(&canonical) {
             return diagnostic.remedy("put it into the plan's folder");
         }
         let names = self.files.names(folder);
@@ -327,9 +333,8 @@ impl<'f> Loader<'f> {
     }
 }
 
-fn cannot_read(written: &str, error: &std::io::Error) -> Diagnostic {
-    let message = format!("the fragment `{written}` cannot be read: {error}");
-    Diagnostic::new(Code::Fragment, message).remedy("check the path and its permissions")
+fn cannot_read(what: &str, code: Code, error: &std::io::Error) -> Diagnostic {
+    Diagnostic::new(code, format!("{what} cannot be read: {error}")).remedy("check the path and its permissions")
 }
 
 /// The line, from 1, that has the first bytes that are no text.

@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 
 use crate::plan::diagnostic::error::{Code, Diagnostic};
 use crate::plan::diagnostic::mask::Mask;
-use crate::plan::files::loader::{Loader, MOST_BYTES, bad_line};
+use crate::plan::files::loader::Loader;
 use crate::plan::text::span::Span;
 
 /// What was found in a file, and where that lies without links.
@@ -51,19 +51,7 @@ impl Loader<'_> {
 
     /// Adds the text of a file that is no plan; what is wrong in it then has a place.
     pub(crate) fn add_text(&mut self, path: &Path, written: &str) -> Result<Span, Box<Diagnostic>> {
-        let mistake = |message: String, remedy: &str| Box::new(Diagnostic::new(Code::File, message).remedy(remedy));
-        let most = MOST_BYTES.saturating_sub(self.sources.text().len());
-        let bytes = self.files.read(path, most + 1).map_err(|error| {
-            mistake(format!("the file `{written}` cannot be read: {error}"), "check the path and its permissions")
-        })?;
-        if bytes.len() > most {
-            let message = format!("with the file `{written}` the plan has more than {MOST_BYTES} bytes");
-            return Err(Diagnostic::new(Code::TooLarge, message).remedy("use smaller files").into());
-        }
-        let text = String::from_utf8(bytes).map_err(|error| {
-            let message = format!("line {} of the file `{written}` is not UTF-8 text", bad_line(&error));
-            mistake(message, "save the file as UTF-8")
-        })?;
+        let text = self.read_text(path, &format!("the file `{written}`"), Code::File)?;
         let start = self.sources.add(path, &text);
         self.mask.join(Mask::new(&text, None), start);
         Ok(start..start + text.len())

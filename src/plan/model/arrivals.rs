@@ -3,17 +3,14 @@
 //! A word (`poisson`, `gamma cv 2`) says the process alone and may stand on an axis; a table says more.
 
 use std::borrow::Cow;
-use std::fmt;
 use std::sync::Arc;
 
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
-use serde::de::value::MapAccessDeserializer;
-use serde::de::{self, Deserializer, MapAccess, Visitor};
-use serde::{Deserialize, Serialize, Serializer};
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
 use crate::plan::model::process::{Gamma, GammaLong, Process, words_schema};
 use crate::plan::model::profile::{Bursts, Point, Profile, Ramp, RateShape, Step};
-use crate::units::Decimal;
+use crate::units::{Decimal, Forms};
 
 /// How the arrivals of an open loop are spaced.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Hash)]
@@ -47,36 +44,31 @@ impl From<Process> for Arrivals {
 }
 
 /// How arrivals are spaced, whole: `gamma`, or one profile.
+#[serde_with::skip_serializing_none]
 #[derive(Default, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 #[schemars(rename = "Arrivals", transform = one_of_them)]
 struct Long {
     /// Gaps of a gamma distribution, at the rate of `qps`.
-    #[serde(skip_serializing_if = "Option::is_none")]
+    #[serde(default)]
     #[schemars(with = "Option<GammaLong>", example = serde_json::json!({ "cv": 2 }))]
     gamma: Option<Gamma>,
     /// The rate changes linearly once, from the beginning of the measure window.
-    #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(example = serde_json::json!({ "from": 1, "to": 20, "over": "5m" }))]
     ramp: Option<Ramp>,
     /// The rate changes in steps, from the beginning of the measure window.
-    #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(length(min = 1, max = 1000), example = serde_json::json!([{ "qps": 2, "for": "30s" }, { "qps": 8, "for": "30s" }]))]
     steps: Option<Vec<Step>>,
     /// Bursts and pauses in turn, with `qps` as their mean.
-    #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(example = serde_json::json!({ "on": "10s", "off": "20s" }))]
     bursts: Option<Bursts>,
     /// The rate at instants of the measure window, linear between them.
-    #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(length(min = 2, max = 10000), example = serde_json::json!([["0s", 1], ["60s", 5]]))]
     curve: Option<Vec<Point>>,
     /// How arrivals are drawn within a profile. Default poisson.
-    #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(extend("default" = "poisson"))]
     process: Option<Process>,
     /// Begin a profile again when it has ended; otherwise its last rate stays. Bursts always go on.
-    #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(extend("default" = false))]
     repeat: Option<bool>,
 }
@@ -154,24 +146,12 @@ impl Long {
     }
 }
 
-struct ArrivalsVisitor;
-
-impl<'de> Visitor<'de> for ArrivalsVisitor {
-    type Value = Arrivals;
-    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("poisson, constant, or a table like { gamma: { cv: 2 } } or { bursts: { on: 10s, off: 20s } }")
-    }
-    fn visit_str<E: de::Error>(self, text: &str) -> Result<Arrivals, E> {
-        text.parse::<Process>().map(Arrivals::from).map_err(E::custom)
-    }
-    fn visit_map<A: MapAccess<'de>>(self, map: A) -> Result<Arrivals, A::Error> {
-        Long::deserialize(MapAccessDeserializer::new(map))?.arrivals().map_err(de::Error::custom)
-    }
-}
-
 impl<'de> Deserialize<'de> for Arrivals {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Arrivals, D::Error> {
-        deserializer.deserialize_any(ArrivalsVisitor)
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        Forms::expecting("poisson, constant, or a table like { gamma: { cv: 2 } } or { bursts: { on: 10s, off: 20s } }")
+            .text(|text| Ok(text.parse::<Process>()?.into()))
+            .table(Long::arrivals)
+            .read(deserializer)
     }
 }
 

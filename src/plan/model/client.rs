@@ -62,17 +62,16 @@ impl Timer {
 
 /// How the load generator is built, where the plan or a sweep says so. It decides how much load one machine can make, not
 /// what a run is: a run keeps its result when this changes.
+#[serde_with::skip_serializing_none]
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct LoadEnginePatch {
     /// Threads that send and receive, each with its share of the connections. Default 1.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(range(min = 1, max = 256))]
     #[schemars(extend("default" = 1))]
     #[schemars(example = 4)]
     pub threads: Option<u32>,
     /// What is waited with for the next instant of the schedule. Default timerfd.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(extend("default" = "timerfd"))]
     pub timer: Option<Timer>,
 }
@@ -80,11 +79,6 @@ pub struct LoadEnginePatch {
 impl LoadEnginePatch {
     /// More threads than this are a slip of the pen.
     pub(crate) const MOST_THREADS: u32 = 256;
-
-    /// Whether it says nothing.
-    pub fn is_empty(&self) -> bool {
-        *self == LoadEnginePatch::default()
-    }
 }
 
 /// When a request is given up; the outcome is then `timeout`, `connect` or `stalled`.

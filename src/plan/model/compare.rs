@@ -5,8 +5,8 @@ use std::fmt;
 use std::str::FromStr;
 
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
-use serde::de::{self, Visitor};
-use serde::{Deserialize, Deserializer, Serialize, Serializer};
+use serde::{Deserialize, Deserializer, Serialize};
+use serde_with::SerializeDisplay;
 
 use crate::metrics::{self, METRICS, Metric, Unit};
 use crate::plan::diagnostic::suggest;
@@ -14,7 +14,7 @@ use crate::plan::model::axis;
 use crate::plan::model::objective::Percentile;
 use crate::plan::model::scalar::Scalar;
 use crate::plan::model::shorthand::OneOrMany;
-use crate::units::Share;
+use crate::units::{Forms, Share};
 
 /// Which cells will be compared: those that differ in one axis. It is declared before the results are seen; `check` looks
 /// whether the plan can carry it, `run` puts what is compared in rounds, and `compare` answers.
@@ -68,7 +68,7 @@ const PERCENTILES: &str = "; of requests also one percentile, like ttft_p99 (doc
 
 /// The name of a metric of a run, of a metric of requests with or without a percentile: `output_throughput`, `ttft`,
 /// `ttft_p99`. An export's column of such a value is its name with the unit, and read as well: `ttft_p99_ms`.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, SerializeDisplay)]
 pub struct MetricName {
     /// The metric, as in the table of metrics.
     pub key: &'static str,
@@ -147,25 +147,9 @@ impl fmt::Display for MetricName {
     }
 }
 
-impl Serialize for MetricName {
-    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        serializer.collect_str(self)
-    }
-}
-
 impl<'de> Deserialize<'de> for MetricName {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        struct V;
-        impl Visitor<'_> for V {
-            type Value = MetricName;
-            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-                f.write_str("the name of a metric, like output_throughput or ttft_p99")
-            }
-            fn visit_str<E: de::Error>(self, text: &str) -> Result<MetricName, E> {
-                text.parse().map_err(E::custom)
-            }
-        }
-        deserializer.deserialize_str(V)
+        Forms::expecting("the name of a metric, like output_throughput or ttft_p99").parsed().read(deserializer)
     }
 }
 

@@ -27,8 +27,9 @@ use crate::plan::model::trace::{Replay, TraceFile, TraceRequest};
 use crate::units::Nanos;
 
 /// What requests of one scenario have in common.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize, strum::IntoStaticStr)]
 #[serde(rename_all = "snake_case")]
+#[strum(serialize_all = "snake_case")]
 pub enum Reuse {
     /// Every request carries the same prompt (A).
     SamePrompt,
@@ -41,6 +42,7 @@ pub enum Reuse {
 }
 
 /// The content of a scenario: all that decides what is sent, nothing that is only a name.
+#[serde_with::skip_serializing_none]
 #[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub struct Content {
     /// What requests have in common.
@@ -54,25 +56,19 @@ pub struct Content {
     /// Turns of a conversation; 1 where there is none; where they differ, the most.
     pub turns: u32,
     /// How conversations go on.
-    #[serde(default, skip_serializing_if = "Talk::is_plain")]
+    #[serde(default, skip_serializing_if = "crate::units::is_default")]
     pub talk: Talk,
     /// Lengths of prompts and answers, where they differ from request to request.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub lengths: Option<Lengths>,
     /// The trace that gives lengths and arrivals, and what prompts share.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub trace: Option<Replay>,
     /// The data set whose texts are sent.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub data: Option<Corpus>,
     /// Texts that prompts open with, shared by groups of them.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub prefix: Option<Prefix>,
     /// What prompts have in common at their beginnings by a profile: a part of their length.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub sharing: Option<Rows<Sharing>>,
     /// Turns of conversations, where they differ from one to the next.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub turn_counts: Option<Rows<TurnCount>>,
     /// Whether prompts share anything at all.
     #[serde(default, skip_serializing_if = "Cache::is_warm")]
@@ -80,7 +76,7 @@ pub struct Content {
 }
 
 /// A scenario with its built-in, the plan's scenarios and the axes merged; `None` means: not said anywhere.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, Default, PartialEq)]
 pub struct Resolved {
     /// What is sent.
     pub content: Content,
@@ -226,27 +222,16 @@ impl Content {
     }
 }
 
-impl Resolved {
-    /// A built-in without any adjustment.
-    pub(crate) fn from_content(content: Content) -> Resolved {
-        Resolved {
-            content,
-            nonce: None,
-            stream: None,
-            ignore_eos: None,
-            fields: RequestFields::default(),
-            errors: None,
-            extra: Table::new(),
-            arrivals: None,
-            profiled: false,
-            opens_sessions: false,
-            mix: Vec::new(),
-        }
+impl From<Content> for Resolved {
+    fn from(content: Content) -> Resolved {
+        Resolved { content, ..Resolved::default() }
     }
+}
 
+impl Resolved {
     /// A mix without any adjustment.
     fn mixed(mix: Vec<Member>) -> Resolved {
-        Resolved { mix, ..Resolved::from_content(Content::default()) }.summed_up()
+        Resolved { mix, ..Resolved::default() }.summed_up()
     }
 
     /// A mix, with what all its members have in common, or the most that one of them has.
@@ -287,8 +272,7 @@ impl Resolved {
             return self.apply_to_one(patch);
         }
         self.mix.iter_mut().for_each(|member| member.scenario.apply(patch));
-        let whole = std::mem::replace(self, Resolved::from_content(Content::default()));
-        *self = whole.summed_up();
+        *self = std::mem::take(self).summed_up();
     }
 
     fn apply_to_one(&mut self, patch: &Scenario) {
@@ -376,12 +360,12 @@ impl Resolved {
 pub fn resolve(name: &str, table: &Table<Scenario>) -> Option<Resolved> {
     let (chain, content) = chain(name, table)?;
     let Some(at) = chain.iter().position(|(_, own)| !own.mix.is_empty()) else {
-        return Some(patched(Resolved::from_content(content.clone()), &chain));
+        return Some(patched(content.clone().into(), &chain));
     };
     let parts = &chain[at].1.mix;
     let members = parts.iter().zip(weights(parts)?).map(|(part, weight)| {
         let (chain, content) = crate::plan::model::content::chain(&part.scenario, table)?;
-        let scenario = patched(Resolved::from_content(content.clone()), &chain);
+        let scenario = patched(content.clone().into(), &chain);
         chain.iter().all(|(_, own)| own.mix.is_empty()).then(|| Member {
             name: part.scenario.clone(),
             weight,

@@ -9,7 +9,6 @@ use crate::plan::model::engine::Engine;
 use crate::plan::model::error_policy::ErrorPolicy;
 use crate::plan::model::extra::json::Json;
 use crate::plan::model::hardware::Hardware;
-use crate::plan::model::headers::HeaderValue;
 use crate::plan::model::hooks::{Hooks, Reset};
 use crate::plan::model::http::Http;
 use crate::plan::model::launch::{Launch, Port};
@@ -18,18 +17,20 @@ use crate::plan::model::ready::Ready;
 use crate::plan::model::retries::Retries;
 use crate::plan::model::scalar::Fact;
 use crate::plan::model::table::Table;
+use crate::plan::model::text_or_secret::TextOrSecret;
 use crate::plan::text::secret::SecretRef;
 use crate::protocol::Api;
 use crate::units::Nanos;
 
 /// A server under test: a `url`, one that sweepline launches (`launch`), or the embedded mock (`engine: mock`).
+#[serde_with::skip_serializing_none]
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 #[schemars(transform = crate::plan::model::endpoint::one_server)]
 pub struct Endpoint {
     /// Base address of the OpenAI-compatible API, like http://127.0.0.1:8000/v1. With `launch` where the server will listen, by
     /// default http://127.0.0.1 with the port of `launch`. Absent for the embedded mock.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(default)]
     #[schemars(schema_with = "crate::plan::model::field_schema::url")]
     pub url: Option<String>,
     /// Which inference engine answers; decides which extensions are sent (such as ignore_eos).
@@ -39,11 +40,9 @@ pub struct Endpoint {
     #[serde(default)]
     pub api: Api,
     /// The API key, as a reference: { secret: env:VLLM_API_KEY } or { secret: file:key.txt }. Never the key itself.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(example = serde_json::json!({ "secret": "env:VLLM_API_KEY" }))]
     pub api_key: Option<SecretRef>,
     /// The hardware the server runs on.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub hardware: Option<Hardware>,
     /// Facts about the running server that decide its speed. Well-known are `version`, `tensor_parallel`,
     /// `pipeline_parallel`, `attention_backend`, `scheduler` and `flags`; others may stand beside them. Every fact is part
@@ -53,12 +52,10 @@ pub struct Endpoint {
     pub server: Table<Fact>,
     /// How the server is started for the runs that need it, and ended behind them. A `server` axis of a matrix starts it with
     /// several settings.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(example = serde_json::json!({ "command": ["vllm", "serve", "{{ model.id }}", "--port", "{{ port }}", "{{ server.args }}"], "port": "auto" }))]
     pub launch: Option<Launch>,
     /// What the server forgets before every run: `prefix_cache` by the request that its engine knows, `restart` by being ended and
     /// launched again. Part of what a run is.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(example = &"prefix_cache")]
     pub reset: Option<Reset>,
     /// Requests and commands before and after runs and cells, outside of the measured time.
@@ -66,44 +63,38 @@ pub struct Endpoint {
     #[schemars(example = serde_json::json!({ "before_run": { "request": "POST /reset_prefix_cache" }, "after_cell": { "command": ["./collect.sh", "{{ model.id }}"] } }))]
     pub hooks: Hooks,
     /// When the server is ready, and how long a sweep waits for it. Decides no number: results stay.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(example = serde_json::json!({ "path": "/health", "within": "15m" }))]
     pub ready: Option<Ready>,
     /// What the endpoint shares with others: runs on one resource never overlap. Default: its server, which endpoints with
     /// the same scheme, host and port share; an embedded mock shares nothing.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(example = "node-a")]
     pub resource: Option<String>,
     /// The embedded mock's behaviour; only with `engine: mock` and without `url`.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub mock: Option<MockFigures>,
     /// Set to true to accept any TLS certificate of this endpoint. Say why in `notes`.
-    #[serde(default, skip_serializing_if = "is_false")]
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     #[schemars(extend("default" = false))]
     pub insecure_tls: bool,
     /// Which HTTP measured requests go over: 1.1, or 2 with at most so many requests on one connection. Default 1.1.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(extend("default" = 1.1), example = serde_json::json!({ "version": 2, "streams": 64 }))]
     pub http: Option<Http>,
     /// The client stands on the same host, or in the same rack: what the probe measures of the way to the server is held
     /// against it. No part of a run's identity.
-    #[serde(default, skip_serializing_if = "is_false")]
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     #[schemars(extend("default" = false))]
     pub near: bool,
     /// How often a run is tried again that the environment spoiled; then it is given up. Default { runs: 3 }.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(example = serde_json::json!({ "runs": 10 }))]
     pub retries: Option<Retries>,
     /// What a server that is away, or turns the load away by 429, means: `environment` ends the attempt and commits nothing of
     /// it, `measured` makes every error a measurement. Default: environment. No part of a run's identity.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(extend("default" = "environment"), example = &"measured")]
     pub errors: Option<ErrorPolicy>,
     /// Headers that all requests to this endpoint carry, by name: a text, or { secret: env:NAME }. A scenario's lie over them.
     #[serde(default, skip_serializing_if = "IndexMap::is_empty")]
-    #[schemars(with = "IndexMap<String, HeaderValue>")]
+    #[schemars(with = "IndexMap<String, TextOrSecret>")]
     #[schemars(example = serde_json::json!({ "X-Tenant": "bench", "X-Gateway-Key": { "secret": "env:GATEWAY_KEY" } }))]
-    pub headers: Table<HeaderValue>,
+    pub headers: Table<TextOrSecret>,
     /// Fields that every request to this endpoint carries in its body, sent as they stand: what this server takes and
     /// sweepline does not know. A scenario's `extra` lies over them.
     #[serde(default, skip_serializing_if = "IndexMap::is_empty")]
@@ -154,10 +145,6 @@ impl Endpoint {
     pub fn retries(&self) -> u32 {
         self.retries.unwrap_or_default().runs
     }
-}
-
-fn is_false(value: &bool) -> bool {
-    !value
 }
 
 /// An endpoint is a `url` or the embedded mock, and `mock` describes only the latter.

@@ -13,10 +13,3 @@ pub enum ErrorPolicy {
     /// Every error is a measurement: 429, 503 and a server that is gone, too.
     Measured,
 }
-
-impl ErrorPolicy {
-    /// Whether it is what a plan has that says nothing.
-    pub(crate) fn is_default(&self) -> bool {
-        *self == ErrorPolicy::default()
-    }
-}

@@ -9,49 +9,40 @@ use crate::units::Decimal;
 
 /// The declared hardware of an endpoint. `gpu` and `gpus` are part of a run's identity; the rest is for readers of the
 /// results, and a run keeps its result when it is added or changed.
+#[serde_with::skip_serializing_none]
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Hardware {
     /// The accelerator, like H100-SXM-80GB.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(example = "H100-SXM-80GB")]
     pub gpu: Option<String>,
     /// How many of them serve this endpoint.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(range(min = 1))]
     #[schemars(example = 8)]
     pub gpus: Option<PerCell<u32>>,
     /// Memory of one accelerator, like 80GB HBM3.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(example = &"80GB HBM3")]
     pub memory: Option<String>,
     /// Memory bandwidth of one accelerator, like 3.35TB/s.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(example = "3.35TB/s")]
     pub memory_bandwidth: Option<String>,
     /// How the accelerators are connected, like nvlink.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(example = &"nvlink")]
     pub interconnect: Option<String>,
     /// The network between the client and the server, like 25GbE in one rack; `loopback` where both are one host.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(example = &"25GbE, one rack")]
     pub network: Option<String>,
     /// What the server loads its weights from, like local NVMe.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(example = &"local NVMe")]
     pub storage: Option<String>,
     /// Price of the whole endpoint per hour, in your currency.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(range(min = 0))]
     #[schemars(example = 31.2)]
     pub price_per_hour: Option<PerCell<Decimal>>,
     /// What it cost, where it was bought, in the place of `price_per_hour`.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(example = serde_json::json!({ "purchase_price": 240_000, "lifetime_years": 4, "energy_price_per_kwh": 0.25 }))]
     pub owned: Option<Owned>,
     /// Power of the whole endpoint under load, in watts.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(extend("exclusiveMinimum" = 0), example = 5_600)]
     pub watts: Option<PerCell<Decimal>>,
 }

@@ -3,12 +3,15 @@
 //! Texts may hold `{{ … }}` over what each cell fills, as in `launch`. What happens before a run decides what it measures, so `before_*`
 //! hooks are a part of what the run is; what happens after it is not. `hash` of a hook says otherwise.
 
+use std::fmt;
+
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::plan::model::shorthand::OneOrMany;
 use crate::plan::text::tree::Step;
 use crate::units::Nanos;
+use crate::units::text::quoted;
 
 /// The hooks of an endpoint.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -76,6 +79,11 @@ impl HookPoint {
         self.into()
     }
 
+    /// Whether it happens once for a cell, however many runs that has.
+    pub fn is_of_cell(self) -> bool {
+        matches!(self, HookPoint::BeforeCell | HookPoint::AfterCell)
+    }
+
     /// Whether it comes before what is measured.
     pub fn is_before(self) -> bool {
         matches!(self, HookPoint::BeforeCell | HookPoint::BeforeRun)
@@ -128,6 +136,19 @@ pub enum HookAction {
     Request(String),
     /// A program and its arguments.
     Command(Vec<String>),
+}
+
+impl fmt::Display for HookAction {
+    /// As one would type it.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            HookAction::Request(request) => f.write_str(request),
+            HookAction::Command(command) => {
+                let parts: Vec<_> = command.iter().map(|part| quoted(part)).collect();
+                f.write_str(&parts.join(" "))
+            }
+        }
+    }
 }
 
 impl Hook {

@@ -11,8 +11,8 @@ use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::de::{self, Deserialize, Deserializer, Visitor};
 use serde::{Serialize, Serializer};
 
-use crate::plan::model::headers::HeaderValue;
 use crate::plan::model::table::Table;
+use crate::plan::model::text_or_secret::TextOrSecret;
 use crate::plan::text::secret::SecretRef;
 use crate::plan::text::tree::Step;
 use crate::units::Nanos;
@@ -36,14 +36,14 @@ pub struct Launch {
     pub folder: Option<String>,
     /// Environment variables that decide how fast the server is: part of what a run is, a secret one by its reference.
     #[serde(default, skip_serializing_if = "IndexMap::is_empty")]
-    #[schemars(with = "IndexMap<String, HeaderValue>")]
+    #[schemars(with = "IndexMap<String, TextOrSecret>")]
     #[schemars(example = serde_json::json!({ "VLLM_USE_V1": "1", "HF_TOKEN": { "secret": "env:HF_TOKEN" } }))]
-    pub env: Table<HeaderValue>,
+    pub env: Table<TextOrSecret>,
     /// Environment variables of this host, like devices and paths: no part of what a run is.
     #[serde(default, skip_serializing_if = "IndexMap::is_empty")]
-    #[schemars(with = "IndexMap<String, HeaderValue>")]
+    #[schemars(with = "IndexMap<String, TextOrSecret>")]
     #[schemars(example = serde_json::json!({ "CUDA_VISIBLE_DEVICES": "0,1" }))]
-    pub host_env: Table<HeaderValue>,
+    pub host_env: Table<TextOrSecret>,
     /// How the server is ended. Default: TERM to its process group, KILL after 30s.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub stop: Option<Stop>,
@@ -75,7 +75,7 @@ impl Launch {
 
     /// The references of the secrets that the server is given.
     pub fn secrets(&self) -> impl Iterator<Item = &SecretRef> {
-        self.env.values().chain(self.host_env.values()).filter_map(HeaderValue::secret)
+        self.env.values().chain(self.host_env.values()).filter_map(TextOrSecret::secret)
     }
 }
 

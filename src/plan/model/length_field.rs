@@ -32,8 +32,4 @@ impl LengthField {
     pub fn name(self) -> &'static str {
         self.into()
     }
-
-    pub(crate) fn is_default(&self) -> bool {
-        *self == LengthField::default()
-    }
 }

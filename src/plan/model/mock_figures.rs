@@ -6,6 +6,7 @@ use serde::{Deserialize, Serialize};
 use crate::units::{Decimal, Nanos, PerToken, Seed, Share};
 
 /// What the embedded mock does; every field is part of the run's identity.
+#[serde_with::skip_serializing_none]
 #[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct MockFigures {
@@ -19,12 +20,10 @@ pub struct MockFigures {
     /// Extra time to first token per prompt token that is not in the prefix cache, like 0.1ms/token. Default 0s/token.
     pub prefill: PerToken,
     /// Tokens of prompts and answers that the prefix cache keeps, at least one block. Default: no prefix cache.
-    #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(range(min = 1))]
     #[schemars(example = 100_000)]
     pub prefix_cache: Option<u32>,
     /// Tokens of a block of the prefix cache: only full blocks are kept and found. Default: 16, as vLLM has.
-    #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(range(min = 1))]
     #[schemars(example = 16)]
     pub prefix_block: Option<u32>,

@@ -1,14 +1,15 @@
 //! The nonce: the few tokens that open a prompt, so that no run meets a cache that another one warmed.
 
 use std::borrow::Cow;
-use std::fmt;
 
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
-use serde::de::{self, Deserializer, Visitor};
-use serde::{Deserialize, Serialize, Serializer};
+use serde::{Deserialize, Deserializer, Serialize};
+
+use crate::units::{Forms, Misfit};
 
 /// How far a nonce reaches: `on`, `run` or `off` (also true and false).
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash, strum::IntoStaticStr)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash, Serialize, strum::IntoStaticStr)]
+#[serde(rename_all = "snake_case")]
 #[strum(serialize_all = "snake_case")]
 pub enum NonceMode {
     /// Prompts share what the scenario declares, and nothing else: those that share nothing open with a nonce of their own.
@@ -32,29 +33,15 @@ impl NonceMode {
     }
 }
 
-impl Serialize for NonceMode {
-    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        serializer.serialize_str(self.name())
-    }
-}
-
 impl<'de> Deserialize<'de> for NonceMode {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        struct V;
-        impl Visitor<'_> for V {
-            type Value = NonceMode;
-            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-                f.write_str("`on`, `run` or `off`")
-            }
-            fn visit_bool<E: de::Error>(self, value: bool) -> Result<NonceMode, E> {
-                Ok(if value { NonceMode::On } else { NonceMode::Off })
-            }
-            fn visit_str<E: de::Error>(self, text: &str) -> Result<NonceMode, E> {
+        Forms::expecting("`on`, `run` or `off`")
+            .truth(|value| if value { NonceMode::On } else { NonceMode::Off })
+            .text(|text| {
                 let found = NonceMode::ALL.iter().find(|mode| mode.name() == text);
-                found.copied().ok_or_else(|| E::invalid_value(de::Unexpected::Str(text), &self))
-            }
-        }
-        deserializer.deserialize_any(V)
+                found.copied().ok_or(Misfit::Unexpected)
+            })
+            .read(deserializer)
     }
 }
 

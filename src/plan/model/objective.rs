@@ -77,15 +77,14 @@ impl Limits {
 }
 
 /// The two thresholds of one reason.
+#[serde_with::skip_serializing_none]
 #[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct Limits {
     /// Above this the run is suspect.
-    #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(example = "1%")]
     pub suspect: Option<Share>,
     /// Above this the run is invalid.
-    #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(example = "10%")]
     pub invalid: Option<Share>,
 }
@@ -153,19 +152,20 @@ pub enum Percentile {
 }
 
 /// Limits a single request must meet.
+#[serde_with::skip_serializing_none]
 #[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct Goodput {
     /// Time to first token.
-    #[serde(skip_serializing_if = "Option::is_none")]
+    #[serde(default)]
     #[schemars(schema_with = "crate::plan::model::field_schema::above_zero")]
     pub ttft: Option<Nanos>,
     /// Time per output token.
-    #[serde(skip_serializing_if = "Option::is_none")]
+    #[serde(default)]
     #[schemars(schema_with = "crate::plan::model::field_schema::above_zero")]
     pub tpot: Option<Nanos>,
     /// End-to-end latency.
-    #[serde(skip_serializing_if = "Option::is_none")]
+    #[serde(default)]
     #[schemars(schema_with = "crate::plan::model::field_schema::above_zero")]
     pub e2e: Option<Nanos>,
 }

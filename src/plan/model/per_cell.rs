@@ -4,14 +4,15 @@ use std::fmt;
 use std::marker::PhantomData;
 
 use schemars::{JsonSchema, Schema, SchemaGenerator};
+use serde::Serialize;
 use serde::de::value::{F64Deserializer, I64Deserializer, U64Deserializer};
 use serde::de::{self, Deserialize, Deserializer, Visitor};
-use serde::{Serialize, Serializer};
 
 use crate::units::Decimal;
 
 /// A value of a plan, or the expression that makes it once the cell is known.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[serde(untagged)]
 pub enum PerCell<T> {
     /// The same in every cell.
     Same(T),
@@ -81,15 +82,6 @@ impl<T: Written> Visitor<'_> for NumberOrExpression<T> {
 impl<'de, T: Written> Deserialize<'de> for PerCell<T> {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         deserializer.deserialize_any(NumberOrExpression(PhantomData))
-    }
-}
-
-impl<T: Serialize> Serialize for PerCell<T> {
-    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        match self {
-            PerCell::Same(value) => value.serialize(serializer),
-            PerCell::Expression(text) => serializer.serialize_str(text),
-        }
     }
 }
 

@@ -6,28 +6,24 @@ use serde::{Deserialize, Serialize};
 use crate::units::{Decimal, Nanos};
 
 /// How long each phase lasts, where the plan or a sweep says so; the rest keeps its default.
+#[serde_with::skip_serializing_none]
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct PhasesPatch {
     /// The server is left alone for this long before the load begins; the latency of the first request is then a result of
     /// its own (`idle_start_ttft`, `idle_start_e2e`). Default 0s.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(extend("default" = "0s"), example = "5m")]
     pub idle: Option<Nanos>,
     /// Load rises: closed loops add one slot at a time, open loops ramp from 0. Default 30s.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(extend("default" = "30s"))]
     pub fill: Option<Fill>,
     /// Full load, not measured. Default 60s.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(extend("default" = "60s"))]
     pub stabilize: Option<Nanos>,
     /// Full load, measured. Default 120s.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(extend("default" = "120s"))]
     pub measure: Option<Measure>,
     /// Until every measured request has ended, at most this long. Default 30s.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(extend("default" = "30s"))]
     pub drain: Option<Drain>,
 }
@@ -41,22 +37,23 @@ pub struct Between {
 }
 
 /// Fill: how the load rises.
+#[serde_with::skip_serializing_none]
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 #[schemars(extend("minProperties" = 1))]
 pub struct Fill {
     /// Length of the phase; absent where `per_second` decides it (closed loops: slots / rate).
-    #[serde(rename = "for", default, skip_serializing_if = "Option::is_none")]
+    #[serde(rename = "for")]
     #[schemars(example = &"30s")]
     pub duration: Option<Nanos>,
     /// Closed loops: how many slots join per second; absent: evenly over the phase.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(extend("exclusiveMinimum" = 0))]
     #[schemars(example = 2)]
     pub per_second: Option<Decimal>,
 }
 
 /// Measure: the window that counts.
+#[serde_with::skip_serializing_none]
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Measure {
@@ -65,12 +62,10 @@ pub struct Measure {
     #[schemars(schema_with = "crate::plan::model::field_schema::above_zero")]
     pub duration: Nanos,
     /// The window is prolonged until this many requests were scheduled in it.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(range(min = 1))]
     #[schemars(example = 1000)]
     pub min_requests: Option<u64>,
     /// The longest a prolonged window may get. Default: five times its length.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(example = &"10m")]
     pub at_most: Option<Nanos>,
 }
@@ -89,8 +84,11 @@ pub struct Drain {
 }
 
 /// Whether load is kept up in drain.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
+#[derive(
+    Debug, Clone, Copy, Default, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema, strum::IntoStaticStr,
+)]
 #[serde(rename_all = "lowercase")]
+#[strum(serialize_all = "lowercase")]
 pub enum DrainMode {
     /// Load goes on until every measured request has ended.
     #[default]

@@ -46,6 +46,7 @@ impl std::ops::Deref for ResolvedPlan {
 }
 
 /// A sweepline plan: which endpoints, models and scenarios are measured under which load, and how the results are judged.
+#[serde_with::skip_serializing_none]
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 #[schemars(title = "sweepline plan")]
@@ -59,11 +60,9 @@ pub struct Plan {
     #[schemars(example = "chat-70b")]
     pub name: String,
     /// What you expect to see, before you look.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(example = "Prefix caching halves p99 TTFT at equal goodput.")]
     pub hypothesis: Option<String>,
     /// Anything a reader of the results should know.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(example = "shared node, nightly batch may run")]
     pub notes: Option<String>,
     /// Fragments: files with parts of a plan, relative to this file. This file's values win over theirs, later fragments'
@@ -101,10 +100,10 @@ pub struct Plan {
     #[serde(default)]
     pub connections: Connections,
     /// How the load generator is built; decides how much load this machine can make, not what a run is.
-    #[serde(default, skip_serializing_if = "LoadEnginePatch::is_empty")]
+    #[serde(default, skip_serializing_if = "crate::units::is_default")]
     pub engine: LoadEnginePatch,
     /// What runs keep besides their numbers. Decides no number: results stay.
-    #[serde(default, skip_serializing_if = "RecordPatch::is_empty")]
+    #[serde(default, skip_serializing_if = "crate::units::is_default")]
     pub record: RecordPatch,
     /// Ask for answers token by token. Also per scenario, or an axis.
     #[serde(default = "yes")]
@@ -123,10 +122,8 @@ pub struct Plan {
     #[serde(default)]
     pub validity: Validity,
     /// The service level objective: limits on percentiles of a run.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub slo: Option<Slo>,
     /// Limits a single request must meet to count as good. Default: the thresholds of `slo`.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub goodput: Option<Goodput>,
     /// The most cells that all sweeps may have together, each counted as often as it is repeated, before `when` and
     /// `exclude`. A plan with more is refused. Default 1000000.
@@ -134,7 +131,6 @@ pub struct Plan {
     #[schemars(range(min = 1, max = 10_000_000), example = 5_000)]
     pub max_cells: u32,
     /// Which cells will be compared, in every sweep that has the axis and the baseline. Also per sweep.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub compare: Option<Compare>,
     /// Rules of the methodology lint that do not hold for this plan. Also per sweep.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]

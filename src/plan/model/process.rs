@@ -5,15 +5,14 @@ use std::fmt;
 use std::str::FromStr;
 
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
-use serde::de::value::MapAccessDeserializer;
-use serde::de::{self, Deserializer, MapAccess, Visitor};
-use serde::{Deserialize, Serialize, Serializer};
+use serde::{Deserialize, Deserializer, Serialize, de};
 
 use crate::plan::diagnostic::suggest;
-use crate::units::Decimal;
+use crate::units::{Decimal, Forms};
 
 /// How the gaps between arrivals are drawn. The mean gap is one over the rate for each of them.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash, strum::IntoStaticStr)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash, Serialize, strum::IntoStaticStr)]
+#[serde(rename_all = "snake_case")]
 #[strum(serialize_all = "snake_case")]
 pub enum Process {
     /// Exponential gaps: independent users.
@@ -88,7 +87,8 @@ impl FromStr for Process {
 
 /// How bursty gamma gaps are. Both words say the same; where one can be written as the other exactly, it is the `cv`, so
 /// that equal runs have one id.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize)]
+#[serde(rename_all = "snake_case")]
 pub enum Gamma {
     /// Coefficient of variation of the gaps: standard deviation over mean.
     Cv(Decimal),
@@ -145,16 +145,14 @@ impl Gamma {
 }
 
 /// How bursty gamma gaps are: one of the two.
-#[derive(Serialize, Deserialize, JsonSchema)]
+#[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 #[schemars(rename = "Gamma", extend("minProperties" = 1, "maxProperties" = 1))]
 pub(crate) struct GammaLong {
     /// Coefficient of variation of the gaps: standard deviation over mean. 1 is as bursty as poisson.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(extend("minimum" = 0.01, "maximum" = 10), example = 2)]
     cv: Option<Decimal>,
     /// vLLM's word: the shape of the distribution, 1 / cv².
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(extend("minimum" = 0.01, "maximum" = 10000), example = 0.25)]
     burstiness: Option<Decimal>,
 }
@@ -171,18 +169,8 @@ impl<'de> Deserialize<'de> for Gamma {
     }
 }
 
-impl Serialize for Gamma {
-    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        let (cv, burstiness) = match *self {
-            Gamma::Cv(cv) => (Some(cv), None),
-            Gamma::Burstiness(burstiness) => (None, Some(burstiness)),
-        };
-        GammaLong { cv, burstiness }.serialize(serializer)
-    }
-}
-
 /// A process, whole.
-#[derive(Serialize, Deserialize, JsonSchema)]
+#[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 #[schemars(rename = "Process")]
 struct ProcessLong {
@@ -191,33 +179,12 @@ struct ProcessLong {
     gamma: Gamma,
 }
 
-struct ProcessVisitor;
-
-impl<'de> Visitor<'de> for ProcessVisitor {
-    type Value = Process;
-    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("poisson, constant or { gamma: { cv: 2 } }")
-    }
-    fn visit_str<E: de::Error>(self, text: &str) -> Result<Process, E> {
-        text.parse().map_err(E::custom)
-    }
-    fn visit_map<A: MapAccess<'de>>(self, map: A) -> Result<Process, A::Error> {
-        ProcessLong::deserialize(MapAccessDeserializer::new(map)).map(|long| Process::Gamma(long.gamma))
-    }
-}
-
 impl<'de> Deserialize<'de> for Process {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Process, D::Error> {
-        deserializer.deserialize_any(ProcessVisitor)
-    }
-}
-
-impl Serialize for Process {
-    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        match self {
-            Process::Gamma(gamma) => ProcessLong { gamma: *gamma }.serialize(serializer),
-            word => serializer.serialize_str(word.name()),
-        }
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        Forms::expecting("poisson, constant or { gamma: { cv: 2 } }")
+            .parsed()
+            .table(|long: ProcessLong| Ok(Process::Gamma(long.gamma)))
+            .read(deserializer)
     }
 }
 

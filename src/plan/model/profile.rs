@@ -7,11 +7,11 @@ use std::borrow::Cow;
 use std::fmt;
 
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
-use serde::de::{self, Deserializer, IntoDeserializer, SeqAccess, Visitor};
-use serde::{Deserialize, Serialize, Serializer};
+use serde::de::{self, Deserializer, SeqAccess, Visitor};
+use serde::{Deserialize, Serialize};
 
 use crate::plan::model::scalar::Scalar;
-use crate::units::{Decimal, Nanos, Share, UnitError};
+use crate::units::{Decimal, Forms, Nanos, Share, UnitError, is_default};
 
 /// How the rate changes.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
@@ -74,13 +74,9 @@ pub struct Bursts {
     #[schemars(schema_with = "crate::plan::model::field_schema::above_zero", example = &"20s")]
     pub off: Nanos,
     /// The rate in pauses as a share of `qps`. Default 0%.
-    #[serde(default, skip_serializing_if = "is_none")]
+    #[serde(default, skip_serializing_if = "is_default")]
     #[schemars(extend("default" = "0%"), example = &"10%")]
     pub low: Share,
-}
-
-fn is_none(share: &Share) -> bool {
-    *share == Share::default()
 }
 
 impl Bursts {
@@ -113,7 +109,7 @@ impl<'de> Visitor<'de> for PointVisitor {
         let instant: Result<Nanos, UnitError> = instant.to_string().parse();
         let rate = match rate {
             Scalar::Number(rate) => Ok(Rate::PerSecond(rate)),
-            other => RateVisitor.visit_str(&other.to_string()),
+            other => share_of_qps(&other.to_string()).map_err(de::Error::custom),
         };
         Ok(Point(instant.map_err(|error| de::Error::custom(error.0))?, rate?))
     }
@@ -143,7 +139,8 @@ impl JsonSchema for Point {
 }
 
 /// A rate of a profile.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize)]
+#[serde(untagged)]
 pub enum Rate {
     /// Requests per second.
     PerSecond(Decimal),
@@ -197,47 +194,24 @@ impl fmt::Display for Rate {
     }
 }
 
-impl Serialize for Rate {
-    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        match self {
-            Rate::PerSecond(rate) => rate.serialize(serializer),
-            Rate::OfQps(share) => share.serialize(serializer),
-        }
-    }
-}
-
-struct RateVisitor;
-
-impl Visitor<'_> for RateVisitor {
-    type Value = Rate;
-    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("requests per second, like 5, or a share of `qps`, like 50%")
-    }
-    fn visit_u64<E: de::Error>(self, value: u64) -> Result<Rate, E> {
-        Decimal::deserialize(value.into_deserializer()).map(Rate::PerSecond)
-    }
-    fn visit_i64<E: de::Error>(self, value: i64) -> Result<Rate, E> {
-        Decimal::deserialize(value.into_deserializer()).map(Rate::PerSecond)
-    }
-    fn visit_f64<E: de::Error>(self, value: f64) -> Result<Rate, E> {
-        Decimal::deserialize(value.into_deserializer()).map(Rate::PerSecond)
-    }
-    fn visit_str<E: de::Error>(self, text: &str) -> Result<Rate, E> {
-        let percent = text.trim().strip_suffix('%').and_then(|number| number.parse::<Decimal>().ok());
-        let share = percent.map(|percent| {
-            let (mantissa, scale) = percent.parts();
-            Rate::OfQps(Share(Decimal::new(mantissa, scale + 2)))
-        });
-        share.ok_or_else(|| {
-            let what = format!("`{text}` is no rate of a profile");
-            E::custom(format!("{what}: write requests per second, like 5, or a share of `qps`, like 50%"))
-        })
-    }
+fn share_of_qps(text: &str) -> Result<Rate, String> {
+    let percent = text.trim().strip_suffix('%').and_then(|number| number.parse::<Decimal>().ok());
+    let share = percent.map(|percent| {
+        let (mantissa, scale) = percent.parts();
+        Rate::OfQps(Share(Decimal::new(mantissa, scale + 2)))
+    });
+    share.ok_or_else(|| {
+        let what = format!("`{text}` is no rate of a profile");
+        format!("{what}: write requests per second, like 5, or a share of `qps`, like 50%")
+    })
 }
 
 impl<'de> Deserialize<'de> for Rate {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Rate, D::Error> {
-        deserializer.deserialize_any(RateVisitor)
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        Forms::expecting("requests per second, like 5, or a share of `qps`, like 50%")
+            .number(Rate::PerSecond)
+            .text(|text| Ok(share_of_qps(text)?))
+            .read(deserializer)
     }
 }
 
@@ -302,7 +276,7 @@ impl Profile {
         match &self.shape {
             RateShape::Ramp(Ramp { from, to, .. }) => format!("ramp {from} to {to} over {length}{again}"),
             RateShape::Steps(steps) => format!("{} steps, {low} to {high}, over {length}{again}", steps.len()),
-            RateShape::Bursts(Bursts { on, off, low }) if is_none(low) => format!("bursts {on} on, {off} off"),
+            RateShape::Bursts(Bursts { on, off, low }) if is_default(low) => format!("bursts {on} on, {off} off"),
             RateShape::Bursts(Bursts { on, off, low }) => format!("bursts {on} on, {off} off at {low}"),
             RateShape::Curve(points) => {
                 format!("curve of {} points, {low} to {high}, over {length}{again}", points.len())

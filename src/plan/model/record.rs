@@ -14,10 +14,3 @@ pub struct RecordPatch {
     #[schemars(example = true)]
     pub text: Option<bool>,
 }
-
-impl RecordPatch {
-    /// Whether it says nothing.
-    pub fn is_empty(&self) -> bool {
-        *self == RecordPatch::default()
-    }
-}

@@ -8,13 +8,15 @@ use std::borrow::Cow;
 
 use serde::{Deserialize, Serialize};
 
-use crate::plan::model::headers::{HeaderValue, Headers};
+use crate::plan::model::headers::Headers;
 use crate::plan::model::length_field::LengthField;
 use crate::plan::model::sampling::Sampling;
 use crate::plan::model::scenario::Scenario;
+use crate::plan::model::text_or_secret::TextOrSecret;
 use crate::units::Decimal;
 
 /// The fields, with every default explicit.
+#[serde_with::skip_serializing_none]
 #[derive(Debug, Clone, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub struct RequestFields {
     /// Sampling parameters, each under its name.
@@ -24,22 +26,18 @@ pub struct RequestFields {
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub stop: Vec<String>,
     /// Under which name the length is asked for.
-    #[serde(default, skip_serializing_if = "LengthField::is_default")]
+    #[serde(default, skip_serializing_if = "crate::units::is_default")]
     pub length_field: LengthField,
     /// The model id that is sent in the place of the model's own.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub model: Option<String>,
     /// Headers, those of the endpoint among them.
     #[serde(default, skip_serializing_if = "Headers::is_empty")]
     pub headers: Headers,
     /// Texts of a request for vectors; none where it asks for something else.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub inputs: Option<u32>,
     /// Documents of a request for scores; none where it asks for something else.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub documents: Option<u32>,
     /// Tokens of the query that documents are scored for.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub query_tokens: Option<u32>,
 }
 
@@ -83,7 +81,7 @@ impl RequestFields {
         if !stop.is_empty() {
             entries.push(("stop".into(), FieldValue::Json(serde_json::to_string(stop).unwrap_or_default())));
         }
-        if !length_field.is_default() {
+        if *length_field != LengthField::default() {
             entries.push(("length_field".into(), FieldValue::Text(length_field.name().to_owned())));
         }
         if let Some(model) = model {
@@ -94,9 +92,9 @@ impl RequestFields {
         entries.extend(said.map(|(name, number)| (name.into(), FieldValue::Decimal(number.into()))));
         entries.extend(headers.iter().map(|(name, value)| {
             let value = match value {
-                HeaderValue::Text(text) => FieldValue::Text(text.clone()),
+                TextOrSecret::Text(text) => FieldValue::Text(text.clone()),
                 // By its reference: the secret itself is nobody's identity.
-                HeaderValue::Secret(_) => FieldValue::Json(serde_json::to_string(value).unwrap_or_default()),
+                TextOrSecret::Secret(_) => FieldValue::Json(serde_json::to_string(value).unwrap_or_default()),
             };
             (format!("headers.{name}").into(), value)
         }));

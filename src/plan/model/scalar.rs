@@ -4,14 +4,12 @@
 use std::fmt;
 
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
-use serde::Serialize;
-use serde::de::value::MapAccessDeserializer;
-use serde::de::{self, Deserialize, Deserializer, IntoDeserializer, MapAccess, Visitor};
+use serde::{Deserialize, Deserializer, Serialize};
 use serde_json::{Map, json};
 
 use crate::plan::model::engine::Engine;
 use crate::plan::model::table::Table;
-use crate::units::Decimal;
+use crate::units::{Decimal, Forms};
 
 /// One value of a matrix axis or of a server fact.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, JsonSchema)]
@@ -35,33 +33,13 @@ impl fmt::Display for Scalar {
     }
 }
 
-struct ScalarVisitor;
-
-impl<'de> Visitor<'de> for ScalarVisitor {
-    type Value = Scalar;
-    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("a number, a text, true or false")
-    }
-    fn visit_bool<E: de::Error>(self, value: bool) -> Result<Scalar, E> {
-        Ok(Scalar::Bool(value))
-    }
-    fn visit_i64<E: de::Error>(self, value: i64) -> Result<Scalar, E> {
-        Decimal::deserialize(value.into_deserializer()).map(Scalar::Number)
-    }
-    fn visit_u64<E: de::Error>(self, value: u64) -> Result<Scalar, E> {
-        Decimal::deserialize(value.into_deserializer()).map(Scalar::Number)
-    }
-    fn visit_f64<E: de::Error>(self, value: f64) -> Result<Scalar, E> {
-        Decimal::deserialize(value.into_deserializer()).map(Scalar::Number)
-    }
-    fn visit_str<E: de::Error>(self, text: &str) -> Result<Scalar, E> {
-        Ok(Scalar::Text(text.to_owned()))
-    }
-}
-
 impl<'de> Deserialize<'de> for Scalar {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        deserializer.deserialize_any(ScalarVisitor)
+        Forms::expecting("a number, a text, true or false")
+            .truth(Scalar::Bool)
+            .number(Scalar::Number)
+            .text(|text| Ok(Scalar::Text(text.to_owned())))
+            .read(deserializer)
     }
 }
 
@@ -77,32 +55,12 @@ pub enum Fact {
 
 impl<'de> Deserialize<'de> for Fact {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        struct V;
-        impl<'de> Visitor<'de> for V {
-            type Value = Fact;
-            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-                f.write_str("a number, a text, true or false, or a table of those")
-            }
-            fn visit_bool<E: de::Error>(self, value: bool) -> Result<Fact, E> {
-                ScalarVisitor.visit_bool(value).map(Fact::One)
-            }
-            fn visit_i64<E: de::Error>(self, value: i64) -> Result<Fact, E> {
-                ScalarVisitor.visit_i64(value).map(Fact::One)
-            }
-            fn visit_u64<E: de::Error>(self, value: u64) -> Result<Fact, E> {
-                ScalarVisitor.visit_u64(value).map(Fact::One)
-            }
-            fn visit_f64<E: de::Error>(self, value: f64) -> Result<Fact, E> {
-                ScalarVisitor.visit_f64(value).map(Fact::One)
-            }
-            fn visit_str<E: de::Error>(self, text: &str) -> Result<Fact, E> {
-                ScalarVisitor.visit_str(text).map(Fact::One)
-            }
-            fn visit_map<A: MapAccess<'de>>(self, map: A) -> Result<Fact, A::Error> {
-                Table::deserialize(MapAccessDeserializer::new(map)).map(Fact::Many)
-            }
-        }
-        deserializer.deserialize_any(V)
+        Forms::expecting("a number, a text, true or false, or a table of those")
+            .truth(|value| Fact::One(Scalar::Bool(value)))
+            .number(|value| Fact::One(Scalar::Number(value)))
+            .text(|text| Ok(Fact::One(Scalar::Text(text.to_owned()))))
+            .table(|table| Ok(Fact::Many(table)))
+            .read(deserializer)
     }
 }
 
@@ -128,20 +86,10 @@ impl ModelId {
 
 impl<'de> Deserialize<'de> for ModelId {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        struct V;
-        impl<'de> Visitor<'de> for V {
-            type Value = ModelId;
-            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-                f.write_str("a text, or a table of texts by engine with a `default`")
-            }
-            fn visit_str<E: de::Error>(self, text: &str) -> Result<ModelId, E> {
-                Ok(ModelId::Same(text.to_owned()))
-            }
-            fn visit_map<A: MapAccess<'de>>(self, map: A) -> Result<ModelId, A::Error> {
-                Table::deserialize(MapAccessDeserializer::new(map)).map(ModelId::ByEngine)
-            }
-        }
-        deserializer.deserialize_any(V)
+        Forms::expecting("a text, or a table of texts by engine with a `default`")
+            .text(|text| Ok(ModelId::Same(text.to_owned())))
+            .table(|ids| Ok(ModelId::ByEngine(ids)))
+            .read(deserializer)
     }
 }
 

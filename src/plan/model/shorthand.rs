@@ -9,7 +9,7 @@ use std::marker::PhantomData;
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::de::value::{MapAccessDeserializer, SeqAccessDeserializer};
 use serde::de::{self, Deserializer, MapAccess, SeqAccess, Visitor};
-use serde::{Deserialize, Serialize, Serializer};
+use serde::{Deserialize, Serialize};
 
 /// A table in whose place one of its fields may stand.
 pub(crate) struct Shorthand {
@@ -91,7 +91,7 @@ impl Shorthand {
 }
 
 /// A list, or one value that stands for a list of one.
-#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+#[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize)]
 pub struct OneOrMany<T>(pub Vec<T>);
 
 impl<T> Default for OneOrMany<T> {
@@ -107,12 +107,6 @@ impl<T> OneOrMany<T> {
     /// Whether the list is empty.
     pub fn is_empty(&self) -> bool {
         self.0.is_empty()
-    }
-}
-
-impl<T: Serialize> Serialize for OneOrMany<T> {
-    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        self.0.serialize(serializer)
     }
 }
 

@@ -26,6 +26,7 @@ pub enum SweepMeasure {
 }
 
 /// One sweep: a matrix of cells, each run `repeats` times.
+#[serde_with::skip_serializing_none]
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Sweep {
@@ -37,7 +38,7 @@ pub struct Sweep {
     pub matrix: Table<Axis>,
     /// The cells to keep: every field given must match. A list matches any of its values, { from: 8, to: 64 } any
     /// number within. Default: all.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(default)]
     #[schemars(schema_with = "crate::plan::model::matrix::schema::condition_schema")]
     pub when: Option<Condition>,
     /// Cells to leave out: every field given must match. A list matches any of its values, { from: 8, to: 64 } any
@@ -57,7 +58,6 @@ pub struct Sweep {
     pub add: Vec<Table<Scalar>>,
     /// What is measured: `load` (default), what the server does under the load of each cell; or `start`, how long a launched server takes
     /// until it is ready and has answered, each run a start of its own. Beside `start` there is no load and no scenario.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(extend("default" = "load"), example = &"start")]
     pub measure: Option<SweepMeasure>,
     /// How often each cell is run. Default 1.
@@ -71,41 +71,34 @@ pub struct Sweep {
     pub after: OneOrMany<String>,
     /// How arrivals of an open loop are spaced: poisson, constant or { gamma: { cv: 2 } }; or how their rate changes over
     /// the run, by a ramp, steps, bursts or a curve. Default poisson.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(extend("default" = "poisson"))]
     pub arrivals: Option<Arrivals>,
     /// Phases of this sweep, merged field by field over the plan's.
     #[serde(default)]
     pub phases: PhasesPatch,
     /// The pause between runs of this sweep; default: the plan's.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub between: Option<Between>,
     /// How requests get their connections; default: the plan's.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(example = &"cold")]
     pub connections: Option<Connections>,
     /// How the load generator is built, merged field by field over the plan's.
-    #[serde(default, skip_serializing_if = "LoadEnginePatch::is_empty")]
+    #[serde(default, skip_serializing_if = "crate::units::is_default")]
     pub engine: LoadEnginePatch,
     /// What runs keep besides their numbers, merged field by field over the plan's.
-    #[serde(default, skip_serializing_if = "RecordPatch::is_empty")]
+    #[serde(default, skip_serializing_if = "crate::units::is_default")]
     pub record: RecordPatch,
     /// Ask for answers token by token; default: the plan's.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(example = false)]
     pub stream: Option<bool>,
     /// Which cells of this sweep will be compared; default: what the plan says.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub compare: Option<Compare>,
     /// Rules of the methodology lint that do not hold for this sweep.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub allow: Vec<Allow>,
     /// What you expect to see.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(example = "It bends at 20 requests per second.")]
     pub hypothesis: Option<String>,
     /// Anything a reader of the results should know.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(example = "run after the nightly deploy")]
     pub notes: Option<String>,
 }

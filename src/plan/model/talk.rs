@@ -8,22 +8,21 @@ pub use crate::plan::model::think::Lognormal;
 pub(crate) use crate::plan::model::think::{Exponential, Think, Uniform};
 
 /// All of that, resolved.
+#[serde_with::skip_serializing_none]
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub struct Talk {
     /// How long a user thinks between an answer and the next turn; none: not at all.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub think: Option<Think>,
     /// Whose answers the history holds.
-    #[serde(default, skip_serializing_if = "History::is_default")]
+    #[serde(default, skip_serializing_if = "crate::units::is_default")]
     pub history: History,
     /// What an arrival of an open loop is.
-    #[serde(default, skip_serializing_if = "Sessions::is_default")]
+    #[serde(default, skip_serializing_if = "crate::units::is_default")]
     pub sessions: Sessions,
     /// The most tokens that a prompt and the output asked for may have together; none: no bound.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub context_limit: Option<u32>,
     /// What happens to a conversation that would be longer.
-    #[serde(default, skip_serializing_if = "ContextCut::is_default")]
+    #[serde(default, skip_serializing_if = "crate::units::is_default")]
     pub context_cut: ContextCut,
 }
 
@@ -36,11 +35,6 @@ impl Talk {
         context_limit: None,
         context_cut: ContextCut::OldestTurns,
     };
-
-    /// Whether nothing is said.
-    pub fn is_plain(&self) -> bool {
-        *self == Talk::PLAIN
-    }
 }
 
 /// Whose answers the history of a conversation holds.
@@ -90,10 +84,6 @@ macro_rules! names {
                 match self {
                     $($type::$variant => $name,)*
                 }
-            }
-
-            fn is_default(&self) -> bool {
-                *self == $type::default()
             }
         }
     )*};

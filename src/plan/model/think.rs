@@ -7,24 +7,27 @@ use std::fmt;
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::de::value::MapAccessDeserializer;
 use serde::de::{self, Deserializer, MapAccess, Visitor};
-use serde::{Deserialize, Serialize, Serializer};
+use serde::{Deserialize, Serialize};
 
 use crate::units::{Nanos, UnitError};
 
 /// How long a user thinks.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize)]
+#[serde(rename_all = "snake_case")]
 pub enum Think {
-    /// Always as long.
-    Constant(Nanos),
     /// An exponential distribution, cut.
     Exponential(Exponential),
     /// A lognormal distribution, cut.
     Lognormal(Lognormal),
     /// Any time of a range.
     Uniform(Uniform),
+    /// Always as long.
+    #[serde(untagged)]
+    Constant(Nanos),
 }
 
 /// An exponential distribution, cut: most turns come soon, a few much later.
+#[serde_with::skip_serializing_none]
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 #[schemars(rename = "ThinkExponential")]
@@ -33,16 +36,15 @@ pub struct Exponential {
     #[schemars(schema_with = "crate::plan::model::field_schema::above_zero")]
     pub mean: Nanos,
     /// What is shorter is not drawn. Default: 0s.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(example = &"1s")]
     pub min: Option<Nanos>,
     /// What is longer is not drawn. Default: no bound.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(example = &"60s")]
     pub max: Option<Nanos>,
 }
 
 /// A lognormal distribution with this mean and standard deviation, cut: what people's pauses look like.
+#[serde_with::skip_serializing_none]
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 #[schemars(rename = "ThinkLognormal")]
@@ -54,11 +56,9 @@ pub struct Lognormal {
     #[schemars(schema_with = "crate::plan::model::field_schema::above_zero")]
     pub sd: Nanos,
     /// What is shorter is not drawn. Default: 0s.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(example = &"1s")]
     pub min: Option<Nanos>,
     /// What is longer is not drawn. Default: no bound.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(example = &"60s")]
     pub max: Option<Nanos>,
 }
@@ -77,20 +77,17 @@ pub struct Uniform {
 }
 
 /// Think time, drawn anew for each turn: exactly one of the fields is given.
-#[derive(Default, Serialize, Deserialize, JsonSchema)]
+#[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 #[schemars(rename = "Think", extend("minProperties" = 1, "maxProperties" = 1))]
 struct Long {
     /// Exponential: many short pauses, few long ones.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(example = serde_json::json!({ "mean": "8s", "max": "60s" }))]
     exponential: Option<Exponential>,
     /// Lognormal: most pauses near one length, a long tail.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(example = serde_json::json!({ "mean": "8s", "sd": "6s", "min": "1s", "max": "60s" }))]
     lognormal: Option<Lognormal>,
     /// Uniform: any time of a range, each as often as the others.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(example = serde_json::json!({ "min": "2s", "max": "10s" }))]
     uniform: Option<Uniform>,
 }
@@ -169,19 +166,6 @@ impl fmt::Display for Think {
             }
             Think::Uniform(Uniform { min, max }) => write!(f, "{{ uniform: {{ min: {min}, max: {max} }} }}"),
         }
-    }
-}
-
-impl Serialize for Think {
-    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        let mut long = Long::default();
-        match *self {
-            Think::Constant(time) => return time.serialize(serializer),
-            Think::Exponential(exponential) => long.exponential = Some(exponential),
-            Think::Lognormal(lognormal) => long.lognormal = Some(lognormal),
-            Think::Uniform(uniform) => long.uniform = Some(uniform),
-        }
-        long.serialize(serializer)
     }
 }
 

@@ -15,6 +15,7 @@ use crate::plan::model::file_ref::FileRef;
 use crate::units::{Decimal, Nanos};
 
 /// Requests of a trace: when they came, how long they were, and what their prompts share. No text of the file is sent.
+#[serde_with::skip_serializing_none]
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct TraceFile {
@@ -22,39 +23,30 @@ pub struct TraceFile {
     #[schemars(example = "data/mooncake.jsonl")]
     pub file: FileRef<Replay>,
     /// What its entries are. Default: what the first one looks like.
-    #[serde(rename = "as", default, skip_serializing_if = "Option::is_none")]
+    #[serde(rename = "as")]
     pub format: Option<Format>,
     /// Which of its columns mean what, where it is no known format.
     #[serde(default, skip_serializing_if = "Columns::is_empty")]
     pub map: Columns,
     /// What happens when an entry breaks its format: `fail` names its line, `skip` leaves it out. Default fail.
-    #[serde(default, skip_serializing_if = "is_fail")]
+    #[serde(default, skip_serializing_if = "crate::units::is_default")]
     pub on_bad: OnBad,
     /// How many times as fast as it was recorded. Default 1.
     #[serde(default = "one")]
     #[schemars(extend("default" = 1), range(min = 0.000001), example = 2)]
     pub speed: Decimal,
     /// The part that is replayed: from and to, on the trace's clock, whose 0 is its first time. Default: all of it.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(example = serde_json::json!(["0s", "10m"]))]
     pub window: Option<[Nanos; 2]>,
     /// Begin again when it has ended: from its first request, one last gap after its last, or where the window ends. Default
     /// false: the load ends with it.
-    #[serde(default, skip_serializing_if = "is_false")]
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     #[schemars(extend("default" = false))]
     pub repeat: bool,
 }
 
 fn one() -> Decimal {
     Decimal::new(1, 0)
-}
-
-fn is_false(value: &bool) -> bool {
-    !value
-}
-
-fn is_fail(on_bad: &OnBad) -> bool {
-    *on_bad == OnBad::Fail
 }
 
 /// Which columns of a file mean what; in JSON and Parquet a dot leads into an object.
@@ -134,7 +126,7 @@ pub struct Replay {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub window: Option<[Nanos; 2]>,
     /// It begins again when it has ended.
-    #[serde(default, skip_serializing_if = "is_false")]
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub repeat: bool,
     /// The requests; no part of what is stored or compared, because the digest stands for them.
     #[serde(skip)]

@@ -5,9 +5,11 @@ use std::fmt;
 use std::str::FromStr;
 
 use schemars::{JsonSchema, Schema, SchemaGenerator};
-use serde::de::value::MapAccessDeserializer;
-use serde::de::{self, Deserializer, MapAccess, Visitor};
-use serde::{Deserialize, Serialize, Serializer};
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
+use serde_with::{DisplayFromStr, serde_as};
+
+use crate::units::Forms;
+use crate::units::text::is_variable;
 
 /// Where a secret is found when it is needed. The secret itself never enters a plan.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -18,7 +20,9 @@ pub enum SecretRef {
     File(String),
 }
 
+// The text is read where it stands, so that a mistake in it has its place.
 /// Where a secret is found.
+#[serde_as]
 #[derive(Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 #[schemars(rename = "Secret")]
@@ -28,22 +32,8 @@ struct SecretLong {
     #[schemars(regex(pattern = r"^(env|file):.+$"))]
     #[schemars(example = "env:VLLM_API_KEY")]
     #[schemars(example = "file:keys/vllm")]
-    secret: Reference,
-}
-
-/// The text of a reference, read where it stands, so that a mistake in it has its place.
-struct Reference(SecretRef);
-
-impl<'de> Deserialize<'de> for Reference {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        String::deserialize(deserializer)?.parse().map(Reference).map_err(de::Error::custom)
-    }
-}
-
-impl Serialize for Reference {
-    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        serializer.collect_str(&self.0)
-    }
+    #[serde_as(as = "DisplayFromStr")]
+    secret: SecretRef,
 }
 
 impl FromStr for SecretRef {
@@ -70,13 +60,6 @@ impl FromStr for SecretRef {
     }
 }
 
-/// Whether a text can be the name of an environment variable. A key that someone pasted after `env:` rarely is.
-fn is_variable(name: &str) -> bool {
-    !name.starts_with(|c: char| c.is_ascii_digit())
-        && !name.is_empty()
-        && name.chars().all(|c| c.is_ascii_alphanumeric() || c == '_')
-}
-
 /// The name in `$NAME` and `${NAME}`, in capitals as such names are: nobody's key looks like this.
 fn shell_variable(text: &str) -> Option<&str> {
     let name = text.strip_prefix('$')?;
@@ -95,27 +78,20 @@ impl fmt::Display for SecretRef {
 
 impl Serialize for SecretRef {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        SecretLong { secret: Reference(self.clone()) }.serialize(serializer)
+        SecretLong { secret: self.clone() }.serialize(serializer)
     }
 }
 
 impl<'de> Deserialize<'de> for SecretRef {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        struct V;
-        impl<'de> Visitor<'de> for V {
-            type Value = SecretRef;
-            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-                f.write_str("a reference like { secret: env:NAME }")
-            }
-            fn visit_str<E: de::Error>(self, text: &str) -> Result<SecretRef, E> {
-                let reference: SecretRef = text.parse().map_err(E::custom)?;
-                Err(E::custom(format!("a secret's reference stands in a table: write {{ secret: {reference} }}")))
-            }
-            fn visit_map<A: MapAccess<'de>>(self, map: A) -> Result<SecretRef, A::Error> {
-                Ok(SecretLong::deserialize(MapAccessDeserializer::new(map))?.secret.0)
-            }
-        }
-        deserializer.deserialize_any(V)
+        Forms::expecting("a reference like { secret: env:NAME }")
+            .text(|text| {
+                let reference: SecretRef = text.parse()?;
+                let why = format!("a secret's reference stands in a table: write {{ secret: {reference} }}");
+                Err(why.into())
+            })
+            .table(|long: SecretLong| Ok(long.secret))
+            .read(deserializer)
     }
 }
 

@@ -1,5 +1,6 @@
 //! A launched server as a sweep holds it, and what may be wrong before it runs.
 
+use std::collections::BTreeMap;
 use std::io::{BufRead, BufReader, Write};
 use std::net::{Ipv4Addr, SocketAddr, TcpListener, TcpStream, ToSocketAddrs};
 use std::os::unix::process::CommandExt;
@@ -9,9 +10,11 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
+use super::lease::LeftServer;
 use super::log;
 use super::order::{LaunchOrder, Order, Said};
 use super::processes;
+use crate::rows::LAST_LINES;
 use crate::units::Nanos;
 
 /// The hidden command of the program that is a supervisor.
@@ -84,7 +87,8 @@ pub struct Launched {
 #[derive(Debug, Clone)]
 pub struct ServerWatch {
     alive: Arc<AtomicBool>,
-    ended: Arc<Mutex<Option<String>>>,
+    /// How its process ended, and when.
+    ended: Arc<Mutex<Option<(String, Instant)>>>,
     /// Whether nothing of it is left.
     gone: Arc<AtomicBool>,
     log: PathBuf,
@@ -143,7 +147,8 @@ impl Launched {
             started,
             started_at,
         };
-        listen(lines, watch.clone()).map_err(wrong)?;
+        let secrets = order.secrets_by_reference();
+        listen(lines, watch.clone(), order.lease.clone(), secrets).map_err(wrong)?;
         Ok(Launched { supervisor, pipe: Some(pipe), watch })
     }
 
@@ -194,13 +199,13 @@ impl ServerWatch {
 
     /// How its process ended, once it has: `with exit code 1`.
     pub fn ended(&self) -> Option<String> {
-        self.ended.lock().ok()?.clone()
+        self.ended.lock().ok()?.as_ref().map(|(how, _)| how.clone())
     }
 
     /// That it ended before it was ready; none while it runs.
     pub fn early_end(&self) -> Option<LaunchError> {
-        let how = self.ended()?;
-        let after = Nanos::from(self.started.elapsed());
+        let (how, at) = self.ended.lock().ok()?.clone()?;
+        let after = Nanos::from(at.saturating_duration_since(self.started));
         Some(LaunchError::Ended { how, after: rounded(after), tail: self.tail() })
     }
 
@@ -219,7 +224,7 @@ impl ServerWatch {
         let place = self.log.display();
         match log::tail(&self.log, TAIL_LINES) {
             lines if lines.is_empty() => format!("; it printed nothing (log: {place})"),
-            lines => format!("; its last lines (log: {place}):\n  {}", lines.join("\n  ")),
+            lines => format!("{LAST_LINES} (log: {place}):\n  {}", lines.join("\n  ")),
         }
     }
 }
@@ -232,7 +237,8 @@ impl Drop for Launched {
         while Instant::now() < deadline {
             match self.supervisor.try_wait() {
                 Ok(None) => std::thread::sleep(Duration::from_millis(5)),
-                _ => return,
+                // One that was killed has left its server to whoever listened to it.
+                _ => return self.watch.wait_until_gone(),
             }
         }
         // It hangs itself; its lease stays, and the next sweep does what is left.
@@ -241,10 +247,10 @@ impl Drop for Launched {
     }
 }
 
-/// Times of starts are told to a tenth of a second.
+/// Times of starts are told to a hundredth of a second.
 fn rounded(time: Nanos) -> Nanos {
-    const TENTH: u64 = 100_000_000;
-    Nanos(time.0.div_ceil(TENTH) * TENTH)
+    const HUNDREDTH: u64 = 10_000_000;
+    Nanos(time.0.div_ceil(HUNDREDTH) * HUNDREDTH)
 }
 
 fn said(lines: &mut impl BufRead) -> Result<Said, LaunchError> {
@@ -256,21 +262,30 @@ fn said(lines: &mut impl BufRead) -> Result<Said, LaunchError> {
     serde_json::from_str(&line).map_err(|error| LaunchError::Supervisor(format!("it said `{}`: {error}", line.trim())))
 }
 
-/// Notices the end of the server, and of its supervisor.
-fn listen(mut lines: impl BufRead + Send + 'static, watch: ServerWatch) -> std::io::Result<()> {
+/// Notices the end of the server, and of its supervisor. What a supervisor that was killed has left is ended here, by its lease.
+fn listen(
+    mut lines: impl BufRead + Send + 'static,
+    watch: ServerWatch,
+    lease: PathBuf,
+    secrets: BTreeMap<String, String>,
+) -> std::io::Result<()> {
     std::thread::Builder::new().name("server watch".to_owned()).spawn(move || {
         let how = loop {
             match said(&mut lines) {
                 Ok(Said::Ended { how }) => break how,
                 Ok(_) => {}
-                Err(_) => break "with its supervisor".to_owned(),
+                Err(_) => break "since its supervisor, a process of sweepline, was killed".to_owned(),
             }
         };
         if let Ok(mut ended) = watch.ended.lock() {
-            *ended = Some(how);
+            *ended = Some((how, Instant::now()));
         }
         watch.alive.store(false, Ordering::Relaxed);
         let _ = std::io::copy(&mut lines, &mut std::io::sink());
+        // One that ended by itself has removed its lease.
+        if let Some(left) = LeftServer::at(&lease) {
+            left.end(&|reference| secrets.get(reference).cloned());
+        }
         watch.gone.store(true, Ordering::Relaxed);
     })?;
     Ok(())

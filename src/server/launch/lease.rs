@@ -92,16 +92,19 @@ pub fn left_servers(servers: &Path) -> Vec<LeftServer> {
     let mut left: Vec<LeftServer> = entries
         .map(|entry| entry.path())
         .filter(|path| path.to_string_lossy().ends_with(SUFFIX))
-        .filter_map(|path| {
-            let lease = serde_json::from_str(&std::fs::read_to_string(&path).ok()?).ok()?;
-            Some(LeftServer { path, lease })
-        })
+        .filter_map(|path| LeftServer::at(&path))
         .collect();
     left.sort_by(|a, b| a.path.cmp(&b.path));
     left
 }
 
 impl LeftServer {
+    /// The server of the lease at `path`; none where there is no lease, or it cannot be read.
+    pub(super) fn at(path: &Path) -> Option<LeftServer> {
+        let lease = serde_json::from_str(&std::fs::read_to_string(path).ok()?).ok()?;
+        Some(LeftServer { path: path.to_owned(), lease })
+    }
+
     /// Ends what is left of it, and says what was done. `secret` gives the value behind a reference.
     pub fn end(self, secret: &dyn Fn(&str) -> Option<String>) -> String {
         let LeftServer { path, lease } = self;

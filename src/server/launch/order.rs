@@ -71,6 +71,12 @@ impl Order {
         }
     }
 
+    /// The values of its secret variables by what stands for them in a lease.
+    pub(super) fn secrets_by_reference(&self) -> BTreeMap<String, String> {
+        let value = |(name, reference): (&String, &String)| Some((reference.clone(), self.env.get(name)?.clone()));
+        self.secret_references.iter().filter_map(value).collect()
+    }
+
     pub(super) fn stop_within(&self) -> Duration {
         Duration::from_millis(self.stop_within_ms)
     }

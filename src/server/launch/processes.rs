@@ -2,7 +2,7 @@
 
 use std::fs;
 
-use rustix::process::{Pid, Signal, kill_process, kill_process_group};
+use rustix::process::{Pid, Signal, WaitOptions, kill_process, kill_process_group, waitpid};
 
 use super::order::MARK;
 
@@ -46,6 +46,16 @@ pub(super) fn is_alive(pid: u32, started: u64) -> bool {
 pub(super) fn children_of(parent: u32) -> Vec<u32> {
     let children = all().filter_map(seen).filter(|seen| seen.parent == parent && !seen.is_zombie);
     children.map(|seen| seen.pid).collect()
+}
+
+/// Takes the dead among our children off the list of processes, but for `spared`, for whom another thread waits: orphans of a server come to
+/// its supervisor, and a process group lives as long as one of its dead is not waited for.
+pub(super) fn reap(spared: u32) {
+    let own = std::process::id();
+    let dead = all().filter_map(seen).filter(|seen| seen.parent == own && seen.is_zombie && seen.pid != spared);
+    for pid in dead.filter_map(|seen| i32::try_from(seen.pid).ok().and_then(Pid::from_raw)) {
+        let _ = waitpid(Some(pid), WaitOptions::NOHANG);
+    }
 }
 
 /// The living processes that carry a server's mark in the environment that they were started with.

@@ -152,6 +152,7 @@ fn nothing_left(pid: u32, is_gone: &mut bool, happened: &Receiver<Happened>) -> 
     while let Ok(what) = happened.try_recv() {
         *is_gone |= matches!(what, Happened::Ended(_));
     }
+    processes::reap(pid);
     let group = i32::try_from(pid).ok().and_then(Pid::from_raw);
     let has_group = group.is_some_and(|group| test_kill_process_group(group).is_ok());
     *is_gone && !has_group && processes::children_of(std::process::id()).is_empty()

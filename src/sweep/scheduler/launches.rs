@@ -51,6 +51,7 @@ impl Scheduler<'_, '_> {
         let spec = Arc::clone(&self.sweep.expansion.runs[run].spec);
         let resource = self.sweep.expansion.resources[name].clone();
         self.lost.remove(name);
+        self.wants_a_change.remove(name);
         self.waited.remove(name);
         self.guard.forget(name);
         let shares = |other: &&String| self.sweep.expansion.resources[*other] == resource;
@@ -105,13 +106,13 @@ impl Scheduler<'_, '_> {
     /// Gives up every run behind a server that does not start: what it cannot be started with is an answer.
     fn give_up_behind(&mut self, node: NodeIndex, name: &str, reason: &str, times: u32) {
         self.observer.event(Event::Endpoint { endpoint: name.to_owned(), result: Err(reason.to_owned()) });
-        let short = reason.split("; its last lines").next().unwrap_or(reason).to_owned();
+        let spoiled = Spoiled { cause: SpoilCause::ServerDied, detail: reason.to_owned(), retry_after: None };
+        let short = spoiled.in_one_line();
         for skipped in self.walk.done(node, Outcome::Failed) {
             let Node::Run(at) = self.graph.node(skipped.node) else { continue };
             let run = &self.sweep.expansion.runs[*at];
-            let spoiled = Spoiled { cause: SpoilCause::ServerDied, detail: reason.to_owned(), retry_after: None };
             let attempt = self.sweep.writer.begin(&run.id.to_string(), &run.spec);
-            if let Err(error) = attempt.and_then(|attempt| attempt.spoil(spoiled, Some(times))) {
+            if let Err(error) = attempt.and_then(|attempt| attempt.spoil(spoiled.clone(), Some(times))) {
                 self.end_for(error.into());
             }
             self.summary.given_up += 1;

@@ -24,34 +24,28 @@ pub struct DataFile {
     #[serde(default, skip_serializing_if = "Columns::is_empty")]
     pub map: Columns,
     /// What happens when an entry breaks its format: `fail` names its line, `skip` leaves it out. Default fail.
-    #[serde(default, skip_serializing_if = "is_fail")]
+    #[serde(default, skip_serializing_if = "crate::units::is_default")]
     pub on_bad: OnBad,
     /// Which records are kept. Default: all.
-    #[serde(default, skip_serializing_if = "DataFilter::is_empty")]
+    #[serde(default, skip_serializing_if = "crate::units::is_default")]
     pub filter: DataFilter,
     /// In which order its records come. Default shuffled.
     #[serde(default)]
     pub order: Order,
 }
 
-pub(crate) fn is_fail(on_bad: &OnBad) -> bool {
-    *on_bad == OnBad::Fail
-}
-
 /// Which records of a data set are kept; a part that is not given keeps all.
+#[serde_with::skip_serializing_none]
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct DataFilter {
     /// Tokens of a record's first prompt, system message included: as the file declares, else characters / 4.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(example = serde_json::json!({ "min": 4, "max": 4000 }))]
     pub prompt_tokens: Option<Bounds>,
     /// Tokens of its first answer: as the file declares, else characters / 4. A record without an answer is not kept.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(example = serde_json::json!({ "min": 1, "max": 2000 }))]
     pub output_tokens: Option<Bounds>,
     /// Its user messages.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(example = serde_json::json!({ "min": 2 }))]
     pub turns: Option<Bounds>,
     /// Languages, as the file declares them: none is guessed.
@@ -61,16 +55,15 @@ pub struct DataFilter {
 }
 
 /// From the least to the most, both kept; what is not given is no bound.
+#[serde_with::skip_serializing_none]
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 #[schemars(extend("minProperties" = 1))]
 pub struct Bounds {
     /// The least that is kept.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(example = 4)]
     pub min: Option<u32>,
     /// The most that is kept.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(example = 4000)]
     pub max: Option<u32>,
 }
@@ -93,10 +86,6 @@ impl Bounds {
 }
 
 impl DataFilter {
-    pub(crate) fn is_empty(&self) -> bool {
-        *self == DataFilter::default()
-    }
-
     /// The ranges that are given, by name.
     pub(crate) fn bounds(&self) -> impl Iterator<Item = (&'static str, Bounds)> {
         let all = [("prompt_tokens", self.prompt_tokens), ("output_tokens", self.output_tokens), ("turns", self.turns)];

@@ -7,7 +7,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::dataset::{Format, OnBad, Place, Record, estimated_tokens};
-use crate::plan::model::data::data_file::{DataFilter, TableOf, is_fail};
+use crate::plan::model::data::data_file::{DataFilter, TableOf};
 use crate::plan::model::data::left_out::{LeftOut, UNANSWERED, count};
 use crate::plan::model::file_ref::FileRef;
 use crate::plan::model::lengths::resolved::{Joint, Lengths, Range, Rows};
@@ -32,10 +32,10 @@ pub struct LengthsFile {
     #[serde(default, skip_serializing_if = "Columns::is_empty")]
     pub map: Columns,
     /// What happens when an entry breaks its format: `fail` names its line, `skip` leaves it out. Default fail.
-    #[serde(default, skip_serializing_if = "is_fail")]
+    #[serde(default, skip_serializing_if = "crate::units::is_default")]
     pub on_bad: OnBad,
     /// Which records are kept. Default: all.
-    #[serde(default, skip_serializing_if = "DataFilter::is_empty")]
+    #[serde(default, skip_serializing_if = "crate::units::is_default")]
     pub filter: DataFilter,
 }
 

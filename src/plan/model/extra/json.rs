@@ -4,6 +4,7 @@ use std::fmt;
 
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::Serialize;
+use serde::de::value::{MapAccessDeserializer, SeqAccessDeserializer};
 use serde::de::{self, Deserialize, Deserializer, IntoDeserializer, MapAccess, SeqAccess, Visitor};
 
 use crate::plan::model::table::Table;
@@ -68,19 +69,11 @@ impl<'de> Visitor<'de> for JsonVisitor {
     fn visit_str<E: de::Error>(self, text: &str) -> Result<Json, E> {
         Ok(Json::Text(text.to_owned()))
     }
-    fn visit_seq<A: SeqAccess<'de>>(self, mut seq: A) -> Result<Json, A::Error> {
-        let mut items = Vec::new();
-        while let Some(item) = seq.next_element()? {
-            items.push(item);
-        }
-        Ok(Json::List(items))
+    fn visit_seq<A: SeqAccess<'de>>(self, seq: A) -> Result<Json, A::Error> {
+        Vec::deserialize(SeqAccessDeserializer::new(seq)).map(Json::List)
     }
-    fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Json, A::Error> {
-        let mut table = Table::new();
-        while let Some((name, value)) = map.next_entry()? {
-            table.insert(name, value);
-        }
-        Ok(Json::Table(table))
+    fn visit_map<A: MapAccess<'de>>(self, map: A) -> Result<Json, A::Error> {
+        Table::deserialize(MapAccessDeserializer::new(map)).map(Json::Table)
     }
 }
 

@@ -14,60 +14,53 @@ use crate::units::Decimal;
 
 /// How many tokens prompts and answers have, request by request: a preset, or `prompt` and `output` apart, or a table from
 /// which both come together.
+#[serde_with::skip_serializing_none]
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, rename = "Lengths")]
 #[schemars(extend("minProperties" = 1))]
 pub struct WrittenLengths {
     /// A kind of traffic: its lengths of prompts and answers.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub preset: Option<Preset>,
     /// How the preset's figures are read. Default lognormal.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(extend("default" = "lognormal"))]
     pub shape: Option<PresetFit>,
     /// Tokens of the user's text in one request (of one turn in a conversation).
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub prompt: Option<WrittenDistribution>,
     /// Tokens asked for.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub output: Option<WrittenDistribution>,
     /// Pairs of prompt and output tokens, or a CSV file of them with the columns prompt, output and, if you like, weight.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(default)]
     #[schemars(schema_with = "pairs_schema")]
     pub pairs: Option<Vec<WrittenPair>>,
     /// Buckets of both, or a CSV file of them with the columns prompt_min, prompt_max, output_min, output_max, weight.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(default)]
     #[schemars(schema_with = "joint_schema")]
     pub histogram: Option<Vec<WrittenJoint>>,
     /// The pairs of a data set or trace, each as often as they come there.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(example = serde_json::json!({ "file": "data/sharegpt.json" }))]
     pub data: Option<LengthsFile>,
 }
 
 /// How one count of tokens is drawn; exactly one of the fields is given.
+#[serde_with::skip_serializing_none]
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, rename = "Distribution")]
 #[schemars(extend("minProperties" = 1, "maxProperties" = 1))]
 pub struct WrittenDistribution {
     /// Always this many tokens; a number alone says the same.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(range(min = 1, max = 4_000_000), example = 256)]
     pub constant: Option<u32>,
     /// Any number of tokens of a range, each as often as the others.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(example = serde_json::json!({ "min": 100, "max": 1000 }))]
     pub uniform: Option<WrittenUniform>,
     /// A normal distribution, cut to a range.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(example = serde_json::json!({ "mean": 500, "sd": 100, "min": 200, "max": 800 }))]
     pub normal: Option<WrittenNormal>,
     /// A lognormal distribution, cut to a range; by mean and standard deviation, or by median and sigma.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(example = serde_json::json!({ "mean": 500, "sd": 300, "min": 50, "max": 4000 }))]
     pub lognormal: Option<WrittenLognormal>,
     /// Buckets, or a CSV file of them with the columns min, max, weight.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(default)]
     #[schemars(schema_with = "buckets_schema")]
     pub histogram: Option<Vec<WrittenBucket>>,
 }
@@ -106,24 +99,21 @@ pub struct WrittenNormal {
 }
 
 /// A lognormal distribution, cut to a range: by `mean` and `sd`, or by `median` and `sigma`.
+#[serde_with::skip_serializing_none]
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 #[schemars(rename = "Lognormal")]
 pub struct WrittenLognormal {
     /// Mean before the cut, in tokens.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(extend("exclusiveMinimum" = 0), example = 500)]
     pub mean: Option<Decimal>,
     /// Standard deviation before the cut, in tokens.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(extend("exclusiveMinimum" = 0), example = 300)]
     pub sd: Option<Decimal>,
     /// Median before the cut, in tokens.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(extend("exclusiveMinimum" = 0), example = 400)]
     pub median: Option<Decimal>,
     /// Standard deviation of the logarithm, before the cut.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(extend("exclusiveMinimum" = 0), example = 0.8)]
     pub sigma: Option<Decimal>,
     /// The fewest tokens.

@@ -14,7 +14,8 @@ use crate::units::Decimal;
 pub use crate::plan::model::matrix::range::{By, Range};
 
 /// One axis of a matrix.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, Serialize)]
+#[serde(untagged)]
 pub enum Axis {
     /// Values, one after the other; one that stands alone is a list of one.
     Values(Vec<Item>),
@@ -34,7 +35,7 @@ pub struct Zip {
 }
 
 /// A list of a zip: one value that stands alone is a list of one.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct List(pub Vec<Item>);
 
 /// A value of an axis, or several that are written as one.
@@ -61,19 +62,22 @@ pub enum What {
 pub(crate) type Condition = Table<Filter>;
 
 /// Which values of an axis are meant: any of these.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Filter(pub Vec<Pick>);
 
 /// One value, or those within bounds.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, Serialize)]
+#[serde(untagged)]
 pub enum Pick {
     /// This value.
     One(Scalar),
     /// Every number from one bound to the other, both included.
     Within {
         /// The least; absent: no bound.
+        #[serde(skip_serializing_if = "Option::is_none")]
         from: Option<Decimal>,
         /// The greatest; absent: no bound.
+        #[serde(skip_serializing_if = "Option::is_none")]
         to: Option<Decimal>,
     },
 }

@@ -7,7 +7,6 @@ use std::sync::LazyLock;
 
 use serde::de::value::{MapAccessDeserializer, SeqAccessDeserializer};
 use serde::de::{self, Deserialize, Deserializer, MapAccess, SeqAccess, Visitor};
-use serde::ser::SerializeMap;
 use serde::{Serialize, Serializer};
 
 use crate::plan::model::axis::{AXES, server_flag};
@@ -297,9 +296,7 @@ impl Either for Pick {
 #[derive(serde::Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Bounds {
-    #[serde(default)]
     from: Option<Decimal>,
-    #[serde(default)]
     to: Option<Decimal>,
 }
 
@@ -313,27 +310,6 @@ macro_rules! read_either {
     )*};
 }
 read_either!(Item, Pick);
-
-impl Serialize for Axis {
-    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        match self {
-            Axis::Values(items) => items.serialize(serializer),
-            Axis::Zip(zip) => zip.serialize(serializer),
-        }
-    }
-}
-
-impl Serialize for List {
-    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        self.0.serialize(serializer)
-    }
-}
-
-impl Serialize for Filter {
-    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        self.0.serialize(serializer)
-    }
-}
 
 impl Serialize for Item {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
@@ -357,21 +333,5 @@ impl Serialize for Item {
             What::Range(range) => Table { what: range, when }.serialize(serializer),
             What::Fields(fields) => Table { what: fields, when }.serialize(serializer),
         }
-    }
-}
-
-impl Serialize for Pick {
-    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        let (from, to) = match self {
-            Pick::One(value) => return value.serialize(serializer),
-            Pick::Within { from, to } => (from, to),
-        };
-        let mut bounds = serializer.serialize_map(None)?;
-        for (name, bound) in [("from", from), ("to", to)] {
-            if let Some(bound) = bound {
-                bounds.serialize_entry(name, bound)?;
-            }
-        }
-        bounds.end()
     }
 }

@@ -1,0 +1,156 @@
+//! The latest of a run, for whoever watches it: how soon good answers began and went on, and what went wrong last.
+//!
+//! One task writes, at the end of each request; others may read at any time. A value that is being written while it is read may be mixed
+//! of two requests: this is a picture for people, and no result comes of it.
+
+use std::array;
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering::Relaxed};
+
+use crate::rows::{Outcome, RequestRow};
+
+/// Requests that are remembered.
+const KEPT: usize = 256;
+/// A failure that comes so soon behind another one is not the one that is told, in nanoseconds: thousands may fail in a second.
+const BETWEEN_FAILURES: u64 = 100_000_000;
+
+/// How a good answer came, in nanoseconds; 0 where that is not known.
+#[derive(Debug, Default)]
+struct Answer {
+    ended: AtomicU64,
+    ttft: AtomicU64,
+    tpot: AtomicU64,
+}
+
+/// What came last.
+#[derive(Debug)]
+pub struct Recent {
+    answers: [Answer; KEPT],
+    written: AtomicUsize,
+    failure: Mutex<Option<(u64, String)>>,
+}
+
+/// Medians over the latest good answers, in milliseconds.
+#[derive(Debug, Clone, Copy, Default, PartialEq)]
+pub struct Pace {
+    /// Time to first token, from the send; none where none came, or answers have no first token.
+    pub ttft_ms: Option<f64>,
+    /// Time per output token after the first; none where no answer had two.
+    pub tpot_ms: Option<f64>,
+}
+
+impl Default for Recent {
+    fn default() -> Recent {
+        Recent {
+            answers: array::from_fn(|_| Answer::default()),
+            written: AtomicUsize::new(0),
+            failure: Mutex::default(),
+        }
+    }
+}
+
+impl Recent {
+    /// A request has ended.
+    pub(super) fn take(&self, row: &RequestRow) {
+        let ended = row.ended_ns.unwrap_or(row.scheduled_ns);
+        if !row.outcome.is_ok() {
+            return self.failed(ended, row);
+        }
+        let Some((sent, first)) = row.sent_ns.zip(row.first_token_ns) else { return };
+        let between = row.last_token_ns.map(|last| last.saturating_sub(first));
+        let further = u64::from(row.output_tokens.unwrap_or(row.events).saturating_sub(1));
+        let at = self.written.fetch_add(1, Relaxed) % KEPT;
+        let answer = &self.answers[at];
+        answer.ttft.store(first.saturating_sub(sent), Relaxed);
+        answer.tpot.store(between.and_then(|between| between.checked_div(further)).unwrap_or(0), Relaxed);
+        answer.ended.store(ended, Relaxed);
+    }
+
+    fn failed(&self, at: u64, row: &RequestRow) {
+        // What was still under way at the end has not gone wrong.
+        if row.outcome == Outcome::CutAtDrain {
+            return;
+        }
+        let Ok(mut failure) = self.failure.try_lock() else { return };
+        if failure.as_ref().is_none_or(|(before, _)| at.saturating_sub(*before) >= BETWEEN_FAILURES) {
+            let outcome = row.outcome.to_string();
+            let what = row.error.as_ref().map_or(outcome.clone(), |error| format!("{outcome}: {error}"));
+            *failure = Some((at, what));
+        }
+    }
+
+    /// How good answers came that ended at `since` or later, in nanoseconds since the run's start.
+    pub fn pace(&self, since: u64) -> Pace {
+        let recent = self.answers.iter().filter(|answer| answer.ended.load(Relaxed) >= since.max(1));
+        let times: Vec<[u64; 2]> =
+            recent.map(|answer| [answer.ttft.load(Relaxed), answer.tpot.load(Relaxed)]).collect();
+        let median = |which: usize| {
+            let mut known: Vec<u64> = times.iter().map(|times| times[which]).filter(|time| *time > 0).collect();
+            let middle = known.len() / 2;
+            (!known.is_empty()).then(|| *known.select_nth_unstable(middle).1 as f64 / 1e6)
+        };
+        Pace { ttft_ms: median(0), tpot_ms: median(1) }
+    }
+
+    /// What went wrong last, in words; none where nothing did.
+    pub fn failure(&self) -> Option<String> {
+        self.failure.lock().ok()?.as_ref().map(|(_, what)| what.clone())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn ended(at_ms: u64, ttft_ms: u64, tokens: u32) -> RequestRow {
+        let ms = |ms: u64| Some(ms * 1_000_000);
+        let last = at_ms + ttft_ms + 2 * u64::from(tokens - 1);
+        RequestRow {
+            sent_ns: ms(at_ms),
+            first_token_ns: ms(at_ms + ttft_ms),
+            last_token_ns: ms(last),
+            ended_ns: ms(last),
+            output_tokens: Some(tokens),
+            outcome: Outcome::Ok,
+            ..RequestRow::default()
+        }
+    }
+
+    #[test]
+    fn the_pace_is_that_of_the_latest_answers_alone() {
+        let recent = Recent::default();
+        assert_eq!(recent.pace(0), Pace::default());
+        (0..1000).for_each(|at| recent.take(&ended(at, 50, 5)));
+        (2000..2010).for_each(|at| recent.take(&ended(at, 10, 5)));
+        assert_eq!(recent.pace(1_900_000_000), Pace { ttft_ms: Some(10.0), tpot_ms: Some(2.0) });
+        assert_eq!(recent.pace(0).ttft_ms, Some(50.0));
+        assert_eq!(recent.pace(9_000_000_000), Pace::default());
+    }
+
+    #[test]
+    fn one_token_has_no_pace_behind_it() {
+        let recent = Recent::default();
+        recent.take(&ended(5, 20, 1));
+        assert_eq!(recent.pace(0), Pace { ttft_ms: Some(20.0), tpot_ms: None });
+    }
+
+    #[test]
+    fn the_last_failure_is_told_and_not_each_of_thousands() {
+        let recent = Recent::default();
+        assert_eq!(recent.failure(), None);
+        let failed = |at_ms: u64, error: &str| RequestRow {
+            ended_ns: Some(at_ms * 1_000_000),
+            outcome: Outcome::Http(503),
+            error: Some(error.to_owned()),
+            ..RequestRow::default()
+        };
+        recent.take(&failed(1000, "overloaded"));
+        recent.take(&failed(1001, "too soon"));
+        assert_eq!(recent.failure().as_deref(), Some("http_503: overloaded"));
+        recent.take(&failed(2000, "later"));
+        assert_eq!(recent.failure().as_deref(), Some("http_503: later"));
+        let cut = RequestRow { outcome: Outcome::CutAtDrain, ..failed(3000, "cut") };
+        recent.take(&cut);
+        assert_eq!(recent.failure().as_deref(), Some("http_503: later"));
+    }
+}

@@ -1,0 +1,44 @@
+//! A value that is written as it is used, or found elsewhere because it is secret: of a header, of a variable.
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Deserializer, Serialize};
+
+use crate::plan::text::secret::SecretRef;
+use crate::units::Forms;
+
+/// A text, or the reference to a secret one.
+#[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, JsonSchema)]
+#[serde(untagged)]
+pub enum TextOrSecret {
+    /// The value as it is sent.
+    Text(String),
+    /// A secret value, as a reference.
+    Secret(SecretRef),
+}
+
+impl TextOrSecret {
+    /// The text; none of a secret.
+    pub fn text(&self) -> Option<&str> {
+        match self {
+            TextOrSecret::Text(text) => Some(text),
+            TextOrSecret::Secret(_) => None,
+        }
+    }
+
+    /// The reference, where it is secret.
+    pub fn secret(&self) -> Option<&SecretRef> {
+        match self {
+            TextOrSecret::Text(_) => None,
+            TextOrSecret::Secret(reference) => Some(reference),
+        }
+    }
+}
+
+impl<'de> Deserialize<'de> for TextOrSecret {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        Forms::expecting("a text, or a reference like { secret: env:NAME }")
+            .text(|text| Ok(TextOrSecret::Text(text.to_owned())))
+            .table(|reference| Ok(TextOrSecret::Secret(reference)))
+            .read(deserializer)
+    }
+}
