@@ -192,7 +192,7 @@ fn two_versions_behind_a_balancer_end_the_endpoint() {
     let ended = lab.run(&["run", "plan.yaml"]);
     assert_eq!(ended.code, Some(2), "{}", ended.stderr);
     says(&ended, "endpoint `a` answers with two versions: 0.11.0 and 0.11.1");
-    says(&ended, "2 runs not measured: the server is not the expected one, as said above; mend that first");
+    says(&ended, "2 runs not measured: the server is not the one that the plan wants, as said above; mend that first");
     assert_eq!(versions(&lab), [], "no run is called one of them");
     let attempts = std::fs::read_dir(lab.results().join("attempts")).unwrap().count();
     assert_eq!(attempts, 1, "the second run was not begun");

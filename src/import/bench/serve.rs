@@ -64,13 +64,13 @@ pub(crate) struct Serve {
     /// Its flags by name, each value in YAML.
     pub(super) flags: IndexMap<String, String>,
     /// The variables that it is given, each value in YAML; first those that are part of what a run is.
-    pub(in crate::import) env: [IndexMap<String, String>; 2],
+    pub(crate) env: [IndexMap<String, String>; 2],
     /// The variable that holds the key which it asks clients for.
     pub(super) key: Option<String>,
     /// Where it listens, if that is said.
     pub(super) host: Option<String>,
     /// Whether it is `vllm serve`, whose options are known.
-    pub(in crate::import) is_vllm: bool,
+    pub(crate) is_vllm: bool,
     /// The program in front of it that keeps a plan from starting it as it stands.
     pub(super) behind: Option<String>,
     /// Flags that an axis sets in every combination.
