@@ -296,8 +296,7 @@ fn what_is_spoiled_each_time_is_given_up() {
     let one = ["run", "plan.yaml", "--only", "batch_size == 1"];
     let ended = lab.run(&one);
     assert_eq!(ended.code, Some(3), "{}", ended.stderr);
-    says(&ended, "spoiled: HTTP 429 three times");
-    says(&ended, "to be tried again (1 of 1)");
+    says(&ended, "spoiled, to be tried again (1 of 1): HTTP 429 three times");
     says(&ended, "given up: 429 (1 of 1): HTTP 429 three times");
     says(&ended, "1 run was given up");
     says(&ended, "--redo given-up");
@@ -411,7 +410,7 @@ fn an_embedded_server_that_dies_is_started_again() {
     rustix::process::kill_process(server, rustix::process::Signal::KILL).unwrap();
     let ended = running.end();
     assert!(matches!(ended.code, Some(0 | 3)), "{}", ended.stderr);
-    says(&ended, "spoiled: the server process ended during the run; to be tried again (1 of 3)");
+    says(&ended, "spoiled, to be tried again (1 of 3): the server process ended during the run");
     assert_eq!(committed(&lab), ["a"]);
 }
 
