@@ -276,7 +276,7 @@ impl Evaluator {
             return Mistake::new(at, message, "use a filter, like n | round, or write the value out");
         }
         let part = after.strip_prefix('.').map(|part| part.trim_end().to_owned());
-        let remedy = match suggest::nearest(name, known.clone().chain(NAMES_OF_CELLS)) {
+        let remedy = match suggest::nearest(name, known.clone()) {
             _ if name == "vars" && part.as_ref().is_some_and(|part| self.variables.contains_key(part)) => {
                 format!("write its name alone: {{{{ {} }}}}", part.unwrap_or_default())
             }
