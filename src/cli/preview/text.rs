@@ -212,7 +212,7 @@ fn totals(preview: &Preview) -> String {
     if cost.requests > 0 {
         out.push_str(&with_rule("tokens", tokens(cost), rules.tokens));
     }
-    out.push_str(&with_rule("time", time(cost), rules.time));
+    out.push_str(&with_rule("time", time(cost).trim_start_matches("time ").to_owned(), rules.time));
     if let Some(money) = money(cost) {
         let lacking: Vec<&str> = cost.without_price.iter().map(String::as_str).collect();
         let lacking = match lacking.is_empty() {
