@@ -70,14 +70,16 @@ pub fn keys_in(text: &str) -> impl Iterator<Item = Range<usize>> {
     words.filter(|word| looks_like_key(&text[word.clone()]))
 }
 
-/// Whether a text holds a key of a well-known service, or what stands behind a scheme of authorization (`Bearer …`).
+/// Whether a text holds a key of a well-known service, or what stands behind a scheme in a header of authorization
+/// (`Authorization: Bearer …`). A scheme alone is a word like others: `run basic benchmarks`.
 pub fn holds_key(text: &str) -> bool {
+    let is_header = text.to_ascii_lowercase().contains("authorization");
     let mut words = text.split(|c: char| c.is_whitespace() || matches!(c, '"' | '\''));
     let is_behind_a_scheme =
         words.clone().skip(1).zip(&mut words).any(|(word, before)| {
             is_scheme(before) && word.len() >= 8 && !word.contains("{{") && !word.starts_with('$')
         });
-    is_behind_a_scheme || keys_in(text).next().is_some()
+    (is_header && is_behind_a_scheme) || keys_in(text).next().is_some()
 }
 
 /// Whether an address holds a secret: a user or password, a pair with the name of one, or a key of a well-known service.
@@ -155,6 +157,14 @@ fn end_of(wanted: &[char], text: &str) -> Option<usize> {
 mod tests {
     use super::*;
     use crate::units::text::plain;
+
+    #[test]
+    fn a_scheme_makes_a_secret_only_in_a_header() {
+        assert!(holds_key("curl -H 'Authorization: Bearer 0123456789abcdef' http://a"));
+        assert!(holds_key("VLLM_API_KEY=sk-0123456789abcdef vllm serve"));
+        assert!(!holds_key("run basic benchmarks") && !holds_key("ask the bearer politely"));
+        assert!(!holds_key("Authorization: Bearer $API_TOKEN"), "a shell's variable is none");
+    }
 
     #[test]
     fn a_secret_is_found_behind_what_is_not_seen() {
