@@ -11,7 +11,8 @@ use crate::rows::Phase;
 use crate::sweep::event::RunView;
 use crate::units::Nanos;
 
-use super::format::{WIDTH, digits, duration, plain};
+use super::format::{digits, duration, plain};
+use super::screen::MOST;
 
 /// Rates and latencies are those of the last so many seconds.
 const RECENT: f64 = 5.0;
@@ -185,7 +186,7 @@ fn room() -> usize {
 /// Columns of the terminal that stderr is.
 pub(super) fn columns() -> usize {
     let size = rustix::termios::tcgetwinsize(std::io::stderr()).ok();
-    size.map_or(usize::from(WIDTH), |size| usize::from(size.ws_col).max(1))
+    size.map_or(usize::from(MOST), |size| usize::from(size.ws_col).max(1))
 }
 
 /// As many parts as fit, what matters most first: half a figure would be another figure.

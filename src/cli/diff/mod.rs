@@ -68,7 +68,7 @@ pub(super) fn run(args: DiffArgs) -> Result<Exit, Failure> {
     }
     let diff = Diff::new(&a, &b, compare(&a, &b));
     match args.format {
-        OutputFormat::Text => output::print(&diff.text())?,
+        OutputFormat::Text => output::print_fitted(&diff.text())?,
         OutputFormat::Markdown => output::print(&diff.markdown())?,
         OutputFormat::Json => output::json(&diff)?,
     }
