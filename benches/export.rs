@@ -171,7 +171,12 @@ fn main() {
     let id = commit(folder, rows);
     println!("({rows} rows of {EVENTS} token events committed in {:.1} s)", start.elapsed().as_secs_f64());
     report(folder, "every metric (show)", rows, &["show", &id, "--format", "json"]);
-    report(folder, "requests as CSV", rows, &["export", "--rows", "requests", "-o", "requests.csv"]);
+    report(
+        folder,
+        "requests as CSV",
+        rows,
+        &["export", "--rows", "requests", "--columns", "all", "-o", "requests.csv"],
+    );
     std::fs::remove_file(folder.join("requests.csv")).expect("it was written");
     report(folder, "requests as Parquet", rows, &["export", "--rows", "requests", "-o", "requests.parquet"]);
     let five = "run_id,request,outcome,ttft_ms,e2e_ms";

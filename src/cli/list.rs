@@ -274,10 +274,15 @@ fn table(rows: &[[String; 9]], fits: bool) -> Vec<String> {
         table.add_rows(rows);
         return lines(table);
     }
-    let mut table = grid::table();
-    table.set_header(HEADER);
-    table.add_rows(rows);
-    grid::text(table, 2, &[1, 2, 3, 4, 8]).lines().map(str::to_owned).collect()
+    // Names and states take several lines; of what remains when a run ended and how it connected are least needed.
+    let text = grid::text_of_fewer(&["connections", "ended"], (2, &[1, 2, 3, 4, 5, 6, 7, 8]), |left_out| {
+        let places = grid::places(HEADER, left_out);
+        let mut table = grid::table();
+        table.set_header(places.iter().map(|at| HEADER[*at]));
+        table.add_rows(rows.iter().map(|row| places.iter().map(|at| row[*at].clone()).collect::<Vec<_>>()));
+        table
+    });
+    text.lines().map(str::to_owned).collect()
 }
 
 #[cfg(test)]

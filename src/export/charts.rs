@@ -2,8 +2,8 @@
 //! whoever edits the numbers or the charts sees both change.
 
 use rust_xlsxwriter::{
-    Chart, ChartEmptyCells, ChartErrorBars, ChartErrorBarsType, ChartLine, ChartLineDashType, ChartMarker,
-    ChartMarkerType, ChartRange, ChartSeries, ChartType, Format, Worksheet, XlsxError,
+    Chart, ChartEmptyCells, ChartErrorBars, ChartErrorBarsType, ChartFont, ChartLegendPosition, ChartLine,
+    ChartLineDashType, ChartMarker, ChartMarkerType, ChartRange, ChartSeries, ChartType, Format, Worksheet, XlsxError,
 };
 
 use crate::analysis::curve::{Axis, Curve, Ordinate, Rung, together};
@@ -35,11 +35,11 @@ const MOST_CHARTS: usize = 60;
 const LONGEST_TITLE: usize = 200;
 
 /// Charts beside each other.
-const ACROSS: usize = 3;
+const ACROSS: u16 = 5;
 
 /// Size of a chart in pixels, and cells of the sheet that it covers with a gap.
 const SIZE: [u32; 2] = [560, 340];
-const CELLS: [u32; 2] = [9, 18];
+const CELLS: (u16, u32) = (9, 18);
 
 /// Columns of the sheet of numbers.
 const COLUMNS: [&str; 9] = ["figure", "curve", "load in", "load", "value", "95 % low", "95 % high", "minus", "plus"];
@@ -72,6 +72,8 @@ struct Row {
 /// A chart.
 #[derive(Debug)]
 struct One {
+    /// Which group of curves it is of: each begins a row.
+    group: usize,
     title: String,
     x: &'static str,
     y: String,
@@ -91,7 +93,7 @@ impl Charts {
     /// Of curves; `slo` is the plan's objective.
     pub(crate) fn of(curves: &[Curve], slo: Option<&Slo>) -> Charts {
         let mut charts = Charts::default();
-        for group in together(curves, MOST_CURVES) {
+        for (number, group) in together(curves, MOST_CURVES).into_iter().enumerate() {
             for names in DRAWN {
                 let known = |reading: &&Ordinate| {
                     group.iter().flat_map(|curve| &curve.rungs).any(|rung| rung.figure(reading).is_some())
@@ -100,7 +102,7 @@ impl Charts {
                 if charts.charts.len() == MOST_CHARTS {
                     charts.left_out += 1;
                 } else {
-                    charts.add(&group, reading, slo);
+                    charts.add((number, &group), reading, slo);
                 }
             }
         }
@@ -112,7 +114,7 @@ impl Charts {
         self.charts.is_empty()
     }
 
-    fn add(&mut self, group: &[&Curve], reading: &Ordinate, slo: Option<&Slo>) {
+    fn add(&mut self, (number, group): (usize, &[&Curve]), reading: &Ordinate, slo: Option<&Slo>) {
         let is_open = group[0].axis == Axis::Qps;
         let metric = reading.metric(is_open);
         let percentile = reading.percentile.map(|percentile| format!(" {}", quantile::name(percentile)));
@@ -140,7 +142,7 @@ impl Charts {
             Series { rows, has_ends: false, is_limit: true }
         }));
         let x = if is_open { "offered rate, requests/s" } else { "batch size, requests in flight" };
-        self.charts.push(One { title, x, y, series });
+        self.charts.push(One { group: number, title, x, y, series });
     }
 
     fn curve(&mut self, curve: &Curve, reading: &Ordinate, figure: &str) -> Series {
@@ -196,14 +198,19 @@ impl Charts {
 
     /// Draws the charts into their sheet.
     pub(super) fn draw(&self, sheet: &mut Worksheet) -> Result<(), XlsxError> {
-        for (at, one) in self.charts.iter().enumerate() {
-            let (row, column) = ((at / ACROSS) as u32 * CELLS[1], (at % ACROSS) as u32 * CELLS[0]);
-            sheet.insert_chart(row, column as u16, &one.chart())?;
+        sheet.set_landscape().set_print_fit_to_pages(1, 0);
+        let (mut row, mut column, mut group) = (0, 0, 0);
+        for one in &self.charts {
+            if column == ACROSS || one.group != group {
+                (row, column) = (row + CELLS.1, 0);
+            }
+            group = one.group;
+            sheet.insert_chart(row, column * CELLS.0, &one.chart())?;
+            column += 1;
         }
         if self.left_out > 0 {
-            let row = self.charts.len().div_ceil(ACROSS) as u32 * CELLS[1];
             let text = format!("{} more charts have no room: the sheet `curves` has their numbers", self.left_out);
-            sheet.write_string(row, 0, text)?;
+            sheet.write_string(row + CELLS.1, 0, text)?;
         }
         Ok(())
     }
@@ -216,7 +223,8 @@ impl One {
             chart.push_series(&series.made(slot));
         }
         let title: String = self.title.chars().take(LONGEST_TITLE).collect();
-        chart.title().set_name(title.as_str());
+        chart.title().set_name(title.as_str()).set_font(ChartFont::new().set_size(10));
+        chart.legend().set_position(ChartLegendPosition::Bottom);
         chart.x_axis().set_name(self.x).set_min(0);
         chart.y_axis().set_name(&self.y).set_min(0);
         // Between loads of which one is n/a nothing is drawn.

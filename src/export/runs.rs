@@ -312,7 +312,7 @@ pub(super) mod tests {
         let cells =
             |line: &str| line.trim_matches('|').split('|').map(|cell| cell.trim().to_owned()).collect::<Vec<_>>();
         let lines: Vec<Vec<String>> = text.lines().map(cells).collect();
-        insta::assert_snapshot!(lines[0].join(" "), @"sweep endpoint engine model scenario output_tokens batch_size qps repeat verdict requests arrived_rate_requests_per_s request_throughput_requests_per_s output_throughput_tokens_per_s ttft_p50_ms ttft_p50_low_ms ttft_p50_high_ms ttft_p99_ms ttft_p99_low_ms ttft_p99_high_ms tpot_p50_ms tpot_p50_low_ms tpot_p50_high_ms e2e_p50_ms e2e_p99_ms jitter_ratio failed run_id");
+        insta::assert_snapshot!(lines[0].join(" "), @"sweep endpoint engine model scenario output_tokens batch_size qps repeat verdict requests arrived_rate_requests_per_s request_throughput_requests_per_s output_throughput_tokens_per_s ttft_p50_ms ttft_p50_low_ms ttft_p50_high_ms ttft_p99_ms ttft_p99_low_ms ttft_from_schedule_p99_ms tpot_p50_ms tpot_p50_low_ms tpot_p50_high_ms e2e_p50_ms e2e_p99_ms jitter_ratio failed run_id");
         let at = |row: usize, name: &str| &lines[row][lines[0].iter().position(|column| column == name).unwrap()];
         assert_eq!([at(2, "output_throughput_tokens_per_s"), at(2, "ttft_p99_ms")], ["1600", "20.96*"]);
         assert_eq!([at(3, "ttft_p99_ms"), at(3, "batch_size"), at(2, "qps")], ["n/a (n=215 of 368)", "n/a", "n/a"]);

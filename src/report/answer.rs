@@ -93,11 +93,13 @@ impl Arm<'_> {
         self.cells.iter().flat_map(|cell| &cell.tests).collect()
     }
 
-    /// The first of these metrics that any load has a value of.
+    /// The first of these metrics that any load can tell something of, else the first that was compared.
     fn first_of(&self, names: &[&str]) -> Option<String> {
         let tests = self.tests();
-        let has = |name: &&&str| tests.iter().any(|test| test.metric == **name && test.outcome != Outcome::Unknown);
-        names.iter().find(has).map(|name| (*name).to_owned())
+        let tells = |test: &Test| !matches!(test.outcome, Outcome::Unknown | Outcome::Refused);
+        let is_told = |name: &&&str| tests.iter().any(|test| test.metric == **name && tells(test));
+        let is_there = |name: &&&str| tests.iter().any(|test| test.metric == **name);
+        names.iter().find(is_told).or_else(|| names.iter().find(is_there)).map(|name| (*name).to_owned())
     }
 
     /// The first time that was compared.

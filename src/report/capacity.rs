@@ -253,33 +253,44 @@ pub(super) fn doubts(
 
 pub(super) type Name<'a> = &'a dyn Fn(usize) -> String;
 
+/// Columns that a narrow screen has no room for, the first to go first.
+const LESS_NEEDED: [&str; 3] = ["tok per joule", "tok per money", "came req/s"];
+
 fn table(configurations: &[Configuration], holding: &[usize], target: Option<Target>, name: Name) -> String {
-    let mut table = grid::table();
-    let headings = ["max qps\n(misses)", "came\nreq/s", "output\ntok/s"];
-    let mut header = vec![Cell::new("configuration")];
-    header.extend(headings.map(right));
+    let mut headings = vec!["configuration", "max qps\n(misses)", "came\nreq/s", "output\ntok/s"];
     if target.is_some() {
-        header.extend(["instances\n(at least)", "GPUs", "money\na month"].map(right));
+        headings.extend(["instances\n(at least)", "GPUs", "money\na month"]);
     }
-    header.extend(["money\nper M tok", "tok per\nmoney", "tok per\njoule"].map(right));
-    table.set_header(header);
-    for at in holding {
-        let Answer::Holds { instance, bracket, output } = &configurations[*at].answer else { continue };
-        let misses = bracket.misses.map_or("none".to_owned(), |load| load.to_string());
-        let came = instance.bears_less_than.map(|rate| format!("\n({})", digits(rate))).unwrap_or_default();
-        let mut cells = vec![
-            Cell::new(name(*at)),
-            right(format!("{}\n({misses})", instance.holds)),
-            right(format!("{}{came}", digits(instance.bears))),
-            right(with_ends(output)),
-        ];
-        cells.extend(target.map(|target| fleet(&instance.fleet(target)).map(right)).into_iter().flatten());
-        cells.push(right(per_million(instance, output)));
-        cells.push(right(or_na(instance.tokens_per_money(), digits)));
-        cells.push(right(or_na(instance.tokens_per_joule(), digits)));
-        table.add_row(cells);
-    }
-    grid::text(table, 1, &[0])
+    headings.extend(["money\nper M tok", "tok per\nmoney", "tok per\njoule"]);
+    grid::text_of_fewer(&LESS_NEEDED, (1, &[0]), |left_out| {
+        let places = grid::places(headings.iter().copied(), left_out);
+        let aligned = |at: usize, text: &str| if at == 0 { Cell::new(text) } else { right(text) };
+        let mut table = grid::table();
+        table.set_header(places.iter().map(|at| aligned(*at, headings[*at])));
+        for at in holding {
+            let Some(cells) = cells(&configurations[*at], target, &name(*at)) else { continue };
+            table.add_row(places.iter().map(|at| aligned(*at, &cells[*at])));
+        }
+        table
+    })
+}
+
+/// The cells of a configuration that holds, all of them.
+fn cells(one: &Configuration, target: Option<Target>, name: &str) -> Option<Vec<String>> {
+    let Answer::Holds { instance, bracket, output } = &one.answer else { return None };
+    let misses = bracket.misses.map_or("none".to_owned(), |load| load.to_string());
+    let came = instance.bears_less_than.map(|rate| format!("\n({})", digits(rate))).unwrap_or_default();
+    let mut cells = vec![
+        name.to_owned(),
+        format!("{}\n({misses})", instance.holds),
+        format!("{}{came}", digits(instance.bears)),
+        with_ends(output),
+    ];
+    cells.extend(target.map(|target| fleet(&instance.fleet(target))).into_iter().flatten());
+    cells.push(per_million(instance, output));
+    cells.push(or_na(instance.tokens_per_money(), digits));
+    cells.push(or_na(instance.tokens_per_joule(), digits));
+    Some(cells)
 }
 
 fn or_na(value: Option<f64>, shown: fn(f64) -> String) -> String {

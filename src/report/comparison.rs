@@ -155,21 +155,43 @@ pub(super) fn left_out(cell: &CellAnswer) -> Vec<String> {
     lines.into_iter().map(line).collect()
 }
 
+/// The table of a cell: under the names of its arms, else under `baseline` and `arm`, which the heading above names.
 fn table(family: &Family, cell: &CellAnswer) -> String {
+    let then = if family.by == "time" { "then" } else { &family.baseline };
+    let long = [(1, then), (2, &*cell.arm)].into_iter().filter(|(_, name)| name.chars().count() > LONG);
+    let wrap: Vec<usize> = long.map(|(column, _)| column).chain([6]).collect();
+    let is_near = |name: &str| super::format::width(name) <= LONGEST_HEAD;
+    if is_near(then)
+        && is_near(&cell.arm)
+        && let Some(text) = grid::fitting(made([then, &cell.arm], cell, &[]), 2, &wrap)
+    {
+        return text;
+    }
+    let heads = if family.by == "time" { ["then", "now"] } else { ["baseline", "arm"] };
+    grid::text_of_fewer(&["p"], (2, &[5, 6]), |left_out| made(heads, cell, left_out))
+}
+
+/// The longest name of an arm that heads a column.
+const LONGEST_HEAD: usize = 24;
+
+fn made(arms: [&str; 2], cell: &CellAnswer, left_out: &[&str]) -> comfy_table::Table {
     let mut table = grid::table();
-    let head = |text: &str| right(plain(text));
-    table.set_header([
+    let is_shown = |at: usize| at != P || left_out.is_empty();
+    let [baseline, arm] = arms.map(|name| right(plain(name)));
+    let heads = [
         Cell::new("metric"),
-        head(if family.by == "time" { "then" } else { &family.baseline }),
-        head(&cell.arm),
+        baseline,
+        arm,
         Cell::new("change, 95 %"),
-        head("p"),
-        head("adj."),
+        right("p"),
+        right("adj."),
         Cell::new("verdict"),
-    ]);
+    ];
+    let shown = |cells: [Cell; 7]| cells.into_iter().enumerate().filter(|(at, _)| is_shown(*at)).map(|(_, cell)| cell);
+    table.set_header(shown(heads).collect::<Vec<_>>());
     for test in &cell.tests {
         let [baseline, arm, change, p, adjusted] = numbers(test);
-        table.add_row([
+        let cells = [
             Cell::new(named(test)),
             right(baseline),
             right(arm),
@@ -177,16 +199,18 @@ fn table(family: &Family, cell: &CellAnswer) -> String {
             right(p),
             right(adjusted),
             Cell::new(plain(&bare_verdict(test))),
-        ]);
+        ];
+        table.add_row(shown(cells).collect::<Vec<_>>());
     }
-    if let Some(verdict) = table.column_mut(6) {
+    let last = table.column_count().saturating_sub(1);
+    if let Some(verdict) = table.column_mut(last) {
         verdict.set_constraint(ColumnConstraint::LowerBoundary(Width::Fixed(20)));
     }
-    // A long name of an arm breaks before the verdict does.
-    let long = [(1, &family.baseline), (2, &cell.arm)].into_iter().filter(|(_, name)| name.chars().count() > LONG);
-    let wrap: Vec<usize> = long.map(|(column, _)| column).chain([6]).collect();
-    grid::text(table, 2, &wrap)
+    table
 }
+
+/// The place of the column that has the p-value before it is adjusted.
+const P: usize = 4;
 
 /// `TTFT p99 ms`.
 pub(super) fn named(test: &Test) -> String {
@@ -409,6 +433,66 @@ mod tests {
             pooled: Vec::new(),
         };
         of(vec![family])
+    }
+
+    /// An arm in loads, each with these metrics: name, baseline and how many times it the arm is in each round.
+    fn arm(margin: Option<f64>, loads: &[&[(&str, f64, &[f64])]]) -> Vec<String> {
+        let cell = |metrics: &&[(&str, f64, &[f64])]| {
+            let mut tests: Vec<Test> = metrics.iter().map(|(name, base, times)| test(name, *base, times)).collect();
+            let rules = Rules { margin, ..Rules::seeing(0.05) };
+            settle(&mut tests.iter_mut().collect::<Vec<_>>(), &rules);
+            CellAnswer { tests, ..some().families[0].cells[0].clone() }
+        };
+        let cells: Vec<CellAnswer> = loads.iter().map(cell).collect();
+        let cells = cells
+            .into_iter()
+            .map(|cell| CellAnswer { guardrail: Guardrail::of([&BTreeMap::new(), &BTreeMap::new()]), ..cell });
+        answers(&[Family { margin, cells: cells.collect(), ..some().families[0].clone() }])
+    }
+
+    #[test]
+    fn a_sentence_claims_what_was_shown_and_no_more() {
+        let fast = [0.921, 0.919, 0.920, 0.923, 0.918, 0.921];
+        let slow = fast.map(|one| 1.0 / one);
+        let noisy = [1.1, 0.93, 1.02, 0.97, 1.04, 0.99];
+        let same = [1.0; 6];
+        let near = [1.001, 0.999, 1.0, 1.0005, 0.9995, 1.0001];
+        let one =
+            |pace: &'static [f64], flow: &'static [f64]| [("e2e_p50", 80.0, pace), ("output_throughput", 800.0, flow)];
+        let [fast, slow, noisy, same, near]: [&'static [f64]; 5] =
+            [fast, slow, noisy, same, near].map(|times| &*times.to_vec().leak());
+        let told = |margin, loads: &[[(&'static str, f64, &'static [f64]); 2]]| {
+            let loads: Vec<&[(&str, f64, &[f64])]> = loads.iter().map(|load| &load[..]).collect();
+            let answers = arm(margin, &loads);
+            assert_eq!(answers.len(), 1);
+            answers[0].strip_prefix("`sglang` against `vllm`: ").expect("both arms").to_owned()
+        };
+        assert_eq!(
+            told(None, &[one(fast, noisy), one(fast, noisy), one(fast, noisy), one(noisy, noisy)]),
+            "answers 8.0 % faster (E2E p50, shown in 3 of 4 loads); no difference shown in output throughput."
+        );
+        assert_eq!(
+            told(None, &[one(slow, same), one(fast, same)]),
+            "answers faster in 1 and slower in 1 of 2 loads (E2E p50); equal output throughput, the same in every repeat."
+        );
+        assert_eq!(
+            told(None, &[one(noisy, slow)]),
+            "no difference shown in E2E p50; 8.7 % more output throughput (shown)."
+        );
+        assert_eq!(
+            told(None, &[one(&fast[..2], &noisy[..1])]),
+            "undecided in E2E p50: too few repeats to tell; undecided in output throughput: too few repeats to tell."
+        );
+        assert_eq!(
+            told(Some(0.02), &[one(fast, near)]),
+            "answers 8.0 % faster (E2E p50, shown); output throughput shown to be within the margin of 2 %."
+        );
+        // Where E2E cannot tell, what a user waits for first may.
+        let tests: [(&str, f64, &[f64]); 2] = [("e2e_p50", 80.0, &fast[..2]), ("ttft_p50", 20.0, slow)];
+        assert_eq!(arm(None, &[&tests]), ["`sglang` against `vllm`: answers 8.7 % slower (TTFT p50, shown)."]);
+        assert_eq!(answers(&[]), [""; 0]);
+        // An arm that fails more is never praised alone.
+        assert!(some().answers[0].ends_with("; fails more requests (shown)."), "{:?}", some().answers);
     }
 
     #[test]

@@ -59,30 +59,15 @@ fn legend(curves: &[Curve]) -> String {
     format::fill("\n", 0, &format!("{interval}{due}")).replacen("\n ", "\n", 1)
 }
 
-/// The figures that a narrow screen has no room for, the first to go first.
-const LESS_NEEDED: [&str; 3] = ["request_throughput", "user_throughput_mean", "e2e_p99"];
+/// The headings of figures that a narrow screen has no room for, the first to go first.
+const LESS_NEEDED: [&str; 3] = ["requests/s", "per user tok/s", "E2E p99 ms"];
 
 /// The table of a curve; on a narrow screen with fewer figures, which are then named below it.
 fn table(curve: &Curve) -> String {
-    for dropped in 0..=LESS_NEEDED.len() {
-        let (left_out, is_last) = (&LESS_NEEDED[..dropped], dropped == LESS_NEEDED.len());
-        let shown: Vec<(&str, &str)> = SHOWN.into_iter().filter(|(name, _)| !left_out.contains(name)).collect();
-        let made = made(curve, &shown);
-        let Some(text) = grid::fitting(made.clone(), 1, &[]) else {
-            if is_last {
-                return grid::text(self::made(curve, &SHOWN), 1, &[]);
-            }
-            continue;
-        };
-        if left_out.is_empty() {
-            return text;
-        }
-        let headings = SHOWN.iter().filter(|(name, _)| left_out.contains(name));
-        let headings: Vec<String> = headings.map(|(_, heading)| heading.replace('\n', " ")).collect();
-        let note = format!("no room for {}: a wider terminal and `--format json` have them", headings.join(", "));
-        return format!("{text}{}", format::fill(" ", 4, &note));
-    }
-    String::new()
+    grid::text_of_fewer(&LESS_NEEDED, (1, &[]), |left_out| {
+        let places = grid::places(SHOWN.iter().map(|(_, heading)| *heading), left_out);
+        made(curve, &places.into_iter().map(|at| SHOWN[at]).collect::<Vec<_>>())
+    })
 }
 
 fn made(curve: &Curve, shown: &[(&str, &str)]) -> comfy_table::Table {

@@ -73,10 +73,20 @@ pub(super) fn fill_to(columns: usize, first: &str, indent: usize, text: &str) ->
     let mut out = first.to_owned();
     let (mut column, mut fresh) = (width(first), true);
     let longest = columns.saturating_sub(indent).max(1);
-    for word in text.split_whitespace().flat_map(|word| pieces(word, longest)) {
+    // A word that a whole line takes is not broken; what is longer than a line is.
+    let whole = |word: &str| if width(word) <= columns { columns } else { longest };
+    for word in text.split_whitespace().flat_map(|word| pieces(word, whole(word))) {
         let width = width(word);
-        if !fresh && column + 1 + width > columns {
-            out.push('\n');
+        if column > 0 && column + usize::from(!fresh) + width > columns {
+            let indent = indent.min(columns.saturating_sub(width));
+            let line = out.rfind('\n').map_or(0, |end| end + 1);
+            match out[line..].trim().is_empty() {
+                true => out.truncate(line),
+                false => {
+                    out.truncate(out.trim_end_matches(' ').len());
+                    out.push('\n');
+                }
+            }
             out.push_str(&" ".repeat(indent));
             (column, fresh) = (indent, true);
         }
@@ -171,6 +181,16 @@ mod tests {
         let wide = fill("模型: ", 6, &"模".repeat(120));
         let widths: Vec<usize> = wide.lines().map(width).collect();
         assert_eq!(widths, [100, 100, 58]);
+    }
+
+    #[test]
+    fn a_word_that_a_line_takes_is_not_broken() {
+        let fitted = |columns, first, word: usize| fill_to(columns, first, 4, &"x".repeat(word));
+        assert_eq!(fitted(10, "", 10), format!("{}\n", "x".repeat(10)));
+        assert_eq!(fitted(10, "of: ", 10), format!("of:\n{}\n", "x".repeat(10)));
+        assert_eq!(fitted(10, "    ", 8), format!("  {}\n", "x".repeat(8)));
+        assert_eq!(fitted(10, "of: ", 13), format!("of: {}\n    {}\n", "x".repeat(6), "x".repeat(6)) + "    x\n");
+        assert_eq!(fill_to(10, "\n", 0, "ab cd"), "\nab cd\n");
     }
 
     #[test]

@@ -3,7 +3,7 @@
 
 use comfy_table::{Cell, CellAlignment, ColumnConstraint, ContentArrangement, Row, Table, Width, presets};
 
-use super::format::width;
+use super::format::{fill, width};
 use super::screen;
 
 fn borderless(arrangement: ContentArrangement) -> Table {
@@ -31,6 +31,29 @@ pub fn table() -> Table {
 pub fn text(table: Table, gap: u16, wrap: &[usize]) -> String {
     let plain = table.clone();
     fitting(table, gap, wrap).unwrap_or_else(|| stacked(&plain))
+}
+
+/// The text of a table that `make` makes without the columns that it is told to leave out: of `less_needed` as many, from the first, as
+/// make it fit the screen; they are named below it. Stacked where it does not fit without all of them.
+pub(crate) fn text_of_fewer(
+    less_needed: &[&str],
+    (gap, wrap): (u16, &[usize]),
+    make: impl Fn(&[&str]) -> Table,
+) -> String {
+    for count in 0..=less_needed.len() {
+        let left_out = &less_needed[..count];
+        let Some(text) = fitting(make(left_out), gap, wrap) else { continue };
+        let note = format!("no room for {}: a wider terminal and `--format json` have them", left_out.join(", "));
+        return if count == 0 { text } else { format!("{text}{}", fill(" ", 4, &note)) };
+    }
+    stacked(&make(&[]))
+}
+
+/// The places of the columns of these headings that are not left out. Of a heading in several lines the name is in one.
+pub(crate) fn places<'h>(headings: impl IntoIterator<Item = &'h str>, left_out: &[&str]) -> Vec<usize> {
+    let in_a_line = |heading: &str| heading.replace("\n/", "/").replace('\n', " ");
+    let headings = headings.into_iter().enumerate();
+    headings.filter(|(_, heading)| !left_out.contains(&in_a_line(heading).as_str())).map(|(at, _)| at).collect()
 }
 
 /// The table's text as [`text`] has it; none where it is wider than the screen.
@@ -65,7 +88,13 @@ fn longest_word(table: &Table, column: usize) -> usize {
 /// The rows one below the other: each a paragraph of its cells, `heading value` each.
 fn stacked(table: &Table) -> String {
     let headings: Vec<String> = table.header().map(cells).unwrap_or_default();
-    table.row_iter().map(|row| items("", 2, &named(&headings, &cells(row)))).collect()
+    let of_row = |row: &Row| {
+        let mut cells = cells(row);
+        // What names the row is in several lines only to be narrow.
+        cells.first_mut().into_iter().for_each(|name| *name = name.replace('\n', " "));
+        items("", 2, &named(&headings, &cells))
+    };
+    table.row_iter().map(of_row).collect()
 }
 
 fn cells(row: &Row) -> Vec<String> {
@@ -106,7 +135,7 @@ pub(super) fn items(first: &str, indent: usize, items: &[String]) -> String {
         }
         let separator = if is_fresh { "" } else { separator };
         if width(&line) + width(separator) + width(item) > most {
-            let filled = super::format::fill(&line, indent + 2, item);
+            let filled = fill(&line, indent + 2, item);
             let (whole, last) = filled.trim_end().rsplit_once('\n').unwrap_or(("", filled.trim_end()));
             out.push_str(whole);
             out.push_str(if whole.is_empty() { "" } else { "\n" });

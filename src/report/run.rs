@@ -1,6 +1,6 @@
 //! One run in full: verdict with figures, every distribution with its intervals, every other metric.
 
-use comfy_table::{Cell, Table};
+use comfy_table::Cell;
 
 use crate::analysis::metric::{self, Get};
 use crate::analysis::{
@@ -156,11 +156,7 @@ fn hooks(facts: &Facts) -> String {
 
 /// The metrics that are distributions and have values, with the rest named below.
 fn distributions(line: &Line) -> String {
-    let mut table = grid::table();
-    let names = ["mean"].into_iter().chain(quantile::ALL.map(quantile::name)).chain(["max"]);
-    let header = names.map(right);
-    table.set_header(std::iter::once(Cell::new("")).chain(header));
-    let (mut absent, mut few, mut short) = (Vec::new(), false, false);
+    let (mut rows, mut absent, mut few, mut short) = (Vec::new(), Vec::new(), false, false);
     for metric in &METRICS {
         let Get::Summary(get) = metric::get(metric) else { continue };
         let summary = get(line.metrics);
@@ -170,9 +166,9 @@ fn distributions(line: &Line) -> String {
         }
         few |= summary.percentiles.iter().any(Estimate::few_samples);
         short |= summary.percentiles.iter().any(|one| one.value().is_some() && !has_ends(*one));
-        table.add_row(row(metric, summary));
+        rows.push((metric, summary));
     }
-    let mut text = rendered(table);
+    let mut text = rendered(&rows);
     text.push_str("\nSecond lines: deviation and 95 % intervals within the run. ");
     let needs = quantile::ALL.map(|p| format!("{} {}", quantile::name(p), quantile::need(p))).join(", ");
     text.push_str(&format!("Values a percentile takes:\n{needs}.\n"));
@@ -201,9 +197,28 @@ fn has_ends(estimate: Estimate) -> bool {
     estimate.interval().is_some_and(|interval| interval.low.is_some() && interval.high.is_some())
 }
 
-fn rendered(table: Table) -> String {
+/// Percentiles that a narrow screen has no room for, the first to go first.
+const LESS_NEEDED: [&str; 3] = ["p75", "p90", "p99.9"];
+
+fn rendered(rows: &[(&Metric, &Summary)]) -> String {
     // Without runs of a latency there is nothing below the header to show.
-    if table.row_count() == 0 { String::new() } else { grid::text(table, 1, &[]) }
+    if rows.is_empty() {
+        return String::new();
+    }
+    let names: Vec<&str> = ["mean"].into_iter().chain(quantile::ALL.map(quantile::name)).chain(["max"]).collect();
+    grid::text_of_fewer(&LESS_NEEDED, (1, &[]), |left_out| {
+        let is_shown = |at: &usize| !left_out.contains(&names[*at]);
+        let mut table = grid::table();
+        let header = (0..names.len()).filter(is_shown).map(|at| right(names[at]));
+        table.set_header(std::iter::once(Cell::new("")).chain(header));
+        for (metric, summary) in rows {
+            let mut cells = row(metric, summary).into_iter();
+            let name = cells.next();
+            let numbers = cells.enumerate().filter(|(at, _)| is_shown(at)).map(|(_, cell)| cell);
+            table.add_row(name.into_iter().chain(numbers));
+        }
+        table
+    })
 }
 
 fn row(metric: &Metric, summary: &Summary) -> Vec<Cell> {

@@ -56,7 +56,7 @@ fn a_workbook_is_read_by_others() {
     let lab = Lab::new();
     lab.write("plan.yaml", PLAN);
     honest(&lab.measured(&["run", "plan.yaml"]));
-    lab.ok(&["export", "plan.yaml", "-o", "all.xlsx"]);
+    lab.ok(&["export", "plan.yaml", "--columns", "all", "-o", "all.xlsx"]);
     for rows in ["runs", "classes", "lengths", "curves", "requests"] {
         lab.ok(&["export", "plan.yaml", "--rows", rows, "--format", "json", "-o", &format!("{rows}.json")]);
     }
@@ -84,7 +84,7 @@ fn a_workbook_has_the_sheets_that_are_asked_for() {
         String::from_utf8(output.stdout).unwrap().trim().to_owned()
     };
     // No mix, and one length only.
-    assert_eq!(sheets(&[]), "runs curves requests definitions about");
+    assert_eq!(sheets(&[]), "runs curves requests charts chart_data definitions about");
     assert_eq!(sheets(&["--rows", "events,runs"]), "runs events definitions about");
     assert_eq!(sheets(&["--columns", "run_id,ttft_p50_ms"]), "runs curves requests definitions about");
     assert_eq!(sheets(&["--columns", "load,started"]), "runs curves definitions about");
@@ -211,5 +211,125 @@ fn chosen_runs_are_exported() {
     ] {
         let wrong = lab.run(&[&["export"], flags].concat());
         assert!(wrong.code == Some(2) && wrong.stderr.contains(told), "{flags:?}: {}", wrong.stderr);
+    }
+}
+
+/// Two servers that only a flag and a version tell apart, under closed loops, with an objective and a price.
+const TWINS: &str = "
+sweepline: 1
+name: twins
+seed: 4
+slo: { ttft: { p50: 9ms } }
+validity: { client_late: { suspect: 100%, invalid: 100% } }
+endpoints:
+  one: &one
+    engine: mock
+    mock: { ttft: 2ms, itl: 1ms, slots: 4 }
+    hardware: { gpu: H100, gpus: 2, price_per_hour: 4.5 }
+    server: { version: 0.33.0, tensor_parallel: 2, flags: { max_num_seqs: 64 } }
+  two: { <<: *one, server: { version: 0.33.1, tensor_parallel: 2, flags: { max_num_seqs: 128 } } }
+models: { m: { id: tiny, precision: fp8 } }
+phases: { fill: 20ms, stabilize: 50ms, measure: 400ms, drain: 5s }
+sweeps:
+  closed: { matrix: { endpoint: [one, two], model: [m], scenario: [B1], prompt_tokens: [40], output_tokens: [6], batch_size: [1, 2] }, repeats: 2 }
+";
+
+#[timed_test]
+fn facts_of_servers_are_columns_and_those_that_differ_are_shown() {
+    let lab = Lab::new();
+    lab.write("plan.yaml", TWINS);
+    honest(&lab.measured(&["run", "plan.yaml"]));
+    let text = lab.ok(&["export", "plan.yaml"]).stdout;
+    let mut reader = csv::Reader::from_reader(text.as_bytes());
+    let header: Vec<String> = reader.headers().unwrap().iter().map(str::to_owned).collect();
+    let rows: Vec<csv::StringRecord> = reader.records().map(Result::unwrap).collect();
+    let at = |name: &str| header.iter().position(|column| column == name);
+    let first: Vec<&str> = header.iter().take(8).map(String::as_str).collect();
+    let told = ["output_tokens", "prompt_tokens", "engine_version", "declared.flags.max_num_seqs"];
+    assert_eq!(first[..4], ["sweep", "endpoint", "engine", "model"], "{header:?}");
+    assert!((20..=40).contains(&header.len()) && header.last().unwrap() == "run_id", "{header:?}");
+    for name in told {
+        assert!(at(name).is_some(), "{name} tells rows apart: {header:?}");
+    }
+    // What is alike in all rows, or null in all, is not there unasked.
+    for name in ["gpu", "precision", "declared.tensor_parallel", "qps", "errors", "given_up", "ttft_p999_ms"] {
+        assert!(at(name).is_none(), "{name}: {header:?}");
+    }
+    let flags = |endpoint: &str| -> Vec<&str> {
+        let of = rows.iter().filter(|row| &row[at("endpoint").unwrap()] == endpoint);
+        of.map(|row| &row[at("declared.flags.max_num_seqs").unwrap()]).collect()
+    };
+    assert_eq!((flags("one"), flags("two")), (vec!["64"; 4], vec!["128"; 4]));
+
+    let all = lab.ok(&["export", "plan.yaml", "--columns", "all"]).stdout;
+    let json = lab.ok(&["export", "plan.yaml", "--format", "json"]).json();
+    let row = json[0].as_object().unwrap();
+    let names: Vec<&str> = row.keys().map(String::as_str).collect();
+    assert_eq!(all.lines().next().unwrap(), names.join(","));
+    assert!(names.len() > 350, "JSON has them all: {}", names.len());
+    let facts = [
+        ("engine", "mock".into()),
+        ("engine_version", "0.33.0".into()),
+        ("api", "chat".into()),
+        ("gpu", "H100".into()),
+        ("gpus", 2.into()),
+        ("model_id", "tiny".into()),
+        ("precision", "fp8".into()),
+        ("tokenizer", Value::Null),
+        ("prompt_length", 40.into()),
+        ("output_length", 6.into()),
+        ("price_per_hour", 4.5.into()),
+        ("objective_limits", "ttft p50 ≤ 9ms".into()),
+        ("declared.tensor_parallel", "2".into()),
+        ("server_address", Value::Null),
+    ];
+    for (name, value) in facts {
+        assert_eq!(row[name], value, "{name}");
+    }
+    assert!(row["window_s"].as_f64().is_some_and(|window| window >= 0.4), "{}", row["window_s"]);
+    // Of one run what `curves` says of a load of that run alone.
+    assert!(["holds", "misses", "undecided"].contains(&row["objective"].as_str().unwrap()), "{row:?}");
+
+    // A plan is not needed for what a record knows; what is the plan's is null.
+    let planless = lab.ok(&["export", "--format", "json"]).json();
+    assert_eq!((&planless[0]["gpu"], &planless[0]["price_per_hour"]), (&"H100".into(), &Value::Null));
+    assert_eq!((&planless[0]["objective"], &planless[0]["objective_limits"]), (&Value::Null, &Value::Null));
+
+    let markdown = lab.ok(&["export", "plan.yaml", "--format", "markdown"]).stdout;
+    let shown =
+        markdown.lines().next().unwrap().trim_matches('|').split('|').map(str::trim).collect::<Vec<_>>().join(",");
+    assert_eq!(shown, header.join(","));
+    // What one export wrote, the next may replace, whatever its columns are.
+    lab.ok(&["export", "plan.yaml", "-o", "runs.csv"]);
+    lab.ok(&["export", "plan.yaml", "--columns", "all", "-o", "runs.csv"]);
+    lab.ok(&["export", "plan.yaml", "-o", "runs.csv"]);
+}
+
+#[timed_test]
+fn a_workbook_has_charts_of_its_own_numbers() {
+    let Some(python) = python() else { return };
+    let lab = Lab::new();
+    lab.write("plan.yaml", TWINS);
+    honest(&lab.measured(&["run", "plan.yaml"]));
+    lab.ok(&["export", "plan.yaml", "-o", "book.xlsx"]);
+    lab.ok(&["export", "plan.yaml", "--rows", "curves", "--format", "json", "-o", "curves.json"]);
+    let script = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/it/charts.py");
+    let read = |book: &std::path::Path| {
+        let mut command = Command::new(&python);
+        let ended = Ended::from(command.arg(script).arg(book).arg(lab.path().join("curves.json")).output().unwrap());
+        assert_eq!(ended.code, Some(0), "{}: {}{}", book.display(), ended.stdout, ended.stderr);
+        ended.json()
+    };
+    let told = read(&lab.path().join("book.xlsx"));
+    // Two curves of two loads: throughput, TTFT and TPOT; over two repeats each load has an interval.
+    assert!(told["compared"].as_u64() >= Some(12) && told["charts"].as_u64() >= Some(3), "{told}");
+    assert!(told["errors"].as_u64() >= Some(6) && told["limits"] == 1, "{told}");
+    // Columns that are named are all there is.
+    lab.ok(&["export", "plan.yaml", "--columns", "endpoint,load", "-o", "few.xlsx"]);
+    let names = "import openpyxl, sys; print(' '.join(openpyxl.load_workbook(sys.argv[1]).sheetnames))";
+    let output = Command::new(&python).args(["-c", names, "few.xlsx"]).current_dir(lab.path()).output().unwrap();
+    assert_eq!(String::from_utf8_lossy(&output.stdout).trim(), "runs curves requests definitions about");
+    if let Some(office) = office() {
+        recalculated(&lab, office, "book.xlsx");
     }
 }

@@ -77,6 +77,7 @@ fn all_requests_failed() {
         assert!(json["metrics"][none].is_null(), "{none}: {}", json["metrics"][none]);
     }
     let rows = run(&lab, &["export", "plan.yaml", "--format", "json"]).json();
+    assert!(rows.as_array().unwrap().iter().all(|row| row["failed.http_500"] == row["failed"]), "{rows}");
     let errors = rows[0]["errors"].as_str().unwrap();
     assert!(errors.ends_with(" http_500") && rows[0]["first_error"].as_str().unwrap().starts_with("CUDA"), "{errors}");
 }

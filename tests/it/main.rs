@@ -61,6 +61,7 @@ mod margins;
 mod memory;
 mod mix;
 mod mock;
+mod narrow;
 mod new;
 mod night;
 mod nonce;

@@ -151,7 +151,7 @@ fn every_view_of_a_run_tells_its_classes() {
     assert!(["└ short", "└ long", "└ talk"].iter().all(|class| table.contains(class)), "{table}");
     let csv = lab.ok(&["export", "plan.yaml", "--rows", "classes"]).stdout;
     assert_eq!(csv.lines().count(), 4, "a header and three classes: {csv}");
-    assert!(csv.lines().nth(2).unwrap().starts_with("mix,s,long,"), "{csv}");
+    assert!(csv.lines().nth(2).unwrap().starts_with("s,long,"), "{csv}");
     let requests = lab.ok(&["export", "plan.yaml", "--rows", "requests", "--format", "json"]).stdout;
     assert!(requests.contains("\"class\": \"talk\"") || requests.contains("\"class\":\"talk\""));
 }

@@ -85,10 +85,11 @@ fn others_read_one_table_and_compute_the_same_figures() {
     lab.ok(&["export", "plan.yaml", "--format", "parquet"]);
     assert!(std::fs::read(&stored).unwrap() == first, "deleted and made anew, it is another file");
 
-    lab.ok(&["export", "plan.yaml", "-o", "runs.csv"]);
+    lab.ok(&["export", "plan.yaml", "--columns", "all", "-o", "runs.csv"]);
     lab.ok(&["export", "plan.yaml", "--format", "json", "-o", "runs.json"]);
     for table in ["requests.csv", "requests.parquet", "events.csv", "events.parquet"] {
-        lab.ok(&["export", "plan.yaml", "--rows", table.split('.').next().unwrap(), "-o", table]);
+        let all = ["--columns", "all", "-o", table];
+        lab.ok(&[&["export", "plan.yaml", "--rows", table.split('.').next().unwrap()][..], &all].concat());
     }
     let script = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/it/readers.py");
     let read = Ended::from(Command::new(python).arg(script).arg(lab.path()).output().unwrap());

@@ -12,7 +12,8 @@ from openpyxl.utils import get_column_letter
 folder, path = sys.argv[1:]
 recalculated = "recalculated" in path
 book = openpyxl.load_workbook(path)
-assert book.sheetnames == ["runs", "classes", "lengths", "curves", "requests", "definitions", "about"], book.sheetnames
+tables = ["runs", "classes", "lengths", "curves", "requests"]
+assert book.sheetnames == [*tables, "charts", "chart_data", "definitions", "about"], book.sheetnames
 assert book.active.title == "runs"
 cells = 0
 
@@ -65,12 +66,13 @@ assert max(widths.values()) > 15, widths
 
 # Every column is defined, with what it holds.
 defined = [[cell.value for cell in row] for row in book["definitions"].iter_rows()]
-assert defined[0] == ["sheet", "column", "unit", "definition", "null when"], defined[0]
+assert defined[0] == ["sheet", "column", "shown", "unit", "definition", "null when"], defined[0]
+assert {row[2] for row in defined[1:]} == {"yes"}, "all columns were asked for"
 for name in ["runs", "classes", "lengths", "curves", "requests"]:
     told = [row[1] for row in defined[1:] if row[0] == name]
     assert told == [cell.value for cell in book[name][1]], name
 ttft = next(row for row in defined if row[:2] == ["runs", "ttft_p50_ms"])
-assert ttft[2] == "ms" and "n = 6" in ttft[4] and "TTFT" in ttft[3], ttft
+assert ttft[3] == "ms" and "n = 6" in ttft[5] and "TTFT" in ttft[4], ttft
 
 about = {row[0].value: row[1].value for row in book["about"].iter_rows()}
 assert about["plan"] == "=cmd|calc" and about["program"].startswith("sweepline ") and about["runs"] == "5", about

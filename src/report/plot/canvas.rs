@@ -252,3 +252,85 @@ impl Canvas<'_> {
         self.cells.iter().enumerate().map(line).collect()
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn at(load: f64, value: f64, ends: Option<[f64; 2]>) -> Point {
+        Point { load, value, ends }
+    }
+
+    fn drawn(curves: &[Vec<Point>], limit: Option<f64>, glyphs: &Glyphs) -> Drawn {
+        let loads: Vec<f64> = curves.iter().flatten().map(|point| point.load).collect();
+        let drawn = Chart { curves, loads: &loads, limit, axis: "batch size" }.draw(50, glyphs).expect("points");
+        assert!(drawn.lines.iter().all(|line| width(line) <= 50), "{:#?}", drawn.lines);
+        drawn
+    }
+
+    fn some() -> [Vec<Point>; 2] {
+        let one = vec![at(1.0, 20.0, Some([10.0, 30.0])), at(4.0, 40.0, None), at(32.0, 80.0, Some([70.0, 90.0]))];
+        let other = vec![at(1.0, 25.0, None), at(32.0, 60.0, Some([60.0, 60.0]))];
+        [one, other]
+    }
+
+    #[test]
+    fn points_stand_at_their_values_with_their_intervals() {
+        let drawn = drawn(&some(), Some(50.0), &Glyphs::UNICODE);
+        let text: Vec<&str> = drawn.lines.iter().map(|line| line.trim_end()).collect();
+        insta::assert_snapshot!(text.join("\n"), @r"
+        90.0 │                                       │
+             │                                       ●
+             │                                       │
+        67.5 │                                       │
+             │                                        ○
+             │┄┄┄┄┄┄┄┄┄┄┄┄┄┄┄┄┄┄┄┄┄┄┄┄┄┄┄┄┄┄┄┄┄┄┄┄┄┄┄┄┄┄┄┄
+        45.0 │
+             │                 ●
+             │   │
+        22.5 │   ●○
+             │   │
+             │   │
+           0 │
+             └───┴─────────────┴─────────────────────┴────
+                 1             4                    32
+              batch size, logarithmic
+        ");
+        assert!(!drawn.is_limit_above && !drawn.is_cut && !drawn.has_several);
+    }
+
+    #[test]
+    fn ascii_has_no_other_character() {
+        let drawn = drawn(&some(), Some(50.0), &Glyphs::ASCII);
+        assert!(drawn.lines.iter().all(|line| line.is_ascii()), "{:#?}", drawn.lines);
+    }
+
+    #[test]
+    fn what_lies_far_above_is_told_and_not_drawn() {
+        let curve = [vec![at(2.0, 10.0, Some([9.0, 400.0])), at(3.0, 12.0, None)]];
+        let drawn = drawn(&curve, Some(900.0), &Glyphs::UNICODE);
+        assert!(drawn.is_limit_above && drawn.is_cut);
+        assert!(!drawn.lines.iter().any(|line| line.contains('┄')), "{:#?}", drawn.lines);
+    }
+
+    #[test]
+    fn points_in_one_place_are_told_apart_or_said() {
+        let curves = [vec![at(1.0, 10.0, None)], vec![at(1.0, 10.0, None)]];
+        // Beside each other: each has a column of its own.
+        assert!(!drawn(&curves, None, &Glyphs::UNICODE).has_several);
+        let close = [vec![at(1.0, 10.0, None), at(1.01, 10.0, None), at(9.0, 10.0, None)]];
+        assert!(drawn(&close, None, &Glyphs::UNICODE).has_several);
+    }
+
+    #[test]
+    fn nothing_is_drawn_of_nothing_and_zero_is_a_value() {
+        let none: [Vec<Point>; 1] = [Vec::new()];
+        assert!(
+            Chart { curves: &none, loads: &[1.0], limit: Some(1.0), axis: "qps" }.draw(50, &Glyphs::ASCII).is_none()
+        );
+        let zero = [vec![at(1.0, 0.0, None)]];
+        let drawn = drawn(&zero, None, &Glyphs::UNICODE);
+        assert_eq!(drawn.lines.iter().filter(|line| line.contains('●')).count(), 1);
+        assert!(drawn.lines[ROWS - 1].contains('●'), "{:#?}", drawn.lines);
+    }
+}
