@@ -261,6 +261,7 @@ const SHOWN_BY: &[(&str, &str)] = &[
     ("report --results", "a_report_names_what_it_does_not_have"),
     ("curves", "curves_say_where_servers_bend"),
     ("curves --class", "a_class_is_answered_for_alone"),
+    ("curves --plot", "curves_are_drawn_with_what_was_measured_and_no_more"),
     ("curves --format", "curves_say_where_servers_bend"),
     ("curves --set", "answers_take_chosen_runs_of_a_changed_plan_from_any_folder"),
     ("curves --allow-outside", "answers_take_chosen_runs_of_a_changed_plan_from_any_folder"),
