@@ -12,6 +12,7 @@ use crate::cli::{calibrate, capacity, curves, diagnose, list, output, probe, sho
 use crate::dataset::profile::Profile;
 use crate::graph::render::Drawing;
 use crate::plan::Report;
+use crate::report::progress::ProgressLine;
 
 /// The arguments of `schema`.
 #[derive(Debug, Args)]
@@ -58,6 +59,8 @@ enum What {
     Probe,
     /// The JSON Schema of `calibrate --format json` (schemas/calibrate.schema.json).
     Calibrate,
+    /// The JSON Schema of a line of `run --progress json` (schemas/progress.schema.json).
+    Progress,
     /// The JSON Schema of `graph --format json` (schemas/graph.schema.json).
     Graph,
     /// The JSON Schema of `dataset inspect --format json` (schemas/inspect.schema.json).
@@ -84,6 +87,7 @@ impl What {
             What::Verify => text_of::<verify::Document>("sweepline verify --format json"),
             What::Probe => text_of::<probe::Document>("sweepline probe --format json"),
             What::Calibrate => text_of::<calibrate::Document>("sweepline calibrate --format json"),
+            What::Progress => text_of::<ProgressLine>("a line of sweepline run --progress json"),
             What::Graph => text_of::<Drawing>("sweepline graph --format json"),
             What::Inspect => text_of::<Inspection>("sweepline dataset inspect --format json"),
         }

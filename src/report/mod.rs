@@ -12,7 +12,6 @@ mod fronts;
 mod generator;
 pub mod grid;
 pub(crate) mod html;
-mod live;
 pub(crate) mod progress;
 mod repeats;
 mod rows;
