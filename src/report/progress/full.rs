@@ -113,7 +113,7 @@ impl Full {
         if room > 1 && !self.log.is_empty() {
             lines.push("what happened".to_owned());
             let shown = self.log.len().saturating_sub(room - 1);
-            lines.extend(self.log.iter().skip(shown).map(|line| format!("  {line}")));
+            lines.extend(self.log.iter().skip(shown).cloned());
         }
         lines.truncate(rows.saturating_sub(1));
         lines.iter().map(|line| words::cut(line, columns)).collect()
@@ -224,7 +224,7 @@ mod tests {
           1 error, last: http_503: busy
 
         what happened
-          14:05:01 [1/3] lean · short · 5 qps · valid
+        14:05:01 [1/3] lean · short · 5 qps · valid
         ");
         for (columns, rows) in [(20, 6), (1, 1), (200, 3)] {
             let screen = full.screen(&now, (columns, rows));
