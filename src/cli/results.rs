@@ -116,6 +116,21 @@ impl PlanRuns {
         Workspace::open(&self.plan, &self.changes, folder)
     }
 
+    /// The plan's file, as it was named.
+    pub(super) fn plan(&self) -> &Path {
+        &self.plan
+    }
+
+    /// What the call changes in it.
+    pub(super) fn changes(&self) -> &Changes {
+        &self.changes
+    }
+
+    /// Which of its runs are asked about.
+    pub(super) fn selection(&self) -> &Selection {
+        &self.selection
+    }
+
     /// Which of the plan's runs are asked about, in the order of its expansion.
     pub(super) fn picked(&self, workspace: &Workspace) -> Result<Vec<bool>, Failure> {
         self.selection.pick(workspace.plan(), &workspace.expansion.runs)

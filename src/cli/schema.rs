@@ -8,7 +8,7 @@ use crate::cli::dataset::inspect::Inspection;
 use crate::cli::diff::show::Diff;
 use crate::cli::failure::{Exit, Failure};
 use crate::cli::preview::entries::Preview;
-use crate::cli::{calibrate, capacity, curves, diagnose, list, output, probe, show, verify, why};
+use crate::cli::{calibrate, capacity, curves, decide, diagnose, list, output, probe, show, verify, why};
 use crate::dataset::profile::Profile;
 use crate::graph::render::Drawing;
 use crate::plan::Report;
@@ -47,6 +47,8 @@ enum What {
     Curves,
     /// The JSON Schema of `capacity --format json` (schemas/capacity.schema.json).
     Capacity,
+    /// The JSON Schema of `decide --format json` (schemas/decide.schema.json).
+    Decide,
     /// The JSON Schema of `diagnose --format json` (schemas/diagnose.schema.json).
     Diagnose,
     /// The JSON Schema of `list --format json` (schemas/list.schema.json).
@@ -81,6 +83,7 @@ impl What {
             What::Profile => text_of::<Profile>("sweepline profile"),
             What::Curves => text_of::<curves::document::Document>("sweepline curves --format json"),
             What::Capacity => text_of::<capacity::document::Document>("sweepline capacity --format json"),
+            What::Decide => text_of::<decide::document::Document>("sweepline decide --format json"),
             What::Diagnose => text_of::<diagnose::document::Document>("sweepline diagnose --format json"),
             What::List => text_of::<list::Document>("sweepline list --format json"),
             What::Why => text_of::<why::Document>("sweepline why --format json"),
