@@ -235,11 +235,11 @@ pub(crate) fn print_table(
     let memory = Memory::of(store, plan, &runs, colour);
     let given_up = given_up(store, plan, (&runs, left_out));
     if let Some(remembered) = memory.as_ref().filter(|_| !left_out.any()).and_then(Memory::recall) {
-        output::print(&(remembered.text + &given_up))?;
+        output::print_fitted(&(remembered.text + &given_up))?;
         return Ok(remembered.shown);
     }
     let (text, shown) = table(store, plan, (&runs, &cells), (colour, left_out));
-    output::print(&(text.clone() + &given_up))?;
+    output::print_fitted(&(text.clone() + &given_up))?;
     if let Some(memory) = memory.filter(|_| shown.first.is_some() && !left_out.any()) {
         memory.keep(&text, &shown);
     }

@@ -163,7 +163,7 @@ fn keep(calibration: &Calibration, writer: &Writer, args: &CalibrateArgs, screen
         }
     };
     match args.format {
-        TextOrJson::Text => output::print(&calibration::text(calibration))?,
+        TextOrJson::Text => output::print_fitted(&calibration::text(calibration))?,
         TextOrJson::Json => output::json(&Document { file: file.as_deref(), calibration })?,
     }
     let Some(file) = file else {

@@ -1,7 +1,6 @@
 //! `sweepline list`: all runs of a results folder, and the attempts that became none.
 
 use std::collections::HashSet;
-use std::io::IsTerminal;
 
 use clap::Args;
 use schemars::JsonSchema;
@@ -17,6 +16,7 @@ use crate::expand::RunSpec;
 use crate::report::format::plain;
 use crate::report::grid;
 use crate::report::grid::{grid, lines};
+use crate::report::has_screen;
 use crate::store::{AttemptRecord, AttemptState, Deleted, Entry, Listed, Moment, State, Store, Tries, short};
 use crate::sweep::event::{load_name, name};
 use crate::sweep::resume::tries_words;
@@ -138,8 +138,8 @@ pub(super) fn run(args: ListArgs) -> Result<Exit, Failure> {
         }
         TextOrJson::Text => {
             // What a program reads has a line for each run.
-            let fits = std::io::stdout().is_terminal();
-            output::print(&text(&args, &runs, (&attempts, &deleted, &tried), fits))?;
+            let fits = has_screen();
+            output::print_fitted(&text(&args, &runs, (&attempts, &deleted, &tried), fits))?;
         }
     }
     Ok(Exit::Done)
@@ -297,7 +297,7 @@ mod tests {
         let rows = [of("short"), of(&"a-very-long-name-".repeat(8))];
         let fitting = table(&rows, true);
         assert!(fitting.iter().all(|line| line.chars().count() <= 100), "{fitting:#?}");
-        assert!(fitting.iter().filter(|line| line.starts_with("0ac56fc9ffa212c5")).count() == 2, "{fitting:#?}");
+        assert!(fitting.iter().filter(|line| line.contains("0ac56fc9ffa212c5")).count() == 2, "{fitting:#?}");
         // In a pipe a run is a line.
         assert_eq!(table(&rows, false).len(), 3);
     }

@@ -64,6 +64,7 @@ mod workspace;
 use clap::{CommandFactory, Parser, Subcommand};
 
 use crate::cli::colour::{Colour, When};
+use crate::report::look_at_the_screen;
 
 pub(crate) use failure::{Exit, Failure};
 
@@ -170,6 +171,7 @@ pub fn refuse(error: &clap::Error) -> std::process::ExitCode {
 pub fn run(cli: Cli) -> Result<Exit, Failure> {
     // reqwest panics without a TLS provider; an error means that there is one already.
     let _ = rustls::crypto::ring::default_provider().install_default();
+    look_at_the_screen();
     match cli.command {
         Command::Run(args) => run::run(args),
         Command::Preview(args) => preview::run(args),

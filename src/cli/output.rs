@@ -6,11 +6,17 @@ use std::io::{ErrorKind, Write};
 use serde::Serialize;
 
 use crate::cli::failure::Failure;
+use crate::report::format::fitted;
 use crate::units::text::{is_unseen, page};
 
 /// Prints a text for people, with a line end if it has none.
 pub(super) fn print(text: &str) -> Result<(), Failure> {
     write(&page(text))
+}
+
+/// Prints a text for people in lines that fit the screen, where there is one.
+pub(super) fn print_fitted(text: &str) -> Result<(), Failure> {
+    print(&fitted(text))
 }
 
 fn write(text: &str) -> Result<(), Failure> {

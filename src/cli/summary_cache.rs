@@ -1,6 +1,6 @@
 //! The table of a plan's results, kept beside the results, so that a run with nothing to do need not read every row again.
 //!
-//! It is believed only while nothing that it was made from has changed: the plan, this program, and size and time of every
+//! It is believed only while nothing that it was made from has changed: the plan, this program, the width of the screen, and size and time of every
 //! file of the runs, as `make` and git look at files. It is derived: whoever removes it loses nothing.
 
 use std::fs;
@@ -15,6 +15,7 @@ use crate::analysis::ANALYSIS;
 use crate::cli::shown_rows::Shown;
 use crate::expand::PlannedRun;
 use crate::plan::Plan;
+use crate::report::screen_columns;
 use crate::rows::Table;
 use crate::store::{RUN_JSON, Store};
 use crate::units::text::hex;
@@ -51,6 +52,7 @@ impl Memory {
         put(&stamp(&std::env::current_exe().ok()?)?);
         put(&serde_json::to_string(plan).ok()?);
         put(if colour { "colour" } else { "plain" });
+        put(&screen_columns().to_string());
         let files: Vec<&str> = Table::ALL.iter().map(|table| table.file()).chain([RUN_JSON]).collect();
         for run in runs {
             let dir = store.layout().run(&run.id.short());

@@ -8,26 +8,6 @@ use crate::rows::RunLabels;
 use super::runs::{label_cells, label_columns, name_cells, name_columns, of_part};
 use super::{Cell, Column, Kind, Sheet, analysis_column};
 
-/// Columns that a person reads: what Markdown shows.
-pub(crate) const BRIEF: [&str; 16] = [
-    "endpoint",
-    "model",
-    "scenario",
-    "batch_size",
-    "qps",
-    "repeat",
-    "by",
-    "tokens",
-    "turn",
-    "requests",
-    "ttft_p50_ms",
-    "ttft_p99_ms",
-    "tpot_p50_ms",
-    "itl_p50_ms",
-    "e2e_p50_ms",
-    "output_throughput_tokens_per_s",
-];
-
 /// What the requests of a row have in common.
 pub(crate) trait Part {
     /// The columns that say it.

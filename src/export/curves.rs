@@ -7,25 +7,6 @@ use crate::analysis::quantile;
 use super::runs::axis_column;
 use super::{Cell, Column, Kind, Sheet, analysis_column};
 
-/// Columns that a person reads: what Markdown shows.
-pub(crate) const BRIEF: [&str; 15] = [
-    "sweep",
-    "endpoint",
-    "model",
-    "scenario",
-    "load_axis",
-    "load",
-    "runs",
-    "output_throughput_tokens_per_s",
-    "user_throughput_mean_tokens_per_s",
-    "ttft_p50_ms",
-    "ttft_p99_ms",
-    "tpot_p50_ms",
-    "e2e_p99_ms",
-    "objective",
-    "few_samples",
-];
-
 /// The columns; `axes` are the further axes of any of the runs (`runs::axes`).
 pub fn columns(axes: &[String]) -> Vec<Column> {
     let text = |name: &str, doc: &str| Column::new(name, Kind::Text, doc);

@@ -1,9 +1,11 @@
 //! Tables: CSV, XLSX, JSON, Markdown, Parquet. Every table is a `Sheet`; every format is one small file.
 
 pub(crate) mod breakdown;
+pub(crate) mod charts;
 mod csv;
 pub mod curves;
 pub mod events;
+pub(crate) mod facts;
 mod json;
 mod markdown;
 mod parquet;
@@ -13,6 +15,7 @@ pub mod runs;
 pub(crate) mod runs_parquet;
 pub mod schema;
 mod sheet;
+pub(crate) mod shown;
 mod wide;
 mod xlsx;
 

@@ -11,6 +11,7 @@ use std::path::Path;
 use parquet::file::reader::{FileReader, SerializedFileReader};
 use serde_json::{Map, Value};
 
+use super::facts::is_of_some;
 use super::markdown::LEGEND;
 use super::schema::tables;
 use super::{Column, MARK};
@@ -111,13 +112,14 @@ fn are_ours(names: &[String], now: &[Column]) -> bool {
     known.extend(OF_PIVOT);
     let is_only_ours =
         |name: &String| OUR_NAMES.contains(&name.as_str()) || OUR_ENDS.iter().any(|end| name.ends_with(end));
-    names.iter().all(|name| known.contains(name.as_str()) || name.starts_with("axis_"))
+    names.iter().all(|name| known.contains(name.as_str()) || name.starts_with("axis_") || is_of_some(name))
         && names.iter().any(is_only_ours)
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::export::facts::Further;
     use crate::export::runs::tests::runs;
     use crate::export::sheet::tests::written;
     use crate::export::{Csv, Format, Json, Markdown, Parquet, Sheet, Workbook, runs as table, runs_parquet, wide};
@@ -132,7 +134,10 @@ mod tests {
     #[test]
     fn every_format_is_known_again() {
         let rows = runs();
-        let sheet = || table::sheet(&rows, &["my_axis".to_owned()], false);
+        let mut rows = rows;
+        rows[0].labels.axes.insert("my_axis".to_owned(), "1".to_owned());
+        let further = Further::of(&rows, &[]);
+        let sheet = || table::sheet(&rows, &further, false);
         let texts: [&dyn Format; 3] = [&Csv, &Json, &Markdown];
         for format in texts {
             assert!(is_ours(written(format, sheet()).as_bytes()));

@@ -3,8 +3,9 @@
 use crate::analysis::metric::{self, Scope};
 use crate::analysis::slo::{Answer, SloTest};
 use crate::analysis::{ANALYSIS, MeanTokens, PlanMetrics, RunMetrics, Verdict};
-use crate::rows::{Environment, Fingerprint, GivenUp, RunLabels};
+use crate::rows::{GivenUp, RunLabels};
 
+use super::facts::{self, DeclaredFacts, FoundHosts, Further};
 use super::{Cell, Column, Kind, Sheet, analysis_column};
 
 /// One run with everything a table says about it. Two sweeps that share a run are two rows.
@@ -36,58 +37,10 @@ pub struct RunRow {
     pub tokens: MeanTokens,
     /// The server and the machine, as they were found.
     pub found: FoundHosts,
-}
-
-/// What a run's record says of the server, and of the GPUs of the machine that sweepline ran on.
-#[derive(Debug, Clone, Default, PartialEq)]
-pub struct FoundHosts {
-    /// The server, by its own words.
-    pub server: Fingerprint,
-    /// GPUs of the client's machine.
-    pub client_gpus: Vec<String>,
-    /// The version of their driver.
-    pub client_gpu_driver: Option<String>,
-}
-
-impl FoundHosts {
-    /// As a run recorded them.
-    pub(crate) fn of(environment: &Environment) -> FoundHosts {
-        let Environment { fingerprint, client_gpus, client_gpu_driver, .. } = environment;
-        FoundHosts {
-            server: fingerprint.clone(),
-            client_gpus: client_gpus.clone(),
-            client_gpu_driver: client_gpu_driver.clone(),
-        }
-    }
-
-    /// The columns.
-    fn columns() -> [Column; 6] {
-        let text = |name, doc| Column::new(name, Kind::Text, doc);
-        let (unsaid, absent) = ("the server did not say", "nvidia-smi did not list any");
-        [
-            text("server_engine", "The engine that the server showed itself to be.").null(unsaid),
-            text("server_version", "The version that the server said.").null(unsaid),
-            text("served_model", "Name or path of the model behind the id, as the server told it.").null(unsaid),
-            Column::new("context_length", Kind::Int, "Most tokens of a prompt with its answer, as the server told it.")
-                .null(unsaid),
-            text("client_gpus", "GPUs of the machine that sweepline ran on: the server's only where it stands there.")
-                .null(absent),
-            text("client_gpu_driver", "Version of the driver of those GPUs.").null(absent),
-        ]
-    }
-
-    /// Their cells.
-    fn cells(&self) -> [Cell; 6] {
-        let FoundHosts { server, client_gpus, client_gpu_driver } = self;
-        [
-            server.engine.clone().into(),
-            server.version.clone().into(),
-            server.model.clone().into(),
-            server.context_length.into(),
-            (!client_gpus.is_empty()).then(|| client_gpus.join("; ")).into(),
-            client_gpu_driver.clone().into(),
-        ]
-    }
+    /// What the plan declares of it.
+    pub declared: DeclaredFacts,
+    /// Whether the plan's objective holds in it; none without one, and of classes.
+    pub objective: Option<Answer>,
 }
 
 /// A run that was given up: it has names and a reason, and no number.
@@ -103,30 +56,12 @@ pub(crate) struct GivenUpRow {
     pub started: String,
     /// Why.
     pub given_up: GivenUp,
+    /// What the plan declares of the run.
+    pub declared: DeclaredFacts,
 }
 
-/// Columns that a person reads: what Markdown shows.
-pub(crate) const BRIEF: [&str; 16] = [
-    "sweep",
-    "class",
-    "endpoint",
-    "model",
-    "scenario",
-    "batch_size",
-    "qps",
-    "repeat",
-    "requests",
-    "ttft_p50_ms",
-    "ttft_p99_ms",
-    "tpot_p50_ms",
-    "e2e_p50_ms",
-    "output_throughput_tokens_per_s",
-    "goodput_share",
-    "verdict",
-];
-
-/// The columns; `axes` are the further axes of any of the runs, `by_class` says whether the rows are of classes.
-pub fn columns(axes: &[String], by_class: bool) -> Vec<Column> {
+/// The columns; `further` are those that only some runs have, `by_class` says whether the rows are of classes.
+pub(crate) fn columns(further: &Further, by_class: bool) -> Vec<Column> {
     let text = |name, doc| Column::new(name, Kind::Text, doc);
     let mut others = vec![
         Column::new("started", Kind::Time, "When the run started, RFC 3339."),
@@ -145,14 +80,14 @@ pub fn columns(axes: &[String], by_class: bool) -> Vec<Column> {
         let doc = "How many of the hooks that happened beside the run failed, the reset of its server included.";
         others.push(Column::new("hooks_failed", Kind::Int, doc).null("no hook happened beside it"));
     }
-    others.extend(FoundHosts::columns());
+    others.extend(facts::columns(further));
     let metrics = metric::columns(Scope::Plan);
     others.extend(metrics.iter().map(if by_class { of_part } else { of_run }));
     let mut columns = name_columns();
     if by_class {
         columns.push(text("class", "Class of the mix: the plan's name of its scenario."));
     }
-    columns.extend(label_columns(axes, &others));
+    columns.extend(label_columns(&further.axes, &others));
     columns.extend(others);
     columns
 }
@@ -185,33 +120,35 @@ pub(super) fn of_part(metric: &metric::Column) -> Column {
 }
 
 /// All runs, in the order given, and behind them those that were given up.
-pub(crate) fn with_given_up<'a>(runs: &'a [RunRow], given_up: &'a [GivenUpRow], axes: &[String]) -> Sheet<'a> {
-    let Sheet { columns, rows } = sheet(runs, axes, false);
-    let (width, axes) = (columns.len(), axes.to_vec());
+pub(crate) fn with_given_up<'a>(runs: &'a [RunRow], given_up: &'a [GivenUpRow]) -> Sheet<'a> {
+    let further = Further::of(runs, given_up);
+    let Sheet { columns, rows } = sheet(runs, &further, false);
+    let width = columns.len();
     let row = move |run: &GivenUpRow| {
         let mut cells = name_cells(run.plan.as_deref(), run.sweep.as_deref()).to_vec();
-        cells.extend(label_cells(&run.labels, &axes));
+        cells.extend(label_cells(&run.labels, &further.axes));
         cells.push(run.started.clone().into());
         cells.push(ANALYSIS.into());
         cells.push("given_up".into());
         // Reasons, labels and errors are of requests that were measured.
         cells.extend([Cell::Null, Cell::Null, Cell::Null]);
         cells.push(run.given_up.spoiled.detail.clone().into());
-        cells.push(run.given_up.reason().into());
+        cells.extend([run.given_up.reason().into(), Cell::Null]);
+        cells.extend(facts::cells_of_given_up(run, &further));
         cells.resize(width, Cell::Null);
         cells
     };
     Sheet { columns, rows: Box::new(rows.chain(given_up.iter().map(row))) }
 }
 
-/// All runs, in the order given, or all their classes. `axes` are the further axes of any of the runs (`axes`).
-pub(crate) fn sheet<'a>(runs: &'a [RunRow], axes: &[String], by_class: bool) -> Sheet<'a> {
+/// All runs, in the order given, or all their classes. `further` are the columns that only some runs have.
+pub(crate) fn sheet<'a>(runs: &'a [RunRow], further: &Further, by_class: bool) -> Sheet<'a> {
     let metrics = metric::columns(Scope::Plan);
-    let (columns, axes) = (columns(axes, by_class), axes.to_vec());
+    let (columns, further) = (columns(further, by_class), further.clone());
     let row = move |run: &RunRow| {
         let mut cells = name_cells(run.plan.as_deref(), run.sweep.as_deref()).to_vec();
         cells.extend(by_class.then(|| run.class.clone().into()));
-        cells.extend(label_cells(&run.labels, &axes));
+        cells.extend(label_cells(&run.labels, &further.axes));
         cells.push(run.started.clone().into());
         cells.push(ANALYSIS.into());
         cells.push(run.verdict.state.name().into());
@@ -223,7 +160,7 @@ pub(crate) fn sheet<'a>(runs: &'a [RunRow], axes: &[String], by_class: bool) -> 
         if !by_class {
             cells.extend([Cell::Null, run.hooks_failed.into()]);
         }
-        cells.extend(run.found.cells());
+        cells.extend(facts::cells(run, &further));
         cells.extend(metrics.iter().map(|column| Cell::from(column.read(&run.metrics, &run.plan_metrics))));
         cells
     };
@@ -301,6 +238,7 @@ pub(super) mod tests {
     use super::*;
     use crate::analysis::synthetic::{Run, measured, verdict};
     use crate::export::sheet::tests::written;
+    use crate::export::shown::{Choice, RUNS, Values};
     use crate::export::{Csv, Markdown, marked};
     use crate::plan::Validity;
 
@@ -332,13 +270,15 @@ pub(super) mod tests {
                 cost: None,
                 tokens: MeanTokens::default(),
                 found: FoundHosts::default(),
+                declared: DeclaredFacts::default(),
+                objective: None,
             }
         };
         vec![make(Run::default(), None), make(Run { seed: 2, ..Run::open(20.0) }, Some("16"))]
     }
 
     fn all(runs: &[RunRow]) -> Sheet<'_> {
-        sheet(runs, &axes(runs.iter().map(|run| &run.labels)), false)
+        sheet(runs, &Further::of(runs, &[]), false)
     }
 
     #[test]
@@ -360,15 +300,23 @@ pub(super) mod tests {
     }
 
     #[test]
-    fn a_brief_table_is_for_people() {
-        insta::assert_snapshot!(written(&Markdown, marked(all(&runs())).select(&BRIEF)), @r#"
-        | sweep | endpoint | model | scenario | batch_size | qps | repeat | requests | ttft_p50_ms |        ttft_p99_ms | tpot_p50_ms | e2e_p50_ms | output_throughput_tokens_per_s | goodput_share | verdict |
-        | ----- | -------- | ----- | -------- | ---------: | --: | -----: | -------: | ----------: | -----------------: | ----------: | ---------: | -----------------------------: | ------------: | ------- |
-        | load  | mock     | m     | B1       |          8 | n/a |      0 |      999 |       20.08 |             20.96* |       4.001 |      80.06 |                           1600 |           n/a | valid   |
-        | load  | mock     | m     | B1       |        n/a |  20 |      0 |      215 |       20.04 | n/a (n=215 of 368) |       4.003 |      79.94 |                          342.4 |           n/a | valid   |
-
-        \* from few samples (p99 of fewer than 1 000 values, p99.9 of fewer than 100 000, or no upper end)
-        "#);
+    fn a_table_without_names_is_for_people() {
+        let runs = runs();
+        let further = Further::of(&runs, &[]);
+        let telling = further.telling().collect();
+        let values = Some(Values::of(all(&runs)));
+        let choice = Choice { names: &RUNS, axes: &further.axes, telling, values };
+        let table = marked(all(&runs));
+        let places = choice.places(&table.columns);
+        let text = written(&Markdown, table.keep(places));
+        let cells =
+            |line: &str| line.trim_matches('|').split('|').map(|cell| cell.trim().to_owned()).collect::<Vec<_>>();
+        let lines: Vec<Vec<String>> = text.lines().map(cells).collect();
+        insta::assert_snapshot!(lines[0].join(" "), @"sweep endpoint engine model scenario output_tokens batch_size qps repeat verdict requests arrived_rate_requests_per_s request_throughput_requests_per_s output_throughput_tokens_per_s ttft_p50_ms ttft_p50_low_ms ttft_p50_high_ms ttft_p99_ms ttft_p99_low_ms ttft_p99_high_ms tpot_p50_ms tpot_p50_low_ms tpot_p50_high_ms e2e_p50_ms e2e_p99_ms jitter_ratio failed run_id");
+        let at = |row: usize, name: &str| &lines[row][lines[0].iter().position(|column| column == name).unwrap()];
+        assert_eq!([at(2, "output_throughput_tokens_per_s"), at(2, "ttft_p99_ms")], ["1600", "20.96*"]);
+        assert_eq!([at(3, "ttft_p99_ms"), at(3, "batch_size"), at(2, "qps")], ["n/a (n=215 of 368)", "n/a", "n/a"]);
+        assert!(text.trim_end().ends_with("or no upper end)"), "{text}");
     }
 
     #[test]

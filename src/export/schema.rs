@@ -6,13 +6,14 @@ use serde_json::{Map, Value, json};
 use crate::analysis::lengths::Bucket;
 
 use super::breakdown::{self, Turn};
+use super::facts::Further;
 use super::{COLUMNS_VERSION, Column, Kind, curves, events, requests, runs};
 
 /// The kinds of rows with their columns, without the axes of any run.
 pub fn tables() -> [(&'static str, Vec<Column>); 7] {
     [
-        ("runs", runs::columns(&[], false)),
-        ("classes", runs::columns(&[], true)),
+        ("runs", runs::columns(&Further::default(), false)),
+        ("classes", runs::columns(&Further::default(), true)),
         ("lengths", breakdown::columns::<Bucket>(&[])),
         ("turns", breakdown::columns::<Turn>(&[])),
         ("curves", curves::columns(&[])),
@@ -30,7 +31,9 @@ pub fn text() -> String {
         "$schema": "https://json-schema.org/draft/2020-12/schema",
         "title": "sweepline export --format json",
         "description": "Rows of one kind, the columns in this order in every format. A run's further axes are columns \
-            before `repeat`; one whose name another column has is called axis_<name>.",
+            before `repeat`; one whose name another column has is called axis_<name>. Rows of runs and \
+            classes have further columns where some run has them: declared.<fact> and read_back.<flag> of its server, and \
+            failed.<kind>, how many requests failed so.",
         "columns_version": COLUMNS_VERSION,
         "type": "array",
         "items": { "anyOf": kinds },
@@ -43,7 +46,7 @@ pub fn text() -> String {
 
 fn table(columns: &[Column]) -> Value {
     let properties: Map<String, Value> = columns.iter().map(|column| (column.name.clone(), property(column))).collect();
-    json!({ "type": "object", "properties": properties, "additionalProperties": { "type": ["string", "null"] } })
+    json!({ "type": "object", "properties": properties, "additionalProperties": { "type": ["string", "integer", "null"] } })
 }
 
 fn property(column: &Column) -> Value {
@@ -52,9 +55,13 @@ fn property(column: &Column) -> Value {
         Kind::Bool => "boolean",
         Kind::Int => "integer",
         Kind::Float => "number",
-        Kind::Any => return json!({}),
+        Kind::Any => "any",
     };
-    let mut property = json!({ "type": if column.null.is_empty() && column.kind != Kind::Float { json!(kind) } else { json!([kind, "null"]) } });
+    let mut property = if kind == "any" {
+        json!({ "type": ["integer", "number", "string", "boolean", "null"] })
+    } else {
+        json!({ "type": if column.null.is_empty() && column.kind != Kind::Float { json!(kind) } else { json!([kind, "null"]) } })
+    };
     if column.kind == Kind::Time {
         property["format"] = "date-time".into();
     }

@@ -5,6 +5,7 @@ use std::collections::HashMap;
 
 use crate::rows::RunLabels;
 
+use super::facts::{Further, is_fact};
 use super::runs::{self, RunRow};
 use super::{Cell, Column, Kind, Sheet, matching};
 
@@ -25,9 +26,9 @@ const FIRST_METRIC: &str = "verdict";
 
 /// The pivot of runs: of the metrics that `patterns` name, or of all that some run has.
 pub fn wide(rows: &[RunRow], patterns: &[String]) -> Result<Sheet<'static>, NoPivot> {
-    let axes = runs::axes(rows.iter().map(|row| &row.labels));
+    let further = Further::of(rows, &[]);
     let by_class = rows.iter().any(|row| row.class.is_some());
-    let Sheet { columns, rows: cells } = runs::sheet(rows, &axes, by_class);
+    let Sheet { columns, rows: cells } = runs::sheet(rows, &further, by_class);
     let cells: Vec<Vec<Cell>> = cells.collect();
     let first_metric = columns.iter().position(|column| column.name == FIRST_METRIC).unwrap_or(columns.len());
     let is_head = |at: &usize| !OF_ONE_RUN.contains(&columns[*at].name.as_str());
@@ -57,7 +58,8 @@ pub fn wide(rows: &[RunRow], patterns: &[String]) -> Result<Sheet<'static>, NoPi
 fn metrics(columns: &[Column], first: usize, cells: &[Vec<Cell>], patterns: &[String]) -> Result<Vec<usize>, NoPivot> {
     if patterns.is_empty() {
         let has_values = |at: &usize| cells.iter().any(|row| row[*at] != Cell::Null);
-        return Ok((first..columns.len()).filter(has_values).collect());
+        let is_metric = |at: &usize| !is_fact(&columns[*at].name);
+        return Ok((first..columns.len()).filter(has_values).filter(is_metric).collect());
     }
     let names: Vec<&str> = columns[first..].iter().map(|column| column.name.as_str()).collect();
     let found = matching(&names, patterns).map_err(|pattern| NoPivot::NoMetric(pattern.to_owned()))?;

@@ -10,6 +10,7 @@ use rust_xlsxwriter::{DocProperties, Format as Look, FormatAlign, Worksheet, Xls
 
 use crate::analysis::ANALYSIS;
 
+use super::charts::{CHARTS, Charts, NUMBERS};
 use super::{ANALYSIS_MARK, COLUMNS_VERSION, Cell, Column, Kind, MARK, Sheet};
 
 /// Rows of a sheet that Excel can open, without the header.
@@ -25,8 +26,8 @@ const EPOCH: f64 = 25_569.0;
 pub(crate) struct Workbook {
     book: rust_xlsxwriter::Workbook,
     header: Look,
-    /// The columns of the tables so far.
-    defined: Vec<(String, Column)>,
+    /// The columns of the tables so far: the sheet of each, and whether it is there.
+    defined: Vec<(String, Column, bool)>,
     most_rows: u32,
 }
 
@@ -44,7 +45,13 @@ impl Workbook {
     }
 
     /// Adds a table as the sheet `name`.
+    #[cfg(test)]
     pub(crate) fn add(&mut self, name: &str, table: Sheet<'_>) -> io::Result<()> {
+        self.add_part(name, table, Vec::new())
+    }
+
+    /// Adds a table as the sheet `name`. Of `all` the columns that it could have, those that it has not are defined behind its own.
+    pub(crate) fn add_part(&mut self, name: &str, table: Sheet<'_>, all: Vec<Column>) -> io::Result<()> {
         let Sheet { columns, rows } = table;
         let mut rows = rows.peekable();
         let mut number = 1;
@@ -56,7 +63,10 @@ impl Workbook {
             }
             number += 1;
         }
-        self.defined.extend(columns.into_iter().map(|column| (name.to_owned(), column)));
+        let others: Vec<Column> =
+            all.into_iter().filter(|one| columns.iter().all(|column| column.name != one.name)).collect();
+        self.defined.extend(columns.into_iter().map(|column| (name.to_owned(), column, true)));
+        self.defined.extend(others.into_iter().map(|column| (name.to_owned(), column, false)));
         Ok(())
     }
 
@@ -82,20 +92,32 @@ impl Workbook {
         Ok(())
     }
 
+    /// Adds the sheets of charts and of their numbers, which are in memory, for charts hold a copy of their numbers.
+    pub(crate) fn add_charts(&mut self, charts: &Charts) -> io::Result<()> {
+        let sheet = self.book.add_worksheet();
+        sheet.set_name(CHARTS).map_err(cause)?;
+        charts.draw(sheet).map_err(cause)?;
+        let sheet = self.book.add_worksheet();
+        sheet.set_name(NUMBERS).map_err(cause)?;
+        charts.write_numbers(sheet, &self.header).map_err(cause)
+    }
+
     /// Ends the workbook: the definitions of all columns, and what `about` says of the whole. The first sheet is open.
     pub(crate) fn write(mut self, about: &[(&'static str, String)], out: &mut (dyn Write + Send)) -> io::Result<()> {
         let text = |name: &str, doc: &str| Column::new(name, Kind::Text, doc);
         let columns = vec![
             text("sheet", ""),
             text("column", ""),
+            text("shown", ""),
             text("unit", ""),
             text("definition", ""),
             text("null when", ""),
         ];
         let defined = std::mem::take(&mut self.defined);
-        let row = |(sheet, column): &(String, Column)| -> Vec<Cell> {
+        let row = |(sheet, column, is_shown): &(String, Column, bool)| -> Vec<Cell> {
             let Column { name, unit, doc, null, .. } = column;
-            [sheet.as_str(), name, unit, doc, null]
+            let shown = if *is_shown { "yes" } else { "no: --columns all" };
+            [sheet.as_str(), name, shown, unit, doc, null]
                 .map(|text| (!text.is_empty()).then(|| text.to_owned()).into())
                 .into()
         };
@@ -141,7 +163,7 @@ fn serial(text: &str) -> Option<f64> {
 }
 
 /// As much of a text as a cell holds.
-fn cut(text: &str) -> String {
+pub(super) fn cut(text: &str) -> String {
     // Excel counts UTF-16 units: no character has more than two.
     if text.len() <= MOST_CHARACTERS {
         return text.to_owned();

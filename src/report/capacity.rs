@@ -116,7 +116,7 @@ fn head(target: Option<Target>, slo: Option<&Slo>) -> String {
 }
 
 /// The objective in a line: `ttft p99 ≤ 500ms, itl p99 ≤ 50ms`.
-pub(super) fn objective(slo: &Slo) -> String {
+pub(crate) fn objective(slo: &Slo) -> String {
     let Slo { ttft, itl, tpot, e2e, cost_per_million } = slo;
     let of = |name: &'static str, limits: &indexmap::IndexMap<Percentile, Nanos>| -> Vec<String> {
         limits.iter().map(|(percentile, limit)| format!("{name} {} ≤ {limit}", percentile.name())).collect()

@@ -20,7 +20,8 @@ const LONG: usize = 12;
 
 /// For the terminal: a table for each cell, at most 100 columns wide.
 pub fn text(comparison: &Comparison) -> String {
-    let mut out = String::new();
+    let mut out: String = comparison.answers.iter().map(|answer| fill("", 2, answer)).collect();
+    out.push_str(if out.is_empty() { "" } else { "\n" });
     for family in &comparison.families {
         let title = title(comparison, family, |text| format!("`{}`", plain(text)));
         let head = format!("{}: {title}\n", plain(&comparison.plan));
@@ -205,24 +206,31 @@ pub(super) fn changed(change: &Change) -> String {
     interval(change.of, [change.value, change.low, change.high])
 }
 
-/// What it comes to: how many tests say what.
-pub(super) fn conclusion(comparison: &Comparison) -> String {
-    let tests: Vec<&Test> =
-        comparison.families.iter().flat_map(|family| &family.cells).flat_map(|cell| &cell.tests).collect();
-    let said = [
-        (Outcome::Worse, "worse"),
-        (Outcome::Better, "better"),
-        (Outcome::Differs, "different"),
-        (Outcome::NotShown, "without a shown difference"),
-        (Outcome::Constant, "the same in every repeat"),
-        (Outcome::Refused, "refused"),
-        (Outcome::Unknown, "n/a"),
-    ];
-    let parts: Vec<String> = said
-        .into_iter()
-        .map(|(outcome, words)| (tests.iter().filter(|test| test.outcome == outcome).count(), words))
-        .filter(|(count, _)| *count > 0)
-        .map(|(count, words)| format!("{count} {words}"))
+/// What it comes to: how many tests of which arm say what.
+pub(crate) fn conclusion(comparison: &Comparison) -> String {
+    let mut arms: IndexMap<(&str, &str), Vec<&Test>> = IndexMap::new();
+    for family in &comparison.families {
+        for cell in &family.cells {
+            arms.entry((&cell.arm, &family.baseline)).or_default().extend(&cell.tests);
+        }
+    }
+    let counts = |tests: &[&Test]| {
+        let said = [
+            (Outcome::Worse, "worse"),
+            (Outcome::Better, "better"),
+            (Outcome::Differs, "different"),
+            (Outcome::NotShown, "without a shown difference"),
+            (Outcome::Constant, "the same in every repeat"),
+            (Outcome::Refused, "refused"),
+            (Outcome::Unknown, "n/a"),
+        ];
+        let count = |outcome| tests.iter().filter(|test| test.outcome == outcome).count();
+        let parts = said.into_iter().map(|(outcome, words)| (count(outcome), words)).filter(|(count, _)| *count > 0);
+        parts.map(|(count, words)| format!("{count} {words}")).collect::<Vec<_>>().join(", ")
+    };
+    let told = arms.iter().filter(|(_, tests)| !tests.is_empty());
+    let parts: Vec<String> = told
+        .map(|((arm, baseline), tests)| format!("`{}` against `{}`: {}", plain(arm), plain(baseline), counts(tests)))
         .collect();
     if parts.is_empty() {
         return "nothing to compare".to_owned();
@@ -232,7 +240,8 @@ pub(super) fn conclusion(comparison: &Comparison) -> String {
         1 => "; more errors in 1 cell".to_owned(),
         cells => format!("; more errors in {cells} cells"),
     };
-    format!("{}{errors}{}", parts.join(", "), margins(&tests))
+    let tests: Vec<&Test> = arms.values().flatten().copied().collect();
+    format!("{}{errors}{}", parts.join("; "), margins(&tests))
 }
 
 /// `; within the margin 3 of 4 metrics, 1 worse than it`; empty without a margin.
@@ -247,7 +256,12 @@ fn margins(tests: &[&Test]) -> String {
 
 /// For a pull request: what it comes to first, then a table for each cell.
 pub fn markdown(comparison: &Comparison) -> String {
-    let mut out = format!("**{}**: {}\n", escaped(&comparison.plan), conclusion(comparison));
+    let answers: Vec<String> = comparison.answers.iter().map(|answer| escaped(answer)).collect();
+    let mut out = match answers.as_slice() {
+        [] => String::new(),
+        answers => format!("{}\n\n", answers.join("  \n")),
+    };
+    out.push_str(&format!("**{}**: {}\n", escaped(&comparison.plan), escaped(&conclusion(comparison))));
     hidden(comparison).iter().for_each(|hint| out.push_str(&format!("\n> {hint}\n")));
     for family in &comparison.families {
         out.push_str(&format!("\n{}\n", title(comparison, family, |text| format!("**{}**", escaped(text)))));
@@ -294,6 +308,7 @@ fn mark(test: &Test) -> &'static str {
 mod tests {
     use std::collections::BTreeMap;
 
+    use super::super::answer::answers;
     use super::*;
     use crate::analysis::FailureCount;
     use crate::analysis::comparison::{Gate, Guardrail, Rules, RunValue, Sides, pooled, settle};
@@ -312,6 +327,7 @@ mod tests {
     fn of(families: Vec<Family>) -> Comparison {
         Comparison {
             plan: "engines".into(),
+            answers: answers(&families),
             class: None,
             see: 0.05,
             adjusted_by: Adjusted::Holm,
@@ -398,7 +414,7 @@ mod tests {
     #[test]
     fn a_comparison_for_people() {
         let text = text(&some());
-        assert!(text.lines().all(|line| line.chars().count() <= usize::from(crate::report::format::WIDTH)), "{text}");
+        assert!(text.lines().all(|line| line.chars().count() <= crate::report::screen::columns()), "{text}");
         insta::assert_snapshot!(text);
     }
 
@@ -406,7 +422,7 @@ mod tests {
     fn margins_and_the_effects_over_all_cells() {
         let comparison = with_a_margin();
         let text = text(&comparison);
-        assert!(text.lines().all(|line| line.chars().count() <= usize::from(crate::report::format::WIDTH)), "{text}");
+        assert!(text.lines().all(|line| line.chars().count() <= crate::report::screen::columns()), "{text}");
         assert!(markdown(&comparison).contains("| sglang | TTFT p50 ms | 3 |"), "{}", markdown(&comparison));
         insta::assert_snapshot!(text);
     }

@@ -59,25 +59,51 @@ fn legend(curves: &[Curve]) -> String {
     format::fill("\n", 0, &format!("{interval}{due}")).replacen("\n ", "\n", 1)
 }
 
+/// The figures that a narrow screen has no room for, the first to go first.
+const LESS_NEEDED: [&str; 3] = ["request_throughput", "user_throughput_mean", "e2e_p99"];
+
+/// The table of a curve; on a narrow screen with fewer figures, which are then named below it.
 fn table(curve: &Curve) -> String {
+    for dropped in 0..=LESS_NEEDED.len() {
+        let (left_out, is_last) = (&LESS_NEEDED[..dropped], dropped == LESS_NEEDED.len());
+        let shown: Vec<(&str, &str)> = SHOWN.into_iter().filter(|(name, _)| !left_out.contains(name)).collect();
+        let made = made(curve, &shown);
+        let Some(text) = grid::fitting(made.clone(), 1, &[]) else {
+            if is_last {
+                return grid::text(self::made(curve, &SHOWN), 1, &[]);
+            }
+            continue;
+        };
+        if left_out.is_empty() {
+            return text;
+        }
+        let headings = SHOWN.iter().filter(|(name, _)| left_out.contains(name));
+        let headings: Vec<String> = headings.map(|(_, heading)| heading.replace('\n', " ")).collect();
+        let note = format!("no room for {}: a wider terminal and `--format json` have them", headings.join(", "));
+        return format!("{text}{}", format::fill(" ", 4, &note));
+    }
+    String::new()
+}
+
+fn made(curve: &Curve, shown: &[(&str, &str)]) -> comfy_table::Table {
     let mut table = grid::table();
     let load = match curve.axis {
         Axis::Qps => "qps\n(came)",
         Axis::BatchSize => curve.axis.name(),
     };
     let mut header = vec![right(load), right("runs")];
-    header.extend(SHOWN.iter().map(|(_, heading)| right(*heading)));
+    header.extend(shown.iter().map(|(_, heading)| right(*heading)));
     header.push(Cell::new("objective"));
     table.set_header(header);
     for rung in &curve.rungs {
         let came = rung.arrived_rate().map(|rate| format!("\n({})", digits(rate)));
         let load = format!("{}{}", rung.load, came.unwrap_or_default());
         let mut cells = vec![right(load), right(count(rung))];
-        cells.extend(SHOWN.iter().map(|(name, _)| right(figure(rung, name))));
+        cells.extend(shown.iter().map(|(name, _)| right(figure(rung, name))));
         cells.push(Cell::new(objective(rung)));
         table.add_row(cells);
     }
-    grid::text(table, 1, &[])
+    table
 }
 
 fn count(rung: &Rung) -> String {

@@ -6,8 +6,7 @@ use unicode_width::{UnicodeWidthChar, UnicodeWidthStr};
 use crate::analysis::{Estimate, Value};
 pub use crate::units::text::plain;
 
-/// Columns of a terminal that every table fits.
-pub(crate) const WIDTH: u16 = 100;
+use super::screen;
 
 /// Three significant digits, whole numbers in full up to a thousand million: `0.123`, `1.23`, `12.3`, `1234`, `1.23e9`.
 pub fn digits(value: f64) -> String {
@@ -64,9 +63,9 @@ pub(crate) fn duration(seconds: u64) -> String {
     }
 }
 
-/// The words of `text` behind `first`, in lines of at most `WIDTH` columns, later ones indented by `indent`.
+/// The words of `text` behind `first`, in lines that fit the screen, later ones indented by `indent`.
 pub fn fill(first: &str, indent: usize, text: &str) -> String {
-    fill_to(usize::from(WIDTH), first, indent, text)
+    fill_to(screen::columns(), first, indent, text)
 }
 
 /// As [`fill`], in lines of at most `columns`.
@@ -90,6 +89,26 @@ pub(super) fn fill_to(columns: usize, first: &str, indent: usize, text: &str) ->
     }
     out.push('\n');
     out
+}
+
+/// A text whose lines fit the screen, where there is one: what is longer is broken between words and goes on below its own beginning.
+pub(crate) fn fitted(text: &str) -> String {
+    let most = if screen::is_limited() { screen::columns() } else { usize::MAX };
+    let fit = |line: &str| match width(&without_paint(line)) > most {
+        true => {
+            let indent = line.chars().take_while(|c| *c == ' ').count().min(most / 2);
+            fill_to(most, &" ".repeat(indent), indent + 2, line)
+        }
+        false => format!("{line}\n"),
+    };
+    text.lines().map(fit).collect()
+}
+
+/// A text without the sequences that paint it.
+fn without_paint(text: &str) -> String {
+    let mut parts = text.split("\u{1b}[");
+    let first = parts.next().unwrap_or_default().to_owned();
+    parts.fold(first, |text, part| text + part.split_once('m').map_or(part, |(_, rest)| rest))
 }
 
 /// A word in pieces of at most `most` columns.

@@ -1,8 +1,10 @@
-//! Tables of text without borders.
+//! Tables of text without borders. One that does not fit the screen with every word whole is stacked: a paragraph for each row, with
+//! its headings in it.
 
-use comfy_table::{Cell, CellAlignment, ColumnConstraint, ContentArrangement, Table, presets};
+use comfy_table::{Cell, CellAlignment, ColumnConstraint, ContentArrangement, Row, Table, Width, presets};
 
-use super::format::WIDTH;
+use super::format::width;
+use super::screen;
 
 fn borderless(arrangement: ContentArrangement) -> Table {
     let mut table = Table::new();
@@ -20,20 +22,104 @@ pub fn grid<const N: usize>(header: [&str; N]) -> Table {
 /// An empty table that fits the width of a screen.
 pub fn table() -> Table {
     let mut table = borderless(ContentArrangement::Dynamic);
-    table.set_width(WIDTH);
+    table.set_width(u16::try_from(screen::columns()).unwrap_or(screen::MOST));
     table
 }
 
-/// The table's text without trailing blanks, columns `gap` blanks apart. Only columns named in `wrap` (from 0) may break
-/// their text.
-pub fn text(mut table: Table, gap: u16, wrap: &[usize]) -> String {
+/// The table's text without trailing blanks, columns `gap` blanks apart; stacked where it is wider than the screen. Only columns named
+/// in `wrap` (from 0) may break their text, and only between words.
+pub fn text(table: Table, gap: u16, wrap: &[usize]) -> String {
+    let plain = table.clone();
+    fitting(table, gap, wrap).unwrap_or_else(|| stacked(&plain))
+}
+
+/// The table's text as [`text`] has it; none where it is wider than the screen.
+pub(super) fn fitting(mut table: Table, gap: u16, wrap: &[usize]) -> Option<String> {
+    let least: Vec<usize> = (0..table.column_count()).map(|column| longest_word(&table, column)).collect();
     for (index, column) in table.column_iter_mut().enumerate() {
         column.set_padding((0, gap));
         if !wrap.contains(&index) {
             column.set_constraint(ColumnConstraint::ContentWidth);
+            continue;
         }
+        let asked = match column.constraint() {
+            Some(ColumnConstraint::LowerBoundary(Width::Fixed(columns))) => usize::from(*columns),
+            _ => 0,
+        };
+        let least = asked.max(least[index] + usize::from(gap));
+        let least = u16::try_from(least).unwrap_or(u16::MAX);
+        column.set_constraint(ColumnConstraint::LowerBoundary(Width::Fixed(least)));
     }
-    table.lines().map(|line| format!("{}\n", line.trim_end())).collect()
+    let lines: Vec<String> = table.lines().map(|line| line.trim_end().to_owned()).collect();
+    let fits = lines.iter().all(|line| width(line) <= screen::columns());
+    fits.then(|| lines.iter().map(|line| format!("{line}\n")).collect())
+}
+
+/// Columns that the longest word of a column takes, its heading included.
+fn longest_word(table: &Table, column: usize) -> usize {
+    let rows = table.header().into_iter().chain(table.row_iter());
+    let words = rows.flat_map(|row| row.cell_iter().nth(column)).map(Cell::content);
+    words.map(|text| text.split_whitespace().map(width).max().unwrap_or(0)).max().unwrap_or(0)
+}
+
+/// The rows one below the other: each a paragraph of its cells, `heading value` each.
+fn stacked(table: &Table) -> String {
+    let headings: Vec<String> = table.header().map(cells).unwrap_or_default();
+    table.row_iter().map(|row| items("", 2, &named(&headings, &cells(row)))).collect()
+}
+
+fn cells(row: &Row) -> Vec<String> {
+    row.cell_iter().map(Cell::content).collect()
+}
+
+/// The cells of a row in one line each, with their headings; empty ones are left out. What stood below a value stands behind a stroke.
+pub(super) fn named(headings: &[String], cells: &[String]) -> Vec<String> {
+    let line = |text: &str| text.split_whitespace().collect::<Vec<_>>().join(" ");
+    let below = |text: &str| {
+        let lines = text.lines().map(line).filter(|text| !text.is_empty());
+        lines.reduce(|above, below| match below.starts_with('(') {
+            true => format!("{above} {below}"),
+            false => format!("{above} / {below}"),
+        })
+    };
+    let blank = String::new();
+    let headings = headings.iter().chain(std::iter::repeat(&blank));
+    let named = cells.iter().zip(headings).map(|(cell, heading)| (line(heading), below(cell).unwrap_or_default()));
+    named
+        .filter(|(_, cell)| !cell.is_empty())
+        .map(|(heading, cell)| format!("{heading} {cell}").trim().to_owned())
+        .collect()
+}
+
+/// Items in lines that fit the screen behind `first`, later ones indented by `indent`; an item is broken only where it is longer than a
+/// line.
+pub(super) fn items(first: &str, indent: usize, items: &[String]) -> String {
+    let most = screen::columns();
+    let mut out = String::new();
+    let mut line = first.to_owned();
+    let mut is_fresh = true;
+    for item in items {
+        let separator = if is_fresh { "" } else { " · " };
+        if !is_fresh && width(&line) + width(separator) + width(item) > most {
+            out.push_str(&format!("{line}\n"));
+            (line, is_fresh) = (" ".repeat(indent), true);
+        }
+        let separator = if is_fresh { "" } else { separator };
+        if width(&line) + width(separator) + width(item) > most {
+            let filled = super::format::fill(&line, indent + 2, item);
+            let (whole, last) = filled.trim_end().rsplit_once('\n').unwrap_or(("", filled.trim_end()));
+            out.push_str(whole);
+            out.push_str(if whole.is_empty() { "" } else { "\n" });
+            (line, is_fresh) = (last.to_owned(), false);
+            continue;
+        }
+        line.push_str(separator);
+        line.push_str(item);
+        is_fresh = false;
+    }
+    out.push_str(&line);
+    out.push('\n');
+    out
 }
 
 /// The lines of a table, without spaces at their ends.
@@ -47,4 +133,49 @@ pub fn lines(mut table: Table) -> Vec<String> {
 /// A cell at the right of its column.
 pub(crate) fn right(text: impl Into<String>) -> Cell {
     Cell::new(text.into()).set_alignment(CellAlignment::Right)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::report::screen::tests::on_screen;
+
+    fn some(name: &str) -> Table {
+        let mut table = table();
+        table.set_header(vec![Cell::new("name"), right("output\ntok/s"), Cell::new("verdict")]);
+        table.add_row(vec![Cell::new(name), right("812\n790–840"), Cell::new("valid, saturated and slow")]);
+        table
+    }
+
+    #[test]
+    fn a_table_that_does_not_fit_is_stacked() {
+        let name = "a-name-of-one-long-word";
+        let shown = |columns| on_screen(columns, || text(some(name), 1, &[0, 2]));
+        insta::assert_snapshot!(shown(60), @r"
+        name                     output verdict
+                                  tok/s
+        a-name-of-one-long-word     812 valid, saturated and slow
+                                790–840
+        ");
+        insta::assert_snapshot!(shown(44), @r"
+        name                     output verdict
+                                  tok/s
+        a-name-of-one-long-word     812 valid,
+                                790–840 saturated
+                                        and slow
+        ");
+        insta::assert_snapshot!(shown(40), @r"
+        name a-name-of-one-long-word
+          output tok/s 812 / 790–840
+          verdict valid, saturated and slow
+        ");
+    }
+
+    #[test]
+    fn only_a_word_that_is_longer_than_a_line_is_broken() {
+        let text = on_screen(40, || text(some(&"x".repeat(60)), 1, &[0, 2]));
+        assert!(text.lines().all(|line| width(line) <= 40), "{text}");
+        assert_eq!(text.matches('x').count(), 60, "{text}");
+        assert!(text.contains("verdict valid, saturated and slow"), "{text}");
+    }
 }

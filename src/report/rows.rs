@@ -3,7 +3,7 @@
 
 use comfy_table::{Cell, ColumnConstraint, Width};
 
-use super::format::{WIDTH, fill, width};
+use super::format::{fill, width};
 use super::grid;
 
 /// One row.
@@ -29,21 +29,48 @@ pub(super) struct Head<'a> {
 /// Opens a row where names stand above: of private use, so that no text has it. It is taken out again.
 const MARK: char = '\u{f8ff}';
 
-/// The table, at most [`WIDTH`] columns wide.
+/// The table, no wider than the screen: names beside the numbers, else above them, else each row a paragraph below its names.
 pub(super) fn table(head: &Head, rows: &[Row]) -> String {
-    let beside = lines(head, rows, |row| row.names.iter().map(Cell::new).collect(), &head.names, &[]);
-    let is_narrow = |line: &String| width(line) <= usize::from(WIDTH);
-    if beside.iter().all(is_narrow) {
+    if let Some(beside) = lines(head, rows, |row| row.names.iter().map(Cell::new).collect(), &head.names, &[]) {
         return painted(head, beside).map(|(_, line)| format!("{line}\n")).collect();
     }
     let mark = MARK.to_string();
     // The load is the only one of the other columns that comes from a plan.
-    let above = lines(head, rows, |_| vec![Cell::new(&mark)], &[" "], &[1]);
-    with_names(head, rows, above)
+    match lines(head, rows, |_| vec![Cell::new(&mark)], &[" "], &[1]) {
+        Some(above) => with_names(head, rows, above),
+        None => stacked(head, rows),
+    }
+}
+
+/// Each row a paragraph below its names.
+fn stacked(head: &Head, rows: &[Row]) -> String {
+    let headings: Vec<String> = head.cells.iter().map(Cell::content).collect();
+    let mut out = String::new();
+    let mut before = None;
+    for row in rows {
+        if before != Some(&row.names) {
+            out.push_str(&fill("", 4, &joined(&row.names)));
+        }
+        before = Some(&row.names);
+        let cells: Vec<String> = row.cells.iter().map(Cell::content).collect();
+        out.push_str(&grid::items("  ", 4, &grid::named(&headings, &cells)));
+    }
+    out
+}
+
+/// The names of a row in one line.
+fn joined(names: &[String]) -> String {
+    names.iter().flat_map(|name| name.lines()).collect::<Vec<_>>().join(" · ")
 }
 
 /// The rendered lines with the names in front that `named` gives; the columns in `wrap` may break their text.
-fn lines(head: &Head, rows: &[Row], named: impl Fn(&Row) -> Vec<Cell>, names: &[&str], wrap: &[usize]) -> Vec<String> {
+fn lines(
+    head: &Head,
+    rows: &[Row],
+    named: impl Fn(&Row) -> Vec<Cell>,
+    names: &[&str],
+    wrap: &[usize],
+) -> Option<Vec<String>> {
     let mut table = grid::table();
     table.set_header(names.iter().map(Cell::new).chain(head.cells.iter().cloned()));
     rows.iter().for_each(|row| {
@@ -55,7 +82,7 @@ fn lines(head: &Head, rows: &[Row], named: impl Fn(&Row) -> Vec<Cell>, names: &[
         column.set_constraint(ColumnConstraint::LowerBoundary(Width::Fixed(least as u16 + 1)));
         wrap.push(last);
     }
-    grid::text(table, 1, &wrap).lines().map(str::to_owned).collect()
+    grid::fitting(table, 1, &wrap).map(|text| text.lines().map(str::to_owned).collect())
 }
 
 /// The lines with the last column painted, and whether a row begins there.
@@ -81,8 +108,7 @@ fn with_names(head: &Head, rows: &[Row], lines: Vec<String>) -> String {
     for (opens, line) in painted(head, lines) {
         if opens && let Some(row) = rows.next() {
             if before != Some(&row.names) {
-                let names: Vec<&str> = row.names.iter().flat_map(|name| name.lines()).collect();
-                out.push_str(&fill("", 4, &names.join(" · ")));
+                out.push_str(&fill("", 4, &joined(&row.names)));
             }
             before = Some(&row.names);
             out.push_str(&format!(" {line}\n"));

@@ -204,6 +204,8 @@ pub struct Family {
 pub struct Comparison {
     /// The plan's name.
     pub plan: String,
+    /// What it comes to, a sentence for each arm (of many, the first ones) that claims what was shown and no more.
+    pub answers: Vec<String>,
     /// The class of mixes whose requests alone are compared; null: all requests.
     pub class: Option<String>,
     /// The size of a difference that repeats are counted for: of a ratio what it is above 1.

@@ -7,7 +7,8 @@ use crate::analysis::metric::{self, Get, Metric};
 use crate::analysis::replicates::{Ends, IntervalKind, OverRuns};
 use crate::analysis::stats::Estimate;
 use crate::analysis::worth::Evidence;
-use crate::plan::Percentile;
+use crate::plan::{Percentile, Slo};
+use crate::units::Nanos;
 
 use super::run::Run;
 
@@ -73,6 +74,15 @@ pub struct Figure {
 }
 
 impl Ordinate {
+    /// The objective's limit on it, of a latency; none where the objective does not limit it.
+    pub fn limit(&self, slo: &Slo) -> Option<Nanos> {
+        let Slo { ttft, itl, tpot, e2e, cost_per_million: _ } = slo;
+        let of = [("ttft", ttft), ("itl", itl), ("tpot", tpot), ("e2e", e2e)];
+        let is_of = |key: &str| self.name.strip_prefix(key).is_some_and(|rest| rest.starts_with('_'));
+        let (_, limits) = of.into_iter().find(|(key, _)| is_of(key))?;
+        limits.get(&self.percentile?).copied()
+    }
+
     /// The reading of that name.
     pub fn named(name: &str) -> Option<&'static Ordinate> {
         FIGURES.iter().find(|reading| reading.name == name)

@@ -52,7 +52,7 @@ pub(super) fn run(args: CapacityArgs) -> Result<Exit, Failure> {
             if let Some(said) = readings.said_of_missing(&report::left_out(&curves)) {
                 text.push_str(&format!("\n{said}\n"));
             }
-            output::print(text.trim_start())?;
+            output::print_fitted(text.trim_start())?;
         }
         TextOrJson::Json => output::json(&Document::of(&readings, &configurations, target))?,
     }

@@ -29,7 +29,7 @@ use crate::expand::{Expansion, PlannedRun};
 use crate::lint::Lint;
 use crate::plan::model::compare::{axis_name, is_margin};
 use crate::plan::{Compare, MetricName, Plan, Scalar};
-use crate::report::comparison as page;
+use crate::report::{answers, comparison as page};
 use crate::store::Store;
 use crate::units::{Share, UnitError};
 
@@ -169,7 +169,7 @@ pub(super) fn run(args: CompareArgs) -> Result<Exit, Failure> {
     }
     note_unequal(&mut comparison, &lints::of(&workspace.loaded, &args.folder));
     match args.format {
-        OutputFormat::Text => output::print(&page::text(&comparison))?,
+        OutputFormat::Text => output::print_fitted(&page::text(&comparison))?,
         OutputFormat::Markdown => output::print(&page::markdown(&comparison))?,
         OutputFormat::Json => output::json(&comparison)?,
     }
@@ -268,6 +268,7 @@ fn compare(
     let worse_errors = cells.filter(|cell| cell.guardrail.outcome == Outcome::Worse).count() as u32;
     Comparison {
         plan: plan.name.clone(),
+        answers: answers(&families),
         class: asked.class.map(str::to_owned),
         see: asked.see,
         adjusted_by: asked.adjusted,

@@ -11,8 +11,9 @@ use crate::analysis::curve::{self, Curve, Point};
 use crate::cli::failure::{Exit, Failure};
 use crate::cli::options::TextOrJson;
 use crate::cli::output;
+use crate::plan::Slo;
 use crate::report::format::{fill, plain};
-use crate::report::{curves as page, fronts, left_out};
+use crate::report::{curves as page, fronts, is_unicode, left_out, plots};
 
 /// The arguments of `curves`.
 #[derive(Debug, Args)]
@@ -21,17 +22,26 @@ pub struct CurvesArgs {
     asked: ResultsArgs,
     #[command(flatten)]
     class: OneClass,
+    /// Draw throughput, TTFT and TPOT over load as charts in the terminal, in the place of the tables
+    #[arg(long)]
+    plot: bool,
 }
 
 /// Shows the curves of a plan.
 pub(super) fn run(args: CurvesArgs) -> Result<Exit, Failure> {
+    if args.plot && matches!(args.asked.format, TextOrJson::Json) {
+        return Err(Failure::Usage("--plot draws for people: leave --format json out".to_owned()));
+    }
     let readings = args.asked.read()?;
     args.class.check(readings.classes())?;
     let class = args.class.name.as_deref();
     let points = class.map_or_else(|| readings.points(), |class| readings.points_of(class));
     let curves = curve::curves(&points, args.asked.include_invalid);
     match args.asked.format {
-        TextOrJson::Text => text(&readings, &curves, class.map(|class| of_class(class, without(&readings, &points))))?,
+        TextOrJson::Text => {
+            let above = class.map(|class| of_class(class, without(&readings, &points)));
+            text(&readings, (&curves, args.plot), above)?;
+        }
         TextOrJson::Json => output::json(&Document::of(&readings, &curves, class))?,
     }
     Ok(readings.left_out.exit(Exit::Done))
@@ -56,12 +66,17 @@ fn of_class(class: &str, without: usize) -> String {
     fill("", 0, &text)
 }
 
-fn text(readings: &Readings, curves: &[Curve], above: Option<String>) -> Result<(), Failure> {
+fn text(readings: &Readings, (curves, plot): (&[Curve], bool), above: Option<String>) -> Result<(), Failure> {
     let mut out = above.unwrap_or_default();
-    out.push_str(&page(curves));
-    out.push_str(&fronts(curves));
+    if plot {
+        let slo = readings.plan.slo.as_ref().filter(|slo| !Slo::is_empty(slo));
+        out.push_str(&plots(curves, slo, is_unicode()));
+    } else {
+        out.push_str(&page(curves));
+        out.push_str(&fronts(curves));
+    }
     if let Some(said) = readings.said_of_missing(&left_out(curves)) {
         out.push_str(&format!("\n{said}\n"));
     }
-    output::print(out.trim_start())
+    output::print_fitted(out.trim_start())
 }

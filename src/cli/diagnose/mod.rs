@@ -37,7 +37,7 @@ pub(super) fn run(args: DiagnoseArgs) -> Result<Exit, Failure> {
             if let Some(said) = readings.said_of_missing(&report::left_out(&curves)) {
                 text.push_str(&format!("\n{said}\n"));
             }
-            output::print(&text)?;
+            output::print_fitted(&text)?;
         }
         TextOrJson::Json => output::json(&Document::of(&readings, &bound, &diagnoses))?,
     }

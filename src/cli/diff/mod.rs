@@ -75,7 +75,7 @@ pub(super) fn run(args: DiffArgs) -> Result<Exit, Failure> {
     let costs = Costs::of(&a, &b, &compared, Some(&args.folder))?;
     let diff = Diff::new(&a, &b, compared, costs);
     match args.format {
-        OutputFormat::Text => output::print(&diff.text())?,
+        OutputFormat::Text => output::print_fitted(&diff.text())?,
         OutputFormat::Markdown => output::print(&diff.markdown())?,
         OutputFormat::Json => output::json(&diff)?,
     }

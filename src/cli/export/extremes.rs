@@ -11,7 +11,8 @@ use crate::analysis::{
     Events, Gaps, MeanTokens, PlanMetrics, Pulse, Thresholds, classes, curve, goodput, judge, measure, slo,
 };
 use crate::export::breakdown::Turn;
-use crate::export::runs::{self, FoundHosts, RunRow};
+use crate::export::facts::{DeclaredFacts, FoundHosts, Further};
+use crate::export::runs::{self, RunRow};
 use crate::export::runs_parquet::{self, StoredRun};
 use crate::export::{Csv, Format, Json, Markdown, Parquet, Sheet, Workbook, breakdown, curves, events, requests, wide};
 use crate::plan::{Percentile, Slo, Validity};
@@ -136,6 +137,8 @@ fn rows_of(run: &Records, facts: &Facts, labels: &RunLabels) -> (RunRow, Vec<Run
         hooks_failed: Some(u64::MAX),
         tokens: MeanTokens::of(run.rows(), facts),
         found: FoundHosts::default(),
+        declared: DeclaredFacts::default(),
+        objective: None,
         plan_metrics: PlanMetrics { goodput: goodput(run.rows(), facts, &thresholds), ..PlanMetrics::default() },
     };
     let Ok(classes) = classes(run, facts, &Thresholds::default(), ["=1+1\u{1b}[2J|\n".to_owned(), "never".to_owned()]);
@@ -185,8 +188,9 @@ fn answered(records: Vec<Record>, facts: &Facts, labels: &RunLabels) -> Result<(
     let (row, classes, tests) = rows_of(&run, facts, labels);
     let axes = runs::axes([labels].into_iter());
     let one = [row.clone()];
-    written(&|| runs::sheet(&one, &axes, false))?;
-    written(&|| runs::sheet(&classes, &axes, true))?;
+    let further = Further::of(&one, &[]);
+    written(&|| runs::sheet(&one, &further, false))?;
+    written(&|| runs::sheet(&classes, &further, true))?;
     written(&|| wide(&one, &[]).unwrap())?;
     written(&|| {
         requests::sheet(

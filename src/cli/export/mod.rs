@@ -21,11 +21,12 @@ use super::selection::Selection;
 use super::workspace::{Workspace, warn_of_no_inventory};
 use crate::analysis::ANALYSIS;
 use crate::cli::export::kind::Rows;
-use crate::cli::export::question::Columns;
+use crate::cli::export::question::{Chosen, Columns};
 use crate::cli::failure::{Exit, Failure};
 use crate::cli::options::Folder;
 use crate::cli::{output, stderr};
 use crate::expand::PlannedRun;
+use crate::export::charts::Charts;
 use crate::export::{
     COLUMNS_VERSION, Column, Csv, Format, Json, Markdown, Parquet, Sheet, Workbook, is_export, runs_parquet,
 };
@@ -48,7 +49,8 @@ pub struct ExportArgs {
     /// What a row is; a workbook may have several kinds, and without this has all that fit
     #[arg(long, value_enum, value_delimiter = ',')]
     rows: Vec<Rows>,
-    /// Only these columns, in this order; `*` stands for any characters: `endpoint,ttft_*_ms`
+    /// These columns, in this order; `*` stands for any characters: `endpoint,ttft_*_ms`; `all` for all of them. Without it CSV, XLSX and
+    /// Markdown have about thirty and whatever tells the runs apart, JSON and Parquet all
     #[arg(long, value_name = "NAMES", value_delimiter = ',')]
     columns: Vec<String>,
     /// A pivot for spreadsheets: a row for each metric of a cell and repeat, loads across
@@ -136,7 +138,8 @@ pub(super) fn run(args: ExportArgs) -> Result<Exit, Failure> {
     if let (Some(plan), Some(workspace)) = (&args.plan, &workspace) {
         say_missing((plan, workspace), &picked, &args, source.given_up());
     }
-    let columns = Columns { patterns: &args.columns, wide: args.wide, brief: written == Written::Markdown };
+    let few = matches!(written, Written::Csv | Written::Xlsx | Written::Markdown);
+    let columns = Columns { patterns: &args.columns, wide: args.wide, few, marked: written == Written::Markdown };
     let rows = args.rows.first().copied().unwrap_or(Rows::Runs);
     if let Some(said) = source.said_of_given_up(rows, args.wide || (written == Written::Parquet && rows == Rows::Runs))
     {
@@ -241,17 +244,23 @@ fn check(args: &ExportArgs, written: Written) -> Result<(), Failure> {
 fn workbook(args: &ExportArgs, source: &Source, columns: Columns) -> Result<Exit, Failure> {
     let asked = |rows: &Rows| args.rows.contains(rows) || (args.rows.is_empty() && source.belongs(*rows, args.wide));
     let kinds: Vec<Rows> = Rows::ALL.into_iter().filter(asked).collect();
+    // Whoever names columns wants no more than those.
+    let has_charts = kinds.contains(&Rows::Curves) && (columns.patterns.is_empty() || columns.has_all());
     columns.known(source, &kinds)?;
     may_write(args, &[])?;
     let mut book = Workbook::new();
     let path = args.output.as_deref();
     for rows in kinds {
         // The patterns fit one of the sheets; one that has none of the columns is left out.
-        if let Some(table) = columns.table_of_several(source, rows)? {
+        if let Some(Chosen { table, all }) = columns.table_of_several(source, rows)? {
             let (table, has_rows) = watched(table);
-            book.add(rows.name(), table).map_err(|error| cannot_write(path, &error))?;
+            book.add_part(rows.name(), table, all.unwrap_or_default()).map_err(|error| cannot_write(path, &error))?;
             say_none(source, rows, &has_rows);
         }
+    }
+    let charts = if has_charts && !args.wide { source.charts() } else { Charts::default() };
+    if !charts.is_empty() {
+        book.add_charts(&charts).map_err(|error| cannot_write(path, &error))?;
     }
     let about = [
         ("program", concat!("sweepline ", env!("CARGO_PKG_VERSION")).to_owned()),

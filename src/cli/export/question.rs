@@ -3,57 +3,84 @@
 use super::source::Source;
 use crate::cli::export::kind::Rows;
 use crate::cli::failure::Failure;
-use crate::export::runs::BRIEF;
-use crate::export::{Column, NoPivot, Sheet, breakdown, curves, fits, marked, matching, wide};
+use crate::export::{Column, NoPivot, Sheet, fits, marked, matching, wide};
 
 /// Which columns a table has.
 #[derive(Clone, Copy)]
 pub(crate) struct Columns<'a> {
-    /// Names as the call gives them; all columns where there are none.
+    /// Names as the call gives them.
     pub(crate) patterns: &'a [String],
     /// As a pivot.
     pub wide: bool,
-    /// Where no names are given, those that a person reads.
-    pub brief: bool,
+    /// Where no names are given, those that a person reads (`Source::shown`), and not all.
+    pub few: bool,
+    /// Values are marked for a person who reads them, as Markdown is.
+    pub marked: bool,
+}
+
+/// The pattern of the call that names all columns.
+const ALL: &str = "all";
+
+/// A table, and where only some of its columns are in it, all of them.
+pub(crate) struct Chosen<'s> {
+    /// The table.
+    pub table: Sheet<'s>,
+    /// The columns that it could have, where it has not all of them.
+    pub all: Option<Vec<Column>>,
 }
 
 impl Columns<'_> {
     /// The table of one kind of rows with its columns; a name that it does not have is refused.
     pub(crate) fn table<'s>(self, source: &'s Source, rows: Rows) -> Result<Sheet<'s>, Failure> {
+        Ok(self.chosen(source, rows)?.table)
+    }
+
+    /// Likewise, with what the table leaves out.
+    fn chosen<'s>(self, source: &'s Source, rows: Rows) -> Result<Chosen<'s>, Failure> {
         if self.wide {
-            return wide(source.rows(rows), self.patterns).map_err(|why| no_pivot(source, rows, why));
+            let patterns = if self.has_all() { &[] } else { self.patterns };
+            let table = wide(source.rows(rows), patterns).map_err(|why| no_pivot(source, rows, why))?;
+            return Ok(Chosen { table, all: None });
         }
         let table = source.table(rows);
-        let table = if self.brief { marked(table) } else { table };
-        match (self.patterns, rows) {
-            ([], Rows::Runs | Rows::Classes) if self.brief => Ok(brief(table, source.axes(), &BRIEF)),
-            ([], Rows::Curves) if self.brief => Ok(brief(table, source.axes(), &curves::BRIEF)),
-            ([], Rows::Lengths | Rows::Turns) if self.brief => Ok(brief(table, source.axes(), &breakdown::BRIEF)),
-            ([], _) => Ok(table),
-            (patterns, _) => {
-                let kept = matching(&names(&table.columns), patterns)
-                    .map_err(|wrong| unknown(wrong, &[rows], &table.columns))?;
-                Ok(table.keep(kept))
+        let table = if self.marked { marked(table) } else { table };
+        let kept = match self.patterns {
+            [] if !self.few => return Ok(Chosen { table, all: None }),
+            [] => match source.shown(rows) {
+                Some(choice) => choice.places(&table.columns),
+                None => return Ok(Chosen { table, all: None }),
+            },
+            _ if self.has_all() => return Ok(Chosen { table, all: None }),
+            patterns => {
+                matching(&names(&table.columns), patterns).map_err(|wrong| unknown(wrong, &[rows], &table.columns))?
             }
-        }
+        };
+        let all = table.columns.clone();
+        Ok(Chosen { table: table.keep(kept), all: Some(all) })
+    }
+
+    /// Whether the call names all columns.
+    pub(crate) fn has_all(self) -> bool {
+        self.patterns.iter().any(|pattern| pattern == ALL)
     }
 
     /// The table as one sheet among others: a name that another sheet has is no mistake. None where it has none of them.
-    pub(crate) fn table_of_several<'s>(self, source: &'s Source, rows: Rows) -> Result<Option<Sheet<'s>>, Failure> {
-        if self.patterns.is_empty() || self.wide {
-            return self.table(source, rows).map(Some);
+    pub(crate) fn table_of_several<'s>(self, source: &'s Source, rows: Rows) -> Result<Option<Chosen<'s>>, Failure> {
+        if self.patterns.is_empty() || self.wide || self.has_all() {
+            return self.chosen(source, rows).map(Some);
         }
         let table = source.table(rows);
         let own = names(&table.columns);
         let is_own = |pattern: &&String| own.iter().any(|name| fits(pattern, name));
         let patterns: Vec<String> = self.patterns.iter().filter(is_own).cloned().collect();
         let kept = matching(&own, &patterns).unwrap_or_default();
-        Ok((!kept.is_empty()).then(|| table.keep(kept)))
+        let all = table.columns.clone();
+        Ok((!kept.is_empty()).then(|| Chosen { table: table.keep(kept), all: Some(all) }))
     }
 
     /// Refuses a name that none of the sheets has.
     pub(crate) fn known(self, source: &Source, kinds: &[Rows]) -> Result<(), Failure> {
-        if self.wide {
+        if self.wide || self.has_all() {
             return Ok(());
         }
         let columns: Vec<Column> = kinds.iter().flat_map(|rows| source.table(*rows).columns).collect();
@@ -63,14 +90,6 @@ impl Columns<'_> {
 
 fn names(columns: &[Column]) -> Vec<&str> {
     columns.iter().map(|column| column.name.as_str()).collect()
-}
-
-/// The columns that a person reads: the main ones, and whatever further axes tell the runs apart.
-fn brief<'a>(sheet: Sheet<'a>, axes: &[String], main: &[&str]) -> Sheet<'a> {
-    let is_axis = |name: &str| axes.iter().any(|axis| axis == name.strip_prefix("axis_").unwrap_or(name));
-    let wanted = |name: &str| main.contains(&name) || is_axis(name);
-    let kept = sheet.columns.iter().enumerate().filter(|(_, column)| wanted(&column.name)).map(|(at, _)| at).collect();
-    sheet.keep(kept)
 }
 
 /// None of these kinds of rows has a column that is named like this.

@@ -9,6 +9,7 @@ use super::super::left_out::LeftOut;
 use super::super::workspace::Workspace;
 use crate::analysis::curve::{self, GivenUpRun, Point, Run};
 use crate::analysis::lengths::{Bucket, buckets, measure_bucket};
+use crate::analysis::slo;
 use crate::analysis::turns::{measure_turn, turns};
 use crate::analysis::{MeanTokens, OfClass, PlanMetrics, RunMetrics};
 use crate::cli::export::kind::Rows;
@@ -17,10 +18,14 @@ use crate::cli::options::Folder;
 use crate::cli::{mixed_servers, stderr};
 use crate::expand::PlannedRun;
 use crate::export::breakdown::{self, Named, Part, PartsOfRun, Turn};
-use crate::export::runs::{self, FoundHosts, GivenUpRow, RunRow};
+use crate::export::charts::Charts;
+use crate::export::facts::{DeclaredFacts, FoundHosts, Further, TELLING};
+use crate::export::runs::{self, GivenUpRow, RunRow};
 use crate::export::runs_parquet::StoredRun;
+use crate::export::shown::{self, Choice, Values};
 use crate::export::{Sheet, curves, events, requests};
 use crate::plan::{Plan, Slo};
+use crate::report::objective;
 use crate::rows::{Facts, HookRun, Replay, RowsError, RunLabels, RunReader, Table};
 use crate::store::{self, Listed, RunRecord, State, Store, StoreError};
 
@@ -82,9 +87,26 @@ impl<'a> Source<'a> {
         Ok(Source { store, plan, chosen, given_up, axes, rows: OnceCell::new(), left_out, broke_off: Cell::new(false) })
     }
 
-    /// Further axes of any of the runs.
-    pub(crate) fn axes(&self) -> &[String] {
-        &self.axes
+    /// What the columns are chosen by that a table of such rows has where none are named; none of kinds that have few.
+    pub(crate) fn shown(&self, rows: Rows) -> Option<Choice<'_>> {
+        let names: &[&str] = match rows {
+            Rows::Runs | Rows::Classes => &shown::RUNS,
+            Rows::Curves => &shown::CURVES,
+            Rows::Lengths | Rows::Turns => &shown::PARTS,
+            Rows::Requests => &shown::REQUESTS,
+            Rows::Events => return None,
+        };
+        let (telling, values) = match rows {
+            Rows::Runs | Rows::Classes => {
+                let further = Further::of(self.rows(rows), &self.given_up);
+                let telling = TELLING.map(str::to_owned).into_iter().chain(further.telling()).collect();
+                (telling, Some(Values::of(self.table(rows))))
+            }
+            Rows::Curves => (Vec::new(), Some(Values::of(self.table(rows)))),
+            // Their rows are made while they are written.
+            Rows::Lengths | Rows::Turns | Rows::Requests | Rows::Events => (Vec::new(), None),
+        };
+        Some(Choice { names, axes: &self.axes, telling, values })
     }
 
     /// How many runs were given up.
@@ -162,9 +184,9 @@ impl<'a> Source<'a> {
                 let answered = answers::read(self.store, &run.record, self.plan);
                 let Some(mut answered) = self.left_out.take(answered) else { continue };
                 answered.labels = run.labels.clone();
-                let (plan, sweep) = (self.plan.map(|plan| plan.name.clone()), run.sweep.clone());
-                classes.extend(class_rows(plan.clone(), sweep.clone(), &run.record, &answered));
-                runs.push(run_row(plan, sweep, &run.record, answered));
+                let sweep = run.sweep.clone();
+                classes.extend(class_rows((self.plan, sweep.clone()), &run.record, &answered));
+                runs.push(run_row((self.plan, sweep), &run.record, answered));
             }
             (runs, classes)
         });
@@ -183,11 +205,17 @@ impl<'a> Source<'a> {
         curve::curves(&points, false)
     }
 
+    /// The charts of the curves.
+    pub(crate) fn charts(&self) -> Charts {
+        let slo = self.plan.and_then(|plan| plan.slo.as_ref()).filter(|slo| !Slo::is_empty(slo));
+        Charts::of(&self.curves(), slo)
+    }
+
     /// The table of one kind of rows.
     pub(crate) fn table(&self, rows: Rows) -> Sheet<'_> {
         match rows {
-            Rows::Runs => runs::with_given_up(self.rows(rows), &self.given_up, &self.axes),
-            Rows::Classes => runs::sheet(self.rows(rows), &self.axes, true),
+            Rows::Runs => runs::with_given_up(self.rows(rows), &self.given_up),
+            Rows::Classes => runs::sheet(self.rows(rows), &Further::of(self.rows(rows), &[]), true),
             Rows::Curves => curves::sheet(&self.axes, self.plan_name(), &self.curves()),
             Rows::Lengths => self.in_parts(by_length),
             Rows::Turns => self.in_parts(by_turn),
@@ -270,7 +298,12 @@ fn given_up_of_plan(workspace: &Workspace, picked: &[&PlannedRun], known: &Given
     let row = |run: &PlannedRun| {
         let found = known.get(run).filter(|_| workspace.disk.record(&run.id).is_none())?;
         let (plan, sweep) = (workspace.plan().name.clone(), run.sweep.to_string());
-        Some(GivenUpRow { plan: Some(plan), sweep: Some(sweep), labels: labels(found, run), ..given_up_row(found) })
+        Some(GivenUpRow {
+            plan: Some(plan),
+            sweep: Some(sweep),
+            labels: labels(found, run),
+            ..given_up_row(found, Some(workspace.plan()))
+        })
     };
     in_plan_order(workspace.plan(), picked).into_iter().filter_map(row).collect()
 }
@@ -278,17 +311,23 @@ fn given_up_of_plan(workspace: &Workspace, picked: &[&PlannedRun], known: &Given
 /// Those of the folder that were given up and have no result.
 fn given_up_of_folder(known: &GivenUpRuns, chosen: &[Chosen]) -> Vec<GivenUpRow> {
     let has_result = |found: &store::GivenUpRun| chosen.iter().any(|run| run.record.id == found.id);
-    known.all().into_iter().filter(|found| !has_result(found)).map(given_up_row).collect()
+    known.all().into_iter().filter(|found| !has_result(found)).map(|found| given_up_row(found, None)).collect()
 }
 
-fn given_up_row(found: &store::GivenUpRun) -> GivenUpRow {
+fn given_up_row(found: &store::GivenUpRun, plan: Option<&Plan>) -> GivenUpRow {
     GivenUpRow {
         plan: None,
         sweep: None,
         labels: found.labels(),
         started: found.started.to_string(),
         given_up: found.given_up.clone(),
+        declared: DeclaredFacts::of(&found.spec, plan, plan.and_then(limits)),
     }
+}
+
+/// The plan's objective in words; none without one.
+fn limits(plan: &Plan) -> Option<String> {
+    plan.slo.as_ref().filter(|slo| !Slo::is_empty(slo)).map(objective)
 }
 
 fn of_folder(listed: &[Listed], folder: (&Folder, &LeftOut)) -> Vec<Chosen> {
@@ -317,13 +356,12 @@ fn usable<'l>(listed: &'l Listed, (folder, left_out): (&Folder, &LeftOut)) -> Op
 
 /// The rows of the classes of a run that has been read; the verdict is the run's.
 pub(crate) fn class_rows(
-    plan: Option<String>,
-    sweep: Option<String>,
+    (plan, sweep): (Option<&Plan>, Option<String>),
     record: &RunRecord,
     answered: &Answered,
 ) -> Vec<RunRow> {
     let row = |one: &OfClass| RunRow {
-        plan: plan.clone(),
+        plan: plan.map(|plan| plan.name.clone()),
         sweep: sweep.clone(),
         labels: answered.labels.clone(),
         class: Some(one.class.clone()),
@@ -336,14 +374,20 @@ pub(crate) fn class_rows(
         hooks_failed: None,
         tokens: MeanTokens::default(),
         found: FoundHosts::of(&record.environment),
+        declared: DeclaredFacts::of(&record.spec, plan, plan.and_then(limits)),
+        objective: None,
     };
     answered.classes.iter().map(row).collect()
 }
 
 /// The row of a run that has been read.
-pub(crate) fn run_row(plan: Option<String>, sweep: Option<String>, record: &RunRecord, answered: Answered) -> RunRow {
-    RunRow {
-        plan,
+pub(crate) fn run_row(
+    (plan, sweep): (Option<&Plan>, Option<String>),
+    record: &RunRecord,
+    answered: Answered,
+) -> RunRow {
+    let mut row = RunRow {
+        plan: plan.map(|plan| plan.name.clone()),
         sweep,
         labels: answered.labels,
         class: None,
@@ -356,7 +400,20 @@ pub(crate) fn run_row(plan: Option<String>, sweep: Option<String>, record: &RunR
         hooks_failed: hooks_failed(&record.facts.hooks),
         tokens: answered.tokens,
         found: FoundHosts::of(&record.environment),
-    }
+        declared: DeclaredFacts::of(&record.spec, plan, plan.and_then(limits)),
+        objective: None,
+    };
+    // As `curves` decides it, of this run alone.
+    row.objective = answer_of(&row);
+    row
+}
+
+/// Whether the objective holds in one run; none without an objective, and where the run does not count.
+fn answer_of(row: &RunRow) -> Option<slo::Answer> {
+    let has_limits = !row.slo.is_empty() || row.cost.is_some();
+    let points = [Point::Measured(point(row))];
+    let curves = has_limits.then(|| curve::curves(&points, false))?;
+    curves.first()?.rungs.first()?.answer()
 }
 
 fn hooks_failed(hooks: &[HookRun]) -> Option<u64> {

@@ -101,7 +101,7 @@ pub(super) fn show(workspace: &Workspace, selection: &Selection, wishes: Wishes,
         TextOrJson::Json => output::json(&preview)?,
         TextOrJson::Text => {
             preview.in_order_of_plan(workspace);
-            output::print(&text::text(&preview, all))?;
+            output::print_fitted(&text::text(&preview, all))?;
         }
     }
     let todo = preview.runs.iter().filter(|entry| entry.state.is_work()).filter_map(|entry| entry.at);

@@ -5,7 +5,8 @@ use indexmap::IndexMap;
 use crate::analysis::comparison::{allowed, percent};
 use crate::report::format::duration;
 use crate::report::format::{digits, fill, plain};
-use crate::report::grid::{grid, lines};
+use crate::report::grid::{self, grid, lines};
+use crate::report::has_screen;
 use crate::sweep::resume::Action;
 use crate::units::text::counted;
 
@@ -133,10 +134,16 @@ fn names(entries: &[&Entry]) -> String {
 }
 
 fn table(entries: &[Entry]) -> String {
-    let mut table = grid(["state", "run", "sweep", "what", "reason"]);
+    let header = ["state", "run", "sweep", "what", "reason"];
+    let is_limited = has_screen();
+    let mut table = if is_limited { grid::table() } else { grid(header) };
+    table.set_header(header);
     for entry in entries {
         let cells = [entry.state.name(), &entry.id[..8], &entry.sweep, &entry.name, &entry.reason];
         table.add_row(cells.map(plain));
+    }
+    if is_limited {
+        return grid::text(table, 2, &[2, 3, 4]);
     }
     lines(table).iter().map(|line| format!("{line}\n")).collect()
 }

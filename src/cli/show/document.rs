@@ -8,6 +8,7 @@ use super::super::answers::Answered;
 use crate::analysis::{Failure, Pulse, Verdict, saturation, slo, undecided};
 use crate::cli::export::source::{class_rows, run_row};
 use crate::export::Cell;
+use crate::export::facts::Further;
 use crate::export::runs::{self, RunRow};
 use crate::store::RunRecord;
 
@@ -93,8 +94,8 @@ impl<'a> Document<'a> {
             slo: answered.slo.iter().map(limit).collect(),
             saturation: answered.metrics.saturation.map(saturated),
             load: answered.pulse.clone(),
-            classes: tables(&class_rows(None, None, run, &answered)),
-            metrics: tables(&[run_row(None, None, run, answered)]).pop().unwrap_or_default(),
+            classes: tables(&class_rows((None, None), run, &answered)),
+            metrics: tables(&[run_row((None, None), run, answered)]).pop().unwrap_or_default(),
         }
     }
 }
@@ -126,8 +127,7 @@ fn saturated(evidence: saturation::Evidence) -> Saturation {
 
 /// Each row as a table of its columns.
 fn tables(rows: &[RunRow]) -> Vec<Map<String, Value>> {
-    let axes = runs::axes(rows.iter().map(|row| &row.labels));
-    let sheet = runs::sheet(rows, &axes, rows.iter().any(|row| row.class.is_some()));
+    let sheet = runs::sheet(rows, &Further::of(rows, &[]), rows.iter().any(|row| row.class.is_some()));
     let names: Vec<String> = sheet.columns.iter().map(|column| column.name.clone()).collect();
     let table = |cells: Vec<Cell>| names.iter().cloned().zip(cells.into_iter().map(Cell::json)).collect();
     sheet.rows.map(table).collect()

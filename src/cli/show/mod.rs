@@ -73,7 +73,7 @@ pub(super) fn run(args: ShowArgs) -> Result<Exit, Failure> {
         TextOrJson::Text => {
             let lines: Vec<Line> = answered.lines().collect();
             let detail = Detail { definitions: args.definitions, colour: args.colour.on(&std::io::stdout()) };
-            output::print(&page(
+            output::print_fitted(&page(
                 &lines[0],
                 (&record.facts, &record.environment),
                 &answered.plan_metrics,
@@ -81,10 +81,10 @@ pub(super) fn run(args: ShowArgs) -> Result<Exit, Failure> {
                 detail,
             ))?;
             if let Some(words) = record.environment.fingerprint.in_words() {
-                output::print(&fill("", 2, &format!("server: {}", plain(&words))))?;
+                output::print_fitted(&fill("", 2, &format!("server: {}", plain(&words))))?;
             }
             if !answered.classes.is_empty() {
-                output::print(&format!("\nby class\n{}", results(&lines, detail.colour)))?;
+                output::print_fitted(&format!("\nby class\n{}", results(&lines, detail.colour)))?;
             }
             let cost = plan.and_then(|plan| plan.slo.as_ref()?.cost_per_million);
             let cost = cost.map(|limit| cost_line(limit.to_f64(), &answered));
@@ -92,7 +92,7 @@ pub(super) fn run(args: ShowArgs) -> Result<Exit, Failure> {
                 answered.verdict.labels.iter().any(|label| label.name == saturation::State::Saturated.name());
             let lines: Vec<String> = answered.slo.iter().map(|test| slo_line(test, is_saturated)).chain(cost).collect();
             if !lines.is_empty() {
-                output::print(&format!("\nslo\n{}", lines.join("\n")))?;
+                output::print_fitted(&format!("\nslo\n{}", lines.join("\n")))?;
             }
         }
         TextOrJson::Json => output::json(&Document::of(&record, answered))?,

@@ -139,7 +139,8 @@ fn limit_text(one: &Configuration) -> String {
 
 /// What a comparison comes to: for each arm and metric in how many loads which outcome.
 fn of_comparison(comparison: &Comparison) -> Vec<String> {
-    let mut answers: Vec<String> = comparison.families.iter().flat_map(of_family).collect();
+    let mut answers: Vec<String> = comparison.answers.clone();
+    answers.extend(comparison.families.iter().flat_map(of_family));
     let tests = comparison.families.iter().map(|family| family.tests).sum::<u32>();
     let all = format!("All {} together: {}", counted(tests, "test"), conclusion(comparison));
     answers.push(sentence(&all));

@@ -10,7 +10,7 @@ use crate::analysis::curve::{self, Curve, Ordinate, Rung};
 use crate::analysis::quantile;
 use crate::analysis::slo::Answer;
 use crate::metrics::Unit;
-use crate::plan::{Plan, Slo};
+use crate::plan::Plan;
 use crate::report::curves::lines as said;
 use crate::report::format::{counts, digits};
 use crate::units::text::counted;
@@ -165,15 +165,11 @@ impl<'s, 'a> One<'s, 'a> {
 
     /// The objective's limit on what is shown.
     fn limit(&self) -> Option<Limit> {
-        let Slo { ttft, itl, tpot, e2e, cost_per_million } = self.plan.slo.as_ref()?;
-        let (name, percentile) = (self.reading.name, self.reading.percentile);
-        if name == "cost_per_million_output_tokens" {
-            return cost_per_million.map(|cost| Limit { at: cost.to_f64(), name: format!("objective ≤ {cost}") });
+        let slo = self.plan.slo.as_ref()?;
+        if self.reading.name == "cost_per_million_output_tokens" {
+            return slo.cost_per_million.map(|cost| Limit { at: cost.to_f64(), name: format!("objective ≤ {cost}") });
         }
-        let of = [("ttft", ttft), ("itl", itl), ("tpot", tpot), ("e2e", e2e)];
-        let (_, limits) =
-            of.into_iter().find(|(key, _)| name.strip_prefix(key).is_some_and(|rest| rest.starts_with('_')))?;
-        let limit = limits.get(&percentile?)?;
+        let limit = self.reading.limit(slo)?;
         Some(Limit { at: limit.millis(), name: format!("objective ≤ {limit}") })
     }
 

@@ -1,0 +1,259 @@
+//! Curves as native charts of a workbook: throughput, TTFT and TPOT over load, which refer to the cells of a sheet of numbers, so that
+//! whoever edits the numbers or the charts sees both change.
+
+use rust_xlsxwriter::{
+    Chart, ChartEmptyCells, ChartErrorBars, ChartErrorBarsType, ChartLine, ChartLineDashType, ChartMarker,
+    ChartMarkerType, ChartRange, ChartSeries, ChartType, Format, Worksheet, XlsxError,
+};
+
+use crate::analysis::curve::{Axis, Curve, Ordinate, Rung, together};
+use crate::analysis::quantile;
+use crate::plan::Slo;
+
+/// The sheet of the charts.
+pub(super) const CHARTS: &str = "charts";
+
+/// The sheet of their numbers.
+pub(super) const NUMBERS: &str = "chart_data";
+
+/// Figures of a group of curves, a chart each; the first where one has it.
+const DRAWN: [&[&str]; 5] = [
+    &["output_throughput", "request_throughput"],
+    &["ttft_p50"],
+    &["ttft_p99", "ttft_p95"],
+    &["tpot_p50"],
+    &["tpot_p99"],
+];
+
+/// Most curves of a chart.
+const MOST_CURVES: usize = 6;
+
+/// Most charts of a workbook: beyond them their numbers stand in the sheet of curves.
+const MOST_CHARTS: usize = 60;
+
+/// Most characters of a title: Excel takes 255.
+const LONGEST_TITLE: usize = 200;
+
+/// Charts beside each other.
+const ACROSS: usize = 3;
+
+/// Size of a chart in pixels, and cells of the sheet that it covers with a gap.
+const SIZE: [u32; 2] = [560, 340];
+const CELLS: [u32; 2] = [9, 18];
+
+/// Columns of the sheet of numbers.
+const COLUMNS: [&str; 9] = ["figure", "curve", "load in", "load", "value", "95 % low", "95 % high", "minus", "plus"];
+const CURVE: u16 = 1;
+const LOAD: u16 = 3;
+const VALUE: u16 = 4;
+const MINUS: u16 = 7;
+const PLUS: u16 = 8;
+
+/// Charts with their numbers, before they are in a workbook.
+#[derive(Debug, Default)]
+pub(crate) struct Charts {
+    rows: Vec<Row>,
+    charts: Vec<One>,
+    /// How many have no room.
+    pub(crate) left_out: usize,
+}
+
+/// A row of the sheet of numbers.
+#[derive(Debug)]
+struct Row {
+    figure: String,
+    curve: String,
+    axis: &'static str,
+    load: f64,
+    value: Option<f64>,
+    ends: Option<[f64; 2]>,
+}
+
+/// A chart.
+#[derive(Debug)]
+struct One {
+    title: String,
+    x: &'static str,
+    y: String,
+    series: Vec<Series>,
+}
+
+/// Its points: rows of the sheet of numbers, from the first to the last.
+#[derive(Debug)]
+struct Series {
+    rows: [u32; 2],
+    has_ends: bool,
+    /// Whether it is the objective's line.
+    is_limit: bool,
+}
+
+impl Charts {
+    /// Of curves; `slo` is the plan's objective.
+    pub(crate) fn of(curves: &[Curve], slo: Option<&Slo>) -> Charts {
+        let mut charts = Charts::default();
+        for group in together(curves, MOST_CURVES) {
+            for names in DRAWN {
+                let known = |reading: &&Ordinate| {
+                    group.iter().flat_map(|curve| &curve.rungs).any(|rung| rung.figure(reading).is_some())
+                };
+                let Some(reading) = names.iter().filter_map(|name| Ordinate::named(name)).find(known) else { continue };
+                if charts.charts.len() == MOST_CHARTS {
+                    charts.left_out += 1;
+                } else {
+                    charts.add(&group, reading, slo);
+                }
+            }
+        }
+        charts
+    }
+
+    /// Whether there is nothing to draw.
+    pub(crate) fn is_empty(&self) -> bool {
+        self.charts.is_empty()
+    }
+
+    fn add(&mut self, group: &[&Curve], reading: &Ordinate, slo: Option<&Slo>) {
+        let is_open = group[0].axis == Axis::Qps;
+        let metric = reading.metric(is_open);
+        let percentile = reading.percentile.map(|percentile| format!(" {}", quantile::name(percentile)));
+        let name = format!("{}{}", metric.title, percentile.unwrap_or_default());
+        let served = group[0].series.served();
+        let title = match group[0].series.sweep.as_str() {
+            "" => format!("{name}: {served}"),
+            sweep => format!("{name}: {sweep}, {served}"),
+        };
+        let y = format!("{name}, {}", metric.unit.symbol()).trim_end_matches(", ").to_owned();
+        let mut series: Vec<Series> = group.iter().map(|curve| self.curve(curve, reading, &y)).collect();
+        let loads = || group.iter().flat_map(|curve| &curve.rungs).map(|rung| rung.load);
+        let ends = loads().reduce(f64::min).zip(loads().reduce(f64::max));
+        let limit = slo.and_then(|slo| reading.limit(slo)).zip(ends);
+        series.extend(limit.map(|(limit, (least, most))| {
+            let at = |load: f64| Row {
+                figure: y.clone(),
+                curve: format!("objective ≤ {limit}"),
+                axis: group[0].axis.name(),
+                load,
+                value: Some(limit.millis()),
+                ends: None,
+            };
+            let rows = self.put([at(least), at(most)]);
+            Series { rows, has_ends: false, is_limit: true }
+        }));
+        let x = if is_open { "offered rate, requests/s" } else { "batch size, requests in flight" };
+        self.charts.push(One { title, x, y, series });
+    }
+
+    fn curve(&mut self, curve: &Curve, reading: &Ordinate, figure: &str) -> Series {
+        let cap = curve.series.cap.map(|cap| format!(", at most {cap} in flight")).unwrap_or_default();
+        let name = format!("{}{cap}", curve.series.endpoint);
+        let row = |rung: &Rung| {
+            let found = rung.figure(reading).filter(|found| found.value.is_finite());
+            Row {
+                figure: figure.to_owned(),
+                curve: name.clone(),
+                axis: curve.axis.name(),
+                load: rung.load,
+                value: found.map(|found| found.value),
+                ends: found.and_then(|found| found.ends).map(|ends| [ends.low, ends.high]),
+            }
+        };
+        let rows: Vec<Row> = curve.rungs.iter().map(row).collect();
+        let has_ends = rows.iter().any(|row| row.ends.is_some());
+        Series { rows: self.put(rows), has_ends, is_limit: false }
+    }
+
+    /// Adds rows; their numbers in the sheet.
+    fn put(&mut self, rows: impl IntoIterator<Item = Row>) -> [u32; 2] {
+        // Row 0 has the names of the columns.
+        let first = self.rows.len() as u32 + 1;
+        self.rows.extend(rows);
+        [first, (self.rows.len() as u32).max(first)]
+    }
+
+    /// Fills the sheet of numbers; what is not known is an empty cell.
+    pub(super) fn write_numbers(&self, sheet: &mut Worksheet, header: &Format) -> Result<(), XlsxError> {
+        for (column, name) in (0..).zip(COLUMNS) {
+            sheet.write_string_with_format(0, column, name, header)?;
+        }
+        sheet.set_freeze_panes(1, 0)?;
+        sheet.set_column_width(0, 26)?;
+        sheet.set_column_width(CURVE, 26)?;
+        for (at, row) in (1..).zip(&self.rows) {
+            sheet.write_string(at, 0, &row.figure)?;
+            sheet.write_string(at, CURVE, super::xlsx::cut(&row.curve))?;
+            sheet.write_string(at, 2, row.axis)?;
+            sheet.write_number(at, LOAD, row.load)?;
+            let Some(value) = row.value else { continue };
+            sheet.write_number(at, VALUE, value)?;
+            let Some([low, high]) = row.ends else { continue };
+            let cells = (VALUE + 1..).zip([low, high, value - low, high - value]);
+            for (column, number) in cells.filter(|(_, number)| number.is_finite()) {
+                sheet.write_number(at, column, number)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Draws the charts into their sheet.
+    pub(super) fn draw(&self, sheet: &mut Worksheet) -> Result<(), XlsxError> {
+        for (at, one) in self.charts.iter().enumerate() {
+            let (row, column) = ((at / ACROSS) as u32 * CELLS[1], (at % ACROSS) as u32 * CELLS[0]);
+            sheet.insert_chart(row, column as u16, &one.chart())?;
+        }
+        if self.left_out > 0 {
+            let row = self.charts.len().div_ceil(ACROSS) as u32 * CELLS[1];
+            let text = format!("{} more charts have no room: the sheet `curves` has their numbers", self.left_out);
+            sheet.write_string(row, 0, text)?;
+        }
+        Ok(())
+    }
+}
+
+impl One {
+    fn chart(&self) -> Chart {
+        let mut chart = Chart::new(ChartType::ScatterStraightWithMarkers);
+        for (slot, series) in self.series.iter().enumerate() {
+            chart.push_series(&series.made(slot));
+        }
+        let title: String = self.title.chars().take(LONGEST_TITLE).collect();
+        chart.title().set_name(title.as_str());
+        chart.x_axis().set_name(self.x).set_min(0);
+        chart.y_axis().set_name(&self.y).set_min(0);
+        // Between loads of which one is n/a nothing is drawn.
+        chart.show_empty_cells_as(ChartEmptyCells::Gaps);
+        chart.set_width(SIZE[0]).set_height(SIZE[1]);
+        chart.set_alt_text(format!("{}, over {}; its numbers are in the sheet {NUMBERS}", self.title, self.x));
+        chart
+    }
+}
+
+impl Series {
+    fn made(&self, slot: usize) -> ChartSeries {
+        const MARKERS: [ChartMarkerType; MOST_CURVES] = [
+            ChartMarkerType::Circle,
+            ChartMarkerType::Square,
+            ChartMarkerType::Triangle,
+            ChartMarkerType::Diamond,
+            ChartMarkerType::X,
+            ChartMarkerType::PlusSign,
+        ];
+        let [first, last] = self.rows;
+        let column = |column: u16| (NUMBERS, first, column, last, column);
+        let mut series = ChartSeries::new();
+        series.set_name((NUMBERS, first, CURVE)).set_categories(column(LOAD)).set_values(column(VALUE));
+        if self.is_limit {
+            let mut line = ChartLine::new();
+            line.set_width(1.5).set_color("#B00020").set_dash_type(ChartLineDashType::Dash);
+            series.set_format(&mut line);
+            series.set_marker(ChartMarker::new().set_none());
+            return series;
+        }
+        series.set_marker(ChartMarker::new().set_type(MARKERS[slot % MARKERS.len()]).set_size(7));
+        if self.has_ends {
+            let range = |column: u16| ChartRange::new_from_range(NUMBERS, first, column, last, column);
+            let ends = ChartErrorBarsType::Custom(range(PLUS), range(MINUS));
+            series.set_y_error_bars(ChartErrorBars::new().set_type(ends));
+        }
+        series
+    }
+}

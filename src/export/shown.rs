@@ -1,0 +1,287 @@
+//! Which columns a table for people has where none are named: about thirty in reading order. Who, then what the run is worth, then the
+//! main numbers with their intervals, then errors, money and the objective; what identifies a row stands last.
+//!
+//! Further axes stand behind the scenario, and behind them every fact of a server, a model or a request that is not the same in all
+//! rows. A column that is null in every row is left out where the rows are in memory; those of [`ESSENTIAL`] stay.
+
+use super::{Cell, Column, Sheet};
+
+/// Of runs and of classes of mixes.
+pub(crate) const RUNS: [&str; 36] = [
+    "sweep",
+    "class",
+    "endpoint",
+    "engine",
+    "model",
+    "scenario",
+    "batch_size",
+    "qps",
+    "repeat",
+    "verdict",
+    "reasons",
+    "requests",
+    "arrived_rate_requests_per_s",
+    "request_throughput_requests_per_s",
+    "output_throughput_tokens_per_s",
+    "ttft_p50_ms",
+    "ttft_p50_low_ms",
+    "ttft_p50_high_ms",
+    "ttft_p99_ms",
+    "ttft_p99_low_ms",
+    "ttft_p99_high_ms",
+    "ttft_from_schedule_p99_ms",
+    "tpot_p50_ms",
+    "tpot_p50_low_ms",
+    "tpot_p50_high_ms",
+    "e2e_p50_ms",
+    "e2e_p99_ms",
+    "jitter_ratio",
+    "failed",
+    "errors",
+    "first_error",
+    "given_up",
+    "goodput_share",
+    "cost_per_million_output_tokens",
+    "objective",
+    "run_id",
+];
+
+/// Of loads of curves.
+pub(crate) const CURVES: [&str; 35] = [
+    "sweep",
+    "endpoint",
+    "model",
+    "scenario",
+    "cap",
+    "load_axis",
+    "load",
+    "arrived_rate_requests_per_s",
+    "runs",
+    "left_out",
+    "excluded",
+    "given_up_reason",
+    "request_throughput_requests_per_s",
+    "output_throughput_tokens_per_s",
+    "output_throughput_low_tokens_per_s",
+    "output_throughput_high_tokens_per_s",
+    "user_throughput_mean_tokens_per_s",
+    "ttft_p50_ms",
+    "ttft_p50_low_ms",
+    "ttft_p50_high_ms",
+    "ttft_p99_ms",
+    "ttft_p99_low_ms",
+    "ttft_p99_high_ms",
+    "tpot_p50_ms",
+    "tpot_p50_low_ms",
+    "tpot_p50_high_ms",
+    "e2e_p50_ms",
+    "e2e_p99_ms",
+    "error_share",
+    "goodput_share",
+    "cost_per_million_output_tokens",
+    "saturation",
+    "objective",
+    "few_samples",
+    "plan",
+];
+
+/// Of buckets of lengths and of turns.
+pub(crate) const PARTS: [&str; 28] = [
+    "sweep",
+    "endpoint",
+    "model",
+    "scenario",
+    "batch_size",
+    "qps",
+    "repeat",
+    "by",
+    "tokens",
+    "turn",
+    "requests",
+    "output_throughput_tokens_per_s",
+    "ttft_p50_ms",
+    "ttft_p50_low_ms",
+    "ttft_p50_high_ms",
+    "ttft_p99_ms",
+    "ttft_p99_low_ms",
+    "ttft_p99_high_ms",
+    "tpot_p50_ms",
+    "tpot_p50_low_ms",
+    "tpot_p50_high_ms",
+    "itl_p50_ms",
+    "e2e_p50_ms",
+    "e2e_p99_ms",
+    "cached_share",
+    "failed",
+    "error_share",
+    "run_id",
+];
+
+/// Of requests.
+pub(crate) const REQUESTS: [&str; 31] = [
+    "sweep",
+    "endpoint",
+    "model",
+    "scenario",
+    "batch_size",
+    "qps",
+    "repeat",
+    "request",
+    "phase",
+    "measured",
+    "class",
+    "conversation",
+    "turn",
+    "outcome",
+    "http_status",
+    "error",
+    "finish_reason",
+    "intended_prompt_tokens",
+    "prompt_tokens",
+    "cached_tokens",
+    "requested_tokens",
+    "output_tokens",
+    "ttft_ms",
+    "ttft_from_schedule_ms",
+    "tpot_ms",
+    "e2e_ms",
+    "e2e_from_schedule_ms",
+    "lateness_ms",
+    "user_throughput_tokens_per_s",
+    "usage_doubt",
+    "run_id",
+];
+
+/// Columns that stay although every row has null in them: that nothing is known is what they say.
+const ESSENTIAL: [&str; 16] = [
+    "endpoint",
+    "engine",
+    "model",
+    "scenario",
+    "repeat",
+    "load_axis",
+    "load",
+    "verdict",
+    "requests",
+    "runs",
+    "output_throughput_tokens_per_s",
+    "ttft_p50_ms",
+    "ttft_p99_ms",
+    "tpot_p50_ms",
+    "e2e_p50_ms",
+    "run_id",
+];
+
+/// Behind this column stands what tells rows apart besides their names.
+const BEFORE_AXES: &str = "scenario";
+
+/// What the rows of a table say of its columns.
+pub(crate) struct Values {
+    /// Whether any row has a value, and whether rows differ, for each column.
+    of: Vec<(bool, bool)>,
+}
+
+impl Values {
+    /// Of a table whose rows are made for this and thrown away.
+    pub(crate) fn of(sheet: Sheet<'_>) -> Values {
+        let mut of = vec![(false, false); sheet.columns.len()];
+        let mut first: Option<Vec<Cell>> = None;
+        for row in sheet.rows {
+            let first = first.get_or_insert_with(|| row.clone());
+            for ((seen, cell), of_first) in of.iter_mut().zip(&row).zip(first.iter()) {
+                seen.0 |= *cell != Cell::Null;
+                seen.1 |= cell != of_first;
+            }
+        }
+        Values { of }
+    }
+}
+
+/// What is known of a table before its columns are chosen.
+pub(crate) struct Choice<'a> {
+    /// The names that it has by default, in reading order.
+    pub(crate) names: &'a [&'a str],
+    /// Further axes of any of the runs.
+    pub(crate) axes: &'a [String],
+    /// Names of facts that are shown where rows differ in them.
+    pub(crate) telling: Vec<String>,
+    /// What the rows hold; none where they are not in memory.
+    pub(crate) values: Option<Values>,
+}
+
+impl Choice<'_> {
+    /// The places of the columns that are shown, in reading order.
+    pub(crate) fn places(&self, columns: &[Column]) -> Vec<usize> {
+        let find = |name: &str| columns.iter().position(|column| column.name == name);
+        let is_shown = |at: &usize| {
+            let has_values = self.values.as_ref().is_none_or(|values| values.of[*at].0);
+            has_values || ESSENTIAL.contains(&columns[*at].name.as_str())
+        };
+        let further = self.further(columns);
+        let mut places = Vec::new();
+        for name in self.names {
+            places.extend(find(name).filter(is_shown));
+            if *name == BEFORE_AXES {
+                places.extend(&further);
+            }
+        }
+        let mut seen = std::collections::HashSet::new();
+        places.retain(|place| seen.insert(*place));
+        places
+    }
+
+    /// Axes, and facts in which rows differ.
+    fn further(&self, columns: &[Column]) -> Vec<usize> {
+        let find = |name: &str| columns.iter().position(|column| column.name == name);
+        let axis = |axis: &String| find(&format!("axis_{axis}")).or_else(|| find(axis));
+        let differs = |at: &usize| self.values.as_ref().is_some_and(|values| values.of[*at].1);
+        let facts = self.telling.iter().filter(|name| !self.names.contains(&name.as_str()));
+        let facts = facts.filter_map(|name| find(name)).filter(differs);
+        self.axes.iter().filter_map(axis).chain(facts).collect()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::export::schema::tables;
+
+    #[test]
+    fn every_name_is_a_column_of_its_table() {
+        for (kind, columns) in tables() {
+            let names: &[&str] = match kind {
+                "runs" | "classes" => &RUNS,
+                "curves" => &CURVES,
+                "lengths" | "turns" => &PARTS,
+                "requests" => &REQUESTS,
+                _ => continue,
+            };
+            let has = |name: &&&str| columns.iter().any(|column| column.name == **name);
+            let known = names.iter().filter(has).count();
+            assert!(known + 3 >= names.len() && known >= 25, "{kind}: {known} of {}", names.len());
+        }
+        let all: Vec<String> = tables().into_iter().flat_map(|(_, columns)| columns).map(|one| one.name).collect();
+        let lists: [&[&str]; 5] = [&RUNS, &CURVES, &PARTS, &REQUESTS, &ESSENTIAL];
+        for name in lists.concat() {
+            assert!(all.iter().any(|own| own == name), "no table has {name}");
+        }
+    }
+
+    #[test]
+    fn what_differs_is_shown_and_what_is_null_is_not() {
+        let text = |name: &str| Column::new(name, super::super::Kind::Text, "x");
+        let columns: Vec<Column> =
+            ["run_id", "endpoint", "scenario", "turns", "gpu", "precision", "errors", "e2e_p50_ms"].map(text).into();
+        let row = |gpu: &'static str| {
+            let null = Cell::Null;
+            vec!["r".into(), "e".into(), "s".into(), "2".into(), gpu.into(), "fp8".into(), null.clone(), null]
+        };
+        let rows = vec![row("H100"), row("H200")];
+        let values = Values::of(Sheet { columns: columns.clone(), rows: Box::new(rows.into_iter()) });
+        let telling = ["gpu", "precision"].map(str::to_owned).to_vec();
+        let axes = ["turns".to_owned()];
+        let choice = Choice { names: &RUNS, axes: &axes, telling, values: Some(values) };
+        let shown: Vec<&str> = choice.places(&columns).into_iter().map(|at| columns[at].name.as_str()).collect();
+        assert_eq!(shown, ["endpoint", "scenario", "turns", "gpu", "e2e_p50_ms", "run_id"]);
+    }
+}

@@ -1,0 +1,164 @@
+//! Curves as charts of characters (`curves --plot`): throughput, TTFT and TPOT over load, a marker for each curve, with intervals and
+//! the objective's line. What is n/a is not drawn, and counted below.
+
+mod canvas;
+
+use canvas::{Chart, Drawn, Glyphs, Point};
+
+use crate::analysis::curve::{Axis, Curve, Ordinate, Rung, together};
+use crate::analysis::quantile;
+use crate::plan::Slo;
+
+use super::curves::{differ, lines, title};
+use super::format::{fill, plain, width};
+use super::{grid, screen};
+
+/// Figures that are drawn where they are known.
+const DRAWN: [&str; 4] = ["output_throughput", "ttft_p50", "ttft_p99", "tpot_p50"];
+
+/// What is drawn in the place of output throughput where there are no tokens.
+const WITHOUT_TOKENS: &str = "request_throughput";
+
+/// Further figures that are drawn where the objective limits them.
+const LIMITED: [&str; 6] = ["ttft_p95", "tpot_p99", "itl_p99", "e2e_p50", "e2e_p95", "e2e_p99"];
+
+/// Most curves of one chart: as many as there are markers.
+const MOST_CURVES: usize = 6;
+
+/// The charts of all curves, those that serve the same together, and below them what each curve says.
+pub(crate) fn plots(curves: &[Curve], slo: Option<&Slo>, is_unicode: bool) -> String {
+    let glyphs = if is_unicode { Glyphs::UNICODE } else { Glyphs::ASCII };
+    let (models, sweeps) = differ(curves.iter().map(|curve| &curve.series));
+    let mut out = String::new();
+    for group in together(curves, MOST_CURVES) {
+        let first = group[0];
+        let by = if first.axis == Axis::Qps { "qps" } else { "batch size" };
+        let served = plain(&first.series.served());
+        let head = match first.series.sweep.as_str() {
+            "" => format!("{served} over {by}"),
+            sweep => format!("{}: {served} over {by}", plain(sweep)),
+        };
+        out.push_str(&fill("\n", 2, &head).replacen("\n ", "\n", 1));
+        let drawn: Vec<String> = readings(&group, slo)
+            .into_iter()
+            .filter_map(|reading| One { curves: &group, reading, slo, glyphs: &glyphs }.text())
+            .collect();
+        if drawn.is_empty() {
+            out.push_str("  nothing to draw: no load has a figure\n");
+        }
+        out.extend(drawn);
+        for curve in &group {
+            out.push_str(&format!("\n{}", fill("", 2, &title(&curve.series, models, sweeps))));
+            lines(curve).iter().for_each(|line| out.push_str(&fill(" ", 4, line)));
+        }
+    }
+    out
+}
+
+/// The figures that some load of the group has.
+fn readings(group: &[&Curve], slo: Option<&Slo>) -> Vec<&'static Ordinate> {
+    let rungs = || group.iter().flat_map(|curve| &curve.rungs);
+    let is_known = |reading: &&Ordinate| rungs().any(|rung| rung.figure(reading).is_some());
+    let limited = LIMITED.iter().filter_map(|name| Ordinate::named(name));
+    let limited = limited.filter(|reading| slo.is_some_and(|slo| reading.limit(slo).is_some()));
+    let main = DRAWN.iter().filter_map(|name| Ordinate::named(name));
+    let mut found: Vec<&Ordinate> = main.chain(limited).filter(is_known).collect();
+    if found.first().is_none_or(|first| first.name != DRAWN[0]) {
+        let instead = Ordinate::named(WITHOUT_TOKENS).filter(is_known);
+        found.splice(0..0, instead);
+    }
+    found
+}
+
+/// One chart.
+struct One<'s, 'c, 'a> {
+    curves: &'s [&'c Curve<'a>],
+    reading: &'static Ordinate,
+    slo: Option<&'s Slo>,
+    glyphs: &'s Glyphs,
+}
+
+impl One<'_, '_, '_> {
+    /// Its title, the chart, its legend and what must be known to read it; none without a point.
+    fn text(&self) -> Option<String> {
+        let points: Vec<Vec<Point>> = self.curves.iter().map(|curve| self.points(curve)).collect();
+        let limit = self.slo.and_then(|slo| self.reading.limit(slo));
+        let loads: Vec<f64> = self.rungs().map(|rung| rung.load).collect();
+        let axis = match self.curves[0].axis {
+            Axis::Qps => "qps: offered rate, requests/s",
+            Axis::BatchSize => "batch size: requests in flight",
+        };
+        let chart = Chart { curves: &points, loads: &loads, limit: limit.map(|limit| limit.millis()), axis };
+        let drawn = chart.draw(screen::columns(), self.glyphs)?;
+        let mut out = format!("\n{}\n", self.title());
+        drawn.lines.iter().for_each(|line| out.push_str(&format!("{}\n", line.trim_end())));
+        out.push_str(&self.legend(limit.map(|limit| limit.to_string()), &drawn));
+        self.notes(&drawn).iter().for_each(|note| out.push_str(&fill("  ", 2, note)));
+        Some(out)
+    }
+
+    fn rungs(&self) -> impl Iterator<Item = &Rung<'_>> {
+        self.curves.iter().flat_map(|curve| &curve.rungs)
+    }
+
+    fn points(&self, curve: &Curve) -> Vec<Point> {
+        let point = |rung: &Rung| {
+            let figure = rung.figure(self.reading)?;
+            let ends = figure.ends.map(|ends| [ends.low, ends.high]);
+            figure.value.is_finite().then_some(Point { load: rung.load, value: figure.value, ends })
+        };
+        curve.rungs.iter().filter_map(point).collect()
+    }
+
+    /// `TTFT from schedule p99, ms`.
+    fn title(&self) -> String {
+        let metric = self.reading.metric(self.curves[0].axis == Axis::Qps);
+        let percentile = self.reading.percentile.map(|percentile| format!(" {}", quantile::name(percentile)));
+        let title = format!("{}{}, {}", metric.title, percentile.unwrap_or_default(), metric.unit.symbol());
+        title.trim_end_matches(", ").to_owned()
+    }
+
+    /// The marker of each curve, and the other signs that were drawn.
+    fn legend(&self, limit: Option<String>, drawn: &Drawn) -> String {
+        let Glyphs { markers, several, interval, limit: line, .. } = self.glyphs;
+        let name = |curve: &&Curve| {
+            let cap = curve.series.cap.map(|cap| format!(" (at most {cap} in flight)")).unwrap_or_default();
+            format!("{}{cap}", plain(&curve.series.endpoint))
+        };
+        let mut items: Vec<String> =
+            self.curves.iter().zip(markers).map(|(curve, marker)| format!("{marker} {}", name(curve))).collect();
+        let has_ends = self.rungs().any(|rung| rung.figure(self.reading).is_some_and(|found| found.ends.is_some()));
+        items.extend(has_ends.then(|| format!("{interval} 95 % interval")));
+        items.extend(limit.filter(|_| !drawn.is_limit_above).map(|limit| format!("{line}{line} objective ≤ {limit}")));
+        items.extend(drawn.has_several.then(|| format!("{several} several curves")));
+        let longest = items.iter().map(|item| width(item)).max().unwrap_or(0);
+        match longest + 2 > screen::columns() {
+            true => items.iter().map(|item| fill("  ", 4, item)).collect(),
+            false => grid::items("  ", 2, &items),
+        }
+    }
+
+    fn notes(&self, drawn: &Drawn) -> Vec<String> {
+        let all = self.rungs().count();
+        let figures: Vec<_> = self.rungs().map(|rung| rung.figure(self.reading)).collect();
+        let absent = figures.iter().filter(|figure| figure.is_none()).count();
+        let few = figures.iter().flatten().filter(|figure| figure.few_samples).count();
+        let limit = self.slo.and_then(|slo| self.reading.limit(slo));
+        [
+            (absent > 0).then(|| format!("n/a at {absent} of {all} loads: not drawn")),
+            (few > 0).then(|| format!("from few samples at {few} of {all} loads: the true value may lie well away")),
+            limit.filter(|_| drawn.is_limit_above).map(|limit| format!("objective ≤ {limit}: above the chart")),
+            drawn.is_cut.then(|| "an interval that ends above the chart is cut".to_owned()),
+        ]
+        .into_iter()
+        .flatten()
+        .collect()
+    }
+}
+
+/// Whether the locale says that the terminal shows Unicode; a locale that is not set does, as everywhere else.
+pub(crate) fn is_unicode() -> bool {
+    let said = ["LC_ALL", "LC_CTYPE", "LANG"].into_iter().filter_map(|name| std::env::var(name).ok());
+    let said = said.map(|locale| locale.to_ascii_lowercase()).find(|locale| !locale.is_empty());
+    said.is_none_or(|locale| locale.contains("utf-8") || locale.contains("utf8"))
+}
