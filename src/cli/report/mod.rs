@@ -1,6 +1,7 @@
 //! `sweepline report PLAN`: the results of a plan as one HTML file. It gathers what `curves`, `capacity`, `compare` and `diagnose`
 //! answer, and computes nothing of its own.
 
+mod figures;
 mod spreads;
 
 use std::path::{Path, PathBuf};
@@ -18,7 +19,7 @@ use crate::cli::options::Folder;
 use crate::cli::{capacity, compare, lints, stderr};
 use crate::lint::Lint;
 use crate::plan::Slo;
-use crate::report::html::{FigureFile, MeasuredRun, PageError, Report, RunWithout, Sources};
+use crate::report::html::{MeasuredRun, PageError, Report, RunWithout, Sources};
 use crate::report::{Bound, left_out};
 use crate::units::text::counted;
 
@@ -30,7 +31,7 @@ pub struct ReportArgs {
     /// The file to write: one HTML file that needs no other and asks nobody
     #[arg(short, long, value_name = "FILE", default_value = "report.html")]
     output: PathBuf,
-    /// Write each figure as an SVG file into this folder, too
+    /// Write each figure into this folder, too, as SVG and as PNG
     #[arg(long, value_name = "DIR")]
     figures: Option<PathBuf>,
     #[command(flatten)]
@@ -73,9 +74,9 @@ pub(super) fn run(args: ReportArgs) -> Result<Exit, Failure> {
     let report = Report::of(&sources).map_err(unexpected)?;
     let page = report.html().map_err(unexpected)?;
     let path = &args.output;
-    write(path, &page)?;
+    write(path, page.as_bytes())?;
     if let Some(folder) = &args.figures {
-        write_figures(folder, &report.figures().map_err(unexpected)?, args.overwrite)?;
+        figures::write_all(folder, &report.figures().map_err(unexpected)?, args.overwrite)?;
     }
     let (runs, size) = (counted(readings.runs.len(), "run"), page.len().div_ceil(1024));
     stderr::complain(&format!("{}: {runs}, {size} KiB; open it in a browser", path.display()));
@@ -85,21 +86,8 @@ pub(super) fn run(args: ReportArgs) -> Result<Exit, Failure> {
     Ok(readings.left_out.exit(Exit::Done))
 }
 
-fn write(path: &Path, text: &str) -> Result<(), Failure> {
-    replace(path, |out| out.write_all(text.as_bytes())).map_err(|error| cannot_write(Some(path), &error))
-}
-
-/// Writes figures into a folder, which is made where it is not there. No figure is written where a file of others would be replaced.
-fn write_figures(folder: &Path, figures: &[FigureFile], overwrite: Overwrite) -> Result<(), Failure> {
-    std::fs::create_dir_all(folder).map_err(|error| cannot_write(Some(folder), &error))?;
-    let path = |figure: &FigureFile| folder.join(format!("{}.svg", figure.name));
-    for figure in figures {
-        let is_ours = |path: &Path| begins_with(path, |text| text.starts_with("<!-- figure of a sweepline report -->"));
-        overwrite.check(&path(figure), "a figure of a report", is_ours)?;
-    }
-    figures.iter().try_for_each(|figure| write(&path(figure), &figure.svg))?;
-    stderr::complain(&format!("{}: {}", folder.display(), counted(figures.len(), "figure")));
-    Ok(())
+fn write(path: &Path, bytes: &[u8]) -> Result<(), Failure> {
+    replace(path, |out| out.write_all(bytes)).map_err(|error| cannot_write(Some(path), &error))
 }
 
 /// Bytes above which a page is called large.

@@ -6,6 +6,7 @@
 mod chart;
 mod error;
 mod naming;
+mod picture;
 mod render;
 mod sections;
 mod sources;
@@ -16,6 +17,7 @@ mod view;
 use indexmap::IndexSet;
 
 pub(crate) use error::PageError;
+pub(crate) use picture::{PICTURE_MARK, Pictures};
 pub(crate) use sources::{MeasuredRun, RunWithout, Sources, Spread};
 
 use crate::report::format::plain;
@@ -30,6 +32,8 @@ pub(crate) struct Report {
 pub(crate) struct FigureFile {
     /// The name of the file, without its ending.
     pub(crate) name: String,
+    /// The finding that it shows.
+    pub(crate) title: String,
     /// Its SVG.
     pub(crate) svg: String,
 }
@@ -39,6 +43,8 @@ impl Report {
     pub(crate) fn of(sources: &Sources) -> Result<Report, PageError> {
         let all: Vec<Found> = vec![
             sections::loads(sources)?,
+            sections::jitter(sources)?,
+            sections::heatmap(sources)?,
             sections::comparison(sources)?,
             sections::capacity(sources)?,
             sections::distributions(sources)?,
@@ -68,7 +74,7 @@ impl Report {
     pub(crate) fn figures(&self) -> Result<Vec<FigureFile>, PageError> {
         let of = |figure: &Figure| {
             let svg = render::figure(figure, &self.page.made)?;
-            Ok(FigureFile { name: figure.id.clone(), svg })
+            Ok(FigureFile { name: figure.id.clone(), title: figure.title.clone(), svg })
         };
         figures(&self.page.sections).map(of).collect()
     }

@@ -135,6 +135,9 @@ fn a_thousand_runs_stay_below_five_megabytes() {
         std::fs::write(path, &page).expect("a file to look at");
     }
     assert!(page.len() < 5_000_000, "{} bytes", page.len());
+    for said in ["more heat maps would make the page too large", "more figures would make the page too large"] {
+        assert!(page.contains(said), "{said}");
+    }
     assert!(page.matches("<figure").count() > 50, "{}", page.matches("<figure").count());
     assert!(page.contains("Every run of the plan") && page.contains("1000 runs"));
     assert!(page.contains("a note with &lt;b&gt;marks"), "texts are escaped");

@@ -1,7 +1,8 @@
 //! A sweep under way in words: parts of lines, what matters most first.
 
 use super::state::{LivePhase, LiveRun, LiveSweep, LiveWait};
-use crate::report::format::{WIDTH, digits, duration};
+use crate::report::format::{digits, duration};
+use crate::report::screen::MOST;
 use crate::units::Nanos;
 use crate::units::text::counted;
 
@@ -68,7 +69,7 @@ fn length(seconds: f64) -> String {
 pub(super) fn terminal() -> (usize, usize) {
     let size = rustix::termios::tcgetwinsize(std::io::stderr()).ok();
     let known = size.map(|size| (usize::from(size.ws_col).max(1), usize::from(size.ws_row).max(1)));
-    known.unwrap_or((usize::from(WIDTH), 24))
+    known.unwrap_or((usize::from(MOST), 24))
 }
 
 /// As many parts as fit, what matters most first: half a figure would be another figure.

@@ -3,6 +3,7 @@
 mod axis;
 mod drawing;
 mod forest;
+mod heat;
 mod lines;
 mod marker;
 mod palette;
@@ -11,6 +12,7 @@ mod plane;
 pub(super) use axis::Axis;
 pub(super) use drawing::Drawing;
 pub(super) use forest::{Row, forest};
+pub(super) use heat::{Heat, HeatCell, HeatRow, MOST_COLUMNS, STEPS, Sign, heat};
 pub(super) use lines::{Limit, Point, Series, lines};
 
 /// How many series a chart tells apart by colour and marker.
