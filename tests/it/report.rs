@@ -340,6 +340,7 @@ fn a_report_has_the_numbers_of_every_answer() {
     );
     lab.ok(&["report", "plan.yaml", "-o", "notes.html", "--force"]);
     in_a_browser(&lab.path().join("report.html"));
+    super::browser::is_sound(&lab.path().join("report.html"));
 }
 
 /// What Chromium makes of a page: the script runs, and nothing is wrong. Skipped where there is none.

@@ -44,6 +44,17 @@ impl Terminal {
         command.output().unwrap()
     }
 
+    /// Whether the terminal shows its other screen, which leaves no trace in what can be scrolled back to.
+    pub fn is_on_other_screen(&self) -> bool {
+        let answer = self.tmux(&["display-message", "-p", "#{alternate_on}"], None).stdout;
+        String::from_utf8(answer).unwrap().trim() == "1"
+    }
+
+    /// Presses a key: `C-c`, `q`.
+    pub fn press(&self, key: &str) {
+        self.tmux(&["send-keys", key], None);
+    }
+
     /// What is on the screen, each line that the terminal broke at its edge as one: as long as the program wrote it.
     pub fn unbroken(&self) -> String {
         String::from_utf8(self.tmux(&["capture-pane", "-p", "-J"], None).stdout).unwrap()
