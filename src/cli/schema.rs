@@ -12,6 +12,7 @@ use crate::cli::{calibrate, capacity, curves, diagnose, list, output, probe, sho
 use crate::dataset::profile::Profile;
 use crate::graph::render::Drawing;
 use crate::plan::Report;
+use crate::report::live_state::LiveState;
 
 /// The arguments of `schema`.
 #[derive(Debug, Args)]
@@ -62,6 +63,8 @@ enum What {
     Graph,
     /// The JSON Schema of `dataset inspect --format json` (schemas/inspect.schema.json).
     Inspect,
+    /// The JSON Schema of live.json, which a running sweep keeps in the results folder (schemas/live.schema.json)
+    Live,
 }
 
 impl What {
@@ -86,6 +89,7 @@ impl What {
             What::Calibrate => text_of::<calibrate::Document>("sweepline calibrate --format json"),
             What::Graph => text_of::<Drawing>("sweepline graph --format json"),
             What::Inspect => text_of::<Inspection>("sweepline dataset inspect --format json"),
+            What::Live => text_of::<LiveState>("live.json of a results folder"),
         }
     }
 }

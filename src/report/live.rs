@@ -41,8 +41,8 @@ impl Wait {
 /// A run under way.
 pub(super) struct Live {
     bar: ProgressBar,
-    run: RunView,
-    progress: Arc<Progress>,
+    pub(super) run: RunView,
+    pub(super) progress: Arc<Progress>,
     /// Arrivals per second that the plan wants over time; none in a closed loop.
     course: Option<Course>,
     /// What the counters said at some instants of the last seconds, the oldest first.
@@ -97,7 +97,7 @@ impl Live {
     }
 
     /// Reads the counters, and forgets what they said long ago.
-    fn look(&mut self) {
+    pub(super) fn look(&mut self) {
         let Progress { ended, in_flight, token_events, .. } = &*self.progress;
         let now = Instant::now();
         self.seen.push(Seen { at: now, sent: ended.get() + in_flight.get(), token_events: token_events.get() });
@@ -108,7 +108,7 @@ impl Live {
     }
 
     /// What it is doing, and for how long.
-    fn phase(&self) -> String {
+    pub(super) fn phase(&self) -> String {
         let (progress, phases) = (&self.progress, &self.run.phases);
         if progress.settling.get() > 0 {
             return "waiting for an idle server".to_owned();
@@ -139,8 +139,7 @@ impl Live {
     /// What goes on, what matters most first.
     fn figures(&self) -> Vec<String> {
         let progress = &self.progress;
-        let since = progress.elapsed_ns().saturating_sub((RECENT * 1e9) as u64);
-        let pace = progress.recent.pace(since);
+        let pace = progress.recent.pace(self.recent_since());
         let ms = |name: &str, value: Option<f64>| value.map(|ms| format!("{name} {} ms", digits(ms)));
         let [sent, tokens] = self.rates();
         let waiting = Some(progress.waiting.get()).filter(|waiting| *waiting > 0);
@@ -159,8 +158,13 @@ impl Live {
         parts.into_iter().flatten().collect()
     }
 
+    /// Where the last seconds begin, in nanoseconds since the run's start.
+    pub(super) fn recent_since(&self) -> u64 {
+        self.progress.elapsed_ns().saturating_sub((RECENT * 1e9) as u64)
+    }
+
     /// Requests sent and token events received per second, lately; none so soon that a figure would be chance.
-    fn rates(&self) -> [Option<f64>; 2] {
+    pub(super) fn rates(&self) -> [Option<f64>; 2] {
         let (Some(first), Some(last)) = (self.seen.first(), self.seen.last()) else { return [None; 2] };
         let seconds = last.at.duration_since(first.at).as_secs_f64();
         let rate = |before: u64, now: u64| (seconds >= 0.2).then(|| now.saturating_sub(before) as f64 / seconds);
@@ -168,7 +172,7 @@ impl Live {
     }
 
     /// Requests per second that the plan wants over the span that rates are of; none in a closed loop.
-    fn wanted(&self) -> Option<f64> {
+    pub(super) fn wanted(&self) -> Option<f64> {
         let now = self.progress.elapsed_ns() as f64 / 1e9;
         let span = self.seen.last()?.at.duration_since(self.seen.first()?.at).as_secs_f64().min(now);
         let course = self.course.as_ref()?;
