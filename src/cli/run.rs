@@ -24,7 +24,7 @@ use crate::cli::{answers, connection_limits, gate, lints, missing_texts, preview
 use crate::expand::PlannedRun;
 use crate::report::calibration;
 use crate::report::format::{duration, plain};
-use crate::report::progress::Screen;
+use crate::report::progress::{Publisher, Screen};
 use crate::server::client_environment;
 use crate::server::launch::left_servers;
 use crate::store::{RunRecord, Store, Writer, ignore_file_size_signal};
@@ -333,8 +333,10 @@ fn execute(
         fail_fast: args.fail_fast,
     };
     let (whole, side_by_side, _) = expected(args, workspace, decisions);
-    let screen = args.loudness.screen().with_times().at_pace(side_by_side as f64 / whole.max(1) as f64);
-    let mut listener = Listener { screen, store: writer.store(), workspace };
+    let pace = side_by_side as f64 / whole.max(1) as f64;
+    let screen = args.loudness.screen().with_times().at_pace(pace);
+    let publisher = Publisher::start(&workspace.plan().name, &writer.store().layout().live(), pace);
+    let mut listener = Listener { screen, publisher, store: writer.store(), workspace };
     sweep::run(&sweep, &mut listener, stop.clone()).map_err(|error| match error {
         SweepError::Store(error) => Failure::Store(error),
         SweepError::Endpoints(_) => Failure::Usage(error.to_string()),
@@ -351,12 +353,14 @@ fn settled(workspace: &Workspace, decisions: &[Option<Decision>]) -> usize {
 /// Shows events; a committed run with its main figures.
 struct Listener<'a> {
     screen: Screen,
+    publisher: Publisher,
     store: &'a Store,
     workspace: &'a Workspace,
 }
 
 impl Observer for Listener<'_> {
     fn event(&mut self, event: Event) {
+        self.publisher.take(&event);
         let (store, plan) = (self.store, self.workspace.plan());
         self.screen.show(&event, |run| answers::one_line(store, &run.id, plan));
     }

@@ -12,7 +12,7 @@ use crate::cli::{calibrate, capacity, curves, decide, diagnose, list, output, pr
 use crate::dataset::profile::Profile;
 use crate::graph::render::Drawing;
 use crate::plan::Report;
-use crate::report::progress::ProgressLine;
+use crate::report::progress::{LiveFile, ProgressLine};
 
 /// The arguments of `schema`.
 #[derive(Debug, Args)]
@@ -67,6 +67,8 @@ enum What {
     Graph,
     /// The JSON Schema of `dataset inspect --format json` (schemas/inspect.schema.json).
     Inspect,
+    /// The JSON Schema of live.json, which a running sweep keeps in the results folder (schemas/live.schema.json)
+    Live,
 }
 
 impl What {
@@ -93,6 +95,7 @@ impl What {
             What::Progress => text_of::<ProgressLine>("a line of sweepline run --progress json"),
             What::Graph => text_of::<Drawing>("sweepline graph --format json"),
             What::Inspect => text_of::<Inspection>("sweepline dataset inspect --format json"),
+            What::Live => text_of::<LiveFile>("live.json of a results folder"),
         }
     }
 }

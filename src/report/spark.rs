@@ -55,6 +55,10 @@ mod tests {
             window: [2, 5],
             in_flight: vec![1.0, 4.0, 8.0, 8.0, 8.0, 2.0],
             sent_per_s: vec![10.0, 10.0, 20.0, 20.0, 20.0, 0.0],
+            tokens_per_s: None,
+            ttft_ms: Vec::new(),
+            e2e_ms: Vec::new(),
+            failed: Vec::new(),
         };
         insta::assert_snapshot!(load(&pulse), @r#"
         load over 3.00 s

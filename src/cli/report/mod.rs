@@ -3,6 +3,8 @@
 
 mod figures;
 mod spreads;
+mod timeline;
+mod watch;
 
 use std::path::{Path, PathBuf};
 
@@ -31,6 +33,12 @@ pub struct ReportArgs {
     /// The file to write: one HTML file that needs no other and asks nobody
     #[arg(short, long, value_name = "FILE", default_value = "report.html")]
     output: PathBuf,
+    /// Serve the page of a running or finished sweep on 127.0.0.1 instead, live, until the command is ended
+    #[arg(long, conflicts_with_all = ["output", "figures", "force"])]
+    watch: bool,
+    /// The port to serve on; 0 takes a free one
+    #[arg(long, value_name = "PORT", default_value = "0", requires = "watch")]
+    port: u16,
     /// Write each figure into this folder, too, as SVG and as PNG
     #[arg(long, value_name = "DIR")]
     figures: Option<PathBuf>,
@@ -40,38 +48,13 @@ pub struct ReportArgs {
     folder: Folder,
 }
 
-/// Writes the report.
+/// Writes the report, or serves it.
 pub(super) fn run(args: ReportArgs) -> Result<Exit, Failure> {
+    if args.watch {
+        return watch::run((&args.runs, &args.folder), args.port, &|before| made_of(&args, before));
+    }
     args.overwrite.check(&args.output, "a report of sweepline", is_report)?;
-    let workspace = args.runs.open(&args.folder)?;
-    let picked = args.runs.picked(&workspace)?;
-    let readings = args.runs.read(&workspace, &args.folder)?;
-    let lints = lints::of(&workspace.loaded, &args.folder);
-    let points = readings.points();
-    let curves = curve::curves(&points, false);
-    let has_objective = readings.plan.slo.as_ref().is_some_and(|slo| !Slo::is_empty(slo));
-    let configurations = if has_objective { capacity::configurations(&curves, &readings.plan) } else { Vec::new() };
-    let comparison = compare::of_readings(&workspace, &picked, &readings, &lints);
-    let Looked { predicted, unpredicted, diagnoses } = diagnose::look(&readings, &readings.measured(), &curves);
-    let Spreads { drawn, left } = Spreads::of(&workspace.store, &readings, &curves);
-    let sources = Sources {
-        plan: &readings.plan,
-        made: made(),
-        run_again: args.runs.run_again(&args.folder),
-        runs: readings.runs.iter().map(measured).collect(),
-        without: readings.without.iter().map(without).collect(),
-        curves: &curves,
-        configurations: &configurations,
-        comparison: comparison.as_ref(),
-        bound: Bound { predicted: &predicted, unpredicted: &unpredicted },
-        diagnoses: &diagnoses,
-        spreads: drawn,
-        spreads_left: left,
-        notes: notes(&readings, &curves),
-        lints: lints.iter().map(told).collect(),
-    };
-    let unexpected = |error: PageError| Failure::Unexpected(error.into());
-    let report = Report::of(&sources).map_err(unexpected)?;
+    let (readings, report) = made_of(&args, None)?;
     let page = report.html().map_err(unexpected)?;
     let path = &args.output;
     write(path, page.as_bytes())?;
@@ -90,6 +73,46 @@ fn write(path: &Path, bytes: &[u8]) -> Result<(), Failure> {
     replace(path, |out| out.write_all(bytes)).map_err(|error| cannot_write(Some(path), &error))
 }
 
+fn unexpected(error: PageError) -> Failure {
+    Failure::Unexpected(error.into())
+}
+
+/// What was read, and the report of it; `before` is what was read the last time.
+fn made_of(args: &ReportArgs, before: Option<Readings>) -> Result<(Readings, Report), Failure> {
+    let workspace = args.runs.open(&args.folder)?;
+    let picked = args.runs.picked(&workspace)?;
+    let readings = args.runs.read_knowing(&workspace, &args.folder, before)?;
+    let lints = lints::of(&workspace.loaded, &args.folder);
+    let points = readings.points();
+    let curves = curve::curves(&points, false);
+    let has_objective = readings.plan.slo.as_ref().is_some_and(|slo| !Slo::is_empty(slo));
+    let configurations = if has_objective { capacity::configurations(&curves, &readings.plan) } else { Vec::new() };
+    let comparison = compare::of_readings(&workspace, &picked, &readings, &lints);
+    let Looked { predicted, unpredicted, diagnoses } = diagnose::look(&readings, &readings.measured(), &curves);
+    let Spreads { drawn, left } = Spreads::of(&workspace.store, &readings, &curves);
+    let sources = Sources {
+        plan: &readings.plan,
+        made: made(),
+        run_again: args.runs.run_again(&args.folder),
+        plan_typed: args.runs.typed(&args.folder),
+        show: args.runs.show(&args.folder),
+        runs: readings.runs.iter().map(measured).collect(),
+        without: readings.without.iter().map(without).collect(),
+        curves: &curves,
+        configurations: &configurations,
+        comparison: comparison.as_ref(),
+        bound: Bound { predicted: &predicted, unpredicted: &unpredicted },
+        diagnoses: &diagnoses,
+        spreads: drawn,
+        spreads_left: left,
+        timeline: timeline::spans(&workspace, &picked, &readings),
+        notes: notes(&readings, &curves),
+        lints: lints.iter().map(told).collect(),
+    };
+    let report = Report::of(&sources).map_err(unexpected)?;
+    Ok((readings, report))
+}
+
 /// Bytes above which a page is called large.
 const LARGE: usize = 5_000_000;
 
@@ -105,7 +128,14 @@ fn made() -> String {
 
 fn measured(run: &RunResult) -> MeasuredRun<'_> {
     let RunResult { sweep, record, answered } = run;
-    MeasuredRun { sweep, record, labels: &answered.labels, metrics: &answered.metrics, verdict: &answered.verdict }
+    MeasuredRun {
+        sweep,
+        record,
+        labels: &answered.labels,
+        metrics: &answered.metrics,
+        verdict: &answered.verdict,
+        pulse: answered.pulse.as_ref(),
+    }
 }
 
 fn without(run: &Without) -> RunWithout {

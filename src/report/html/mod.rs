@@ -6,6 +6,7 @@
 mod chart;
 mod error;
 mod naming;
+mod part;
 mod picture;
 mod render;
 mod sections;
@@ -13,12 +14,14 @@ mod sources;
 #[cfg(test)]
 mod tests;
 mod view;
+mod watched;
 
 use indexmap::IndexSet;
 
 pub(crate) use error::PageError;
 pub(crate) use picture::{PICTURE_MARK, Pictures};
-pub(crate) use sources::{MeasuredRun, RunWithout, Sources, Spread};
+pub(crate) use sources::{MeasuredRun, RunWithout, Sources, Span, SpanKind, Spread};
+pub(crate) use watched::{LIVE_PLACE, LiveView, Watched, live, waiting};
 
 use crate::report::format::plain;
 use view::{Block, Figure, Found, Page, Section};
@@ -50,6 +53,7 @@ impl Report {
             sections::distributions(sources)?,
             sections::symptoms(sources),
             sections::verdicts(sources),
+            sections::timeline(sources)?,
             sections::runs(sources),
             sections::disclosure(sources),
         ];
@@ -62,12 +66,19 @@ impl Report {
         }
         there.push(sections::definitions(&metrics_of(&there, sources)));
         let (title, made) = (plain(&sources.plan.name), plain(&sources.made));
-        Ok(Report { page: Page { title, made, first: sections::first(sources), sections: there, missing } })
+        let mut page = Page { title, made, first: sections::first(sources), sections: there, missing };
+        part::add(&mut page, sources)?;
+        Ok(Report { page })
     }
 
     /// As one HTML file.
     pub(crate) fn html(&self) -> Result<String, PageError> {
         Ok(render::render(&self.page)?)
+    }
+
+    /// As it is served while a sweep runs, with a place for what is going on.
+    pub(crate) fn watched(&self) -> Result<Watched, PageError> {
+        Ok(Watched { html: render::watched(&self.page, LIVE_PLACE)? })
     }
 
     /// Each figure as a file of its own.

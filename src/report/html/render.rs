@@ -7,27 +7,59 @@ use minijinja::{Environment, UndefinedBehavior, Value, context};
 use serde::Serialize;
 use sha2::{Digest, Sha256};
 
+use super::sections::RunPart;
 use super::view::{Figure, Page};
 use crate::report::format::width;
 use crate::units::text::is_unseen;
 
-const TEMPLATES: [(&str, &str); 3] = [
+const TEMPLATES: [(&str, &str); 6] = [
     ("page.html", include_str!("templates/page.html")),
     ("blocks.html", include_str!("templates/blocks.html")),
+    ("run.html", include_str!("templates/run.html")),
+    ("live.html", include_str!("templates/live.html")),
+    ("waiting.html", include_str!("templates/waiting.html")),
     ("figure.xml", include_str!("templates/figure.xml")),
 ];
 
 const STYLE: &str = include_str!("templates/style.css");
 const SCRIPT: &str = include_str!("templates/script.js");
+const WATCH: &str = include_str!("templates/watch.js");
 
 /// The page as a file. The browser runs no script but ours: its mark is a digest of all that is on the page, which nothing on the page can
 /// know.
 pub(super) fn render(page: &Page) -> Result<String, minijinja::Error> {
+    page_with(page, None)
+}
+
+/// The page as it is served, with `place` where what is going on stands: it asks for that once a second.
+pub(super) fn watched(page: &Page, place: &str) -> Result<String, minijinja::Error> {
+    page_with(page, Some(place))
+}
+
+fn page_with(page: &Page, place: Option<&str>) -> Result<String, minijinja::Error> {
     let page = Value::from(Serde(page));
     let nonce = digest(&page.to_string());
-    let html =
-        templates()?.get_template("page.html")?.render(context! { page, nonce, style => STYLE, script => SCRIPT })?;
-    Ok(seen(&html))
+    let context = context! { page, nonce, place, style => STYLE, script => SCRIPT, watch => WATCH };
+    Ok(seen(&templates()?.get_template("page.html")?.render(context)?))
+}
+
+/// The page that is served before there is a report.
+pub(super) fn waiting(title: &str, sentence: &str, place: &str) -> Result<String, minijinja::Error> {
+    let nonce = digest(&format!("{title}{sentence}"));
+    let context = context! { title, sentence, place, nonce, style => STYLE, watch => WATCH };
+    Ok(seen(&templates()?.get_template("waiting.html")?.render(context)?))
+}
+
+/// What is going on, as a part of a page.
+pub(super) fn live(now: Value) -> Result<String, minijinja::Error> {
+    Ok(seen(&templates()?.get_template("live.html")?.render(context! { now })?))
+}
+
+/// The parts of runs, each by itself, so that it is known how large it is.
+pub(super) fn parts(runs: &[RunPart]) -> Result<Vec<String>, minijinja::Error> {
+    let environment = templates()?;
+    let template = environment.get_template("run.html")?;
+    runs.iter().map(|run| Ok(seen(template.render(context! { run => Value::from(Serde(run)) })?.trim()))).collect()
 }
 
 /// A figure of the page as a file of its own, in the colours of the light page.

@@ -67,7 +67,7 @@ impl Face for Bars {
             bar.tick();
         }
         overall.set_length(now.runs as u64);
-        overall.set_position(now.done as u64);
+        overall.set_position(now.done() as u64);
         overall.set_message(words::left(now));
     }
 

@@ -98,9 +98,9 @@ impl Full {
 
     /// The screen as lines, for a terminal of so many columns and lines.
     fn screen(&self, now: &LiveSweep, (columns, rows): (usize, usize)) -> Vec<String> {
-        let filled = (now.done * BAR).checked_div(now.runs).unwrap_or(0);
+        let filled = (now.done() * BAR).checked_div(now.runs).unwrap_or(0);
         let bar = format!("[{}{}]", "=".repeat(filled), " ".repeat(BAR - filled));
-        let parts = [format!("{} of {} runs {bar}", now.done, now.runs), words::left(now)];
+        let parts = [format!("{} of {} runs {bar}", now.done(), now.runs), words::left(now)];
         let mut lines = vec![parts.join(" "), String::new()];
         for wait in &now.waiting {
             lines.push(words::wait(wait).join(" · "));
@@ -210,7 +210,7 @@ mod tests {
         let log = ["14:05:01 [1/3] lean · short · 5 qps · valid".to_owned()].into();
         // Not entered: the test has no terminal.
         let full = Full { log, lately: HashMap::from([(2, lately)]) };
-        let now = LiveSweep { runs: 3, done: 1, left_s: Some(70.0), running: vec![run()], waiting: Vec::new() };
+        let now = LiveSweep { runs: 3, settled: 1, left_s: Some(70.0), running: vec![run()], ..LiveSweep::default() };
         insta::assert_snapshot!(full.screen(&now, (60, 24)).join("\n"), @r"
         1 of 3 runs [==========                    ] about 1m10s left
 

@@ -6,21 +6,25 @@ mod bars;
 mod face;
 mod full;
 mod json;
+mod publish;
 mod state;
 mod ticker;
 mod tracker;
 mod words;
 
 use std::collections::HashMap;
-use std::sync::Arc;
 use std::time::Duration;
 
 pub(crate) use face::Style;
 pub(crate) use full::leave;
 pub(crate) use json::ProgressLine;
+pub(crate) use publish::Publisher;
+#[cfg(test)]
+pub(crate) use state::{LivePhase, LiveSweep};
+pub(crate) use state::{FORMAT, LiveFile, LiveRun, LiveWait};
+pub(crate) use words::phase;
 
 use super::format::{duration, fill_to, plain};
-use crate::engine::Progress;
 use crate::sweep::Waiting;
 use crate::sweep::event::{Event, RunView};
 use crate::units::text::page;
@@ -126,30 +130,22 @@ impl Screen {
         self.tell(is_error, Said { kind, run: None, endpoint: Some(endpoint), text });
     }
 
-    /// Changes what is live.
-    fn change(&self, change: impl FnOnce(&mut Tracker)) {
-        if let Some(ticker) = &self.ticker {
-            ticker.change(change);
-        }
-    }
-
     /// Shows an event. `summary` says how a committed run came out.
     pub(crate) fn show(&mut self, event: &Event, summary: impl FnOnce(&RunView) -> String) {
         if self.ticker.is_none() && self.manner.talk > Talk::Quiet {
             self.ticker = Some(Ticker::start(Tracker::new(self.pace), self.manner.style.face(self.manner.every)));
         }
+        if let Some(ticker) = &self.ticker {
+            ticker.take(event);
+        }
         match event {
-            Event::Begin { todo, settled } => {
-                self.total = settled + todo.len();
-                self.change(|tracker| tracker.begin(todo, *settled));
-            }
+            Event::Begin { todo, settled } => self.total = settled + todo.len(),
             Event::Endpoint { endpoint, result } => self.answered(endpoint, result),
             Event::Launching { endpoint, command } => {
                 self.of(Kind::Server, endpoint, false, &format!("starting {}", plain(command)));
             }
             Event::Launched { endpoint, after, log } => {
                 self.waiting.remove(endpoint);
-                self.change(|tracker| tracker.waited(endpoint));
                 let after = Nanos::from(Duration::from_millis(after.as_millis() as u64));
                 self.of(Kind::Server, endpoint, false, &format!("ready after {after} (log: {})", plain(log)));
             }
@@ -165,22 +161,21 @@ impl Screen {
             }
             Event::Busy { endpoint, what } => self.of(Kind::Endpoint, endpoint, false, &plain(what)),
             Event::Waiting { endpoint, waiting } => self.waiting(endpoint, waiting),
-            Event::Started { run, progress } => self.started(run, progress),
-            Event::Committed { run } => self.ended(Kind::Committed, run, &summary(run)),
+            Event::Started { run, .. } => self.started(run),
+            Event::Committed { run } => self.named(Kind::Committed, run, &summary(run)),
             Event::Failed { run, reason } => {
-                self.ended(Kind::Failed, run, &format!("failed: {}", plain_lines(reason)));
+                self.named(Kind::Failed, run, &format!("failed: {}", plain_lines(reason)));
             }
             Event::Again { run, reason, again, of } => {
-                self.change(|tracker| tracker.end(run.number, false));
                 let what = format!("spoiled, to be tried again ({again} of {of}): {}", plain_lines(reason));
                 self.named(Kind::Again, run, &what);
             }
             Event::GivenUp { run, cause, reason, times } => {
                 let what = format!("given up: {cause} ({times} of {times}): {}", plain_lines(reason));
-                self.ended(Kind::GivenUp, run, &what);
+                self.named(Kind::GivenUp, run, &what);
             }
             Event::Skipped { run, reason } => {
-                self.ended(Kind::Skipped, run, &format!("skipped: {}", plain(reason)));
+                self.named(Kind::Skipped, run, &format!("skipped: {}", plain(reason)));
             }
             Event::Stopping => {
                 let text = "stopping: the runs under way are abandoned, committed runs stay (Ctrl-C again: at once)";
@@ -193,7 +188,6 @@ impl Screen {
     /// An endpoint that was waited for answers, or is waited for no longer; of the others only what is wrong is told, unless all is.
     fn answered(&mut self, endpoint: &str, result: &Result<String, String>) {
         let was_waited_for = self.waiting.remove(endpoint).is_some();
-        self.change(|tracker| tracker.waited(endpoint));
         match result {
             Ok(_) if was_waited_for => self.of(Kind::Endpoint, endpoint, false, "ready"),
             Ok(found) if self.manner.talk == Talk::Verbose => {
@@ -204,8 +198,7 @@ impl Screen {
         }
     }
 
-    fn started(&mut self, run: &RunView, progress: &Arc<Progress>) {
-        self.change(|tracker| tracker.start(run, progress));
+    fn started(&self, run: &RunView) {
         // What is drawn says it already.
         if matches!(self.manner.style, Style::Plain | Style::Json) {
             let takes = duration(run.expected_ns().div_ceil(1_000_000_000));
@@ -221,14 +214,7 @@ impl Screen {
             let left = duration(within.saturating_sub(*waited).as_secs_f64().ceil() as u64);
             self.of(Kind::Waiting, endpoint, false, &format!("waiting for up to {left}: {}", plain(reason)));
         }
-        self.change(|tracker| tracker.wait(endpoint, waiting));
         self.waiting.insert(endpoint.to_owned(), reason.clone());
-    }
-
-    /// Takes a run off the screen for good, and tells what became of it.
-    fn ended(&mut self, kind: Kind, run: &RunView, what: &str) {
-        self.change(|tracker| tracker.end(run.number, true));
-        self.named(kind, run, what);
     }
 
     /// Tells of a run; of what went wrong even when told to be quiet.

@@ -3,19 +3,61 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use crate::store::Moment;
+
+/// Format of `live.json`; raised when a reader of the old one would misread the new.
+pub(crate) const FORMAT: u32 = 1;
+
+/// What a running sweep says of itself: `live.json` in the results folder, replaced about once a second and removed at the end. It is
+/// true only while the process that it names holds the folder's lock.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub(crate) struct LiveFile {
+    /// Format of this file: 1.
+    pub(crate) format: u32,
+    /// The plan's name.
+    pub(crate) plan: String,
+    /// The process that runs the sweep.
+    pub(crate) pid: u32,
+    /// When the sweep began.
+    pub(crate) started: Moment,
+    /// When this was written.
+    pub(crate) written: Moment,
+    /// The sweep.
+    pub(crate) sweep: LiveSweep,
+}
+
 /// A sweep under way.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub(crate) struct LiveSweep {
-    /// Runs of the selection, those whose results were there before among them.
+    /// Runs of the selection.
     pub(crate) runs: usize,
-    /// How many of them need nothing more.
-    pub(crate) done: usize,
-    /// Seconds that the rest is going to take as far as the plan tells; null before the first run is known.
+    /// Runs that this sweep does not execute: their results are there, or they are left out.
+    pub(crate) settled: usize,
+    /// Runs that it has committed.
+    pub(crate) committed: usize,
+    /// Runs that failed.
+    pub(crate) failed: usize,
+    /// Runs that were given up.
+    pub(crate) given_up: usize,
+    /// Runs that were skipped.
+    pub(crate) skipped: usize,
+    /// Seconds that the rest is going to take as far as the plan tells; null before the first run is known, and behind the last.
     pub(crate) left_s: Option<f64>,
+    /// Whether it was told to stop.
+    pub(crate) stopping: bool,
     /// Runs under way.
     pub(crate) running: Vec<LiveRun>,
     /// Endpoints that are waited for.
     pub(crate) waiting: Vec<LiveWait>,
+    /// What went wrong last: a run that failed, was spoiled or given up, with its reason; null where nothing did.
+    pub(crate) last_trouble: Option<String>,
+}
+
+impl LiveSweep {
+    /// How many of its runs need nothing more from it.
+    pub(crate) fn done(&self) -> usize {
+        self.settled + self.committed + self.failed + self.given_up + self.skipped
+    }
 }
 
 /// A run under way. Rates and latencies are of its last five seconds.
@@ -89,6 +131,6 @@ pub(crate) struct LiveWait {
     pub(crate) reason: String,
     /// Seconds so far.
     pub(crate) waited_s: f64,
-    /// Seconds that it is waited for at most.
-    pub(crate) within_s: f64,
+    /// Seconds that it is waited for at most; null where no bound is known.
+    pub(crate) within_s: Option<f64>,
 }

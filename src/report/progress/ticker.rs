@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use super::face::Face;
 use super::tracker::Tracker;
+use crate::sweep::event::Event;
 
 const REFRESH: Duration = Duration::from_millis(250);
 
@@ -43,10 +44,10 @@ impl Ticker {
         Ticker { shared, thread }
     }
 
-    /// Tells what happened, and shows it at once.
-    pub(super) fn change(&self, change: impl FnOnce(&mut Tracker)) {
+    /// Takes an event, and shows at once what it changes.
+    pub(super) fn take(&self, event: &Event) {
         let mut shared = locked(&self.shared);
-        change(&mut shared.tracker);
+        shared.tracker.take(event);
         shared.draw();
     }
 

@@ -9,8 +9,7 @@ use crate::engine::Progress;
 use crate::expand::Course;
 use crate::report::format::plain;
 use crate::rows::Phase;
-use crate::sweep::Waiting;
-use crate::sweep::event::RunView;
+use crate::sweep::event::{Event, RunView};
 
 /// Rates and latencies are those of the last so many seconds.
 const RECENT: f64 = 5.0;
@@ -18,8 +17,8 @@ const RECENT: f64 = 5.0;
 /// A sweep under way.
 #[derive(Default)]
 pub(super) struct Tracker {
-    runs: usize,
-    done: usize,
+    /// Everything but what is read at the instant of looking.
+    sweep: LiveSweep,
     /// Time that the sweep takes for each second of its runs: below 1 where runs go side by side.
     pace: f64,
     /// Time that each run not yet ended takes as a whole, in nanoseconds, by number.
@@ -31,8 +30,9 @@ pub(super) struct Tracker {
 struct Wait {
     endpoint: String,
     reason: String,
-    since: Option<Instant>,
-    within: Duration,
+    since: Instant,
+    /// None where no bound is known.
+    within: Option<Duration>,
 }
 
 struct Running {
@@ -58,39 +58,74 @@ impl Tracker {
         Tracker { pace, ..Tracker::default() }
     }
 
-    /// These runs are to do, and so many are not.
-    pub(super) fn begin(&mut self, todo: &[RunView], settled: usize) {
-        self.runs = settled + todo.len();
-        self.done = settled;
-        self.remaining = todo.iter().map(|run| (run.number, run.expected_ns())).collect();
-    }
-
-    /// A run has begun.
-    pub(super) fn start(&mut self, run: &RunView, progress: &Arc<Progress>) {
-        let course = Course::new(&run.load, &run.phases);
-        self.running.push(Running { run: run.clone(), progress: Arc::clone(progress), course, seen: Vec::new() });
-    }
-
-    /// A run is no longer under way; `for_good` says that it does not come back.
-    pub(super) fn end(&mut self, number: usize, for_good: bool) {
-        self.running.retain(|running| running.run.number != number);
-        if for_good {
-            self.remaining.remove(&number);
-            self.done += 1;
+    /// Takes an event.
+    pub(super) fn take(&mut self, event: &Event) {
+        match event {
+            Event::Begin { todo, settled } => {
+                (self.sweep.runs, self.sweep.settled) = (settled + todo.len(), *settled);
+                self.remaining = todo.iter().map(|run| (run.number, run.expected_ns())).collect();
+            }
+            Event::Started { run, progress } => self.running.push(Running::new(run, progress)),
+            Event::Committed { run } => {
+                self.off(run, true);
+                self.sweep.committed += 1;
+            }
+            Event::Failed { run, reason } => {
+                self.off(run, true);
+                self.sweep.failed += 1;
+                self.trouble(&run.name, &format!("failed: {reason}"));
+            }
+            Event::Again { run, reason, again, of } => {
+                self.off(run, false);
+                self.trouble(&run.name, &format!("spoiled, to be tried again ({again} of {of}): {reason}"));
+            }
+            Event::GivenUp { run, cause, reason, times } => {
+                self.off(run, true);
+                self.sweep.given_up += 1;
+                self.trouble(&run.name, &format!("given up: {cause} ({times} of {times}): {reason}"));
+            }
+            Event::Skipped { run, reason } => {
+                self.off(run, true);
+                self.sweep.skipped += 1;
+                self.trouble(&run.name, &format!("skipped: {reason}"));
+            }
+            Event::Waiting { endpoint, waiting } => {
+                let since = Instant::now().checked_sub(waiting.waited).unwrap_or_else(Instant::now);
+                self.wait(endpoint, &waiting.reason, since, Some(waiting.within));
+            }
+            Event::Launching { endpoint, .. } => {
+                self.wait(endpoint, "its server is being started", Instant::now(), None);
+            }
+            Event::Slow { endpoint, .. } => {
+                self.wait(endpoint, "the server has not answered yet", Instant::now(), None);
+            }
+            Event::Relaunching { endpoint, reason, .. } => {
+                self.trouble(endpoint, &format!("to be started again: {reason}"));
+            }
+            Event::Endpoint { endpoint, .. } | Event::Launched { endpoint, .. } => {
+                self.waits.retain(|wait| wait.endpoint != *endpoint);
+            }
+            Event::Stopping => self.sweep.stopping = true,
+            Event::Far { .. } | Event::Busy { .. } | Event::End => {}
         }
     }
 
     /// An endpoint is waited for, in place of what was said of it before.
-    pub(super) fn wait(&mut self, endpoint: &str, waiting: &Waiting) {
-        self.waited(endpoint);
-        let Waiting { reason, waited, within } = waiting;
-        let since = Instant::now().checked_sub(*waited);
-        self.waits.push(Wait { endpoint: endpoint.to_owned(), reason: plain(reason), since, within: *within });
+    fn wait(&mut self, endpoint: &str, reason: &str, since: Instant, within: Option<Duration>) {
+        self.waits.retain(|wait| wait.endpoint != endpoint);
+        self.waits.push(Wait { endpoint: plain(endpoint), reason: plain(reason), since, within });
     }
 
-    /// An endpoint is no longer waited for.
-    pub(super) fn waited(&mut self, endpoint: &str) {
-        self.waits.retain(|wait| wait.endpoint != endpoint);
+    fn trouble(&mut self, of: &str, what: &str) {
+        self.sweep.last_trouble = Some(plain(&format!("{of}: {what}")));
+    }
+
+    /// A run is no longer under way; `for_good` says that it does not come back.
+    fn off(&mut self, run: &RunView, for_good: bool) {
+        self.running.retain(|running| running.run.number != run.number);
+        if for_good {
+            self.remaining.remove(&run.number);
+        }
     }
 
     /// How things stand now. Called a few times a second, so that rates are of the last seconds.
@@ -101,28 +136,32 @@ impl Tracker {
             self.running.iter().map(|running| running.progress.elapsed_ns().min(running.run.expected_ns())).sum();
         let left = whole.saturating_sub(gone) as f64 * self.pace / 1e9;
         LiveSweep {
-            runs: self.runs,
-            done: self.done,
             left_s: (!self.remaining.is_empty()).then_some(left),
             running: self.running.iter().map(Running::now).collect(),
             waiting: self.waits.iter().map(Wait::now).collect(),
+            ..self.sweep.clone()
         }
     }
 }
 
 impl Wait {
     fn now(&self) -> LiveWait {
-        let waited = self.since.map_or(Duration::ZERO, |since| since.elapsed()).min(self.within);
+        let waited = self.since.elapsed();
         LiveWait {
             endpoint: self.endpoint.clone(),
             reason: self.reason.clone(),
-            waited_s: waited.as_secs_f64(),
-            within_s: self.within.as_secs_f64(),
+            waited_s: self.within.map_or(waited, |within| waited.min(within)).as_secs_f64(),
+            within_s: self.within.map(|within| within.as_secs_f64()),
         }
     }
 }
 
 impl Running {
+    fn new(run: &RunView, progress: &Arc<Progress>) -> Running {
+        let course = Course::new(&run.load, &run.phases);
+        Running { run: run.clone(), progress: Arc::clone(progress), course, seen: Vec::new() }
+    }
+
     /// Reads the counters, and forgets what they said long ago.
     fn look(&mut self) {
         let Progress { ended, in_flight, token_events, .. } = &*self.progress;

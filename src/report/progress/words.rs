@@ -7,7 +7,7 @@ use crate::units::Nanos;
 use crate::units::text::counted;
 
 /// What a run is doing, and for how long.
-pub(super) fn phase(run: &LiveRun) -> String {
+pub(crate) fn phase(run: &LiveRun) -> String {
     let passed = duration(run.phase_s as u64);
     let length = run.phase_length_s.map(length).unwrap_or_default();
     let name: &str = run.phase.into();
@@ -51,7 +51,8 @@ pub(super) fn errors(run: &LiveRun) -> Option<String> {
 /// What is waited for.
 pub(super) fn wait(wait: &LiveWait) -> Vec<String> {
     let seconds = |seconds: f64| duration(seconds as u64);
-    let passed = format!("{} of {}", seconds(wait.waited_s), seconds(wait.within_s));
+    let of = wait.within_s.map(|within| format!(" of {}", seconds(within))).unwrap_or_default();
+    let passed = format!("{}{of}", seconds(wait.waited_s));
     vec![format!("{}: waiting", wait.endpoint), passed, wait.reason.clone()]
 }
 

@@ -127,6 +127,12 @@ impl Axis {
         Axis { title: title.to_owned(), scale: Scale::Plain, ends: [-far, far], ticks }
     }
 
+    /// From 0 to `most`, as it is, with the ticks that are given.
+    pub(crate) fn of_places(title: String, most: f64, ticks: Vec<(f64, String)>) -> Axis {
+        let room = most * 0.01;
+        Axis { title, scale: Scale::Plain, ends: [-room, most + room], ticks }
+    }
+
     /// Shares of requests below 1, the slowest of them stretched; `n` requests are the most that any line has.
     pub(crate) fn of_tail(title: &str, n: u64) -> Axis {
         let scale = Scale::Tail;
