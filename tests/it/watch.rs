@@ -136,12 +136,16 @@ fn a_sweep_is_watched_while_it_runs_and_when_it_is_over() {
         let (_, words) = watch.live();
         (busy(&words) && words != first).then_some(())
     });
-    let state = wait_for("a rate", || live_json(&lab).filter(|state| state["sweep"]["running"][0]["ttft_ms"].is_number()));
+    let state =
+        wait_for("a rate", || live_json(&lab).filter(|state| state["sweep"]["running"][0]["ttft_ms"].is_number()));
     lab.follows("live", &state);
     let run = &state["sweep"]["running"][0];
-    assert_eq!((&state["plan"], &state["runs"], &run["wanted_per_s"]), (&"watched".into(), &2.into(), &Value::Null));
+    assert_eq!(
+        (&state["plan"], &state["sweep"]["runs"], &run["wanted_per_s"]),
+        (&"watched".into(), &2.into(), &Value::Null)
+    );
     assert!(run["in_flight"].as_u64().unwrap() <= 3 && run["ttft_ms"].as_f64().unwrap() >= 1.0, "{state:#}");
-    assert!(state["left_s"].as_f64().unwrap() > 0.0, "{state:#}");
+    assert!(state["sweep"]["left_s"].as_f64().unwrap() > 0.0, "{state:#}");
 
     // A commit appears, and the open loop with the rate that is wanted.
     let number = wait_for("the first commit", || Some(watch.live().0).filter(|number| *number > 0));
@@ -149,11 +153,13 @@ fn a_sweep_is_watched_while_it_runs_and_when_it_is_over() {
     assert_eq!(page.tables("runs")[0].rows.len(), 2);
     assert!(page.section("each-run").is_some() && page.words().contains("1 not measured"), "{}", page.words());
     let state = wait_for("the open loop", || {
-        live_json(&lab).filter(|state| state["sweep"]["running"][0]["wanted_per_s"].as_f64().is_some_and(|rate| rate > 30.0))
+        live_json(&lab)
+            .filter(|state| state["sweep"]["running"][0]["wanted_per_s"].as_f64().is_some_and(|rate| rate > 30.0))
     });
     assert_eq!((&state["sweep"]["committed"], &state["sweep"]["running"][0]["number"]), (&1.into(), &2.into()));
-    let failed =
-        wait_for("a failure", || live_json(&lab).filter(|state| state["sweep"]["running"][0]["latest_failure"].is_string()));
+    let failed = wait_for("a failure", || {
+        live_json(&lab).filter(|state| state["sweep"]["running"][0]["latest_failure"].is_string())
+    });
     assert!(failed["sweep"]["running"][0]["failed"].as_u64().unwrap() > 0);
     in_a_browser(&watch);
 

@@ -19,9 +19,9 @@ pub(crate) use face::Style;
 pub(crate) use full::leave;
 pub(crate) use json::ProgressLine;
 pub(crate) use publish::Publisher;
+pub(crate) use state::{FORMAT, LiveFile, LiveRun, LiveWait};
 #[cfg(test)]
 pub(crate) use state::{LivePhase, LiveSweep};
-pub(crate) use state::{FORMAT, LiveFile, LiveRun, LiveWait};
 pub(crate) use words::phase;
 
 use super::format::{duration, fill_to, plain};
