@@ -50,7 +50,7 @@ impl Flow {
 }
 
 /// Whether an answer of the window came whole and nobody counted its tokens: then less would be told than came.
-fn is_uncounted(rows: &[Measured], facts: &Facts) -> bool {
+pub(super) fn is_uncounted(rows: &[Measured], facts: &Facts) -> bool {
     let inside = |row: &Measured| row.done_ns().is_some_and(|at| contains(&facts.windows, at));
     let uncounted = |row: &Measured| row.outcome.is_ok() && row.events == 0 && row.output_tokens().is_none();
     !facts.stream && rows.iter().any(|row| uncounted(row) && inside(row))

@@ -38,6 +38,7 @@ mod prompts;
 mod pulse;
 pub mod quantile;
 pub mod queue;
+mod received;
 pub mod replicates;
 pub mod request;
 mod reuse;

@@ -1,10 +1,14 @@
-//! The load over a run: what was in flight and what was sent, part by part. A picture of the run, no metric.
+//! A run over time, part by part: what was in flight and sent, what came, how long answers took and what failed. A picture of the run,
+//! no metric.
 
 use schemars::JsonSchema;
 use serde::Serialize;
 
 use crate::rows::{Facts, Measured};
 
+use super::flow;
+use super::gaps::Events;
+use super::request::Metric;
 use super::window;
 
 /// How many parts a run is seen in.
@@ -21,22 +25,38 @@ pub struct Pulse {
     pub in_flight: Vec<f64>,
     /// Requests sent per second in each part.
     pub sent_per_s: Vec<f64>,
+    /// Output tokens received per second in each part, whichever request they belong to; null where nobody counted some of them.
+    pub tokens_per_s: Option<Vec<f64>>,
+    /// The shortest and the longest time to first token, in milliseconds, of the completed requests that were sent in each part; null where
+    /// there is none.
+    pub ttft_ms: Vec<Option<[f64; 2]>>,
+    /// The shortest and the longest latency from sending to the last token, in milliseconds, of the same requests.
+    pub e2e_ms: Vec<Option<[f64; 2]>>,
+    /// Requests that failed, by the part in which they ended; those that were cut at the end of drain are in the last one.
+    pub failed: Vec<u64>,
 }
 
 impl Pulse {
     /// Of one run; none where nothing was sent before the end of drain, or drain has no end.
-    pub fn of(rows: &[Measured], facts: &Facts) -> Option<Pulse> {
+    pub fn of(rows: &[Measured], events: &Events, facts: &Facts) -> Option<Pulse> {
         let end = facts.windows.end_ns;
         // In parts since the run's start.
         let at = |instant: u64| instant.min(end) as f64 / end as f64 * PARTS as f64;
         let part = |at: f64| (at as usize).min(PARTS - 1);
         let (mut sent, mut partly, mut steps) = (vec![0.0; PARTS], vec![0.0; PARTS], vec![0.0; PARTS + 1]);
+        let (mut ttft, mut e2e, mut failed) = (vec![None; PARTS], vec![None; PARTS], vec![0; PARTS]);
         for row in rows {
+            let request = window::request(row, facts);
+            if !row.outcome.is_ok() && end > 0 {
+                failed[part(at(request.end_ns()))] += 1;
+            }
             let Some(begin) = row.sent_ns().filter(|sent| *sent < end) else { continue };
-            let over = at(window::request(row, facts).end_ns().max(begin));
+            let over = at(request.end_ns().max(begin));
             let begin = at(begin);
             let (first, last) = (part(begin), part(over));
             sent[first] += 1.0;
+            widen(&mut ttft[first], request.observe(Metric::Ttft).value());
+            widen(&mut e2e[first], request.observe(Metric::E2e).value());
             if first == last {
                 partly[first] += over - begin;
             } else {
@@ -58,21 +78,41 @@ impl Pulse {
             window: [window.start, window.end.max(window.start)],
             in_flight: partly.into_iter().zip(steps).map(level).collect(),
             sent_per_s: sent.into_iter().map(|sent| sent / part_s).collect(),
+            tokens_per_s: (!flow::is_uncounted(rows, facts)).then(|| {
+                let tokens = events.received.tokens().iter();
+                tokens.map(|tokens| tokens / part_s).collect()
+            }),
+            ttft_ms: ttft,
+            e2e_ms: e2e,
+            failed,
         })
     }
+}
+
+/// Takes one more value between the shortest and the longest.
+fn widen(ends: &mut Option<[f64; 2]>, value: Option<f64>) {
+    let Some(value) = value else { return };
+    let [least, most] = ends.get_or_insert([value, value]);
+    (*least, *most) = (least.min(value), most.max(value));
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::analysis::synthetic::{Run, measured};
-    use crate::rows::{Records, Replay, Windows};
+    use crate::analysis::request::token_events;
+    use crate::analysis::synthetic::{Run, fail, measured};
+    use crate::rows::{Outcome, Records, Replay, Windows};
+
+    fn of(held: &Records, facts: &Facts) -> Option<Pulse> {
+        let Ok(events) = Events::of(held, facts, &[]);
+        Pulse::of(held.rows(), &events, facts)
+    }
 
     fn pulse(run: &Run) -> (Pulse, Facts, f64) {
         let (records, facts) = run.make();
         let held: Records = records.iter().cloned().collect();
         let mean = measured(&records, &facts).flow.achieved_concurrency.unwrap();
-        (Pulse::of(held.rows(), &facts).unwrap(), facts, mean)
+        (of(&held, &facts).unwrap(), facts, mean)
     }
 
     #[test]
@@ -99,11 +139,36 @@ mod tests {
     }
 
     #[test]
+    fn every_token_extreme_and_failure_has_its_part() {
+        let (mut records, facts) = Run { seconds: 9.0, ..Run::default() }.make();
+        records.iter_mut().step_by(40).for_each(|record| fail(record, Outcome::Http(503), 1_000_000));
+        let held: Records = records.into_iter().collect();
+        let pulse = of(&held, &facts).unwrap();
+        let wanted = held.rows().iter().filter(|row| !row.outcome.is_ok()).count() as u64;
+        assert!(wanted > 5 && pulse.failed.iter().sum::<u64>() == wanted, "{wanted}: {:?}", pulse.failed);
+        let mut tokens = 0.0;
+        let end = facts.windows.end_ns;
+        let Ok(()) = held.replay(&mut |row, gaps| {
+            let inside = token_events(row, gaps, true).filter(|(at, _)| *at < end);
+            tokens += inside.map(|(_, tokens)| tokens).sum::<f64>();
+        });
+        let seen = pulse.tokens_per_s.as_ref().unwrap().iter().sum::<f64>() * pulse.part_s;
+        assert!(tokens > 100.0 && (seen - tokens).abs() < 1e-6 * tokens, "{seen} of {tokens}");
+        for (seen, metric) in [(&pulse.ttft_ms, Metric::Ttft), (&pulse.e2e_ms, Metric::E2e)] {
+            let sent = held.rows().iter().filter(|row| row.sent_ns().is_some_and(|sent| sent < end));
+            let all = sent.filter_map(|row| window::request(row, &facts).observe(metric).value());
+            let (least, most) = all.fold((f64::INFINITY, 0.0_f64), |(a, b), value| (a.min(value), b.max(value)));
+            let ends = seen.iter().flatten().fold((f64::INFINITY, 0.0_f64), |(a, b), [c, d]| (a.min(*c), b.max(*d)));
+            assert_eq!(ends, (least, most), "the extremes of the run are those of its parts");
+        }
+    }
+
+    #[test]
     fn a_run_without_requests_or_length_has_none() {
         let (records, facts) = Run::default().make();
         let held: Records = records.into_iter().collect();
-        assert_eq!(Pulse::of(&[], &facts), None);
+        assert_eq!(of(&Records::default(), &facts), None);
         let nothing = Facts { windows: Windows::default(), ..facts };
-        assert_eq!(Pulse::of(held.rows(), &nothing), None);
+        assert_eq!(of(&held, &nothing), None);
     }
 }

@@ -137,6 +137,14 @@ impl Estimate {
         }
     }
 
+    /// How many there are, where they are too few.
+    pub(crate) fn too_few(&self) -> Option<u64> {
+        match self {
+            Estimate::NotEnough { n, .. } => Some(*n),
+            Estimate::Is { .. } => None,
+        }
+    }
+
     /// The interval; none where there are too few values for one.
     pub fn interval(&self) -> Option<Interval> {
         match self {

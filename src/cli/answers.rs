@@ -94,7 +94,7 @@ pub(super) fn read(store: &Store, record: &RunRecord, plan: Option<&Plan>) -> Re
     let thresholds = plan.map_or_else(Thresholds::default, thresholds);
     let classes = classes(&run, facts, &thresholds, record.spec.mix.iter().map(|class| class.name.to_string()))?;
     let tokens = MeanTokens::of(rows, facts);
-    let pulse = Pulse::of(rows, facts);
+    let pulse = Pulse::of(rows, &events, facts);
     let labels = record.labels();
     Ok(Answered { labels, metrics, verdict, plan_metrics, slo, classes, tokens, pulse, cost })
 }

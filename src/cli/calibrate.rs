@@ -141,7 +141,7 @@ pub(super) fn run(args: CalibrateArgs) -> Result<Exit, Failure> {
     raise_file_limit();
     let writer = Store::lock(&args.folder.results)?;
     let stop = listen_for_signals()?;
-    let screen = Screen::new(args.loudness.talk());
+    let screen = args.loudness.screen();
     let mut tell = |said: Said| match said {
         Said::Begun(load, takes) => screen.line(&format!("{load}, about {:.0} s", takes.secs())),
         Said::Measured(measured) if args.loudness.verbose => screen.line(&calibration::brief(measured)),

@@ -50,6 +50,12 @@ impl Changes {
         !self.set.is_empty()
     }
 
+    /// The paths of the values that they set, without the values, which may be secret.
+    pub(super) fn set_paths(&self) -> Vec<String> {
+        let path = |set: &String| set.split_once('=').map_or(set.as_str(), |(path, _)| path).trim().to_owned();
+        self.set.iter().map(path).collect()
+    }
+
     /// They without the values that they set.
     pub(crate) fn without_set(&self) -> Changes {
         Changes { set: Vec::new(), ..self.clone() }

@@ -7,11 +7,13 @@ use schemars::JsonSchema;
 use serde::Serialize;
 
 use crate::expand::launch::declared;
-use crate::expand::{Course, Load, PlannedRun, RunSpec};
+use crate::expand::{Course, Expansion, Load, PlannedRun, RunSpec};
+use crate::plan::Plan;
 use crate::plan::model::content::{Content, Reuse};
 use crate::rows::Table;
 use crate::store::RunRecord;
 use crate::sweep::event::{RunView, may_be_prolonged, window_ns};
+use crate::sweep::resume::OnDisk;
 use crate::workload::lengths::{Expected, expected};
 
 use super::workspace::Workspace;
@@ -62,7 +64,9 @@ pub(crate) struct Cost {
 
 /// What the earlier results of a folder say of runs like theirs.
 pub(crate) struct Estimator<'a> {
-    workspace: &'a Workspace,
+    plan: &'a Plan,
+    expansion: &'a Expansion,
+    disk: &'a OnDisk,
     /// The latest result by what people call the run, without its repeat.
     latest: HashMap<String, &'a RunRecord>,
 }
@@ -70,16 +74,21 @@ pub(crate) struct Estimator<'a> {
 impl<'a> Estimator<'a> {
     /// Over the results of the workspace.
     pub(super) fn new(workspace: &'a Workspace) -> Estimator<'a> {
+        Estimator::of(workspace.plan(), &workspace.expansion, &workspace.disk)
+    }
+
+    /// Of a plan's runs, over what a folder has.
+    pub(crate) fn of(plan: &'a Plan, expansion: &'a Expansion, disk: &'a OnDisk) -> Estimator<'a> {
         let mut latest: HashMap<String, &RunRecord> = HashMap::new();
         // What an open loop sends follows from its plan.
-        let closed = workspace.disk.records().filter(|record| matches!(record.spec.load, Load::Closed { .. }));
+        let closed = disk.records().filter(|record| matches!(record.spec.load, Load::Closed { .. }));
         for record in closed {
             let kept = latest.entry(names(&record.spec)).or_insert(record);
             if (record.ended, &record.id) > (kept.ended, &kept.id) {
                 *kept = record;
             }
         }
-        Estimator { workspace, latest }
+        Estimator { plan, expansion, disk, latest }
     }
 
     /// What `runs` cost with at most `jobs` of them side by side. Each id counts once, and not at all if it is in `seen`,
@@ -100,7 +109,7 @@ impl<'a> Estimator<'a> {
                 0
             });
             let endpoint = &run.spec.endpoint.name;
-            spans.add(&self.workspace.expansion.resources[endpoint], ns);
+            spans.add(&self.expansion.resources[endpoint], ns);
             match self.price(&run.spec) {
                 Some(price) => *cost.money.get_or_insert(0.0) += price * ns as f64 / 3.6e12,
                 None => drop(cost.without_price.insert(endpoint.clone())),
@@ -124,12 +133,12 @@ impl<'a> Estimator<'a> {
         if !run.spec.start {
             return Some(RunView::new(0, run).expected_ns());
         }
-        let seconds = earlier_starts(self.workspace, &run.spec.endpoint.name);
+        let seconds = earlier_starts(self.disk, &run.spec.endpoint.name);
         Some((seconds.get(seconds.len() / 2)? * 1e9).round() as u64)
     }
 
     fn price(&self, spec: &RunSpec) -> Option<f64> {
-        let endpoint = self.workspace.plan().endpoints.get(&spec.endpoint.name)?;
+        let endpoint = self.plan.endpoints.get(&spec.endpoint.name)?;
         declared(endpoint, spec.labels.axes.iter()).hardware.cost_per_hour()
     }
 
@@ -155,8 +164,8 @@ impl<'a> Estimator<'a> {
 }
 
 /// How long each start took on which results of an endpoint were measured, in seconds, rising.
-pub(super) fn earlier_starts(workspace: &Workspace, endpoint: &str) -> Vec<f64> {
-    let records = workspace.disk.records().filter(|record| record.spec.endpoint.name == endpoint);
+pub(super) fn earlier_starts(disk: &OnDisk, endpoint: &str) -> Vec<f64> {
+    let records = disk.records().filter(|record| record.spec.endpoint.name == endpoint);
     let mut seen = HashSet::new();
     let starts = records.filter_map(|record| record.environment.server_start.as_ref());
     let mut seconds: Vec<f64> =

@@ -23,7 +23,7 @@ pub enum Exit {
     Usage = 2,
     /// Results are there and some are invalid or given up: look at them.
     Runs = 3,
-    /// `--gate`: an SLO is missed, or a comparison shows a regression or more errors.
+    /// `--gate`: an SLO is missed, or a comparison shows a regression or more errors; `decide --check`: the record is out of date.
     Gate = 4,
     /// The results folder is locked, full or unreadable, or a result is damaged or missing.
     Store = 5,
@@ -65,17 +65,27 @@ pub enum Failure {
 impl Failure {
     /// Prints the failure on stderr and gives its exit.
     pub fn report(&self, colour: Colour) -> Exit {
-        let text = match self {
-            Failure::Said(exit) => return *exit,
-            Failure::Plan(errors) => errors.render(colour.on(&std::io::stderr())),
+        if !matches!(self, Failure::Said(_)) {
+            stderr::complain(&self.text(colour.on(&std::io::stderr())));
+        }
+        self.exit()
+    }
+
+    /// What it says, without colour; nothing where it was said already.
+    pub(crate) fn in_words(&self) -> String {
+        self.text(false)
+    }
+
+    fn text(&self, in_colour: bool) -> String {
+        match self {
+            Failure::Said(_) => String::new(),
+            Failure::Plan(errors) => errors.render(in_colour),
             Failure::Usage(text) => format!("error: {text}"),
             Failure::Store(error) => {
                 format!("error: {}{}", chain(error), error.damaged_file().map(mended_by).unwrap_or_default())
             }
             Failure::Unexpected(error) => format!("error: {error:#}"),
-        };
-        stderr::complain(&text);
-        self.exit()
+        }
     }
 
     fn exit(&self) -> Exit {

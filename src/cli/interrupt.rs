@@ -4,6 +4,7 @@ use tokio::signal::unix::{Signal, SignalKind, signal};
 use tokio::sync::watch;
 
 use crate::cli::failure::{Exit, Failure};
+use crate::report::progress;
 
 /// Turns true at the first SIGINT, SIGTERM or SIGHUP: the sweep stops and leaves its notes. The second SIGINT or SIGTERM ends
 /// the program at once. A closing terminal sends more than one SIGHUP, so that none of them does; where the program was
@@ -30,6 +31,7 @@ pub(crate) fn listen_for_signals() -> Result<watch::Receiver<bool>, Failure> {
                     () = closed(&mut hangup) => asked = asked.max(1),
                 }
                 if asked > 1 {
+                    progress::leave();
                     std::process::exit(i32::from(Exit::Interrupted.code()));
                 }
                 sender.send_replace(true);

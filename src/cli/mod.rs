@@ -19,6 +19,7 @@ mod completions;
 mod connection_limits;
 mod curves;
 mod dataset;
+mod decide;
 mod diagnose;
 mod diff;
 mod environment;
@@ -125,6 +126,8 @@ pub enum Command {
     Curves(curves::CurvesArgs),
     /// Say how many instances a load takes, and what they cost
     Capacity(capacity::CapacityArgs),
+    /// Write down which configuration is accepted and why, with the numbers, as a Markdown record
+    Decide(decide::DecideArgs),
     /// Compare decoding with memory bandwidth, and look for symptoms
     Diagnose(diagnose::DiagnoseArgs),
     /// Look into data sets and traces: what they hold, one form, samples, anonymous profiles
@@ -187,6 +190,7 @@ pub fn run(cli: Cli) -> Result<Exit, Failure> {
         Command::Report(args) => report::run(args),
         Command::Curves(args) => curves::run(args),
         Command::Capacity(args) => capacity::run(args),
+        Command::Decide(args) => decide::run(args),
         Command::Diagnose(args) => diagnose::run(args),
         Command::Dataset(args) => dataset::run(args),
         Command::Probe(args) => probe::run(args),

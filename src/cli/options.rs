@@ -1,11 +1,13 @@
 //! Options that several commands have.
 
 use std::path::PathBuf;
+use std::time::Duration;
 
 use clap::{Args, ValueEnum};
 
 use crate::cli::failure::Failure;
-use crate::report::progress::Talk;
+use crate::report::progress::{Manner, Screen, Style, Talk};
+use crate::units::Nanos;
 
 /// Where results lie.
 #[derive(Debug, Clone, Args)]
@@ -43,15 +45,35 @@ pub(crate) struct Loudness {
     /// Say nothing on stderr but errors; data still goes to stdout
     #[arg(short, long)]
     pub quiet: bool,
+    /// How progress is shown on stderr [default: bar on a terminal, else plain]
+    #[arg(long, value_enum, value_name = "HOW")]
+    progress: Option<Style>,
+    /// Time between two reports of how things stand, in lines and JSON [default: 60s in lines, 1s in JSON]
+    #[arg(long, value_name = "TIME")]
+    progress_every: Option<Nanos>,
 }
 
 impl Loudness {
-    pub(super) fn talk(self) -> Talk {
-        match (self.quiet, self.verbose) {
+    /// Refuses what needs a terminal where there is none.
+    pub(super) fn check(self) -> Result<(), Failure> {
+        match self.progress {
+            Some(Style::Full) if Style::used(self.progress) != Style::Full => {
+                let why = "--progress full needs a terminal on stderr; leave it out, or write plain or json";
+                Err(Failure::Usage(why.to_owned()))
+            }
+            _ => Ok(()),
+        }
+    }
+
+    /// What shows it.
+    pub(super) fn screen(self) -> Screen {
+        let talk = match (self.quiet, self.verbose) {
             (true, _) => Talk::Quiet,
             (_, true) => Talk::Verbose,
             _ => Talk::Normal,
-        }
+        };
+        let every = self.progress_every.map(|every| Duration::from_nanos(every.0));
+        Screen::new(Manner { talk, style: Style::used(self.progress), every })
     }
 }
 

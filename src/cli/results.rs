@@ -116,6 +116,21 @@ impl PlanRuns {
         Workspace::open(&self.plan, &self.changes, folder)
     }
 
+    /// The plan's file, as it was named.
+    pub(super) fn plan(&self) -> &Path {
+        &self.plan
+    }
+
+    /// What the call changes in it.
+    pub(super) fn changes(&self) -> &Changes {
+        &self.changes
+    }
+
+    /// Which of its runs are asked about.
+    pub(super) fn selection(&self) -> &Selection {
+        &self.selection
+    }
+
     /// Which of the plan's runs are asked about, in the order of its expansion.
     pub(super) fn picked(&self, workspace: &Workspace) -> Result<Vec<bool>, Failure> {
         self.selection.pick(workspace.plan(), &workspace.expansion.runs)
@@ -126,8 +141,43 @@ impl PlanRuns {
         format!("sweepline run {}", typed(&self.plan, &self.changes, folder))
     }
 
+    /// The plan with its changes and the folder, as one types them behind a command.
+    pub(super) fn typed(&self, folder: &Folder) -> String {
+        typed(&self.plan, &self.changes, folder)
+    }
+
+    /// What shows a run of the plan in full, as one types it, without the run.
+    pub(super) fn show(&self, folder: &Folder) -> String {
+        let (plan, changes) = (quoted(&self.plan.to_string_lossy()), self.changes.typed(quoted));
+        format!("sweepline show --plan {plan}{changes}{}", folder.typed())
+    }
+
     /// Reads the results. That there is none, and none that was given up, is a mistake of the call.
     pub(super) fn read(&self, workspace: &Workspace, folder: &Folder) -> Result<Readings, Failure> {
+        self.read_knowing(workspace, folder, None)
+    }
+
+    /// The file of the plan.
+    pub(super) fn plan_file(&self) -> &Path {
+        &self.plan
+    }
+
+    /// The same, after they were read before: of runs that were not replaced since nothing is read again, unless the plan has changed.
+    pub(super) fn read_knowing(
+        &self,
+        workspace: &Workspace,
+        folder: &Folder,
+        before: Option<Readings>,
+    ) -> Result<Readings, Failure> {
+        let mut before = before.filter(|before| is_same_plan(&before.plan, workspace.plan()));
+        let mut known = |run: &PlannedRun| {
+            let known = &mut before.as_mut()?.runs;
+            let record = workspace.disk.record(&run.id)?;
+            let is_known = |one: &RunResult| one.sweep == *run.sweep && one.record == *record;
+            let at = known.iter().position(is_known)?;
+            let RunResult { record, answered, .. } = known.swap_remove(at);
+            Some((record, answered))
+        };
         let wanted = workspace.picked(&self.selection)?;
         let mut readings = Readings {
             plan: workspace.plan().clone(),
@@ -143,7 +193,10 @@ impl PlanRuns {
         for run in answers::in_plan_order(workspace.plan(), &wanted) {
             let of = readings.of(&format!("{} · {}", run.spec.endpoint.name, run.spec.labels.scenario));
             readings.absent[of].2 += 1;
-            let answer = answers::answer(&workspace.store, run, workspace.plan());
+            let answer = match known(run) {
+                Some(known) => Ok(Some(known)),
+                None => answers::answer(&workspace.store, run, workspace.plan()),
+            };
             let unreadable = answer.as_ref().err().map(|error| error.to_string());
             match readings.left_out.take(answer).flatten() {
                 Some((record, answered)) => {
@@ -161,6 +214,12 @@ impl PlanRuns {
         }
         Ok(readings)
     }
+}
+
+/// Whether two plans say the same, so that a run is judged by both alike.
+fn is_same_plan(one: &Plan, other: &Plan) -> bool {
+    let text = |plan: &Plan| serde_json::to_string(plan).ok();
+    text(one).is_some_and(|one| text(other) == Some(one))
 }
 
 /// Plan, changes and folder as one types them.
@@ -207,6 +266,11 @@ impl Readings {
             None => ("not measured", "it has no result yet".to_owned()),
         };
         self.without.push(Without { sweep, labels, state, reason });
+    }
+
+    /// How many of its runs have no result, given up or not.
+    pub(super) fn without_result(&self) -> usize {
+        self.without.len()
     }
 
     /// Its runs with results, as curves take them.

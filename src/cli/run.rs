@@ -24,7 +24,7 @@ use crate::cli::{answers, connection_limits, gate, lints, missing_texts, preview
 use crate::expand::PlannedRun;
 use crate::report::calibration;
 use crate::report::format::{duration, plain};
-use crate::report::progress::Screen;
+use crate::report::progress::{Publisher, Screen};
 use crate::server::client_environment;
 use crate::server::launch::left_servers;
 use crate::store::{RunRecord, Store, Writer, ignore_file_size_signal};
@@ -83,6 +83,7 @@ impl RunArgs {
 /// Executes a plan.
 pub(super) fn run(args: RunArgs) -> Result<Exit, Failure> {
     let wishes = args.again.wishes();
+    args.loudness.check()?;
     if args.dry_run {
         let workspace = Workspace::open(&args.plan, &args.changes, &args.folder)?;
         args.frozen.check(&workspace)?;
@@ -120,20 +121,20 @@ pub(super) fn run(args: RunArgs) -> Result<Exit, Failure> {
     };
     for recovered in writer.iter().flat_map(Writer::recovered) {
         let text = format!("run {}: {:?} after an earlier kill", recovered.id, recovered.remedy);
-        Screen::new(args.loudness.talk()).with_times().line(&text);
+        args.loudness.screen().with_times().line(&text);
     }
     if let Some(writer) = &writer {
         end_left_servers(&args, writer);
     }
     announce(&args, &workspace, &decisions, &looks);
-    changes.iter().for_each(|line| Screen::new(args.loudness.talk()).with_times().line(&plain(line)));
+    changes.iter().for_each(|line| args.loudness.screen().with_times().line(&plain(line)));
     if let Some(line) = missing_texts::missing(&workspace, &decisions) {
-        Screen::new(args.loudness.talk()).with_times().line(&line);
+        args.loudness.screen().with_times().line(&line);
     }
     if any_work(&decisions)
         && let Some(line) = lints::one_line(&workspace.loaded, &args.folder, &args.plan)
     {
-        Screen::new(args.loudness.talk()).with_times().line(&line);
+        args.loudness.screen().with_times().line(&line);
     }
     let summary = match writer.filter(|_| any_work(&decisions)) {
         Some(writer) => {
@@ -149,7 +150,7 @@ pub(super) fn run(args: RunArgs) -> Result<Exit, Failure> {
 /// Ends servers that a sweep of this folder launched and could not end, for it was killed with their supervisors. Whoever holds the
 /// folder's lock knows that none of them is in use.
 fn end_left_servers(args: &RunArgs, writer: &Writer) {
-    let screen = Screen::new(args.loudness.talk()).with_times();
+    let screen = args.loudness.screen().with_times();
     let folder = args.plan.parent().unwrap_or(Path::new(""));
     for left in left_servers(&writer.store().layout().servers()) {
         screen.line(&left.end(&|reference| secret_behind(reference, folder)));
@@ -181,7 +182,7 @@ fn measure_late(
     if !any_work(&again) {
         return Ok(first);
     }
-    lines.iter().for_each(|line| Screen::new(args.loudness.talk()).with_times().line(&plain(line)));
+    lines.iter().for_each(|line| args.loudness.screen().with_times().line(&plain(line)));
     let second = execute(args, workspace, (&again, &late), (writer, stop))?;
     Ok(Summary {
         committed: first.committed + second.committed,
@@ -229,7 +230,7 @@ fn have_room(args: &RunArgs, workspace: &Workspace, decisions: &[Option<Decision
 
 /// Says what is going to be done.
 fn announce(args: &RunArgs, workspace: &Workspace, decisions: &[Option<Decision>], looks: &Looks) {
-    let screen = Screen::new(args.loudness.talk()).with_times();
+    let screen = args.loudness.screen().with_times();
     let mut seen = HashSet::new();
     // A run that sweeps share counts once.
     let chosen: Vec<_> = decided(workspace, decisions).filter(|(run, _)| seen.insert(run.id)).collect();
@@ -332,8 +333,10 @@ fn execute(
         fail_fast: args.fail_fast,
     };
     let (whole, side_by_side, _) = expected(args, workspace, decisions);
-    let screen = Screen::new(args.loudness.talk()).with_times().at_pace(side_by_side as f64 / whole.max(1) as f64);
-    let mut listener = Listener { screen, store: writer.store(), workspace };
+    let pace = side_by_side as f64 / whole.max(1) as f64;
+    let screen = args.loudness.screen().with_times().at_pace(pace);
+    let publisher = Publisher::start(&workspace.plan().name, &writer.store().layout().live(), pace);
+    let mut listener = Listener { screen, publisher, store: writer.store(), workspace };
     sweep::run(&sweep, &mut listener, stop.clone()).map_err(|error| match error {
         SweepError::Store(error) => Failure::Store(error),
         SweepError::Endpoints(_) => Failure::Usage(error.to_string()),
@@ -350,12 +353,14 @@ fn settled(workspace: &Workspace, decisions: &[Option<Decision>]) -> usize {
 /// Shows events; a committed run with its main figures.
 struct Listener<'a> {
     screen: Screen,
+    publisher: Publisher,
     store: &'a Store,
     workspace: &'a Workspace,
 }
 
 impl Observer for Listener<'_> {
     fn event(&mut self, event: Event) {
+        self.publisher.take(&event);
         let (store, plan) = (self.store, self.workspace.plan());
         self.screen.show(&event, |run| answers::one_line(store, &run.id, plan));
     }
@@ -379,7 +384,7 @@ fn conclude(
         Err(Failure::Unexpected(_)) if summary.interrupted => return Ok(Exit::Interrupted),
         shown => shown?,
     };
-    let screen = Screen::new(args.loudness.talk());
+    let screen = args.loudness.screen();
     let work = picked().filter(|(_, decision)| decision.action.is_work()).map(|(run, _)| run);
     say_what_is_missing(&screen, args, summary, || left(workspace, &fresh, work));
     // A run that sweeps share counts once.
@@ -516,7 +521,7 @@ fn say_what_next(screen: &Screen, args: &RunArgs, run: &str, hints: Hints) {
          next:\n  \
          {show:<24}{program} show {} --plan {plan}{folder}{again}\n  \
          {:<24}{program} export {plan}{folder} -o runs.csv\n  \
-         {:<24}edit {plan} and run it again: only what changed is measured{calibrate}",
+         {:<24}edit {plan}, then run it again{calibrate}",
         &run[..8],
         "all runs as a table",
         "other values",

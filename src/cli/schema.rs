@@ -8,10 +8,11 @@ use crate::cli::dataset::inspect::Inspection;
 use crate::cli::diff::show::Diff;
 use crate::cli::failure::{Exit, Failure};
 use crate::cli::preview::entries::Preview;
-use crate::cli::{calibrate, capacity, curves, diagnose, list, output, probe, show, verify, why};
+use crate::cli::{calibrate, capacity, curves, decide, diagnose, list, output, probe, show, verify, why};
 use crate::dataset::profile::Profile;
 use crate::graph::render::Drawing;
 use crate::plan::Report;
+use crate::report::progress::{LiveFile, ProgressLine};
 
 /// The arguments of `schema`.
 #[derive(Debug, Args)]
@@ -46,6 +47,8 @@ enum What {
     Curves,
     /// The JSON Schema of `capacity --format json` (schemas/capacity.schema.json).
     Capacity,
+    /// The JSON Schema of `decide --format json` (schemas/decide.schema.json).
+    Decide,
     /// The JSON Schema of `diagnose --format json` (schemas/diagnose.schema.json).
     Diagnose,
     /// The JSON Schema of `list --format json` (schemas/list.schema.json).
@@ -58,10 +61,14 @@ enum What {
     Probe,
     /// The JSON Schema of `calibrate --format json` (schemas/calibrate.schema.json).
     Calibrate,
+    /// The JSON Schema of a line of `run --progress json` (schemas/progress.schema.json).
+    Progress,
     /// The JSON Schema of `graph --format json` (schemas/graph.schema.json).
     Graph,
     /// The JSON Schema of `dataset inspect --format json` (schemas/inspect.schema.json).
     Inspect,
+    /// The JSON Schema of live.json, which a running sweep keeps in the results folder (schemas/live.schema.json)
+    Live,
 }
 
 impl What {
@@ -78,14 +85,17 @@ impl What {
             What::Profile => text_of::<Profile>("sweepline profile"),
             What::Curves => text_of::<curves::document::Document>("sweepline curves --format json"),
             What::Capacity => text_of::<capacity::document::Document>("sweepline capacity --format json"),
+            What::Decide => text_of::<decide::document::Document>("sweepline decide --format json"),
             What::Diagnose => text_of::<diagnose::document::Document>("sweepline diagnose --format json"),
             What::List => text_of::<list::Document>("sweepline list --format json"),
             What::Why => text_of::<why::Document>("sweepline why --format json"),
             What::Verify => text_of::<verify::Document>("sweepline verify --format json"),
             What::Probe => text_of::<probe::Document>("sweepline probe --format json"),
             What::Calibrate => text_of::<calibrate::Document>("sweepline calibrate --format json"),
+            What::Progress => text_of::<ProgressLine>("a line of sweepline run --progress json"),
             What::Graph => text_of::<Drawing>("sweepline graph --format json"),
             What::Inspect => text_of::<Inspection>("sweepline dataset inspect --format json"),
+            What::Live => text_of::<LiveFile>("live.json of a results folder"),
         }
     }
 }

@@ -75,7 +75,7 @@ fn note(entry: &Entry, found_elsewhere: bool) -> Finding {
         Some(sweep) => (Scope::Sweep(sweep.to_owned()), idle(code), REMOVE.to_owned()),
         None => (Scope::Plan, idle(code), REMOVE.to_owned()),
     };
-    Finding { scope, at: entry.at.clone(), message, remedy }
+    Finding { scope, at: entry.at.clone(), message, remedy, undisclosed: Vec::new() }
 }
 
 const REMOVE: &str = "remove it: an opt-out that nothing needs hides the next mistake";

@@ -59,12 +59,19 @@ pub(crate) struct Finding {
     pub message: String,
     /// What to type.
     pub remedy: String,
+    /// Facts that are not disclosed, by name; empty where it is about something else.
+    pub(super) undisclosed: Vec<String>,
 }
 
 impl Finding {
     /// One about a part of what it is about.
     pub(super) fn of(scope: Scope, part: &[&str], message: impl Into<String>, remedy: impl Into<String>) -> Finding {
         let at = scope.path().into_iter().chain(part.iter().map(|key| Step::from(*key))).collect();
-        Finding { scope, at, message: message.into(), remedy: remedy.into() }
+        Finding { scope, at, message: message.into(), remedy: remedy.into(), undisclosed: Vec::new() }
+    }
+
+    /// The same, about facts that are not disclosed.
+    pub(super) fn undisclosed(self, names: impl IntoIterator<Item = String>) -> Finding {
+        Finding { undisclosed: names.into_iter().collect(), ..self }
     }
 }

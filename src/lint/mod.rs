@@ -11,6 +11,7 @@ mod finding;
 pub mod rule;
 mod rules;
 mod show;
+mod threat;
 mod view;
 
 #[cfg(test)]
@@ -24,6 +25,7 @@ pub(crate) use calibrated::{Calibrated, Held};
 pub(crate) use finding::Scope;
 pub(crate) use rule::RULES;
 pub use show::{counts, text};
+pub(crate) use threat::Threat;
 
 use finding::Finding;
 use view::View;
@@ -43,9 +45,13 @@ pub struct Lint {
     pub message: String,
     /// What to type.
     pub remedy: String,
+    /// What it puts in doubt.
+    pub(crate) threatens: Threat,
+    /// Facts that are not disclosed, by name; empty where it is about something else.
+    pub(crate) undisclosed: Vec<String>,
 }
 
-/// Every lint of a plan, by what it is about. `calibrated` is none where no calibration applies to this host.
+/// Every lint of a plan, the most important first: by what it threatens, its weight and what it is about. `calibrated` is none where no calibration applies to this host.
 pub fn lint(loaded: &Loaded, calibrated: Option<&Calibrated>) -> Vec<Lint> {
     let view = View::new(&loaded.plan, calibrated);
     let mut found: Vec<(LintCode, Severity, Finding)> = Vec::new();
@@ -59,16 +65,29 @@ pub fn lint(loaded: &Loaded, calibrated: Option<&Calibrated>) -> Vec<Lint> {
     let kept = allow::apply(&loaded.plan, found, calibrated);
     /// What is said once: code, message and remedy.
     type Said = (LintCode, String, String);
-    let mut merged: IndexMap<Said, (Severity, Vec<Step>, IndexSet<Scope>)> = IndexMap::new();
-    for (code, severity, Finding { scope, at, message, remedy }) in kept {
-        merged.entry((code, message, remedy)).or_insert_with(|| (severity, at, IndexSet::new())).2.insert(scope);
+    /// How much it weighs, where the first stands, what is not disclosed, and what it is about.
+    type Merged = (Severity, Vec<Step>, Vec<String>, IndexSet<Scope>);
+    let mut merged: IndexMap<Said, Merged> = IndexMap::new();
+    for (code, severity, Finding { scope, at, message, remedy, undisclosed }) in kept {
+        let new = || (severity, at, undisclosed, IndexSet::new());
+        merged.entry((code, message, remedy)).or_insert_with(new).3.insert(scope);
     }
-    let one = |((code, message, remedy), (severity, at, scopes)): (Said, (Severity, Vec<Step>, IndexSet<Scope>))| {
-        Lint { code, severity, scopes: scopes.into_iter().collect(), place: loaded.place(&at), message, remedy }
+    let one = |((code, message, remedy), (severity, at, undisclosed, scopes)): (Said, Merged)| Lint {
+        code,
+        severity,
+        scopes: scopes.into_iter().collect(),
+        place: loaded.place(&at),
+        message,
+        remedy,
+        threatens: rule::of(code).threatens,
+        undisclosed,
     };
     let mut lints: Vec<Lint> = merged.into_iter().map(one).collect();
     let places: Places = places(&loaded.plan);
-    lints.sort_by_cached_key(|lint| lint.scopes.iter().map(|scope| places.get(scope).copied()).collect::<Vec<_>>());
+    lints.sort_by_cached_key(|lint| {
+        let about = lint.scopes.iter().map(|scope| places.get(scope).copied()).collect::<Vec<_>>();
+        (lint.threatens, lint.severity == Severity::Note, about)
+    });
     lints
 }
 

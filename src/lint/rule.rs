@@ -6,6 +6,7 @@ use crate::plan::{Endpoint, LintCode, Severity};
 
 use super::finding::Finding;
 use super::rules;
+use super::threat::Threat::{self, Comparison, Disclosure, Tail, Verdict};
 use super::view::{SweepView, View};
 
 /// What a rule looks at, and how.
@@ -40,6 +41,8 @@ pub struct Rule {
     pub code: LintCode,
     /// Its name.
     pub name: &'static str,
+    /// What it puts in doubt.
+    pub(crate) threatens: Threat,
     /// How much it weighs.
     pub severity: Severity,
     /// Looks at a plan.
@@ -48,54 +51,64 @@ pub struct Rule {
     pub(super) notes: Check,
 }
 
-const fn warning(code: LintCode, name: &'static str, check: Check) -> Rule {
-    Rule { code, name, severity: Severity::Warning, check, notes: Check::Nothing }
+const fn warning(threatens: Threat, code: LintCode, name: &'static str, check: Check) -> Rule {
+    Rule { code, name, threatens, severity: Severity::Warning, check, notes: Check::Nothing }
 }
 
-const fn note(code: LintCode, name: &'static str, check: Check) -> Rule {
-    Rule { code, name, severity: Severity::Note, check, notes: Check::Nothing }
+const fn note(threatens: Threat, code: LintCode, name: &'static str, check: Check) -> Rule {
+    Rule { code, name, threatens, severity: Severity::Note, check, notes: Check::Nothing }
 }
 
 impl Rule {
     /// The same rule, with what it says as a note.
     const fn noting(self, notes: Check) -> Rule {
-        Rule { code: self.code, name: self.name, severity: self.severity, check: self.check, notes }
+        Rule { notes, ..self }
     }
 }
 
 /// Every rule, by code.
 pub(crate) static RULES: [Rule; LintCode::ALL.len()] = [
-    warning(LintCode::WarmUp, "short-warm-up", EachSweep(rules::phases::warm_up)),
-    warning(LintCode::ClosedLoopOnly, "closed-loop-only", Plan(rules::load::closed_loop_only)),
-    warning(LintCode::OneLoad, "one-load", Plan(rules::load::one_load)),
-    note(LintCode::OneLength, "one-length", Plan(rules::load::one_length)),
-    warning(LintCode::FewRequests, "few-requests", EachSweep(rules::samples::few_requests)),
-    warning(LintCode::ShortWindow, "short-window", EachSweep(rules::phases::short_window)),
-    warning(LintCode::NoRepeats, "no-repeats", EachSweep(rules::compare::no_repeats)),
-    warning(LintCode::SeveralVariables, "several-variables", EachSweep(rules::compare::several_variables)),
-    note(LintCode::MixedCache, "mixed-cache", EachSweep(rules::cache::mixed_cache)),
-    warning(LintCode::SamePrompts, "same-prompts", EachSweep(rules::cache::same_prompts)),
-    warning(LintCode::HardwareUndisclosed, "hardware-undisclosed", EachEndpoint(rules::disclosure::hardware))
-        .noting(EachEndpoint(rules::disclosure::unknown_hardware)),
-    warning(LintCode::ServerUndisclosed, "server-undisclosed", EachEndpoint(rules::disclosure::server))
+    warning(Verdict, LintCode::WarmUp, "short-warm-up", EachSweep(rules::phases::warm_up)),
+    warning(Tail, LintCode::ClosedLoopOnly, "closed-loop-only", Plan(rules::load::closed_loop_only)),
+    warning(Tail, LintCode::OneLoad, "one-load", Plan(rules::load::one_load)),
+    note(Tail, LintCode::OneLength, "one-length", Plan(rules::load::one_length)),
+    warning(Tail, LintCode::FewRequests, "few-requests", EachSweep(rules::samples::few_requests)),
+    warning(Verdict, LintCode::ShortWindow, "short-window", EachSweep(rules::phases::short_window)),
+    warning(Comparison, LintCode::NoRepeats, "no-repeats", EachSweep(rules::compare::no_repeats)),
+    warning(Comparison, LintCode::SeveralVariables, "several-variables", EachSweep(rules::compare::several_variables)),
+    note(Comparison, LintCode::MixedCache, "mixed-cache", EachSweep(rules::cache::mixed_cache)),
+    warning(Verdict, LintCode::SamePrompts, "same-prompts", EachSweep(rules::cache::same_prompts)),
+    warning(
+        Disclosure,
+        LintCode::HardwareUndisclosed,
+        "hardware-undisclosed",
+        EachEndpoint(rules::disclosure::hardware),
+    )
+    .noting(EachEndpoint(rules::disclosure::unknown_hardware)),
+    warning(Disclosure, LintCode::ServerUndisclosed, "server-undisclosed", EachEndpoint(rules::disclosure::server))
         .noting(EachEndpoint(rules::disclosure::unknown_server)),
-    warning(LintCode::PrecisionUndisclosed, "precision-undisclosed", Plan(rules::disclosure::precision))
+    warning(Disclosure, LintCode::PrecisionUndisclosed, "precision-undisclosed", Plan(rules::disclosure::precision))
         .noting(Plan(rules::disclosure::unknown_precision)),
-    warning(LintCode::UnequalTuning, "unequal-tuning", EachSweep(rules::equal::unequal_tuning)),
-    warning(LintCode::UnequalAccelerators, "unequal-accelerators", EachSweep(rules::equal::unequal_accelerators)),
-    warning(LintCode::VerboseLogs, "verbose-logs", EachEndpoint(rules::host::verbose_logs)),
-    warning(LintCode::OneHost, "one-host", EachEndpoint(rules::host::one_host)),
-    warning(LintCode::BeyondCalibration, "beyond-calibration", EachSweep(rules::host::beyond_calibration)),
-    warning(LintCode::UndecidableSlo, "undecidable-slo", EachSweep(rules::samples::undecidable_slo)),
-    warning(LintCode::TotalTokens, "total-tokens", Plan(rules::load::total_tokens)),
+    warning(Comparison, LintCode::UnequalTuning, "unequal-tuning", EachSweep(rules::equal::unequal_tuning)),
+    warning(
+        Comparison,
+        LintCode::UnequalAccelerators,
+        "unequal-accelerators",
+        EachSweep(rules::equal::unequal_accelerators),
+    ),
+    warning(Verdict, LintCode::VerboseLogs, "verbose-logs", EachEndpoint(rules::host::verbose_logs)),
+    warning(Verdict, LintCode::OneHost, "one-host", EachEndpoint(rules::host::one_host)),
+    warning(Verdict, LintCode::BeyondCalibration, "beyond-calibration", EachSweep(rules::host::beyond_calibration)),
+    warning(Verdict, LintCode::UndecidableSlo, "undecidable-slo", EachSweep(rules::samples::undecidable_slo)),
+    warning(Comparison, LintCode::TotalTokens, "total-tokens", Plan(rules::load::total_tokens)),
     // Found while the plan's allowances are applied, not before.
-    note(LintCode::IdleAllow, "idle-allow", Nothing),
-    warning(LintCode::NeverUsed, "never-used", Plan(rules::used::scenarios))
+    note(Disclosure, LintCode::IdleAllow, "idle-allow", Nothing),
+    warning(Disclosure, LintCode::NeverUsed, "never-used", Plan(rules::used::scenarios))
         .noting(Plan(rules::used::endpoints_and_models)),
-    warning(LintCode::EstimatedLengths, "estimated-lengths", Plan(rules::lengths::estimated_lengths)),
-    note(LintCode::UnshownQueue, "unshown-queue", EachSweep(rules::ladder::unshown_queue)),
-    warning(LintCode::NarrowMargin, "narrow-margin", EachSweep(rules::compare::narrow_margin)),
-    warning(LintCode::FixedGpus, "fixed-gpus", Plan(rules::spread::fixed_accelerators)),
+    warning(Verdict, LintCode::EstimatedLengths, "estimated-lengths", Plan(rules::lengths::estimated_lengths)),
+    note(Tail, LintCode::UnshownQueue, "unshown-queue", EachSweep(rules::ladder::unshown_queue)),
+    warning(Comparison, LintCode::NarrowMargin, "narrow-margin", EachSweep(rules::compare::narrow_margin)),
+    warning(Comparison, LintCode::FixedGpus, "fixed-gpus", Plan(rules::spread::fixed_accelerators)),
 ];
 
 /// The rule of a code.

@@ -1,32 +1,75 @@
-//! Lints as text: under what they are about, a line each with place and remedy.
+//! Lints as text: under what they threaten, a line each with place and remedy.
 
 use std::fmt::Write;
 
+use indexmap::IndexMap;
+
 use super::Lint;
 use super::finding::Scope;
+use super::threat::Threat;
 use crate::plan::Severity;
 
-/// The lints of one plan for a person to read, without a newline at the end; empty where there are none.
+/// The lints of one plan for a person to read, by what they threaten, without a newline at the end; empty where there are none. What is
+/// not disclosed is one line, whatever it is about.
 pub fn text(lints: &[Lint], colour: bool) -> String {
     let mut text = String::new();
-    let mut last: Option<&[Scope]> = None;
-    for lint in lints {
-        if last != Some(&lint.scopes) {
-            let _ = writeln!(text, "{}", heading(&lint.scopes));
-            last = Some(&lint.scopes);
+    let mut last: Option<Threat> = None;
+    let (undisclosed, others): (Vec<&Lint>, Vec<&Lint>) = lints.iter().partition(|lint| !lint.undisclosed.is_empty());
+    let folded =
+        [Severity::Warning, Severity::Note].into_iter().filter_map(|severity| folded(&undisclosed, severity, colour));
+    let mut folded: Option<String> = Some(folded.collect()).filter(|text: &String| !text.is_empty());
+    for lint in others {
+        if last != Some(lint.threatens) {
+            let _ = writeln!(text, "{}", lint.threatens.heading());
+            last = Some(lint.threatens);
+            if lint.threatens == Threat::Disclosure {
+                text.push_str(&folded.take().unwrap_or_default());
+            }
         }
         let place = lint.place.as_ref().map_or_else(String::new, |place| format!(" {place}:"));
-        let (begin, end) = if colour { (bold(lint.severity), "\x1b[0m") } else { ("", "") };
-        let severity = name(lint.severity);
-        let _ = writeln!(text, "  {begin}{severity}[{}]{end}{place} {}", lint.code, lint.message);
+        let (begin, end) = marks(lint.severity, colour);
+        let (severity, about) = (name(lint.severity), about(&lint.scopes));
+        let _ = writeln!(text, "  {begin}{severity}[{}]{end}{place} {about}: {}", lint.code, lint.message);
         let _ = writeln!(text, "    help: {}", lint.remedy);
+    }
+    if let Some(folded) = folded {
+        let _ = write!(text, "{}\n{folded}", Threat::Disclosure.heading());
     }
     text.truncate(text.trim_end().len());
     text
 }
 
+/// What is not disclosed (a warning), or disclosed as unknown (a note), of everything in one line; none where nothing is.
+fn folded(undisclosed: &[&Lint], severity: Severity, colour: bool) -> Option<String> {
+    let lints = || undisclosed.iter().filter(|lint| lint.severity == severity);
+    let mut facts: IndexMap<&[Scope], Vec<&str>> = IndexMap::new();
+    for lint in lints() {
+        facts.entry(&lint.scopes).or_default().extend(lint.undisclosed.iter().map(String::as_str));
+    }
+    let mut codes: Vec<&str> = lints().map(|lint| lint.code.name()).collect();
+    codes.sort_unstable();
+    codes.dedup();
+    let first = codes.first()?;
+    let facts = facts.iter().map(|(scopes, facts)| format!("{} of {}", facts.join(", "), about(scopes)));
+    let facts = facts.collect::<Vec<_>>().join("; ");
+    let (begin, end) = marks(severity, colour);
+    let (what, remedy) = match severity {
+        Severity::Note => ("unknown", "find it out before results are compared: what is unknown may differ"),
+        _ => ("not disclosed", "write what is true, or `unknown`; `--format json` has each with an example"),
+    };
+    let (severity, all) = (name(severity), codes.join(", "));
+    Some(format!(
+        "  {begin}{severity}[{all}]{end} {what}: {facts}\n    help: {remedy}; `sweepline explain {first}` says why\n"
+    ))
+}
+
+/// What begins and ends the colour of a weight.
+fn marks(severity: Severity, colour: bool) -> (&'static str, &'static str) {
+    if colour { (bold(severity), "\x1b[0m") } else { ("", "") }
+}
+
 /// "endpoints `a` and `b`", "sweep `a`", "plan".
-fn heading(scopes: &[Scope]) -> String {
+fn about(scopes: &[Scope]) -> String {
     let names: Vec<String> =
         scopes.iter().filter_map(|scope| scope.words().1).map(|name| format!("`{name}`")).collect();
     let kind = scopes[0].words().0;

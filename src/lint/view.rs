@@ -147,7 +147,7 @@ impl<'p> SweepView<'p> {
     /// What a rule found in it.
     pub(super) fn finding(&self, at: Vec<Step>, message: impl Into<String>, remedy: impl Into<String>) -> Finding {
         let scope = Scope::Sweep(self.name.to_owned());
-        Finding { scope, at, message: message.into(), remedy: remedy.into() }
+        Finding { scope, at, message: message.into(), remedy: remedy.into(), undisclosed: Vec::new() }
     }
 
     /// The values on an axis, in the order written; none where the sweep has no such axis.

@@ -160,7 +160,7 @@ pub fn lines(mut table: Table) -> Vec<String> {
 }
 
 /// A cell at the right of its column.
-pub(super) fn right(text: impl Into<String>) -> Cell {
+pub(crate) fn right(text: impl Into<String>) -> Cell {
     Cell::new(text.into()).set_alignment(CellAlignment::Right)
 }
 

@@ -8,12 +8,18 @@ const BARS: [char; 8] = ['▁', '▂', '▃', '▄', '▅', '▆', '▇', '█']
 
 /// One bar for each value, from 0 to the largest.
 fn bars(values: &[f64]) -> String {
-    let most = values.iter().copied().fold(0.0, f64::max);
-    let bar = |value: &f64| {
+    let known: Vec<Option<f64>> = values.iter().copied().map(Some).collect();
+    with_gaps(&known)
+}
+
+/// As [`bars`]; a blank where nothing is known.
+pub(super) fn with_gaps(values: &[Option<f64>]) -> String {
+    let most = values.iter().flatten().copied().fold(0.0, f64::max);
+    let bar = |value: f64| {
         let eighth = if most > 0.0 { (value / most * BARS.len() as f64).ceil() as usize } else { 0 };
         BARS[eighth.clamp(1, BARS.len()) - 1]
     };
-    values.iter().map(bar).collect()
+    values.iter().map(|value| value.map_or(' ', bar)).collect()
 }
 
 /// The load over a run: what was in flight, what was sent, and where the window lies.
@@ -49,6 +55,10 @@ mod tests {
             window: [2, 5],
             in_flight: vec![1.0, 4.0, 8.0, 8.0, 8.0, 2.0],
             sent_per_s: vec![10.0, 10.0, 20.0, 20.0, 20.0, 0.0],
+            tokens_per_s: None,
+            ttft_ms: Vec::new(),
+            e2e_ms: Vec::new(),
+            failed: Vec::new(),
         };
         insta::assert_snapshot!(load(&pulse), @r#"
         load over 3.00 s

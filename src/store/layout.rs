@@ -89,6 +89,11 @@ impl Layout {
         self.root.join(".lock")
     }
 
+    /// What a running sweep says of itself; there only while it runs.
+    pub fn live(&self) -> PathBuf {
+        self.root.join("live.json")
+    }
+
     /// The committed run `id`, full or short.
     pub fn run(&self, id: &str) -> PathBuf {
         self.runs().join(short(id))

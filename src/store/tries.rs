@@ -162,6 +162,11 @@ impl Store {
         }
     }
 
+    /// The process that writes the results folder now; none where nobody does, or the system does not list its locks.
+    pub fn writing_process(&self) -> Option<u32> {
+        self.holder().map(|holder| holder.pid)
+    }
+
     /// The process that holds the folder's lock. Only looked at: taking the lock to see whether it is free could make a
     /// sweep fail that starts in the same moment. None where the system does not list its locks (it does on Linux).
     fn holder(&self) -> Option<Holder> {
@@ -169,6 +174,14 @@ impl Store {
         let pid = holder_in(&fs::read_to_string("/proc/locks").ok()?, lock.ino())?;
         Some(Holder { pid, since: lock.modified().ok().and_then(moment) })
     }
+}
+
+/// What became of one attempt; none where there is nothing of it, or it is on its way into `runs/` or out of it.
+pub(super) fn try_at(store: &Store, id: &str, number: u32) -> Option<LastTry> {
+    let dir = store.layout.attempt(id, number);
+    let read = brief(&dir);
+    let is_moving = matches!(&read, Ok(None)) && disk::is_taken(&dir.join(RUN_JSON));
+    (!is_moving).then(|| last(number, &dir, read, store.holder()))
 }
 
 /// What an `attempt.json` says; none where there is none: its process was killed before it wrote it, or the attempt is on its

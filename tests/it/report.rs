@@ -34,41 +34,41 @@ sweeps:
 ";
 
 /// A page as it is read.
-struct Page {
-    text: String,
+pub(super) struct Page {
+    pub(super) text: String,
 }
 
 /// A table of a page: headings, and rows of texts with the numbers behind them.
 #[derive(Debug)]
-struct Table {
+pub(super) struct Table {
     headings: Vec<String>,
-    rows: Vec<Vec<(String, Option<f64>)>>,
+    pub(super) rows: Vec<Vec<(String, Option<f64>)>>,
 }
 
 impl Page {
-    fn of(lab: &Lab, file: &str) -> Page {
+    pub(super) fn of(lab: &Lab, file: &str) -> Page {
         Page { text: std::fs::read_to_string(lab.path().join(file)).unwrap() }
     }
 
     /// What lies between two texts, each time that they come.
-    fn between<'p>(text: &'p str, from: &str, to: &str) -> Vec<&'p str> {
+    pub(super) fn between<'p>(text: &'p str, from: &str, to: &str) -> Vec<&'p str> {
         text.split(from).skip(1).filter_map(|rest| rest.split_once(to)).map(|(inside, _)| inside).collect()
     }
 
     /// The section of an anchor.
-    fn section(&self, id: &str) -> Option<&str> {
+    pub(super) fn section(&self, id: &str) -> Option<&str> {
         let rest = self.text.split_once(&format!("<section id=\"{id}\""))?.1;
         rest.split_once("</section>").map(|(inside, _)| inside)
     }
 
     /// The tables of a section.
-    fn tables(&self, section: &str) -> Vec<Table> {
+    pub(super) fn tables(&self, section: &str) -> Vec<Table> {
         let section = self.section(section).unwrap_or_else(|| panic!("no section {section}"));
         Page::between(section, "<table>", "</table>").into_iter().map(Table::of).collect()
     }
 
     /// What a reader sees, in one line.
-    fn words(&self) -> String {
+    pub(super) fn words(&self) -> String {
         let mut out = String::new();
         let mut inside = false;
         let body = self.text.split_once("<body>").and_then(|(_, body)| body.split_once("<script")).unwrap().0;
@@ -88,7 +88,7 @@ impl Page {
 }
 
 impl Table {
-    fn of(html: &str) -> Table {
+    pub(super) fn of(html: &str) -> Table {
         let cells = |row: &str, tag: &str| -> Vec<(String, Option<f64>)> {
             let cell = |cell: &str| {
                 let inside = cell.split_once('>').map_or("", |(_, inside)| inside);
@@ -110,11 +110,11 @@ impl Table {
         self.headings.iter().position(|own| own == heading)
     }
 
-    fn number(&self, row: usize, heading: &str) -> Option<f64> {
+    pub(super) fn number(&self, row: usize, heading: &str) -> Option<f64> {
         self.rows[row][self.at(heading).unwrap_or_else(|| panic!("{:?} has no {heading}", self.headings))].1
     }
 
-    fn text(&self, row: usize, heading: &str) -> &str {
+    pub(super) fn text(&self, row: usize, heading: &str) -> &str {
         &self.rows[row][self.at(heading).unwrap()].0
     }
 }
@@ -240,7 +240,7 @@ fn capacity_is_that_of_capacity(page: &Page, capacity: &Value) {
 }
 
 /// What holds of every page: it asks nobody, and can be read by keyboard and screen reader.
-fn is_sound(page: &Page) {
+pub(super) fn is_sound(page: &Page) {
     let text = &page.text;
     // Texts are escaped: every `<` opens a tag.
     let tags = || text.split('<').skip(1).map(|rest| rest.split('>').next().unwrap());
@@ -257,11 +257,19 @@ fn is_sound(page: &Page) {
     assert!(text.contains("default-src 'none'"));
     assert_eq!(text.matches("<script").count(), 1);
     assert!(text.len() < 5_000_000);
-    let figures = Page::between(text, "<figure", "</figure>");
+    for strip in Page::between(text, "<figure class=\"strip\"", "</figure>") {
+        for part in ["<figcaption>", "role=\"img\"", "aria-label=\"Run "] {
+            assert_eq!(strip.matches(part).count(), 1, "{part} in {strip}");
+        }
+    }
+    let figures = Page::between(text, "<figure id", "</figure>");
     for figure in &figures {
-        for part in ["<figcaption>", "<h4", "role=\"img\"", "<details>", "<table>", "What is "] {
+        for part in ["<figcaption>", "<h4", "role=\"img\"", "<details>", "<table>"] {
             assert_eq!(figure.matches(part).count(), 1, "{part} in {}", &figure[..figure.len().min(400)]);
         }
+        // A timeline is of no metric.
+        let defined = usize::from(!figure.starts_with("=\"timeline"));
+        assert_eq!(figure.matches("What is ").count(), defined, "{}", &figure[..figure.len().min(400)]);
         assert!(figure.contains("<title>"), "values show on hover");
         assert!(!figure.contains("NaN") && !figure.contains("inf,"), "{figure}");
     }
@@ -314,7 +322,7 @@ fn a_report_has_the_numbers_of_every_answer() {
     lab.ok(&["report", "plan.yaml", "--figures", "figures"]);
     let files: Vec<_> =
         std::fs::read_dir(lab.path().join("figures")).unwrap().map(|file| file.unwrap().path()).collect();
-    assert_eq!(files.len(), page.text.matches("<figure").count());
+    assert_eq!(files.len(), page.text.matches("<figure id").count());
     for file in &files {
         let svg = std::fs::read_to_string(file).unwrap();
         assert!(
@@ -340,33 +348,45 @@ fn a_report_has_the_numbers_of_every_answer() {
     );
     lab.ok(&["report", "plan.yaml", "-o", "notes.html", "--force"]);
     in_a_browser(&lab.path().join("report.html"));
+    super::browser::is_sound(&lab.path().join("report.html"));
 }
 
-/// What Chromium makes of a page: the script runs, and nothing is wrong. Skipped where there is none.
-fn in_a_browser(page: &Path) {
+/// The Chromium of this machine; none where none is installed.
+pub(super) fn browser() -> Option<&'static str> {
     let found = ["chromium", "chromium-browser", "google-chrome"]
         .into_iter()
         .find(|name| Command::new(name).arg("--version").output().is_ok_and(|output| output.status.success()));
-    let Some(browser) = found else {
-        eprintln!("skipped: no Chromium is installed, so the report was not opened in a browser");
-        return;
-    };
+    if found.is_none() {
+        eprintln!("skipped: no Chromium is installed, so the page was not opened in a browser");
+    }
+    found
+}
+
+/// What a browser makes of an address, with nothing said on its console; it finds no other machine. None where it does not work.
+pub(super) fn dom_of(browser: &str, url: &str) -> Option<String> {
     let folder = tempfile::tempdir().unwrap();
     // A browser that hangs is ended with its processes.
     let output = Command::new("timeout")
         .args(["--kill-after=5", "120", browser])
         .args(["--headless=new", "--no-sandbox", "--disable-gpu", "--disable-dev-shm-usage", "--no-first-run"])
-        .args(["--enable-logging=stderr", "--dump-dom"])
+        .args(["--enable-logging=stderr", "--dump-dom", "--host-resolver-rules=MAP * ~NOTFOUND, EXCLUDE 127.0.0.1"])
         .arg(format!("--user-data-dir={}", folder.path().display()))
-        .arg(format!("file://{}", page.display()))
+        .arg(url)
         .output()
         .unwrap();
     let (dom, said) = (String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr));
     assert!(!said.contains("CONSOLE"), "{said}");
     if dom.trim().is_empty() {
-        eprintln!("skipped: {browser} does not work here ({}), so the report was not opened in it", output.status);
-        return;
+        eprintln!("skipped: {browser} does not work here ({}), so the page was not opened in it", output.status);
+        return None;
     }
+    Some(dom.into_owned())
+}
+
+/// What Chromium makes of a page: the script runs, and nothing is wrong. Skipped where there is none.
+fn in_a_browser(page: &Path) {
+    let Some(browser) = browser() else { return };
+    let Some(dom) = dom_of(browser, &format!("file://{}", page.display())) else { return };
     assert!(dom.contains("class=\"save\"") && !dom.contains("class=\"save\" hidden"), "the script of the page ran");
 }
 

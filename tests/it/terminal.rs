@@ -1,8 +1,7 @@
 //! What a person sees: with a terminal the bars, without one plain lines, and the text that the README quotes.
 
-use std::process::Command;
-
 use super::lab::{Lab, wait_for};
+use super::tmux::Terminal;
 
 /// The quickstart with windows so short that a test can wait for it.
 fn quickstart() -> String {
@@ -13,59 +12,6 @@ fn quickstart() -> String {
     let plan =
         plan.replace("fill: 300ms, stabilize: 400ms, measure: 3s,", "fill: 20ms, stabilize: 20ms, measure: 400ms,");
     plan.replace("\nsweeps:\n", &format!("\n{mild}\nsweeps:\n"))
-}
-
-/// A terminal of 100 columns, gone with this value.
-struct Terminal {
-    socket: String,
-}
-
-impl Terminal {
-    /// Runs the program in a terminal; none where there is no tmux.
-    fn start(lab: &Lab, args: &[&str], columns: u16) -> Option<Terminal> {
-        let has_tmux = Command::new("tmux").arg("-V").output().is_ok_and(|output| output.status.success());
-        if !has_tmux {
-            eprintln!("skipped: there is no tmux here to look at a terminal with");
-            return None;
-        }
-        let socket = lab.path().join("tmux").to_str().unwrap().to_owned();
-        let program =
-            format!("'{}' {}; echo ended with $?; exec sleep 1000", env!("CARGO_BIN_EXE_sweepline"), args.join(" "));
-        let columns = columns.to_string();
-        let terminal = Terminal { socket };
-        let started = terminal
-            .tmux(&["-f", "/dev/null", "new-session", "-d", "-x", &columns, "-y", "50", &program], Some(lab))
-            .status;
-        assert!(started.success());
-        Some(terminal)
-    }
-
-    fn tmux(&self, args: &[&str], lab: Option<&Lab>) -> std::process::Output {
-        let mut command = Command::new("tmux");
-        command
-            .arg("-S")
-            .arg(&self.socket)
-            .args(args)
-            .env_remove("NO_COLOR")
-            .env_remove("TMUX")
-            .env("LC_ALL", "C.UTF-8");
-        if let Some(lab) = lab {
-            command.current_dir(lab.path());
-        }
-        command.output().unwrap()
-    }
-
-    /// What is on the screen; with the sequences for colour if wanted.
-    fn screen(&self, colour: bool) -> String {
-        let flags: &[&str] = if colour { &["capture-pane", "-p", "-e"] } else { &["capture-pane", "-p"] };
-        String::from_utf8(self.tmux(flags, None).stdout).unwrap()
-    }
-}
-
-impl Drop for Terminal {
-    fn drop(&mut self) {
-        self.tmux(&["kill-server"], None);
-    }
 }
 
 #[timed_test]
@@ -189,7 +135,7 @@ fn the_quickstart_says_what_the_readme_quotes() {
     next:
       one run in full         sweepline show <run> --plan plans/quickstart.yaml
       all runs as a table     sweepline export plans/quickstart.yaml -o runs.csv
-      other values            edit plans/quickstart.yaml and run it again: only what changed is measured
+      other values            edit plans/quickstart.yaml, then run it again
       the generator's error   sweepline calibrate plans/quickstart.yaml
     ");
     let started: Vec<&str> = stderr.lines().filter(|line| line.ends_with(" started, about 1s")).collect();

@@ -5,7 +5,6 @@
 use crate::analysis::binomial;
 use crate::analysis::metric::{self, Get, Metric};
 use crate::analysis::replicates::{Ends, IntervalKind, OverRuns};
-use crate::analysis::stats::Estimate;
 use crate::analysis::worth::Evidence;
 use crate::plan::{Percentile, Slo};
 use crate::units::Nanos;
@@ -41,7 +40,7 @@ const TTFT: [&str; 2] = ["ttft", "ttft_from_schedule"];
 const E2E: [&str; 2] = ["e2e", "e2e_from_schedule"];
 
 /// Every figure of a rung. Latencies of open loops are from the schedule.
-pub static FIGURES: [Ordinate; 18] = [
+pub static FIGURES: [Ordinate; 19] = [
     of("request_throughput"),
     of("output_throughput"),
     of("output_throughput_per_gpu"),
@@ -54,6 +53,7 @@ pub static FIGURES: [Ordinate; 18] = [
     at("tpot_p50", "tpot", Percentile::P50),
     at("tpot_p99", "tpot", Percentile::P99),
     at("itl_p99", "itl", Percentile::P99),
+    of("jitter_ratio"),
     due("e2e_p50", E2E, Percentile::P50),
     due("e2e_p95", E2E, Percentile::P95),
     due("e2e_p99", E2E, Percentile::P99),
@@ -99,6 +99,7 @@ impl Ordinate {
         let bare = |value| Figure { value, ends: None, few_samples: false };
         let of_whole = |value| of_share(metric, std::slice::from_ref(run)).unwrap_or_else(|| bare(value));
         let summary = match metric::get(metric) {
+            Get::Scalar(_) if metric.key == JITTER => return jitter(run),
             Get::Scalar(get) => return get(run.metrics).map(of_whole),
             Get::Plan(get) => return get(run.plan_metrics).map(of_whole),
             Get::Count(get) => return Some(bare(get(run.metrics) as f64)),
@@ -118,12 +119,25 @@ impl Ordinate {
 
     /// How many values a run has, where they are too few for the percentile.
     fn too_few(&self, run: &Run) -> Option<u64> {
-        let Get::Summary(get) = metric::get(self.metric(run.labels.qps.is_some())) else { return None };
-        match get(run.metrics).percentile(self.percentile?) {
-            Estimate::NotEnough { n, .. } => Some(n),
-            Estimate::Is { .. } => None,
+        if self.name == JITTER {
+            return run.metrics.itl.percentile(Percentile::P99).too_few();
         }
+        let Get::Summary(get) = metric::get(self.metric(run.labels.qps.is_some())) else { return None };
+        get(run.metrics).percentile(self.percentile?).too_few()
     }
+}
+
+/// The figure that is made of two percentiles of the gaps, so it has what they have: an interval, and a mark where gaps are few.
+const JITTER: &str = "jitter_ratio";
+
+fn jitter(run: &Run) -> Option<Figure> {
+    let metrics = run.metrics;
+    let ends = || {
+        let interval = metrics.jitter_interval?;
+        Some(Ends { low: interval.low_number()?, high: interval.high_number()?, kind: IntervalKind::GapsByRequests })
+    };
+    let few_samples = metrics.itl.percentile(Percentile::P99).few_samples();
+    Some(Figure { value: metrics.jitter_ratio?, ends: ends(), few_samples })
 }
 
 /// A figure over the repeats of a rung; none without runs, and where one of them does not have it: a mean over those that have

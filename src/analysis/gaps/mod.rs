@@ -15,6 +15,7 @@ use crate::units::Nanos;
 
 use super::emission::Emitted;
 use super::queue::Queue;
+use super::received::Received;
 use super::request::token_events;
 use super::silence::Signs;
 use super::stats::{Clustered, Counted, Estimate, Interval, Ordered, Summary, Value};
@@ -37,6 +38,8 @@ pub struct Events {
     pub(crate) zeros: u64,
     /// Tokens of every request's events by part of the window.
     pub(super) emitted: Emitted,
+    /// The same by part of the whole run.
+    pub(super) received: Received,
     /// When anything came.
     pub(super) signs: Signs,
     /// How many gaps of the window's requests are above each limit that was asked for.
@@ -55,6 +58,7 @@ impl Events {
             requests: 0,
             zeros: 0,
             emitted: Emitted::new(run.rows(), facts),
+            received: Received::new(facts),
             signs: Signs::new(facts),
             above: limits.iter().map(|limit| (*limit, 0)).collect(),
             histogram: Histogram::default(),
@@ -69,6 +73,7 @@ impl Events {
     fn take(&mut self, row: &Measured, gaps: &[u64], facts: &Facts, counting: &mut Counting) {
         for (at, tokens) in token_events(row, gaps, facts.stream) {
             self.emitted.add(at, tokens);
+            self.received.add(at, tokens);
             self.signs.add(at);
             if window::contains(&facts.windows, at) {
                 self.tokens_inside += tokens;

@@ -53,7 +53,7 @@ struct OneConfiguration {
 
 /// What one instance brings at the highest load that holds.
 #[derive(Debug, Serialize, JsonSchema)]
-struct Instance {
+pub(crate) struct Instance {
     /// Requests per second that came, on average over its runs: what instances are counted by.
     arrived_rate: f64,
     /// Output tokens per second.
@@ -123,7 +123,8 @@ impl OneConfiguration {
 }
 
 impl Instance {
-    fn of(instance: &capacity::Instance, output: &Figure) -> Instance {
+    /// What an instance brings; `output` is its throughput with the interval.
+    pub(crate) fn of(instance: &capacity::Instance, output: &Figure) -> Instance {
         Instance {
             arrived_rate: instance.bears,
             output_throughput_tokens_per_s: output.value,

@@ -7,9 +7,7 @@ use document::Document;
 
 use super::results::ResultsArgs;
 use crate::analysis::capacity::{Instance, Target};
-use crate::analysis::curve::{self, Axis, Bracket, Curve, Limit, Ordinate, Rung};
-use crate::analysis::saturation::State;
-use crate::analysis::slo::Answer;
+use crate::analysis::curve::{self, Axis, Bracket, Curve, Ordinate, Rung};
 use crate::cli::failure::{Exit, Failure};
 use crate::cli::options::TextOrJson;
 use crate::cli::output;
@@ -115,39 +113,6 @@ fn why_nothing_holds(curve: &Curve, found: &Bracket) -> String {
     let heaviest = curve.rungs.iter().rfind(below).map(|rung| (rung, "the heaviest that does not miss its latencies"));
     let lightest = || curve.rungs.iter().find(|rung| rung.answer().is_some()).map(|rung| (rung, "the lightest"));
     let Some((rung, which)) = heaviest.or_else(lightest) else { return report::bracket(found, curve.axis.name()) };
-    let mut said = said_of_limits(rung);
-    match rung.state() {
-        Some(State::Saturated) => said.push("saturated".to_owned()),
-        Some(State::NotShown) => {
-            said.push(format!("it is not shown whether the server keeps up{}", report::window_to_keep_up(rung)));
-        }
-        Some(State::KeptUp) | None => {}
-    }
-    if rung.has_failed() {
-        said.push("the server failed so many requests that the run is invalid".to_owned());
-    }
-    said.extend(rung.why_excluded().map(|why| format!("excluded: {why}")));
-    said.extend(rung.why_given_up().map(|why| format!("given up: {why}")));
+    let said = report::why_not_held(rung);
     format!("no load is known to hold; {} {}, {which}: {}", curve.axis.name(), rung.load, said.join("; "))
-}
-
-/// The limits that a rung does not hold.
-fn said_of_limits(rung: &Rung) -> Vec<String> {
-    let of = |limit: &Limit| match limit.answer {
-        Answer::Holds => None,
-        Answer::Misses => {
-            Some(format!("{} misses ({} of {} above it)", limit.name(), limit.evidence.above, limit.evidence.n))
-        }
-        // Of a queue that runs away no window tells more.
-        Answer::Undecided if rung.is_saturated() => None,
-        Answer::Undecided => Some(format!("{} is undecided ({})", limit.name(), limit.why_undecided())),
-    };
-    let mut said: Vec<String> = rung.limits().iter().filter_map(of).collect();
-    let dear = rung.runs.iter().find(|run| run.cost.is_some_and(|cost| cost != Answer::Holds));
-    said.extend(dear.map(|run| {
-        let cost = run.plan_metrics.cost_per_million_output_tokens;
-        let cost = cost.map_or("is not known (no price)".to_owned(), |cost| format!("misses ({cost:.2})"));
-        format!("cost_per_million {cost}")
-    }));
-    said
 }

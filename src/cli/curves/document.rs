@@ -47,7 +47,7 @@ struct OneCurve {
 
 /// The repeats of one load.
 #[derive(Debug, Serialize, JsonSchema)]
-struct OneRung {
+pub(crate) struct OneRung {
     /// The load, in what the curve's `load` says.
     load: f64,
     /// Requests per second that really came, on average over `runs`; null in closed loops, and without `runs`.
@@ -250,7 +250,8 @@ impl OneCurve {
 }
 
 impl OneRung {
-    fn of(rung: &Rung, [user_over_gpu, throughput_over_p99]: [bool; 2]) -> OneRung {
+    /// A rung, and on which fronts it lies.
+    pub(crate) fn of(rung: &Rung, [user_over_gpu, throughput_over_p99]: [bool; 2]) -> OneRung {
         let ids = |runs: &[curve::Run]| -> Vec<String> { runs.iter().map(|run| run.labels.run_id.clone()).collect() };
         let is_short = rung.state() == Some(saturation::State::NotShown);
         OneRung {

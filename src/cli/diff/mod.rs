@@ -1,18 +1,21 @@
 //! `sweepline diff A B`: the runs that come, go and stay between two plans, or two revisions of one, and the edits that
-//! made it so. Sends nothing and looks at no results.
+//! made it so, and what that costs: requests, tokens, time, money. Sends nothing; of results it takes what closed loops sent.
 
 pub(super) mod compare;
+pub(super) mod costs;
 pub(super) mod edits;
 pub(super) mod show;
 pub(super) mod source;
 
 use clap::{Args, ValueEnum};
 use compare::compare;
+use costs::Costs;
 use show::Diff;
 use source::Source;
 
 use super::changes::Changes;
 use crate::cli::failure::{Exit, Failure};
+use crate::cli::options::Folder;
 use crate::cli::output;
 
 pub(crate) use source::Side;
@@ -31,6 +34,8 @@ pub struct DiffArgs {
     /// Text for people, Markdown for a pull request, or JSON for programs (schemas/diff.schema.json)
     #[arg(long, value_enum, default_value = "text")]
     format: OutputFormat,
+    #[command(flatten)]
+    folder: Folder,
 }
 
 /// How the difference is written.
@@ -66,7 +71,9 @@ pub(super) fn run(args: DiffArgs) -> Result<Exit, Failure> {
     if args.b.is_none() && a.name == b.name {
         b.name += &args.changes.typed(str::to_owned);
     }
-    let diff = Diff::new(&a, &b, compare(&a, &b));
+    let compared = compare(&a, &b);
+    let costs = Costs::of(&a, &b, &compared, Some(&args.folder))?;
+    let diff = Diff::new(&a, &b, compared, costs);
     match args.format {
         OutputFormat::Text => output::print_fitted(&diff.text())?,
         OutputFormat::Markdown => output::print(&diff.markdown())?,
@@ -76,6 +83,8 @@ pub(super) fn run(args: DiffArgs) -> Result<Exit, Failure> {
 }
 
 /// What differs between the runs of two plans that were read, for people.
-pub(super) fn text(a: &Side, b: &Side) -> String {
-    Diff::new(a, b, compare(a, b)).text()
+pub(super) fn text(a: &Side, b: &Side) -> Result<String, Failure> {
+    let compared = compare(a, b);
+    let costs = Costs::of(a, b, &compared, None)?;
+    Ok(Diff::new(a, b, compared, costs).text())
 }

@@ -13,6 +13,7 @@ use crate::units::text::counted;
 
 use super::super::estimate::Spans;
 use super::compare::{Compared, Group};
+use super::costs::Costs;
 use super::edits::{Edit, Kind};
 use super::source::Side;
 
@@ -41,6 +42,8 @@ pub(crate) struct Diff {
     /// How long the runs that come take one after another on each resource, resources side by side, in seconds: fill,
     /// stabilize, measure and cooldown.
     pub seconds: f64,
+    /// What all runs of each plan cost, and what the difference is.
+    cost: Costs,
 }
 
 /// A run of one of the plans.
@@ -73,7 +76,7 @@ pub(crate) struct Part {
 
 impl Diff {
     /// The comparison of `a` and `b`.
-    pub(crate) fn new(a: &Side, b: &Side, compared: Compared) -> Diff {
+    pub(crate) fn new(a: &Side, b: &Side, compared: Compared, cost: Costs) -> Diff {
         let (mut come, mut go, mut spans) = (Vec::new(), Vec::new(), Spans::default());
         for group in &compared.groups {
             come.extend(group.come.iter().map(|run| Run::of(run)));
@@ -91,6 +94,7 @@ impl Diff {
             edits: compared.groups.iter().map(Part::of).collect(),
             without_effect: compared.without_effect,
             seconds: spans.side_by_side(u16::MAX) as f64 / 1e9,
+            cost,
         }
     }
 
@@ -128,12 +132,14 @@ impl Diff {
             let line = |edit: &Edit| fill(&format!("  {} ", edit.sentence()), 4, &edit.places());
             out.extend(self.without_effect.iter().map(line));
         }
+        out.push_str(&self.cost.text());
         out
     }
 
     /// For a pull request.
     pub(crate) fn markdown(&self) -> String {
         let mut out = format!("**{}** → **{}**: {}\n", escaped(&self.a), escaped(&self.b), self.summary());
+        out.push_str(&self.cost.markdown());
         if !self.edits.is_empty() {
             out.push_str("\n| edit | where | come | go |\n|---|---|--:|--:|\n");
             for part in &self.edits {

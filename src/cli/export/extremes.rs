@@ -231,7 +231,8 @@ fn answered(records: Vec<Record>, facts: &Facts, labels: &RunLabels) -> Result<(
     let line = Line { labels, class: None, metrics: &row.metrics, verdict: &row.verdict };
     let of_class = classes.iter().map(|row| Line { class: row.class.as_deref(), metrics: &row.metrics, ..line });
     let lines: Vec<Line> = std::iter::once(line).chain(of_class).collect();
-    let pulse = Pulse::of(run.rows(), facts);
+    let Ok(through) = Events::of(&run, facts, &[]);
+    let pulse = Pulse::of(run.rows(), &through, facts);
     let detail = Detail { definitions: true, colour: false };
     let page = page(&line, (facts, &Environment::default()), &row.plan_metrics, pulse.as_ref(), detail);
     let wide = page.lines().find(|line| crate::report::format::width(line) > 100);

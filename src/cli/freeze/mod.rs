@@ -107,7 +107,7 @@ impl Frozen {
         Err(Failure::Usage(format!(
             "the runs of {plan} are not those of {shown}\n{}\nundo the edits, or freeze the plan again: sweepline freeze \
              {plan} -o {shown}",
-            diff::text(&old, &new).trim_end()
+            diff::text(&old, &new)?.trim_end()
         )))
     }
 }

@@ -47,7 +47,7 @@ pub(super) fn starts(workspace: &Workspace, todo: &HashSet<usize>) -> Vec<Starts
         // A run that measures a start needs one of its own, and so does each run of an endpoint that wants that.
         let (starts_measured, loads): (Vec<_>, Vec<_>) = specs.partition(|spec| spec.start || spec.endpoint.restarts());
         let servers: HashSet<&LaunchSpec> = loads.iter().filter_map(|spec| spec.endpoint.launch.as_ref()).collect();
-        let earlier = earlier_starts(workspace, endpoint);
+        let earlier = earlier_starts(&workspace.disk, endpoint);
         Starts {
             endpoint: endpoint.to_owned(),
             starts,

@@ -1,7 +1,10 @@
 //! `sweepline report PLAN`: the results of a plan as one HTML file. It gathers what `curves`, `capacity`, `compare` and `diagnose`
 //! answer, and computes nothing of its own.
 
+mod figures;
 mod spreads;
+mod timeline;
+mod watch;
 
 use std::path::{Path, PathBuf};
 
@@ -18,7 +21,7 @@ use crate::cli::options::Folder;
 use crate::cli::{capacity, compare, lints, stderr};
 use crate::lint::Lint;
 use crate::plan::Slo;
-use crate::report::html::{FigureFile, MeasuredRun, PageError, Report, RunWithout, Sources};
+use crate::report::html::{MeasuredRun, PageError, Report, RunWithout, Sources};
 use crate::report::{Bound, left_out};
 use crate::units::text::counted;
 
@@ -30,7 +33,13 @@ pub struct ReportArgs {
     /// The file to write: one HTML file that needs no other and asks nobody
     #[arg(short, long, value_name = "FILE", default_value = "report.html")]
     output: PathBuf,
-    /// Write each figure as an SVG file into this folder, too
+    /// Serve the page of a running or finished sweep on 127.0.0.1 instead, live, until the command is ended
+    #[arg(long, conflicts_with_all = ["output", "figures", "force"])]
+    watch: bool,
+    /// The port to serve on; 0 takes a free one
+    #[arg(long, value_name = "PORT", default_value = "0", requires = "watch")]
+    port: u16,
+    /// Write each figure into this folder, too, as SVG and as PNG
     #[arg(long, value_name = "DIR")]
     figures: Option<PathBuf>,
     #[command(flatten)]
@@ -39,12 +48,40 @@ pub struct ReportArgs {
     folder: Folder,
 }
 
-/// Writes the report.
+/// Writes the report, or serves it.
 pub(super) fn run(args: ReportArgs) -> Result<Exit, Failure> {
+    if args.watch {
+        return watch::run((&args.runs, &args.folder), args.port, &|before| made_of(&args, before));
+    }
     args.overwrite.check(&args.output, "a report of sweepline", is_report)?;
+    let (readings, report) = made_of(&args, None)?;
+    let page = report.html().map_err(unexpected)?;
+    let path = &args.output;
+    write(path, page.as_bytes())?;
+    if let Some(folder) = &args.figures {
+        figures::write_all(folder, &report.figures().map_err(unexpected)?, args.overwrite)?;
+    }
+    let (runs, size) = (counted(readings.runs.len(), "run"), page.len().div_ceil(1024));
+    stderr::complain(&format!("{}: {runs}, {size} KiB; open it in a browser", path.display()));
+    if page.len() > LARGE {
+        stderr::complain("note: a page above 5 MB is slow to open and to send: --only and --skip choose runs");
+    }
+    Ok(readings.left_out.exit(Exit::Done))
+}
+
+fn write(path: &Path, bytes: &[u8]) -> Result<(), Failure> {
+    replace(path, |out| out.write_all(bytes)).map_err(|error| cannot_write(Some(path), &error))
+}
+
+fn unexpected(error: PageError) -> Failure {
+    Failure::Unexpected(error.into())
+}
+
+/// What was read, and the report of it; `before` is what was read the last time.
+fn made_of(args: &ReportArgs, before: Option<Readings>) -> Result<(Readings, Report), Failure> {
     let workspace = args.runs.open(&args.folder)?;
     let picked = args.runs.picked(&workspace)?;
-    let readings = args.runs.read(&workspace, &args.folder)?;
+    let readings = args.runs.read_knowing(&workspace, &args.folder, before)?;
     let lints = lints::of(&workspace.loaded, &args.folder);
     let points = readings.points();
     let curves = curve::curves(&points, false);
@@ -57,6 +94,8 @@ pub(super) fn run(args: ReportArgs) -> Result<Exit, Failure> {
         plan: &readings.plan,
         made: made(),
         run_again: args.runs.run_again(&args.folder),
+        plan_typed: args.runs.typed(&args.folder),
+        show: args.runs.show(&args.folder),
         runs: readings.runs.iter().map(measured).collect(),
         without: readings.without.iter().map(without).collect(),
         curves: &curves,
@@ -66,40 +105,12 @@ pub(super) fn run(args: ReportArgs) -> Result<Exit, Failure> {
         diagnoses: &diagnoses,
         spreads: drawn,
         spreads_left: left,
+        timeline: timeline::spans(&workspace, &picked, &readings),
         notes: notes(&readings, &curves),
         lints: lints.iter().map(told).collect(),
     };
-    let unexpected = |error: PageError| Failure::Unexpected(error.into());
     let report = Report::of(&sources).map_err(unexpected)?;
-    let page = report.html().map_err(unexpected)?;
-    let path = &args.output;
-    write(path, &page)?;
-    if let Some(folder) = &args.figures {
-        write_figures(folder, &report.figures().map_err(unexpected)?, args.overwrite)?;
-    }
-    let (runs, size) = (counted(readings.runs.len(), "run"), page.len().div_ceil(1024));
-    stderr::complain(&format!("{}: {runs}, {size} KiB; open it in a browser", path.display()));
-    if page.len() > LARGE {
-        stderr::complain("note: a page above 5 MB is slow to open and to send: --only and --skip choose runs");
-    }
-    Ok(readings.left_out.exit(Exit::Done))
-}
-
-fn write(path: &Path, text: &str) -> Result<(), Failure> {
-    replace(path, |out| out.write_all(text.as_bytes())).map_err(|error| cannot_write(Some(path), &error))
-}
-
-/// Writes figures into a folder, which is made where it is not there. No figure is written where a file of others would be replaced.
-fn write_figures(folder: &Path, figures: &[FigureFile], overwrite: Overwrite) -> Result<(), Failure> {
-    std::fs::create_dir_all(folder).map_err(|error| cannot_write(Some(folder), &error))?;
-    let path = |figure: &FigureFile| folder.join(format!("{}.svg", figure.name));
-    for figure in figures {
-        let is_ours = |path: &Path| begins_with(path, |text| text.starts_with("<!-- figure of a sweepline report -->"));
-        overwrite.check(&path(figure), "a figure of a report", is_ours)?;
-    }
-    figures.iter().try_for_each(|figure| write(&path(figure), &figure.svg))?;
-    stderr::complain(&format!("{}: {}", folder.display(), counted(figures.len(), "figure")));
-    Ok(())
+    Ok((readings, report))
 }
 
 /// Bytes above which a page is called large.
@@ -117,7 +128,14 @@ fn made() -> String {
 
 fn measured(run: &RunResult) -> MeasuredRun<'_> {
     let RunResult { sweep, record, answered } = run;
-    MeasuredRun { sweep, record, labels: &answered.labels, metrics: &answered.metrics, verdict: &answered.verdict }
+    MeasuredRun {
+        sweep,
+        record,
+        labels: &answered.labels,
+        metrics: &answered.metrics,
+        verdict: &answered.verdict,
+        pulse: answered.pulse.as_ref(),
+    }
 }
 
 fn without(run: &Without) -> RunWithout {

@@ -27,7 +27,7 @@ pub(crate) struct Document<'a> {
     slo: Vec<Limit>,
     /// Whether the server kept up with what came; null for a closed loop, and where the window has no length.
     saturation: Option<Saturation>,
-    /// The load over the run, from its start to the end of drain; absent where nothing was sent.
+    /// The run over time, from its start to the end of drain; absent where nothing was sent.
     #[serde(skip_serializing_if = "Option::is_none")]
     load: Option<Pulse>,
     /// What names the run, and every metric: the columns of `export`, of which `schema export` has the meaning.

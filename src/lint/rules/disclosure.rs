@@ -73,14 +73,17 @@ fn missing(
     let example: Vec<String> = missing.iter().map(|(field, example)| format!("{field}: {example}")).collect();
     let message = format!("`{table}` does not say {}", listed(&names));
     let remedy = format!("write what is true, or `unknown`, like {table}: {{ {} }}", example.join(", "));
-    (!missing.is_empty()).then(|| Finding::of(Scope::Endpoint(endpoint.to_owned()), &[table], message, remedy))
+    let names = names.into_iter().map(str::to_owned);
+    let finding = || Finding::of(Scope::Endpoint(endpoint.to_owned()), &[table], message, remedy);
+    (!missing.is_empty()).then(|| finding().undisclosed(names))
 }
 
 /// What of an endpoint's table is `unknown`: it is disclosed, and it is not known to be equal to anything.
 fn unknown(endpoint: &str, table: &str, names: &[String]) -> Option<Finding> {
     let verb = if names.len() == 1 { "is" } else { "are" };
     let message = format!("{} of `{table}` {verb} unknown", listed(names));
-    (!names.is_empty()).then(|| Finding::of(Scope::Endpoint(endpoint.to_owned()), &[table], message, UNKNOWN))
+    let finding = || Finding::of(Scope::Endpoint(endpoint.to_owned()), &[table], message, UNKNOWN);
+    (!names.is_empty()).then(|| finding().undisclosed(names.iter().cloned()))
 }
 
 const UNKNOWN: &str = "find it out before results are compared: what is unknown may differ";
@@ -127,7 +130,9 @@ fn of_models(view: &View, is_meant: impl Fn(&Model) -> bool, message: &str, reme
         })
     };
     let meant = view.plan.models.iter().filter(|(name, model)| is_meant(model) && measured(name));
-    let finding = |(name, _): (&String, &Model)| Finding::of(Scope::Model(name.clone()), &[], message, remedy);
+    let finding = |(name, _): (&String, &Model)| {
+        Finding::of(Scope::Model(name.clone()), &[], message, remedy).undisclosed(["precision".to_owned()])
+    };
     meant.map(finding).collect()
 }
 

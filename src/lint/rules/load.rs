@@ -21,6 +21,7 @@ pub(crate) fn closed_loop_only(view: &View) -> Vec<Finding> {
         at,
         message: format!("`{claim}` speaks of latency, and no sweep is an open loop"),
         remedy: "add a sweep of rates: rates: { matrix: { qps: [1, 2, 5, 10] } }".to_owned(),
+        undisclosed: Vec::new(),
     }]
 }
 
@@ -61,6 +62,7 @@ pub(crate) fn one_load(view: &View) -> Vec<Finding> {
             at: first.at.clone(),
             message: format!("`{}` is the only load it is measured at", first.written()),
             remedy: format!("write several: {}", around(first)),
+            undisclosed: Vec::new(),
         });
     }
     found
@@ -114,6 +116,7 @@ pub(crate) fn one_length(view: &View) -> Vec<Finding> {
         at: steps!["sweeps", sweep.name, "matrix", "scenario", 0],
         message,
         remedy: remedy.to_owned(),
+        undisclosed: Vec::new(),
     }]
 }
 
@@ -145,6 +148,7 @@ pub(crate) fn total_tokens(view: &View) -> Vec<Finding> {
         message: "capacity is asked for in total tokens, prompt and output added up".to_owned(),
         remedy: "name the two: output_throughput (decode) and prompt_throughput (prefill)".to_owned(),
         at,
+        undisclosed: Vec::new(),
     };
     asked.map(finding).collect()
 }

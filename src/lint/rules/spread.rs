@@ -70,6 +70,7 @@ fn of_sweep(sweep: &SweepView) -> Vec<Finding> {
                 if axes.len() == 1 { "changes" } else { "change" },
             ),
             remedy,
+            undisclosed: Vec::new(),
         })
     };
     let launched = sweep.endpoints.iter().filter(|(_, endpoint)| endpoint.launch.is_some());

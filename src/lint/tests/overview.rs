@@ -11,12 +11,13 @@ use super::page::{LintPage, one_line};
 pub(super) fn overview() -> String {
     let mut page = String::from(OPENING);
     for rule in &RULES {
-        let Rule { code, name: short, severity, .. } = rule;
+        let Rule { code, name: short, severity, threatens, .. } = rule;
         let LintPage { when, reason, source, .. } = LintPage::of(rule);
         let [when, reason, source] = [when, reason, source].map(|text| cell(&text));
         let _ = writeln!(
             page,
-            "| {code} {short} | {} | {when} | {reason} | {source} | {} |",
+            "| {code} {short} | {} | {} | {when} | {reason} | {source} | {} |",
+            threatens.name(),
             name(*severity),
             opt_out(*code)
         );
@@ -32,6 +33,11 @@ mean. A **warning** is a result that would say less than it seems to; a **note**
 Neither changes the exit code, unless `--strict` is given and a warning is left (2). `sweepline explain CODE` shows a rule with
 a wrong and a right plan.
 
+Lints come the most important first, by what they put in doubt: the **verdict** (do a run's numbers, or the answer on the objective, stand?),
+the **comparison** (is a difference due to what is compared?), the **tail** (what is known of it, and of other loads and lengths?), the
+**disclosure** (can others tell what was measured?). Facts that are not disclosed (M011 to M013) are one line of the text: ``not disclosed: gpu,
+version, tensor_parallel of endpoint `vllm` ``; `--format json` has each with what to type.
+
 A rule that does not hold for a plan is left out there, with the reason for those who read it:
 
     allow: [{ code: M004, because: the service sends one length }]
@@ -45,8 +51,8 @@ axes allow on each side, without `exclude` and `add`.
 
 <!-- The table is made from src/lint/rule.rs and docs/codes: SWEEPLINE_BLESS=1 cargo test --lib lint writes it. -->
 
-| rule | weight | said when | why it matters | source | opt-out |
-|---|---|---|---|---|---|
+| rule | threatens | weight | said when | why it matters | source | opt-out |
+|---|---|---|---|---|---|---|
 ";
 
 /// How a rule is left out.

@@ -11,4 +11,7 @@ pub(crate) enum PageError {
     /// A template does not fit what it is given.
     #[error("the report's template cannot be filled: {0:#}")]
     Template(#[from] minijinja::Error),
+    /// A picture.
+    #[error("a figure could not be made into a picture: {0}")]
+    Picture(String),
 }

@@ -6,17 +6,22 @@
 mod chart;
 mod error;
 mod naming;
+mod part;
+mod picture;
 mod render;
 mod sections;
 mod sources;
 #[cfg(test)]
 mod tests;
 mod view;
+mod watched;
 
 use indexmap::IndexSet;
 
 pub(crate) use error::PageError;
-pub(crate) use sources::{MeasuredRun, RunWithout, Sources, Spread};
+pub(crate) use picture::{PICTURE_MARK, Pictures};
+pub(crate) use sources::{MeasuredRun, RunWithout, Sources, Span, SpanKind, Spread};
+pub(crate) use watched::{LIVE_PLACE, LiveView, Watched, live, waiting};
 
 use crate::report::format::plain;
 use view::{Block, Figure, Found, Page, Section};
@@ -30,6 +35,8 @@ pub(crate) struct Report {
 pub(crate) struct FigureFile {
     /// The name of the file, without its ending.
     pub(crate) name: String,
+    /// The finding that it shows.
+    pub(crate) title: String,
     /// Its SVG.
     pub(crate) svg: String,
 }
@@ -39,11 +46,14 @@ impl Report {
     pub(crate) fn of(sources: &Sources) -> Result<Report, PageError> {
         let all: Vec<Found> = vec![
             sections::loads(sources)?,
+            sections::jitter(sources)?,
+            sections::heatmap(sources)?,
             sections::comparison(sources)?,
             sections::capacity(sources)?,
             sections::distributions(sources)?,
             sections::symptoms(sources),
             sections::verdicts(sources),
+            sections::timeline(sources)?,
             sections::runs(sources),
             sections::disclosure(sources),
         ];
@@ -56,7 +66,9 @@ impl Report {
         }
         there.push(sections::definitions(&metrics_of(&there, sources)));
         let (title, made) = (plain(&sources.plan.name), plain(&sources.made));
-        Ok(Report { page: Page { title, made, first: sections::first(sources), sections: there, missing } })
+        let mut page = Page { title, made, first: sections::first(sources), sections: there, missing };
+        part::add(&mut page, sources)?;
+        Ok(Report { page })
     }
 
     /// As one HTML file.
@@ -64,11 +76,16 @@ impl Report {
         Ok(render::render(&self.page)?)
     }
 
+    /// As it is served while a sweep runs, with a place for what is going on.
+    pub(crate) fn watched(&self) -> Result<Watched, PageError> {
+        Ok(Watched { html: render::watched(&self.page, LIVE_PLACE)? })
+    }
+
     /// Each figure as a file of its own.
     pub(crate) fn figures(&self) -> Result<Vec<FigureFile>, PageError> {
         let of = |figure: &Figure| {
             let svg = render::figure(figure, &self.page.made)?;
-            Ok(FigureFile { name: figure.id.clone(), svg })
+            Ok(FigureFile { name: figure.id.clone(), title: figure.title.clone(), svg })
         };
         figures(&self.page.sections).map(of).collect()
     }

@@ -4,35 +4,126 @@
 use minijinja::syntax::SyntaxConfig;
 use minijinja::value::Serde;
 use minijinja::{Environment, UndefinedBehavior, Value, context};
+use serde::Serialize;
 use sha2::{Digest, Sha256};
 
+use super::sections::RunPart;
 use super::view::{Figure, Page};
+use crate::report::format::width;
 use crate::units::text::is_unseen;
 
-const TEMPLATES: [(&str, &str); 3] = [
+const TEMPLATES: [(&str, &str); 6] = [
     ("page.html", include_str!("templates/page.html")),
     ("blocks.html", include_str!("templates/blocks.html")),
+    ("run.html", include_str!("templates/run.html")),
+    ("live.html", include_str!("templates/live.html")),
+    ("waiting.html", include_str!("templates/waiting.html")),
     ("figure.xml", include_str!("templates/figure.xml")),
 ];
 
 const STYLE: &str = include_str!("templates/style.css");
 const SCRIPT: &str = include_str!("templates/script.js");
+const WATCH: &str = include_str!("templates/watch.js");
 
 /// The page as a file. The browser runs no script but ours: its mark is a digest of all that is on the page, which nothing on the page can
 /// know.
 pub(super) fn render(page: &Page) -> Result<String, minijinja::Error> {
+    page_with(page, None)
+}
+
+/// The page as it is served, with `place` where what is going on stands: it asks for that once a second.
+pub(super) fn watched(page: &Page, place: &str) -> Result<String, minijinja::Error> {
+    page_with(page, Some(place))
+}
+
+fn page_with(page: &Page, place: Option<&str>) -> Result<String, minijinja::Error> {
     let page = Value::from(Serde(page));
     let nonce = digest(&page.to_string());
-    let html =
-        templates()?.get_template("page.html")?.render(context! { page, nonce, style => STYLE, script => SCRIPT })?;
-    Ok(seen(&html))
+    let context = context! { page, nonce, place, style => STYLE, script => SCRIPT, watch => WATCH };
+    Ok(seen(&templates()?.get_template("page.html")?.render(context)?))
+}
+
+/// The page that is served before there is a report.
+pub(super) fn waiting(title: &str, sentence: &str, place: &str) -> Result<String, minijinja::Error> {
+    let nonce = digest(&format!("{title}{sentence}"));
+    let context = context! { title, sentence, place, nonce, style => STYLE, watch => WATCH };
+    Ok(seen(&templates()?.get_template("waiting.html")?.render(context)?))
+}
+
+/// What is going on, as a part of a page.
+pub(super) fn live(now: Value) -> Result<String, minijinja::Error> {
+    Ok(seen(&templates()?.get_template("live.html")?.render(context! { now })?))
+}
+
+/// The parts of runs, each by itself, so that it is known how large it is.
+pub(super) fn parts(runs: &[RunPart]) -> Result<Vec<String>, minijinja::Error> {
+    let environment = templates()?;
+    let template = environment.get_template("run.html")?;
+    runs.iter().map(|run| Ok(seen(template.render(context! { run => Value::from(Serde(run)) })?.trim()))).collect()
 }
 
 /// A figure of the page as a file of its own, in the colours of the light page.
 pub(super) fn figure(figure: &Figure, made: &str) -> Result<String, minijinja::Error> {
-    let svg =
-        templates()?.get_template("figure.xml")?.render(context! { figure => Value::from(Serde(figure)), made })?;
+    let head = Head::of(&figure.title);
+    let height = (figure.drawing.height() + head.height).next_multiple_of(2);
+    let head = Value::from(Serde(&head));
+    let figure = Value::from(Serde(figure));
+    let svg = templates()?.get_template("figure.xml")?.render(context! { figure, head, height, made })?;
     Ok(seen(&svg))
+}
+
+/// The title above a figure that stands alone, in lines that fit.
+#[derive(Debug, Serialize)]
+struct Head {
+    /// Its lines.
+    lines: Vec<String>,
+    /// Size of its letters, in coordinates of the drawing.
+    size: u32,
+    /// Where its lines begin.
+    left: u32,
+    /// From one line to the next.
+    line: u32,
+    /// Height of all.
+    height: u32,
+}
+
+impl Head {
+    fn of(title: &str) -> Head {
+        /// Characters that fit on a line of a drawing.
+        const WIDE: usize = 52;
+        const LINE: u32 = 40;
+        let lines: Vec<String> = lines(title, WIDE);
+        let height = LINE * u32::try_from(lines.len()).unwrap_or(0) + 18;
+        Head { lines, size: 31, left: 12, line: LINE, height }
+    }
+}
+
+/// A text in lines of at most so many characters; a longer word is broken.
+fn lines(text: &str, most: usize) -> Vec<String> {
+    let mut lines: Vec<String> = vec![String::new()];
+    for word in text.split_whitespace() {
+        let mut rest = word;
+        loop {
+            let line = lines.last_mut().expect("there is a line");
+            let used = width(line) + usize::from(!line.is_empty());
+            if used + width(rest) <= most {
+                line.push_str(if line.is_empty() { "" } else { " " });
+                line.push_str(rest);
+                break;
+            }
+            if line.is_empty() {
+                let (at, _) = rest.char_indices().nth(most).unwrap_or((rest.len(), ' '));
+                line.push_str(&rest[..at]);
+                rest = &rest[at..];
+                if rest.is_empty() {
+                    break;
+                }
+            }
+            lines.push(String::new());
+        }
+    }
+    lines.retain(|line| !line.is_empty());
+    lines
 }
 
 /// The net below all texts: nothing turns them around or is not seen.
@@ -52,4 +143,17 @@ fn templates() -> Result<Environment<'static>, minijinja::Error> {
 
 fn digest(text: &str) -> String {
     Sha256::digest(text).iter().map(|byte| format!("{byte:02x}")).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn titles_stand_in_lines_that_fit() {
+        assert_eq!(lines("one two three", 7), ["one two", "three"]);
+        assert_eq!(lines("abcdefghij kl", 4), ["abcd", "efgh", "ij", "kl"]);
+        assert_eq!(lines("  ", 4), [""; 0]);
+        assert_eq!(Head::of("short").height, 58);
+    }
 }

@@ -1,10 +1,12 @@
 //! What a page is made of. Every number in it was computed before: nothing is measured twice.
 
+use jiff::Timestamp;
+
 use crate::analysis::comparison::Comparison;
 use crate::analysis::curve::Curve;
 use crate::analysis::diagnosis::Diagnosis;
 use crate::analysis::ecdf::Ecdf;
-use crate::analysis::{RunMetrics, Verdict};
+use crate::analysis::{Pulse, RunMetrics, Verdict};
 use crate::plan::Plan;
 use crate::report::capacity::Configuration;
 use crate::report::diagnosis::Bound;
@@ -19,6 +21,10 @@ pub(crate) struct Sources<'a> {
     pub(crate) made: String,
     /// What makes runs that are missing, as one types it.
     pub(crate) run_again: String,
+    /// The plan with its changes and its folder, as one types it behind a command.
+    pub(crate) plan_typed: String,
+    /// What shows one run in full, as one types it, without the run.
+    pub(crate) show: String,
     /// The plan's runs with results, in its order.
     pub(crate) runs: Vec<MeasuredRun<'a>>,
     /// The plan's runs without one.
@@ -37,6 +43,8 @@ pub(crate) struct Sources<'a> {
     pub(crate) spreads: Vec<Spread>,
     /// Runs whose requests could have been drawn and are not, for there are too many.
     pub(crate) spreads_left: usize,
+    /// What ran when, by when it began.
+    pub(crate) timeline: Vec<Span>,
     /// Sentences about the results as a whole.
     pub(crate) notes: Vec<String>,
     /// What the methodology lint says of the plan.
@@ -55,6 +63,58 @@ pub(crate) struct MeasuredRun<'a> {
     pub(crate) metrics: &'a RunMetrics,
     /// What it is worth.
     pub(crate) verdict: &'a Verdict,
+    /// How it went over time; none where nothing was sent.
+    pub(crate) pulse: Option<&'a Pulse>,
+}
+
+/// A stretch of time in which one run, or one server, was at work.
+pub(crate) struct Span {
+    /// What it occupied: two of one lane never overlap.
+    pub(crate) lane: String,
+    /// Its endpoint.
+    pub(crate) endpoint: String,
+    /// What it was.
+    pub(crate) kind: SpanKind,
+    /// What it is called.
+    pub(crate) name: String,
+    /// When it began.
+    pub(crate) from: Timestamp,
+    /// When it ended.
+    pub(crate) to: Timestamp,
+}
+
+/// What a stretch of time was.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum SpanKind {
+    /// A run that was committed, with its verdict.
+    Run(&'static str),
+    /// A server was started, until it was ready.
+    ServerStart,
+    /// The environment spoiled an attempt.
+    Spoiled,
+    /// An attempt failed.
+    Failed,
+    /// An attempt was interrupted, or its process was killed.
+    Interrupted,
+    /// A committed run that a later one replaced.
+    Replaced,
+    /// An attempt that goes on.
+    UnderWay,
+}
+
+impl SpanKind {
+    /// What it is called.
+    pub(crate) fn name(self) -> &'static str {
+        match self {
+            SpanKind::Run(verdict) => verdict,
+            SpanKind::ServerStart => "server start",
+            SpanKind::Spoiled => "spoiled",
+            SpanKind::Failed => "failed",
+            SpanKind::Interrupted => "interrupted",
+            SpanKind::Replaced => "replaced",
+            SpanKind::UnderWay => "under way",
+        }
+    }
 }
 
 /// One run without a result.

@@ -7,7 +7,7 @@ use crate::analysis::curve::{self, Curve};
 use crate::analysis::ecdf::Ecdf;
 use crate::analysis::request::Metric;
 use crate::analysis::synthetic::{Run as Server, measured, read, verdict};
-use crate::analysis::{MeanTokens, PlanMetrics, RunMetrics, Verdict};
+use crate::analysis::{MeanTokens, PlanMetrics, Pulse, RunMetrics, Verdict};
 use crate::expand::{Expansion, PlannedRun, expand};
 use crate::plan::{self, Format, Loaded, Validity};
 use crate::report::Bound;
@@ -60,18 +60,35 @@ struct Made {
     metrics: RunMetrics,
     verdict: Verdict,
     ecdf: Ecdf,
+    pulse: Pulse,
     facts: Facts,
 }
 
 fn made() -> Made {
     let (records, facts) = Server { seconds: 8.0, ..Server::default() }.make();
-    let (rows, _) = read(&records, &facts, None);
+    let (rows, events) = read(&records, &facts, None);
     Made {
         metrics: measured(&records, &facts),
         verdict: verdict(&records, &facts, &Validity::default(), None),
+        pulse: Pulse::of(rows.rows(), &events, &facts).expect("requests were sent"),
         ecdf: Ecdf::of(rows.rows(), &facts, Metric::Ttft),
         facts,
     }
+}
+
+/// One run behind another, with a night between the two halves.
+fn timeline(records: &[RunRecord]) -> Vec<Span> {
+    let at = |secs: usize| jiff::Timestamp::from_second(1_800_000_000 + secs as i64).expect("an instant");
+    let from = |number: usize| 10 * number + if number >= records.len() / 2 { 30_000 } else { 0 };
+    let span = |(number, record): (usize, &RunRecord)| Span {
+        lane: record.spec.endpoint.name.clone(),
+        endpoint: record.spec.endpoint.name.clone(),
+        kind: SpanKind::Run("valid"),
+        name: format!("run {number}"),
+        from: at(from(number)),
+        to: at(from(number) + 9),
+    };
+    records.iter().enumerate().map(span).collect()
 }
 
 fn page_of(loaded: &Loaded, expansion: &Expansion, made: &Made) -> String {
@@ -97,6 +114,7 @@ fn page_of(loaded: &Loaded, expansion: &Expansion, made: &Made) -> String {
         labels,
         metrics: &made.metrics,
         verdict: &made.verdict,
+        pulse: Some(&made.pulse),
     });
     let spreads = curves.iter().enumerate().take(36).map(|(at, curve)| Spread {
         curve: at,
@@ -110,6 +128,9 @@ fn page_of(loaded: &Loaded, expansion: &Expansion, made: &Made) -> String {
         plan: &loaded.plan,
         made: "sweepline".to_owned(),
         run_again: "sweepline run plan.yaml".to_owned(),
+        plan_typed: "plan.yaml".to_owned(),
+        show: "sweepline show --plan plan.yaml".to_owned(),
+        timeline: timeline(&records),
         runs: measured.collect(),
         without: Vec::new(),
         curves: &curves,
@@ -135,8 +156,15 @@ fn a_thousand_runs_stay_below_five_megabytes() {
         std::fs::write(path, &page).expect("a file to look at");
     }
     assert!(page.len() < 5_000_000, "{} bytes", page.len());
+    for said in ["more heat maps would make the page too large", "more figures would make the page too large"] {
+        assert!(page.contains(said), "{said}");
+    }
     assert!(page.matches("<figure").count() > 50, "{}", page.matches("<figure").count());
     assert!(page.contains("Every run of the plan") && page.contains("1000 runs"));
+    let parts = page.matches("<details class=\"run\">").count();
+    assert!(parts > 100, "{parts} runs have a part");
+    assert_eq!(page.matches("href=\"#run-").count(), parts, "each is linked where its row is, and no other");
+    assert!(parts == 1_000 || page.contains(&format!("{} more have none", 1_000 - parts)), "{parts}");
     assert!(page.contains("a note with &lt;b&gt;marks"), "texts are escaped");
     assert_eq!(page.matches("</script>").count(), 1, "what others wrote ends nothing");
 }

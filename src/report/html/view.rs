@@ -103,6 +103,11 @@ pub(super) enum Block {
         /// The figures.
         figures: Vec<Figure>,
     },
+    /// Runs, each a part that is opened: HTML that `render` made before, so that its size was known.
+    Runs {
+        /// The parts.
+        parts: Vec<String>,
+    },
     /// Definitions, each with an anchor of its metric.
     Definitions {
         /// The definitions.
@@ -178,6 +183,8 @@ pub(super) struct Cell {
     pub(super) value: Option<f64>,
     /// What its text says of a run or an objective, for its colour; the text says it too.
     pub(super) tone: Option<&'static str>,
+    /// The anchor of the part that tells more.
+    pub(super) link: Option<String>,
 }
 
 impl Table {
@@ -205,7 +212,7 @@ impl Cell {
     /// A number; `n/a` where it is not known.
     pub(super) fn number(value: Option<f64>) -> Cell {
         match value.filter(|value| value.is_finite()) {
-            Some(value) => Cell { text: digits(value), value: Some(value), tone: None },
+            Some(value) => Cell { text: digits(value), value: Some(value), ..Cell::default() },
             None => Cell::text("n/a"),
         }
     }

@@ -80,6 +80,27 @@ impl Axis {
         Axis { title: title.to_owned(), scale: Scale::Plain, ends: [0.0, most * 1.05], ticks }
     }
 
+    /// Ratios of which 1 is the least that one hopes for, by logarithms: from 1, or the lowest, to the highest, but at least to `most`.
+    pub(crate) fn of_multiples(title: &str, all: impl Iterator<Item = f64> + Clone, most: f64) -> Axis {
+        let scale = Scale::Log;
+        let known = || all.clone().filter(|ratio| ratio.is_finite() && *ratio > 0.0);
+        let (least, most) = (known().fold(1.0, f64::min), known().fold(most, f64::max));
+        let (from, to) = (scale.place(least), scale.place(most));
+        let room = (to - from) * 0.06;
+        let ends = [from - room, to + room];
+        let at = |power: i32| [1.0, 2.0, 3.0, 5.0].map(|times| times * 10f64.powi(power));
+        let mut ticks: Vec<(f64, String)> = (-3..9)
+            .flat_map(at)
+            .map(|value| (scale.place(value), digits_of(value)))
+            .filter(|(place, _)| (ends[0]..=ends[1]).contains(place))
+            .collect();
+        // As many as have room: from the top down every second, third, … of them.
+        let every = ticks.len().div_ceil(MOST_LOADS).max(1);
+        let mut number = 0..;
+        ticks.retain(|_| number.next().is_some_and(|number| number % every == 0));
+        Axis { title: title.to_owned(), scale, ends, ticks }
+    }
+
     /// Ratios around 1, by logarithms, as far to the one side as to the other.
     pub(crate) fn of_ratios(title: &str, all: impl Iterator<Item = f64>) -> Axis {
         let scale = Scale::Log;
@@ -104,6 +125,12 @@ impl Axis {
         let ticks = (-3..=3).map(|n| f64::from(n) * step).filter(|value| value.abs() <= far);
         let ticks = ticks.map(|value| (value, short(value, step))).collect();
         Axis { title: title.to_owned(), scale: Scale::Plain, ends: [-far, far], ticks }
+    }
+
+    /// From 0 to `most`, as it is, with the ticks that are given.
+    pub(crate) fn of_places(title: String, most: f64, ticks: Vec<(f64, String)>) -> Axis {
+        let room = most * 0.01;
+        Axis { title, scale: Scale::Plain, ends: [-room, most + room], ticks }
     }
 
     /// Shares of requests below 1, the slowest of them stretched; `n` requests are the most that any line has.
@@ -149,6 +176,12 @@ fn short(value: f64, step: f64) -> String {
     format!("{value:.decimals$}")
 }
 
+/// 0.5, 3, 200: a number that is short as it is.
+fn digits_of(value: f64) -> String {
+    let text = format!("{value:.3}");
+    text.trim_end_matches('0').trim_end_matches('.').to_owned()
+}
+
 fn ratio_text(ratio: f64) -> String {
     if ratio >= 10.0 {
         digits(ratio)
@@ -192,6 +225,16 @@ mod tests {
         assert_eq!(texts(&axis), ["1.25", "0.8", "1"]);
         assert!(axis.holds(0.75) && axis.holds(1.3));
         assert!(Axis::of_ratios("", [f64::INFINITY, 0.0].into_iter()).holds(1.0));
+    }
+
+    #[test]
+    fn multiples_begin_at_one() {
+        let axis = Axis::of_multiples("", [1.2, 2.5].into_iter(), 3.4);
+        assert_eq!(texts(&axis), ["1", "2", "3"]);
+        assert!(axis.holds(1.0) && axis.holds(3.4) && !axis.holds(0.5));
+        let wide = Axis::of_multiples("", [0.8, 900.0, f64::NAN, 0.0].into_iter(), 3.4);
+        assert!(wide.holds(0.8) && wide.holds(900.0) && wide.ticks.len() <= MOST_LOADS, "{:?}", texts(&wide));
+        assert!(Axis::of_multiples("", std::iter::empty(), 3.4).holds(3.0));
     }
 
     #[test]

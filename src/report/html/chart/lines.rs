@@ -38,6 +38,8 @@ pub(crate) struct Limit {
     pub(crate) at: f64,
     /// What it is.
     pub(crate) name: String,
+    /// Whether it is one of the objective; else it is a mark on the scale of the metric.
+    pub(crate) is_objective: bool,
 }
 
 /// Draws lines.
@@ -52,7 +54,7 @@ pub(crate) fn lines((x, y): (&Axis, &Axis), series: &[Series], limits: &[Limit])
         let (upper, _) = area.split_vertically(HEIGHT);
         let plane = Plane::new(&upper, (x, y), 124)?;
         for limit in limits.iter().filter(|limit| y.holds(limit.at)) {
-            plane.limit_at_height(limit.at, &limit.name)?;
+            plane.limit_at_height(limit.at, &limit.name, limit.is_objective)?;
         }
         for one in series {
             draw(&plane, one, &mut marks)?;

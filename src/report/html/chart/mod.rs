@@ -3,15 +3,21 @@
 mod axis;
 mod drawing;
 mod forest;
+mod heat;
+mod lanes;
 mod lines;
 mod marker;
 mod palette;
 mod plane;
+mod strips;
 
 pub(super) use axis::Axis;
 pub(super) use drawing::Drawing;
 pub(super) use forest::{Row, forest};
+pub(super) use heat::{Heat, HeatCell, HeatRow, MOST_COLUMNS, STEPS, Sign, heat};
+pub(super) use lanes::{Bar, Look, lanes};
 pub(super) use lines::{Limit, Point, Series, lines};
+pub(super) use strips::{PhaseEnds, Strip, Values, WIDTH as WIDE_STRIPS, strips};
 
 /// How many series a chart tells apart by colour and marker.
 pub(super) const MOST_SERIES: usize = palette::SERIES.len();

@@ -27,6 +27,16 @@ pub(super) const SERIES: [RGBColor; 6] = [
     RGBColor(0x4A, 0x50, 0x58),
 ];
 
+/// The steps of a heat map, from the lowest values to the highest: one hue, and each step darker than the one before (in the dark theme
+/// brighter), so that they are told apart without seeing colours. Texts in [`INK`] can be read on each of them.
+pub(super) const HEAT: [RGBColor; 5] = [
+    RGBColor(0xE8, 0xF1, 0xF8),
+    RGBColor(0xC9, 0xDF, 0xF0),
+    RGBColor(0xA6, 0xCB, 0xE6),
+    RGBColor(0x7F, 0xB3, 0xDA),
+    RGBColor(0x5A, 0x9A, 0xCB),
+];
+
 /// The colour of a series by its place among those of a chart.
 pub(super) fn series(slot: usize) -> RGBColor {
     SERIES[slot % SERIES.len()]
@@ -70,7 +80,7 @@ mod tests {
 
     #[test]
     fn every_colour_follows_the_theme() {
-        for colour in SERIES.into_iter().chain([INK, AXIS, GRID, LIMIT, GROUND]) {
+        for colour in SERIES.into_iter().chain(HEAT).chain([INK, AXIS, GRID, LIMIT, GROUND]) {
             let hex = hex(colour);
             for attribute in ["fill", "stroke"] {
                 let rule = format!("[{attribute}=\"{hex}\"]");
@@ -92,6 +102,22 @@ mod tests {
                 let found = contrast(variable(theme, name), ground);
                 assert!(found >= 4.5, "{theme} {name}: {found:.2}");
             }
+        }
+    }
+    #[test]
+    fn numbers_can_be_read_on_every_step_of_a_heat_map() {
+        for theme in ["/* light */", "/* dark */"] {
+            let steps: Vec<[u8; 3]> = (0..HEAT.len()).map(|step| variable(theme, &format!("--h{step}"))).collect();
+            for (number, step) in steps.iter().enumerate() {
+                let found = contrast(variable(theme, "--ink"), *step);
+                assert!(found >= 4.5, "{theme} --h{number}: {found:.2}");
+            }
+            for (number, pair) in steps.windows(2).enumerate() {
+                let found = contrast(pair[0], pair[1]);
+                assert!(found >= 1.2, "{theme} --h{number} and the next: {found:.2}");
+            }
+            let away: Vec<f64> = steps.iter().map(|step| contrast(variable(theme, "--ground"), *step)).collect();
+            assert!(away.is_sorted(), "{theme}: each step lies further from the ground: {away:?}");
         }
     }
 }

@@ -93,7 +93,12 @@ pub(super) fn height(plane: u32, entries: usize) -> u32 {
 
 /// How texts are written.
 pub(super) fn text(colour: &'static RGBColor) -> TextStyle<'static> {
-    TextStyle::from(("sans-serif", TEXT * TO_SVG).into_font()).color(colour)
+    text_of(TEXT, colour)
+}
+
+/// The same in another size.
+pub(super) fn text_of(size: f64, colour: &'static RGBColor) -> TextStyle<'static> {
+    TextStyle::from(("sans-serif", size * TO_SVG).into_font()).color(colour)
 }
 
 impl<'a, 'b> Plane<'a, 'b> {
@@ -145,13 +150,14 @@ impl<'a, 'b> Plane<'a, 'b> {
         marker::draw(self.area, slot, at, colour)
     }
 
-    /// A dashed line across the plane at a height, with what it is.
-    pub(super) fn limit_at_height(&self, y: f64, name: &str) -> Drawn<()> {
+    /// A dashed line across the plane at a height, with what it is: of the objective, or a mark on the scale.
+    pub(super) fn limit_at_height(&self, y: f64, name: &str, is_objective: bool) -> Drawn<()> {
         let (from, to) = (self.x.ends[0], self.x.ends[1]);
         let place = self.y.scale.place(y);
         let (left, right) = (self.chart.backend_coord(&(from, place)), self.chart.backend_coord(&(to, place)));
-        self.dashes(left, right)?;
-        let style = text(&LIMIT).pos(Pos::new(HPos::Right, VPos::Bottom));
+        let (line, letters) = if is_objective { (LIMIT, &LIMIT) } else { (AXIS, &INK) };
+        self.dashes(left, right, line)?;
+        let style = text(letters).pos(Pos::new(HPos::Right, VPos::Bottom));
         self.area.draw(&Text::new(name.to_owned(), (right.0 - 6, right.1 - 4), style))
     }
 
@@ -159,10 +165,10 @@ impl<'a, 'b> Plane<'a, 'b> {
     pub(super) fn limit_down(&self, x: f64) -> Drawn<()> {
         let place = self.x.scale.place(x);
         let (from, to) = (self.y.ends[0], self.y.ends[1]);
-        self.dashes(self.chart.backend_coord(&(place, from)), self.chart.backend_coord(&(place, to)))
+        self.dashes(self.chart.backend_coord(&(place, from)), self.chart.backend_coord(&(place, to)), LIMIT)
     }
 
-    fn dashes(&self, from: (i32, i32), to: (i32, i32)) -> Drawn<()> {
+    fn dashes(&self, from: (i32, i32), to: (i32, i32), colour: RGBColor) -> Drawn<()> {
         const DASH: f64 = 14.0;
         let length = f64::from((to.0 - from.0).abs().max((to.1 - from.1).abs()));
         let at = |way: f64| {
@@ -173,7 +179,7 @@ impl<'a, 'b> Plane<'a, 'b> {
         let dashes = (length / (2.0 * DASH)).ceil() as u32;
         for dash in 0..dashes {
             let start = f64::from(dash) * 2.0 * DASH;
-            self.line(vec![at(start), at(start + DASH)], LIMIT, 3)?;
+            self.line(vec![at(start), at(start + DASH)], colour, 3)?;
         }
         Ok(())
     }

@@ -33,7 +33,7 @@
     const rows = [...figure.querySelectorAll("details tr")];
     return rows.map((row) => [...row.children].map(field).join(",")).join("\r\n") + "\r\n";
   };
-  document.querySelectorAll("p.save").forEach((bar) => {
+  const bind = () => document.querySelectorAll("p.save").forEach((bar) => {
     bar.hidden = false;
     bar.addEventListener("click", (event) => {
       const kind = event.target.dataset.save;
@@ -42,6 +42,20 @@
       if (kind === "csv") save(figure.id + ".csv", "text/csv", csv(figure));
     });
   });
+  bind();
+  // A watched page takes a new report.
+  document.addEventListener("sweepline-report", bind);
   // Paper has no buttons: what is folded is printed.
-  addEventListener("beforeprint", () => document.querySelectorAll("details").forEach((one) => (one.open = true)));
+  addEventListener("beforeprint", () => document.querySelectorAll("details:not(.run)").forEach((one) => (one.open = true)));
+  // Browsers that do not open what a link leads into.
+  const reveal = () => {
+    const target = location.hash && document.getElementById(decodeURIComponent(location.hash.slice(1)));
+    const part = target && target.closest("details.run");
+    if (part && !part.open) {
+      part.open = true;
+      target.scrollIntoView();
+    }
+  };
+  addEventListener("hashchange", reveal);
+  reveal();
 })();

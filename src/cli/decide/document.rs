@@ -1,0 +1,140 @@
+//! `decide --format json`: its types are its schema (schemas/decide.schema.json).
+
+use std::path::Path;
+
+use schemars::JsonSchema;
+use serde::Serialize;
+
+use super::super::capacity::document::Instance;
+use super::super::curves::document::OneRung;
+use crate::analysis::curve::{Bracket, Series, on_fronts};
+use crate::plan::Slo;
+use crate::report::CapacityAnswer;
+use crate::report::decision::{Decided, Evidence, Kin, Outcome, kin};
+use crate::report::format::plain;
+
+/// A decision, and the configurations between which it was made.
+#[derive(Debug, Serialize, JsonSchema)]
+pub(crate) struct Document {
+    /// The plan's name.
+    plan: String,
+    /// The record's file.
+    record: String,
+    /// Whether the record says what plan and results say now; null without --check.
+    current: Option<bool>,
+    /// What the plan expects; null where it states nothing.
+    hypothesis: Option<String>,
+    /// The objective, as the plan has it; null without one.
+    slo: Option<Slo>,
+    /// What was decided, the decision that stands first.
+    decisions: Vec<OneDecision>,
+    /// Every configuration of the plan that has results: the accepted one first, then in the plan's order.
+    configurations: Vec<OneConfiguration>,
+    /// How many of the plan's runs have a result.
+    runs: usize,
+    /// How many have none, for whatever reason.
+    runs_without_result: usize,
+}
+
+/// One decision.
+#[derive(Debug, Serialize, JsonSchema)]
+struct OneDecision {
+    /// What the accepted configuration was called.
+    accepted: String,
+    /// The load that was named; null where the configuration is accepted up to the highest load that holds.
+    load: Option<f64>,
+    /// How it stood under the objective when it was accepted.
+    outcome: Outcome,
+    /// Why, in the decider's words.
+    because: String,
+    /// Who decided; null where nobody said.
+    by: Option<String>,
+    /// The day, in UTC, as YYYY-MM-DD.
+    on: String,
+}
+
+/// One configuration.
+#[derive(Debug, Serialize, JsonSchema)]
+struct OneConfiguration {
+    #[serde(flatten)]
+    series: Series,
+    /// What its load is counted in: qps or batch_size.
+    load_axis: &'static str,
+    /// What it is to the accepted one.
+    kin: Kin,
+    /// How it stands under the objective now.
+    outcome: Outcome,
+    /// Why, in a sentence.
+    why: String,
+    /// Between which loads its limit lies; null without an objective, and where nothing is known at any load.
+    limit: Option<Bracket>,
+    /// The load that its figures are of, as `curves` has it: the one that was named, the highest that holds, else the lightest that was
+    /// measured (without an objective the heaviest); null where no run counts.
+    at: Option<OneRung>,
+    /// What one instance brings and costs at the highest rate that holds; null where none does, and in closed loops.
+    instance: Option<Instance>,
+}
+
+impl Document {
+    /// The decision on what was read; `current` is known where a record was checked.
+    pub(super) fn of(
+        evidence: &Evidence,
+        accepted: usize,
+        decisions: &[Decided],
+        (path, current): (&Path, Option<bool>),
+    ) -> Document {
+        let load = decisions.last().and_then(|last| last.configuration.load);
+        let standings = evidence.standings(accepted, load);
+        let fronts = on_fronts(evidence.curves);
+        let one = |at: usize| {
+            let (curve, standing) = (&evidence.curves[at], &standings[at]);
+            let rung = curve.rungs.iter().zip(&fronts[at]).find(|(rung, _)| Some(rung.load) == standing.load);
+            let instance = match evidence.configurations.get(at).map(|one| &one.answer) {
+                Some(CapacityAnswer::Holds { instance, output, .. }) => Some(Instance::of(instance, output)),
+                _ => None,
+            };
+            OneConfiguration {
+                series: curve.series.clone(),
+                load_axis: curve.axis.name(),
+                kin: kin(&evidence.curves[accepted], curve),
+                outcome: standing.outcome,
+                why: standing.words.clone(),
+                limit: curve.bracket(),
+                at: rung.map(|(rung, on)| OneRung::of(rung, *on)),
+                instance,
+            }
+        };
+        let others = (0..evidence.curves.len()).filter(|at| *at != accepted);
+        let decision = |one: &Decided| OneDecision {
+            accepted: one.name.clone(),
+            load: one.configuration.load,
+            outcome: one.outcome,
+            because: one.because.clone(),
+            by: one.by.clone(),
+            on: one.on.clone(),
+        };
+        Document {
+            plan: evidence.plan.name.clone(),
+            record: path.display().to_string(),
+            current,
+            hypothesis: evidence.plan.hypothesis.clone(),
+            slo: evidence.plan.slo.clone(),
+            decisions: decisions.iter().rev().map(decision).collect(),
+            configurations: std::iter::once(accepted).chain(others).map(one).collect(),
+            runs: evidence.runs.len(),
+            runs_without_result: evidence.without.len(),
+        }
+    }
+
+    /// What was accepted, and how it stands, in a line.
+    pub(super) fn line(&self) -> String {
+        let stands = self.configurations.first().map_or("", |one| match one.outcome {
+            Outcome::Holds => "it holds the objective",
+            Outcome::Misses => "it misses the objective",
+            Outcome::Undecided => "undecided: it is not shown to hold the objective",
+            Outcome::NotJudged => "nothing was judged: the plan has no objective",
+        });
+        let accepted = self.decisions.first().map(|one| plain(&one.accepted)).unwrap_or_default();
+        format!("{}: accepted {accepted}; {stands}", self.record)
+    }
+}

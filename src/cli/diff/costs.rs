@@ -1,0 +1,247 @@
+//! What two plans cost before they are measured: requests, tokens sent and received, time, and money where prices are declared, by the
+//! rules of `preview`. What both plans ask for cancels out, so a difference may be known where a sum is not.
+
+use std::collections::{BTreeSet, HashSet};
+
+use comfy_table::Cell;
+use schemars::JsonSchema;
+use serde::Serialize;
+
+use super::super::estimate::{Cost, Estimator, MONEY_RULE, REQUESTS_RULE, TIME_RULE, TOKENS_RULE};
+use super::compare::{Compared, Group};
+use super::source::Side;
+use crate::cli::failure::Failure;
+use crate::cli::options::Folder;
+use crate::expand::PlannedRun;
+use crate::report::format::{digits, duration, fill, plain};
+use crate::report::grid::{self, right};
+use crate::store::Store;
+use crate::sweep::resume::OnDisk;
+use crate::units::text::counted;
+
+/// What two plans cost.
+#[derive(Debug, Serialize, JsonSchema)]
+pub(crate) struct Costs {
+    /// The plan before.
+    before: SideCost,
+    /// The plan after.
+    after: SideCost,
+    /// After − before.
+    change: Change,
+    /// How each is counted.
+    rules: Rules,
+}
+
+/// What all runs of a plan cost, as if none had a result.
+#[derive(Debug, Serialize, JsonSchema)]
+struct SideCost {
+    #[serde(flatten)]
+    cost: Cost,
+    /// `money` over a million of `output_tokens`; null where either is not known of every run.
+    money_per_million_output_tokens: Option<f64>,
+}
+
+/// What the difference is. Null where it is not known.
+#[derive(Debug, Serialize, JsonSchema)]
+struct Change {
+    /// Requests of the runs that come less those of the runs that go.
+    requests: Option<i64>,
+    /// Prompt tokens, likewise.
+    prompt_tokens: Option<i64>,
+    /// Output tokens, likewise.
+    output_tokens: Option<i64>,
+    /// Time until the last run has ended, in seconds.
+    seconds: Option<f64>,
+    /// Money, in the currency of the plans; of different currencies nobody can tell.
+    money: Option<f64>,
+    /// Money over a million output tokens.
+    money_per_million_output_tokens: Option<f64>,
+}
+
+/// How each is counted.
+#[derive(Debug, Serialize, JsonSchema)]
+struct Rules {
+    /// Requests.
+    requests: &'static str,
+    /// Tokens.
+    tokens: &'static str,
+    /// Time.
+    time: &'static str,
+    /// Money.
+    money: &'static str,
+}
+
+impl Costs {
+    /// Those of two plans. Of what closed loops send earlier results tell, where there is a folder.
+    pub(super) fn of(a: &Side, b: &Side, compared: &Compared, folder: Option<&Folder>) -> Result<Costs, Failure> {
+        let before = SideCost::all(a, folder)?;
+        let after = SideCost::all(b, folder)?;
+        let come = cost(b, runs(compared, |group| &group.come), folder)?;
+        let go = cost(a, runs(compared, |group| &group.go), folder)?;
+        let known = come.runs_with_unknown_requests == 0 && go.runs_with_unknown_requests == 0;
+        let less = |after: u64, before: u64| known.then(|| after as i64 - before as i64);
+        let timed = before.cost.runs_of_unknown_length == 0 && after.cost.runs_of_unknown_length == 0;
+        let minus = |after: Option<f64>, before: Option<f64>| Some(after? - before?);
+        let change = Change {
+            requests: less(come.requests, go.requests),
+            prompt_tokens: less(come.prompt_tokens, go.prompt_tokens),
+            output_tokens: less(come.output_tokens, go.output_tokens),
+            seconds: timed.then(|| after.cost.seconds - before.cost.seconds),
+            money: minus(after.money(), before.money()),
+            money_per_million_output_tokens: minus(
+                after.money_per_million_output_tokens,
+                before.money_per_million_output_tokens,
+            ),
+        };
+        let rules = Rules { requests: REQUESTS_RULE, tokens: TOKENS_RULE, time: TIME_RULE, money: MONEY_RULE };
+        Ok(Costs { before, after, change, rules })
+    }
+
+    /// Whether there is nothing to tell: both cost the same.
+    fn is_same(&self) -> bool {
+        self.before.cost == self.after.cost
+    }
+
+    /// For people: a table, and what is not known in it.
+    pub(super) fn text(&self) -> String {
+        if self.is_same() {
+            return String::new();
+        }
+        let mut table = grid::table();
+        table.set_header(vec![
+            Cell::new("what the whole plan costs"),
+            right("before"),
+            right("after"),
+            right("change"),
+        ]);
+        for [what, before, after, change] in self.rows() {
+            table.add_row(vec![Cell::new(what), right(before), right(after), right(change)]);
+        }
+        let mut out = format!("\n{}\n", grid::text(table, 1, &[0]));
+        self.notes().iter().for_each(|note| out.push_str(&fill("", 2, note)));
+        out
+    }
+
+    /// For a pull request.
+    pub(super) fn markdown(&self) -> String {
+        if self.is_same() {
+            return String::new();
+        }
+        let mut out = "\n| what the whole plan costs | before | after | change |\n|---|--:|--:|--:|\n".to_owned();
+        self.rows().iter().for_each(|row| out.push_str(&format!("| {} |\n", row.join(" | "))));
+        self.notes().iter().for_each(|note| out.push_str(&format!("\n{}\n", crate::report::format::escaped(note))));
+        out
+    }
+
+    fn rows(&self) -> [[String; 4]; 6] {
+        let (before, after, change) = (&self.before, &self.after, &self.change);
+        let counts = |what: &str, of: fn(&Cost) -> u64, change: Option<i64>| {
+            let change = change.map_or_else(na, |change| format!("{change:+}"));
+            [what.to_owned(), before.counted(of), after.counted(of), change]
+        };
+        let money = |what: &str, [before, after, change]: [Option<f64>; 3]| {
+            let shown = |money: Option<f64>| money.map_or_else(na, digits);
+            [what.to_owned(), shown(before), shown(after), change.map_or_else(na, signed)]
+        };
+        let time = |side: &SideCost| {
+            let more = if side.cost.runs_of_unknown_length > 0 { " + ?" } else { "" };
+            format!("{}{more}", duration(side.cost.seconds.ceil() as u64))
+        };
+        let later = change.seconds.map_or_else(na, |seconds| {
+            let sign = if seconds < 0.0 { "-" } else { "+" };
+            format!("{sign}{}", duration(seconds.abs().ceil() as u64))
+        });
+        [
+            counts("requests", |cost| cost.requests, change.requests),
+            counts("tokens sent", |cost| cost.prompt_tokens, change.prompt_tokens),
+            counts("tokens received, at most", |cost| cost.output_tokens, change.output_tokens),
+            ["time".to_owned(), time(before), time(after), later],
+            money("money, time × price", [before.money(), after.money(), change.money]),
+            money(
+                "money per million tokens received",
+                [
+                    before.money_per_million_output_tokens,
+                    after.money_per_million_output_tokens,
+                    change.money_per_million_output_tokens,
+                ],
+            ),
+        ]
+    }
+
+    /// What a reader would be misled without.
+    fn notes(&self) -> Vec<String> {
+        let [before, after] = [&self.before.cost, &self.after.cost];
+        let mut notes = Vec::new();
+        let unknown = [before.runs_with_unknown_requests, after.runs_with_unknown_requests];
+        if unknown != [0, 0] {
+            notes.push(format!(
+                "+ ?: what {} before and {} after send is not known: closed loops without an earlier result",
+                counted(unknown[0], "run"),
+                counted(unknown[1], "run")
+            ));
+        }
+        let named = [before, after].into_iter().flat_map(|cost| &cost.estimated_from);
+        let named: BTreeSet<&str> = named.map(String::as_str).collect();
+        if !named.is_empty() {
+            let (count, first) = (named.len(), named.iter().take(3).copied().collect::<Vec<_>>().join(", "));
+            let more = if count > 3 { format!(" and {} more", count - 3) } else { String::new() };
+            notes.push(format!("closed loops are estimated from earlier results: {first}{more}"));
+        }
+        let unpriced: BTreeSet<&String> = before.without_price.iter().chain(&after.without_price).collect();
+        if unpriced.is_empty() {
+            notes.push("money is in the plan's currency".to_owned());
+        } else {
+            let names: Vec<String> = unpriced.into_iter().map(|name| plain(name)).collect();
+            notes.push(format!("money n/a: no price_per_hour or owned is declared of {}", names.join(", ")));
+        }
+        notes
+    }
+}
+
+impl SideCost {
+    fn all(side: &Side, folder: Option<&Folder>) -> Result<SideCost, Failure> {
+        let cost = cost(side, side.expansion.runs.iter(), folder)?;
+        let mut all = SideCost { cost, money_per_million_output_tokens: None };
+        let is_counted = all.cost.runs_with_unknown_requests == 0 && all.cost.output_tokens > 0;
+        let per_million = all.money().filter(|_| is_counted).map(|money| money / all.cost.output_tokens as f64 * 1e6);
+        all.money_per_million_output_tokens = per_million;
+        Ok(all)
+    }
+
+    /// The money of all runs; none where one has no price, or its length is not known.
+    fn money(&self) -> Option<f64> {
+        let is_whole = self.cost.without_price.is_empty() && self.cost.runs_of_unknown_length == 0;
+        self.cost.money.filter(|_| is_whole)
+    }
+
+    /// A count, with a mark where some runs are not in it.
+    fn counted(&self, of: fn(&Cost) -> u64) -> String {
+        match (of(&self.cost), self.cost.runs_with_unknown_requests) {
+            (count, 0) => count.to_string(),
+            (0, _) => na(),
+            (count, _) => format!("{count} + ?"),
+        }
+    }
+}
+
+fn na() -> String {
+    "n/a".to_owned()
+}
+
+fn signed(value: f64) -> String {
+    if value < 0.0 { digits(value) } else { format!("+{}", digits(value)) }
+}
+
+fn runs<'c, 'a>(
+    compared: &'c Compared<'a>,
+    of: fn(&'c Group<'a>) -> &'c Vec<&'a PlannedRun>,
+) -> impl Iterator<Item = &'a PlannedRun> + use<'c, 'a> {
+    compared.groups.iter().flat_map(of).copied()
+}
+
+fn cost<'r>(side: &Side, runs: impl Iterator<Item = &'r PlannedRun>, folder: Option<&Folder>) -> Result<Cost, Failure> {
+    let listed = folder.map(|folder| Store::open(&folder.results).list()).transpose()?.unwrap_or_default();
+    let disk = OnDisk::new(listed, &side.expansion);
+    let estimator = Estimator::of(&side.loaded.plan, &side.expansion, &disk);
+    Ok(estimator.cost(runs, u16::MAX, &mut HashSet::new()))
+}

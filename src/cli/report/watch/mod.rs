@@ -1,0 +1,160 @@
+//! `sweepline report --watch PLAN`: the page of a running or finished sweep on loopback, made anew as runs are committed. It ends with
+//! its command, writes nothing, and runs at the lowest urgency: the machine may be the one that measures.
+
+mod guard;
+mod pages;
+mod server;
+mod state;
+
+use std::io::Read;
+use std::os::fd::AsFd;
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::thread;
+use std::time::{Duration, Instant, SystemTime};
+
+use rustix::fs::FileType;
+use tokio::sync::watch;
+
+use guard::Guard;
+use pages::WatchedPage;
+
+use crate::cli::failure::{Exit, Failure};
+use crate::cli::interrupt::listen_for_signals;
+use crate::cli::options::Folder;
+use crate::cli::results::{PlanRuns, Readings};
+use crate::cli::{output, stderr};
+use crate::report::format::plain;
+use crate::report::html::{Report, waiting};
+use crate::store::Store;
+use crate::units::NonceSeed;
+
+/// How often it is looked for new results.
+const LOOK: Duration = Duration::from_millis(500);
+
+/// A report is made anew no sooner than after so many times the time that the last one took: it must not become the load.
+const SPARING: u32 = 9;
+
+/// Whose report it is.
+type Asked<'a> = (&'a PlanRuns, &'a Folder);
+
+/// Reads results and makes the report of them, after what was read the last time.
+type Make<'a> = &'a (dyn Fn(Option<Readings>) -> Result<(Readings, Report), Failure> + Sync);
+
+/// Serves the page until the command is told to end.
+pub(super) fn run((runs, folder): Asked, port: u16, report: Make) -> Result<Exit, Failure> {
+    // A plan that is wrong, and a folder that cannot be read, are said at once.
+    let workspace = runs.open(folder)?;
+    runs.picked(&workspace)?;
+    let stop = listen_for_signals()?;
+    // Best effort: who may not be less urgent is as urgent as before.
+    let _ = rustix::process::nice(10);
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
+    let runtime = runtime.map_err(|error| Failure::Unexpected(error.into()))?;
+    let listener = runtime.block_on(server::listen(port)).map_err(|error| taken(port, &error))?;
+    let port = listener.local_addr().map_err(|error| Failure::Unexpected(error.into()))?.port();
+    let token = NonceSeed::random().map_err(|error| Failure::Unexpected(error.into()))?.to_string();
+    let url = format!("http://127.0.0.1:{port}/{token}/");
+    let name = plain(&workspace.plan().name);
+    let first = waiting(
+        &name,
+        &format!("No run of {name} has a result yet. The report stands here as soon as one is committed."),
+    );
+    let first = first.map_err(|error| Failure::Unexpected(error.into()))?;
+    let page = Arc::new(WatchedPage::new(Store::open(&folder.results), first));
+    let (end, ends) = watch::channel(false);
+    end_with_input(end.clone());
+    drop(workspace);
+    output::print(&format!("{url}\n"))?;
+    stderr::complain("whoever has this address can read the report; Ctrl-C ends it");
+    thread::scope(|scope| {
+        let maker = {
+            let (page, ends) = (Arc::clone(&page), ends.clone());
+            scope.spawn(move || make((runs, folder), report, &page, &ends))
+        };
+        runtime.block_on(async {
+            let mut stop = stop;
+            tokio::select! {
+                () = server::serve(listener, Guard::new(token, port), Arc::clone(&page), ends.clone()) => {}
+                _ = stop.wait_for(|stop| *stop) => {}
+            }
+        });
+        end.send_replace(true);
+        maker.thread().unpark();
+    });
+    runtime.shutdown_background();
+    Ok(Exit::Done)
+}
+
+fn taken(port: u16, error: &std::io::Error) -> Failure {
+    Failure::Usage(format!(
+        "port {port} of 127.0.0.1 cannot be listened on ({error}): --port takes another, 0 a free one"
+    ))
+}
+
+/// Ends the command when what it reads from is closed: the pipe or the connection of whoever started it. A file, `/dev/null` and a
+/// terminal say nothing; a terminal that closes sends a signal.
+fn end_with_input(end: watch::Sender<bool>) {
+    let is_pipe = rustix::fs::fstat(std::io::stdin().as_fd())
+        .is_ok_and(|stat| matches!(FileType::from_raw_mode(stat.st_mode), FileType::Fifo | FileType::Socket));
+    if is_pipe {
+        thread::spawn(move || {
+            let mut input = std::io::stdin();
+            let mut ignored = [0; 256];
+            while matches!(input.read(&mut ignored), Ok(read) if read > 0) {}
+            end.send_replace(true);
+        });
+    }
+}
+
+/// Makes the report again and again, each time that something has changed.
+fn make(asked: Asked, report: Make, page: &WatchedPage, ends: &watch::Receiver<bool>) {
+    let mut before: Option<Readings> = None;
+    let mut seen = None;
+    let mut not_before = Instant::now();
+    while !*ends.borrow() {
+        let stamp = stamp(asked);
+        if seen.as_ref() != Some(&stamp) && Instant::now() >= not_before {
+            let start = Instant::now();
+            before = make_once(asked, page, report(before.take()));
+            seen = Some(stamp);
+            not_before = Instant::now() + start.elapsed() * SPARING;
+        }
+        thread::park_timeout(LOOK);
+    }
+}
+
+/// Puts a report into its place; gives what was read, so that the next time only what is new is read.
+fn make_once(asked: Asked, page: &WatchedPage, made: Result<(Readings, Report), Failure>) -> Option<Readings> {
+    let told = |why: &dyn std::fmt::Display| format!("The report could not be made: {why}");
+    match made {
+        Ok((readings, report)) => {
+            let there = readings.runs.len();
+            let results = (there, there + readings.without_result());
+            match report.watched() {
+                Ok(watched) => page.put(watched, results),
+                Err(error) => page.lack(Some(told(&error)), Some(results)),
+            }
+            Some(readings)
+        }
+        Err(failure) => {
+            // Before the first commit there is nothing to say.
+            let is_early = matches!(failure, Failure::Usage(_)) && !has_results(asked);
+            page.lack((!is_early).then(|| told(&failure.in_words())), None);
+            None
+        }
+    }
+}
+
+fn has_results((_, folder): Asked) -> bool {
+    Store::open(&folder.results).list().is_ok_and(|runs| !runs.is_empty())
+}
+
+/// When results, attempts and the plan last changed, as far as their folders tell: a commit is a rename into one of them.
+fn stamp((runs, folder): Asked) -> Vec<Option<SystemTime>> {
+    let store = Store::open(&folder.results);
+    let layout = store.layout();
+    let paths: [PathBuf; 5] =
+        [layout.runs(), layout.attempts(), layout.superseded(), layout.inventory(), runs.plan_file().to_owned()];
+    paths.iter().map(|path| path.metadata().and_then(|metadata| metadata.modified()).ok()).collect()
+}

@@ -1,0 +1,111 @@
+//! The page over HTTP/1.1, on loopback alone. It reads, and changes nothing.
+
+use std::convert::Infallible;
+use std::io;
+use std::net::{Ipv4Addr, SocketAddr};
+use std::sync::Arc;
+use std::time::Duration;
+
+use http_body_util::Full;
+use hyper::body::{Bytes, Incoming};
+use hyper::header::{
+    ALLOW, CACHE_CONTROL, CONTENT_SECURITY_POLICY, CONTENT_TYPE, HeaderName, HeaderValue, REFERRER_POLICY,
+};
+use hyper::header::{X_CONTENT_TYPE_OPTIONS, X_FRAME_OPTIONS};
+use hyper::server::conn::http1;
+use hyper::service::service_fn;
+use hyper::{Method, Request, Response, StatusCode};
+use hyper_util::rt::{TokioIo, TokioTimer};
+use tokio::net::TcpListener;
+use tokio::sync::{Semaphore, watch};
+
+use super::guard::{Guard, Wanted};
+
+/// Most connections at once: a few pages that are open, and no more.
+const MOST_CONNECTIONS: usize = 64;
+
+/// How long a request may take to come.
+const PATIENCE: Duration = Duration::from_secs(10);
+
+/// Pause after a failed accept: out of file descriptors, trying again at once would only burn the core.
+const ACCEPT_PAUSE: Duration = Duration::from_millis(100);
+
+/// What is served.
+pub(super) trait Pages: Send + Sync + 'static {
+    /// The page as it is now.
+    fn page(&self) -> String;
+    /// What is going on now, as JSON.
+    fn live(&self) -> String;
+}
+
+/// A port of loopback: this one, or a free one.
+pub(super) async fn listen(port: u16) -> io::Result<TcpListener> {
+    TcpListener::bind(SocketAddr::from((Ipv4Addr::LOCALHOST, port))).await
+}
+
+/// Serves until `stop` turns true.
+pub(super) async fn serve(
+    listener: TcpListener,
+    guard: Guard,
+    pages: Arc<impl Pages>,
+    mut stop: watch::Receiver<bool>,
+) {
+    let (guard, room) = (Arc::new(guard), Arc::new(Semaphore::new(MOST_CONNECTIONS)));
+    loop {
+        let accepted = tokio::select! {
+            accepted = listener.accept() => accepted,
+            // An error says that nobody is left who could stop it.
+            _ = stop.wait_for(|stop| *stop) => return,
+        };
+        let Ok((stream, _)) = accepted else {
+            tokio::time::sleep(ACCEPT_PAUSE).await;
+            continue;
+        };
+        let Ok(place) = Arc::clone(&room).try_acquire_owned() else { continue };
+        let (guard, pages) = (Arc::clone(&guard), Arc::clone(&pages));
+        tokio::spawn(async move {
+            let answer = service_fn(move |request| {
+                let response = answer(&request, &guard, &*pages);
+                async { Ok::<_, Infallible>(response) }
+            });
+            let mut http = http1::Builder::new();
+            http.timer(TokioTimer::new()).header_read_timeout(PATIENCE).max_buf_size(32 * 1024);
+            // What a browser breaks off is its affair.
+            let _ = http.serve_connection(TokioIo::new(stream), answer).await;
+            drop(place);
+        });
+    }
+}
+
+fn answer(request: &Request<Incoming>, guard: &Guard, pages: &impl Pages) -> Response<Full<Bytes>> {
+    let (status, kind, text) = match guard.admit(request.method(), request.uri().path(), request.headers()) {
+        Ok(Wanted::Page) => (StatusCode::OK, "text/html; charset=utf-8", pages.page()),
+        Ok(Wanted::Live) => (StatusCode::OK, "application/json", pages.live()),
+        Err(status) => (status, "text/plain; charset=utf-8", format!("{status}\n")),
+    };
+    let is_head = request.method() == Method::HEAD;
+    let length = text.len();
+    let body = if is_head { Bytes::new() } else { Bytes::from(text) };
+    let mut response = Response::new(Full::new(body));
+    *response.status_mut() = status;
+    let headers = response.headers_mut();
+    let fixed: [(HeaderName, &'static str); 8] = [
+        (CONTENT_TYPE, kind),
+        (CACHE_CONTROL, "no-store"),
+        (REFERRER_POLICY, "no-referrer"),
+        (X_CONTENT_TYPE_OPTIONS, "nosniff"),
+        (X_FRAME_OPTIONS, "DENY"),
+        // The page has a policy of its own, which allows its script by a mark; of both the stricter holds.
+        (CONTENT_SECURITY_POLICY, "frame-ancestors 'none'; base-uri 'none'; form-action 'none'; object-src 'none'"),
+        (HeaderName::from_static("cross-origin-resource-policy"), "same-origin"),
+        (HeaderName::from_static("cross-origin-opener-policy"), "same-origin"),
+    ];
+    headers.extend(fixed.map(|(name, value)| (name, HeaderValue::from_static(value))));
+    if is_head {
+        headers.insert(hyper::header::CONTENT_LENGTH, HeaderValue::from(length));
+    }
+    if status == StatusCode::METHOD_NOT_ALLOWED {
+        headers.insert(ALLOW, HeaderValue::from_static("GET, HEAD"));
+    }
+    response
+}

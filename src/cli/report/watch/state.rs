@@ -1,0 +1,69 @@
+//! What is going on in a results folder now: `live.json`, believed only while its process writes the folder.
+
+use std::fs;
+use std::path::Path;
+
+use serde::de::DeserializeOwned;
+
+use crate::report::progress::{FORMAT, LiveFile};
+use crate::store::{Moment, Store};
+
+/// Where the system does not list its locks, what is older than so many seconds is not believed.
+const OLD: i64 = 10;
+
+/// Largest `live.json` that is read: a few kilobytes for each run under way.
+const LARGEST: u64 = 1 << 20;
+
+/// What is going on.
+pub(super) enum Now {
+    /// No sweep publishes anything.
+    Nothing,
+    /// A sweep is running.
+    Running(Box<LiveFile>),
+    /// The process of the sweep is gone, and left what it had last said.
+    Stale(Box<LiveFile>),
+    /// A later program wrote it, or it is damaged.
+    Unreadable(String),
+}
+
+impl Now {
+    /// Reads it.
+    pub(super) fn of(store: &Store) -> Now {
+        let path = store.layout().live();
+        let state: LiveFile = match read(&path) {
+            Ok(Some(state)) => state,
+            Ok(None) => return Now::Nothing,
+            Err(why) => return Now::Unreadable(why),
+        };
+        if state.format > FORMAT {
+            return Now::Unreadable(format!("{} is of a later sweepline (format {})", path.display(), state.format));
+        }
+        let is_running = match (store.writing_process(), fs::exists("/proc/locks").unwrap_or(false)) {
+            (Some(pid), _) => pid == state.pid,
+            (None, true) => false,
+            (None, false) => Moment::now().0.as_second() - state.written.0.as_second() <= OLD,
+        };
+        let state = Box::new(state);
+        if is_running { Now::Running(state) } else { Now::Stale(state) }
+    }
+}
+
+/// The file; none where there is none.
+fn read<T: DeserializeOwned>(path: &Path) -> Result<Option<T>, String> {
+    let told = |error: &dyn std::fmt::Display| format!("{} cannot be read: {error}", path.display());
+    let metadata = match fs::symlink_metadata(path) {
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(None),
+        metadata => metadata.map_err(|error| told(&error))?,
+    };
+    if !metadata.is_file() || metadata.len() > LARGEST {
+        return Err(told(&"it is no small file"));
+    }
+    match fs::read(path) {
+        // It was removed since.
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound => Ok(None),
+        text => {
+            let text = text.map_err(|error| told(&error))?;
+            serde_json::from_slice(&text).map(Some).map_err(|error| told(&error))
+        }
+    }
+}

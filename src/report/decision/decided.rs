@@ -1,0 +1,73 @@
+//! What was decided, as the record keeps it for the next call.
+
+use std::collections::BTreeMap;
+
+use serde::{Deserialize, Serialize};
+
+use super::standing::Outcome;
+use crate::analysis::curve::{Axis, Curve};
+
+/// One decision.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub(crate) struct Decided {
+    /// What was accepted.
+    pub(crate) configuration: Chosen,
+    /// What it was called then.
+    pub(crate) name: String,
+    /// What was known of it then.
+    pub(crate) outcome: Outcome,
+    /// Why, in the decider's words.
+    pub(crate) because: String,
+    /// Who decided; none where nobody said.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) by: Option<String>,
+    /// The day, in UTC.
+    pub(crate) on: String,
+}
+
+/// The configuration that was accepted, by what its runs have in common.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub(crate) struct Chosen {
+    sweep: String,
+    endpoint: String,
+    model: String,
+    scenario: String,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    cap: Option<u32>,
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    axes: BTreeMap<String, String>,
+    /// `qps` or `batch_size`.
+    axis: String,
+    /// The load, where one was named.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) load: Option<f64>,
+}
+
+impl Chosen {
+    /// A configuration, as a whole or at one load.
+    pub(crate) fn of(curve: &Curve, load: Option<f64>) -> Chosen {
+        let series = &curve.series;
+        Chosen {
+            sweep: series.sweep.clone(),
+            endpoint: series.endpoint.clone(),
+            model: series.model.clone(),
+            scenario: series.scenario.clone(),
+            cap: series.cap,
+            axes: series.axes.clone(),
+            axis: curve.axis.name().to_owned(),
+            load,
+        }
+    }
+
+    /// Whether a curve is of this configuration, and has its load.
+    pub(crate) fn is(&self, curve: &Curve) -> bool {
+        let has_load = self.load.is_none_or(|load| curve.rung(load).is_some());
+        has_load && Chosen::of(curve, self.load) == *self
+    }
+
+    /// `up to qps`, `at qps 40`.
+    pub(crate) fn load_words(&self) -> Option<String> {
+        let axis = if self.axis == Axis::Qps.name() { "qps" } else { "batch size" };
+        self.load.map(|load| format!("at {axis} {load}"))
+    }
+}

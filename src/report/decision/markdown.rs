@@ -1,0 +1,101 @@
+//! Texts of others in Markdown, inert: no mark, link, mention or HTML of theirs works.
+
+use crate::report::format::plain;
+
+/// A text that stands in a line of its own or behind words of ours: what Markdown and HTML would take for marks is escaped.
+pub(crate) fn inert(text: &str) -> String {
+    let text = plain(text);
+    let text = text.trim();
+    let mut out = String::with_capacity(text.len());
+    let number = text.find(|c: char| !c.is_ascii_digit()).unwrap_or(0);
+    for (at, c) in text.char_indices() {
+        let rest = &text[at..];
+        let begins = at == 0 && "-+=|:".contains(c);
+        // `1.` and `1)` begin a list.
+        let is_last = rest.chars().nth(1).is_none_or(char::is_whitespace);
+        let numbers = at > 0 && at == number && ".)".contains(c) && is_last;
+        // Bare addresses and names of people become links in some renderings.
+        let linked = rest.starts_with("://") || c == '@' || rest.starts_with('.') && ends_with_www(&text[..at]);
+        if begins || numbers || linked || "\\`*_[]<>#~&$".contains(c) {
+            out.push('\\');
+        }
+        out.push(c);
+    }
+    out
+}
+
+fn ends_with_www(text: &str) -> bool {
+    text.len() >= 3 && text.as_bytes()[text.len() - 3..].eq_ignore_ascii_case(b"www")
+}
+
+/// A name as code, in which nothing is a mark.
+pub(crate) fn code(text: &str) -> String {
+    let text = plain(text);
+    let longest = text.split(|c| c != '`').map(str::len).max().unwrap_or(0);
+    let fence = "`".repeat(longest + 1);
+    let pad = if text.is_empty() || text.starts_with(['`', ' ']) || text.ends_with(['`', ' ']) { " " } else { "" };
+    format!("{fence}{pad}{text}{pad}{fence}")
+}
+
+/// A text of several lines as a quotation.
+pub(super) fn quote(text: &str) -> String {
+    let lines = text.trim().lines().map(|line| match inert(line) {
+        line if line.is_empty() => ">\n".to_owned(),
+        line => format!("> {line}\n"),
+    });
+    lines.collect()
+}
+
+/// A table; a heading that ends with `#` is of numbers.
+pub(super) fn table(headings: &[&str], rows: &[Vec<String>]) -> String {
+    let line = |cells: Vec<String>| format!("| {} |\n", cells.join(" | "));
+    let mut out = line(headings.iter().map(|heading| heading.trim_end_matches('#').to_owned()).collect());
+    out.push_str(&line(headings.iter().map(|one| if one.ends_with('#') { "--:" } else { "---" }.to_owned()).collect()));
+    for row in rows {
+        out.push_str(&line(row.iter().map(|cell| cell.replace('|', "\\|").replace('\n', " ")).collect()));
+    }
+    out
+}
+
+/// Sentences as a list; a sentence may be of others in parts that are inert already.
+pub(super) fn list(items: &[String]) -> String {
+    items.iter().map(|item| format!("- {item}\n")).collect()
+}
+
+/// With a full stop at its end.
+pub(super) fn sentence(text: &str) -> String {
+    let text = text.trim();
+    if text.ends_with(['.', '!', '?']) { text.to_owned() } else { format!("{text}.") }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn nothing_of_others_is_a_mark() {
+        for (text, expected) in [
+            ("a | b", "a | b"),
+            ("<!-- sweepline:end decision -->", "\\<!-- sweepline:end decision --\\>"),
+            ("[x](javascript:alert(1))", "\\[x\\](javascript:alert(1))"),
+            ("`<b>", "\\`\\<b\\>"),
+            ("- 1. x", "\\- 1. x"),
+            ("12. x", "12\\. x"),
+            ("0.492 [1]", "0.492 \\[1\\]"),
+            (
+                "https://evil.example www.evil.example @all &lt;",
+                "https\\://evil.example www\\.evil.example \\@all \\&lt;",
+            ),
+            ("a\u{202e}b\nc", "a\u{fffd}b\u{fffd}c"),
+        ] {
+            assert_eq!(inert(text), expected);
+        }
+        assert_eq!(code("a`b``c"), "```a`b``c```");
+        assert_eq!(code("`"), "`` ` ``");
+        assert_eq!(quote("one\n\n# two\n"), "> one\n>\n> \\# two\n");
+        assert_eq!(
+            table(&["a", "b#"], &[vec![code("x|y"), "1".into()]]),
+            "| a | b |\n| --- | --: |\n| `x\\|y` | 1 |\n"
+        );
+    }
+}

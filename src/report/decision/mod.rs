@@ -1,0 +1,41 @@
+//! The record of a decision, in Markdown: what was asked and promised, what was accepted and what was not, with the numbers of `curves`,
+//! `capacity` and `compare`, and what is not known. Each part is a block of its own, so that people write between them.
+//!
+//! Nothing here reads a file or computes a statistic. `cli/decide` puts the parts into the file.
+
+mod contract;
+mod decided;
+mod evidence;
+mod history;
+mod markdown;
+mod not_known;
+mod numbers;
+mod outcome;
+mod standing;
+mod stopped;
+mod verdict;
+
+pub(crate) use decided::{Chosen, Decided};
+pub(crate) use evidence::{Evidence, MeasuredRun};
+pub(crate) use markdown::inert;
+pub(crate) use numbers::{Kin, kin};
+pub(crate) use standing::{Outcome, Standing};
+
+/// The parts of a record, in the order in which a new one has them.
+pub(crate) const PARTS: [&str; 7] =
+    ["decision", "contract", "configurations", "outcome", "not-known", "stopped", "history"];
+
+/// The text of each part, in the order of [`PARTS`]. `decisions` are all that were made, the one that stands last.
+pub(crate) fn parts(evidence: &Evidence, accepted: usize, decisions: &[Decided]) -> Option<[String; 7]> {
+    let (stands, earlier) = decisions.split_last()?;
+    let standings: Vec<Standing> = evidence.standings(accepted, stands.configuration.load);
+    Some([
+        verdict::text(evidence, &standings[accepted], stands),
+        contract::text(evidence),
+        numbers::text(evidence, accepted, &standings),
+        outcome::text(evidence),
+        not_known::text(evidence, accepted, &standings),
+        stopped::text(evidence, accepted),
+        history::text(earlier),
+    ])
+}

@@ -1,0 +1,89 @@
+//! What is not known: runs that do not count, what is undecided, what rests on little, what is missing.
+
+use super::evidence::Evidence;
+use super::markdown::{code, inert, list, sentence};
+use super::standing::{Outcome, Standing};
+use crate::analysis::curve::Rung;
+use crate::analysis::verdict::State;
+use crate::report::capacity::{cheapest, doubts, failed};
+use crate::report::curves::left_out;
+use crate::report::format::counts;
+use crate::units::text::counted;
+
+/// Most sentences of one kind.
+const MOST: usize = 12;
+
+pub(super) fn text(evidence: &Evidence, accepted: usize, standings: &[Standing]) -> String {
+    let mut items = Vec::new();
+    items.extend(of_runs(evidence));
+    items.extend(first(left_out(evidence.curves).iter().map(|line| format!("Invalid, left out: {line}"))));
+    items.extend(suspects(evidence));
+    items.extend(first(failed(evidence.configurations).iter().map(|line| format!("Errors: {line}"))));
+    let undecided = |at: &usize| standings[*at].outcome == Outcome::Undecided;
+    for at in (0..evidence.curves.len()).filter(undecided) {
+        let words = sentence(&inert(&standings[at].words));
+        items.push(format!("Undecided: {}: {words}", code(&evidence.name(at))));
+    }
+    items.extend(few_repeats(evidence));
+    items.extend(limit(evidence, accepted));
+    let name = |at: usize| evidence.name(at);
+    for best in cheapest(evidence.configurations, None) {
+        let doubts = doubts(evidence.configurations, &best, None, &name);
+        items
+            .extend(doubts.iter().map(|doubt| sentence(&inert(&format!("Which is cheapest is not certain: {doubt}")))));
+    }
+    items.extend(evidence.mixed.iter().map(|note| sentence(&inert(note))));
+    items.extend(first(evidence.lints.iter().map(|lint| format!("Methodology lint: {lint}"))));
+    let mut out = "## Not known\n\n".to_owned();
+    match items.is_empty() {
+        true => out.push_str(
+            "Every run of the plan is valid and counted, and the methodology lint says nothing of the plan.\n",
+        ),
+        false => out.push_str(&list(&items)),
+    }
+    out
+}
+
+/// The first few sentences, and how many more there are.
+fn first(all: impl ExactSizeIterator<Item = String>) -> Vec<String> {
+    let more = all.len().saturating_sub(MOST);
+    let shown = all.take(MOST).map(|text| sentence(&inert(&text)));
+    shown.chain((more > 0).then(|| format!("And {more} more of this kind."))).collect()
+}
+
+fn of_runs(evidence: &Evidence) -> Vec<String> {
+    let all = evidence.runs.len() + evidence.without.len();
+    let of = |(state, count): (&str, usize)| format!("{count} of {} of the plan: {state}.", counted(all, "run"));
+    counts(evidence.without.iter().copied()).into_iter().map(of).collect()
+}
+
+fn suspects(evidence: &Evidence) -> Vec<String> {
+    let suspect = evidence.runs.iter().filter(|run| run.verdict.state == State::Suspect).count();
+    if suspect == 0 {
+        return Vec::new();
+    }
+    let reasons = evidence.runs.iter().flat_map(|run| &run.verdict.reasons);
+    let reasons = counts(reasons.filter(|one| one.state == State::Suspect).map(|one| one.name));
+    let reasons: Vec<String> = reasons.into_iter().map(|(name, count)| format!("{} ({count})", code(name))).collect();
+    vec![format!("Suspect and counted: {}: {}.", counted(suspect, "run"), reasons.join(", "))]
+}
+
+fn few_repeats(evidence: &Evidence) -> Option<String> {
+    let rungs = || evidence.curves.iter().flat_map(|curve| &curve.rungs).filter(|rung| !rung.runs.is_empty());
+    let single = rungs().filter(|rung: &&Rung| rung.runs.len() == 1).count();
+    let all = rungs().count();
+    match single {
+        0 => None,
+        _ if single == all => Some("Each load rests on one run: how far runs differ is not known.".to_owned()),
+        _ => Some(format!("{single} of {all} loads rest on one run: how far runs differ there is not known.")),
+    }
+}
+
+/// That the limit of the accepted configuration was not reached.
+fn limit(evidence: &Evidence, accepted: usize) -> Option<String> {
+    let curve = &evidence.curves[accepted];
+    let found = curve.bracket()?;
+    let axis = curve.axis.name().replace('_', " ");
+    let holds = found.holds.filter(|_| found.misses.is_none())?;
+    Some(format!("No load misses the objective: the limit of the accepted configuration lies above {axis} {holds}."))
+}

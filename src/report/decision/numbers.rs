@@ -1,0 +1,226 @@
+//! What was accepted and what was not, with the figures of `curves` and `capacity`.
+
+use schemars::JsonSchema;
+use serde::Serialize;
+
+use super::evidence::Evidence;
+use super::markdown::{code, inert, list, sentence, table};
+use super::standing::Standing;
+use crate::analysis::curve::{Curve, Figure, Ordinate, Rung};
+use crate::plan::model::axis::server_flag;
+use crate::report::capacity::{Answer, cheapest, per_million_ends};
+use crate::report::curves::{FEW, lines, marked};
+use crate::report::format::digits;
+
+/// What a configuration is to the accepted one.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub(crate) enum Kin {
+    /// It is the accepted one.
+    Accepted,
+    /// It is the accepted one under another kind of load.
+    Same,
+    /// It serves the same requests otherwise, and was not taken.
+    Rejected,
+    /// It serves other requests, and says nothing of this choice.
+    ServesOther,
+}
+
+/// What the second curve is to the first, which was accepted.
+pub(crate) fn kin(accepted: &Curve, other: &Curve) -> Kin {
+    let (a, b) = (&accepted.series, &other.series);
+    if a == b && accepted.axis == other.axis {
+        return Kin::Accepted;
+    }
+    let is_same_load = accepted.axis == other.axis;
+    let is_cap_alike = a.cap == b.cap || !is_same_load;
+    if is_cap_alike && (&a.endpoint, &a.model, &a.scenario, &a.axes) == (&b.endpoint, &b.model, &b.scenario, &b.axes) {
+        return Kin::Same;
+    }
+    let of_requests = |curve: &Curve| -> Vec<(String, String)> {
+        let axes = curve.series.axes.iter().filter(|(axis, _)| server_flag(axis).is_none());
+        axes.map(|(axis, value)| (axis.clone(), value.clone())).collect()
+    };
+    let serves_same = a.scenario == b.scenario && of_requests(accepted) == of_requests(other);
+    if serves_same { Kin::Rejected } else { Kin::ServesOther }
+}
+
+/// The figures of a row, by their names in `curves`.
+const SHOWN: [(&str, &str); 7] = [
+    ("output_throughput", "output tok/s#"),
+    ("user_throughput_mean", "tok/s per user#"),
+    ("ttft_p50", "TTFT p50 ms#"),
+    ("ttft_p99", "TTFT p99 ms#"),
+    ("tpot_p50", "TPOT p50 ms#"),
+    ("e2e_p99", "E2E p99 ms#"),
+    ("error_share", "error share#"),
+];
+
+pub(super) fn text(evidence: &Evidence, accepted: usize, standings: &[Standing]) -> String {
+    let curves = evidence.curves;
+    let of_kin = |wanted: Kin| -> Vec<usize> {
+        let is = |at: &usize| kin(&curves[accepted], &curves[*at]) == wanted;
+        (0..curves.len()).filter(is).collect()
+    };
+    let mut out = "## Configurations\n\n### Accepted\n\n".to_owned();
+    out.push_str(&format!("{}, every load:\n\n", code(&evidence.name(accepted))));
+    out.push_str(&ladder(&curves[accepted]));
+    out.push('\n');
+    out.push_str(&list(&lines(&curves[accepted]).iter().map(|line| inert(line)).collect::<Vec<_>>()));
+    let same = of_kin(Kin::Same);
+    if !same.is_empty() {
+        out.push_str("\nThe same configuration under other loads:\n\n");
+        out.push_str(&overview(evidence, &same, standings));
+    }
+    out.push_str("\n### Rejected\n\n");
+    match of_kin(Kin::Rejected)[..] {
+        [] => out.push_str("Nothing else that serves the same requests was measured.\n"),
+        ref rejected => {
+            out.push_str("Each at the highest load that holds, else at the lightest that was measured");
+            out.push_str(if evidence.objective().is_some() {
+                ":\n\n"
+            } else {
+                "; without an objective at the heaviest:\n\n"
+            });
+            out.push_str(&overview(evidence, rejected, standings));
+            let why =
+                |at: &usize| format!("{}: {}", code(&evidence.name(*at)), inert(&sentence(&standings[*at].words)));
+            out.push_str(&format!("\n{}", list(&rejected.iter().map(why).collect::<Vec<_>>())));
+        }
+    }
+    let others = of_kin(Kin::ServesOther);
+    if !others.is_empty() {
+        let names: Vec<String> = others.iter().map(|at| code(&evidence.name(*at))).collect();
+        out.push_str(&format!("\nMeasured too, and serving other requests: {}.\n", names.join(", ")));
+    }
+    out.push_str("\n### Cost\n\n");
+    out.push_str(&costs(evidence));
+    out.push_str("\nIn brackets: 95 % intervals, over runs where there are several, else within the run.");
+    let is_short = |rung: &Rung| {
+        SHOWN
+            .iter()
+            .filter_map(|(name, _)| Ordinate::named(name))
+            .any(|one| rung.figure(one).is_none() && rung.too_few(one).is_some())
+    };
+    if curves.iter().flat_map(|curve| &curve.rungs).any(is_short) {
+        out.push_str(" n/a with n: so few requests in a run do not give that percentile.");
+    }
+    let few = curves.iter().flat_map(|curve| &curve.rungs).any(has_few);
+    out.push_str(&if few { format!(" {}.\n", inert(FEW)) } else { "\n".to_owned() });
+    out
+}
+
+fn has_few(rung: &Rung) -> bool {
+    let figures = SHOWN.iter().filter_map(|(name, _)| rung.figure(Ordinate::named(name)?));
+    figures.into_iter().any(|figure| figure.few_samples)
+}
+
+/// Every load of a curve.
+fn ladder(curve: &Curve) -> String {
+    let mut headings = vec![curve.axis.name(), "came requests/s#", "runs", "objective"];
+    headings.extend(SHOWN.map(|(_, heading)| heading));
+    let row = |rung: &Rung| {
+        let objective = rung.judged().and_then(|judged| judged.answer()).map_or("n/a", |answer| answer.name());
+        let mut cells = vec![rung.load.to_string(), came(rung), runs(rung), objective.to_owned()];
+        cells.extend(SHOWN.iter().map(|(name, _)| figure(rung, name)));
+        cells
+    };
+    table(&headings, &curve.rungs.iter().map(row).collect::<Vec<_>>())
+}
+
+/// Configurations, a row each.
+fn overview(evidence: &Evidence, which: &[usize], standings: &[Standing]) -> String {
+    let mut headings = vec!["configuration", "objective", "load", "came requests/s#", "runs"];
+    headings.extend(SHOWN.map(|(_, heading)| heading));
+    let row = |at: &usize| {
+        let (curve, standing) = (&evidence.curves[*at], &standings[*at]);
+        let rung = standing.load.and_then(|load| curve.rung(load));
+        let load = standing.load.map(|load| format!("{} {load}", curve.axis.name().replace('_', " ")));
+        let mut cells = vec![code(&evidence.name(*at)), standing.outcome.word().to_owned()];
+        cells.push(load.unwrap_or_else(na));
+        cells.push(rung.map_or_else(na, came));
+        cells.push(rung.map_or_else(na, runs));
+        cells.extend(SHOWN.iter().map(|(name, _)| rung.map_or_else(na, |rung| figure(rung, name))));
+        cells
+    };
+    table(&headings, &which.iter().map(row).collect::<Vec<_>>())
+}
+
+fn na() -> String {
+    "n/a".to_owned()
+}
+
+fn came(rung: &Rung) -> String {
+    rung.arrived_rate().map_or_else(na, digits)
+}
+
+/// How many runs count, the beginnings of their ids, and how many do not.
+fn runs(rung: &Rung) -> String {
+    let ids: Vec<String> = rung.runs.iter().map(|run| code(&run.labels.run_id[..8])).collect();
+    let out = rung.left_out.len() + rung.excluded.len();
+    let out = if out > 0 { format!("{out} left out") } else { String::new() };
+    let given_up = rung.why_given_up().map(|why| format!("given up: {}", inert(&why))).unwrap_or_default();
+    let parts: Vec<String> = [ids.join(" "), out, given_up].into_iter().filter(|part| !part.is_empty()).collect();
+    if parts.is_empty() { na() } else { parts.join("; ") }
+}
+
+fn figure(rung: &Rung, name: &str) -> String {
+    let Some(reading) = Ordinate::named(name) else { return na() };
+    let too_few = || rung.too_few(reading).map_or_else(na, |n| format!("n/a (n={n})"));
+    rung.figure(reading).as_ref().map_or_else(too_few, with_ends)
+}
+
+fn with_ends(figure: &Figure) -> String {
+    let ends = figure.ends.map(|ends| format!(" [{}, {}]", digits(ends.low), digits(ends.high)));
+    format!("{}{}", marked(figure).replace('*', "\\*"), ends.unwrap_or_default())
+}
+
+/// What instances cost, and which configuration is cheapest.
+fn costs(evidence: &Evidence) -> String {
+    let configurations = evidence.configurations;
+    let best = cheapest(configurations, None).concat();
+    let row = |at: usize| {
+        let Answer::Holds { instance, bracket, output } = &configurations[at].answer else { return None };
+        let ends =
+            per_million_ends(instance, output).map(|[low, high]| format!(" [{}, {}]", digits(low), digits(high)));
+        let per_million = instance.per_million().map(|money| format!("{}{}", digits(money), ends.unwrap_or_default()));
+        Some(vec![
+            code(&evidence.name(at)),
+            instance.holds.to_string(),
+            bracket.misses.map_or("none did".to_owned(), |load| load.to_string()),
+            with_ends(output),
+            instance.gpus.map_or_else(na, |gpus| gpus.to_string()),
+            instance.price_per_hour.map_or_else(na, digits),
+            per_million.unwrap_or_else(na),
+            instance.tokens_per_joule().map_or_else(na, digits),
+            if best.contains(&at) { "cheapest" } else { "" }.to_owned(),
+        ])
+    };
+    let rows: Vec<Vec<String>> = (0..configurations.len()).filter_map(row).collect();
+    if rows.is_empty() {
+        let why = if evidence.objective().is_none() {
+            "the plan has no objective, and cost is counted at the highest load that holds one"
+        } else {
+            "no open loop is known to hold the objective, and cost is counted at the highest rate that does"
+        };
+        return format!("n/a: {why}.\n");
+    }
+    let headings = [
+        "configuration",
+        "holds up to, qps#",
+        "misses at, qps#",
+        "output tok/s#",
+        "GPUs#",
+        "price per hour#",
+        "money per million output tokens#",
+        "tokens per joule#",
+        "",
+    ];
+    let unpriced = rows.iter().any(|row| row[5] == "n/a");
+    let mut out = table(&headings, &rows);
+    out.push_str("\nMoney is in the plan's currency, of an instance that is kept at the highest load that holds.\n");
+    if unpriced {
+        out.push_str("n/a: the plan declares neither `price_per_hour` nor `owned` of that endpoint, or no watts.\n");
+    }
+    out
+}

@@ -1,0 +1,72 @@
+//! The hypothesis against what came out: the tests of `compare`, as they stand.
+
+use super::evidence::Evidence;
+use super::markdown::{code, inert, sentence, table};
+use crate::analysis::comparison::{Comparison, Family, Test};
+use crate::report::comparison::{changed, conclusion, left_out, named, verdict};
+use crate::report::estimate::chance;
+
+/// Most tests that are written out.
+const MOST: usize = 80;
+
+pub(super) fn text(evidence: &Evidence) -> String {
+    let mut out = "## Hypothesis against outcome\n\n".to_owned();
+    match evidence.comparison {
+        None => out.push_str("The plan declares no comparison (`compare`), so no difference was tested.\n"),
+        Some(comparison) => out.push_str(&tests(comparison)),
+    }
+    let states =
+        evidence.plan.hypothesis.is_some() || evidence.plan.sweeps.values().any(|sweep| sweep.hypothesis.is_some());
+    if states {
+        out.push_str("\nWhether the hypothesis holds is for people to say: write it below.\n");
+    }
+    out
+}
+
+fn tests(comparison: &Comparison) -> String {
+    let mut out = format!("{}\n", sentence(&capital(&inert(&conclusion(comparison)))));
+    let mut left = MOST;
+    for family in &comparison.families {
+        out.push_str(&format!("\nBy {}, against {}:\n\n", inert(&family.by), code(&family.baseline)));
+        out.push_str(&of_family(family, &mut left));
+        for note in &family.notes {
+            out.push_str(&format!("\n{}\n", sentence(&inert(note))));
+        }
+        let excluded = family.cells.iter().flat_map(left_out).collect::<std::collections::BTreeSet<_>>();
+        for line in excluded {
+            out.push_str(&format!("\nLeft out: {}\n", sentence(&inert(&line))));
+        }
+    }
+    let all: usize = comparison.families.iter().flat_map(|family| &family.cells).map(|cell| cell.tests.len()).sum();
+    if all > MOST {
+        out.push_str(&format!("\n{} more tests: `sweepline compare` prints all.\n", all - MOST));
+    }
+    out
+}
+
+fn of_family(family: &Family, left: &mut usize) -> String {
+    let headings = ["sweep and load", "arm", "metric", "change, 95 %", "p, adjusted#", "verdict"];
+    let mut rows = Vec::new();
+    for cell in &family.cells {
+        for test in cell.tests.iter().take(*left) {
+            let change = |test: &Test| test.change.as_ref().map_or("n/a".to_owned(), changed);
+            let place =
+                if cell.name.is_empty() { cell.sweep.clone() } else { format!("{}: {}", cell.sweep, cell.name) };
+            rows.push(vec![
+                code(&place),
+                code(&cell.arm),
+                named(test),
+                inert(&change(test)),
+                inert(&chance(test.p_adjusted)),
+                inert(&verdict(test)),
+            ]);
+        }
+        *left = left.saturating_sub(cell.tests.len());
+    }
+    if rows.is_empty() { "Nothing could be tested.\n".to_owned() } else { table(&headings, &rows) }
+}
+
+fn capital(text: &str) -> String {
+    let mut chars = text.chars();
+    chars.next().map(|first| first.to_uppercase().chain(chars).collect()).unwrap_or_default()
+}

@@ -1,0 +1,116 @@
+//! What is known of a configuration under the objective: that it holds, misses, is undecided, or was not judged.
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use crate::analysis::curve::{Bracket, Curve, Rung};
+use crate::analysis::slo::Answer as Judgement;
+use crate::report::capacity::{Answer, Configuration};
+use crate::report::curves::bracket;
+use crate::report::not_held::why_not_held;
+
+/// How a configuration stands under the objective.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub(crate) enum Outcome {
+    /// A load holds it.
+    Holds,
+    /// It misses it.
+    Misses,
+    /// What was measured does not decide it.
+    Undecided,
+    /// The plan has no objective.
+    NotJudged,
+}
+
+/// What is known of a configuration.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) struct Standing {
+    /// How it stands.
+    pub(crate) outcome: Outcome,
+    /// The load that its figures are of: the one that was named, the highest that holds, else the lightest that was measured (the
+    /// heaviest, where nothing was judged). None where no run of it counts.
+    pub(crate) load: Option<f64>,
+    /// Why, in a sentence.
+    pub(crate) words: String,
+}
+
+/// How a curve stands, as a whole or at one of its loads. There is no configuration where the plan has no objective.
+pub(crate) fn standing(curve: &Curve, configuration: Option<&Configuration>, load: Option<f64>) -> Standing {
+    let measured = |rung: &&Rung| !rung.runs.is_empty();
+    let Some(configuration) = configuration else {
+        let heaviest = || curve.rungs.iter().rfind(measured).map(|rung| rung.load);
+        let words = "the plan has no objective".to_owned();
+        return Standing { outcome: Outcome::NotJudged, load: load.or_else(heaviest), words };
+    };
+    if let Some(rung) = load.and_then(|load| curve.rung(load)) {
+        return at_load(curve, rung);
+    }
+    let lightest = curve.rungs.iter().find(measured).map(|rung| rung.load);
+    let axis = curve.axis.name().replace('_', " ");
+    let found = curve.bracket();
+    match (&configuration.answer, &found) {
+        (Answer::Holds { instance, bracket: found, .. }, _) => {
+            Standing { outcome: Outcome::Holds, load: Some(instance.holds), words: bracket(found, &axis) }
+        }
+        (Answer::Closed(found), _) if found.holds.is_some() => {
+            Standing { outcome: Outcome::Holds, load: found.holds, words: bracket(found, &axis) }
+        }
+        (Answer::Closed(found), _) => {
+            Standing { outcome: without_one_that_holds(found), load: lightest, words: bracket(found, &axis) }
+        }
+        (Answer::Rejected(why), found) => {
+            let outcome = found.as_ref().map_or(Outcome::Undecided, without_one_that_holds);
+            Standing { outcome, load: lightest, words: why.clone() }
+        }
+    }
+}
+
+/// Of a ladder of which no load is known to hold.
+fn without_one_that_holds(found: &Bracket) -> Outcome {
+    let is_open = found.holds.is_some() || !found.undecided.is_empty() || !found.unknown.is_empty();
+    let has_missed = found.misses.is_some() || !found.too_dear.is_empty();
+    if has_missed && !is_open { Outcome::Misses } else { Outcome::Undecided }
+}
+
+fn at_load(curve: &Curve, rung: &Rung) -> Standing {
+    let axis = curve.axis.name().replace('_', " ");
+    let load = rung.load;
+    let why = || match why_not_held(rung).join("; ") {
+        why if why.is_empty() => "no run of it counts".to_owned(),
+        why => why,
+    };
+    let below = curve.bracket().and_then(|found| found.misses).filter(|misses| *misses < load);
+    let (outcome, words) = match (rung.judged().and_then(|judged| judged.answer()), below) {
+        (Some(Judgement::Holds), None) => (Outcome::Holds, format!("{axis} {load} holds")),
+        (Some(Judgement::Holds), Some(misses)) => {
+            let words = format!("{axis} {load} holds, and the lighter {axis} {misses} misses, so it is not counted");
+            (Outcome::Undecided, words)
+        }
+        (Some(Judgement::Misses), _) => (Outcome::Misses, format!("{axis} {load}: {}", why())),
+        (Some(Judgement::Undecided) | None, _) => (Outcome::Undecided, format!("{axis} {load}: {}", why())),
+    };
+    Standing { outcome, load: Some(load), words }
+}
+
+impl Outcome {
+    /// In a table: `holds`, `misses`, `undecided`, `not judged`.
+    pub(crate) fn word(self) -> &'static str {
+        match self {
+            Outcome::Holds => "holds",
+            Outcome::Misses => "misses",
+            Outcome::Undecided => "undecided",
+            Outcome::NotJudged => "not judged",
+        }
+    }
+
+    /// As a sentence about a configuration in the past.
+    pub(super) fn then(self) -> &'static str {
+        match self {
+            Outcome::Holds => "it held the objective",
+            Outcome::Misses => "it missed the objective",
+            Outcome::Undecided => "it was undecided whether it held the objective",
+            Outcome::NotJudged => "the plan had no objective",
+        }
+    }
+}

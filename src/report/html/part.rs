@@ -1,0 +1,82 @@
+//! The parts of runs on a page: as many as it has room for, and the links to them.
+
+use indexmap::IndexMap;
+
+use super::error::PageError;
+use super::render;
+use super::sections::{self, RunPart};
+use super::sources::Sources;
+use super::view::{Block, Page, Section, Table};
+
+/// Bytes of a page that is still quick to open and to send.
+const MOST_BYTES: usize = 4_800_000;
+
+/// So much of parts needs no look at how large the rest is: no page of so few runs is large.
+const SMALL: usize = 400_000;
+
+/// Bytes of a link to a part, and of the lines around it.
+const AROUND: usize = 64;
+
+/// Headings of columns that name runs.
+const OF_RUNS: [&str; 2] = ["run", "id"];
+
+/// Adds the section with a part of each run, as far as there is room, behind that of the table of runs.
+pub(super) fn add(page: &mut Page, sources: &Sources) -> Result<(), PageError> {
+    let runs = sections::parts(sources);
+    let Some(behind) = page.sections.iter().position(|section| section.id == "runs").filter(|_| !runs.is_empty())
+    else {
+        return Ok(());
+    };
+    let parts = render::parts(&runs)?;
+    let all: usize = parts.iter().map(|part| part.len() + AROUND).sum();
+    let room = if all <= SMALL { all } else { MOST_BYTES.saturating_sub(render::render(page)?.len()) };
+    let sizes = parts.iter().scan(0, |used, part| {
+        *used += part.len() + AROUND;
+        Some(*used)
+    });
+    let count = sizes.take_while(|used| *used <= room).count();
+    link(page, &runs[..count]);
+    let parts = parts.into_iter().take(count).collect();
+    let blocks = vec![Block::Text { text: said(count, runs.len(), sources) }, Block::Runs { parts }];
+    page.sections.insert(behind + 1, Section { id: "each-run", title: "Each run", blocks });
+    Ok(())
+}
+
+/// What the section holds, and what it leaves out.
+fn said(count: usize, of: usize, sources: &Sources) -> String {
+    let order = "Invalid runs come first, then suspect ones, those that were given up or cannot be read, those with the lowest and the highest \
+                 figures, and then the rest in the order of the plan.";
+    let prints = "What is open is printed.";
+    if count == of {
+        return format!("A part for each run that has a result or a reason. {order} {prints}");
+    }
+    format!(
+        "{count} runs have a part here; {} more have none, for the page would be too large: `{} ID` shows each. {order} {prints}",
+        of - count,
+        sources.show
+    )
+}
+
+/// Links the names of runs in tables to their parts. A name that two runs share is linked to none.
+fn link(page: &mut Page, runs: &[RunPart]) {
+    let mut anchors: IndexMap<&str, Option<&str>> = IndexMap::new();
+    for run in runs {
+        anchors.entry(&run.short).and_modify(|anchor| *anchor = None).or_insert(Some(&run.anchor));
+    }
+    for table in page.sections.iter_mut().flat_map(|section| &mut section.blocks).filter_map(table) {
+        let Some(at) = table.columns.iter().position(|column| OF_RUNS.contains(&column.title.as_str())) else {
+            continue;
+        };
+        for cell in table.rows.iter_mut().filter_map(|row| row.get_mut(at)) {
+            cell.link = anchors.get(cell.text.as_str()).copied().flatten().map(str::to_owned);
+        }
+    }
+}
+
+/// A table that stands by itself; those of figures are folded.
+fn table(block: &mut Block) -> Option<&mut Table> {
+    match block {
+        Block::Table { table } => Some(table),
+        _ => None,
+    }
+}

@@ -1,0 +1,299 @@
+//! A part for each run: what it is, its verdict with every reason, its main figures, and how it went over time. The page has room for
+//! so many bytes; whoever is looked at first comes first.
+
+use std::collections::HashSet;
+
+use serde::Serialize;
+
+use super::super::chart::{PhaseEnds, Strip, Values, WIDE_STRIPS, strips};
+use super::super::naming::{content, load, short};
+use super::super::sources::{MeasuredRun, RunWithout, Sources};
+use super::super::view::{Cell, Table, tone};
+use crate::analysis::metric::{self, Get};
+use crate::analysis::verdict::State;
+use crate::analysis::{Estimate, Pulse, Summary, quantile};
+use crate::metrics::{METRICS, Metric};
+use crate::plan::Percentile;
+use crate::report::format::{cut, digits, plain, said, value};
+use crate::units::Nanos;
+
+/// Most characters of a reason, and of what was said of a failed request.
+const LONGEST: usize = 400;
+
+/// The distributions that a part has, by key.
+const DISTRIBUTIONS: [&str; 6] = ["ttft", "ttft_from_schedule", "tpot", "itl", "e2e", "e2e_from_schedule"];
+
+/// The percentiles of them.
+const PERCENTILES: [Percentile; 4] = [Percentile::P50, Percentile::P90, Percentile::P99, Percentile::P999];
+
+/// The single figures, by key.
+const SINGLES: [&str; 8] = [
+    "output_throughput",
+    "request_throughput",
+    "achieved_rate",
+    "achieved_concurrency",
+    "error_share",
+    "jitter_ratio",
+    "start_ready",
+    "start_first_answer",
+];
+
+/// One run, as the template takes it.
+#[derive(Debug, Serialize)]
+pub(crate) struct RunPart {
+    /// Its anchor.
+    pub(crate) anchor: String,
+    /// The beginning of its id, as tables have it.
+    pub(crate) short: String,
+    /// What it is called.
+    name: String,
+    /// Its state.
+    state: Cell,
+    /// What is known of it.
+    facts: Vec<(&'static str, String)>,
+    /// What speaks against it, what labels it, what could not be checked.
+    reasons: Vec<String>,
+    /// Its distributions; none without a result.
+    distributions: Option<Table>,
+    /// Its single figures.
+    singles: Option<Table>,
+    /// How it went over time.
+    drawing: Option<Strips>,
+    /// What shows all of it.
+    show: String,
+}
+
+/// How a run went over time.
+#[derive(Debug, Serialize)]
+struct Strips {
+    width: u32,
+    height: u32,
+    inside: String,
+    caption: String,
+    seconds: String,
+}
+
+/// The part of every run that has something to say, those first that are looked at first: invalid, suspect, given up, the extremes, and
+/// then the rest in the order of the plan.
+pub(crate) fn parts(sources: &Sources) -> Vec<RunPart> {
+    let mut seen = HashSet::new();
+    let runs: Vec<&MeasuredRun> = sources.runs.iter().filter(|run| seen.insert(run.record.id.as_str())).collect();
+    let mut seen = HashSet::new();
+    let without = sources.without.iter().filter(|run| run.state != "not measured");
+    let without: Vec<&RunWithout> = without.filter(|run| seen.insert(run.labels.run_id.as_str())).collect();
+    let extremes = extremes(&runs);
+    let rank = |at: usize| match runs[at].verdict.state {
+        State::Invalid => 0,
+        State::Suspect => 1,
+        State::Valid if extremes.contains(&at) => 2,
+        State::Valid => 3,
+    };
+    let mut order: Vec<usize> = (0..runs.len()).collect();
+    order.sort_by_key(|at| (rank(*at), *at));
+    let doubtful = order.iter().take_while(|at| rank(**at) < 2).count();
+    let of = |at: &usize| measured(runs[*at], sources);
+    let (first, rest) = order.split_at(doubtful);
+    let lacking = without.into_iter().map(|run| lacking(run, sources));
+    first.iter().map(of).chain(lacking).chain(rest.iter().map(of)).collect()
+}
+
+/// The runs with the least and the most of what is compared: places among `runs`.
+fn extremes(runs: &[&MeasuredRun]) -> HashSet<usize> {
+    let half = |summary: &Summary| summary.percentile(Percentile::P50).exact();
+    let readings: [&dyn Fn(&MeasuredRun) -> Option<f64>; 4] = [
+        &|run| half(&run.metrics.ttft),
+        &|run| half(&run.metrics.tpot),
+        &|run| run.metrics.flow.output_throughput,
+        &|run| Some(run.metrics.counts.failed as f64).filter(|failed| *failed > 0.0),
+    ];
+    let mut found = HashSet::new();
+    for reading in readings {
+        let known = || runs.iter().enumerate().filter_map(|(at, run)| Some((at, reading(run)?)));
+        found.extend(known().min_by(|a, b| a.1.total_cmp(&b.1)).map(|(at, _)| at));
+        found.extend(known().max_by(|a, b| a.1.total_cmp(&b.1)).map(|(at, _)| at));
+    }
+    found
+}
+
+fn anchor(id: &str) -> String {
+    format!("run-{}", id.chars().take(16).collect::<String>())
+}
+
+fn show(id: &str, sources: &Sources) -> String {
+    format!("{} {}", sources.show, short(id))
+}
+
+fn measured(run: &MeasuredRun, sources: &Sources) -> RunPart {
+    let (labels, metrics, record, verdict) = (run.labels, run.metrics, run.record, run.verdict);
+    let counts = metrics.counts;
+    let when = |at: crate::store::Moment| at.0.strftime("%Y-%m-%d %H:%M:%S UTC").to_string();
+    let mut facts = vec![
+        ("run", format!("{}, attempt {}", plain(&record.id), record.attempt)),
+        ("measured", format!("{} to {}", when(record.started), when(record.ended))),
+        (
+            "requests",
+            format!(
+                "{} in the window: {} completed, {} failed, {} of them cut",
+                counts.requests, counts.completed, counts.failed, counts.cut
+            ),
+        ),
+    ];
+    let failures = metrics.failures.0.iter().map(|one| {
+        format!("{} {}{}", one.count, one.outcome, cut(&said(one.message.as_deref(), one.count > 1), LONGEST))
+    });
+    let failures = failures.collect::<Vec<_>>().join("; ");
+    let hooks = record.facts.hooks.iter().map(|hook| cut(&hook.to_string(), LONGEST)).collect::<Vec<_>>().join("; ");
+    let idle = record.facts.idle_ns.map(|ns| Nanos(ns).to_string()).unwrap_or_default();
+    let start = record.environment.server_start.as_ref();
+    let start = start.map(|start| format!("ready after {} s", digits(start.ready_ns as f64 / 1e9))).unwrap_or_default();
+    let more = [("failures", failures), ("hooks", hooks), ("left alone for", idle), ("server start", start)];
+    facts.extend(more.into_iter().filter(|(_, text)| !text.is_empty()));
+    let reasons = verdict.reasons.iter().chain(&verdict.labels);
+    let reasons = reasons.map(|one| format!("{} ({}): {}", one.name, one.state.name(), cut(&one.text, LONGEST)));
+    let unchecked = verdict.not_checked.iter().map(|(name, why)| format!("not checked: {name}: {}", cut(why, LONGEST)));
+    RunPart {
+        anchor: anchor(&labels.run_id),
+        short: short(&labels.run_id),
+        name: name(run),
+        state: Cell::toned(verdict.state.name(), tone(verdict.state.name())),
+        facts,
+        reasons: reasons.chain(unchecked).collect(),
+        distributions: distributions(run),
+        singles: singles(run),
+        drawing: run.pulse.map(|pulse| drawing(run, pulse)),
+        show: show(&labels.run_id, sources),
+    }
+}
+
+fn name(run: &MeasuredRun) -> String {
+    let labels = run.labels;
+    let what = match run.metrics.start {
+        Some(_) => "start".to_owned(),
+        None => load(labels),
+    };
+    let parts = [plain(&labels.endpoint), plain(&labels.model), content(labels), what];
+    format!("{} · repeat {}", parts.join(" · "), labels.repeat)
+}
+
+/// A run without a result that has a reason.
+fn lacking(run: &RunWithout, sources: &Sources) -> RunPart {
+    let labels = &run.labels;
+    let parts = [plain(&labels.endpoint), plain(&labels.model), content(labels), load(labels)];
+    RunPart {
+        anchor: anchor(&labels.run_id),
+        short: short(&labels.run_id),
+        name: format!("{} · repeat {}", parts.join(" · "), labels.repeat),
+        state: Cell::toned(run.state, tone(run.state)),
+        facts: vec![("run", plain(&labels.run_id))],
+        reasons: vec![cut(&run.reason, 4 * LONGEST)],
+        distributions: None,
+        singles: None,
+        drawing: None,
+        show: format!("sweepline why {} {}", sources.plan_typed, short(&labels.run_id)),
+    }
+}
+
+fn find(key: &str) -> Option<&'static Metric> {
+    METRICS.iter().find(|metric| metric.key == key)
+}
+
+fn distributions(run: &MeasuredRun) -> Option<Table> {
+    let mut table =
+        Table::new("Over the window's requests", &["metric", "n#", "mean#", "p50#", "p90#", "p99#", "p99.9#", "max#"]);
+    for key in DISTRIBUTIONS {
+        // From the schedule and from sending are one in a closed loop.
+        if key.ends_with("_from_schedule") && !run.record.facts.open_loop {
+            continue;
+        }
+        let Some(metric) = find(key) else { continue };
+        let Get::Summary(get) = metric::get(metric) else { continue };
+        let summary = get(run.metrics);
+        if summary.n == 0 {
+            continue;
+        }
+        let mut row = vec![
+            Cell::text(&format!("{key}{}", metric.unit.suffix())),
+            Cell::count(summary.n as u64),
+            Cell::number(summary.mean),
+        ];
+        row.extend(PERCENTILES.map(|percentile| percentile_cell(summary, percentile)));
+        row.push(match summary.max {
+            Some(most) => most.exact().map_or_else(|| Cell::text(&value(most)), |most| Cell::number(Some(most))),
+            None => Cell::number(None),
+        });
+        table.rows.push(row);
+    }
+    debug_assert_eq!(PERCENTILES.map(quantile::name), ["p50", "p90", "p99", "p99.9"]);
+    (!table.rows.is_empty()).then_some(table)
+}
+
+fn percentile_cell(summary: &Summary, percentile: Percentile) -> Cell {
+    let estimate = summary.percentile(percentile);
+    match (estimate.exact(), estimate) {
+        (Some(exact), _) => Cell::marked(exact, estimate.few_samples()),
+        (None, Estimate::Is { value: among_failures, .. }) => Cell::text(&value(among_failures)),
+        (None, Estimate::NotEnough { .. }) => Cell::number(None),
+    }
+}
+
+fn singles(run: &MeasuredRun) -> Option<Table> {
+    let mut table = Table::new("Of the run as a whole", &["metric", "value#"]);
+    for key in SINGLES {
+        let Some(metric) = find(key) else { continue };
+        let Get::Scalar(get) = metric::get(metric) else { continue };
+        if let Some(found) = get(run.metrics) {
+            table.rows.push(vec![Cell::text(&format!("{key}{}", metric.unit.suffix())), Cell::number(Some(found))]);
+        }
+    }
+    (!table.rows.is_empty()).then_some(table)
+}
+
+fn drawing(run: &MeasuredRun, pulse: &Pulse) -> Strips {
+    let windows = run.record.facts.windows;
+    let end = windows.end_ns.max(1) as f64;
+    let ends = [windows.stabilize_ns, windows.measure_start_ns, windows.measure_end_ns].map(|at| at as f64 / end);
+    let up_to = |values: &Values| digits(values.most());
+    let mut all = vec![Values::Line(&pulse.in_flight)];
+    let mut titles = vec![format!("requests in flight, 0 to {}", up_to(&all[0]))];
+    if let Some(tokens) = pulse.tokens_per_s.as_ref().filter(|tokens| tokens.iter().any(|tokens| *tokens > 0.0)) {
+        let values = Values::Line(tokens);
+        titles.push(format!("output tokens received per second, 0 to {}", up_to(&values)));
+        all.push(values);
+    }
+    let latency = [("TTFT", &pulse.ttft_ms), ("E2E", &pulse.e2e_ms)];
+    let latency = latency.into_iter().find(|(_, ends)| ends.iter().any(Option::is_some));
+    if let Some((name, ends)) = latency {
+        let values = Values::Band(ends);
+        titles.push(format!("{name} by when it was sent, ms, 0 to {}", up_to(&values)));
+        all.push(values);
+    }
+    let drawn: Vec<Strip> = titles.into_iter().zip(all).map(|(title, values)| Strip { title, values }).collect();
+    let (inside, height) = strips(&PhaseEnds { ends }, &drawn, &pulse.failed);
+    let failed: u64 = pulse.failed.iter().sum();
+    let failures = match failed {
+        0 => "No request of any phase failed.".to_owned(),
+        1 => "1 request failed; a red mark stands where it ended.".to_owned(),
+        failed => format!("{failed} requests of all phases failed; red marks stand where they ended."),
+    };
+    let phases = [
+        ("fill", 0, windows.stabilize_ns),
+        ("stabilize", windows.stabilize_ns, windows.measure_start_ns),
+        ("measure", windows.measure_start_ns, windows.measure_end_ns),
+        ("drain", windows.measure_end_ns, windows.end_ns),
+    ];
+    let phases = phases.into_iter().map(|(name, from, to)| (name, to.saturating_sub(from))).filter(|(_, ns)| *ns > 0);
+    let phases =
+        phases.map(|(name, ns)| format!("{name} {} s", digits(ns as f64 / 1e9))).collect::<Vec<_>>().join(", ");
+    Strips {
+        width: WIDE_STRIPS,
+        height,
+        inside,
+        caption: format!(
+            "{phases}; the window is shaded. {} parts of {} s: of latencies the shortest and the longest of each part are drawn, of the rest \
+             its mean. {failures}",
+            pulse.in_flight.len(),
+            digits(pulse.part_s)
+        ),
+        seconds: digits(end / 1e9),
+    }
+}

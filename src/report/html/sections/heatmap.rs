@@ -1,0 +1,372 @@
+//! Scenarios over loads: for each configuration a heat map of a latency and one of throughput, where it has two scenarios and two loads.
+
+use super::super::chart::{Heat, HeatCell, HeatRow, MOST_COLUMNS, STEPS, Sign, heat};
+use super::super::error::PageError;
+use super::super::naming::{arm, axis_title, load_of};
+use super::super::sources::Sources;
+use super::super::view::{Block, Cell, Figure, Found, Link, Missing, Section, Table};
+use super::over_load::{objective, requests};
+use crate::analysis::curve::{self, Curve, Ordinate, Rung};
+use crate::analysis::quantile;
+use crate::analysis::slo::Answer;
+use crate::metrics::Metric;
+use crate::plan::{Plan, Slo};
+use crate::report::format::{digits, plain};
+use crate::units::text::counted;
+
+const TITLE: &str = "Scenarios over loads";
+
+/// Most heat maps on a page, and most cells of all together: a thousand runs stay below five megabytes.
+const MOST_FIGURES: usize = 24;
+const MOST_CELLS: usize = 400;
+
+/// Most rows of a heat map; more stand in the next one.
+const MOST_ROWS: usize = 12;
+
+/// Values that differ by so much or more are put into steps by their logarithms.
+const WIDE: f64 = 8.0;
+
+/// The section.
+pub(crate) fn heatmap(sources: &Sources) -> Result<Found, PageError> {
+    let (mut figures, mut cells, mut left) = (Vec::new(), 0, 0);
+    let text = "A cell is a scenario at a load, with its number in it; the darker (on a dark ground the brighter), the higher. A cell with a \
+                frame and a cross misses the plan's objective, a question mark is undecided, and an empty cell has no number: it was not \
+                measured, or its runs do not count.";
+    for (number, configuration) in configurations(sources.curves).into_iter().enumerate() {
+        for reading in shown(sources.plan, &configuration) {
+            let parts = configuration.parts();
+            for (part, loads, rows) in &parts {
+                let name = if parts.len() > 1 { format!(", part {part} of {}", parts.len()) } else { String::new() };
+                let one = One { configuration: &configuration, reading, loads, rows, part: name };
+                let own = loads.len() * rows.len();
+                if figures.len() >= MOST_FIGURES || cells + own > MOST_CELLS {
+                    left += 1;
+                    continue;
+                }
+                cells += own;
+                figures.extend(one.figure(&format!("heat-{}-{}-{part}", number + 1, reading.name))?);
+            }
+        }
+    }
+    if figures.is_empty() {
+        let why = "it takes a configuration with two scenarios that were measured at two loads or more";
+        return Ok(Err(Missing { title: TITLE, why: why.to_owned() }));
+    }
+    let mut blocks = vec![Block::Text { text: text.to_owned() }, Block::Figures { figures }];
+    if left > 0 {
+        let left = counted(left, "more heat map");
+        blocks.push(Block::Text {
+            text: format!("{left} would make the page too large: `sweepline export --rows curves` has every number."),
+        });
+    }
+    Ok(Ok(Section { id: "heatmaps", title: TITLE, blocks }))
+}
+
+/// The curves of one configuration: one endpoint, model, cap, and what its load is counted in.
+struct Configuration<'s, 'a> {
+    name: String,
+    axis: curve::Axis,
+    /// A curve for each row, with the row's name.
+    rows: Vec<(String, &'s Curve<'a>)>,
+    /// Its loads, rising.
+    loads: Vec<f64>,
+}
+
+/// A part of a configuration: its number, loads and rows.
+type Part<'c, 's, 'a> = (usize, &'c [f64], &'c [(String, &'s Curve<'a>)]);
+
+/// Those with two rows and two loads that have runs.
+fn configurations<'s, 'a>(curves: &'s [Curve<'a>]) -> Vec<Configuration<'s, 'a>> {
+    let mut all: Vec<Vec<&Curve>> = Vec::new();
+    for curve in curves.iter().filter(|curve| curve.rungs.iter().any(|rung| !rung.runs.is_empty())) {
+        let is_one = |group: &&mut Vec<&Curve>| {
+            let (a, b) = (&group[0].series, &curve.series);
+            group[0].axis == curve.axis && (&a.endpoint, &a.model, a.cap) == (&b.endpoint, &b.model, b.cap)
+        };
+        match all.iter_mut().find(is_one) {
+            Some(group) => group.push(curve),
+            None => all.push(vec![curve]),
+        }
+    }
+    let has_models = curves.iter().any(|curve| curve.series.model != curves[0].series.model);
+    let of = |group: Vec<&'s Curve<'a>>| {
+        let first = group[0];
+        let mut loads: Vec<f64> = group.iter().flat_map(|curve| curve.rungs.iter().map(|rung| rung.load)).collect();
+        loads.sort_by(f64::total_cmp);
+        loads.dedup();
+        let model = if has_models { format!(" · {}", plain(&first.series.model)) } else { String::new() };
+        let row = |curve: &&'s Curve<'a>| {
+            let several = group.iter().filter(|other| sends(other) == sends(curve)).count() > 1;
+            let sweep = if several { format!("{}: ", plain(&curve.series.sweep)) } else { String::new() };
+            (format!("{sweep}{}", sends(curve)), *curve)
+        };
+        Configuration {
+            name: format!("{}{model}", arm(first)),
+            axis: first.axis,
+            rows: group.iter().map(row).collect(),
+            loads,
+        }
+    };
+    all.into_iter().map(of).filter(|one| one.rows.len() >= 2 && one.loads.len() >= 2).collect()
+}
+
+/// What a curve sends: its scenario with further axes.
+fn sends(curve: &Curve) -> String {
+    let axes = curve.series.axes.iter().map(|(axis, value)| format!(" · {}={}", plain(axis), plain(value)));
+    format!("{}{}", plain(&curve.series.scenario), axes.collect::<String>())
+}
+
+impl<'s, 'a> Configuration<'s, 'a> {
+    fn rungs(&self) -> impl Iterator<Item = &'s Rung<'a>> {
+        self.rows.iter().flat_map(|(_, curve)| &curve.rungs)
+    }
+
+    /// As many rows and columns as one figure has room for.
+    fn parts(&self) -> Vec<Part<'_, 's, 'a>> {
+        let rows = self.rows.chunks(MOST_ROWS);
+        let all = rows.flat_map(|rows| self.loads.chunks(MOST_COLUMNS).map(move |loads| (loads, rows)));
+        all.enumerate().map(|(number, (loads, rows))| (number + 1, loads, rows)).collect()
+    }
+}
+
+/// What is shown of a configuration: the latencies that the objective limits, else the tail of TTFT (of E2E where nothing streams); and
+/// throughput.
+fn shown(plan: &Plan, configuration: &Configuration) -> Vec<&'static Ordinate> {
+    let known = |reading: &&Ordinate| configuration.rungs().any(|rung| rung.figure(reading).is_some());
+    let limited = plan.slo.as_ref().map(limited).unwrap_or_default();
+    let limited: Vec<&Ordinate> = limited.iter().filter_map(|name| Ordinate::named(name)).filter(known).collect();
+    let first = |names: &[&str]| names.iter().filter_map(|name| Ordinate::named(name)).find(known);
+    let tail = || first(&["ttft_p99", "ttft_p95", "ttft_p50", "e2e_p99", "e2e_p95", "e2e_p50"]);
+    let latencies = if limited.is_empty() { tail().into_iter().collect() } else { limited };
+    latencies.into_iter().chain(first(&["output_throughput", "request_throughput"])).collect()
+}
+
+/// Names of the figures that an objective limits.
+fn limited(slo: &Slo) -> Vec<String> {
+    let Slo { ttft, itl, tpot, e2e, cost_per_million } = slo;
+    let latencies = [("ttft", ttft), ("itl", itl), ("tpot", tpot), ("e2e", e2e)];
+    let of = latencies.into_iter().flat_map(|(key, limits)| {
+        limits.keys().map(move |percentile| format!("{key}_{}", quantile::name(*percentile)))
+    });
+    of.chain(cost_per_million.map(|_| "cost_per_million_output_tokens".to_owned())).collect()
+}
+
+/// One heat map.
+struct One<'c, 's, 'a> {
+    configuration: &'c Configuration<'s, 'a>,
+    reading: &'static Ordinate,
+    loads: &'c [f64],
+    rows: &'c [(String, &'s Curve<'a>)],
+    part: String,
+}
+
+/// A value and where it lies.
+struct Place<'c> {
+    row: &'c str,
+    load: f64,
+    value: f64,
+}
+
+impl<'c, 's, 'a> One<'c, 's, 'a> {
+    fn metric(&self) -> &'static Metric {
+        self.reading.metric(self.configuration.axis == curve::Axis::Qps)
+    }
+
+    /// `TTFT p99`.
+    fn title(&self) -> String {
+        let percentile = self.reading.percentile.map(|percentile| format!(" {}", quantile::name(percentile)));
+        format!("{}{}", self.metric().title, percentile.unwrap_or_default())
+    }
+
+    /// The loads that were measured, row by row.
+    fn rungs(&self) -> impl Iterator<Item = (&'c str, &'s Rung<'a>)> {
+        let of = |(name, curve): &'c (String, &'s Curve<'a>)| {
+            curve.rungs.iter().filter(|rung| self.loads.contains(&rung.load)).map(move |rung| (name.as_str(), rung))
+        };
+        self.rows.iter().flat_map(of)
+    }
+
+    fn values(&self) -> impl Iterator<Item = Place<'c>> {
+        self.rungs().filter_map(|(row, rung)| {
+            let value = rung.figure(self.reading)?.value;
+            value.is_finite().then_some(Place { row, load: rung.load, value })
+        })
+    }
+
+    fn figure(&self, id: &str) -> Result<Option<Figure>, PageError> {
+        let least = self.values().min_by(|a, b| a.value.total_cmp(&b.value));
+        let most = self.values().max_by(|a, b| a.value.total_cmp(&b.value));
+        let (Some(least), Some(most)) = (least, most) else { return Ok(None) };
+        let metric = self.metric();
+        let unit = metric.unit.symbol();
+        let steps = Steps { least: least.value, most: most.value };
+        let space = if unit.is_empty() { "" } else { " " };
+        let at =
+            |found: &Place| format!("{}{space}{unit} ({}, {})", digits(found.value), found.row, self.load(found.load));
+        let title =
+            format!("{} of {}{}: {} to {}", self.title(), self.configuration.name, self.part, at(&least), at(&most));
+        let ends = [digits(least.value), format!("{} {unit}", digits(most.value))];
+        let map = Heat {
+            columns: self.loads.iter().map(f64::to_string).collect(),
+            axis: axis_title(self.configuration.axis).to_owned(),
+            rows: self.rows.iter().map(|(name, curve)| self.row(name, curve, &steps)).collect(),
+            ends: ends.map(|end| end.trim_end().to_owned()),
+        };
+        Ok(Some(Figure {
+            id: id.to_owned(),
+            title,
+            caption: self.caption(&steps),
+            metric: Some(Link { key: metric.key, title: metric.title }),
+            drawing: heat(&map)?,
+            table: self.table(),
+        }))
+    }
+
+    fn load(&self, load: f64) -> String {
+        load_of(self.configuration.axis, load)
+    }
+
+    fn row(&self, name: &str, curve: &Curve, steps: &Steps) -> HeatRow {
+        let cell = |load: &f64| {
+            let rung = curve.rung(*load)?;
+            let figure = rung.figure(self.reading).filter(|figure| figure.value.is_finite());
+            let unit = self.metric().unit.symbol();
+            let said = match figure {
+                Some(figure) => {
+                    let ends = figure.ends.map(|ends| format!(", 95 % {} to {}", digits(ends.low), digits(ends.high)));
+                    format!("{} {unit}{}", digits(figure.value), ends.unwrap_or_default())
+                }
+                None => "n/a".to_owned(),
+            };
+            let (sign, says) = match rung.answer() {
+                Some(Answer::Misses) => (Some(Sign::Missed), "; the objective is missed"),
+                Some(Answer::Undecided) => (Some(Sign::Undecided), "; the objective is undecided"),
+                Some(Answer::Holds) => (None, "; the objective holds"),
+                None => (None, ""),
+            };
+            let number = |figure: curve::Figure| {
+                let few = if figure.few_samples { "*" } else { "" };
+                (format!("{}{few}", short(figure.value)), steps.of(figure.value))
+            };
+            let text = format!("{name}, {}: {said}{says}", self.load(*load));
+            Some(HeatCell { value: figure.map(number), sign, text })
+        };
+        HeatRow { name: name.to_owned(), cells: self.loads.iter().map(cell).collect() }
+    }
+
+    fn caption(&self, steps: &Steps) -> Vec<String> {
+        let with_runs = || self.rungs().filter(|(_, rung)| !rung.runs.is_empty());
+        let n: Vec<u64> = with_runs().map(|(_, rung)| requests(rung)).collect();
+        let (least, most) = (n.iter().min().copied().unwrap_or(0), n.iter().max().copied().unwrap_or(0));
+        let n = if least == most { least.to_string() } else { format!("{least} to {most}") };
+        let runs: usize = with_runs().map(|(_, rung)| rung.runs.len()).sum();
+        let mut said = vec![format!("n: {n} requests in a cell, {} in all.", counted(runs, "run"))];
+        let by = if steps.are_wide() { "equal ratios" } else { "equal differences" };
+        said.push(format!("{STEPS} steps of {by}; 95 % intervals show on hover and in the numbers."));
+        let (cells, known) = (self.loads.len() * self.rows.len(), self.values().count());
+        if known < cells {
+            said.push(format!("{} of {cells} cells have no number and are empty.", cells - known));
+        }
+        let few = self.rungs().filter_map(|(_, rung)| rung.figure(self.reading)).any(|figure| figure.few_samples);
+        if few {
+            said.push("* from few samples: the true value may lie well away from it.".to_owned());
+        }
+        let failed: u64 = self.rungs().map(|(_, rung)| rung.failed_requests().0).sum();
+        if failed > 0 {
+            said.push(format!("{failed} requests failed: they count as slower than all others."));
+        }
+        let missed = self.rungs().filter(|(_, rung)| rung.answer() == Some(Answer::Misses)).count();
+        if missed > 0 {
+            said.push(format!("Framed and crossed: the whole objective is missed, in {}.", counted(missed, "cell")));
+        }
+        said
+    }
+
+    fn table(&self) -> Table {
+        let key = format!("{}{}", self.reading.name, self.metric().unit.suffix());
+        let columns = [
+            "configuration",
+            "scenario",
+            &format!("{}#", self.configuration.axis.name()),
+            "runs#",
+            "requests#",
+            &format!("{key}#"),
+            "low#",
+            "high#",
+            "objective",
+        ];
+        let caption = format!("{}, 95 % intervals; {}{}", self.title(), self.configuration.name, self.part);
+        let mut table = Table::new(caption, &columns);
+        for (row, rung) in self.rungs() {
+            let figure = rung.figure(self.reading);
+            let ends = figure.and_then(|found| found.ends);
+            let value = match figure {
+                Some(found) => Cell::marked(found.value, found.few_samples),
+                None => Cell::text(&rung.too_few(self.reading).map_or("n/a".to_owned(), |n| format!("n/a (n={n})"))),
+            };
+            table.rows.push(vec![
+                Cell::text(&self.configuration.name),
+                Cell::text(row),
+                Cell::exact(rung.load),
+                Cell::count(rung.runs.len() as u64),
+                Cell::count(requests(rung)),
+                value,
+                Cell::number(ends.map(|ends| ends.low)),
+                Cell::number(ends.map(|ends| ends.high)),
+                objective(rung),
+            ]);
+        }
+        table
+    }
+}
+
+/// Into which step a value falls.
+struct Steps {
+    least: f64,
+    most: f64,
+}
+
+impl Steps {
+    fn are_wide(&self) -> bool {
+        self.least > 0.0 && self.most / self.least >= WIDE
+    }
+
+    fn of(&self, value: f64) -> usize {
+        let place = |value: f64| if self.are_wide() { value.ln() } else { value };
+        let (from, to) = (place(self.least), place(self.most));
+        let share = if to > from { (place(value) - from) / (to - from) } else { 0.0 };
+        ((share * STEPS as f64) as usize).min(STEPS - 1)
+    }
+}
+
+/// A number that fits into a cell; the table has it in full.
+fn short(value: f64) -> String {
+    match value.abs() {
+        huge if huge >= 999_500_000.0 => digits(value),
+        large if large >= 999_500.0 => format!("{}M", digits(value / 1e6)),
+        large if large >= 99_500.0 => format!("{}k", digits(value / 1e3)),
+        _ => digits(value),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn steps_are_equal_in_differences_or_in_ratios() {
+        let near = Steps { least: 10.0, most: 20.0 };
+        assert_eq!([10.0, 11.9, 12.1, 19.9, 20.0].map(|value| near.of(value)), [0, 0, 1, 4, 4]);
+        let far = Steps { least: 1.0, most: 100_000.0 };
+        assert_eq!([1.0, 9.0, 11.0, 9_000.0, 100_000.0].map(|value| far.of(value)), [0, 0, 1, 3, 4]);
+        assert_eq!(Steps { least: 3.0, most: 3.0 }.of(3.0), 0);
+        assert_eq!(Steps { least: 0.0, most: 5.0 }.of(5.0), 4);
+    }
+
+    #[test]
+    fn numbers_fit_into_cells() {
+        let all = [0.0123, 9.87, 1234.5, 65_432.1, 123_456.0, 1_234_567.0].map(short);
+        assert_eq!(all, ["0.012", "9.87", "1234", "65432", "123k", "1.23M"]);
+        assert!(all.iter().all(|text| text.chars().count() <= 5));
+    }
+}

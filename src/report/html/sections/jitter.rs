@@ -1,0 +1,59 @@
+//! How evenly tokens arrive: the jitter ratio over load, beside what its values are like.
+
+use super::super::error::PageError;
+use super::super::sources::Sources;
+use super::super::view::{Block, Found, Missing, Section};
+use super::groups::groups;
+use super::over_load::{OverLoad, ScaleMark};
+use crate::analysis::curve::Ordinate;
+use crate::units::text::counted;
+
+const TITLE: &str = "Evenness of the stream";
+
+/// Most figures on a page.
+const MOST_FIGURES: usize = 6;
+
+/// What values are like, as the definition of the metric has it.
+static MARKS: [ScaleMark; 3] = [
+    ScaleMark { at: 1.0, name: "near 1: smooth", word: "smooth" },
+    ScaleMark { at: 2.0, name: "2: noticeable", word: "noticeable" },
+    ScaleMark { at: 3.0, name: "above 3: choppy", word: "choppy" },
+];
+
+/// The section.
+pub(crate) fn jitter(sources: &Sources) -> Result<Found, PageError> {
+    let Some(reading) = Ordinate::named("jitter_ratio") else { return Ok(Err(missing())) };
+    let curves = sources.curves;
+    let (mut figures, mut left) = (Vec::new(), 0);
+    for (number, group) in groups(curves).into_iter().enumerate() {
+        let rungs = || group.members.iter().flat_map(|at| &curves[*at].rungs);
+        if !rungs().any(|rung| rung.figure(reading).is_some()) {
+            continue;
+        }
+        let one = OverLoad { plan: sources.plan, curves, group: &group, reading, prefix: "jitter", marks: &MARKS };
+        if figures.len() >= MOST_FIGURES {
+            left += 1;
+            continue;
+        }
+        figures.extend(one.figure(number)?);
+    }
+    if figures.is_empty() {
+        return Ok(Err(missing()));
+    }
+    let text = "How much longer the longest of a hundred gaps between tokens is than the usual one: p99(ITL) ÷ p50(ITL). A reader sees a stream \
+                near 1 as smooth and one above 3 as choppy, however fast it is.";
+    let mut blocks = vec![Block::Text { text: text.to_owned() }, Block::Figures { figures }];
+    if left > 0 {
+        let left = counted(left, "more figure");
+        blocks.push(Block::Text {
+            text: format!("{left} would make the page too large: `sweepline export --rows curves` has every number."),
+        });
+    }
+    Ok(Ok(Section { id: "jitter", title: TITLE, blocks }))
+}
+
+fn missing() -> Missing {
+    let why =
+        "no run that counts has enough gaps between tokens for p50 and p99 of ITL, of which the jitter ratio is made";
+    Missing { title: TITLE, why: why.to_owned() }
+}

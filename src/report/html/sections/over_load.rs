@@ -1,0 +1,343 @@
+//! One figure of one group of curves over their loads: lines with intervals, the objective's limit, and the numbers in full.
+
+use super::super::chart::{Axis, Limit, Point, Series, lines};
+use super::super::error::PageError;
+use super::super::naming::{arm, axis_title, load_of};
+use super::super::view::{Cell, Figure, Link, Table, tone};
+use super::groups::Group;
+use crate::analysis::curve::{self, Curve, Ordinate, Rung};
+use crate::analysis::quantile;
+use crate::analysis::slo::Answer;
+use crate::metrics::Unit;
+use crate::plan::Plan;
+use crate::report::format::{counts, digits, plain};
+use crate::units::text::counted;
+
+/// A limit is drawn where it lies at most so many times above the highest value: else it would flatten what is there.
+const LIMIT_WITHIN: f64 = 3.0;
+
+/// A mark on the scale of a metric, in words: what a value there is like.
+pub(super) struct ScaleMark {
+    /// The value.
+    pub(super) at: f64,
+    /// What it is like, as it stands at the mark.
+    pub(super) name: &'static str,
+    /// The same in one word.
+    pub(super) word: &'static str,
+}
+
+/// One figure of one group.
+pub(super) struct OverLoad<'s, 'a> {
+    /// The plan, for its objective.
+    pub(super) plan: &'s Plan,
+    /// All curves.
+    pub(super) curves: &'s [Curve<'a>],
+    /// Those that are drawn.
+    pub(super) group: &'s Group,
+    /// What is drawn of them.
+    pub(super) reading: &'static Ordinate,
+    /// The beginning of the figure's anchor.
+    pub(super) prefix: &'static str,
+    /// Marks on the scale of a ratio, whose axis is then of multiples; none of a length.
+    pub(super) marks: &'static [ScaleMark],
+}
+
+impl<'s, 'a> OverLoad<'s, 'a> {
+    fn members(&self) -> impl Iterator<Item = &'s Curve<'a>> {
+        self.group.members.iter().map(|at| &self.curves[*at])
+    }
+
+    fn rungs(&self) -> impl Iterator<Item = (&'s Curve<'a>, &'s Rung<'a>)> {
+        self.members().flat_map(|curve| curve.rungs.iter().map(move |rung| (curve, rung)))
+    }
+
+    /// `TTFT from schedule p99`.
+    pub(super) fn title(&self) -> String {
+        let metric = self.reading.metric(self.is_open());
+        let percentile = self.reading.percentile.map(|percentile| format!(" {}", quantile::name(percentile)));
+        format!("{}{}", metric.title, percentile.unwrap_or_default())
+    }
+
+    fn is_open(&self) -> bool {
+        self.group.axis == curve::Axis::Qps
+    }
+
+    fn unit(&self) -> Unit {
+        self.reading.metric(self.is_open()).unit
+    }
+
+    /// The figure; none where no load has a value.
+    pub(super) fn figure(&self, number: usize) -> Result<Option<Figure>, PageError> {
+        let known: Vec<f64> =
+            self.rungs().filter_map(|(_, rung)| rung.figure(self.reading)).map(|found| found.value).collect();
+        let Some(most) = known.iter().copied().reduce(f64::max) else { return Ok(None) };
+        let highest = self.rungs().filter_map(|(_, rung)| rung.figure(self.reading)?.ends).map(|ends| ends.high);
+        // One interval far above all values would flatten them; what is cut off stands in the numbers.
+        let most = highest.fold(most, f64::max).min(most * 4.0);
+        let limit = self.limit();
+        let is_near = |limit: &Limit| limit.at <= most * LIMIT_WITHIN;
+        let top = limit.iter().filter(|limit| is_near(limit)).map(|limit| limit.at * 1.08).fold(most, f64::max);
+        let loads: Vec<f64> = self.rungs().map(|(_, rung)| rung.load).collect();
+        let x = Axis::of_loads(axis_title(self.group.axis), &loads);
+        let y = self.axis(&known, top);
+        let marks =
+            self.marks.iter().map(|mark| Limit { at: mark.at, name: mark.name.to_owned(), is_objective: false });
+        let limits: Vec<Limit> = marks.chain(limit.clone()).collect();
+        let drawing = lines((&x, &y), &self.series(), &limits)?;
+        let metric = self.reading.metric(self.is_open());
+        Ok(Some(Figure {
+            id: format!("{}-{}-{}", self.prefix, number + 1, self.reading.name),
+            title: self.finding(),
+            caption: self.caption(limit.as_ref(), &y),
+            metric: Some(Link { key: metric.key, title: metric.title }),
+            drawing,
+            table: self.table(),
+        }))
+    }
+
+    /// From 0 for lengths; of a ratio with marks on its scale by logarithms, as far as the last of them.
+    fn axis(&self, known: &[f64], top: f64) -> Axis {
+        let title = format!("{}, {}", self.title(), self.unit().symbol());
+        let title = title.trim_end_matches(", ");
+        match self.marks.iter().map(|mark| mark.at).reduce(f64::max) {
+            None => Axis::from_zero(title, top),
+            Some(last) => {
+                let all = known.iter().copied().chain([top]);
+                Axis::of_multiples(&format!("{title}, log scale"), all, last * 1.15)
+            }
+        }
+    }
+
+    fn series(&self) -> Vec<Series> {
+        let of = |(slot, curve): (usize, &Curve)| Series {
+            name: Some(arm(curve)),
+            slot,
+            points: curve.rungs.iter().map(|rung| self.point(curve, rung)).collect(),
+            marked: true,
+        };
+        self.members().enumerate().map(of).collect()
+    }
+
+    fn point(&self, curve: &Curve, rung: &Rung) -> Point {
+        let figure = rung.figure(self.reading);
+        let text = figure.map(|found| {
+            let ends = found.ends.map(|ends| format!(", 95 % {} to {}", digits(ends.low), digits(ends.high)));
+            let (name, load, unit) = (arm(curve), load_of(curve.axis, rung.load), self.unit().symbol());
+            format!("{name}, {load}: {} {unit}{}", digits(found.value), ends.unwrap_or_default())
+        });
+        Point {
+            x: rung.load,
+            y: figure.map(|found| found.value),
+            ends: figure.and_then(|found| found.ends).map(|ends| [ends.low, ends.high]),
+            text: text.unwrap_or_default(),
+        }
+    }
+
+    /// The objective's limit on what is shown.
+    fn limit(&self) -> Option<Limit> {
+        let slo = self.plan.slo.as_ref()?;
+        if self.reading.name == "cost_per_million_output_tokens" {
+            return slo.cost_per_million.map(|cost| Limit {
+                at: cost.to_f64(),
+                name: format!("objective ≤ {cost}"),
+                is_objective: true,
+            });
+        }
+        let limit = self.reading.limit(slo)?;
+        Some(Limit { at: limit.millis(), name: format!("objective ≤ {limit}"), is_objective: true })
+    }
+
+    /// The finding: what is reached at the lightest and the heaviest load.
+    fn finding(&self) -> String {
+        let unit = self.unit().symbol();
+        let unit = if unit.is_empty() { String::new() } else { format!(" {unit}") };
+        let name = self.title();
+        let reached: Vec<Reached> = self.members().filter_map(|curve| Reached::of(curve, self.reading)).collect();
+        if !self.marks.is_empty() {
+            return self.highest(&name);
+        }
+        if reached.len() > 2 {
+            let values = || reached.iter().flat_map(|one| [one.first.value, one.last.value]);
+            let (least, most) = (values().fold(f64::INFINITY, f64::min), values().fold(0.0, f64::max));
+            return format!("{name}: {} to {}{unit} in {} configurations", digits(least), digits(most), reached.len());
+        }
+        let one = |Reached { name, first, last }: &Reached| {
+            let at = load_of(self.group.axis, first.load);
+            let later = if last.load == first.load {
+                String::new()
+            } else {
+                format!(", {} at {}", digits(last.value), last.load)
+            };
+            format!("{name} {}{unit} at {at}{later}", digits(first.value))
+        };
+        format!("{name}: {}", reached.iter().map(one).collect::<Vec<_>>().join("; "))
+    }
+
+    /// The highest value of all, where it lies, and between which marks of the scale.
+    fn highest(&self, name: &str) -> String {
+        let value = |rung: &Rung| rung.figure(self.reading).map(|found| found.value);
+        let all = self.rungs().filter_map(|(curve, rung)| Some((curve, rung.load, value(rung)?)));
+        let Some((curve, load, value)) = all.max_by(|a, b| a.2.total_cmp(&b.2)) else { return name.to_owned() };
+        let below = self.marks.iter().rfind(|mark| mark.at <= value).map(|mark| mark.word);
+        let above = self.marks.iter().find(|mark| mark.at > value).map(|mark| mark.word);
+        let between = match (below, above) {
+            (Some(below), Some(above)) => format!("between {below} and {above}"),
+            (Some(only), None) | (None, Some(only)) => only.to_owned(),
+            (None, None) => String::new(),
+        };
+        let (served, load) = (plain(&curve.series.served()), load_of(curve.axis, load));
+        format!("{served}: {name} at most {} ({}, {load}), {between}", digits(value), arm(curve))
+    }
+
+    /// What must be known to read it.
+    fn caption(&self, limit: Option<&Limit>, y: &Axis) -> Vec<String> {
+        let mut said = vec![self.sizes()];
+        let figures: Vec<curve::Figure> = self.rungs().filter_map(|(_, rung)| rung.figure(self.reading)).collect();
+        let kinds: Vec<&str> =
+            counts(figures.iter().filter_map(|found| found.ends).map(|ends| ends.kind.name())).into_keys().collect();
+        said.push(match kinds.is_empty() {
+            true => "There is no interval.".to_owned(),
+            false => format!("Bars are 95 % intervals ({}).", kinds.join("; ")),
+        });
+        if figures.iter().any(|found| found.ends.is_some_and(|ends| !y.holds(ends.high))) {
+            said.push("An interval that ends above the figure is cut there; its end is in the numbers.".to_owned());
+        }
+        if figures.iter().any(|found| found.few_samples) {
+            said.push("* from few samples: the true value may lie well away from it.".to_owned());
+        }
+        said.extend(self.not_drawn());
+        said.extend(limit.map(|limit| match !y.holds(limit.at) {
+            true => format!("The {} lies above the figure.", limit.name),
+            false => format!("Dashed: the {}.", limit.name),
+        }));
+        said.extend(self.missed());
+        said.push(match self.marks {
+            [] => "The vertical axis begins at 0.".to_owned(),
+            _ => "Ruled: what values are like.".to_owned(),
+        });
+        said
+    }
+
+    /// How many requests and runs the points rest on.
+    fn sizes(&self) -> String {
+        let requests: Vec<u64> =
+            self.rungs().filter(|(_, rung)| !rung.runs.is_empty()).map(|(_, rung)| requests(rung)).collect();
+        let runs: usize = self.rungs().map(|(_, rung)| rung.runs.len()).sum();
+        let (least, most) = (requests.iter().min().copied().unwrap_or(0), requests.iter().max().copied().unwrap_or(0));
+        let n = if least == most { least.to_string() } else { format!("{least} to {most}") };
+        format!("n: {n} requests at a load, {} in all.", counted(runs, "run"))
+    }
+
+    /// What has no point, counted.
+    fn not_drawn(&self) -> Vec<String> {
+        let all = self.rungs().count();
+        let unknown = self.rungs().filter(|(_, rung)| rung.figure(self.reading).is_none()).count();
+        let few = self.rungs().any(|(_, rung)| rung.too_few(self.reading).is_some());
+        let why = if few { " (fewer requests than the percentile takes)" } else { "" };
+        let sum = |of: fn(&Rung) -> usize| self.rungs().map(|(_, rung)| of(rung)).sum::<usize>();
+        let (invalid, excluded, given_up) =
+            (sum(|rung| rung.left_out.len()), sum(|rung| rung.excluded.len()), sum(|rung| rung.given_up.len()));
+        let failed: u64 = self.rungs().map(|(_, rung)| rung.failed_requests().0).sum();
+        [
+            (unknown as u64, format!("n/a at {unknown} of {all} loads{why}: not drawn.")),
+            (failed, format!("{failed} requests failed: they count as slower than all others.")),
+            (invalid as u64, format!("{} left out as invalid.", counted(invalid, "run"))),
+            (excluded as u64, format!("{} excluded.", counted(excluded, "repeat"))),
+            (given_up as u64, format!("{} given up: no figures.", counted(given_up, "run"))),
+        ]
+        .into_iter()
+        .filter(|(count, _)| *count > 0)
+        .map(|(_, text)| text)
+        .collect()
+    }
+
+    /// Where the objective is missed.
+    fn missed(&self) -> Option<String> {
+        let missed = self.rungs().filter(|(_, rung)| rung.answer() == Some(Answer::Misses));
+        let places: Vec<String> =
+            missed.map(|(curve, rung)| format!("{} at {}", arm(curve), load_of(curve.axis, rung.load))).collect();
+        (!places.is_empty()).then(|| format!("The whole objective is missed by {}.", places.join("; ")))
+    }
+
+    /// Its numbers in full.
+    pub(super) fn table(&self) -> Table {
+        let key = format!("{}{}", self.reading.name, self.unit().suffix());
+        let columns = [
+            "configuration",
+            &format!("{}#", self.group.axis.name()),
+            "runs#",
+            "requests#",
+            &format!("{key}#"),
+            "low#",
+            "high#",
+            "interval",
+            "objective",
+        ];
+        let mut table = Table::new(format!("{}, 95 % intervals; {}", self.title(), self.group.title), &columns);
+        for (curve, rung) in self.rungs() {
+            let figure = rung.figure(self.reading);
+            let ends = figure.and_then(|found| found.ends);
+            let value = match figure {
+                Some(found) => Cell::marked(found.value, found.few_samples),
+                None => Cell::text(&rung.too_few(self.reading).map_or("n/a".to_owned(), |n| format!("n/a (n={n})"))),
+            };
+            table.rows.push(vec![
+                Cell::text(&arm(curve)),
+                Cell::exact(rung.load),
+                Cell::count(rung.runs.len() as u64),
+                Cell::count(requests(rung)),
+                value,
+                Cell::number(ends.map(|ends| ends.low)),
+                Cell::number(ends.map(|ends| ends.high)),
+                Cell::text(ends.map_or("none", |ends| ends.kind.name())),
+                objective(rung),
+            ]);
+        }
+        table
+    }
+}
+
+/// A load and a value there.
+#[derive(Clone, Copy)]
+struct At {
+    load: f64,
+    value: f64,
+}
+
+/// What a curve reaches at the lightest and the heaviest load where it is known.
+struct Reached {
+    name: String,
+    first: At,
+    last: At,
+}
+
+impl Reached {
+    fn of(curve: &Curve, reading: &Ordinate) -> Option<Reached> {
+        let at = |rung: &Rung| Some(At { load: rung.load, value: rung.figure(reading)?.value });
+        let mut known = curve.rungs.iter().filter_map(at);
+        let first = known.next()?;
+        let last = known.next_back().unwrap_or(first);
+        Some(Reached { name: arm(curve), first, last })
+    }
+}
+
+/// Requests of a load, over all its runs that count.
+pub(super) fn requests(rung: &Rung) -> u64 {
+    rung.runs.iter().map(|run| run.metrics.counts.requests).sum()
+}
+
+/// What a load says of the objective, and why it may not count.
+pub(super) fn objective(rung: &Rung) -> Cell {
+    let answer = rung.answer().map(Answer::name);
+    let given_up = rung.why_given_up().map(|why| format!("given up: {why}"));
+    let left_out = rung.why_left_out().map(|why| format!("invalid: {why}"));
+    let excluded = rung.why_excluded().map(|why| format!("excluded: {why}"));
+    let saturated = rung.is_saturated().then(|| "saturated".to_owned());
+    let parts = answer.map(str::to_owned).into_iter().chain(saturated).chain(given_up).chain(left_out).chain(excluded);
+    let text = parts.collect::<Vec<_>>().join("; ");
+    match answer {
+        Some(name) => Cell::toned(&text, tone(name)),
+        None if text.is_empty() => Cell::text("none declared"),
+        None => Cell::text(&text),
+    }
+}

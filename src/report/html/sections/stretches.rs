@@ -1,0 +1,152 @@
+//! Time with its long pauses cut out: where an instant lies on an axis that shows what went on.
+
+use jiff::Timestamp;
+
+/// A pause of so many seconds or more may be cut out.
+const LONG: f64 = 60.0;
+
+/// And it is where it takes this share of the time in which anything went on, or more.
+const SHARE: f64 = 0.08;
+
+/// Room for a pause that was cut out, as a share of the time in which anything went on; all together take at most a quarter.
+const ROOM: f64 = 0.04;
+
+/// Most ticks.
+const MOST_TICKS: usize = 6;
+
+/// A pause that was cut out.
+pub(super) struct Pause {
+    /// Where it is drawn.
+    pub(super) place: f64,
+    /// When it began.
+    pub(super) from: Timestamp,
+    /// Its length in whole seconds.
+    pub(super) secs: u64,
+}
+
+/// A stretch without a long pause: its begin, its end, and the place of its begin.
+struct Stretch {
+    from: f64,
+    to: f64,
+    place: f64,
+}
+
+/// Time with its long pauses cut out, in seconds.
+pub(super) struct Stretches {
+    stretches: Vec<Stretch>,
+    /// What was cut out, in its order.
+    pub(super) pauses: Vec<Pause>,
+    busy: f64,
+}
+
+fn secs(at: Timestamp) -> f64 {
+    at.as_nanosecond() as f64 / 1e9
+}
+
+impl Stretches {
+    /// Of whatever went on, each from one instant to another.
+    pub(super) fn of(spans: impl Iterator<Item = (Timestamp, Timestamp)>) -> Stretches {
+        let mut spans: Vec<(Timestamp, Timestamp)> = spans.map(|(from, to)| (from, to.max(from))).collect();
+        spans.sort();
+        // What went on without an interruption.
+        let mut blocks: Vec<(Timestamp, Timestamp)> = Vec::new();
+        for (from, to) in spans {
+            match blocks.last_mut().filter(|last| from <= last.1) {
+                Some(last) => last.1 = last.1.max(to),
+                None => blocks.push((from, to)),
+            }
+        }
+        let busy: f64 = blocks.iter().map(|(from, to)| secs(*to) - secs(*from)).sum();
+        let is_long = |pause: f64| pause >= LONG && pause >= busy * SHARE;
+        let long = blocks.windows(2).filter(|pair| is_long(secs(pair[1].0) - secs(pair[0].1))).count();
+        let room = busy * ROOM.min(0.25 / long.max(1) as f64);
+        let (mut stretches, mut pauses): (Vec<Stretch>, Vec<Pause>) = (Vec::new(), Vec::new());
+        for (from, to) in blocks {
+            let place = match stretches.last_mut() {
+                None => 0.0,
+                Some(last) => {
+                    let pause = secs(from) - last.to;
+                    let end = last.place + last.to - last.from;
+                    if !is_long(pause) {
+                        last.to = secs(to);
+                        continue;
+                    }
+                    let began = Timestamp::from_nanosecond((last.to * 1e9) as i128).unwrap_or(from);
+                    pauses.push(Pause { place: end + room / 2.0, from: began, secs: pause.round() as u64 });
+                    end + room
+                }
+            };
+            stretches.push(Stretch { from: secs(from), to: secs(to), place });
+        }
+        Stretches { stretches, pauses, busy }
+    }
+
+    /// Length of the axis.
+    pub(super) fn length(&self) -> f64 {
+        let last = self.stretches.last().map_or(0.0, |last| last.place + last.to - last.from);
+        if last > 0.0 { last } else { 1.0 }
+    }
+
+    /// Seconds in which anything went on.
+    pub(super) fn busy_secs(&self) -> f64 {
+        self.busy
+    }
+
+    /// Where an instant lies; one in a pause that was cut out, at its begin.
+    pub(super) fn place(&self, at: Timestamp) -> f64 {
+        let at = secs(at);
+        let Some(stretch) = self.stretches.iter().rfind(|stretch| stretch.from <= at) else { return 0.0 };
+        stretch.place + (at - stretch.from).min(stretch.to - stretch.from)
+    }
+
+    /// Whether a pause was cut out between two instants.
+    pub(super) fn has_pause(&self, from: Timestamp, to: Timestamp) -> bool {
+        self.pauses.iter().any(|pause| pause.from >= from && pause.from < to)
+    }
+
+    /// Places with their instants, far enough from each other to be read: the begin of each stretch, and others where there is room.
+    pub(super) fn ticks(&self) -> impl Iterator<Item = (f64, Timestamp)> {
+        let apart = self.length() / MOST_TICKS as f64;
+        let mut ticks: Vec<(f64, f64)> = Vec::new();
+        for stretch in &self.stretches {
+            let mut at = 0.0;
+            while at <= stretch.to - stretch.from {
+                let place = stretch.place + at;
+                if ticks.last().is_none_or(|(last, _)| place - last >= apart * 0.98) {
+                    ticks.push((place, stretch.from + at));
+                }
+                at += apart;
+            }
+        }
+        ticks.into_iter().filter_map(|(place, at)| Some((place, Timestamp::from_nanosecond((at * 1e9) as i128).ok()?)))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn at(secs: i64) -> Timestamp {
+        Timestamp::from_second(1_800_000_000 + secs).expect("an instant")
+    }
+
+    #[test]
+    fn short_pauses_stay_and_long_ones_are_cut_out() {
+        let short = Stretches::of([(at(0), at(100)), (at(110), at(200))].into_iter());
+        assert_eq!((short.pauses.len(), short.length(), short.busy_secs()), (0, 200.0, 190.0));
+        assert_eq!(short.place(at(105)), 105.0);
+        let long = Stretches::of([(at(0), at(100)), (at(5_000), at(5_100))].into_iter());
+        assert_eq!((long.pauses.len(), long.pauses[0].secs), (1, 4_900));
+        assert_eq!((long.place(at(100)), long.place(at(3_000))), (100.0, 100.0));
+        assert!(long.place(at(5_000)) > 100.0 && long.length() < 210.0);
+        assert!(long.has_pause(at(50), at(5_001)) && !long.has_pause(at(5_001), at(5_050)));
+        assert!(long.ticks().count() >= 2);
+    }
+
+    #[test]
+    fn an_instant_has_an_axis_too() {
+        let one = Stretches::of([(at(3), at(3))].into_iter());
+        assert_eq!((one.length(), one.place(at(3))), (1.0, 0.0));
+        assert_eq!(one.ticks().count(), 1);
+    }
+}

@@ -1,0 +1,60 @@
+"use strict";
+// A watched page: asks what is going on once a second, and takes the new report when there is one. It goes on from the place one reads.
+(() => {
+  const live = document.getElementById("live");
+  const holder = () => live.querySelector("[data-report]");
+  let number = Number(holder().dataset.report);
+  const report = () => document.getElementById("report");
+  // What a folded part is called, whatever the report it stands in.
+  const key = (one) => {
+    const inside = one.querySelector("[id]") || one.closest("[id]");
+    return (inside ? inside.id : "") + "|" + one.querySelector("summary").textContent.slice(0, 60);
+  };
+  const open = () => new Set([...report().querySelectorAll("details[open]")].map(key));
+  // The first thing with a name that is on the screen, and how far from its upper end.
+  const place = () => {
+    const named = [...report().querySelectorAll("section[id], figure[id], details.run > div[id]")];
+    const seen = named.filter((one) => one.getBoundingClientRect().height > 0 && one.getBoundingClientRect().top <= 8);
+    const last = seen.pop();
+    return last && { id: last.id, top: last.getBoundingClientRect().top };
+  };
+  const take = async () => {
+    const answer = await fetch("./", { cache: "no-store" });
+    if (!answer.ok) throw new Error(String(answer.status));
+    const fresh = new DOMParser().parseFromString(await answer.text(), "text/html").getElementById("report");
+    const [opened, where, across] = [open(), place(), scrollX];
+    report().replaceWith(document.adoptNode(fresh));
+    report().querySelectorAll("details").forEach((one) => (one.open = opened.has(key(one))));
+    const there = where && document.getElementById(where.id);
+    if (there) scrollTo(across, scrollY + there.getBoundingClientRect().top - where.top);
+    document.dispatchEvent(new Event("sweepline-report"));
+  };
+  const gone = "The command that served this page has ended: what stands here is what it last said.";
+  let lost = 0;
+  const look = async () => {
+    try {
+      const answer = await fetch("live", { cache: "no-store" });
+      if (!answer.ok) throw new Error(String(answer.status));
+      const now = await answer.json();
+      const height = live.offsetHeight;
+      holder().innerHTML = now.html;
+      // What is below stays where it is.
+      if (scrollY > live.offsetTop + height) scrollBy(0, live.offsetHeight - height);
+      if (now.report !== number) {
+        await take();
+        number = now.report;
+      }
+      lost = 0;
+    } catch {
+      lost += 1;
+      if (lost === 3) {
+        const told = document.createElement("p");
+        told.className = "tone bad";
+        told.textContent = gone;
+        holder().prepend(told);
+      }
+    }
+    setTimeout(look, lost > 3 ? 5000 : 1000);
+  };
+  setTimeout(look, 1000);
+})();

@@ -1,0 +1,226 @@
+//! What a person or a program sees while a sweep runs, on stderr: bars, lines, JSON or the whole terminal ([`Style`]).
+//!
+//! `Screen` turns events into words; `tracker` keeps the state of the sweep, `ticker` gives it to a face a few times a second.
+
+mod bars;
+mod face;
+mod full;
+mod json;
+mod publish;
+mod state;
+mod ticker;
+mod tracker;
+mod words;
+
+use std::collections::HashMap;
+use std::time::Duration;
+
+pub(crate) use face::Style;
+pub(crate) use full::leave;
+pub(crate) use json::ProgressLine;
+pub(crate) use publish::Publisher;
+pub(crate) use state::{FORMAT, LiveFile, LiveRun, LiveWait};
+#[cfg(test)]
+pub(crate) use state::{LivePhase, LiveSweep};
+pub(crate) use words::phase;
+
+use super::format::{duration, fill_to, plain};
+use crate::sweep::Waiting;
+use crate::sweep::event::{Event, RunView};
+use crate::units::text::page;
+use crate::units::{Nanos, clock};
+use json::{Kind, Said};
+use ticker::Ticker;
+use tracker::Tracker;
+
+/// How much is said.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) enum Talk {
+    /// Nothing but errors.
+    Quiet,
+    /// One line for each thing that happens.
+    Normal,
+    /// Also what is usually left out: probes, ids.
+    Verbose,
+}
+
+/// A text of several lines, each fit for a terminal: the last lines of a server's log among them.
+fn plain_lines(text: &str) -> String {
+    text.split('\n').map(plain).collect::<Vec<_>>().join("\n")
+}
+
+/// What happened, in lines that a terminal need not break: their later parts are indented.
+fn wrapped(time: &str, text: &str, columns: usize) -> String {
+    let line = |(number, line): (usize, &str)| {
+        let words = line.trim_start();
+        let indent = line.len() - words.len();
+        let first = if number == 0 { time.to_owned() } else { String::new() } + &" ".repeat(indent);
+        fill_to(columns, &first, indent + 2, words)
+    };
+    text.split('\n').enumerate().map(line).collect()
+}
+
+/// How a sweep under way is shown.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Manner {
+    /// How much is said.
+    pub(crate) talk: Talk,
+    /// The face.
+    pub(crate) style: Style,
+    /// The time between two reports of how things stand, where lines tell them; none: the face's own.
+    pub(crate) every: Option<Duration>,
+}
+
+/// The screen of a running sweep.
+pub(crate) struct Screen {
+    manner: Manner,
+    /// Whether lines begin with the time of day.
+    with_times: bool,
+    /// Draws from the first event to the last; none where only errors are told.
+    ticker: Option<Ticker>,
+    total: usize,
+    /// Why each endpoint is waited for.
+    waiting: HashMap<String, String>,
+    /// Time that the sweep takes for each second of its runs: below 1 where runs go side by side.
+    pace: f64,
+}
+
+impl Screen {
+    /// A screen.
+    pub(crate) fn new(manner: Manner) -> Screen {
+        Screen { manner, with_times: false, ticker: None, total: 0, waiting: HashMap::new(), pace: 1.0 }
+    }
+
+    /// With the time of day, by the clock of the wall, before each line: what happens in a night is read in the morning.
+    pub(crate) fn with_times(self) -> Screen {
+        Screen { with_times: true, ..self }
+    }
+
+    /// For a sweep that takes `pace` seconds for each second of its runs.
+    pub(crate) fn at_pace(self, pace: f64) -> Screen {
+        Screen { pace, ..self }
+    }
+
+    /// Prints one line above what is live.
+    pub(crate) fn line(&self, text: &str) {
+        self.tell(false, Said { kind: Kind::Note, run: None, endpoint: None, text: text.to_owned() });
+    }
+
+    /// Prints what is said: of an error even when told to be quiet.
+    fn tell(&self, is_error: bool, said: Said) {
+        if self.manner.talk == Talk::Quiet && !is_error {
+            return;
+        }
+        let is_on_terminal = matches!(self.manner.style, Style::Bar | Style::Full);
+        let time = if self.with_times { format!("{} ", clock::time_now()) } else { String::new() };
+        let text = match self.manner.style {
+            Style::Json => said.json(),
+            _ if is_on_terminal && self.with_times => wrapped(&time, &page(&said.text), words::terminal().0),
+            _ => format!("{time}{}\n", page(&said.text)),
+        };
+        match &self.ticker {
+            Some(ticker) => ticker.print(&text),
+            None => face::write(&text),
+        }
+    }
+
+    /// Tells of an endpoint.
+    fn of(&self, kind: Kind, endpoint: &str, is_error: bool, what: &str) {
+        let text = format!("{endpoint}: {what}");
+        self.tell(is_error, Said { kind, run: None, endpoint: Some(endpoint), text });
+    }
+
+    /// Shows an event. `summary` says how a committed run came out.
+    pub(crate) fn show(&mut self, event: &Event, summary: impl FnOnce(&RunView) -> String) {
+        if self.ticker.is_none() && self.manner.talk > Talk::Quiet {
+            self.ticker = Some(Ticker::start(Tracker::new(self.pace), self.manner.style.face(self.manner.every)));
+        }
+        if let Some(ticker) = &self.ticker {
+            ticker.take(event);
+        }
+        match event {
+            Event::Begin { todo, settled } => self.total = settled + todo.len(),
+            Event::Endpoint { endpoint, result } => self.answered(endpoint, result),
+            Event::Launching { endpoint, command } => {
+                self.of(Kind::Server, endpoint, false, &format!("starting {}", plain(command)));
+            }
+            Event::Launched { endpoint, after, log } => {
+                self.waiting.remove(endpoint);
+                let after = Nanos::from(Duration::from_millis(after.as_millis() as u64));
+                self.of(Kind::Server, endpoint, false, &format!("ready after {after} (log: {})", plain(log)));
+            }
+            Event::Relaunching { endpoint, reason, again, of } => {
+                let what = format!("to be started again ({again} of {of}): {}", plain_lines(reason));
+                self.of(Kind::Server, endpoint, true, &what);
+            }
+            Event::Slow { endpoint, url } => {
+                self.of(Kind::Endpoint, endpoint, false, &format!("waiting for {} to answer", plain(url)));
+            }
+            Event::Far { endpoint, why } => {
+                self.of(Kind::Endpoint, endpoint, false, &format!("warning: {}", plain(why)));
+            }
+            Event::Busy { endpoint, what } => self.of(Kind::Endpoint, endpoint, false, &plain(what)),
+            Event::Waiting { endpoint, waiting } => self.waiting(endpoint, waiting),
+            Event::Started { run, .. } => self.started(run),
+            Event::Committed { run } => self.named(Kind::Committed, run, &summary(run)),
+            Event::Failed { run, reason } => {
+                self.named(Kind::Failed, run, &format!("failed: {}", plain_lines(reason)));
+            }
+            Event::Again { run, reason, again, of } => {
+                let what = format!("spoiled, to be tried again ({again} of {of}): {}", plain_lines(reason));
+                self.named(Kind::Again, run, &what);
+            }
+            Event::GivenUp { run, cause, reason, times } => {
+                let what = format!("given up: {cause} ({times} of {times}): {}", plain_lines(reason));
+                self.named(Kind::GivenUp, run, &what);
+            }
+            Event::Skipped { run, reason } => {
+                self.named(Kind::Skipped, run, &format!("skipped: {}", plain(reason)));
+            }
+            Event::Stopping => {
+                let text = "stopping: the runs under way are abandoned, committed runs stay (Ctrl-C again: at once)";
+                self.tell(false, Said { kind: Kind::Stopping, run: None, endpoint: None, text: text.to_owned() });
+            }
+            Event::End => self.ticker = None,
+        }
+    }
+
+    /// An endpoint that was waited for answers, or is waited for no longer; of the others only what is wrong is told, unless all is.
+    fn answered(&mut self, endpoint: &str, result: &Result<String, String>) {
+        let was_waited_for = self.waiting.remove(endpoint).is_some();
+        match result {
+            Ok(_) if was_waited_for => self.of(Kind::Endpoint, endpoint, false, "ready"),
+            Ok(found) if self.manner.talk == Talk::Verbose => {
+                self.of(Kind::Endpoint, endpoint, false, &plain(found));
+            }
+            Ok(_) => {}
+            Err(reason) => self.of(Kind::Endpoint, endpoint, true, &plain_lines(reason)),
+        }
+    }
+
+    fn started(&self, run: &RunView) {
+        // What is drawn says it already.
+        if matches!(self.manner.style, Style::Plain | Style::Json) {
+            let takes = duration(run.expected_ns().div_ceil(1_000_000_000));
+            let text = format!("[{}/{}] {} started, about {takes}", run.number, self.total, run.name);
+            self.tell(false, Said { kind: Kind::Started, run: Some(run), endpoint: None, text });
+        }
+    }
+
+    /// A line when a wait begins and when its reason changes; between them what is live goes on counting.
+    fn waiting(&mut self, endpoint: &str, waiting: &Waiting) {
+        let Waiting { reason, waited, within } = waiting;
+        if self.waiting.get(endpoint) != Some(reason) {
+            let left = duration(within.saturating_sub(*waited).as_secs_f64().ceil() as u64);
+            self.of(Kind::Waiting, endpoint, false, &format!("waiting for up to {left}: {}", plain(reason)));
+        }
+        self.waiting.insert(endpoint.to_owned(), reason.clone());
+    }
+
+    /// Tells of a run; of what went wrong even when told to be quiet.
+    fn named(&self, kind: Kind, run: &RunView, what: &str) {
+        let id = if self.manner.talk == Talk::Verbose { format!(" ({})", run.id.short()) } else { String::new() };
+        let text = format!("[{}/{}] {}{id} · {what}", run.number, self.total, run.name);
+        self.tell(kind != Kind::Committed, Said { kind, run: Some(run), endpoint: None, text });
+    }
+}

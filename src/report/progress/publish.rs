@@ -1,0 +1,101 @@
+//! Writes what a sweep says of itself into `live.json`, about once a second, on a thread of its own: neither the engine nor the sweep
+//! waits for the disk. Best effort: a folder that takes no such file has no watcher, and no worse result.
+
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex};
+use std::thread::JoinHandle;
+use std::time::Duration;
+
+use super::state::{FORMAT, LiveFile};
+use super::tracker::Tracker;
+use crate::report::format::plain;
+use crate::store::Moment;
+use crate::sweep::event::Event;
+
+const EVERY: Duration = Duration::from_secs(1);
+
+/// Publishes a running sweep; what it wrote is gone when it goes.
+pub(crate) struct Publisher {
+    sweep: Arc<Mutex<Sweep>>,
+    writer: Option<JoinHandle<()>>,
+}
+
+struct Sweep {
+    file: PathBuf,
+    plan: String,
+    started: Moment,
+    tracker: Tracker,
+    is_over: bool,
+}
+
+impl Publisher {
+    /// Begins to publish the sweep of a plan in `file`; the sweep takes `pace` seconds for each second of its runs.
+    pub(crate) fn start(plan: &str, file: &Path, pace: f64) -> Publisher {
+        let tracker = Tracker::new(pace);
+        let (plan, started) = (plain(plan), Moment::now());
+        let sweep = Arc::new(Mutex::new(Sweep { file: file.to_owned(), plan, started, tracker, is_over: false }));
+        let of_writer = Arc::clone(&sweep);
+        let write = move || {
+            loop {
+                // A disk that stands still holds up nobody who tells an event.
+                let Some((file, text)) = of_writer.lock().ok().and_then(|mut sweep| sweep.text()) else { return };
+                place(&file, &text);
+                std::thread::park_timeout(EVERY);
+            }
+        };
+        let writer = std::thread::Builder::new().name("live".to_owned()).spawn(write).ok();
+        Publisher { sweep, writer }
+    }
+
+    /// Takes an event of the sweep.
+    pub(crate) fn take(&self, event: &Event) {
+        if let Ok(mut sweep) = self.sweep.lock() {
+            sweep.tracker.take(event);
+        }
+    }
+}
+
+impl Drop for Publisher {
+    fn drop(&mut self) {
+        if let Ok(mut sweep) = self.sweep.lock() {
+            sweep.is_over = true;
+        }
+        if let Some(writer) = self.writer.take() {
+            writer.thread().unpark();
+            // One that panicked writes no longer.
+            let _ = writer.join();
+        }
+        if let Ok(sweep) = self.sweep.lock() {
+            let _ = std::fs::remove_file(&sweep.file);
+        }
+    }
+}
+
+impl Sweep {
+    /// The file, and what is to stand in it now; none when the sweep is over.
+    fn text(&mut self) -> Option<(PathBuf, Vec<u8>)> {
+        if self.is_over {
+            return None;
+        }
+        let now = LiveFile {
+            format: FORMAT,
+            plan: self.plan.clone(),
+            pid: std::process::id(),
+            started: self.started.clone(),
+            written: Moment::now(),
+            sweep: self.tracker.now(),
+        };
+        let mut text = serde_json::to_vec_pretty(&now).unwrap_or_default();
+        text.push(b'\n');
+        Some((self.file.clone(), text))
+    }
+}
+
+/// Replaces the file in one step.
+fn place(file: &Path, text: &[u8]) {
+    let mut beside = file.to_owned().into_os_string();
+    beside.push(".new");
+    if std::fs::write(&beside, text).and_then(|()| std::fs::rename(&beside, file)).is_err() {
+        let _ = std::fs::remove_file(&beside);
+    }
+}

@@ -1,0 +1,244 @@
+//! What is known of a sweep under way, kept up with its events: [`LiveSweep`] at any instant.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use super::state::{LivePhase, LiveRun, LiveSweep, LiveWait};
+use crate::engine::Progress;
+use crate::expand::Course;
+use crate::report::format::plain;
+use crate::rows::Phase;
+use crate::sweep::event::{Event, RunView};
+
+/// Rates and latencies are those of the last so many seconds.
+const RECENT: f64 = 5.0;
+
+/// A sweep under way.
+#[derive(Default)]
+pub(super) struct Tracker {
+    /// Everything but what is read at the instant of looking.
+    sweep: LiveSweep,
+    /// Time that the sweep takes for each second of its runs: below 1 where runs go side by side.
+    pace: f64,
+    /// Time that each run not yet ended takes as a whole, in nanoseconds, by number.
+    remaining: HashMap<usize, u64>,
+    running: Vec<Running>,
+    waits: Vec<Wait>,
+}
+
+struct Wait {
+    endpoint: String,
+    reason: String,
+    since: Instant,
+    /// None where no bound is known.
+    within: Option<Duration>,
+}
+
+struct Running {
+    run: RunView,
+    progress: Arc<Progress>,
+    /// Arrivals per second that the plan wants over time; none in a closed loop.
+    course: Option<Course>,
+    /// What the counters said at some instants of the last seconds, the oldest first.
+    seen: Vec<Seen>,
+}
+
+/// What the counters said.
+#[derive(Debug, Clone, Copy)]
+struct Seen {
+    at: Instant,
+    sent: u64,
+    token_events: u64,
+}
+
+impl Tracker {
+    /// A sweep that takes `pace` seconds for each second of its runs.
+    pub(super) fn new(pace: f64) -> Tracker {
+        Tracker { pace, ..Tracker::default() }
+    }
+
+    /// Takes an event.
+    pub(super) fn take(&mut self, event: &Event) {
+        match event {
+            Event::Begin { todo, settled } => {
+                (self.sweep.runs, self.sweep.settled) = (settled + todo.len(), *settled);
+                self.remaining = todo.iter().map(|run| (run.number, run.expected_ns())).collect();
+            }
+            Event::Started { run, progress } => self.running.push(Running::new(run, progress)),
+            Event::Committed { run } => {
+                self.off(run, true);
+                self.sweep.committed += 1;
+            }
+            Event::Failed { run, reason } => {
+                self.off(run, true);
+                self.sweep.failed += 1;
+                self.trouble(&run.name, &format!("failed: {reason}"));
+            }
+            Event::Again { run, reason, again, of } => {
+                self.off(run, false);
+                self.trouble(&run.name, &format!("spoiled, to be tried again ({again} of {of}): {reason}"));
+            }
+            Event::GivenUp { run, cause, reason, times } => {
+                self.off(run, true);
+                self.sweep.given_up += 1;
+                self.trouble(&run.name, &format!("given up: {cause} ({times} of {times}): {reason}"));
+            }
+            Event::Skipped { run, reason } => {
+                self.off(run, true);
+                self.sweep.skipped += 1;
+                self.trouble(&run.name, &format!("skipped: {reason}"));
+            }
+            Event::Waiting { endpoint, waiting } => {
+                let since = Instant::now().checked_sub(waiting.waited).unwrap_or_else(Instant::now);
+                self.wait(endpoint, &waiting.reason, since, Some(waiting.within));
+            }
+            Event::Launching { endpoint, .. } => {
+                self.wait(endpoint, "its server is being started", Instant::now(), None);
+            }
+            Event::Slow { endpoint, .. } => {
+                self.wait(endpoint, "the server has not answered yet", Instant::now(), None);
+            }
+            Event::Relaunching { endpoint, reason, .. } => {
+                self.trouble(endpoint, &format!("to be started again: {reason}"));
+            }
+            Event::Endpoint { endpoint, .. } | Event::Launched { endpoint, .. } => {
+                self.waits.retain(|wait| wait.endpoint != *endpoint);
+            }
+            Event::Stopping => self.sweep.stopping = true,
+            Event::Far { .. } | Event::Busy { .. } | Event::End => {}
+        }
+    }
+
+    /// An endpoint is waited for, in place of what was said of it before.
+    fn wait(&mut self, endpoint: &str, reason: &str, since: Instant, within: Option<Duration>) {
+        self.waits.retain(|wait| wait.endpoint != endpoint);
+        self.waits.push(Wait { endpoint: plain(endpoint), reason: plain(reason), since, within });
+    }
+
+    fn trouble(&mut self, of: &str, what: &str) {
+        self.sweep.last_trouble = Some(plain(&format!("{of}: {what}")));
+    }
+
+    /// A run is no longer under way; `for_good` says that it does not come back.
+    fn off(&mut self, run: &RunView, for_good: bool) {
+        self.running.retain(|running| running.run.number != run.number);
+        if for_good {
+            self.remaining.remove(&run.number);
+        }
+    }
+
+    /// How things stand now. Called a few times a second, so that rates are of the last seconds.
+    pub(super) fn now(&mut self) -> LiveSweep {
+        self.running.iter_mut().for_each(Running::look);
+        let whole: u64 = self.remaining.values().sum();
+        let gone: u64 =
+            self.running.iter().map(|running| running.progress.elapsed_ns().min(running.run.expected_ns())).sum();
+        let left = whole.saturating_sub(gone) as f64 * self.pace / 1e9;
+        LiveSweep {
+            left_s: (!self.remaining.is_empty()).then_some(left),
+            running: self.running.iter().map(Running::now).collect(),
+            waiting: self.waits.iter().map(Wait::now).collect(),
+            ..self.sweep.clone()
+        }
+    }
+}
+
+impl Wait {
+    fn now(&self) -> LiveWait {
+        let waited = self.since.elapsed();
+        LiveWait {
+            endpoint: self.endpoint.clone(),
+            reason: self.reason.clone(),
+            waited_s: self.within.map_or(waited, |within| waited.min(within)).as_secs_f64(),
+            within_s: self.within.map(|within| within.as_secs_f64()),
+        }
+    }
+}
+
+impl Running {
+    fn new(run: &RunView, progress: &Arc<Progress>) -> Running {
+        let course = Course::new(&run.load, &run.phases);
+        Running { run: run.clone(), progress: Arc::clone(progress), course, seen: Vec::new() }
+    }
+
+    /// Reads the counters, and forgets what they said long ago.
+    fn look(&mut self) {
+        let Progress { ended, in_flight, token_events, .. } = &*self.progress;
+        let now = Instant::now();
+        self.seen.push(Seen { at: now, sent: ended.get() + in_flight.get(), token_events: token_events.get() });
+        let is_old = |seen: &Seen| now.duration_since(seen.at).as_secs_f64() > RECENT;
+        // One from before the span stays, so that rates are of the whole of it.
+        let old = self.seen.iter().take_while(|seen| is_old(seen)).count();
+        self.seen.drain(..old.saturating_sub(1));
+    }
+
+    fn now(&self) -> LiveRun {
+        let progress = &self.progress;
+        let since = progress.elapsed_ns().saturating_sub((RECENT * 1e9) as u64);
+        let pace = progress.recent.pace(since);
+        let [sent_per_s, tokens_per_s] = self.rates();
+        let measure = &self.run.phases.measure;
+        let (phase, phase_s, phase_length_s) = self.phase();
+        let is_late = phase == LivePhase::Measure && phase_s >= measure.duration.secs();
+        let wanted = measure.min_requests.filter(|wanted| is_late && progress.in_window.get() < *wanted);
+        LiveRun {
+            number: self.run.number,
+            id: self.run.id.to_string(),
+            name: plain(&self.run.name),
+            phase,
+            phase_s,
+            phase_length_s,
+            requests_wanted: wanted,
+            requests_in_window: progress.in_window.get(),
+            at_most_s: measure.at_most.map(|at_most| at_most.secs()),
+            in_flight: progress.in_flight.get(),
+            waiting: progress.waiting.get(),
+            sent_per_s,
+            wanted_per_s: self.wanted(),
+            ttft_ms: pace.ttft_ms,
+            tpot_ms: pace.tpot_ms,
+            tokens_per_s,
+            ended: progress.ended.get(),
+            failed: progress.failed.get(),
+            latest_failure: progress.recent.failure().map(|what| plain(&what)),
+        }
+    }
+
+    /// What it is doing, for how many seconds, and how many that takes.
+    fn phase(&self) -> (LivePhase, f64, Option<f64>) {
+        let (progress, phases) = (&self.progress, &self.run.phases);
+        if progress.settling.get() > 0 {
+            return (LivePhase::Settle, 0.0, None);
+        }
+        if let Some(idle) = phases.idle.filter(|_| progress.idling.get() > 0) {
+            return (LivePhase::Idle, 0.0, Some(idle.secs()));
+        }
+        let measure = phases.fill.0 + phases.stabilize.0;
+        let (phase, begin, length) = match progress.phase() {
+            Phase::Fill => (LivePhase::Fill, 0, phases.fill),
+            Phase::Stabilize => (LivePhase::Stabilize, phases.fill.0, phases.stabilize),
+            Phase::Measure => (LivePhase::Measure, measure, phases.measure.duration),
+            Phase::Drain => (LivePhase::Drain, measure + phases.measure.duration.0, phases.drain.duration),
+        };
+        let passed = progress.elapsed_ns().saturating_sub(begin);
+        (phase, passed as f64 / 1e9, Some(length.secs()))
+    }
+
+    /// Requests sent and token events received per second, lately; none so soon that a figure would be chance.
+    fn rates(&self) -> [Option<f64>; 2] {
+        let (Some(first), Some(last)) = (self.seen.first(), self.seen.last()) else { return [None; 2] };
+        let seconds = last.at.duration_since(first.at).as_secs_f64();
+        let rate = |before: u64, now: u64| (seconds >= 0.2).then(|| now.saturating_sub(before) as f64 / seconds);
+        [rate(first.sent, last.sent), rate(first.token_events, last.token_events)]
+    }
+
+    /// Requests per second that the plan wants over the span that rates are of; none in a closed loop.
+    fn wanted(&self) -> Option<f64> {
+        let now = self.progress.elapsed_ns() as f64 / 1e9;
+        let span = self.seen.last()?.at.duration_since(self.seen.first()?.at).as_secs_f64().min(now);
+        let course = self.course.as_ref()?;
+        let arrivals = course.expected(now) - course.expected(now - span);
+        (span > 0.0).then(|| arrivals / span * self.run.requests_per_arrival)
+    }
+}

@@ -1,0 +1,120 @@
+//! A sweep under way in words: parts of lines, what matters most first.
+
+use super::state::{LivePhase, LiveRun, LiveSweep, LiveWait};
+use crate::report::format::{digits, duration};
+use crate::report::screen::MOST;
+use crate::units::Nanos;
+use crate::units::text::counted;
+
+/// What a run is doing, and for how long.
+pub(crate) fn phase(run: &LiveRun) -> String {
+    let passed = duration(run.phase_s as u64);
+    let length = run.phase_length_s.map(length).unwrap_or_default();
+    let name: &str = run.phase.into();
+    match (run.phase, run.requests_wanted) {
+        (LivePhase::Settle, _) => "waiting for an idle server".to_owned(),
+        (LivePhase::Idle, _) => format!("left alone for {length}"),
+        (LivePhase::Measure, Some(wanted)) => {
+            let most = run.at_most_s.map(|most| format!(", at most {}", self::length(most))).unwrap_or_default();
+            format!("measure {passed}, waiting for {wanted} requests: {}{most}", run.requests_in_window)
+        }
+        // Drain ends with the last measured request; its length is only a bound.
+        (LivePhase::Drain, _) => format!("drain {passed} of at most {length}"),
+        _ => format!("{name} {passed} of {length}"),
+    }
+}
+
+/// The figures of a run.
+pub(super) fn figures(run: &LiveRun) -> Vec<String> {
+    let ms = |name: &str, value: Option<f64>| value.map(|ms| format!("{name} {} ms", digits(ms)));
+    let parts = [
+        Some(format!("{} in flight", run.in_flight)),
+        Some(run.waiting).filter(|waiting| *waiting > 0).map(|waiting| format!("{waiting} waiting")),
+        run.sent_per_s.map(|sent| match run.wanted_per_s {
+            Some(wanted) => format!("{} of {} req/s", digits(sent), digits(wanted)),
+            None => format!("{} req/s", digits(sent)),
+        }),
+        ms("TTFT", run.ttft_ms),
+        ms("TPOT", run.tpot_ms),
+        run.tokens_per_s.map(|tokens| format!("{tokens:.0} tok/s")),
+        Some(format!("{} done", run.ended)),
+    ];
+    parts.into_iter().flatten().collect()
+}
+
+/// How many requests failed, and what the latest of them said; none where none failed.
+pub(super) fn errors(run: &LiveRun) -> Option<String> {
+    let last = run.latest_failure.as_ref().map(|what| format!(", last: {what}")).unwrap_or_default();
+    (run.failed > 0).then(|| format!("{}{last}", counted(run.failed as usize, "error")))
+}
+
+/// What is waited for.
+pub(super) fn wait(wait: &LiveWait) -> Vec<String> {
+    let seconds = |seconds: f64| duration(seconds as u64);
+    let of = wait.within_s.map(|within| format!(" of {}", seconds(within))).unwrap_or_default();
+    let passed = format!("{}{of}", seconds(wait.waited_s));
+    vec![format!("{}: waiting", wait.endpoint), passed, wait.reason.clone()]
+}
+
+/// The time that is left; nothing while it is not known.
+pub(super) fn left(sweep: &LiveSweep) -> String {
+    sweep.left_s.map(|left| format!("about {} left", duration(left.ceil() as u64))).unwrap_or_default()
+}
+
+/// A length of time as the plan writes it.
+fn length(seconds: f64) -> String {
+    Nanos((seconds * 1e9).round() as u64).to_string()
+}
+
+/// Columns and lines of the terminal that stderr is.
+pub(super) fn terminal() -> (usize, usize) {
+    let size = rustix::termios::tcgetwinsize(std::io::stderr()).ok();
+    let known = size.map(|size| (usize::from(size.ws_col).max(1), usize::from(size.ws_row).max(1)));
+    known.unwrap_or((usize::from(MOST), 24))
+}
+
+/// As many parts as fit, what matters most first: half a figure would be another figure.
+pub(super) fn fitting(parts: &[String], columns: usize) -> String {
+    let mut line = String::new();
+    for part in parts {
+        let joined = if line.is_empty() { part.clone() } else { format!("{line} · {part}") };
+        if !line.is_empty() && joined.chars().count() > columns {
+            break;
+        }
+        line = joined;
+    }
+    cut(&line, columns)
+}
+
+/// A line of words that is too long for its place, cut.
+pub(super) fn cut(line: &str, columns: usize) -> String {
+    match line.chars().count() > columns {
+        true => line.chars().take(columns.saturating_sub(1)).chain(['…']).collect(),
+        false => line.to_owned(),
+    }
+}
+
+/// A run in lines of at most so many columns: what it is and does, its figures, its errors.
+pub(super) fn lines(run: &LiveRun, columns: usize) -> Vec<String> {
+    let phase = phase(run);
+    let both = format!("{} · {phase}", run.name);
+    let fits = both.chars().count() <= columns;
+    let mut lines = if fits { vec![both] } else { vec![cut(&run.name, columns), cut(&phase, columns)] };
+    lines.push(fitting(&figures(run), columns));
+    lines.extend(errors(run).map(|errors| cut(&errors, columns)));
+    lines
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_line_is_cut_between_its_parts() {
+        let parts = ["lean · short", "measure 0s of 2s", "2 in flight", "0 errors"].map(str::to_owned);
+        assert_eq!(fitting(&parts, 100), "lean · short · measure 0s of 2s · 2 in flight · 0 errors");
+        assert_eq!(fitting(&parts, 55), "lean · short · measure 0s of 2s · 2 in flight");
+        assert_eq!(fitting(&parts, 1), "…", "a name that is longer than the terminal is cut");
+        assert_eq!(fitting(&parts, 10), "lean · sh…");
+    }
+}

@@ -1,0 +1,52 @@
+//! The time that runs took besides their committed results: attempts that came to nothing, and results that were replaced.
+
+use super::error::StoreError;
+use super::layout::{is_short_id, short, split_numbered};
+use super::record::{Moment, RunRecord};
+use super::tries::{How, try_at};
+use super::{Store, disk};
+
+/// A stretch of time that a run took and that is not its committed result.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct PastTry {
+    /// The run's short id.
+    pub id: String,
+    /// Which attempt at the run it was, from 1.
+    pub number: u32,
+    /// When it began.
+    pub started: Moment,
+    /// When it ended; none while it is under way, and where nobody knows.
+    pub ended: Option<Moment>,
+    /// What became of it; none where it was committed, and replaced by a later one.
+    pub how: Option<How>,
+}
+
+impl Store {
+    /// Every attempt at the `wanted` runs (by short id) that came to nothing, and every result of theirs that was replaced, by when it
+    /// began. What cannot be read is not there: nobody knows when it was.
+    pub fn past_tries(&self, wanted: &dyn Fn(&str) -> bool) -> Result<Vec<PastTry>, StoreError> {
+        let is_wanted = |id: &str| is_short_id(id) && wanted(id);
+        let mut past = Vec::new();
+        for name in disk::names(&self.layout.attempts())? {
+            let Some((id, number)) = split_numbered(&name).filter(|(id, _)| is_wanted(id)) else { continue };
+            let Some(found) = try_at(self, id, number) else { continue };
+            let Some(started) = found.started else { continue };
+            past.push(PastTry { id: id.to_owned(), number, started, ended: found.ended, how: Some(found.how) });
+        }
+        for name in disk::names(&self.layout.superseded())? {
+            let Some((id, number)) = split_numbered(&name).filter(|(id, _)| is_wanted(id)) else { continue };
+            let Ok(record) = RunRecord::read(&self.layout.superseded_run(id, number)) else { continue };
+            let is_its_own = short(&record.id) == id && record.attempt == number;
+            let RunRecord { started, ended, .. } = record;
+            past.extend(is_its_own.then(|| PastTry {
+                id: id.to_owned(),
+                number,
+                started,
+                ended: Some(ended),
+                how: None,
+            }));
+        }
+        past.sort_by_key(|one| (one.started, one.number));
+        Ok(past)
+    }
+}

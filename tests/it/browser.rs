@@ -1,0 +1,56 @@
+//! Pages in a real browser: Chromium through playwright-core, looked through by axe-core; both come from npm (`.ci/run` installs them
+//! into `SWEEPLINE_TEST_NODE`). Skipped, and said, where something is missing.
+
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use serde_json::Value;
+
+/// The widths of a phone, a tablet and a desk.
+const WIDTHS: [&str; 3] = ["360", "768", "1280"];
+
+/// Chromium, by the names that distributions give it.
+pub fn chromium() -> Option<PathBuf> {
+    let paths = std::env::var_os("PATH").unwrap_or_default();
+    let folders: Vec<PathBuf> = std::env::split_paths(&paths).collect();
+    let names = ["chromium", "chromium-browser", "google-chrome"];
+    let path = |name: &str| folders.iter().map(|folder| folder.join(name)).find(|path| path.is_file());
+    names.into_iter().find_map(path)
+}
+
+/// A page is sound at every width, in light and dark: nothing is said on the console, nothing is loaded but the page, nothing is wider
+/// than the screen, axe-core finds nothing serious, and the keyboard reaches and opens what there is.
+pub fn is_sound(page: &Path) {
+    let modules = std::env::var_os("SWEEPLINE_TEST_NODE").map(|folder| PathBuf::from(folder).join("node_modules"));
+    let has = |modules: &PathBuf| modules.join("playwright-core").is_dir() && modules.join("axe-core").is_dir();
+    let (Some(modules), Some(chromium)) = (modules.filter(has), chromium()) else {
+        eprintln!("skipped: Chromium, or playwright-core and axe-core below SWEEPLINE_TEST_NODE, are not installed");
+        return;
+    };
+    let url = format!("file://{}", page.display());
+    // A browser that hangs is ended with its processes.
+    let output = Command::new("timeout")
+        .args(["--kill-after=5", "240", "node", concat!(env!("CARGO_MANIFEST_DIR"), "/tests/it/browser.cjs")])
+        .args([&modules, &chromium])
+        .arg(&url)
+        .args(WIDTHS)
+        .output()
+        .unwrap();
+    let said = String::from_utf8_lossy(&output.stderr);
+    if !output.status.success() && said.contains("Failed to launch") {
+        eprintln!("skipped: {} does not start here:\n{said}", chromium.display());
+        return;
+    }
+    assert!(output.status.success(), "{said}");
+    let found: Value = serde_json::from_slice(&output.stdout).unwrap();
+    let list = |name: &str| -> Vec<String> { serde_json::from_value(found[name].clone()).unwrap() };
+    assert_eq!(list("said"), Vec::<String>::new(), "on the console");
+    assert!(list("requests").iter().all(|request| *request == url), "{:?}", list("requests"));
+    assert_eq!(list("wide"), Vec::<String>::new(), "wider than the screen");
+    assert_eq!(list("findings"), Vec::<String>::new(), "axe-core, serious or critical");
+    let focused = list("focused");
+    assert!(focused.first().is_some_and(|first| first.contains("Skip to the answer")), "{focused:?}");
+    assert!(focused.len() > 20, "Tab reaches links and buttons: {focused:?}");
+    assert_eq!(list("unseen"), Vec::<String>::new(), "one sees where one is");
+    assert_eq!(found["opened"], true, "Enter opens what is folded");
+}

@@ -1,0 +1,132 @@
+//! Pictures of a terminal at 80, 100 and 140 columns, through tmux: a run, a resumed sweep, an outage and a comparison. Figures are
+//! replaced, for they differ from machine to machine; words, their order and the ends of lines are as a person reads them.
+
+use std::path::PathBuf;
+
+use super::front::{Front, Mood};
+use super::lab::{Lab, wait_for};
+use super::mock::Mock;
+use super::tmux::Terminal;
+
+/// The widths that people have.
+const COLUMNS: [u16; 3] = [80, 100, 140];
+
+/// What a busy machine does to the client's figures is not looked at here.
+const MILD: &str = "validity: { client_late: { suspect: 100%, invalid: 100% }, unsteady: { suspect: 100% } }\n";
+
+/// Two settings of one server, the second with tokens half as often, under two loads.
+const TWO_SETTINGS: &str = "sweepline: 1
+name: two settings
+endpoints:
+  base: { engine: mock, mock: { ttft: 40ms, itl: 10ms } }
+  patched: { engine: mock, mock: { ttft: 40ms, itl: 20ms } }
+models: { m: { id: tiny } }
+scenarios: { short: { base: B1, output_tokens: 8 } }
+phases: { fill: 0s, stabilize: 100ms, measure: { for: 400ms, min_requests: 20, at_most: 60s }, drain: 10s }
+compare: { by: endpoint, baseline: base, metrics: [tpot_p50, output_throughput] }
+sweeps: { s: { matrix: { endpoint: [base, patched], scenario: short, batch_size: [4, 8] }, repeats: 4 } }
+";
+
+/// One setting under two loads, each for so long.
+fn one_setting(endpoint: &str, measure: &str) -> String {
+    format!(
+        "sweepline: 1
+name: evening
+endpoints: {{ {endpoint} }}
+models: {{ m: {{ id: tiny }} }}
+scenarios: {{ short: {{ base: B1, output_tokens: 8 }} }}
+phases: {{ fill: 0s, stabilize: 100ms, measure: {measure}, drain: 10s }}
+{MILD}sweeps: {{ s: {{ matrix: {{ scenario: short, batch_size: [4, 8] }} }} }}
+"
+    )
+}
+
+fn embedded() -> String {
+    one_setting("candidate: { engine: mock, mock: { ttft: 40ms, itl: 10ms } }", "1s")
+}
+
+/// The screen once the program has ended. No line is longer than the terminal: none was broken at its edge.
+fn at_the_end(terminal: &Terminal) -> String {
+    let has_ended = |screen: &String| screen.contains("ended with ");
+    let screen = wait_for("the end", || Some(terminal.screen(false)).filter(has_ended));
+    // A command to copy is not broken by the program: a terminal copies it whole.
+    let without_commands = |text: &str| -> Vec<String> {
+        let is_command = |line: &str| line.contains(env!("CARGO_BIN_EXE_sweepline"));
+        text.lines().map(str::trim_end).filter(|line| !is_command(line)).map(str::to_owned).collect()
+    };
+    let unbroken = without_commands(&terminal.unbroken());
+    let lines: Vec<&str> = screen.lines().map(str::trim_end).collect();
+    let broken: Vec<&String> = unbroken.iter().filter(|line| !lines.contains(&line.as_str())).collect();
+    assert!(broken.is_empty(), "broken at the terminal's edge: {broken:#?}");
+    terminal.unbroken()
+}
+
+/// Compares with the picture that is kept.
+#[track_caller]
+fn keeps(lab: &Lab, what: &str, columns: u16, screen: &str) {
+    let runs = lab.runs();
+    let ids = runs.keys().fold(screen.trim_end().to_owned(), |text, id| text.replace(&id[..8], "ID"));
+    let text = ids.replace(env!("CARGO_BIN_EXE_sweepline"), "sweepline");
+    let folder = PathBuf::from(concat!(env!("CARGO_MANIFEST_DIR"), "/tests/it/snapshots"));
+    let filters = [
+        (r"(?m)^\d\d:\d\d:\d\d ", "hh:mm:ss "),
+        (r"127\.0\.0\.1:\d+", "127.0.0.1:PORT"),
+        // A number with its mark of few samples, and the blanks that bring it under its heading.
+        (r"[+-]?\d+(\.\d+)?\*?", "#"),
+        (r"(?m)(\S) {2,}", "$1  "),
+    ];
+    insta::with_settings!({ snapshot_path => folder, prepend_module_to_snapshot => false, filters => filters }, {
+        insta::assert_snapshot!(format!("screen_{what}_{columns}"), text);
+    });
+}
+
+#[timed_test]
+fn a_run_is_read_at_any_width() {
+    for columns in COLUMNS {
+        let lab = Lab::new();
+        lab.write("plan.yaml", &embedded());
+        let Some(terminal) = Terminal::start(&lab, &["run", "plan.yaml"], columns) else { return };
+        keeps(&lab, "run", columns, &at_the_end(&terminal));
+    }
+}
+
+#[timed_test]
+fn a_resumed_sweep_is_read_at_any_width() {
+    for columns in COLUMNS {
+        let lab = Lab::new();
+        lab.write("plan.yaml", &embedded());
+        lab.measured(&["run", "plan.yaml", "--only", "batch_size == 4"]);
+        let Some(terminal) = Terminal::start(&lab, &["run", "plan.yaml"], columns) else { return };
+        keeps(&lab, "resume", columns, &at_the_end(&terminal));
+    }
+}
+
+#[timed_test]
+fn an_outage_is_read_at_any_width() {
+    for columns in COLUMNS {
+        let mock = Mock::start(&["--ttft", "40ms", "--itl", "10ms"]);
+        let front = Front::start(mock.port, Mood::Passes);
+        let lab = Lab::new();
+        let endpoint = format!("candidate: {{ url: 'http://127.0.0.1:{}/v1', engine: mock }}", front.port);
+        lab.write("plan.yaml", &one_setting(&endpoint, "2s"));
+        let Some(terminal) = Terminal::start(&lab, &["run", "plan.yaml", "--only", "batch_size == 4"], columns) else {
+            return;
+        };
+        wait_for("the load", || (mock.log_now().len() > 10).then_some(()));
+        front.turn(Mood::loading());
+        wait_for("the wait", || terminal.screen(false).contains("candidate: waiting").then_some(()));
+        front.turn(Mood::Passes);
+        keeps(&lab, "outage", columns, &at_the_end(&terminal));
+    }
+}
+
+#[timed_test]
+fn a_comparison_is_read_at_any_width() {
+    let lab = Lab::new();
+    lab.write("plan.yaml", &(TWO_SETTINGS.to_owned() + MILD));
+    lab.measured(&["run", "plan.yaml"]);
+    for columns in COLUMNS {
+        let Some(terminal) = Terminal::start(&lab, &["compare", "plan.yaml"], columns) else { return };
+        keeps(&lab, "comparison", columns, &at_the_end(&terminal));
+    }
+}

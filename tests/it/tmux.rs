@@ -1,0 +1,74 @@
+//! A real terminal, through tmux: what a person sees of the program.
+
+use std::process::Command;
+
+use super::lab::Lab;
+
+/// A terminal with a program in it, gone with this value.
+pub struct Terminal {
+    socket: String,
+}
+
+impl Terminal {
+    /// Runs the program in a terminal so wide; none where there is no tmux. Its last line is `ended with CODE`.
+    pub fn start(lab: &Lab, args: &[&str], columns: u16) -> Option<Terminal> {
+        let has_tmux = Command::new("tmux").arg("-V").output().is_ok_and(|output| output.status.success());
+        if !has_tmux {
+            eprintln!("skipped: there is no tmux here to look at a terminal with");
+            return None;
+        }
+        let socket = lab.path().join("tmux").to_str().unwrap().to_owned();
+        let program =
+            format!("'{}' {}; echo ended with $?; exec sleep 1000", env!("CARGO_BIN_EXE_sweepline"), args.join(" "));
+        let columns = columns.to_string();
+        let terminal = Terminal { socket };
+        let started = terminal
+            .tmux(&["-f", "/dev/null", "new-session", "-d", "-x", &columns, "-y", "50", &program], Some(lab))
+            .status;
+        assert!(started.success());
+        Some(terminal)
+    }
+
+    fn tmux(&self, args: &[&str], lab: Option<&Lab>) -> std::process::Output {
+        let mut command = Command::new("tmux");
+        command
+            .arg("-S")
+            .arg(&self.socket)
+            .args(args)
+            .env_remove("NO_COLOR")
+            .env_remove("TMUX")
+            .env("LC_ALL", "C.UTF-8");
+        if let Some(lab) = lab {
+            command.current_dir(lab.path());
+        }
+        command.output().unwrap()
+    }
+
+    /// Whether the terminal shows its other screen, which leaves no trace in what can be scrolled back to.
+    pub fn is_on_other_screen(&self) -> bool {
+        let answer = self.tmux(&["display-message", "-p", "#{alternate_on}"], None).stdout;
+        String::from_utf8(answer).unwrap().trim() == "1"
+    }
+
+    /// Presses a key: `C-c`, `q`.
+    pub fn press(&self, key: &str) {
+        self.tmux(&["send-keys", key], None);
+    }
+
+    /// What is on the screen, each line that the terminal broke at its edge as one: as long as the program wrote it.
+    pub fn unbroken(&self) -> String {
+        String::from_utf8(self.tmux(&["capture-pane", "-p", "-J"], None).stdout).unwrap()
+    }
+
+    /// What is on the screen; with the sequences for colour if wanted.
+    pub fn screen(&self, colour: bool) -> String {
+        let flags: &[&str] = if colour { &["capture-pane", "-p", "-e"] } else { &["capture-pane", "-p"] };
+        String::from_utf8(self.tmux(flags, None).stdout).unwrap()
+    }
+}
+
+impl Drop for Terminal {
+    fn drop(&mut self) {
+        self.tmux(&["kill-server"], None);
+    }
+}
