@@ -57,7 +57,7 @@ pub(crate) type Named = (Option<String>, RunLabels);
 /// A run and its parts, measured.
 pub(crate) type PartsOfRun<P> = (Named, Vec<(P, RunMetrics)>);
 
-/// The columns; `axes` are the further axes of any of the runs (`runs::axes`).
+/// The columns; `axes` are the further axes of any of the runs (`run_row::axes`).
 pub(crate) fn columns<P: Part>(axes: &[String]) -> Vec<Column> {
     let mut others = P::columns();
     others.push(analysis_column());
@@ -68,7 +68,7 @@ pub(crate) fn columns<P: Part>(axes: &[String]) -> Vec<Column> {
     columns
 }
 
-/// All parts of runs of `plan`, in the order given. `axes` are the further axes of any of the runs (`runs::axes`); `runs` may read
+/// All parts of runs of `plan`, in the order given. `axes` are the further axes of any of the runs (`run_row::axes`); `runs` may read
 /// each run as it is asked for, so that only one is in memory.
 pub(crate) fn sheet<'a, P: Part>(
     axes: &[String],

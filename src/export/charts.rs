@@ -10,6 +10,8 @@ use crate::analysis::curve::{Axis, Curve, Ordinate, Rung, together};
 use crate::analysis::quantile;
 use crate::plan::Slo;
 
+use super::xlsx_text::cut;
+
 /// The sheet of the charts.
 pub(super) const CHARTS: &str = "charts";
 
@@ -182,7 +184,7 @@ impl Charts {
         sheet.set_column_width(CURVE, 26)?;
         for (at, row) in (1..).zip(&self.rows) {
             sheet.write_string(at, 0, &row.figure)?;
-            sheet.write_string(at, CURVE, super::xlsx::cut(&row.curve))?;
+            sheet.write_string(at, CURVE, cut(&row.curve))?;
             sheet.write_string(at, 2, row.axis)?;
             sheet.write_number(at, LOAD, row.load)?;
             let Some(value) = row.value else { continue };

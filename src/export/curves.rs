@@ -7,7 +7,7 @@ use crate::analysis::quantile;
 use super::runs::axis_column;
 use super::{Cell, Column, Kind, Sheet, analysis_column};
 
-/// The columns; `axes` are the further axes of any of the runs (`runs::axes`).
+/// The columns; `axes` are the further axes of any of the runs (`run_row::axes`).
 pub fn columns(axes: &[String]) -> Vec<Column> {
     let text = |name: &str, doc: &str| Column::new(name, Kind::Text, doc);
     let mut columns = vec![
@@ -102,7 +102,7 @@ fn meaning(reading: &Ordinate) -> String {
     }
 }
 
-/// All loads of all curves. `axes` are the further axes of any of the runs (`runs::axes`).
+/// All loads of all curves. `axes` are the further axes of any of the runs (`run_row::axes`).
 pub(crate) fn sheet<'a>(axes: &[String], plan: Option<&str>, curves: &[Curve]) -> Sheet<'a> {
     let fronts = on_fronts(curves);
     let mut rows = Vec::new();

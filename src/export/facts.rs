@@ -1,56 +1,19 @@
 //! Facts of a run as columns: what the plan declares of the server, the model and the requests, and what was read back. Identity is
 //! no matter of theirs: they are read from the run's record and the plan when the table is made.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 
-use crate::analysis::slo::Answer;
 use crate::expand::RunSpec;
 use crate::expand::launch::declared;
-use crate::plan::model::axis::SERVER_PREFIX;
 use crate::plan::model::content::Content;
 use crate::plan::model::lengths::resolved::Lengths;
 use crate::plan::{Plan, Scalar};
 use crate::rows::{Environment, Fingerprint};
 
-use super::runs::{GivenUpRow, RunRow, axes};
 use super::{Cell, Column, Kind};
 
-/// How a column of a declared fact of the server begins: `declared.flags.max_num_seqs`, `declared.tensor_parallel`.
-const DECLARED: &str = "declared.";
-
-/// How a column of a flag begins that the server told itself: `read_back.max_model_len`.
-const READ_BACK: &str = "read_back.";
-
-/// How a column begins that counts one kind of failure: `failed.http_500`.
-const FAILED: &str = "failed.";
-
-/// How a flag begins among the declared facts of a server.
-const FLAGS: &str = "flags.";
-
 /// The fact of a server that has a column of its own.
-const VERSION: &str = "version";
-
-/// Columns of facts that differ from run to run only where servers, models or requests do: what tells rows apart.
-pub(crate) const TELLING: [&str; 18] = [
-    "engine",
-    "engine_version",
-    "api",
-    "gpu",
-    "gpus",
-    "model_id",
-    "precision",
-    "tokenizer",
-    "prompt_length",
-    "output_length",
-    "price_per_hour",
-    "objective_limits",
-    "server_engine",
-    "server_version",
-    "served_model",
-    "context_length",
-    "client_gpus",
-    "client_gpu_driver",
-];
+pub(super) const VERSION: &str = "version";
 
 /// What a plan declares of a run.
 #[derive(Debug, Clone, Default, PartialEq)]
@@ -67,7 +30,7 @@ pub struct DeclaredFacts {
     price_per_hour: Option<f64>,
     limits: Option<String>,
     /// Facts of the server under one level of names, flags among them.
-    server: BTreeMap<String, String>,
+    pub(super) server: BTreeMap<String, String>,
 }
 
 /// How long texts were meant to be.
@@ -136,7 +99,7 @@ impl DeclaredFacts {
         }
     }
 
-    fn columns() -> [Column; 12] {
+    pub(super) fn columns() -> [Column; 12] {
         let text = |name, doc| Column::new(name, Kind::Text, doc);
         let (undeclared, planless) = ("not declared", "not declared, or exported without a plan");
         let length = |name, doc| Column { unit: "tokens", ..Column::new(name, Kind::Any, doc) };
@@ -171,7 +134,7 @@ impl DeclaredFacts {
         ]
     }
 
-    fn cells(&self) -> [Cell; 12] {
+    pub(super) fn cells(&self) -> [Cell; 12] {
         [
             self.engine.map(str::to_owned).into(),
             self.api.map(str::to_owned).into(),
@@ -214,7 +177,7 @@ impl FoundHosts {
         }
     }
 
-    fn columns() -> [Column; 7] {
+    pub(super) fn columns() -> [Column; 7] {
         let text = |name, doc| Column::new(name, Kind::Text, doc);
         let (unsaid, absent) = ("the server did not say", "nvidia-smi did not list any");
         [
@@ -231,7 +194,7 @@ impl FoundHosts {
         ]
     }
 
-    fn cells(&self) -> [Cell; 7] {
+    pub(super) fn cells(&self) -> [Cell; 7] {
         let FoundHosts { address, server, client_gpus, client_gpu_driver } = self;
         [
             server.engine.clone().into(),
@@ -243,131 +206,4 @@ impl FoundHosts {
             address.clone().into(),
         ]
     }
-}
-
-/// What some runs have a column of and others do not: further axes, facts of servers, kinds of failures. All by name, sorted.
-#[derive(Debug, Clone, Default, PartialEq)]
-pub(crate) struct Further {
-    /// Further axes of the cells.
-    pub(crate) axes: Vec<String>,
-    declared: Vec<String>,
-    read_back: Vec<String>,
-    failures: Vec<String>,
-}
-
-impl Further {
-    /// Of these runs.
-    pub(crate) fn of(runs: &[RunRow], given_up: &[GivenUpRow]) -> Further {
-        let labels = runs.iter().map(|run| &run.labels).chain(given_up.iter().map(|run| &run.labels));
-        let declared = runs.iter().map(|run| &run.declared).chain(given_up.iter().map(|run| &run.declared));
-        let declared = declared.flat_map(|facts| facts.server.keys()).filter(|fact| *fact != VERSION);
-        let read_back = runs.iter().flat_map(|run| run.found.server.flags.keys());
-        let failures = runs.iter().flat_map(|run| &run.metrics.failures.0).map(|failure| failure.outcome.to_string());
-        Further {
-            axes: axes(labels),
-            declared: sorted(declared.cloned()),
-            read_back: sorted(read_back.cloned()),
-            failures: sorted(failures),
-        }
-    }
-
-    /// The columns that tell servers apart: declared flags and those that were read back. A flag that is an axis has its column
-    /// there.
-    pub(crate) fn telling(&self) -> impl Iterator<Item = String> {
-        let is_axis = |fact: &str| {
-            fact.strip_prefix(FLAGS).is_some_and(|flag| self.axes.contains(&format!("{SERVER_PREFIX}{flag}")))
-        };
-        let declared = self.declared.iter().filter(move |fact| !is_axis(fact)).map(|fact| of_declared(fact));
-        declared.chain(self.read_back.iter().map(|flag| of_read_back(flag)))
-    }
-
-    fn columns(&self) -> Vec<Column> {
-        let text = |name, doc, null| Column { unit: "", ..Column::new(name, Kind::Text, doc).null(null) };
-        let declared = self.declared.iter().map(|fact| {
-            let doc = format!("`{fact}` of the server as the plan declares it, with what the cell makes of it.");
-            text(of_declared(fact), doc, "not declared")
-        });
-        let read_back = self
-            .read_back
-            .iter()
-            .map(|flag| text(of_read_back(flag), format!("`{flag}` as the server told it."), "the server did not say"));
-        let failures = self.failures.iter().map(|kind| {
-            let doc = format!("Failed requests of the window that ended as {kind}.");
-            let column = Column::new(format!("{FAILED}{kind}"), Kind::Int, doc);
-            Column { unit: "", ..column.null("the run was given up") }
-        });
-        declared.chain(read_back).chain(failures).collect()
-    }
-
-    fn cells(&self, declared: &DeclaredFacts, measured: Option<&RunRow>) -> Vec<Cell> {
-        let flags = measured.map(|run| &run.found.server.flags);
-        let facts = self.declared.iter().map(|fact| Cell::from(declared.server.get(fact).cloned()));
-        let read_back = self.read_back.iter().map(|flag| Cell::from(flags.and_then(|flags| flags.get(flag)).cloned()));
-        let failures = self.failures.iter().map(|kind| {
-            let Some(run) = measured else { return Cell::Null };
-            let failures = run.metrics.failures.0.iter().filter(|failure| failure.outcome.to_string() == *kind);
-            Cell::from(failures.map(|failure| failure.count).sum::<u64>())
-        });
-        facts.chain(read_back).chain(failures).collect()
-    }
-}
-
-fn of_declared(fact: &str) -> String {
-    format!("{DECLARED}{fact}")
-}
-
-fn of_read_back(flag: &str) -> String {
-    format!("{READ_BACK}{flag}")
-}
-
-fn sorted(names: impl Iterator<Item = String>) -> Vec<String> {
-    names.collect::<BTreeSet<String>>().into_iter().collect()
-}
-
-/// Whether a column's name is one that only some exports have: a fact of a server, or a kind of failure.
-pub(crate) fn is_of_some(name: &str) -> bool {
-    [DECLARED, READ_BACK, FAILED].iter().any(|start| name.starts_with(start))
-}
-
-/// Whether a column says something of the run that is no metric: not for a pivot, where it is not named.
-pub(crate) fn is_fact(name: &str) -> bool {
-    let declared = DeclaredFacts::columns();
-    declared.iter().any(|column| column.name == name) || name.starts_with(DECLARED) || name.starts_with(READ_BACK)
-}
-
-/// All columns of facts, those of `further` last.
-pub(crate) fn columns(further: &Further) -> Vec<Column> {
-    let mut columns: Vec<Column> = FoundHosts::columns().into();
-    columns.extend(DeclaredFacts::columns());
-    columns.push(Column {
-        unit: "s",
-        ..Column::new("window_s", Kind::Float, "Length of the window in which requests were measured, in seconds.")
-            .null("nothing was measured")
-    });
-    let answer = "Whether the plan's objective holds in this run alone: holds, misses or undecided. Over repeats `curves` decides.";
-    columns.push(
-        Column::new("objective", Kind::Text, answer)
-            .null("no objective, the run does not count, was given up, or is a class of one"),
-    );
-    columns.extend(further.columns());
-    columns
-}
-
-/// Their cells for a run.
-pub(crate) fn cells(run: &RunRow, further: &Further) -> Vec<Cell> {
-    let mut cells: Vec<Cell> = run.found.cells().into();
-    cells.extend(run.declared.cells());
-    cells.push(run.metrics.flow.seconds.into());
-    cells.push(run.objective.map(Answer::name).into());
-    cells.extend(further.cells(&run.declared, Some(run)));
-    cells
-}
-
-/// Their cells for a run that was given up: what was declared, and nothing that was seen.
-pub(crate) fn cells_of_given_up(run: &GivenUpRow, further: &Further) -> Vec<Cell> {
-    let mut cells: Vec<Cell> = FoundHosts::columns().iter().map(|_| Cell::Null).collect();
-    cells.extend(run.declared.cells());
-    cells.extend([Cell::Null, Cell::Null]);
-    cells.extend(further.cells(&run.declared, None));
-    cells
 }

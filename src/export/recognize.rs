@@ -11,7 +11,7 @@ use std::path::Path;
 use parquet::file::reader::{FileReader, SerializedFileReader};
 use serde_json::{Map, Value};
 
-use super::facts::is_of_some;
+use super::further::is_of_some;
 use super::markdown::LEGEND;
 use super::schema::tables;
 use super::{Column, MARK};
@@ -119,7 +119,7 @@ fn are_ours(names: &[String], now: &[Column]) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::export::facts::Further;
+    use crate::export::further::Further;
     use crate::export::runs::tests::runs;
     use crate::export::sheet::tests::written;
     use crate::export::{Csv, Format, Json, Markdown, Parquet, Sheet, Workbook, runs as table, runs_parquet, wide};

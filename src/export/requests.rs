@@ -57,7 +57,7 @@ const ROW: [RowColumn; 38] = [
     ("measured", Bool, "Whether the request belongs to the measurement.", "", |r| Cell::Bool(r.phase == crate::rows::Phase::Measure)),
 ];
 
-/// The columns; `axes` are the further axes of any of the runs (`runs::axes`).
+/// The columns; `axes` are the further axes of any of the runs (`run_row::axes`).
 pub fn columns(axes: &[String]) -> Vec<Column> {
     let of_row = |(name, kind, doc, null, _): &RowColumn| Column::new(*name, *kind, *doc).null(*null);
     let mut others: Vec<Column> = ROW.iter().map(of_row).collect();
@@ -79,7 +79,7 @@ fn of_metric(metric: Metric) -> Column {
     Column::new(entry.column(), Float, format!("{}.", entry.definition)).null(null)
 }
 
-/// All requests of runs of `plan`, in the order given. `axes` are the further axes of any of the runs (`runs::axes`); `runs` may read
+/// All requests of runs of `plan`, in the order given. `axes` are the further axes of any of the runs (`run_row::axes`); `runs` may read
 /// each row as it is asked for, so that only a few are in memory.
 pub(crate) fn sheet<'a, R>(
     axes: &[String],
@@ -126,7 +126,7 @@ mod tests {
         let rows = records.into_iter().map(|record| record.row);
         let labels =
             RunLabels { axes: [("output_tokens".to_string(), "16".to_string())].into(), ..RunLabels::default() };
-        let axes = super::super::runs::axes([&labels].into_iter());
+        let axes = super::super::run_row::axes([&labels].into_iter());
         let text = written(&Csv, sheet(&axes, None, [((None, labels), facts, rows)].into_iter()));
         let mut lines = text.lines();
         insta::assert_snapshot!(lines.next().unwrap().replace(',', " "), @r#"plan sweep endpoint model scenario batch_size qps axis_output_tokens repeat run_id attempt request phase class conversation turn scheduled_ns released_ns sent_ns headers_ns first_chunk_ns first_token_ns first_output_ns last_token_ns done_ns ended_ns dns_ns connect_ns tls_ns stamp read_delay_ns outcome http_status error finish_reason prompt_tokens cached_tokens output_tokens reasoning_tokens requested_tokens intended_prompt_tokens reusable_tokens content_wait_ns token_source usage_doubt events bytes text_digest measured ttft_ms ttft_from_schedule_ms ttfo_ms e2e_ms e2e_from_schedule_ms tpot_ms lateness_ms connecting_ms cap_wait_ms user_throughput_tokens_per_s generation_throughput_tokens_per_s analysis"#);

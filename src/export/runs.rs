@@ -1,64 +1,12 @@
 //! The table of runs: what the plan calls each, its verdict, its metrics.
 
+use crate::analysis::ANALYSIS;
 use crate::analysis::metric::{self, Scope};
-use crate::analysis::slo::{Answer, SloTest};
-use crate::analysis::{ANALYSIS, MeanTokens, PlanMetrics, RunMetrics, Verdict};
-use crate::rows::{GivenUp, RunLabels};
+use crate::rows::RunLabels;
 
-use super::facts::{self, DeclaredFacts, FoundHosts, Further};
+use super::further::{self, Further};
+use super::run_row::{GivenUpRow, RunRow};
 use super::{Cell, Column, Kind, Sheet, analysis_column};
-
-/// One run with everything a table says about it. Two sweeps that share a run are two rows.
-#[derive(Debug, Clone, PartialEq)]
-pub struct RunRow {
-    /// Name of the plan; none without a plan.
-    pub plan: Option<String>,
-    /// Name of the sweep; none without a plan.
-    pub sweep: Option<String>,
-    /// What the run's rows carry.
-    pub labels: RunLabels,
-    /// The class of a mix that the row is about; none for the run as a whole.
-    pub class: Option<String>,
-    /// When the run started, as an RFC 3339 text.
-    pub started: String,
-    /// What the run is worth.
-    pub verdict: Verdict,
-    /// Its metrics.
-    pub metrics: RunMetrics,
-    /// Its metrics under the plan.
-    pub(crate) plan_metrics: PlanMetrics,
-    /// The plan's limits on latencies, tested on it; of classes none.
-    pub slo: Vec<SloTest>,
-    /// Whether its tokens cost no more than the objective allows; none where it sets no limit.
-    pub cost: Option<Answer>,
-    /// How many of its hooks failed; none where none happened.
-    pub hooks_failed: Option<u64>,
-    /// How long its requests were.
-    pub tokens: MeanTokens,
-    /// The server and the machine, as they were found.
-    pub found: FoundHosts,
-    /// What the plan declares of it.
-    pub declared: DeclaredFacts,
-    /// Whether the plan's objective holds in it; none without one, and of classes.
-    pub objective: Option<Answer>,
-}
-
-/// A run that was given up: it has names and a reason, and no number.
-#[derive(Debug, Clone, PartialEq)]
-pub(crate) struct GivenUpRow {
-    /// Name of the plan; none without a plan.
-    pub plan: Option<String>,
-    /// Name of the sweep; none without a plan.
-    pub sweep: Option<String>,
-    /// What names the run, with the attempt by which it was given up.
-    pub labels: RunLabels,
-    /// When that attempt started, as an RFC 3339 text.
-    pub started: String,
-    /// Why.
-    pub given_up: GivenUp,
-    /// What the plan declares of the run.
-    pub declared: DeclaredFacts,
-}
 
 /// The columns; `further` are those that only some runs have, `by_class` says whether the rows are of classes.
 pub(crate) fn columns(further: &Further, by_class: bool) -> Vec<Column> {
@@ -80,7 +28,7 @@ pub(crate) fn columns(further: &Further, by_class: bool) -> Vec<Column> {
         let doc = "How many of the hooks that happened beside the run failed, the reset of its server included.";
         others.push(Column::new("hooks_failed", Kind::Int, doc).null("no hook happened beside it"));
     }
-    others.extend(facts::columns(further));
+    others.extend(further::columns(further));
     let metrics = metric::columns(Scope::Plan);
     others.extend(metrics.iter().map(if by_class { of_part } else { of_run }));
     let mut columns = name_columns();
@@ -134,7 +82,7 @@ pub(crate) fn with_given_up<'a>(runs: &'a [RunRow], given_up: &'a [GivenUpRow]) 
         cells.extend([Cell::Null, Cell::Null, Cell::Null]);
         cells.push(run.given_up.spoiled.detail.clone().into());
         cells.extend([run.given_up.reason().into(), Cell::Null]);
-        cells.extend(facts::cells_of_given_up(run, &further));
+        cells.extend(further::cells_of_given_up(run, &further));
         cells.resize(width, Cell::Null);
         cells
     };
@@ -160,7 +108,7 @@ pub(crate) fn sheet<'a>(runs: &'a [RunRow], further: &Further, by_class: bool) -
         if !by_class {
             cells.extend([Cell::Null, run.hooks_failed.into()]);
         }
-        cells.extend(facts::cells(run, &further));
+        cells.extend(further::cells(run, &further));
         cells.extend(metrics.iter().map(|column| Cell::from(column.read(&run.metrics, &run.plan_metrics))));
         cells
     };
@@ -170,12 +118,6 @@ pub(crate) fn sheet<'a>(runs: &'a [RunRow], further: &Further, by_class: bool) -
 fn names<'a>(names: impl Iterator<Item = &'a str>) -> Cell {
     let names: Vec<&str> = names.collect();
     (!names.is_empty()).then(|| names.join(" ")).into()
-}
-
-/// Names of the further axes of any of the runs, sorted.
-pub fn axes<'a>(runs: impl Iterator<Item = &'a RunLabels>) -> Vec<String> {
-    let names: std::collections::BTreeSet<&String> = runs.flat_map(|labels| labels.axes.keys()).collect();
-    names.into_iter().cloned().collect()
 }
 
 /// The column of a further axis, beside these others.
@@ -237,6 +179,8 @@ pub(super) fn label_cells(labels: &RunLabels, axes: &[String]) -> Vec<Cell> {
 pub(super) mod tests {
     use super::*;
     use crate::analysis::synthetic::{Run, measured, verdict};
+    use crate::analysis::{MeanTokens, PlanMetrics};
+    use crate::export::facts::{DeclaredFacts, FoundHosts};
     use crate::export::sheet::tests::written;
     use crate::export::shown::{Choice, RUNS, Values};
     use crate::export::{Csv, Markdown, marked};

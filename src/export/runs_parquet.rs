@@ -128,7 +128,7 @@ mod tests {
     use crate::export::runs::tests::runs;
 
     fn stored() -> Vec<StoredRun> {
-        let stored = |run: crate::export::runs::RunRow| StoredRun {
+        let stored = |run: crate::export::run_row::RunRow| StoredRun {
             labels: run.labels,
             started: run.started,
             metrics: run.metrics,

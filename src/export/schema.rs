@@ -6,7 +6,7 @@ use serde_json::{Map, Value, json};
 use crate::analysis::lengths::Bucket;
 
 use super::breakdown::{self, Turn};
-use super::facts::Further;
+use super::further::Further;
 use super::{COLUMNS_VERSION, Column, Kind, curves, events, requests, runs};
 
 /// The kinds of rows with their columns, without the axes of any run.

@@ -5,8 +5,9 @@ use std::collections::HashMap;
 
 use crate::rows::RunLabels;
 
-use super::facts::{Further, is_fact};
-use super::runs::{self, RunRow};
+use super::further::{Further, is_fact};
+use super::run_row::RunRow;
+use super::runs;
 use super::{Cell, Column, Kind, Sheet, matching};
 
 /// Why there is no pivot.

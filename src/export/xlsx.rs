@@ -11,13 +11,11 @@ use rust_xlsxwriter::{DocProperties, Format as Look, FormatAlign, Worksheet, Xls
 use crate::analysis::ANALYSIS;
 
 use super::charts::{CHARTS, Charts, NUMBERS};
+use super::xlsx_text::cut;
 use super::{ANALYSIS_MARK, COLUMNS_VERSION, Cell, Column, Kind, MARK, Sheet};
 
 /// Rows of a sheet that Excel can open, without the header.
 const MOST_ROWS: u32 = 1_048_575;
-
-/// Characters of a cell that Excel can hold.
-const MOST_CHARACTERS: usize = 32_767;
 
 /// Days from Excel's day 0 to 1970-01-01.
 const EPOCH: f64 = 25_569.0;
@@ -162,20 +160,6 @@ fn serial(text: &str) -> Option<f64> {
     (1.0..2_958_466.0).contains(&days).then_some(days)
 }
 
-/// As much of a text as a cell holds.
-pub(super) fn cut(text: &str) -> String {
-    // Excel counts UTF-16 units: no character has more than two.
-    if text.len() <= MOST_CHARACTERS {
-        return text.to_owned();
-    }
-    let mut units = 0;
-    let fits = |c: &char| {
-        units += c.len_utf16();
-        units < MOST_CHARACTERS
-    };
-    text.chars().take_while(fits).chain(['…']).collect()
-}
-
 /// How numbers of the column look; what they are is not changed by it.
 fn look(column: &Column) -> Look {
     let format = match (column.kind, column.unit) {
@@ -245,13 +229,5 @@ mod tests {
         assert_eq!(serial("1970-01-02T12:00:00Z"), Some(25_570.5));
         assert_eq!(serial("2026-11-21T12:00:00.123456789Z").map(f64::trunc), Some(46_347.0));
         assert_eq!([serial("tomorrow"), serial("-009999-01-02T01:59:59Z")], [None, None]);
-    }
-
-    #[test]
-    fn a_text_that_is_too_long_is_cut() {
-        let long: String = "𝄞".repeat(20_000);
-        let cut = cut(&long);
-        assert!(cut.ends_with('…') && cut.encode_utf16().count() <= MOST_CHARACTERS);
-        assert_eq!(super::cut("short"), "short");
     }
 }

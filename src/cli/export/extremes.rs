@@ -11,8 +11,10 @@ use crate::analysis::{
     Events, Gaps, MeanTokens, PlanMetrics, Pulse, Thresholds, classes, curve, goodput, judge, measure, slo,
 };
 use crate::export::breakdown::Turn;
-use crate::export::facts::{DeclaredFacts, FoundHosts, Further};
-use crate::export::runs::{self, RunRow};
+use crate::export::facts::{DeclaredFacts, FoundHosts};
+use crate::export::further::Further;
+use crate::export::run_row::{self, RunRow};
+use crate::export::runs;
 use crate::export::runs_parquet::{self, StoredRun};
 use crate::export::{Csv, Format, Json, Markdown, Parquet, Sheet, Workbook, breakdown, curves, events, requests, wide};
 use crate::plan::{Percentile, Slo, Validity};
@@ -186,7 +188,7 @@ fn answered(records: Vec<Record>, facts: &Facts, labels: &RunLabels) -> Result<(
     let rows_of_run: Vec<RequestRow> = records.iter().map(|record| record.row.clone()).collect();
     let run: Records = records.into_iter().collect();
     let (row, classes, tests) = rows_of(&run, facts, labels);
-    let axes = runs::axes([labels].into_iter());
+    let axes = run_row::axes([labels].into_iter());
     let one = [row.clone()];
     let further = Further::of(&one, &[]);
     written(&|| runs::sheet(&one, &further, false))?;

@@ -19,8 +19,10 @@ use crate::cli::{mixed_servers, stderr};
 use crate::expand::PlannedRun;
 use crate::export::breakdown::{self, Named, Part, PartsOfRun, Turn};
 use crate::export::charts::Charts;
-use crate::export::facts::{DeclaredFacts, FoundHosts, Further, TELLING};
-use crate::export::runs::{self, GivenUpRow, RunRow};
+use crate::export::facts::{DeclaredFacts, FoundHosts};
+use crate::export::further::{Further, TELLING};
+use crate::export::run_row::{self, GivenUpRow, RunRow};
+use crate::export::runs;
 use crate::export::runs_parquet::StoredRun;
 use crate::export::shown::{self, Choice, Values};
 use crate::export::{Sheet, curves, events, requests};
@@ -82,7 +84,7 @@ impl<'a> Source<'a> {
         mixed_servers::notes(chosen.iter().map(|run| &run.record))
             .iter()
             .for_each(|note| stderr::complain(&format!("note: {note}")));
-        let axes = runs::axes(chosen.iter().map(|run| &run.labels).chain(given_up.iter().map(|run| &run.labels)));
+        let axes = run_row::axes(chosen.iter().map(|run| &run.labels).chain(given_up.iter().map(|run| &run.labels)));
         let plan = planned.map(|(workspace, _)| workspace.plan());
         Ok(Source { store, plan, chosen, given_up, axes, rows: OnceCell::new(), left_out, broke_off: Cell::new(false) })
     }

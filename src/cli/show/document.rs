@@ -8,8 +8,9 @@ use super::super::answers::Answered;
 use crate::analysis::{Failure, Pulse, Verdict, saturation, slo, undecided};
 use crate::cli::export::source::{class_rows, run_row};
 use crate::export::Cell;
-use crate::export::facts::Further;
-use crate::export::runs::{self, RunRow};
+use crate::export::further::Further;
+use crate::export::run_row::RunRow;
+use crate::export::runs;
 use crate::store::RunRecord;
 
 /// One run in full.
