@@ -6,13 +6,14 @@ use clap::Args;
 use document::Document;
 
 use super::class::OneClass;
+use super::counting::Explain;
 use super::results::{Readings, ResultsArgs};
 use crate::analysis::curve::{self, Curve, Point};
 use crate::cli::failure::{Exit, Failure};
 use crate::cli::options::TextOrJson;
 use crate::cli::output;
 use crate::report::format::{fill, plain};
-use crate::report::{curves as page, fronts, left_out};
+use crate::report::{curves as page, few_once, fronts, left_out};
 
 /// The arguments of `curves`.
 #[derive(Debug, Args)]
@@ -21,10 +22,13 @@ pub struct CurvesArgs {
     asked: ResultsArgs,
     #[command(flatten)]
     class: OneClass,
+    #[command(flatten)]
+    explain: Explain,
 }
 
 /// Shows the curves of a plan.
 pub(super) fn run(args: CurvesArgs) -> Result<Exit, Failure> {
+    args.explain.check(args.asked.format == TextOrJson::Text)?;
     let readings = args.asked.read()?;
     args.class.check(readings.classes())?;
     let class = args.class.name.as_deref();
@@ -34,6 +38,7 @@ pub(super) fn run(args: CurvesArgs) -> Result<Exit, Failure> {
         TextOrJson::Text => text(&readings, &curves, class.map(|class| of_class(class, without(&readings, &points))))?,
         TextOrJson::Json => output::json(&Document::of(&readings, &curves, class))?,
     }
+    args.explain.below()?;
     Ok(readings.left_out.exit(Exit::Done))
 }
 
@@ -63,5 +68,5 @@ fn text(readings: &Readings, curves: &[Curve], above: Option<String>) -> Result<
     if let Some(said) = readings.said_of_missing(&left_out(curves)) {
         out.push_str(&format!("\n{said}\n"));
     }
-    output::print(out.trim_start())
+    output::print(few_once(&out).trim_start())
 }
