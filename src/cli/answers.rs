@@ -24,7 +24,7 @@ use crate::expand::launch::declared;
 use crate::expand::{Course, Load, PlannedRun, RunId};
 use crate::plan::{Percentile, Plan, Validity};
 use crate::report::format::{NO_MESSAGE, cut, fill, plain, value};
-use crate::report::{Line, repeats, results};
+use crate::report::{Line, few_once, repeats, results};
 use crate::rows::{Measured, Replay, RunLabels};
 use crate::store::{RunRecord, Store, StoreError};
 use crate::sweep::calibrate::Loaded;
@@ -303,6 +303,7 @@ fn table(store: &Store, plan: &Plan, (runs, cells): Runs, (colour, left_out): (b
     let line = |id: &RunId| of_runs.get(id.to_string().as_str()).copied();
     let cells: Vec<Vec<Line>> = cells.iter().map(|ids| ids.iter().filter_map(line).collect()).collect();
     text.extend(repeats(&cells).map(|table| format!("\n{table}")));
+    text = few_once(&text);
     text.extend(mixed_servers::notes(&records).iter().map(|note| format!("\n{}", fill("", 2, note))));
     let id = |answered: &Answered| answered.labels.run_id.clone();
     let first_in = |state| answers.iter().find(|answered| answered.verdict.state == state).map(id);

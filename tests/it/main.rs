@@ -22,6 +22,7 @@ mod data_plans;
 mod data_texts;
 mod dataset;
 mod dataset_commands;
+mod decide;
 mod declared;
 mod defaults;
 mod dependence;
