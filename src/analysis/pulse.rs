@@ -8,11 +8,9 @@ use crate::rows::{Facts, Measured, Outcome};
 
 use super::flow;
 use super::gaps::Events;
+use super::received::PARTS;
 use super::request::Metric;
 use super::window;
-
-/// How many parts a run is seen in.
-pub(super) const PARTS: usize = 60;
 
 /// The load over a run from its start to the end of drain, in parts of equal length.
 #[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
