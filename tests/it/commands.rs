@@ -254,6 +254,8 @@ const SHOWN_BY: &[(&str, &str)] = &[
     ("report --output", "a_report_has_the_numbers_of_every_answer"),
     ("report --figures", "a_report_has_the_numbers_of_every_answer"),
     ("report --force", "a_report_has_the_numbers_of_every_answer"),
+    ("report --watch", "a_sweep_is_watched_while_it_runs_and_when_it_is_over"),
+    ("report --port", "only_who_has_the_address_may_look_and_nobody_may_change_anything"),
     ("report --set", "a_report_names_what_it_does_not_have"),
     ("report --allow-outside", "a_report_names_what_it_does_not_have"),
     ("report --only", "a_report_names_what_it_does_not_have"),

@@ -1,6 +1,7 @@
 //! `sweepline report PLAN`: the results of a plan as one HTML file. It gathers what `curves`, `capacity`, `compare` and `diagnose`
 //! answer, and computes nothing of its own.
 
+mod asked;
 mod figures;
 mod spreads;
 mod timeline;
@@ -8,6 +9,7 @@ mod watch;
 
 use std::path::{Path, PathBuf};
 
+use asked::Asked;
 use clap::Args;
 use spreads::Spreads;
 
@@ -50,11 +52,12 @@ pub struct ReportArgs {
 
 /// Writes the report, or serves it.
 pub(super) fn run(args: ReportArgs) -> Result<Exit, Failure> {
+    let asked = Asked { runs: args.runs, folder: args.folder };
     if args.watch {
-        return watch::run((&args.runs, &args.folder), args.port, &|before| made_of(&args, before));
+        return watch::run(asked, args.port, made_of);
     }
     args.overwrite.check(&args.output, "a report of sweepline", is_report)?;
-    let (readings, report) = made_of(&args, None)?;
+    let (readings, report) = made_of(&asked, None)?;
     let page = report.html().map_err(unexpected)?;
     let path = &args.output;
     write(path, page.as_bytes())?;
@@ -78,7 +81,7 @@ fn unexpected(error: PageError) -> Failure {
 }
 
 /// What was read, and the report of it; `before` is what was read the last time.
-fn made_of(args: &ReportArgs, before: Option<Readings>) -> Result<(Readings, Report), Failure> {
+fn made_of(args: &Asked, before: Option<Readings>) -> Result<(Readings, Report), Failure> {
     let workspace = args.runs.open(&args.folder)?;
     let picked = args.runs.picked(&workspace)?;
     let readings = args.runs.read_knowing(&workspace, &args.folder, before)?;
