@@ -18,7 +18,7 @@ use indexmap::IndexSet;
 
 pub(crate) use error::PageError;
 pub(crate) use picture::{PICTURE_MARK, Pictures};
-pub(crate) use sources::{MeasuredRun, RunWithout, Sources, Spread};
+pub(crate) use sources::{Calibrated, ClassCurves, MeasuredRun, RunWithout, Sources, Spread};
 
 use crate::report::format::plain;
 use view::{Block, Figure, Found, Page, Section};
@@ -46,11 +46,14 @@ impl Report {
             sections::jitter(sources)?,
             sections::heatmap(sources)?,
             sections::comparison(sources)?,
+            sections::classes(sources)?,
+            sections::pareto(sources)?,
             sections::capacity(sources)?,
             sections::distributions(sources)?,
             sections::symptoms(sources),
             sections::verdicts(sources),
             sections::runs(sources),
+            sections::generator(sources)?,
             sections::disclosure(sources),
         ];
         let (mut there, mut missing) = (Vec::new(), Vec::new());

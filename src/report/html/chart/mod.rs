@@ -8,12 +8,14 @@ mod lines;
 mod marker;
 mod palette;
 mod plane;
+mod scatter;
 
 pub(super) use axis::Axis;
 pub(super) use drawing::Drawing;
 pub(super) use forest::{Row, forest};
 pub(super) use heat::{Heat, HeatCell, HeatRow, MOST_COLUMNS, STEPS, Sign, heat};
 pub(super) use lines::{Limit, Point, Series, lines};
+pub(super) use scatter::{Spot, scatter};
 
 /// How many series a chart tells apart by colour and marker.
 pub(super) const MOST_SERIES: usize = palette::SERIES.len();

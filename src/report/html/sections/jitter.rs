@@ -30,7 +30,15 @@ pub(crate) fn jitter(sources: &Sources) -> Result<Found, PageError> {
         if !rungs().any(|rung| rung.figure(reading).is_some()) {
             continue;
         }
-        let one = OverLoad { plan: sources.plan, curves, group: &group, reading, prefix: "jitter", marks: &MARKS };
+        let one = OverLoad {
+            plan: sources.plan,
+            curves,
+            group: &group,
+            reading,
+            prefix: "jitter",
+            is_judged: true,
+            marks: &MARKS,
+        };
         if figures.len() >= MOST_FIGURES {
             left += 1;
             continue;
