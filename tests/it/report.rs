@@ -34,41 +34,41 @@ sweeps:
 ";
 
 /// A page as it is read.
-struct Page {
-    text: String,
+pub(super) struct Page {
+    pub(super) text: String,
 }
 
 /// A table of a page: headings, and rows of texts with the numbers behind them.
 #[derive(Debug)]
-struct Table {
-    headings: Vec<String>,
-    rows: Vec<Vec<(String, Option<f64>)>>,
+pub(super) struct Table {
+    pub(super) headings: Vec<String>,
+    pub(super) rows: Vec<Vec<(String, Option<f64>)>>,
 }
 
 impl Page {
-    fn of(lab: &Lab, file: &str) -> Page {
+    pub(super) fn of(lab: &Lab, file: &str) -> Page {
         Page { text: std::fs::read_to_string(lab.path().join(file)).unwrap() }
     }
 
     /// What lies between two texts, each time that they come.
-    fn between<'p>(text: &'p str, from: &str, to: &str) -> Vec<&'p str> {
+    pub(super) fn between<'p>(text: &'p str, from: &str, to: &str) -> Vec<&'p str> {
         text.split(from).skip(1).filter_map(|rest| rest.split_once(to)).map(|(inside, _)| inside).collect()
     }
 
     /// The section of an anchor.
-    fn section(&self, id: &str) -> Option<&str> {
+    pub(super) fn section(&self, id: &str) -> Option<&str> {
         let rest = self.text.split_once(&format!("<section id=\"{id}\""))?.1;
         rest.split_once("</section>").map(|(inside, _)| inside)
     }
 
     /// The tables of a section.
-    fn tables(&self, section: &str) -> Vec<Table> {
+    pub(super) fn tables(&self, section: &str) -> Vec<Table> {
         let section = self.section(section).unwrap_or_else(|| panic!("no section {section}"));
         Page::between(section, "<table>", "</table>").into_iter().map(Table::of).collect()
     }
 
     /// What a reader sees, in one line.
-    fn words(&self) -> String {
+    pub(super) fn words(&self) -> String {
         let mut out = String::new();
         let mut inside = false;
         let body = self.text.split_once("<body>").and_then(|(_, body)| body.split_once("<script")).unwrap().0;
@@ -88,7 +88,7 @@ impl Page {
 }
 
 impl Table {
-    fn of(html: &str) -> Table {
+    pub(super) fn of(html: &str) -> Table {
         let cells = |row: &str, tag: &str| -> Vec<(String, Option<f64>)> {
             let cell = |cell: &str| {
                 let inside = cell.split_once('>').map_or("", |(_, inside)| inside);
@@ -106,15 +106,15 @@ impl Table {
         Table { headings: headings.collect(), rows: rows[1..].iter().map(|row| cells(row, "td")).collect() }
     }
 
-    fn at(&self, heading: &str) -> Option<usize> {
+    pub(super) fn at(&self, heading: &str) -> Option<usize> {
         self.headings.iter().position(|own| own == heading)
     }
 
-    fn number(&self, row: usize, heading: &str) -> Option<f64> {
+    pub(super) fn number(&self, row: usize, heading: &str) -> Option<f64> {
         self.rows[row][self.at(heading).unwrap_or_else(|| panic!("{:?} has no {heading}", self.headings))].1
     }
 
-    fn text(&self, row: usize, heading: &str) -> &str {
+    pub(super) fn text(&self, row: usize, heading: &str) -> &str {
         &self.rows[row][self.at(heading).unwrap()].0
     }
 }
@@ -125,11 +125,11 @@ fn unescaped(text: &str) -> String {
         .fold(text.to_owned(), |text, (from, to)| text.replace(from, to))
 }
 
-fn json(lab: &Lab, args: &[&str]) -> Value {
+pub(super) fn json(lab: &Lab, args: &[&str]) -> Value {
     lab.ok(&[args, &["--format", "json"]].concat()).json()
 }
 
-fn measured(plan: &str) -> Lab {
+pub(super) fn measured(plan: &str) -> Lab {
     let lab = Lab::new();
     lab.write("plan.yaml", plan);
     honest(&lab.measured(&["run", "plan.yaml", "-q", "--jobs", "2"]));
@@ -240,7 +240,7 @@ fn capacity_is_that_of_capacity(page: &Page, capacity: &Value) {
 }
 
 /// What holds of every page: it asks nobody, and can be read by keyboard and screen reader.
-fn is_sound(page: &Page) {
+pub(super) fn is_sound(page: &Page) {
     let text = &page.text;
     // Texts are escaped: every `<` opens a tag.
     let tags = || text.split('<').skip(1).map(|rest| rest.split('>').next().unwrap());
@@ -314,6 +314,7 @@ fn a_report_has_the_numbers_of_every_answer() {
     lab.ok(&["report", "plan.yaml", "--figures", "figures"]);
     let files: Vec<_> =
         std::fs::read_dir(lab.path().join("figures")).unwrap().map(|file| file.unwrap().path()).collect();
+    let files: Vec<_> = files.into_iter().filter(|path| path.extension().unwrap() == "svg").collect();
     assert_eq!(files.len(), page.text.matches("<figure").count());
     for file in &files {
         let svg = std::fs::read_to_string(file).unwrap();
@@ -470,8 +471,9 @@ sweeps:
         assert!(words.contains(said), "{said} is not shown:\n{words}");
     }
     lab.ok(&["report", "plan.yaml", "--figures", "figures"]);
-    for file in std::fs::read_dir(lab.path().join("figures")).unwrap() {
-        let svg = std::fs::read_to_string(file.unwrap().path()).unwrap();
+    let files = std::fs::read_dir(lab.path().join("figures")).unwrap().map(|file| file.unwrap().path());
+    for file in files.filter(|path| path.extension().unwrap() == "svg") {
+        let svg = std::fs::read_to_string(file).unwrap();
         assert!(!svg.contains("<b>") && !svg.contains("<script") && svg.contains("end&lt;b&gt;point"), "{svg}");
     }
     assert!(words.contains("1 given up") && words.contains("429 (3 of 3)"), "{words}");

@@ -32,13 +32,19 @@ pub(crate) fn classes(sources: &Sources) -> Result<Found, PageError> {
     let names: Vec<&str> =
         sources.classes.iter().flat_map(|class| class.curves.iter().map(|_| class.name.as_str())).collect();
     let curves: Vec<Curve> = curves.into_iter().cloned().collect();
-    let (mut figures, mut left) = (Vec::new(), 0);
+    let text = "The requests of each class alone, measured in the runs of the whole mix: classes share the server and wait for each other. The \
+                load is that of the mix. The objective is of all requests together; how many requests of a class were good by themselves says \
+                the goodput of the class.";
+    let mut blocks = vec![Block::Text { text: text.to_owned() }];
+    let (mut drawn, mut left) = (0, 0);
     for (number, group) in groups(&curves, &names).into_iter().enumerate() {
+        let mut figures = Vec::new();
         for reading in shown(&curves, &group) {
-            if figures.len() >= MOST_FIGURES {
+            if drawn >= MOST_FIGURES {
                 left += 1;
                 continue;
             }
+            drawn += 1;
             let one = OverLoad {
                 plan: sources.plan,
                 curves: &curves,
@@ -50,14 +56,12 @@ pub(crate) fn classes(sources: &Sources) -> Result<Found, PageError> {
             };
             figures.extend(one.figure(number)?);
         }
+        if !figures.is_empty() {
+            blocks.push(Block::Heading { text: group.title });
+            blocks.push(Block::Figures { figures });
+        }
     }
-    let text = "The requests of each class alone, measured in the runs of the whole mix: classes share the server and wait for each other. The \
-                load is that of the mix. The objective is of all requests together; how many requests of a class were good by themselves says \
-                the goodput of the class.";
-    let mut blocks = vec![Block::Text { text: text.to_owned() }];
-    if !figures.is_empty() {
-        blocks.push(Block::Figures { figures });
-    }
+    blocks.push(Block::Heading { text: "Each class of each run".to_owned() });
     let (table, rows_left) = table(sources);
     blocks.push(Block::Table { table });
     for (left, what, rows) in [(left, "more figure", "curves"), (rows_left, "more row", "classes")] {
@@ -95,7 +99,7 @@ fn groups(curves: &[Curve], names: &[&str]) -> Vec<Group> {
             title: format!("{sweep}: {}, {served} {by}", arm(first)),
             axis: first.axis,
             members: members.to_vec(),
-            labels: members.iter().map(|at| format!("{}: {}", arm(first), plain(names[*at]))).collect(),
+            labels: members.iter().map(|at| plain(names[*at])).collect(),
         }
     };
     alike.iter().flat_map(|members| members.chunks(MOST_SERIES)).map(group).collect()
@@ -133,8 +137,7 @@ fn table(sources: &Sources) -> (Table, usize) {
         "e2e_p99_ms#",
         "goodput_share#",
     ];
-    let mut table =
-        Table::new("Each class of each run; goodput: requests of the class that met every threshold", &columns);
+    let mut table = Table::new("Goodput: the share of the requests of the class that met every threshold", &columns);
     let all = sources.runs.iter().flat_map(|run| run.classes.iter().map(move |class| (run, class)));
     for (run, class) in all.clone().take(MOST_ROWS) {
         let (labels, metrics) = (run.labels, &class.metrics);

@@ -96,7 +96,6 @@ fn calibrated(one: &Calibrated, number: usize, sources: &Sources) -> Result<Vec<
         blocks.push(Block::List { items: said });
         return Ok(blocks);
     };
-    said.extend(notes(calibration));
     let of = calibration
         .plan
         .as_ref()
@@ -104,6 +103,10 @@ fn calibrated(one: &Calibrated, number: usize, sources: &Sources) -> Result<Vec<
     let day: String = calibration.started.to_string().chars().take(10).collect();
     blocks.push(Block::Heading { text: format!("Calibrated on {host}, {day}, with {of}") });
     blocks.push(Block::List { items: said });
+    let items: Vec<String> = notes(calibration);
+    if !items.is_empty() {
+        blocks.push(Block::Folded { title: format!("What the calibration says ({})", items.len()), items });
+    }
     blocks.extend(figure(calibration, number)?.map(|figure| Block::Figures { figures: vec![figure] }));
     Ok(blocks)
 }

@@ -193,11 +193,13 @@ impl<'s, 'a> OverLoad<'s, 'a> {
 
     /// The highest value of all, where it lies, and between which marks of the scale.
     fn highest(&self, name: &str) -> String {
-        let value = |rung: &Rung| rung.figure(self.reading).map(|found| found.value);
-        let all = self.rungs().filter_map(|(member, rung)| Some((member, rung.load, value(rung)?)));
-        let Some((Member { label, curve }, load, value)) = all.max_by(|a, b| a.2.total_cmp(&b.2)) else {
+        let all = self.rungs().filter_map(|(member, rung)| Some((member, rung.load, rung.figure(self.reading)?)));
+        let Some((Member { label, curve }, load, figure)) = all.max_by(|a, b| a.2.value.total_cmp(&b.2.value)) else {
             return name.to_owned();
         };
+        let value = figure.value;
+        let ends = figure.ends.map(|ends| format!("95 % {} to {}; ", digits(ends.low), digits(ends.high)));
+        let ends = ends.unwrap_or_default();
         let below = self.marks.iter().rfind(|mark| mark.at <= value).map(|mark| mark.word);
         let above = self.marks.iter().find(|mark| mark.at > value).map(|mark| mark.word);
         let between = match (below, above) {
@@ -206,7 +208,7 @@ impl<'s, 'a> OverLoad<'s, 'a> {
             (None, None) => String::new(),
         };
         let (served, load) = (plain(&curve.series.served()), load_of(curve.axis, load));
-        format!("{served}: {name} at most {} ({label}, {load}), {between}", digits(value))
+        format!("{served}: {name} at most {} ({ends}{label}, {load}), {between}", digits(value))
     }
 
     /// What must be known to read it.

@@ -20,8 +20,12 @@ const MOST_POINTS: usize = 300;
 pub(crate) fn pareto(sources: &Sources) -> Result<Found, PageError> {
     let curves = sources.curves;
     let on = on_fronts(curves);
-    let (mut figures, mut drawn, mut left) = (Vec::new(), 0, 0);
+    let text = "Each point is a configuration at a load. Those on the line are beaten by none: no other one is as good in both figures and \
+                better in one. Which of them to take is a question of what matters more.";
+    let mut blocks = vec![Block::Text { text: text.to_owned() }];
+    let (mut drawn, mut left) = (0, 0);
     for (number, group) in alike(curves, |curve| &curve.series).into_iter().enumerate() {
+        let mut figures = Vec::new();
         for (which, front) in FRONTS.iter().enumerate() {
             let one = One { curves, group: &group, on: &on, which, front };
             let points = one.points();
@@ -36,15 +40,16 @@ pub(crate) fn pareto(sources: &Sources) -> Result<Found, PageError> {
             drawn += points.len();
             figures.push(one.figure(number, &points)?);
         }
+        if !figures.is_empty() {
+            blocks.push(Block::Heading { text: plain(&curves[group[0]].series.served()) });
+            blocks.push(Block::Figures { figures });
+        }
     }
-    if figures.is_empty() {
+    if drawn + left == 0 {
         let why = "it takes two loads with both figures at which the server was shown to keep up: throughput, and the speed of a user or \
                    the p99 of E2E";
         return Ok(Err(Missing { title: TITLE, why: why.to_owned() }));
     }
-    let text = "Each point is a configuration at a load. Those on the line are beaten by none: no other one is as good in both figures and \
-                better in one. Which of them to take is a question of what matters more.";
-    let mut blocks = vec![Block::Text { text: text.to_owned() }, Block::Figures { figures }];
     if left > 0 {
         let left = counted(left, "more front");
         blocks.push(Block::Text {
@@ -130,8 +135,14 @@ impl<'s, 'a> One<'s, 'a> {
         let mut known: Vec<(&Point, [f64; 2])> =
             points.iter().filter_map(|point| Some((point, point.values?))).collect();
         known.sort_by(|a, b| a.1[0].total_cmp(&b.1[0]));
-        let most = |which: usize| known.iter().map(|(_, values)| values[which]).fold(0.0, f64::max);
-        let (x, y) = (self.axis(0, most(0) * 1.04), self.axis(1, most(1) * 1.04));
+        // As far as the highest value; intervals are drawn as far as half as much again.
+        let most = |which: usize| {
+            let highest = known.iter().map(|(_, values)| values[which]).fold(0.0, f64::max);
+            let on = known.iter().filter(|(point, _)| point.is_on);
+            let ends = on.filter_map(|(point, _)| Some(self.figures(point)[which]?.ends?.high));
+            ends.filter(|high| *high <= highest * 1.5).fold(highest * 1.04, f64::max)
+        };
+        let (x, y) = (self.axis(0, most(0)), self.axis(1, most(1)));
         let spots: Vec<_> = known.iter().map(|(point, values)| self.spot(point, *values)).collect();
         let metric = self.metric(1).or_else(|| self.metric(0));
         Ok(Figure {
@@ -195,7 +206,8 @@ impl<'s, 'a> One<'s, 'a> {
         }
         let is_cut = |(point, _): &(&Point, [f64; 2])| {
             let [first, second] = self.figures(point).map(|found| Some(found?.ends?.high));
-            first.is_some_and(|high| !x.holds(high)) || second.is_some_and(|high| !y.holds(high))
+            let is_off = |high: Option<f64>, axis: &Axis| high.is_some_and(|high| !axis.holds(high));
+            point.is_on && (is_off(first, x) || is_off(second, y))
         };
         if known.iter().any(is_cut) {
             said.push(
