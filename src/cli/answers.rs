@@ -286,10 +286,11 @@ type Runs<'a> = (&'a [&'a PlannedRun], &'a [Vec<RunId>]);
 
 /// The table of those of `runs` that are committed, with one over the runs of each cell; and what it holds.
 fn table(store: &Store, plan: &Plan, (runs, cells): Runs, (colour, left_out): (bool, &LeftOut)) -> (String, Shown) {
-    let (mut answers, mut loaded, mut records) = (Vec::new(), Vec::new(), Vec::new());
+    let (mut answers, mut all_loaded, mut records) = (Vec::new(), Vec::new(), Vec::new());
     for run in runs {
         if let Some((record, answered)) = left_out.take(answer(store, run, plan)).flatten() {
-            loaded.extend(as_load(run, &record, &answered.metrics));
+            let name = RunView::new(0, run).name;
+            all_loaded.extend(loaded(name, &record, &answered.metrics));
             answers.push(answered);
             records.push(record);
         }
@@ -311,20 +312,20 @@ fn table(store: &Store, plan: &Plan, (runs, cells): Runs, (colour, left_out): (b
         first: answers.first().map(id),
         doubtful: first_in(State::Invalid).or_else(|| first_in(State::Suspect)),
         invalid: answers.iter().filter(|answered| answered.verdict.state == State::Invalid).count(),
-        loaded,
+        loaded: all_loaded,
     };
     (text, shown)
 }
 
 /// A run as its generator felt it; none where its rows do not say.
-fn as_load(run: &PlannedRun, record: &RunRecord, metrics: &RunMetrics) -> Option<Loaded> {
+pub(super) fn loaded(name: String, record: &RunRecord, metrics: &RunMetrics) -> Option<Loaded> {
     let spec = &record.spec;
     let peak = Course::new(&spec.load, &spec.phases).map(|course| course.peak());
     // Where a profile changes the rate the window's averages are less than what the generator bore at its highest.
     let above =
         peak.zip(record.facts.window_qps).map_or(1.0, |(peak, mean)| if mean > 0.0 { peak / mean } else { 1.0 });
     Some(Loaded {
-        name: RunView::new(0, run).name,
+        name,
         pressure: Pressure::of_metrics(metrics)?.times(above),
         engine: record.spec.engine,
         http: record.spec.endpoint.http,

@@ -84,6 +84,7 @@ mod readers;
 mod readme;
 mod realserver;
 mod report;
+mod report_figures;
 mod request_fields;
 mod reuse;
 mod rough;

@@ -3,6 +3,7 @@
 
 mod asked;
 mod figures;
+mod generator;
 mod spreads;
 mod timeline;
 mod watch;
@@ -11,8 +12,10 @@ use std::path::{Path, PathBuf};
 
 use asked::Asked;
 use clap::Args;
+use indexmap::IndexSet;
 use spreads::Spreads;
 
+use super::answers::Answered;
 use super::replace::{Overwrite, begins_with, cannot_write, replace};
 use super::results::{PlanRuns, Readings, RunResult, Without};
 use crate::analysis::ANALYSIS;
@@ -23,7 +26,7 @@ use crate::cli::options::Folder;
 use crate::cli::{capacity, compare, lints, stderr};
 use crate::lint::Lint;
 use crate::plan::Slo;
-use crate::report::html::{MeasuredRun, PageError, Report, RunWithout, Sources};
+use crate::report::html::{ClassCurves, MeasuredRun, PageError, Report, RunWithout, Sources};
 use crate::report::{Bound, left_out};
 use crate::units::text::counted;
 
@@ -106,6 +109,9 @@ fn made_of(args: &Asked, before: Option<Readings>) -> Result<(Readings, Report),
         comparison: comparison.as_ref(),
         bound: Bound { predicted: &predicted, unpredicted: &unpredicted },
         diagnoses: &diagnoses,
+        classes: classes(&readings),
+        calibrated: generator::clients(&workspace.store, &readings),
+        calibrate: args.runs.calibrate(&args.folder),
         spreads: drawn,
         spreads_left: left,
         timeline: timeline::spans(&workspace, &picked, &readings),
@@ -131,14 +137,16 @@ fn made() -> String {
 
 fn measured(run: &RunResult) -> MeasuredRun<'_> {
     let RunResult { sweep, record, answered } = run;
-    MeasuredRun {
-        sweep,
-        record,
-        labels: &answered.labels,
-        metrics: &answered.metrics,
-        verdict: &answered.verdict,
-        pulse: answered.pulse.as_ref(),
-    }
+    let Answered { labels, metrics, verdict, classes, pulse, .. } = answered;
+    MeasuredRun { sweep, record, labels, metrics, verdict, classes, pulse: pulse.as_ref() }
+}
+
+/// The curves of each class of the plan's mixes, in the order in which they come first.
+fn classes(readings: &Readings) -> Vec<ClassCurves<'_>> {
+    let names: IndexSet<&str> = readings.classes().collect();
+    let of =
+        |name: &str| ClassCurves { name: name.to_owned(), curves: curve::curves(&readings.points_of(name), false) };
+    names.into_iter().map(of).collect()
 }
 
 fn without(run: &Without) -> RunWithout {
