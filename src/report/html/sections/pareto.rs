@@ -14,7 +14,7 @@ use crate::units::text::counted;
 const TITLE: &str = "Which configurations are beaten by none";
 
 /// Most points of all figures together: a thousand runs stay below five megabytes.
-const MOST_POINTS: usize = 300;
+const MOST_POINTS: usize = 200;
 
 /// The section.
 pub(crate) fn pareto(sources: &Sources) -> Result<Found, PageError> {
