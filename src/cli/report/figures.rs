@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use super::write;
+use super::file::write;
 use crate::cli::failure::Failure;
 use crate::cli::replace::{Overwrite, begins_with, cannot_write};
 use crate::cli::stderr;

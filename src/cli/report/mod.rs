@@ -3,6 +3,7 @@
 
 mod asked;
 mod figures;
+mod file;
 mod generator;
 mod spreads;
 mod timeline;
@@ -16,7 +17,7 @@ use indexmap::IndexSet;
 use spreads::Spreads;
 
 use super::answers::Answered;
-use super::replace::{Overwrite, begins_with, cannot_write, replace};
+use super::replace::{Overwrite, begins_with};
 use super::results::{PlanRuns, Readings, RunResult, Without};
 use crate::analysis::ANALYSIS;
 use crate::analysis::curve;
@@ -63,7 +64,7 @@ pub(super) fn run(args: ReportArgs) -> Result<Exit, Failure> {
     let (readings, report) = made_of(&asked, None)?;
     let page = report.html().map_err(unexpected)?;
     let path = &args.output;
-    write(path, page.as_bytes())?;
+    file::write(path, page.as_bytes())?;
     if let Some(folder) = &args.figures {
         figures::write_all(folder, &report.figures().map_err(unexpected)?, args.overwrite)?;
     }
@@ -73,10 +74,6 @@ pub(super) fn run(args: ReportArgs) -> Result<Exit, Failure> {
         stderr::complain("note: a page above 5 MB is slow to open and to send: --only and --skip choose runs");
     }
     Ok(readings.left_out.exit(Exit::Done))
-}
-
-fn write(path: &Path, bytes: &[u8]) -> Result<(), Failure> {
-    replace(path, |out| out.write_all(bytes)).map_err(|error| cannot_write(Some(path), &error))
 }
 
 fn unexpected(error: PageError) -> Failure {

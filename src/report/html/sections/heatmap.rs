@@ -18,7 +18,7 @@ const TITLE: &str = "Scenarios over loads";
 
 /// Most heat maps on a page, and most cells of all together: a thousand runs stay below five megabytes.
 const MOST_FIGURES: usize = 24;
-const MOST_CELLS: usize = 400;
+const MOST_CELLS: usize = 300;
 
 /// Most rows of a heat map; more stand in the next one.
 const MOST_ROWS: usize = 12;

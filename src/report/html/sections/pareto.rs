@@ -14,7 +14,7 @@ use crate::units::text::counted;
 const TITLE: &str = "Which configurations are beaten by none";
 
 /// Most points of all figures together: a thousand runs stay below five megabytes.
-const MOST_POINTS: usize = 300;
+const MOST_POINTS: usize = 200;
 
 /// The section.
 pub(crate) fn pareto(sources: &Sources) -> Result<Found, PageError> {
@@ -202,7 +202,8 @@ impl<'s, 'a> One<'s, 'a> {
         ];
         let figures: Vec<curve::Figure> = known.iter().flat_map(|(point, _)| self.figures(point)).flatten().collect();
         if figures.iter().all(|found| found.ends.is_none()) {
-            said[2] = "There is no interval: one run of a load has none of its throughput.".to_owned();
+            said[2] =
+                "There is no interval (repeats would give one): a point that is barely beaten may not be.".to_owned();
         }
         let is_cut = |(point, _): &(&Point, [f64; 2])| {
             let [first, second] = self.figures(point).map(|found| Some(found?.ends?.high));
