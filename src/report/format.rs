@@ -75,9 +75,10 @@ pub(super) fn fill_to(columns: usize, first: &str, indent: usize, text: &str) ->
     let longest = columns.saturating_sub(indent).max(1);
     // A word that a whole line takes is not broken; what is longer than a line is.
     let whole = |word: &str| if width(word) <= columns { columns } else { longest };
-    for word in text.split_whitespace().flat_map(|word| pieces(word, whole(word))) {
+    let pieces = |word| pieces(word, whole(word)).enumerate().map(|(at, piece)| (at > 0, piece));
+    for (goes_on, word) in text.split_whitespace().flat_map(pieces) {
         let width = width(word);
-        if column > 0 && column + usize::from(!fresh) + width > columns {
+        if column > 0 && (goes_on || column + usize::from(!fresh) + width > columns) {
             let indent = indent.min(columns.saturating_sub(width));
             let line = out.rfind('\n').map_or(0, |end| end + 1);
             match out[line..].trim().is_empty() {
@@ -121,7 +122,7 @@ fn without_paint(text: &str) -> String {
     parts.fold(first, |text, part| text + part.split_once('m').map_or(part, |(_, rest)| rest))
 }
 
-/// A word in pieces of at most `most` columns.
+/// A word in pieces of at most `most` columns: a path between its names, where these are no longer.
 fn pieces(word: &str, most: usize) -> impl Iterator<Item = &str> {
     let mut rest = word;
     std::iter::from_fn(move || {
@@ -131,7 +132,8 @@ fn pieces(word: &str, most: usize) -> impl Iterator<Item = &str> {
             taken > most
         };
         let end = rest.char_indices().find(over).map_or(rest.len(), |(at, _)| at);
-        let (piece, after) = rest.split_at(end);
+        let between = if end < rest.len() { rest[..end].rfind(['.', '/']).map(|at| at + 1) } else { None };
+        let (piece, after) = rest.split_at(between.unwrap_or(end));
         rest = after;
         (!piece.is_empty()).then_some(piece)
     })
@@ -191,6 +193,8 @@ mod tests {
         assert_eq!(fitted(10, "    ", 8), format!("  {}\n", "x".repeat(8)));
         assert_eq!(fitted(10, "of: ", 13), format!("of: {}\n    {}\n", "x".repeat(6), "x".repeat(6)) + "    x\n");
         assert_eq!(fill_to(10, "\n", 0, "ab cd"), "\nab cd\n");
+        assert_eq!(fill_to(10, "", 0, "one.two.third"), "one.two.\nthird\n");
+        assert_eq!(fill_to(12, "", 0, "a.second.third b"), "a.second.\nthird b\n");
     }
 
     #[test]
