@@ -250,6 +250,8 @@ fn damaged_markers_are_named_and_nothing_is_overwritten() {
         &args,
         "plan.decision.md already exists and is not a record of sweepline decide: choose another name, or add --force",
     );
+    let piped = lab.ok(&[&args[..], &["-o", "/dev/stdout"]].concat());
+    assert!(piped.stdout.starts_with("# Decision: "), "{}", piped.stdout);
     lab.ok(&[&args[..], &["-o", "elsewhere.md"]].concat());
     assert!(read(&lab, "elsewhere.md").starts_with("# Decision: "));
     lab.ok(&[&args[..], &["--force"]].concat());

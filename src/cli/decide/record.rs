@@ -61,8 +61,10 @@ enum Line<'t> {
 impl Record {
     /// Whether a file has a marker of a record, whole or damaged.
     pub(super) fn is_one(path: &Path) -> bool {
-        std::fs::read(path)
-            .is_ok_and(|bytes| String::from_utf8_lossy(&bytes).lines().any(|line| line.starts_with(MARK)))
+        // Reading a pipe would wait for somebody who writes.
+        let is_file = std::fs::metadata(path).is_ok_and(|found| found.is_file());
+        let has_marker = |bytes: Vec<u8>| String::from_utf8_lossy(&bytes).lines().any(|line| line.starts_with(MARK));
+        is_file && std::fs::read(path).is_ok_and(has_marker)
     }
 
     /// Reads a record. Markers that are damaged are a mistake, with the line and what to do.

@@ -86,7 +86,7 @@ impl Costs {
             requests: less(come.requests, go.requests),
             prompt_tokens: less(come.prompt_tokens, go.prompt_tokens),
             output_tokens: less(come.output_tokens, go.output_tokens),
-            seconds: timed.then(|| after.cost.seconds - before.cost.seconds),
+            seconds: timed.then_some(after.cost.seconds - before.cost.seconds),
             money: minus(after.money(), before.money()),
             money_per_million_output_tokens: minus(
                 after.money_per_million_output_tokens,

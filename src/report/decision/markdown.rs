@@ -11,7 +11,7 @@ pub(crate) fn inert(text: &str) -> String {
 pub(super) fn prose(text: &str) -> String {
     let text = plain(text);
     let parts: Vec<&str> = text.trim().split('`').collect();
-    if parts.len() % 2 == 0 {
+    if parts.len().is_multiple_of(2) {
         return escaped(text.trim());
     }
     let part = |(at, part): (usize, &&str)| if at % 2 == 1 { code(part) } else { escaped(part) };
