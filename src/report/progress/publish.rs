@@ -81,7 +81,7 @@ impl Sweep {
             format: FORMAT,
             plan: self.plan.clone(),
             pid: std::process::id(),
-            started: self.started.clone(),
+            started: self.started,
             written: Moment::now(),
             sweep: self.tracker.now(),
         };
