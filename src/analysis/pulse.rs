@@ -4,15 +4,13 @@
 use schemars::JsonSchema;
 use serde::Serialize;
 
-use crate::rows::{Facts, Measured};
+use crate::rows::{Facts, Measured, Outcome};
 
 use super::flow;
 use super::gaps::Events;
+use super::received::PARTS;
 use super::request::Metric;
 use super::window;
-
-/// How many parts a run is seen in.
-pub(super) const PARTS: usize = 60;
 
 /// The load over a run from its start to the end of drain, in parts of equal length.
 #[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
@@ -32,7 +30,8 @@ pub struct Pulse {
     pub ttft_ms: Vec<Option<[f64; 2]>>,
     /// The shortest and the longest latency from sending to the last token, in milliseconds, of the same requests.
     pub e2e_ms: Vec<Option<[f64; 2]>>,
-    /// Requests that failed, by the part in which they ended; those that were cut at the end of drain are in the last one.
+    /// Requests that failed, by the part in which they ended. Those of the window that were cut at the end of drain are among them, others that
+    /// were cut are not.
     pub failed: Vec<u64>,
 }
 
@@ -47,7 +46,10 @@ impl Pulse {
         let (mut ttft, mut e2e, mut failed) = (vec![None; PARTS], vec![None; PARTS], vec![0; PARTS]);
         for row in rows {
             let request = window::request(row, facts);
-            if !row.outcome.is_ok() && end > 0 {
+            // What is still under way at the end and was not measured has not failed.
+            let is_cut_short =
+                row.outcome == Outcome::CutAtDrain && !window::contains(&facts.windows, row.scheduled_ns);
+            if !row.outcome.is_ok() && !is_cut_short && end > 0 {
                 failed[part(at(request.end_ns()))] += 1;
             }
             let Some(begin) = row.sent_ns().filter(|sent| *sent < end) else { continue };
@@ -101,7 +103,7 @@ mod tests {
     use super::*;
     use crate::analysis::request::token_events;
     use crate::analysis::synthetic::{Run, fail, measured};
-    use crate::rows::{Outcome, Records, Replay, Windows};
+    use crate::rows::{Records, Replay, Windows};
 
     fn of(held: &Records, facts: &Facts) -> Option<Pulse> {
         let Ok(events) = Events::of(held, facts, &[]);
@@ -144,7 +146,8 @@ mod tests {
         records.iter_mut().step_by(40).for_each(|record| fail(record, Outcome::Http(503), 1_000_000));
         let held: Records = records.into_iter().collect();
         let pulse = of(&held, &facts).unwrap();
-        let wanted = held.rows().iter().filter(|row| !row.outcome.is_ok()).count() as u64;
+        let has_failed = |row: &&Measured| row.outcome == Outcome::Http(503);
+        let wanted = held.rows().iter().filter(has_failed).count() as u64;
         assert!(wanted > 5 && pulse.failed.iter().sum::<u64>() == wanted, "{wanted}: {:?}", pulse.failed);
         let mut tokens = 0.0;
         let end = facts.windows.end_ns;

@@ -2,7 +2,8 @@
 
 use crate::rows::Facts;
 
-use super::pulse::PARTS;
+/// How many parts a run is seen in.
+pub(super) const PARTS: usize = 60;
 
 /// Tokens of each part of a run.
 #[derive(Debug, Clone, PartialEq)]

@@ -24,7 +24,7 @@ use crate::expand::launch::declared;
 use crate::expand::{Course, Load, PlannedRun, RunId};
 use crate::plan::{Percentile, Plan, Validity};
 use crate::report::format::{NO_MESSAGE, cut, fill, plain, value};
-use crate::report::{Line, repeats, results};
+use crate::report::{Line, few_once, repeats, results};
 use crate::rows::{Measured, Replay, RunLabels};
 use crate::store::{RunRecord, Store, StoreError};
 use crate::sweep::calibrate::Loaded;
@@ -286,10 +286,11 @@ type Runs<'a> = (&'a [&'a PlannedRun], &'a [Vec<RunId>]);
 
 /// The table of those of `runs` that are committed, with one over the runs of each cell; and what it holds.
 fn table(store: &Store, plan: &Plan, (runs, cells): Runs, (colour, left_out): (bool, &LeftOut)) -> (String, Shown) {
-    let (mut answers, mut loaded, mut records) = (Vec::new(), Vec::new(), Vec::new());
+    let (mut answers, mut all_loaded, mut records) = (Vec::new(), Vec::new(), Vec::new());
     for run in runs {
         if let Some((record, answered)) = left_out.take(answer(store, run, plan)).flatten() {
-            loaded.extend(as_load(run, &record, &answered.metrics));
+            let name = RunView::new(0, run).name;
+            all_loaded.extend(loaded(name, &record, &answered.metrics));
             answers.push(answered);
             records.push(record);
         }
@@ -303,6 +304,7 @@ fn table(store: &Store, plan: &Plan, (runs, cells): Runs, (colour, left_out): (b
     let line = |id: &RunId| of_runs.get(id.to_string().as_str()).copied();
     let cells: Vec<Vec<Line>> = cells.iter().map(|ids| ids.iter().filter_map(line).collect()).collect();
     text.extend(repeats(&cells).map(|table| format!("\n{table}")));
+    text = few_once(&text);
     text.extend(mixed_servers::notes(&records).iter().map(|note| format!("\n{}", fill("", 2, note))));
     let id = |answered: &Answered| answered.labels.run_id.clone();
     let first_in = |state| answers.iter().find(|answered| answered.verdict.state == state).map(id);
@@ -310,20 +312,20 @@ fn table(store: &Store, plan: &Plan, (runs, cells): Runs, (colour, left_out): (b
         first: answers.first().map(id),
         doubtful: first_in(State::Invalid).or_else(|| first_in(State::Suspect)),
         invalid: answers.iter().filter(|answered| answered.verdict.state == State::Invalid).count(),
-        loaded,
+        loaded: all_loaded,
     };
     (text, shown)
 }
 
 /// A run as its generator felt it; none where its rows do not say.
-fn as_load(run: &PlannedRun, record: &RunRecord, metrics: &RunMetrics) -> Option<Loaded> {
+pub(super) fn loaded(name: String, record: &RunRecord, metrics: &RunMetrics) -> Option<Loaded> {
     let spec = &record.spec;
     let peak = Course::new(&spec.load, &spec.phases).map(|course| course.peak());
     // Where a profile changes the rate the window's averages are less than what the generator bore at its highest.
     let above =
         peak.zip(record.facts.window_qps).map_or(1.0, |(peak, mean)| if mean > 0.0 { peak / mean } else { 1.0 });
     Some(Loaded {
-        name: RunView::new(0, run).name,
+        name,
         pressure: Pressure::of_metrics(metrics)?.times(above),
         engine: record.spec.engine,
         http: record.spec.endpoint.http,

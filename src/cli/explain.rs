@@ -9,7 +9,7 @@ use crate::explain::{self, Answer};
 /// The arguments of `explain`.
 #[derive(Debug, Args)]
 pub struct ExplainArgs {
-    /// A code like E012, or a word of what it is about; absent: all codes are listed
+    /// A code like E012, a word of what it is about, or `counting` for how numbers are counted; absent: all are listed
     #[arg(value_name = "CODE")]
     code: Option<String>,
 }

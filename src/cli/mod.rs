@@ -17,6 +17,7 @@ mod colour;
 mod compare;
 mod completions;
 mod connection_limits;
+mod counting;
 mod curves;
 mod dataset;
 mod decide;
@@ -102,7 +103,7 @@ pub enum Command {
     Import(import::ImportArgs),
     /// Check plans: every mistake at its place, then the methodology lint
     Check(check::CheckArgs),
-    /// Say what a code of `check` means, with a wrong and a right example
+    /// Say what a code of `check` means, with examples, or how numbers are counted
     Explain(explain::ExplainArgs),
     /// Print the whole plan: every default, the origin of every value, the ids of its runs
     Freeze(freeze::FreezeArgs),
@@ -126,7 +127,7 @@ pub enum Command {
     Curves(curves::CurvesArgs),
     /// Say how many instances a load takes, and what they cost
     Capacity(capacity::CapacityArgs),
-    /// Write down which configuration is accepted and why, with the numbers, as a Markdown record
+    /// Record which configuration is accepted and why, with its numbers, in Markdown
     Decide(decide::DecideArgs),
     /// Compare decoding with memory bandwidth, and look for symptoms
     Diagnose(diagnose::DiagnoseArgs),

@@ -152,6 +152,11 @@ impl PlanRuns {
         format!("sweepline show --plan {plan}{changes}{}", folder.typed())
     }
 
+    /// What calibrates the client for the plan's loads, as one types it.
+    pub(super) fn calibrate(&self, folder: &Folder) -> String {
+        format!("sweepline calibrate {}", typed(&self.plan, &self.changes, folder))
+    }
+
     /// Reads the results. That there is none, and none that was given up, is a mistake of the call.
     pub(super) fn read(&self, workspace: &Workspace, folder: &Folder) -> Result<Readings, Failure> {
         self.read_knowing(workspace, folder, None)

@@ -7,6 +7,7 @@ use clap::Args;
 use tokio::sync::watch;
 
 use super::changes::Changes;
+use super::counting::Explain;
 use super::environment::Looks;
 use super::estimate::{Estimator, Spans};
 use super::freeze::Frozen;
@@ -65,6 +66,8 @@ pub struct RunArgs {
     /// Only show what would be done, like `preview`
     #[arg(long)]
     dry_run: bool,
+    #[command(flatten)]
+    explain: Explain,
     #[command(flatten)]
     folder: Folder,
     #[command(flatten)]
@@ -384,6 +387,7 @@ fn conclude(
         Err(Failure::Unexpected(_)) if summary.interrupted => return Ok(Exit::Interrupted),
         shown => shown?,
     };
+    args.explain.below()?;
     let screen = args.loudness.screen();
     let work = picked().filter(|(_, decision)| decision.action.is_work()).map(|(run, _)| run);
     say_what_is_missing(&screen, args, summary, || left(workspace, &fresh, work));

@@ -27,6 +27,9 @@ pages![
     "M018", "M019", "M020", "M021", "M022", "M023", "M024", "M025", "M026",
 ];
 
+/// The page of how numbers are counted: no code, but the rules that `--explain` prints.
+pub(crate) const COUNTING: Page = Page { code: "counting", markdown: include_str!("../../docs/COUNTING.md") };
+
 /// What a user asked for.
 #[derive(Debug)]
 pub enum Answer {
@@ -39,6 +42,9 @@ pub enum Answer {
 /// The page of a code as people write it (`E012`, `e12`, `error[E012]`), or those that a word leads to.
 pub fn find(asked: &str) -> Answer {
     let asked = asked.trim();
+    if asked.eq_ignore_ascii_case(COUNTING.code) {
+        return Answer::Found(&COUNTING);
+    }
     let code = whole_code(asked);
     if let Some(page) = PAGES.iter().find(|page| page.code == code) {
         return Answer::Found(page);
@@ -119,5 +125,5 @@ impl Page {
 
 /// Every code with its title, a line each.
 pub fn list() -> String {
-    PAGES.iter().map(|page| format!("{}  {}\n", page.code, page.title())).collect()
+    PAGES.iter().chain([&COUNTING]).map(|page| format!("{}  {}\n", page.code, page.title())).collect()
 }

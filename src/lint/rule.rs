@@ -69,7 +69,7 @@ impl Rule {
 /// Every rule, by code.
 pub(crate) static RULES: [Rule; LintCode::ALL.len()] = [
     warning(Verdict, LintCode::WarmUp, "short-warm-up", EachSweep(rules::phases::warm_up)),
-    warning(Tail, LintCode::ClosedLoopOnly, "closed-loop-only", Plan(rules::load::closed_loop_only)),
+    warning(Verdict, LintCode::ClosedLoopOnly, "closed-loop-only", Plan(rules::load::closed_loop_only)),
     warning(Tail, LintCode::OneLoad, "one-load", Plan(rules::load::one_load)),
     note(Tail, LintCode::OneLength, "one-length", Plan(rules::load::one_length)),
     warning(Tail, LintCode::FewRequests, "few-requests", EachSweep(rules::samples::few_requests)),

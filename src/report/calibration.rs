@@ -129,7 +129,7 @@ pub fn brief(measured: &Measured) -> String {
 }
 
 /// What follows from it, and what it does not say.
-fn notes(calibration: &Calibration) -> Vec<String> {
+pub(crate) fn notes(calibration: &Calibration) -> Vec<String> {
     let mut notes: Vec<String> = calibration.searches.iter().map(finding).collect();
     let failed = calibration.loads.iter().filter(|one| !one.errors.holds());
     notes.extend(failed.map(|one| format!("does not hold: {}", plain(&one.load.to_string()))));

@@ -170,17 +170,15 @@ fn failed_at(rung: &Rung) -> Option<String> {
     }
 }
 
-/// What the figures in brackets are.
+/// What the figures in brackets are; `--explain` has the rest.
 fn legend(target: Option<Target>) -> &'static str {
     match target {
         Some(_) => {
-            "in brackets: the lowest load that misses (none: none did, the limit lies above), and at least how many instances, were \
-             the limit just below it (?: no load misses, so how few would do is not known); both ends rest on tests that are wrong \
-             in at most 5 % of cases. Instances are counted by what came"
+            "in brackets: the lowest load that misses (none: the limit lies above), and how few instances might do (?: not known); \
+             --explain says how all is counted"
         }
         None => {
-            "in brackets: the lowest load that misses (none: none did, the limit lies above); both ends rest on tests that are wrong in \
-             at most 5 % of cases"
+            "in brackets: the lowest load that misses (none: the limit lies above); --explain says how all is counted"
         }
     }
 }

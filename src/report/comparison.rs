@@ -69,8 +69,8 @@ fn hidden(comparison: &Comparison) -> Option<String> {
 fn two_of_errors(cell: &CellAnswer) -> Option<&'static str> {
     let is_compared = cell.tests.iter().any(|test| test.metric == "error_share");
     is_compared.then_some(
-        "error share: `errors` counts the requests of all rounds together and knows that failures come in bursts; the table takes one \
-         share of each round (Student's t), as of every metric, so its interval is another one. A gate fails where either is worse",
+        "error share: `errors` counts the requests of all rounds together, the table one share of each round; a gate fails where either \
+         is worse",
     )
 }
 

@@ -46,17 +46,15 @@ pub fn curves(curves: &[Curve]) -> String {
 fn legend(curves: &[Curve]) -> String {
     let several = curves.iter().flat_map(|curve| &curve.rungs).any(|rung| rung.runs.len() > 1);
     let interval = match several {
-        true => "second lines: 95 % intervals, over the runs of a rung where there are several, else within the run",
+        true => "second lines: 95 % intervals, over runs where a load has several, else within the run",
         false => "second lines: 95 % intervals within the run; `repeats` would show how far runs differ",
     };
     let open = curves.iter().any(|curve| curve.axis == Axis::Qps);
     let due = match open {
-        true => {
-            ". In brackets: requests per second that came. Latencies of open loops are from the schedule, tokens/s per user from the send"
-        }
+        true => ". In brackets: requests/s that came. Latencies are from the schedule",
         false => "",
     };
-    format::fill("\n", 0, &format!("{interval}{due}")).replacen("\n ", "\n", 1)
+    format::fill("\n", 0, &format!("{interval}{due}. --explain says how all is counted")).replacen("\n ", "\n", 1)
 }
 
 /// The headings of figures that a narrow screen has no room for, the first to go first.

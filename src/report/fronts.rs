@@ -74,7 +74,7 @@ fn one(
 }
 
 /// Why rungs are on no front, each for the first reason that is true of it: `; 2 saturated; 1 without a valid run`.
-fn left_out<'r>(rungs: impl Iterator<Item = &'r Rung<'r>>, front: &Front) -> String {
+pub(crate) fn left_out<'r>(rungs: impl Iterator<Item = &'r Rung<'r>>, front: &Front) -> String {
     let reason = |rung: &Rung| match rung.state() {
         _ if front.values(rung).is_some() => None,
         _ if rung.is_rejected() => Some(GIVEN_UP),

@@ -49,6 +49,82 @@ fn edits_are_told_with_the_runs_that_they_cost() {
 }
 
 #[timed_test]
+fn tokens_and_money_are_told_beside_each_other() {
+    let lab = Lab::new();
+    let open = PLAN
+        .replace(
+            "    matrix: { endpoint: [fast, slow], model: [m], scenario: [short], batch_size: [1, 8] }\n",
+            "    matrix: { endpoint: [slow], model: [m], scenario: [short], qps: [10] }\n",
+        )
+        .replace("itl: 1ms } }", "itl: 1ms }, hardware: { price_per_hour: 3.6 } }")
+        .replace("itl: 4ms } }", "itl: 4ms }, hardware: { price_per_hour: 7.2 } }");
+    lab.write("a.yaml", &open);
+    // Twice as many tokens come, one rate is another, one price is another.
+    let after = open
+        .replace("output_tokens: 6", "output_tokens: 12")
+        .replace("[5, 10, 20]", "[5, 10, 40]")
+        .replace("7.2", "3.6");
+    lab.write("b.yaml", &after);
+    let diff = lab.ok(&["diff", "a.yaml", "b.yaml", "--format", "json"]).json();
+    lab.follows("diff", &diff);
+    let number =
+        |side: &str, name: &str| diff["cost"][side][name].as_f64().unwrap_or_else(|| panic!("{side} {name}: {diff:#}"));
+    // Half of fill, stabilize and measure: 9.5 s at 10, 5, 10 and 20 a second, then at 40.
+    assert_eq!([number("before", "requests"), number("after", "requests")], [428.0, 618.0]);
+    assert_eq!(number("change", "requests"), 190.0);
+    assert_eq!([number("before", "output_tokens"), number("after", "output_tokens")], [428.0 * 6.0, 618.0 * 12.0]);
+    assert_eq!(number("change", "output_tokens"), 618.0 * 12.0 - 428.0 * 6.0);
+    assert_eq!(number("change", "prompt_tokens"), number("after", "prompt_tokens") - number("before", "prompt_tokens"));
+    // A second of the one costs a thousandth, of the other two; each run takes ten and its cooldown.
+    let [before, after] = ["before", "after"].map(|side| number(side, "money"));
+    let seconds = number("after", "money") / 1e-3;
+    assert!(
+        (before - (3.0 + 2.0) / 4.0 * seconds * 1e-3).abs() < 1e-9 && (40.0..60.0).contains(&seconds),
+        "{before} {after}"
+    );
+    let per_million = |side: &str| number(side, "money") / number(side, "output_tokens") * 1e6;
+    for side in ["before", "after"] {
+        assert!((number(side, "money_per_million_output_tokens") - per_million(side)).abs() < 1e-9);
+    }
+    let text = lab.ok(&["diff", "a.yaml", "b.yaml"]).stdout;
+    let row = |name: &str| text.lines().find(|line| line.starts_with(name)).unwrap_or_else(|| panic!("{name}: {text}"));
+    let words = |name: &str| row(name)[name.len()..].split_whitespace().map(str::to_owned).collect::<Vec<_>>();
+    assert_eq!(words("requests"), ["428", "618", "+190"]);
+    assert_eq!(words("tokens received, at most"), ["2568", "7416", "+4848"]);
+    assert_eq!(words("money, time × price").len(), 3, "{text}");
+    assert!(text.contains("money is in the plan's currency"), "{text}");
+    assert!(row("money per million").chars().count() <= 80, "{text}");
+    // Without a price of one of them money is not known of the whole.
+    lab.write("c.yaml", &open.replace(", hardware: { price_per_hour: 7.2 }", "").replace("[5, 10, 20]", "[5]"));
+    let text = lab.ok(&["diff", "a.yaml", "c.yaml"]).stdout;
+    let row = text.lines().find(|line| line.starts_with("money, time × price")).unwrap();
+    assert!(row.trim_end().ends_with("n/a") && row.matches("n/a").count() == 2, "{text}");
+    assert!(text.contains("no price_per_hour or owned is declared of slow"), "{text}");
+}
+
+#[timed_test]
+fn closed_loops_cost_what_earlier_results_say() {
+    let lab = Lab::new();
+    let plan = PLAN
+        .replace("fill: 1s, stabilize: 1s, measure: 8s", "fill: 50ms, stabilize: 50ms, measure: 400ms")
+        .replace("[5, 10, 20]", "[5]");
+    lab.write("a.yaml", &plan);
+    lab.write("b.yaml", &plan.replace("batch_size: [1, 8]", "batch_size: [1]"));
+    let unknown = lab.ok(&["diff", "a.yaml", "b.yaml", "--format", "json"]).json();
+    assert_eq!(unknown["cost"]["before"]["runs_with_unknown_requests"], 4);
+    assert!(unknown["cost"]["change"]["requests"].is_null(), "{unknown:#}");
+    let text = lab.ok(&["diff", "a.yaml", "b.yaml"]).stdout;
+    assert!(text.contains("what 4 runs before and 2 runs after send is not known"), "{text}");
+    let ended = lab.measured(&["run", "a.yaml", "-q", "--results", "elsewhere"]);
+    assert!(matches!(ended.code, Some(0 | 3)), "{}", ended.stderr);
+    let known = lab.ok(&["diff", "a.yaml", "b.yaml", "--results", "elsewhere", "--format", "json"]).json();
+    assert_eq!(known["cost"]["before"]["runs_with_unknown_requests"], 0);
+    let (before, after) = (&known["cost"]["before"]["requests"], &known["cost"]["after"]["requests"]);
+    let change = after.as_i64().unwrap() - before.as_i64().unwrap();
+    assert!(change < -8 && known["cost"]["change"]["requests"] == change, "{known:#}");
+}
+
+#[timed_test]
 fn a_pull_request_gets_markdown_and_programs_json() {
     let lab = lab();
     insta::assert_snapshot!(lab.ok(&["diff", "a.yaml", "b.yaml", "--format", "markdown"]).stdout);

@@ -40,7 +40,7 @@ const TTFT: [&str; 2] = ["ttft", "ttft_from_schedule"];
 const E2E: [&str; 2] = ["e2e", "e2e_from_schedule"];
 
 /// Every figure of a rung. Latencies of open loops are from the schedule.
-pub static FIGURES: [Ordinate; 19] = [
+pub static FIGURES: [Ordinate; 20] = [
     of("request_throughput"),
     of("output_throughput"),
     of("output_throughput_per_gpu"),
@@ -54,6 +54,7 @@ pub static FIGURES: [Ordinate; 19] = [
     at("tpot_p99", "tpot", Percentile::P99),
     at("itl_p99", "itl", Percentile::P99),
     of("jitter_ratio"),
+    at("lateness_p99", "lateness", Percentile::P99),
     due("e2e_p50", E2E, Percentile::P50),
     due("e2e_p95", E2E, Percentile::P95),
     due("e2e_p99", E2E, Percentile::P99),

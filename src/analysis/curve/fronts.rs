@@ -52,6 +52,11 @@ impl Front {
         Some([value(self.of[0])?, value(self.of[1])?])
     }
 
+    /// Whether less of the second figure is better.
+    pub fn is_less_better(&self) -> bool {
+        self.less
+    }
+
     /// Two figures of which more is better.
     fn point(&self, rung: &Rung) -> (f64, f64) {
         match self.values(rung) {

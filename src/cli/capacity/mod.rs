@@ -5,6 +5,7 @@ pub(super) mod document;
 use clap::Args;
 use document::Document;
 
+use super::counting::Explain;
 use super::results::ResultsArgs;
 use crate::analysis::capacity::{Instance, Target};
 use crate::analysis::curve::{self, Axis, Bracket, Curve, Ordinate, Rung};
@@ -27,6 +28,8 @@ pub struct CapacityArgs {
     /// Share that is to be spare on top of it, like 20%
     #[arg(long, value_name = "SHARE", default_value = "0%", requires = "target_qps", allow_hyphen_values = true)]
     headroom: Share,
+    #[command(flatten)]
+    explain: Explain,
 }
 
 fn above_zero(text: &str) -> Result<f64, String> {
@@ -36,6 +39,7 @@ fn above_zero(text: &str) -> Result<f64, String> {
 
 /// Answers how many instances a load takes.
 pub(super) fn run(args: CapacityArgs) -> Result<Exit, Failure> {
+    args.explain.check(args.asked.format == TextOrJson::Text)?;
     let readings = args.asked.read()?;
     if readings.plan.slo.as_ref().is_none_or(Slo::is_empty) {
         let text = "capacity is how much is served within an objective, and the plan has none: write `slo`, or add --set \
@@ -56,6 +60,7 @@ pub(super) fn run(args: CapacityArgs) -> Result<Exit, Failure> {
         }
         TextOrJson::Json => output::json(&Document::of(&readings, &configurations, target))?,
     }
+    args.explain.below()?;
     Ok(readings.left_out.exit(Exit::Done))
 }
 

@@ -12,6 +12,7 @@ use samples::{Earlier, Lacking, Sample};
 
 use super::changes::Changes;
 use super::class::OneClass;
+use super::counting::Explain;
 use super::given_up::GivenUpRuns;
 use super::left_out::LeftOut;
 use super::replace::{Overwrite, begins_with_key};
@@ -82,6 +83,8 @@ pub struct CompareArgs {
     #[arg(long, value_enum, default_value = "text")]
     format: OutputFormat,
     #[command(flatten)]
+    explain: Explain,
+    #[command(flatten)]
     folder: Folder,
 }
 
@@ -113,6 +116,7 @@ fn margin(text: &str) -> Result<Share, String> {
 
 /// Compares.
 pub(super) fn run(args: CompareArgs) -> Result<Exit, Failure> {
+    args.explain.check(args.format == OutputFormat::Text)?;
     let workspace = Workspace::open(&args.plan, &args.changes, &args.folder)?;
     let plan = workspace.plan();
     let mut picked = args.selection.pick(plan, &workspace.expansion.runs)?;
@@ -173,6 +177,7 @@ pub(super) fn run(args: CompareArgs) -> Result<Exit, Failure> {
         OutputFormat::Markdown => output::print(&page::markdown(&comparison))?,
         OutputFormat::Json => output::json(&comparison)?,
     }
+    args.explain.below()?;
     match comparison.gate {
         _ if !args.gate => Ok(left_out.exit(Exit::Done)),
         Gate::Fails { .. } => Ok(Exit::Gate),

@@ -6,6 +6,7 @@ use clap::Args;
 use document::Document;
 
 use super::class::OneClass;
+use super::counting::Explain;
 use super::results::{Readings, ResultsArgs};
 use crate::analysis::curve::{self, Curve, Point};
 use crate::cli::failure::{Exit, Failure};
@@ -13,7 +14,7 @@ use crate::cli::options::TextOrJson;
 use crate::cli::output;
 use crate::plan::Slo;
 use crate::report::format::{fill, plain};
-use crate::report::{curves as page, fronts, is_unicode, left_out, plots};
+use crate::report::{curves as page, few_once, fronts, is_unicode, left_out, plots};
 
 /// The arguments of `curves`.
 #[derive(Debug, Args)]
@@ -25,6 +26,8 @@ pub struct CurvesArgs {
     /// Draw throughput, TTFT and TPOT over load as charts in the terminal, in the place of the tables
     #[arg(long)]
     plot: bool,
+    #[command(flatten)]
+    explain: Explain,
 }
 
 /// Shows the curves of a plan.
@@ -32,6 +35,7 @@ pub(super) fn run(args: CurvesArgs) -> Result<Exit, Failure> {
     if args.plot && matches!(args.asked.format, TextOrJson::Json) {
         return Err(Failure::Usage("--plot draws for people: leave --format json out".to_owned()));
     }
+    args.explain.check(args.asked.format == TextOrJson::Text)?;
     let readings = args.asked.read()?;
     args.class.check(readings.classes())?;
     let class = args.class.name.as_deref();
@@ -44,6 +48,7 @@ pub(super) fn run(args: CurvesArgs) -> Result<Exit, Failure> {
         }
         TextOrJson::Json => output::json(&Document::of(&readings, &curves, class))?,
     }
+    args.explain.below()?;
     Ok(readings.left_out.exit(Exit::Done))
 }
 
@@ -78,5 +83,5 @@ fn text(readings: &Readings, (curves, plot): (&[Curve], bool), above: Option<Str
     if let Some(said) = readings.said_of_missing(&left_out(curves)) {
         out.push_str(&format!("\n{said}\n"));
     }
-    output::print_fitted(out.trim_start())
+    output::print_fitted(few_once(&out).trim_start())
 }

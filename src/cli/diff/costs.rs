@@ -117,7 +117,7 @@ impl Costs {
         for [what, before, after, change] in self.rows() {
             table.add_row(vec![Cell::new(what), right(before), right(after), right(change)]);
         }
-        let mut out = format!("\n{}\n", grid::text(table, 1, &[0]));
+        let mut out = format!("\n{}", grid::text(table, 2, &[0]));
         self.notes().iter().for_each(|note| out.push_str(&fill("", 2, note)));
         out
     }
@@ -136,7 +136,8 @@ impl Costs {
     fn rows(&self) -> [[String; 4]; 6] {
         let (before, after, change) = (&self.before, &self.after, &self.change);
         let counts = |what: &str, of: fn(&Cost) -> u64, change: Option<i64>| {
-            let change = change.map_or_else(na, |change| format!("{change:+}"));
+            let change =
+                change.map_or_else(na, |change| if change == 0 { "0".to_owned() } else { format!("{change:+}") });
             [what.to_owned(), before.counted(of), after.counted(of), change]
         };
         let money = |what: &str, [before, after, change]: [Option<f64>; 3]| {
@@ -148,8 +149,8 @@ impl Costs {
             format!("{}{more}", duration(side.cost.seconds.ceil() as u64))
         };
         let later = change.seconds.map_or_else(na, |seconds| {
-            let sign = if seconds < 0.0 { "-" } else { "+" };
-            format!("{sign}{}", duration(seconds.abs().ceil() as u64))
+            let (sign, shown) = (if seconds < 0.0 { "-" } else { "+" }, seconds.abs().ceil() as u64);
+            if shown == 0 { "0s".to_owned() } else { format!("{sign}{}", duration(shown)) }
         });
         [
             counts("requests", |cost| cost.requests, change.requests),
@@ -175,7 +176,7 @@ impl Costs {
         let unknown = [before.runs_with_unknown_requests, after.runs_with_unknown_requests];
         if unknown != [0, 0] {
             notes.push(format!(
-                "+ ?: what {} before and {} after send is not known: closed loops without an earlier result",
+                "`+ ?`: what {} before and {} after send is not known: closed loops without an earlier result",
                 counted(unknown[0], "run"),
                 counted(unknown[1], "run")
             ));
@@ -229,7 +230,7 @@ fn na() -> String {
 }
 
 fn signed(value: f64) -> String {
-    if value < 0.0 { digits(value) } else { format!("+{}", digits(value)) }
+    if value > 0.0 { format!("+{}", digits(value)) } else { digits(value) }
 }
 
 fn runs<'c, 'a>(

@@ -14,6 +14,7 @@ use show::Diff;
 use source::Source;
 
 use super::changes::Changes;
+use super::counting::Explain;
 use crate::cli::failure::{Exit, Failure};
 use crate::cli::options::Folder;
 use crate::cli::output;
@@ -36,6 +37,8 @@ pub struct DiffArgs {
     format: OutputFormat,
     #[command(flatten)]
     folder: Folder,
+    #[command(flatten)]
+    explain: Explain,
 }
 
 /// How the difference is written.
@@ -51,6 +54,7 @@ enum OutputFormat {
 
 /// Compares two plans.
 pub(super) fn run(args: DiffArgs) -> Result<Exit, Failure> {
+    args.explain.check(args.format == OutputFormat::Text)?;
     let a = Source::parse(&args.a);
     let unset = args.changes.without_set();
     let (before, b) = match &args.b {
@@ -79,6 +83,7 @@ pub(super) fn run(args: DiffArgs) -> Result<Exit, Failure> {
         OutputFormat::Markdown => output::print(&diff.markdown())?,
         OutputFormat::Json => output::json(&diff)?,
     }
+    args.explain.below()?;
     Ok(Exit::Done)
 }
 

@@ -1,16 +1,21 @@
 //! `sweepline report PLAN`: the results of a plan as one HTML file. It gathers what `curves`, `capacity`, `compare` and `diagnose`
 //! answer, and computes nothing of its own.
 
+mod asked;
 mod figures;
+mod generator;
 mod spreads;
 mod timeline;
 mod watch;
 
 use std::path::{Path, PathBuf};
 
+use asked::Asked;
 use clap::Args;
+use indexmap::IndexSet;
 use spreads::Spreads;
 
+use super::answers::Answered;
 use super::replace::{Overwrite, begins_with, cannot_write, replace};
 use super::results::{PlanRuns, Readings, RunResult, Without};
 use crate::analysis::ANALYSIS;
@@ -21,7 +26,7 @@ use crate::cli::options::Folder;
 use crate::cli::{capacity, compare, lints, stderr};
 use crate::lint::Lint;
 use crate::plan::Slo;
-use crate::report::html::{MeasuredRun, PageError, Report, RunWithout, Sources};
+use crate::report::html::{ClassCurves, MeasuredRun, PageError, Report, RunWithout, Sources};
 use crate::report::{Bound, left_out};
 use crate::units::text::counted;
 
@@ -50,11 +55,12 @@ pub struct ReportArgs {
 
 /// Writes the report, or serves it.
 pub(super) fn run(args: ReportArgs) -> Result<Exit, Failure> {
+    let asked = Asked { runs: args.runs, folder: args.folder };
     if args.watch {
-        return watch::run((&args.runs, &args.folder), args.port, &|before| made_of(&args, before));
+        return watch::run(asked, args.port, made_of);
     }
     args.overwrite.check(&args.output, "a report of sweepline", is_report)?;
-    let (readings, report) = made_of(&args, None)?;
+    let (readings, report) = made_of(&asked, None)?;
     let page = report.html().map_err(unexpected)?;
     let path = &args.output;
     write(path, page.as_bytes())?;
@@ -78,7 +84,7 @@ fn unexpected(error: PageError) -> Failure {
 }
 
 /// What was read, and the report of it; `before` is what was read the last time.
-fn made_of(args: &ReportArgs, before: Option<Readings>) -> Result<(Readings, Report), Failure> {
+fn made_of(args: &Asked, before: Option<Readings>) -> Result<(Readings, Report), Failure> {
     let workspace = args.runs.open(&args.folder)?;
     let picked = args.runs.picked(&workspace)?;
     let readings = args.runs.read_knowing(&workspace, &args.folder, before)?;
@@ -103,6 +109,9 @@ fn made_of(args: &ReportArgs, before: Option<Readings>) -> Result<(Readings, Rep
         comparison: comparison.as_ref(),
         bound: Bound { predicted: &predicted, unpredicted: &unpredicted },
         diagnoses: &diagnoses,
+        classes: classes(&readings),
+        calibrated: generator::clients(&workspace.store, &readings),
+        calibrate: args.runs.calibrate(&args.folder),
         spreads: drawn,
         spreads_left: left,
         timeline: timeline::spans(&workspace, &picked, &readings),
@@ -128,14 +137,16 @@ fn made() -> String {
 
 fn measured(run: &RunResult) -> MeasuredRun<'_> {
     let RunResult { sweep, record, answered } = run;
-    MeasuredRun {
-        sweep,
-        record,
-        labels: &answered.labels,
-        metrics: &answered.metrics,
-        verdict: &answered.verdict,
-        pulse: answered.pulse.as_ref(),
-    }
+    let Answered { labels, metrics, verdict, classes, pulse, .. } = answered;
+    MeasuredRun { sweep, record, labels, metrics, verdict, classes, pulse: pulse.as_ref() }
+}
+
+/// The curves of each class of the plan's mixes, in the order in which they come first.
+fn classes(readings: &Readings) -> Vec<ClassCurves<'_>> {
+    let names: IndexSet<&str> = readings.classes().collect();
+    let of =
+        |name: &str| ClassCurves { name: name.to_owned(), curves: curve::curves(&readings.points_of(name), false) };
+    names.into_iter().map(of).collect()
 }
 
 fn without(run: &Without) -> RunWithout {

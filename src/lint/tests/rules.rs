@@ -493,7 +493,7 @@ fn undecidable_slo() {
     };
     let found: Vec<Lint> =
         lints(&text("10s")).into_iter().filter(|lint| ["M005", "M019"].contains(&lint.code.name())).collect();
-    assert_eq!(codes(&found), ["M005", "M019", "M019"]);
+    assert_eq!(codes(&found), ["M019", "M019", "M005"], "what threatens the verdict comes first");
     let remedies: Vec<&str> = found.iter().map(|lint| lint.remedy.as_str()).collect();
     assert_eq!(remedies, ["write phases: { measure: 368s }, or qps of 37 and more"; 3]);
     assert!(!said("M005", &text("368s")) && lints(&text("368s")).is_empty());
@@ -523,7 +523,7 @@ fn total_tokens() {
 fn what_is_allowed_is_not_said() {
     let short = "phases: { measure: 5s }\n";
     let because = "because: a first look";
-    assert_eq!(codes(&lints(short)), ["M005", "M006"]);
+    assert_eq!(codes(&lints(short)), ["M006", "M005"]);
     assert_eq!(codes(&lints(&format!("{short}allow: [{{ code: M006, {because} }}]\n"))), ["M005"]);
     let both = format!("{short}allow: [{{ code: M006, {because} }}, {{ code: M005, {because} }}]\n");
     assert_eq!(codes(&lints(&both)), Vec::<&str>::new());
@@ -534,7 +534,7 @@ fn what_is_allowed_is_not_said() {
     );
     assert_eq!(idle.place.unwrap().to_string(), "plan.yaml:7:9");
     let twice = format!("{short}allow: [{{ code: M006, {because} }}, {{ code: M006, {because} }}]\n");
-    assert_eq!(codes(&lints(&twice)), ["M021", "M005"], "one is enough");
+    assert_eq!(codes(&lints(&twice)), ["M005", "M021"], "one is enough");
     // On a host without a calibration nothing is beyond it.
     assert!(lints(&format!("allow: [{{ code: M018, {because} }}]\n")).is_empty());
 }
@@ -563,13 +563,45 @@ fn the_same_is_said_once() {
     let found = lints(&format!("phases: {{ measure: 20s }}\n{sweeps}"));
     assert_eq!(codes(&found), ["M006"]);
     assert_eq!(found[0].scopes, ["b", "a"].map(|name| Scope::Sweep(name.to_owned())), "in the plan's order");
-    assert_eq!(text(&found, false).lines().next(), Some("sweeps `b` and `a`"));
+    let shown = text(&found, false);
+    let lines: Vec<&str> = shown.lines().take(2).collect();
+    assert_eq!(lines[0], "the verdict: do these numbers stand?");
+    assert!(
+        lines[1].starts_with("  warning[M006] ") && lines[1].contains(": sweeps `b` and `a`: `measure` is"),
+        "{shown}"
+    );
     assert_eq!(counts(&found).as_deref(), Some("1 warning"));
     let own = sweeps.replace("] } }\n  a", "] }, phases: { measure: 30s } }\n  a");
     let found = lints(&format!("phases: {{ measure: 20s }}\n{own}"));
     assert_eq!(found.len(), 2);
     let lines: Vec<usize> = found.iter().map(|lint| lint.place.as_ref().unwrap().line).collect();
     assert_eq!(lines, [7, 5], "each where it is written");
+}
+
+#[test]
+fn what_is_not_disclosed_is_one_line() {
+    let endpoint = |more: &str| format!("{{ url: 'http://h:8000/v1', engine: vllm{more} }}");
+    let endpoints = format!("endpoints:\n  a: {}\n  b: {}\n", endpoint(", hardware: { gpu: unknown }"), endpoint(""));
+    let sweeps = "sweeps: { load: { matrix: { endpoint: [a, b], scenario: [B1, B2], qps: [5, 10] } } }\n";
+    let models = "models: { llama: { id: llama, tokenizer: server } }\n";
+    let found = lints(&format!("{endpoints}{models}phases: {{ measure: 5s }}\n{sweeps}"));
+    let shown = text(&found, false);
+    let disclosed = shown.split("the disclosure: ").nth(1).unwrap_or_else(|| panic!("{shown}"));
+    let lines: Vec<&str> = disclosed.lines().skip(1).collect();
+    assert_eq!(lines.len(), 4, "{shown}");
+    assert!(lines[0].starts_with("  warning[M011, M012, M013] not disclosed: "), "{shown}");
+    for part in [
+        "version, tensor_parallel, pipeline_parallel, attention_backend, scheduler, flags of endpoints `a` and `b`",
+        "gpu, gpus, memory, interconnect, network, storage of endpoint `b`",
+        "precision of model `llama`",
+    ] {
+        assert!(lines[0].contains(part), "{part}\n{shown}");
+    }
+    assert!(lines[2].starts_with("  note[M011] unknown: gpu of endpoint `a`"), "{shown}");
+    // What threatens more stands above, and nothing else is folded.
+    let above = &shown[..shown.len() - disclosed.len()];
+    assert!(above.contains("the verdict: ") && above.contains("warning[M006]"), "{shown}");
+    assert_eq!(found.iter().filter(|lint| !lint.undisclosed.is_empty()).count(), 5, "each is kept for programs");
 }
 
 #[test]

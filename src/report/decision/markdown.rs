@@ -4,8 +4,21 @@ use crate::report::format::plain;
 
 /// A text that stands in a line of its own or behind words of ours: what Markdown and HTML would take for marks is escaped.
 pub(crate) fn inert(text: &str) -> String {
+    escaped(plain(text).trim())
+}
+
+/// A sentence of ours, in which names stand between backticks: these are code, the rest is inert.
+pub(super) fn prose(text: &str) -> String {
     let text = plain(text);
-    let text = text.trim();
+    let parts: Vec<&str> = text.trim().split('`').collect();
+    if parts.len() % 2 == 0 {
+        return escaped(text.trim());
+    }
+    let part = |(at, part): (usize, &&str)| if at % 2 == 1 { code(part) } else { escaped(part) };
+    parts.iter().enumerate().map(part).collect()
+}
+
+fn escaped(text: &str) -> String {
     let mut out = String::with_capacity(text.len());
     let number = text.find(|c: char| !c.is_ascii_digit()).unwrap_or(0);
     for (at, c) in text.char_indices() {
@@ -92,6 +105,8 @@ mod tests {
         }
         assert_eq!(code("a`b``c"), "```a`b``c```");
         assert_eq!(code("`"), "`` ` ``");
+        assert_eq!(prose("`a<b>` is <b> of `c`"), "`a<b>` is \\<b\\> of `c`");
+        assert_eq!(prose("`<b>"), "\\`\\<b\\>");
         assert_eq!(quote("one\n\n# two\n"), "> one\n>\n> \\# two\n");
         assert_eq!(
             table(&["a", "b#"], &[vec![code("x|y"), "1".into()]]),

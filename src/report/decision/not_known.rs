@@ -1,7 +1,7 @@
 //! What is not known: runs that do not count, what is undecided, what rests on little, what is missing.
 
 use super::evidence::Evidence;
-use super::markdown::{code, inert, list, sentence};
+use super::markdown::{code, inert, list, prose, sentence};
 use super::standing::{Outcome, Standing};
 use crate::analysis::curve::Rung;
 use crate::analysis::verdict::State;
@@ -32,7 +32,7 @@ pub(super) fn text(evidence: &Evidence, accepted: usize, standings: &[Standing])
         items
             .extend(doubts.iter().map(|doubt| sentence(&inert(&format!("Which is cheapest is not certain: {doubt}")))));
     }
-    items.extend(evidence.mixed.iter().map(|note| sentence(&inert(note))));
+    items.extend(evidence.mixed.iter().map(|note| sentence(&prose(note))));
     items.extend(first(evidence.lints.iter().map(|lint| format!("Methodology lint: {lint}"))));
     let mut out = "## Not known\n\n".to_owned();
     match items.is_empty() {
@@ -47,7 +47,7 @@ pub(super) fn text(evidence: &Evidence, accepted: usize, standings: &[Standing])
 /// The first few sentences, and how many more there are.
 fn first(all: impl ExactSizeIterator<Item = String>) -> Vec<String> {
     let more = all.len().saturating_sub(MOST);
-    let shown = all.take(MOST).map(|text| sentence(&inert(&text)));
+    let shown = all.take(MOST).map(|text| sentence(&prose(&text)));
     shown.chain((more > 0).then(|| format!("And {more} more of this kind."))).collect()
 }
 

@@ -6,7 +6,8 @@ use serde::Serialize;
 use super::evidence::Evidence;
 use super::markdown::{code, inert, list, sentence, table};
 use super::standing::Standing;
-use crate::analysis::curve::{Curve, Figure, Ordinate, Rung};
+use crate::analysis::curve::{Axis, Curve, Figure, Ordinate, Rung};
+use crate::analysis::saturation::State;
 use crate::plan::model::axis::server_flag;
 use crate::report::capacity::{Answer, cheapest, per_million_ends};
 use crate::report::curves::{FEW, lines, marked};
@@ -76,16 +77,14 @@ pub(super) fn text(evidence: &Evidence, accepted: usize, standings: &[Standing])
     match of_kin(Kin::Rejected)[..] {
         [] => out.push_str("Nothing else that serves the same requests was measured.\n"),
         ref rejected => {
-            out.push_str("Each at the highest load that holds, else at the lightest that was measured");
-            out.push_str(if evidence.objective().is_some() {
-                ":\n\n"
-            } else {
-                "; without an objective at the heaviest:\n\n"
+            out.push_str(match evidence.objective() {
+                Some(_) => "Each at the highest load that holds, else at the lightest that was measured:\n\n",
+                None => "Each at its heaviest load, for there is no objective:\n\n",
             });
             out.push_str(&overview(evidence, rejected, standings));
-            let why =
-                |at: &usize| format!("{}: {}", code(&evidence.name(*at)), inert(&sentence(&standings[*at].words)));
-            out.push_str(&format!("\n{}", list(&rejected.iter().map(why).collect::<Vec<_>>())));
+            if evidence.objective().is_some() {
+                out.push_str(&format!("\n{}", reasons(evidence, rejected, standings)));
+            }
         }
     }
     let others = of_kin(Kin::ServesOther);
@@ -95,24 +94,30 @@ pub(super) fn text(evidence: &Evidence, accepted: usize, standings: &[Standing])
     }
     out.push_str("\n### Cost\n\n");
     out.push_str(&costs(evidence));
-    out.push_str("\nIn brackets: 95 % intervals, over runs where there are several, else within the run.");
-    let is_short = |rung: &Rung| {
-        SHOWN
-            .iter()
-            .filter_map(|(name, _)| Ordinate::named(name))
-            .any(|one| rung.figure(one).is_none() && rung.too_few(one).is_some())
-    };
-    if curves.iter().flat_map(|curve| &curve.rungs).any(is_short) {
-        out.push_str(" n/a with n: so few requests in a run do not give that percentile.");
-    }
-    let few = curves.iter().flat_map(|curve| &curve.rungs).any(has_few);
-    out.push_str(&if few { format!(" {}.\n", inert(FEW)) } else { "\n".to_owned() });
+    out.push_str(&format!("\n{}\n", legend(curves)));
     out
 }
 
-fn has_few(rung: &Rung) -> bool {
-    let figures = SHOWN.iter().filter_map(|(name, _)| rung.figure(Ordinate::named(name)?));
-    figures.into_iter().any(|figure| figure.few_samples)
+/// How each of these stands, a sentence each.
+fn reasons(evidence: &Evidence, which: &[usize], standings: &[Standing]) -> String {
+    let why = |at: &usize| format!("{}: {}", code(&evidence.name(*at)), inert(&sentence(&standings[*at].words)));
+    list(&which.iter().map(why).collect::<Vec<_>>())
+}
+
+/// What must be known to read the tables.
+fn legend(curves: &[Curve]) -> String {
+    let rungs = || curves.iter().flat_map(|curve| &curve.rungs);
+    let shown = || SHOWN.iter().filter_map(|(name, _)| Ordinate::named(name));
+    let is_open = curves.iter().any(|curve| curve.axis == Axis::Qps);
+    let is_short = |rung: &Rung| shown().any(|one| rung.figure(one).is_none() && rung.too_few(one).is_some());
+    let has_few = |rung: &Rung| shown().filter_map(|one| rung.figure(one)).any(|figure| figure.few_samples);
+    let parts = [
+        Some("In brackets: 95 % intervals, over runs where there are several, else within the run.".to_owned()),
+        is_open.then(|| "Latencies of open loops are from the schedule.".to_owned()),
+        rungs().any(is_short).then(|| "n/a with n: so few requests in a run do not give that percentile.".to_owned()),
+        rungs().any(has_few).then(|| sentence(&inert(FEW))),
+    ];
+    parts.into_iter().flatten().collect::<Vec<_>>().join(" ")
 }
 
 /// Every load of a curve.
@@ -121,11 +126,22 @@ fn ladder(curve: &Curve) -> String {
     headings.extend(SHOWN.map(|(_, heading)| heading));
     let row = |rung: &Rung| {
         let objective = rung.judged().and_then(|judged| judged.answer()).map_or("n/a", |answer| answer.name());
-        let mut cells = vec![rung.load.to_string(), came(rung), runs(rung), objective.to_owned()];
+        let objective = format!("{objective}{}", not_kept_up(rung));
+        let mut cells = vec![rung.load.to_string(), came(rung), runs(rung), objective];
         cells.extend(SHOWN.iter().map(|(name, _)| figure(rung, name)));
         cells
     };
     table(&headings, &curve.rungs.iter().map(row).collect::<Vec<_>>())
+}
+
+/// What is to be known of a load at which the server is not shown to keep up.
+fn not_kept_up(rung: &Rung) -> &'static str {
+    match rung.state() {
+        _ if rung.runs.is_empty() => "",
+        Some(State::Saturated) => ", saturated",
+        Some(State::NotShown) => ", not shown to keep up",
+        Some(State::KeptUp) | None => "",
+    }
 }
 
 /// Configurations, a row each.
@@ -136,7 +152,8 @@ fn overview(evidence: &Evidence, which: &[usize], standings: &[Standing]) -> Str
         let (curve, standing) = (&evidence.curves[*at], &standings[*at]);
         let rung = standing.load.and_then(|load| curve.rung(load));
         let load = standing.load.map(|load| format!("{} {load}", curve.axis.name().replace('_', " ")));
-        let mut cells = vec![code(&evidence.name(*at)), standing.outcome.word().to_owned()];
+        let outcome = format!("{}{}", standing.outcome.word(), rung.map(not_kept_up).unwrap_or_default());
+        let mut cells = vec![code(&evidence.name(*at)), outcome];
         cells.push(load.unwrap_or_else(na));
         cells.push(rung.map_or_else(na, came));
         cells.push(rung.map_or_else(na, runs));

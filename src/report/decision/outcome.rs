@@ -1,7 +1,7 @@
 //! The hypothesis against what came out: the tests of `compare`, as they stand.
 
 use super::evidence::Evidence;
-use super::markdown::{code, inert, sentence, table};
+use super::markdown::{code, inert, prose, sentence, table};
 use crate::analysis::comparison::{Comparison, Family, Test};
 use crate::report::comparison::{changed, conclusion, left_out, named, verdict};
 use crate::report::estimate::chance;
@@ -30,7 +30,7 @@ fn tests(comparison: &Comparison) -> String {
         out.push_str(&format!("\nBy {}, against {}:\n\n", inert(&family.by), code(&family.baseline)));
         out.push_str(&of_family(family, &mut left));
         for note in &family.notes {
-            out.push_str(&format!("\n{}\n", sentence(&inert(note))));
+            out.push_str(&format!("\n{}\n", sentence(&prose(note))));
         }
         let excluded = family.cells.iter().flat_map(left_out).collect::<std::collections::BTreeSet<_>>();
         for line in excluded {

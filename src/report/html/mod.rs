@@ -20,7 +20,7 @@ use indexmap::IndexSet;
 
 pub(crate) use error::PageError;
 pub(crate) use picture::{PICTURE_MARK, Pictures};
-pub(crate) use sources::{MeasuredRun, RunWithout, Sources, Span, SpanKind, Spread};
+pub(crate) use sources::{Calibrated, ClassCurves, MeasuredRun, RunWithout, Sources, Span, SpanKind, Spread};
 pub(crate) use watched::{LIVE_PLACE, LiveView, Watched, live, waiting};
 
 use crate::report::format::plain;
@@ -49,12 +49,15 @@ impl Report {
             sections::jitter(sources)?,
             sections::heatmap(sources)?,
             sections::comparison(sources)?,
+            sections::classes(sources)?,
+            sections::pareto(sources)?,
             sections::capacity(sources)?,
             sections::distributions(sources)?,
             sections::symptoms(sources),
             sections::verdicts(sources),
             sections::timeline(sources)?,
             sections::runs(sources),
+            sections::generator(sources)?,
             sections::disclosure(sources),
         ];
         let (mut there, mut missing) = (Vec::new(), Vec::new());

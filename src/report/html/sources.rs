@@ -6,12 +6,13 @@ use crate::analysis::comparison::Comparison;
 use crate::analysis::curve::Curve;
 use crate::analysis::diagnosis::Diagnosis;
 use crate::analysis::ecdf::Ecdf;
-use crate::analysis::{Pulse, RunMetrics, Verdict};
+use crate::analysis::{OfClass, Pulse, RunMetrics, Verdict};
 use crate::plan::Plan;
 use crate::report::capacity::Configuration;
 use crate::report::diagnosis::Bound;
 use crate::rows::RunLabels;
 use crate::store::RunRecord;
+use crate::sweep::calibrate::{Known, Loaded};
 
 /// What a page is made of.
 pub(crate) struct Sources<'a> {
@@ -39,6 +40,12 @@ pub(crate) struct Sources<'a> {
     pub(crate) bound: Bound<'a>,
     /// Symptoms.
     pub(crate) diagnoses: &'a [Diagnosis],
+    /// The classes of mixes; empty where no run is of a mix.
+    pub(crate) classes: Vec<ClassCurves<'a>>,
+    /// What is known of each client that measured.
+    pub(crate) calibrated: Vec<Calibrated>,
+    /// What calibrates for the plan, as one types it.
+    pub(crate) calibrate: String,
     /// How latencies are spread over the requests of some runs.
     pub(crate) spreads: Vec<Spread>,
     /// Runs whose requests could have been drawn and are not, for there are too many.
@@ -63,6 +70,8 @@ pub(crate) struct MeasuredRun<'a> {
     pub(crate) metrics: &'a RunMetrics,
     /// What it is worth.
     pub(crate) verdict: &'a Verdict,
+    /// The classes of its mix.
+    pub(crate) classes: &'a [OfClass],
     /// How it went over time; none where nothing was sent.
     pub(crate) pulse: Option<&'a Pulse>,
 }
@@ -115,6 +124,24 @@ impl SpanKind {
             SpanKind::UnderWay => "under way",
         }
     }
+}
+
+/// The loads of mixes and what they bring, of the requests of one class alone.
+pub(crate) struct ClassCurves<'a> {
+    /// The class.
+    pub(crate) name: String,
+    /// Its curves.
+    pub(crate) curves: Vec<Curve<'a>>,
+}
+
+/// A client that measured, and what a calibration says of it.
+pub(crate) struct Calibrated {
+    /// The host.
+    pub(crate) host: String,
+    /// The calibration that applies to it.
+    pub(crate) known: Known,
+    /// Its runs, as the generator felt them.
+    pub(crate) runs: Vec<Loaded>,
 }
 
 /// One run without a result.

@@ -115,6 +115,7 @@ fn page_of(loaded: &Loaded, expansion: &Expansion, made: &Made) -> String {
         metrics: &made.metrics,
         verdict: &made.verdict,
         pulse: Some(&made.pulse),
+        classes: &[],
     });
     let spreads = curves.iter().enumerate().take(36).map(|(at, curve)| Spread {
         curve: at,
@@ -138,6 +139,9 @@ fn page_of(loaded: &Loaded, expansion: &Expansion, made: &Made) -> String {
         comparison: None,
         bound: Bound { predicted: &[], unpredicted: &[] },
         diagnoses: &[],
+        classes: Vec::new(),
+        calibrated: Vec::new(),
+        calibrate: "sweepline calibrate plan.yaml".to_owned(),
         spreads: spreads.collect(),
         spreads_left: 64,
         notes: vec!["a note with <b>marks</b>".to_owned()],

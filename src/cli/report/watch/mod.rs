@@ -21,8 +21,8 @@ use pages::WatchedPage;
 
 use crate::cli::failure::{Exit, Failure};
 use crate::cli::interrupt::listen_for_signals;
-use crate::cli::options::Folder;
-use crate::cli::results::{PlanRuns, Readings};
+use crate::cli::report::asked::Asked;
+use crate::cli::results::Readings;
 use crate::cli::{output, stderr};
 use crate::report::format::plain;
 use crate::report::html::{Report, waiting};
@@ -35,17 +35,14 @@ const LOOK: Duration = Duration::from_millis(500);
 /// A report is made anew no sooner than after so many times the time that the last one took: it must not become the load.
 const SPARING: u32 = 9;
 
-/// Whose report it is.
-type Asked<'a> = (&'a PlanRuns, &'a Folder);
-
 /// Reads results and makes the report of them, after what was read the last time.
-type Make<'a> = &'a (dyn Fn(Option<Readings>) -> Result<(Readings, Report), Failure> + Sync);
+type Make = fn(&Asked, Option<Readings>) -> Result<(Readings, Report), Failure>;
 
 /// Serves the page until the command is told to end.
-pub(super) fn run((runs, folder): Asked, port: u16, report: Make) -> Result<Exit, Failure> {
+pub(super) fn run(asked: Asked, port: u16, report: Make) -> Result<Exit, Failure> {
     // A plan that is wrong, and a folder that cannot be read, are said at once.
-    let workspace = runs.open(folder)?;
-    runs.picked(&workspace)?;
+    let workspace = asked.runs.open(&asked.folder)?;
+    asked.runs.picked(&workspace)?;
     let stop = listen_for_signals()?;
     // Best effort: who may not be less urgent is as urgent as before.
     let _ = rustix::process::nice(10);
@@ -61,27 +58,29 @@ pub(super) fn run((runs, folder): Asked, port: u16, report: Make) -> Result<Exit
         &format!("No run of {name} has a result yet. The report stands here as soon as one is committed."),
     );
     let first = first.map_err(|error| Failure::Unexpected(error.into()))?;
-    let page = Arc::new(WatchedPage::new(Store::open(&folder.results), first));
+    let page = Arc::new(WatchedPage::new(Store::open(&asked.folder.results), first));
     let (end, ends) = watch::channel(false);
-    end_with_input(end.clone());
+    // Kept here too: where no input ends it, a signal does.
+    let end = Arc::new(end);
+    end_with_input(Arc::clone(&end));
     drop(workspace);
     output::print(&format!("{url}\n"))?;
     stderr::complain("whoever has this address can read the report; Ctrl-C ends it");
-    thread::scope(|scope| {
-        let maker = {
-            let (page, ends) = (Arc::clone(&page), ends.clone());
-            scope.spawn(move || make((runs, folder), report, &page, &ends))
-        };
-        runtime.block_on(async {
-            let mut stop = stop;
-            tokio::select! {
-                () = server::serve(listener, Guard::new(token, port), Arc::clone(&page), ends.clone()) => {}
-                _ = stop.wait_for(|stop| *stop) => {}
-            }
-        });
-        end.send_replace(true);
-        maker.thread().unpark();
+    // It is not waited for: what it makes nobody looks at any more, and it writes nothing.
+    let maker = {
+        let page = Arc::clone(&page);
+        move || make(&asked, report, &page)
+    };
+    let maker = thread::Builder::new().name("report".to_owned()).spawn(maker);
+    maker.map_err(|error| Failure::Unexpected(error.into()))?;
+    runtime.block_on(async {
+        let mut stop = stop;
+        tokio::select! {
+            () = server::serve(listener, Guard::new(token, port), page, ends) => {}
+            _ = stop.wait_for(|stop| *stop) => {}
+        }
     });
+    drop(end);
     runtime.shutdown_background();
     Ok(Exit::Done)
 }
@@ -94,7 +93,7 @@ fn taken(port: u16, error: &std::io::Error) -> Failure {
 
 /// Ends the command when what it reads from is closed: the pipe or the connection of whoever started it. A file, `/dev/null` and a
 /// terminal say nothing; a terminal that closes sends a signal.
-fn end_with_input(end: watch::Sender<bool>) {
+fn end_with_input(end: Arc<watch::Sender<bool>>) {
     let is_pipe = rustix::fs::fstat(std::io::stdin().as_fd())
         .is_ok_and(|stat| matches!(FileType::from_raw_mode(stat.st_mode), FileType::Fifo | FileType::Socket));
     if is_pipe {
@@ -108,24 +107,24 @@ fn end_with_input(end: watch::Sender<bool>) {
 }
 
 /// Makes the report again and again, each time that something has changed.
-fn make(asked: Asked, report: Make, page: &WatchedPage, ends: &watch::Receiver<bool>) {
+fn make(asked: &Asked, report: Make, page: &WatchedPage) {
     let mut before: Option<Readings> = None;
     let mut seen = None;
     let mut not_before = Instant::now();
-    while !*ends.borrow() {
+    loop {
         let stamp = stamp(asked);
         if seen.as_ref() != Some(&stamp) && Instant::now() >= not_before {
             let start = Instant::now();
-            before = make_once(asked, page, report(before.take()));
+            before = make_once(asked, page, report(asked, before.take()));
             seen = Some(stamp);
             not_before = Instant::now() + start.elapsed() * SPARING;
         }
-        thread::park_timeout(LOOK);
+        thread::sleep(LOOK);
     }
 }
 
 /// Puts a report into its place; gives what was read, so that the next time only what is new is read.
-fn make_once(asked: Asked, page: &WatchedPage, made: Result<(Readings, Report), Failure>) -> Option<Readings> {
+fn make_once(asked: &Asked, page: &WatchedPage, made: Result<(Readings, Report), Failure>) -> Option<Readings> {
     let told = |why: &dyn std::fmt::Display| format!("The report could not be made: {why}");
     match made {
         Ok((readings, report)) => {
@@ -146,15 +145,15 @@ fn make_once(asked: Asked, page: &WatchedPage, made: Result<(Readings, Report), 
     }
 }
 
-fn has_results((_, folder): Asked) -> bool {
-    Store::open(&folder.results).list().is_ok_and(|runs| !runs.is_empty())
+fn has_results(asked: &Asked) -> bool {
+    Store::open(&asked.folder.results).list().is_ok_and(|runs| !runs.is_empty())
 }
 
 /// When results, attempts and the plan last changed, as far as their folders tell: a commit is a rename into one of them.
-fn stamp((runs, folder): Asked) -> Vec<Option<SystemTime>> {
-    let store = Store::open(&folder.results);
+fn stamp(asked: &Asked) -> Vec<Option<SystemTime>> {
+    let store = Store::open(&asked.folder.results);
     let layout = store.layout();
     let paths: [PathBuf; 5] =
-        [layout.runs(), layout.attempts(), layout.superseded(), layout.inventory(), runs.plan_file().to_owned()];
+        [layout.runs(), layout.attempts(), layout.superseded(), layout.inventory(), asked.runs.plan_file().to_owned()];
     paths.iter().map(|path| path.metadata().and_then(|metadata| metadata.modified()).ok()).collect()
 }

@@ -1,6 +1,6 @@
 //! A chart of lanes: what went on when, each kind with a height of its own, so that colour is never the only difference.
 
-use plotters::prelude::{Color, Rectangle, ShapeStyle, Text};
+use plotters::prelude::{Color, PathElement, Rectangle, ShapeStyle, Text};
 use plotters::style::RGBColor;
 use plotters::style::text_anchor::{HPos, Pos, VPos};
 
@@ -81,7 +81,9 @@ impl Look {
         match self {
             Look::Hollow | Look::HollowFoot => {
                 area.draw(&Rectangle::new(corners, GROUND.filled()))?;
-                area.draw(&Rectangle::new(corners, ShapeStyle::from(self.colour()).stroke_width(3)))
+                let (left, right) = (corners[0].0 + 1, corners[1].0 - 1);
+                let outline = vec![(left, top), (right, top), (right, bottom), (left, bottom), (left, top)];
+                area.draw(&PathElement::new(outline, ShapeStyle::from(self.colour()).stroke_width(4)))
             }
             _ => area.draw(&Rectangle::new(corners, self.colour().filled())),
         }
@@ -110,7 +112,7 @@ pub(crate) fn lanes(
     {
         let area = ground(&mut svg, full);
         let (upper, _) = area.split_vertically(plane_height);
-        let plane = Plane::new(&upper, (x, &y), 12)?;
+        let plane = Plane::new(&upper, (x, &y), 70)?;
         let top_of = |lane: usize| names.len() as f64 - lane as f64;
         for at in breaks {
             let (Some(top), Some(foot)) = (plane.at(*at, f64::from(count)), plane.at(*at, 0.0)) else { continue };

@@ -9,6 +9,7 @@ mod lines;
 mod marker;
 mod palette;
 mod plane;
+mod scatter;
 mod strips;
 
 pub(super) use axis::Axis;
@@ -17,6 +18,7 @@ pub(super) use forest::{Row, forest};
 pub(super) use heat::{Heat, HeatCell, HeatRow, MOST_COLUMNS, STEPS, Sign, heat};
 pub(super) use lanes::{Bar, Look, lanes};
 pub(super) use lines::{Limit, Point, Series, lines};
+pub(super) use scatter::{Spot, scatter};
 pub(super) use strips::{PhaseEnds, Strip, Values, WIDTH as WIDE_STRIPS, strips};
 
 /// How many series a chart tells apart by colour and marker.

@@ -97,10 +97,13 @@ pub(crate) fn parts(sources: &Sources) -> Vec<RunPart> {
     first.iter().map(of).chain(lacking).chain(rest.iter().map(of)).collect()
 }
 
+/// What is read off a run; none where it has none.
+type Reading<'r> = &'r dyn Fn(&MeasuredRun) -> Option<f64>;
+
 /// The runs with the least and the most of what is compared: places among `runs`.
 fn extremes(runs: &[&MeasuredRun]) -> HashSet<usize> {
     let half = |summary: &Summary| summary.percentile(Percentile::P50).exact();
-    let readings: [&dyn Fn(&MeasuredRun) -> Option<f64>; 4] = [
+    let readings: [Reading; 4] = [
         &|run| half(&run.metrics.ttft),
         &|run| half(&run.metrics.tpot),
         &|run| run.metrics.flow.output_throughput,
@@ -213,7 +216,7 @@ fn distributions(run: &MeasuredRun) -> Option<Table> {
         }
         let mut row = vec![
             Cell::text(&format!("{key}{}", metric.unit.suffix())),
-            Cell::count(summary.n as u64),
+            Cell::count(summary.n),
             Cell::number(summary.mean),
         ];
         row.extend(PERCENTILES.map(|percentile| percentile_cell(summary, percentile)));

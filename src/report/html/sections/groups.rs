@@ -1,6 +1,7 @@
 //! Curves that are drawn together: of one sweep, counted in the same load, serving the same. As many as a chart tells apart.
 
 use super::super::chart::MOST_SERIES;
+use super::super::naming::arm;
 use crate::analysis::curve::{Axis, Curve};
 use crate::report::format::plain;
 
@@ -12,6 +13,8 @@ pub(super) struct Group {
     pub(super) axis: Axis,
     /// Their places among all curves: as many as a chart tells apart.
     pub(super) members: Vec<usize>,
+    /// What tells them apart, one for each member.
+    pub(super) labels: Vec<String>,
 }
 
 /// The groups, in the order of their first curve.
@@ -35,7 +38,8 @@ pub(super) fn groups(curves: &[Curve]) -> Vec<Group> {
                 Axis::BatchSize => "over batch size",
             };
             let title = format!("{}: {} {by}{part}", plain(&first.series.sweep), plain(&first.series.served()));
-            all.push(Group { title, axis: first.axis, members: members.to_vec() });
+            let labels = members.iter().map(|at| arm(&curves[*at])).collect();
+            all.push(Group { title, axis: first.axis, members: members.to_vec(), labels });
         }
     }
     all

@@ -23,36 +23,43 @@ const MOST_CELLS: usize = 400;
 /// Most rows of a heat map; more stand in the next one.
 const MOST_ROWS: usize = 12;
 
-/// Values that differ by so much or more are put into steps by their logarithms.
+/// Values that differ by so much or more are put into steps by their logarithms; others into equal steps from 0, so that two that are almost
+/// the same look it.
 const WIDE: f64 = 8.0;
 
 /// The section.
 pub(crate) fn heatmap(sources: &Sources) -> Result<Found, PageError> {
-    let (mut figures, mut cells, mut left) = (Vec::new(), 0, 0);
     let text = "A cell is a scenario at a load, with its number in it; the darker (on a dark ground the brighter), the higher. A cell with a \
                 frame and a cross misses the plan's objective, a question mark is undecided, and an empty cell has no number: it was not \
                 measured, or its runs do not count.";
+    let mut blocks = vec![Block::Text { text: text.to_owned() }];
+    let (mut drawn, mut cells, mut left) = (0, 0, 0);
     for (number, configuration) in configurations(sources.curves).into_iter().enumerate() {
+        let mut figures = Vec::new();
         for reading in shown(sources.plan, &configuration) {
             let parts = configuration.parts();
             for (part, loads, rows) in &parts {
                 let name = if parts.len() > 1 { format!(", part {part} of {}", parts.len()) } else { String::new() };
                 let one = One { configuration: &configuration, reading, loads, rows, part: name };
                 let own = loads.len() * rows.len();
-                if figures.len() >= MOST_FIGURES || cells + own > MOST_CELLS {
+                if drawn >= MOST_FIGURES || cells + own > MOST_CELLS {
                     left += 1;
                     continue;
                 }
                 cells += own;
+                drawn += 1;
                 figures.extend(one.figure(&format!("heat-{}-{}-{part}", number + 1, reading.name))?);
             }
         }
+        if !figures.is_empty() {
+            blocks.push(Block::Heading { text: configuration.heading() });
+            blocks.push(Block::Figures { figures });
+        }
     }
-    if figures.is_empty() {
+    if drawn + left == 0 {
         let why = "it takes a configuration with two scenarios that were measured at two loads or more";
         return Ok(Err(Missing { title: TITLE, why: why.to_owned() }));
     }
-    let mut blocks = vec![Block::Text { text: text.to_owned() }, Block::Figures { figures }];
     if left > 0 {
         let left = counted(left, "more heat map");
         blocks.push(Block::Text {
@@ -117,6 +124,14 @@ fn sends(curve: &Curve) -> String {
 }
 
 impl<'s, 'a> Configuration<'s, 'a> {
+    /// `quick over batch size`.
+    fn heading(&self) -> String {
+        match self.axis {
+            curve::Axis::Qps => format!("{} over the offered rate", self.name),
+            curve::Axis::BatchSize => format!("{} over batch size", self.name),
+        }
+    }
+
     fn rungs(&self) -> impl Iterator<Item = &'s Rung<'a>> {
         self.rows.iter().flat_map(|(_, curve)| &curve.rungs)
     }
@@ -205,7 +220,8 @@ impl<'c, 's, 'a> One<'c, 's, 'a> {
             |found: &Place| format!("{}{space}{unit} ({}, {})", digits(found.value), found.row, self.load(found.load));
         let title =
             format!("{} of {}{}: {} to {}", self.title(), self.configuration.name, self.part, at(&least), at(&most));
-        let ends = [digits(least.value), format!("{} {unit}", digits(most.value))];
+        let from = if steps.are_wide() { digits(steps.from()) } else { "0".to_owned() };
+        let ends = [from, format!("{} {unit}", digits(most.value))];
         let map = Heat {
             columns: self.loads.iter().map(f64::to_string).collect(),
             axis: axis_title(self.configuration.axis).to_owned(),
@@ -261,7 +277,7 @@ impl<'c, 's, 'a> One<'c, 's, 'a> {
         let n = if least == most { least.to_string() } else { format!("{least} to {most}") };
         let runs: usize = with_runs().map(|(_, rung)| rung.runs.len()).sum();
         let mut said = vec![format!("n: {n} requests in a cell, {} in all.", counted(runs, "run"))];
-        let by = if steps.are_wide() { "equal ratios" } else { "equal differences" };
+        let by = if steps.are_wide() { "equal ratios" } else { "equal differences from 0" };
         said.push(format!("{STEPS} steps of {by}; 95 % intervals show on hover and in the numbers."));
         let (cells, known) = (self.loads.len() * self.rows.len(), self.values().count());
         if known < cells {
@@ -331,9 +347,14 @@ impl Steps {
         self.least > 0.0 && self.most / self.least >= WIDE
     }
 
+    /// Where the scale begins.
+    fn from(&self) -> f64 {
+        if self.are_wide() { self.least } else { 0.0 }
+    }
+
     fn of(&self, value: f64) -> usize {
         let place = |value: f64| if self.are_wide() { value.ln() } else { value };
-        let (from, to) = (place(self.least), place(self.most));
+        let (from, to) = (place(self.from()), place(self.most));
         let share = if to > from { (place(value) - from) / (to - from) } else { 0.0 };
         ((share * STEPS as f64) as usize).min(STEPS - 1)
     }
@@ -355,11 +376,14 @@ mod tests {
 
     #[test]
     fn steps_are_equal_in_differences_or_in_ratios() {
-        let near = Steps { least: 10.0, most: 20.0 };
-        assert_eq!([10.0, 11.9, 12.1, 19.9, 20.0].map(|value| near.of(value)), [0, 0, 1, 4, 4]);
+        let near = Steps { least: 11.3, most: 12.0 };
+        assert_eq!([11.3, 12.0].map(|value| near.of(value)), [4, 4], "what is almost the same looks it");
+        let apart = Steps { least: 2.0, most: 10.0 };
+        assert_eq!([2.1, 3.9, 4.1, 9.0, 10.0].map(|value| apart.of(value)), [1, 1, 2, 4, 4]);
         let far = Steps { least: 1.0, most: 100_000.0 };
         assert_eq!([1.0, 9.0, 11.0, 9_000.0, 100_000.0].map(|value| far.of(value)), [0, 0, 1, 3, 4]);
-        assert_eq!(Steps { least: 3.0, most: 3.0 }.of(3.0), 0);
+        assert_eq!(Steps { least: 3.0, most: 3.0 }.of(3.0), 4);
+        assert_eq!(Steps { least: 0.0, most: 0.0 }.of(0.0), 0);
         assert_eq!(Steps { least: 0.0, most: 5.0 }.of(5.0), 4);
     }
 

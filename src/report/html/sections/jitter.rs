@@ -30,7 +30,15 @@ pub(crate) fn jitter(sources: &Sources) -> Result<Found, PageError> {
         if !rungs().any(|rung| rung.figure(reading).is_some()) {
             continue;
         }
-        let one = OverLoad { plan: sources.plan, curves, group: &group, reading, prefix: "jitter", marks: &MARKS };
+        let one = OverLoad {
+            plan: sources.plan,
+            curves,
+            group: &group,
+            reading,
+            prefix: "jitter",
+            is_judged: true,
+            marks: &MARKS,
+        };
         if figures.len() >= MOST_FIGURES {
             left += 1;
             continue;
@@ -42,7 +50,8 @@ pub(crate) fn jitter(sources: &Sources) -> Result<Found, PageError> {
     }
     let text = "How much longer the longest of a hundred gaps between tokens is than the usual one: p99(ITL) ÷ p50(ITL). A reader sees a stream \
                 near 1 as smooth and one above 3 as choppy, however fast it is.";
-    let mut blocks = vec![Block::Text { text: text.to_owned() }, Block::Figures { figures }];
+    let heading = Block::Heading { text: "Jitter ratio over load".to_owned() };
+    let mut blocks = vec![Block::Text { text: text.to_owned() }, heading, Block::Figures { figures }];
     if left > 0 {
         let left = counted(left, "more figure");
         blocks.push(Block::Text {

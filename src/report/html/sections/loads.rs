@@ -27,7 +27,15 @@ pub(crate) fn loads(sources: &Sources) -> Result<Found, PageError> {
         blocks.push(Block::Heading { text: group.title.clone() });
         let mut figures = Vec::new();
         for reading in readings {
-            let one = OverLoad { plan: sources.plan, curves, group: &group, reading, prefix: "fig", marks: &[] };
+            let one = OverLoad {
+                plan: sources.plan,
+                curves,
+                group: &group,
+                reading,
+                prefix: "fig",
+                is_judged: true,
+                marks: &[],
+            };
             if drawn >= MOST_FIGURES {
                 blocks.push(Block::Table { table: one.table() });
                 continue;

@@ -2,7 +2,7 @@
 
 use super::super::chart::{Axis, Limit, Point, Series, lines};
 use super::super::error::PageError;
-use super::super::naming::{arm, axis_title, load_of};
+use super::super::naming::{axis_title, load_of};
 use super::super::view::{Cell, Figure, Link, Table, tone};
 use super::groups::Group;
 use crate::analysis::curve::{self, Curve, Ordinate, Rung};
@@ -26,6 +26,13 @@ pub(super) struct ScaleMark {
     pub(super) word: &'static str,
 }
 
+/// A curve and what tells it apart from those that are drawn with it.
+#[derive(Clone, Copy)]
+struct Member<'s, 'a> {
+    label: &'s str,
+    curve: &'s Curve<'a>,
+}
+
 /// One figure of one group.
 pub(super) struct OverLoad<'s, 'a> {
     /// The plan, for its objective.
@@ -38,17 +45,21 @@ pub(super) struct OverLoad<'s, 'a> {
     pub(super) reading: &'static Ordinate,
     /// The beginning of the figure's anchor.
     pub(super) prefix: &'static str,
+    /// Whether the objective is one of these curves. Of a class it is not: it is of all requests of the mix.
+    pub(super) is_judged: bool,
     /// Marks on the scale of a ratio, whose axis is then of multiples; none of a length.
     pub(super) marks: &'static [ScaleMark],
 }
 
 impl<'s, 'a> OverLoad<'s, 'a> {
-    fn members(&self) -> impl Iterator<Item = &'s Curve<'a>> {
-        self.group.members.iter().map(|at| &self.curves[*at])
+    /// The curves with what tells them apart.
+    fn members(&self) -> impl Iterator<Item = Member<'s, 'a>> {
+        let of = |(at, label): (&usize, &'s String)| Member { label, curve: &self.curves[*at] };
+        self.group.members.iter().zip(&self.group.labels).map(of)
     }
 
-    fn rungs(&self) -> impl Iterator<Item = (&'s Curve<'a>, &'s Rung<'a>)> {
-        self.members().flat_map(|curve| curve.rungs.iter().map(move |rung| (curve, rung)))
+    fn rungs(&self) -> impl Iterator<Item = (Member<'s, 'a>, &'s Rung<'a>)> {
+        self.members().flat_map(|member| member.curve.rungs.iter().map(move |rung| (member, rung)))
     }
 
     /// `TTFT from schedule p99`.
@@ -109,21 +120,21 @@ impl<'s, 'a> OverLoad<'s, 'a> {
     }
 
     fn series(&self) -> Vec<Series> {
-        let of = |(slot, curve): (usize, &Curve)| Series {
-            name: Some(arm(curve)),
+        let of = |(slot, member): (usize, Member)| Series {
+            name: Some(member.label.to_owned()),
             slot,
-            points: curve.rungs.iter().map(|rung| self.point(curve, rung)).collect(),
+            points: member.curve.rungs.iter().map(|rung| self.point(member, rung)).collect(),
             marked: true,
         };
         self.members().enumerate().map(of).collect()
     }
 
-    fn point(&self, curve: &Curve, rung: &Rung) -> Point {
+    fn point(&self, Member { label, curve }: Member, rung: &Rung) -> Point {
         let figure = rung.figure(self.reading);
         let text = figure.map(|found| {
             let ends = found.ends.map(|ends| format!(", 95 % {} to {}", digits(ends.low), digits(ends.high)));
-            let (name, load, unit) = (arm(curve), load_of(curve.axis, rung.load), self.unit().symbol());
-            format!("{name}, {load}: {} {unit}{}", digits(found.value), ends.unwrap_or_default())
+            let (load, unit) = (load_of(curve.axis, rung.load), self.unit().symbol());
+            format!("{label}, {load}: {} {unit}{}", digits(found.value), ends.unwrap_or_default())
         });
         Point {
             x: rung.load,
@@ -135,6 +146,9 @@ impl<'s, 'a> OverLoad<'s, 'a> {
 
     /// The objective's limit on what is shown.
     fn limit(&self) -> Option<Limit> {
+        if !self.is_judged {
+            return None;
+        }
         let slo = self.plan.slo.as_ref()?;
         if self.reading.name == "cost_per_million_output_tokens" {
             return slo.cost_per_million.map(|cost| Limit {
@@ -152,7 +166,7 @@ impl<'s, 'a> OverLoad<'s, 'a> {
         let unit = self.unit().symbol();
         let unit = if unit.is_empty() { String::new() } else { format!(" {unit}") };
         let name = self.title();
-        let reached: Vec<Reached> = self.members().filter_map(|curve| Reached::of(curve, self.reading)).collect();
+        let reached: Vec<Reached> = self.members().filter_map(|member| Reached::of(member, self.reading)).collect();
         if !self.marks.is_empty() {
             return self.highest(&name);
         }
@@ -175,9 +189,13 @@ impl<'s, 'a> OverLoad<'s, 'a> {
 
     /// The highest value of all, where it lies, and between which marks of the scale.
     fn highest(&self, name: &str) -> String {
-        let value = |rung: &Rung| rung.figure(self.reading).map(|found| found.value);
-        let all = self.rungs().filter_map(|(curve, rung)| Some((curve, rung.load, value(rung)?)));
-        let Some((curve, load, value)) = all.max_by(|a, b| a.2.total_cmp(&b.2)) else { return name.to_owned() };
+        let all = self.rungs().filter_map(|(member, rung)| Some((member, rung.load, rung.figure(self.reading)?)));
+        let Some((Member { label, curve }, load, figure)) = all.max_by(|a, b| a.2.value.total_cmp(&b.2.value)) else {
+            return name.to_owned();
+        };
+        let value = figure.value;
+        let ends = figure.ends.map(|ends| format!("95 % {} to {}; ", digits(ends.low), digits(ends.high)));
+        let ends = ends.unwrap_or_default();
         let below = self.marks.iter().rfind(|mark| mark.at <= value).map(|mark| mark.word);
         let above = self.marks.iter().find(|mark| mark.at > value).map(|mark| mark.word);
         let between = match (below, above) {
@@ -186,7 +204,7 @@ impl<'s, 'a> OverLoad<'s, 'a> {
             (None, None) => String::new(),
         };
         let (served, load) = (plain(&curve.series.served()), load_of(curve.axis, load));
-        format!("{served}: {name} at most {} ({}, {load}), {between}", digits(value), arm(curve))
+        format!("{served}: {name} at most {} ({ends}{label}, {load}), {between}", digits(value))
     }
 
     /// What must be known to read it.
@@ -253,9 +271,13 @@ impl<'s, 'a> OverLoad<'s, 'a> {
 
     /// Where the objective is missed.
     fn missed(&self) -> Option<String> {
+        if !self.is_judged {
+            return None;
+        }
         let missed = self.rungs().filter(|(_, rung)| rung.answer() == Some(Answer::Misses));
-        let places: Vec<String> =
-            missed.map(|(curve, rung)| format!("{} at {}", arm(curve), load_of(curve.axis, rung.load))).collect();
+        let places: Vec<String> = missed
+            .map(|(member, rung)| format!("{} at {}", member.label, load_of(member.curve.axis, rung.load)))
+            .collect();
         (!places.is_empty()).then(|| format!("The whole objective is missed by {}.", places.join("; ")))
     }
 
@@ -271,10 +293,10 @@ impl<'s, 'a> OverLoad<'s, 'a> {
             "low#",
             "high#",
             "interval",
-            "objective",
+            if self.is_judged { "objective" } else { "objective of all requests" },
         ];
         let mut table = Table::new(format!("{}, 95 % intervals; {}", self.title(), self.group.title), &columns);
-        for (curve, rung) in self.rungs() {
+        for (member, rung) in self.rungs() {
             let figure = rung.figure(self.reading);
             let ends = figure.and_then(|found| found.ends);
             let value = match figure {
@@ -282,7 +304,7 @@ impl<'s, 'a> OverLoad<'s, 'a> {
                 None => Cell::text(&rung.too_few(self.reading).map_or("n/a".to_owned(), |n| format!("n/a (n={n})"))),
             };
             table.rows.push(vec![
-                Cell::text(&arm(curve)),
+                Cell::text(member.label),
                 Cell::exact(rung.load),
                 Cell::count(rung.runs.len() as u64),
                 Cell::count(requests(rung)),
@@ -312,12 +334,12 @@ struct Reached {
 }
 
 impl Reached {
-    fn of(curve: &Curve, reading: &Ordinate) -> Option<Reached> {
+    fn of(Member { label, curve }: Member, reading: &Ordinate) -> Option<Reached> {
         let at = |rung: &Rung| Some(At { load: rung.load, value: rung.figure(reading)?.value });
         let mut known = curve.rungs.iter().filter_map(at);
         let first = known.next()?;
         let last = known.next_back().unwrap_or(first);
-        Some(Reached { name: arm(curve), first, last })
+        Some(Reached { name: label.to_owned(), first, last })
     }
 }
 

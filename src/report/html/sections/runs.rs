@@ -3,7 +3,7 @@
 use super::super::naming::{content, load, short};
 use super::super::sources::Sources;
 use super::super::view::{Block, Cell, Found, Missing, Section, Table, tone};
-use crate::analysis::{Estimate, Summary};
+use super::percentiles::percentile;
 use crate::plan::Percentile;
 use crate::report::format::cut;
 
@@ -120,14 +120,4 @@ fn starts(sources: &Sources) -> Option<Table> {
         ]);
     }
     (!table.rows.is_empty()).then_some(table)
-}
-
-fn percentile(summary: &Summary, percentile: Percentile) -> Cell {
-    let estimate = summary.percentile(percentile);
-    match (estimate.exact(), estimate) {
-        (Some(exact), _) => Cell::marked(exact, estimate.few_samples()),
-        (None, Estimate::NotEnough { n, .. }) if n > 0 => Cell::text(&format!("n/a (n={n})")),
-        (None, Estimate::Is { value, .. }) => Cell::text(&crate::report::format::value(value)),
-        (None, Estimate::NotEnough { .. }) => Cell::number(None),
-    }
 }

@@ -12,7 +12,7 @@ const SHARE: f64 = 0.08;
 const ROOM: f64 = 0.04;
 
 /// Most ticks.
-const MOST_TICKS: usize = 6;
+const MOST_TICKS: usize = 5;
 
 /// A pause that was cut out.
 pub(super) struct Pause {
@@ -118,7 +118,10 @@ impl Stretches {
                 at += apart;
             }
         }
-        ticks.into_iter().filter_map(|(place, at)| Some((place, Timestamp::from_nanosecond((at * 1e9) as i128).ok()?)))
+        // What stands at the right end would be cut.
+        let most = self.length() * 0.94;
+        let shown = ticks.into_iter().enumerate().filter(move |(number, (place, _))| *number == 0 || *place <= most);
+        shown.filter_map(|(_, (place, at))| Some((place, Timestamp::from_nanosecond((at * 1e9) as i128).ok()?)))
     }
 }
 

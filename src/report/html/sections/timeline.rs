@@ -32,7 +32,11 @@ pub(crate) fn timeline(sources: &Sources) -> Result<Found, PageError> {
     let figure = Drawn::of(&sources.timeline).figure()?;
     let text = "What ran when, by the wall clock of the client's machine: a lane for whatever runs occupy, since runs on one resource never \
                 overlap.";
-    let blocks = vec![Block::Text { text: text.to_owned() }, Block::Figures { figures: vec![figure] }];
+    let blocks = vec![
+        Block::Text { text: text.to_owned() },
+        Block::Heading { text: "The whole sweep".to_owned() },
+        Block::Figures { figures: vec![figure] },
+    ];
     Ok(Ok(Section { id: "timeline", title: TITLE, blocks }))
 }
 

@@ -1,0 +1,31 @@
+//! The note on the mark `*`, once in an output whose tables come from several places.
+
+use super::curves::FEW;
+
+/// The text with the first such note alone; a blank line in front of another one goes with it.
+pub(crate) fn few_once(text: &str) -> String {
+    let mut lines: Vec<&str> = Vec::new();
+    let mut is_said = false;
+    for line in text.split_inclusive('\n') {
+        let is_note = line.trim_end() == FEW;
+        if is_note && is_said {
+            lines.pop_if(|last| last.trim().is_empty());
+            continue;
+        }
+        is_said |= is_note;
+        lines.push(line);
+    }
+    lines.concat()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_note_stands_once() {
+        let text = format!("a*\n\n{FEW}\nb*\n\n{FEW}\n\nc\n");
+        assert_eq!(few_once(&text), format!("a*\n\n{FEW}\nb*\n\nc\n"));
+        assert_eq!(few_once("a\n\nb"), "a\n\nb");
+    }
+}

@@ -1,0 +1,259 @@
+//! Which configurations no other one beats in both of two figures: the fronts of `curves`, drawn.
+
+use super::super::chart::{Axis, Spot, scatter};
+use super::super::error::PageError;
+use super::super::naming::{arm, load_of};
+use super::super::sources::Sources;
+use super::super::view::{Block, Cell, Figure, Found, Link, Missing, Section, Table, tone};
+use crate::analysis::curve::{self, Curve, FRONTS, Front, Ordinate, Rung, alike, on_fronts};
+use crate::metrics::Metric;
+use crate::report::format::{digits, plain};
+use crate::report::fronts::left_out;
+use crate::units::text::counted;
+
+const TITLE: &str = "Which configurations are beaten by none";
+
+/// Most points of all figures together: a thousand runs stay below five megabytes.
+const MOST_POINTS: usize = 300;
+
+/// The section.
+pub(crate) fn pareto(sources: &Sources) -> Result<Found, PageError> {
+    let curves = sources.curves;
+    let on = on_fronts(curves);
+    let text = "Each point is a configuration at a load. Those on the line are beaten by none: no other one is as good in both figures and \
+                better in one. Which of them to take is a question of what matters more.";
+    let mut blocks = vec![Block::Text { text: text.to_owned() }];
+    let (mut drawn, mut left) = (0, 0);
+    for (number, group) in alike(curves, |curve| &curve.series).into_iter().enumerate() {
+        let mut figures = Vec::new();
+        for (which, front) in FRONTS.iter().enumerate() {
+            let one = One { curves, group: &group, on: &on, which, front };
+            let points = one.points();
+            // A single load is no choice.
+            if points.iter().filter(|point| point.values.is_some()).count() < 2 {
+                continue;
+            }
+            if drawn + points.len() > MOST_POINTS {
+                left += 1;
+                continue;
+            }
+            drawn += points.len();
+            figures.push(one.figure(number, &points)?);
+        }
+        if !figures.is_empty() {
+            blocks.push(Block::Heading { text: plain(&curves[group[0]].series.served()) });
+            blocks.push(Block::Figures { figures });
+        }
+    }
+    if drawn + left == 0 {
+        let why = "it takes two loads with both figures at which the server was shown to keep up: throughput, and the speed of a user or \
+                   the p99 of E2E";
+        return Ok(Err(Missing { title: TITLE, why: why.to_owned() }));
+    }
+    if left > 0 {
+        let left = counted(left, "more front");
+        blocks.push(Block::Text {
+            text: format!("{left} would make the page too large: `sweepline export --rows curves` has every point."),
+        });
+    }
+    Ok(Ok(Section { id: "pareto", title: TITLE, blocks }))
+}
+
+/// One front of those that serve the same.
+struct One<'s, 'a> {
+    curves: &'s [Curve<'a>],
+    /// The curves that serve the same, by their places.
+    group: &'s [usize],
+    on: &'s [Vec<[bool; 2]>],
+    which: usize,
+    front: &'static Front,
+}
+
+/// A load of a curve.
+struct Point<'s, 'a> {
+    curve: &'s Curve<'a>,
+    rung: &'s Rung<'a>,
+    /// The curve's place in the group.
+    slot: usize,
+    /// Its figures; none where it counts for no front.
+    values: Option<[f64; 2]>,
+    is_on: bool,
+}
+
+impl<'s, 'a> One<'s, 'a> {
+    fn points(&self) -> Vec<Point<'s, 'a>> {
+        let of = |(slot, at): (usize, &usize)| {
+            let (curve, on) = (&self.curves[*at], &self.on[*at]);
+            let point = move |(rung, on): (&'s Rung<'a>, &[bool; 2])| Point {
+                curve,
+                rung,
+                slot,
+                values: self.front.values(rung),
+                is_on: on[self.which],
+            };
+            curve.rungs.iter().zip(on).map(point).collect::<Vec<_>>()
+        };
+        self.group.iter().enumerate().flat_map(of).collect()
+    }
+
+    fn readings(&self) -> [Option<&'static Ordinate>; 2] {
+        self.front.of.map(Ordinate::named)
+    }
+
+    fn is_open(&self) -> bool {
+        self.group.iter().any(|at| self.curves[*at].axis == curve::Axis::Qps)
+    }
+
+    fn metric(&self, which: usize) -> Option<&'static Metric> {
+        Some(self.readings()[which]?.metric(self.is_open()))
+    }
+
+    /// `output throughput, tok/s`.
+    fn axis(&self, which: usize, most: f64) -> Axis {
+        let Some(reading) = self.readings()[which] else { return Axis::from_zero("", most) };
+        let metric = reading.metric(self.is_open());
+        let of = match reading.percentile {
+            Some(percentile) => format!("{} {}", metric.title, crate::analysis::quantile::name(percentile)),
+            None => metric.title.to_owned(),
+        };
+        Axis::from_zero(format!("{of}, {}", metric.unit.symbol()), most)
+    }
+
+    /// `quick, batch size 8`; with the sweep where the name alone means two.
+    fn name(&self, point: &Point) -> String {
+        let curve = point.curve;
+        let is_same = |at: &&usize| {
+            let other = &self.curves[**at];
+            arm(other) == arm(curve) && other.axis == curve.axis
+        };
+        let several = self.group.iter().filter(is_same).count() > 1;
+        let sweep = if several { format!("{}: ", plain(&curve.series.sweep)) } else { String::new() };
+        format!("{sweep}{}, {}", arm(curve), load_of(curve.axis, point.rung.load))
+    }
+
+    fn figure(&self, number: usize, points: &[Point<'s, 'a>]) -> Result<Figure, PageError> {
+        let mut known: Vec<(&Point, [f64; 2])> =
+            points.iter().filter_map(|point| Some((point, point.values?))).collect();
+        known.sort_by(|a, b| a.1[0].total_cmp(&b.1[0]));
+        // As far as the highest value; intervals are drawn as far as half as much again.
+        let most = |which: usize| {
+            let highest = known.iter().map(|(_, values)| values[which]).fold(0.0, f64::max);
+            let on = known.iter().filter(|(point, _)| point.is_on);
+            let ends = on.filter_map(|(point, _)| Some(self.figures(point)[which]?.ends?.high));
+            ends.filter(|high| *high <= highest * 1.5).fold(highest * 1.04, f64::max)
+        };
+        let (x, y) = (self.axis(0, most(0)), self.axis(1, most(1)));
+        let spots: Vec<_> = known.iter().map(|(point, values)| self.spot(point, *values)).collect();
+        let metric = self.metric(1).or_else(|| self.metric(0));
+        Ok(Figure {
+            id: format!("front-{}-{}", number + 1, self.front.of.join("-")),
+            title: self.finding(&known),
+            caption: self.caption(points, &known, (&x, &y)),
+            metric: metric.map(|metric| Link { key: metric.key, title: metric.title }),
+            drawing: scatter((&x, &y), &spots)?,
+            table: self.table(points),
+        })
+    }
+
+    fn spot(&self, point: &Point, [x, y]: [f64; 2]) -> Spot {
+        let name = self.name(point);
+        let said = |which: usize, value: f64| {
+            let unit = self.metric(which).map_or("", |metric| metric.unit.symbol());
+            format!("{} {unit}", digits(value))
+        };
+        let beaten = if point.is_on { "" } else { "; beaten" };
+        Spot {
+            x,
+            y,
+            ends: self.figures(point).map(|found| found?.ends.map(|ends| [ends.low, ends.high])),
+            text: format!("{name}: {}, {}{beaten}", said(0, x), said(1, y)),
+            name: point.is_on.then_some(name),
+            slot: point.slot,
+        }
+    }
+
+    fn figures(&self, point: &Point) -> [Option<curve::Figure>; 2] {
+        self.readings().map(|reading| point.rung.figure(reading?))
+    }
+
+    /// How many are beaten by none, and which.
+    fn finding(&self, known: &[(&Point, [f64; 2])]) -> String {
+        const MOST: usize = 3;
+        let on: Vec<String> =
+            known.iter().filter(|(point, _)| point.is_on).map(|(point, _)| self.name(point)).collect();
+        let more = if on.len() > MOST { format!(" and {} more", on.len() - MOST) } else { String::new() };
+        let served = self.group.first().map(|at| plain(&self.curves[*at].series.served())).unwrap_or_default();
+        let (count, all) = (on.len(), known.len());
+        let verb = if count == 1 { "is" } else { "are" };
+        let names = on.iter().take(MOST).map(String::as_str).collect::<Vec<_>>().join("; ");
+        format!("{served}, {}: {count} of {all} loads {verb} beaten by none ({names}{more})", self.front.title)
+    }
+
+    fn caption(&self, points: &[Point], known: &[(&Point, [f64; 2])], (x, y): (&Axis, &Axis)) -> Vec<String> {
+        let requests: Vec<u64> = known.iter().map(|(point, _)| super::over_load::requests(point.rung)).collect();
+        let (least, most) = (requests.iter().min().copied().unwrap_or(0), requests.iter().max().copied().unwrap_or(0));
+        let n = if least == most { least.to_string() } else { format!("{least} to {most}") };
+        let runs: usize = known.iter().map(|(point, _)| point.rung.runs.len()).sum();
+        let way = if self.front.is_less_better() { "right and low" } else { "right and high" };
+        let mut said = vec![
+            format!("n: {n} requests at a load, {} in all.", counted(runs, "run")),
+            format!("Better is {way}. Grey circles are beaten."),
+            "Bars are 95 % intervals: points whose bars overlap may change places.".to_owned(),
+        ];
+        let figures: Vec<curve::Figure> = known.iter().flat_map(|(point, _)| self.figures(point)).flatten().collect();
+        if figures.iter().all(|found| found.ends.is_none()) {
+            said[2] = "There is no interval: one run of a load has none of its throughput.".to_owned();
+        }
+        let is_cut = |(point, _): &(&Point, [f64; 2])| {
+            let [first, second] = self.figures(point).map(|found| Some(found?.ends?.high));
+            let is_off = |high: Option<f64>, axis: &Axis| high.is_some_and(|high| !axis.holds(high));
+            point.is_on && (is_off(first, x) || is_off(second, y))
+        };
+        if known.iter().any(is_cut) {
+            said.push(
+                "An interval that ends off the figure is not drawn on that side; its end is in the numbers.".into(),
+            );
+        }
+        if figures.iter().any(|found| found.few_samples) {
+            said.push("* from few samples: the true value may lie well away from it.".to_owned());
+        }
+        if known.len() < points.len() {
+            let why = left_out(points.iter().map(|point| point.rung), self.front);
+            said.push(format!("{} of {} loads are not drawn{why}.", points.len() - known.len(), points.len()));
+        }
+        said.push("Both axes begin at 0.".to_owned());
+        said
+    }
+
+    fn table(&self, points: &[Point]) -> Table {
+        // Named as the columns of `export --rows curves`.
+        let key = |which: usize, end: &str| {
+            let suffix = self.metric(which).map_or("", |metric| metric.unit.suffix());
+            format!("{}{end}{suffix}#", self.front.of[which])
+        };
+        let keys: Vec<String> = (0..2).flat_map(|which| ["", "_low", "_high"].map(|end| key(which, end))).collect();
+        let columns = ["configuration", "axis", "load#"].into_iter().chain(keys.iter().map(String::as_str));
+        let columns: Vec<&str> = columns.chain(["beaten by none"]).collect();
+        let mut table = Table::new(format!("{}, 95 % intervals", self.front.title), &columns);
+        for point in points {
+            let mut row =
+                vec![Cell::text(&arm(point.curve)), Cell::text(point.curve.axis.name()), Cell::exact(point.rung.load)];
+            for found in self.figures(point) {
+                let ends = found.and_then(|found| found.ends);
+                row.push(
+                    found.map_or_else(|| Cell::number(None), |found| Cell::marked(found.value, found.few_samples)),
+                );
+                row.push(Cell::number(ends.map(|ends| ends.low)));
+                row.push(Cell::number(ends.map(|ends| ends.high)));
+            }
+            let why = || left_out(std::iter::once(point.rung), self.front);
+            row.push(match (point.values, point.is_on) {
+                (None, _) => Cell::text(&format!("does not count{}", why().replace("; 1 ", ": "))),
+                (Some(_), true) => Cell::toned("yes", tone("better")),
+                (Some(_), false) => Cell::text("no"),
+            });
+            table.rows.push(row);
+        }
+        table
+    }
+}
