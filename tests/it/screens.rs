@@ -109,7 +109,8 @@ fn an_outage_is_read_at_any_width() {
         let lab = Lab::new();
         let endpoint = format!("candidate: {{ url: 'http://127.0.0.1:{}/v1', engine: mock }}", front.port);
         lab.write("plan.yaml", &one_setting(&endpoint, "2s"));
-        let Some(terminal) = Terminal::start(&lab, &["run", "plan.yaml", "--only", "'batch_size == 4'"], columns) else {
+        let Some(terminal) = Terminal::start(&lab, &["run", "plan.yaml", "--only", "'batch_size == 4'"], columns)
+        else {
             return;
         };
         wait_for("the load", || (mock.log_now().len() > 10).then_some(()));
