@@ -45,6 +45,11 @@ pub(crate) struct Loudness {
     /// Say nothing on stderr but errors; data still goes to stdout
     #[arg(short, long)]
     pub quiet: bool,
+}
+
+/// How a sweep under way is shown.
+#[derive(Debug, Clone, Copy, Args)]
+pub(crate) struct Shown {
     /// How progress is shown on stderr [default: bar on a terminal, else plain]
     #[arg(long, value_enum, value_name = "HOW")]
     progress: Option<Style>,
@@ -54,6 +59,21 @@ pub(crate) struct Loudness {
 }
 
 impl Loudness {
+    fn talk(self) -> Talk {
+        match (self.quiet, self.verbose) {
+            (true, _) => Talk::Quiet,
+            (_, true) => Talk::Verbose,
+            _ => Talk::Normal,
+        }
+    }
+
+    /// A screen for lines alone.
+    pub(super) fn screen(self) -> Screen {
+        Screen::new(Manner { talk: self.talk(), style: Style::used(None), every: None })
+    }
+}
+
+impl Shown {
     /// Refuses what needs a terminal where there is none.
     pub(super) fn check(self) -> Result<(), Failure> {
         match self.progress {
@@ -65,15 +85,10 @@ impl Loudness {
         }
     }
 
-    /// What shows it.
-    pub(super) fn screen(self) -> Screen {
-        let talk = match (self.quiet, self.verbose) {
-            (true, _) => Talk::Quiet,
-            (_, true) => Talk::Verbose,
-            _ => Talk::Normal,
-        };
+    /// A screen so loud.
+    pub(super) fn screen(self, loudness: Loudness) -> Screen {
         let every = self.progress_every.map(|every| Duration::from_nanos(every.0));
-        Screen::new(Manner { talk, style: Style::used(self.progress), every })
+        Screen::new(Manner { talk: loudness.talk(), style: Style::used(self.progress), every })
     }
 }
 

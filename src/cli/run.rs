@@ -20,7 +20,7 @@ use super::selection::Selection;
 use super::workspace::Workspace;
 use crate::cli::colour::Colour;
 use crate::cli::failure::{Exit, Failure};
-use crate::cli::options::{Folder, Loudness, TextOrJson};
+use crate::cli::options::{Folder, Loudness, Shown, TextOrJson};
 use crate::cli::{answers, connection_limits, gate, lints, missing_texts, preview};
 use crate::expand::PlannedRun;
 use crate::report::calibration;
@@ -73,10 +73,17 @@ pub struct RunArgs {
     #[command(flatten)]
     loudness: Loudness,
     #[command(flatten)]
+    shown: Shown,
+    #[command(flatten)]
     pub colour: Colour,
 }
 
 impl RunArgs {
+    /// What shows how it goes.
+    fn screen(&self) -> Screen {
+        self.shown.screen(self.loudness)
+    }
+
     /// The plan's folder: secrets may lie under it.
     fn plan_folder(&self) -> &Path {
         self.plan.parent().unwrap_or(Path::new(""))
@@ -86,7 +93,7 @@ impl RunArgs {
 /// Executes a plan.
 pub(super) fn run(args: RunArgs) -> Result<Exit, Failure> {
     let wishes = args.again.wishes();
-    args.loudness.check()?;
+    args.shown.check()?;
     if args.dry_run {
         let workspace = Workspace::open(&args.plan, &args.changes, &args.folder)?;
         args.frozen.check(&workspace)?;
@@ -124,20 +131,20 @@ pub(super) fn run(args: RunArgs) -> Result<Exit, Failure> {
     };
     for recovered in writer.iter().flat_map(Writer::recovered) {
         let text = format!("run {}: {:?} after an earlier kill", recovered.id, recovered.remedy);
-        args.loudness.screen().with_times().line(&text);
+        args.screen().with_times().line(&text);
     }
     if let Some(writer) = &writer {
         end_left_servers(&args, writer);
     }
     announce(&args, &workspace, &decisions, &looks);
-    changes.iter().for_each(|line| args.loudness.screen().with_times().line(&plain(line)));
+    changes.iter().for_each(|line| args.screen().with_times().line(&plain(line)));
     if let Some(line) = missing_texts::missing(&workspace, &decisions) {
-        args.loudness.screen().with_times().line(&line);
+        args.screen().with_times().line(&line);
     }
     if any_work(&decisions)
         && let Some(line) = lints::one_line(&workspace.loaded, &args.folder, &args.plan)
     {
-        args.loudness.screen().with_times().line(&line);
+        args.screen().with_times().line(&line);
     }
     let summary = match writer.filter(|_| any_work(&decisions)) {
         Some(writer) => {
@@ -153,7 +160,7 @@ pub(super) fn run(args: RunArgs) -> Result<Exit, Failure> {
 /// Ends servers that a sweep of this folder launched and could not end, for it was killed with their supervisors. Whoever holds the
 /// folder's lock knows that none of them is in use.
 fn end_left_servers(args: &RunArgs, writer: &Writer) {
-    let screen = args.loudness.screen().with_times();
+    let screen = args.screen().with_times();
     let folder = args.plan.parent().unwrap_or(Path::new(""));
     for left in left_servers(&writer.store().layout().servers()) {
         screen.line(&left.end(&|reference| secret_behind(reference, folder)));
@@ -185,7 +192,7 @@ fn measure_late(
     if !any_work(&again) {
         return Ok(first);
     }
-    lines.iter().for_each(|line| args.loudness.screen().with_times().line(&plain(line)));
+    lines.iter().for_each(|line| args.screen().with_times().line(&plain(line)));
     let second = execute(args, workspace, (&again, &late), (writer, stop))?;
     Ok(Summary {
         committed: first.committed + second.committed,
@@ -233,7 +240,7 @@ fn have_room(args: &RunArgs, workspace: &Workspace, decisions: &[Option<Decision
 
 /// Says what is going to be done.
 fn announce(args: &RunArgs, workspace: &Workspace, decisions: &[Option<Decision>], looks: &Looks) {
-    let screen = args.loudness.screen().with_times();
+    let screen = args.screen().with_times();
     let mut seen = HashSet::new();
     // A run that sweeps share counts once.
     let chosen: Vec<_> = decided(workspace, decisions).filter(|(run, _)| seen.insert(run.id)).collect();
@@ -337,7 +344,7 @@ fn execute(
     };
     let (whole, side_by_side, _) = expected(args, workspace, decisions);
     let pace = side_by_side as f64 / whole.max(1) as f64;
-    let screen = args.loudness.screen().with_times().at_pace(pace);
+    let screen = args.screen().with_times().at_pace(pace);
     let publisher = Publisher::start(&workspace.plan().name, &writer.store().layout().live(), pace);
     let mut listener = Listener { screen, publisher, store: writer.store(), workspace };
     sweep::run(&sweep, &mut listener, stop.clone()).map_err(|error| match error {
@@ -388,7 +395,7 @@ fn conclude(
         shown => shown?,
     };
     args.explain.below()?;
-    let screen = args.loudness.screen();
+    let screen = args.screen();
     let work = picked().filter(|(_, decision)| decision.action.is_work()).map(|(run, _)| run);
     say_what_is_missing(&screen, args, summary, || left(workspace, &fresh, work));
     // A run that sweeps share counts once.

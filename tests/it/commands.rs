@@ -152,6 +152,8 @@ const SHOWN_BY: &[(&str, &str)] = &[
     ("probe --set", "every_command_with_a_plan_takes_values"),
     ("probe --allow-outside", "every_command_with_a_plan_takes_values"),
     ("calibrate", "the_loads_of_a_plan_are_measured_and_kept"),
+    ("run --progress", "programs_follow_a_sweep_in_json"),
+    ("run --progress-every", "a_log_has_a_line_now_and_then"),
     ("calibrate --batch-size", "flags_say_a_load_too"),
     ("calibrate --qps", "flags_say_a_load_too"),
     ("calibrate --prompt-tokens", "flags_say_a_load_too"),

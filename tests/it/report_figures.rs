@@ -278,7 +278,7 @@ fn every_figure_has_the_numbers_of_the_command_that_answers_it() {
     assert!(words.contains("misses"), "slow is above 15 ms: {words}");
 
     let drawn = pictures_are_those_of_drawings(&lab.path().join("figures"));
-    assert_eq!(drawn, page.text.matches("<figure").count());
+    assert_eq!(drawn, page.text.matches("<figure id").count());
     no_font_of_the_machine_is_looked_at(&lab);
     // Its own pictures are replaced, no others.
     lab.ok(&["report", "plan.yaml", "--figures", "figures"]);

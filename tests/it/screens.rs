@@ -61,16 +61,36 @@ fn at_the_end(terminal: &Terminal) -> String {
     terminal.unbroken()
 }
 
+/// The lines that the program broke between words, whole again: where they break depends on how many digits a figure has.
+fn rejoined(screen: &str, columns: usize) -> String {
+    let mut whole: Vec<String> = Vec::new();
+    let mut before = 0;
+    for line in screen.lines() {
+        let words = line.strip_prefix("  ").filter(|words| !words.starts_with(' '));
+        let first = words.and_then(|words| words.split(' ').next()).map_or(0, |word| word.chars().count());
+        match (words, whole.last_mut()) {
+            (Some(words), Some(last)) if before + 1 + first > columns => *last = format!("{last} {words}"),
+            _ => whole.push(line.to_owned()),
+        }
+        before = line.trim_end().chars().count();
+    }
+    whole.join("\n")
+}
+
 /// Compares with the picture that is kept.
 #[track_caller]
 fn keeps(lab: &Lab, what: &str, columns: u16, screen: &str) {
     let runs = lab.runs();
-    let ids = runs.keys().fold(screen.trim_end().to_owned(), |text, id| text.replace(&id[..8], "ID"));
+    let whole = rejoined(screen.trim_end(), usize::from(columns));
+    let ids = runs.keys().fold(whole, |text, id| text.replace(&id[..8], "ID"));
     let text = ids.replace(env!("CARGO_BIN_EXE_sweepline"), "sweepline");
     let folder = PathBuf::from(concat!(env!("CARGO_MANIFEST_DIR"), "/tests/it/snapshots"));
     let filters = [
         (r"(?m)^\d\d:\d\d:\d\d ", "hh:mm:ss "),
         (r"127\.0\.0\.1:\d+", "127.0.0.1:PORT"),
+        // A minute, or what is left of it; a figure, or from where to where it goes.
+        (r"\d+m\d+s", "#s"),
+        (r"\d+(\.\d+)? to (\d+(\.\d+)? %)", "$2"),
         // A number with its mark of few samples, and the blanks that bring it under its heading.
         (r"[+-]?\d+(\.\d+)?\*?", "#"),
         (r"(?m)(\S) {2,}", "$1  "),

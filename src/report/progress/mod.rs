@@ -6,8 +6,10 @@ mod bars;
 mod face;
 mod full;
 mod json;
+mod lines;
 mod publish;
 mod state;
+mod style;
 mod ticker;
 mod tracker;
 mod words;
@@ -15,13 +17,13 @@ mod words;
 use std::collections::HashMap;
 use std::time::Duration;
 
-pub(crate) use face::Style;
 pub(crate) use full::leave;
 pub(crate) use json::ProgressLine;
 pub(crate) use publish::Publisher;
 pub(crate) use state::{FORMAT, LiveFile, LiveRun, LiveWait};
 #[cfg(test)]
 pub(crate) use state::{LivePhase, LiveSweep};
+pub(crate) use style::Style;
 pub(crate) use words::phase;
 
 use super::format::{duration, fill_to, plain};

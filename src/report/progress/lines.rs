@@ -1,0 +1,79 @@
+//! Faces of lines: for a log, and for a program.
+
+use std::time::{Duration, Instant};
+
+use super::face::{Face, write};
+use super::json;
+use super::state::LiveSweep;
+use super::words;
+use crate::units::clock;
+
+/// Lines for people.
+pub(super) struct Plain {
+    every: Duration,
+    last: Instant,
+}
+
+impl Plain {
+    /// With a report of how things stand after so long a silence.
+    pub(super) fn new(every: Duration) -> Plain {
+        Plain { every, last: Instant::now() }
+    }
+}
+
+impl Face for Plain {
+    /// A line for each run under way and each wait, where nothing was said for long: in a log nobody sees a bar.
+    fn draw(&mut self, now: &LiveSweep) {
+        if self.last.elapsed() < self.every {
+            return;
+        }
+        let runs = now.running.iter().map(|run| {
+            let parts = [vec![words::phase(run)], words::figures(run), words::errors(run).into_iter().collect()];
+            format!("[{}/{}] {} · {}", run.number, now.runs, run.name, parts.concat().join(" · "))
+        });
+        let waits = now.waiting.iter().map(|wait| words::wait(wait).join(" · "));
+        let lines: Vec<String> = waits.chain(runs).collect();
+        if lines.is_empty() {
+            return;
+        }
+        let left = Some(words::left(now)).filter(|left| !left.is_empty());
+        let text: String =
+            lines.into_iter().chain(left).map(|line| format!("{} {line}\n", clock::time_now())).collect();
+        self.print(&text);
+    }
+
+    fn print(&mut self, text: &str) {
+        self.last = Instant::now();
+        write(text);
+    }
+
+    fn close(&mut self) {}
+}
+
+/// JSON, a line each.
+pub(super) struct Json {
+    every: Duration,
+    last: Option<Instant>,
+}
+
+impl Json {
+    /// With a report of how things stand so often.
+    pub(super) fn new(every: Duration) -> Json {
+        Json { every, last: None }
+    }
+}
+
+impl Face for Json {
+    fn draw(&mut self, now: &LiveSweep) {
+        if self.last.is_none_or(|last| last.elapsed() >= self.every) {
+            self.last = Some(Instant::now());
+            self.print(&json::status(now));
+        }
+    }
+
+    fn print(&mut self, text: &str) {
+        write(text);
+    }
+
+    fn close(&mut self) {}
+}
