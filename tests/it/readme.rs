@@ -87,3 +87,25 @@ fn its_picture_of_the_terminal_is_true() {
         }
     }
 }
+
+#[timed_test]
+fn its_picture_is_made_by_the_commands_that_it_names() {
+    let readme = readme();
+    let picture = readme.split("](").find_map(|rest| rest.split(')').next().filter(|path| path.ends_with(".png")));
+    let picture = picture.expect("the README opens with a picture");
+    assert!(readme.find(picture).unwrap() < readme.find("## ").unwrap(), "in front of everything else");
+    assert!(std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join(picture).is_file(), "{picture}");
+    let commands: Vec<&str> = readme.split('`').filter(|code| code.contains("plans/demo.yaml")).collect();
+    assert_eq!(commands, ["sweepline run plans/demo.yaml", "sweepline report plans/demo.yaml --figures docs/pictures"]);
+    // The same two commands, with windows that a test can wait for.
+    let plan = std::fs::read_to_string(concat!(env!("CARGO_MANIFEST_DIR"), "/plans/demo.yaml")).unwrap();
+    let lab = Lab::new();
+    let plan = plan.replace("fill: 1s, stabilize: 1s, measure: 15s", "fill: 20ms, stabilize: 20ms, measure: 300ms");
+    lab.write("plans/demo.yaml", &plan);
+    for command in commands {
+        let args: Vec<&str> = command.split(' ').skip(1).collect();
+        let ended = lab.run(&args);
+        assert!(matches!(ended.code, Some(0 | 3)), "{command}: {ended:?}");
+    }
+    assert!(lab.path().join(picture).is_file(), "{picture} is one of the figures");
+}
