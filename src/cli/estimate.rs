@@ -14,6 +14,7 @@ use crate::rows::Table;
 use crate::store::RunRecord;
 use crate::sweep::event::{RunView, may_be_prolonged, window_ns};
 use crate::sweep::resume::OnDisk;
+use crate::units::Currency;
 use crate::workload::lengths::{Expected, expected};
 
 use super::workspace::Workspace;
@@ -58,6 +59,8 @@ pub(crate) struct Cost {
     pub runs_that_may_be_prolonged: usize,
     /// What the runs cost at the declared prices, in the plan's currency; none where no endpoint has a price.
     pub money: Option<f64>,
+    /// Currency of `money`; null where the plan names none.
+    pub currency: Option<Currency>,
     /// Endpoints of these runs without a price_per_hour, whose time is not in `money`.
     pub without_price: BTreeSet<String>,
 }
@@ -99,7 +102,7 @@ impl<'a> Estimator<'a> {
         jobs: u16,
         seen: &mut HashSet<crate::expand::RunId>,
     ) -> Cost {
-        let mut cost = Cost::default();
+        let mut cost = Cost { currency: self.plan.currency, ..Cost::default() };
         let mut spans = Spans::default();
         for run in runs.filter(|run| seen.insert(run.id)) {
             cost.runs += 1;

@@ -9,6 +9,7 @@ use crate::plan::model::content::Content;
 use crate::plan::model::lengths::resolved::Lengths;
 use crate::plan::{Plan, Scalar};
 use crate::rows::{Environment, Fingerprint};
+use crate::units::Currency;
 
 use super::{Cell, Column, Kind};
 
@@ -28,6 +29,7 @@ pub struct DeclaredFacts {
     prompt: Option<Length>,
     output: Option<Length>,
     price_per_hour: Option<f64>,
+    currency: Option<Currency>,
     limits: Option<String>,
     /// Facts of the server under one level of names, flags among them.
     pub(super) server: BTreeMap<String, String>,
@@ -94,27 +96,37 @@ impl DeclaredFacts {
             prompt: Some(prompt),
             output: has_tokens.then_some(output),
             price_per_hour: price,
+            currency: plan.and_then(|plan| plan.currency),
             limits,
             server: spec.endpoint.server.iter().map(text).collect(),
         }
     }
 
-    pub(super) fn columns() -> [Column; 12] {
+    pub(super) fn columns() -> [Column; 13] {
         let text = |name, doc| Column::new(name, Kind::Text, doc);
         let (undeclared, planless) = ("not declared", "not declared, or exported without a plan");
         let length = |name, doc| Column { unit: "tokens", ..Column::new(name, Kind::Any, doc) };
         [
-            text("engine", "The engine as the plan declares it; `server_engine` is what the server showed itself to be."),
+            text(
+                "engine",
+                "The engine as the plan declares it; `server_engine` is what the server showed itself to be.",
+            ),
             text("api", "The API that was called."),
-            text("engine_version", "Version of the engine as the plan declares it; `server_version` is what was read back.")
-                .null(undeclared),
+            text(
+                "engine_version",
+                "Version of the engine as the plan declares it; `server_version` is what was read back.",
+            )
+            .null(undeclared),
             text("gpu", "The accelerator as the plan declares it.").null(undeclared),
             Column::new("gpus", Kind::Int, "How many accelerators serve the endpoint, as the plan declares it.")
                 .null(undeclared),
             text("model_id", "The model's id as it was sent."),
             text("precision", "Number format of the model as the plan declares it.").null(undeclared),
-            text("tokenizer", "SHA-256 of the tokenizer's files that counted tokens; `server` where the server was to count.")
-                .null("nobody was to count: lengths are estimates"),
+            text(
+                "tokenizer",
+                "SHA-256 of the tokenizer's files that counted tokens; `server` where the server was to count.",
+            )
+            .null("nobody was to count: lengths are estimates"),
             length(
                 "prompt_length",
                 "Tokens that the user's text of a request was meant to have: a number, or the rule by which they differ.",
@@ -126,15 +138,17 @@ impl DeclaredFacts {
                 ..Column::new(
                     "price_per_hour",
                     Kind::Float,
-                    "What the whole endpoint costs per hour, as the plan declares it: in the currency of its prices, which plans do not name.",
+                    "What the whole endpoint costs per hour, as the plan declares it, in `currency`.",
                 )
                 .null(planless)
             },
+            text("currency", "Currency of the plan's prices (ISO 4217).")
+                .null("the plan names none, or exported without a plan"),
             text("objective_limits", "The plan's objective.").null("the plan has none, or exported without a plan"),
         ]
     }
 
-    pub(super) fn cells(&self) -> [Cell; 12] {
+    pub(super) fn cells(&self) -> [Cell; 13] {
         [
             self.engine.map(str::to_owned).into(),
             self.api.map(str::to_owned).into(),
@@ -147,6 +161,7 @@ impl DeclaredFacts {
             self.prompt.as_ref().map_or(Cell::Null, Length::cell),
             self.output.as_ref().map_or(Cell::Null, Length::cell),
             self.price_per_hour.into(),
+            self.currency.map(|currency| currency.to_string()).into(),
             self.limits.clone().into(),
         ]
     }

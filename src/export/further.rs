@@ -22,7 +22,7 @@ const FAILED: &str = "failed.";
 const FLAGS: &str = "flags.";
 
 /// Columns of facts that differ from run to run only where servers, models or requests do: what tells rows apart.
-pub(crate) const TELLING: [&str; 18] = [
+pub(crate) const TELLING: [&str; 19] = [
     "engine",
     "engine_version",
     "api",
@@ -34,6 +34,7 @@ pub(crate) const TELLING: [&str; 18] = [
     "prompt_length",
     "output_length",
     "price_per_hour",
+    "currency",
     "objective_limits",
     "server_engine",
     "server_version",

@@ -6,6 +6,7 @@ use crate::analysis::capacity::{Fleet, Instance, Target};
 use crate::analysis::curve::{Bracket, Curve, Figure, Limit, Rung, alike};
 use crate::analysis::slo;
 use crate::plan::{Percentile, Slo};
+use crate::units::Currency;
 use crate::units::Nanos;
 
 use super::curves::{bracket, differ, suspect_reasons, title, undecided_at, window_to_keep_up};
@@ -36,6 +37,13 @@ pub struct Configuration<'a> {
     pub curve: &'a Curve<'a>,
     /// What it says.
     pub answer: Answer,
+    /// Currency of the plan's prices; none where the plan does not name it.
+    pub currency: Option<Currency>,
+}
+
+/// Money with its currency: `0.347 EUR`; the number alone where the plan names none.
+pub(crate) fn priced(money: String, currency: Option<Currency>) -> String {
+    currency.map_or(money.clone(), |currency| format!("{money} {currency}"))
 }
 
 impl Configuration<'_> {
@@ -244,7 +252,8 @@ pub(super) fn doubts(
         let price = instance.price_at_most(target).filter(|price| *price < least)?;
         let what = if target.is_some() { "a month" } else { "per million output tokens" };
         let between = format!("measure between qps {} and {misses}", instance.holds);
-        Some(format!("{name} would cost {} {what} if one bore almost qps {misses}: {between}", digits(price)))
+        let price = priced(digits(price), configurations[at].currency);
+        Some(format!("{name} would cost {price} {what} if one bore almost qps {misses}: {between}"))
     };
     group.into_iter().filter(|at| !best.contains(at)).filter_map(doubt).collect()
 }
@@ -337,15 +346,16 @@ pub(super) fn cheapest_line(
         Some(target) => {
             let fleet = instance.fleet(target);
             let instances = if fleet.instances == 1 { "instance" } else { "instances" };
-            let money = or_na(fleet.per_month, |money| format!("{money:.0}"));
+            let money = fleet.per_month.map(|money| priced(format!("{money:.0}"), first.currency));
+            let money = money.unwrap_or_else(|| "n/a".to_owned());
             let at_target = fleet.per_million_at_target.map_or_else(String::new, |money| {
-                format!(", {} per million output tokens at that load", digits(money))
+                format!(", {} per million output tokens at that load", priced(digits(money), first.currency))
             });
             format!("cheapest for {of}: {names}{alike}, {} {instances}, {money} a month{at_target}", fleet.instances)
         }
         None => format!(
             "cheapest for {of}: {names}{alike}, {} per million output tokens at qps {}",
-            or_na(instance.per_million(), digits),
+            instance.per_million().map_or_else(|| "n/a".to_owned(), |money| priced(digits(money), first.currency)),
             instance.holds
         ),
     }

@@ -26,7 +26,7 @@ mod spark;
 mod table;
 
 pub(crate) use answer::answers;
-pub(crate) use capacity::{Answer as CapacityAnswer, Configuration, objective};
+pub(crate) use capacity::{Answer as CapacityAnswer, Configuration, objective, priced};
 pub use capacity::{capacity, cheapest, failed};
 pub(crate) use curves::bracket;
 pub use curves::{curves, differ, left_out, title};

@@ -2,6 +2,7 @@
 //! module to another where one of these says what it means.
 
 pub mod clock;
+mod currency;
 mod decimal;
 mod duration;
 mod forms;
@@ -16,6 +17,7 @@ pub mod text;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+pub use currency::Currency;
 pub use decimal::Decimal;
 pub use duration::{Nanos, PerToken};
 pub use forms::{Forms, Misfit};

@@ -18,6 +18,7 @@ mod compare;
 mod connections;
 mod conversations;
 mod covered;
+mod currency;
 mod data_plans;
 mod data_texts;
 mod dataset;

@@ -36,7 +36,7 @@ fn an_export_goes_where_a_link_leads() {
     std::os::unix::fs::symlink(&target, &link).unwrap();
     lab.ok(&["export", "plan.yaml", "-o", "link.csv"]);
     assert!(std::fs::symlink_metadata(&link).unwrap().is_symlink());
-    assert!(std::fs::read_to_string(&target).unwrap().starts_with("plan,sweep,"));
+    assert!(std::fs::read_to_string(&target).unwrap().starts_with("sweep,endpoint,"));
     assert_eq!(std::fs::read_dir(lab.path()).unwrap().count(), 4, "plan, results, target, link: nothing is left over");
 }
 

@@ -94,10 +94,29 @@ fn drawing_is_that_of_show(part: &str, load: &Value) {
     assert_eq!(marks.iter().map(|mark| mark[0].0).collect::<Vec<_>>(), wanted);
 }
 
+/// The numbers below a drawing are those of `show`, part by part, and each is shown on hover.
+fn numbers_are_those_of_show(part: &str, load: &Value) {
+    let table = Table::of(Page::between(part, "<table>", "</table>")[2]);
+    assert_eq!(table.rows.len(), 60);
+    let marks = Page::between(part, "<rect class=\"t\"", "</rect>");
+    assert_eq!(marks.len(), 60);
+    for row in 0..60 {
+        let columns = [("in flight", "in_flight"), ("sent/s", "sent_per_s"), ("tokens/s", "tokens_per_s")];
+        for (heading, key) in columns {
+            assert_eq!(table.number(row, heading), load[key][row].as_f64(), "{key}");
+        }
+        for (heading, end) in [("shortest TTFT, ms", 0), ("longest TTFT, ms", 1)] {
+            assert_eq!(table.number(row, heading), load["ttft_ms"][row][end].as_f64(), "{heading}");
+        }
+        assert_eq!(table.text(row, "failed"), load["failed"][row].to_string());
+        assert!(marks[row].contains(" in flight, "), "{}", marks[row]);
+    }
+}
+
 fn tables_are_those_of_export(part: &str, run: &Value) -> usize {
     let mut compared = 0;
     let tables: Vec<Table> = Page::between(part, "<table>", "</table>").into_iter().map(Table::of).collect();
-    assert_eq!(tables.len(), 2, "distributions and single figures");
+    assert_eq!(tables.len(), 3, "distributions, single figures, and what is drawn over time");
     for row in 0..tables[0].rows.len() {
         let metric = tables[0].text(row, "metric").trim_end_matches("_ms").to_owned();
         for (heading, key) in
@@ -140,6 +159,7 @@ fn each_run_has_a_part_with_the_numbers_of_show_and_export() {
         let show = lab.ok(&["show", short, "--plan", "plan.yaml", "--format", "json"]);
         let show = show.json();
         drawing_is_that_of_show(part, &show["load"]);
+        numbers_are_those_of_show(part, &show["load"]);
         let words = Page { text: format!("<body>{part}<script") }.words();
         for said in [
             run["run_id"].as_str().unwrap().to_owned(),

@@ -66,7 +66,7 @@ pub(super) fn run(args: CapacityArgs) -> Result<Exit, Failure> {
 
 /// What every curve says.
 pub(super) fn configurations<'a>(curves: &'a [Curve<'a>], plan: &Plan) -> Vec<Configuration<'a>> {
-    curves.iter().map(|curve| Configuration { curve, answer: answer(curve, plan) }).collect()
+    curves.iter().map(|curve| Configuration { curve, answer: answer(curve, plan), currency: plan.currency }).collect()
 }
 
 /// What a curve says of its endpoint as an instance, or why it says nothing.

@@ -81,7 +81,9 @@ impl Costs {
         let known = come.runs_with_unknown_requests == 0 && go.runs_with_unknown_requests == 0;
         let less = |after: u64, before: u64| known.then(|| after as i64 - before as i64);
         let timed = before.cost.runs_of_unknown_length == 0 && after.cost.runs_of_unknown_length == 0;
-        let minus = |after: Option<f64>, before: Option<f64>| Some(after? - before?);
+        let currencies = [before.cost.currency, after.cost.currency];
+        let is_alike = matches!(currencies, [Some(old), Some(new)] if old == new) || currencies.contains(&None);
+        let minus = |after: Option<f64>, before: Option<f64>| Some(after? - before?).filter(|_| is_alike);
         let change = Change {
             requests: less(come.requests, go.requests),
             prompt_tokens: less(come.prompt_tokens, go.prompt_tokens),
@@ -190,7 +192,13 @@ impl Costs {
         }
         let unpriced: BTreeSet<&String> = before.without_price.iter().chain(&after.without_price).collect();
         if unpriced.is_empty() {
-            notes.push("money is in the plan's currency".to_owned());
+            notes.push(match [before.currency, after.currency] {
+                [Some(old), Some(new)] if old != new => {
+                    format!("money is in {old} before and in {new} after: there is no change to tell")
+                }
+                [_, Some(currency)] | [Some(currency), _] => format!("money is in {currency}"),
+                [None, None] => "money is in the plan's currency".to_owned(),
+            });
         } else {
             let names: Vec<String> = unpriced.into_iter().map(|name| plain(name)).collect();
             notes.push(format!("money n/a: no price_per_hour or owned is declared of {}", names.join(", ")));

@@ -6,7 +6,7 @@ use crate::analysis::comparison::{allowed, percent};
 use crate::report::format::duration;
 use crate::report::format::{digits, fill, plain};
 use crate::report::grid::{self, grid, lines};
-use crate::report::has_screen;
+use crate::report::{has_screen, priced};
 use crate::sweep::resume::Action;
 use crate::units::text::counted;
 
@@ -197,7 +197,8 @@ fn time(cost: &Cost) -> String {
 
 /// What is known of it; nothing where no run's length is.
 fn money(cost: &Cost) -> Option<String> {
-    cost.money.filter(|_| cost.runs_of_unknown_length < cost.runs).map(digits)
+    let known = cost.money.filter(|_| cost.runs_of_unknown_length < cost.runs);
+    known.map(|money| priced(digits(money), cost.currency))
 }
 
 /// What all runs to do cost, each figure with its rule.

@@ -21,7 +21,7 @@ use crate::plan::model::shorthand::OneOrMany;
 use crate::plan::model::sweep::Sweep;
 use crate::plan::model::table::Table;
 use crate::plan::model::under_test::Model;
-use crate::units::Seed;
+use crate::units::{Currency, Seed};
 
 /// A plan without mistakes, resolved: every matrix has the axes `endpoint`, `model` and `scenario`, all axes are under their first names,
 /// and what was found in the files that it names stands beside their paths.
@@ -65,6 +65,9 @@ pub struct Plan {
     /// Anything a reader of the results should know.
     #[schemars(example = "shared node, nightly batch may run")]
     pub notes: Option<String>,
+    /// Currency of every price in the plan, as a code of three letters: shown beside money. Nothing is converted.
+    #[schemars(example = &"EUR")]
+    pub currency: Option<Currency>,
     /// Fragments: files with parts of a plan, relative to this file. This file's values win over theirs, later fragments'
     /// over earlier ones'; tables are merged key by key.
     #[serde(rename = "use", default, skip_serializing_if = "OneOrMany::is_empty")]

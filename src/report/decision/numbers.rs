@@ -235,7 +235,8 @@ fn costs(evidence: &Evidence) -> String {
     ];
     let unpriced = rows.iter().any(|row| row[5] == "n/a");
     let mut out = table(&headings, &rows);
-    out.push_str("\nMoney is in the plan's currency, of an instance that is kept at the highest load that holds.\n");
+    let currency = evidence.plan.currency.map_or_else(|| "the plan's currency".to_owned(), |code| code.to_string());
+    out.push_str(&format!("\nMoney is in {currency}, of an instance that is kept at the highest load that holds.\n"));
     if unpriced {
         out.push_str("n/a: the plan declares neither `price_per_hour` nor `owned` of that endpoint, or no watts.\n");
     }

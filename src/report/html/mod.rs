@@ -106,5 +106,5 @@ fn figures(sections: &[Section]) -> impl Iterator<Item = &Figure> {
 /// The keys of every metric that is shown.
 fn metrics_of(sections: &[Section], sources: &Sources) -> IndexSet<&'static str> {
     let linked = figures(sections).filter_map(|figure| Some(figure.metric.as_ref()?.key));
-    linked.chain(sections::metrics(sources)).collect()
+    linked.chain(sections::metrics(sources)).chain(sections::keys_drawn(sources)).collect()
 }

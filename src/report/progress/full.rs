@@ -211,7 +211,7 @@ mod tests {
         // Not entered: the test has no terminal.
         let full = Full { log, lately: HashMap::from([(2, lately)]) };
         let now = LiveSweep { runs: 3, settled: 1, left_s: Some(70.0), running: vec![run()], ..LiveSweep::default() };
-        insta::assert_snapshot!(full.screen(&now, (60, 24)).join("\n"), @r"
+        insta::assert_snapshot!(full.screen(&now, (64, 24)).join("\n"), @r"
         1 of 3 runs [==========                    ] about 1m10s left
 
         lean · short · 10 qps

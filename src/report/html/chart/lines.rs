@@ -3,7 +3,7 @@
 use super::axis::Axis;
 use super::drawing::{Drawing, Drawn, Mark, inside};
 use super::palette;
-use super::plane::{Entry, HEIGHT, Plane, WIDTH, ground, height, legend};
+use super::plane::{Entry, HEIGHT, Plane, WIDTH, ground, height, left_of, legend};
 
 /// One line.
 #[derive(Debug, Clone)]
@@ -52,7 +52,7 @@ pub(crate) fn lines((x, y): (&Axis, &Axis), series: &[Series], limits: &[Limit])
     {
         let area = ground(&mut svg, full);
         let (upper, _) = area.split_vertically(HEIGHT);
-        let plane = Plane::new(&upper, (x, y), 124)?;
+        let plane = Plane::new(&upper, (x, y), left_of(y))?;
         for limit in limits.iter().filter(|limit| y.holds(limit.at)) {
             plane.limit_at_height(limit.at, &limit.name, limit.is_objective)?;
         }

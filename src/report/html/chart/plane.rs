@@ -80,6 +80,14 @@ pub(super) struct Entry<'a> {
     pub(super) name: &'a str,
 }
 
+/// Room at the left for an axis's ticks and, beside them, its title: as much as the longest tick takes.
+pub(super) fn left_of(y: &Axis) -> u32 {
+    const DIGIT: u32 = 17;
+    const TITLE: u32 = 62;
+    let longest = y.ticks.iter().map(|(_, text)| text.chars().count()).max().unwrap_or(0);
+    (TITLE + DIGIT * u32::try_from(longest).unwrap_or(0)).max(124)
+}
+
 /// The ground of a chart with so many entries in its legend.
 pub(super) fn ground(svg: &mut String, height: u32) -> Area<'_> {
     SVGBackend::with_string(svg, (WIDTH, height)).into_drawing_area()

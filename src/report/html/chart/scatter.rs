@@ -6,7 +6,7 @@ use plotters::style::text_anchor::{HPos, Pos, VPos};
 use super::axis::Axis;
 use super::drawing::{Drawing, Drawn, Mark, inside};
 use super::palette::{self, AXIS, INK};
-use super::plane::{Entry, HEIGHT, Plane, WIDTH, ground, height, legend, text};
+use super::plane::{Entry, HEIGHT, Plane, WIDTH, ground, height, left_of, legend, text};
 
 /// One point.
 #[derive(Debug, Clone)]
@@ -38,7 +38,7 @@ pub(crate) fn scatter((x, y): (&Axis, &Axis), spots: &[Spot]) -> Drawn<Drawing> 
     {
         let area = ground(&mut svg, full);
         let (upper, _) = area.split_vertically(HEIGHT);
-        let plane = Plane::new(&upper, (x, y), 124)?;
+        let plane = Plane::new(&upper, (x, y), left_of(y))?;
         for spot in spots.iter().filter(|spot| spot.name.is_none()) {
             let Some(place) = plane.at(spot.x, spot.y) else { continue };
             upper.draw(&Circle::new(place, 7, ShapeStyle::from(AXIS).stroke_width(2)))?;

@@ -8,7 +8,9 @@ use super::super::view::{Block, Cell, Figure, Found, Link, Missing, Section, Tab
 use crate::analysis::capacity::Instance;
 use crate::analysis::curve;
 use crate::metrics;
-use crate::report::capacity::{Answer, cheapest, cheapest_line, doubts, failed, notes, other, per_million_ends};
+use crate::report::capacity::{
+    Answer, cheapest, cheapest_line, doubts, failed, notes, other, per_million_ends, priced,
+};
 use crate::report::format::digits;
 use crate::units::text::counted;
 
@@ -116,10 +118,16 @@ impl<'s> Holding<'s, '_> {
 
     /// Money per million output tokens at the load that holds.
     fn money(&self) -> Result<Option<Figure>, PageError> {
+        let currency = self.sources.plan.currency;
+        let of_whom = format!(
+            "In {}, of an instance that is kept at the highest load that holds.",
+            currency.map_or_else(|| "the plan's currency".to_owned(), |currency| currency.to_string())
+        );
         let row = |One { name, instance, output, is_best }: One| {
             let value = instance.per_million()?;
             let ends = per_million_ends(instance, output).unwrap_or([value, value]);
-            let text = format!("{name}: {} per million output tokens at qps {}", digits(value), instance.holds);
+            let money = priced(digits(value), currency);
+            let text = format!("{name}: {money} per million output tokens at qps {}", instance.holds);
             Some(Row { name: format!("{name}, qps {}", instance.holds), value, ends, shown: is_best, text })
         };
         let rows: Vec<Row> = self.each().take(MOST_ROWS).filter_map(row).collect();
@@ -127,7 +135,7 @@ impl<'s> Holding<'s, '_> {
         let more = if rows.len() > 3 { format!("; and {} more", rows.len() - 3) } else { String::new() };
         let title = format!("Money: {}{more}", said.join("; "));
         let caption = [
-            "In the plan's currency, of an instance that is kept at the highest load that holds.",
+            of_whom.as_str(),
             "Lines are 95 % intervals, those of the output throughput turned round; without a line there is one run.",
         ];
         let columns = ["configuration", "money per million output tokens#", "low#", "high#"];

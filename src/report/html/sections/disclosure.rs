@@ -54,7 +54,23 @@ pub(crate) fn disclosure(sources: &Sources) -> Found {
         blocks.push(Block::Heading { text: "What the methodology lint says".to_owned() });
         blocks.push(Block::List { items: sources.lints.iter().map(|lint| plain(lint)).collect() });
     }
+    let allowed = allowed(sources);
+    if !allowed.is_empty() {
+        blocks.push(Block::Heading { text: "What the plan allows against the lint".to_owned() });
+        blocks.push(Block::List { items: allowed });
+    }
     Ok(Section { id: "disclosure", title: TITLE, blocks })
+}
+
+/// The rules that the plan and its sweeps waive, with their reasons.
+fn allowed(sources: &Sources) -> Vec<String> {
+    let of_plan = sources.plan.allow.iter().map(|allow| (String::new(), allow));
+    let of_sweeps = sources
+        .plan
+        .sweeps
+        .iter()
+        .flat_map(|(name, sweep)| sweep.allow.iter().map(move |allow| (format!(" in {}", plain(name)), allow)));
+    of_plan.chain(of_sweeps).map(|(place, allow)| format!("{}{place}: {}", allow.code, plain(&allow.because))).collect()
 }
 
 /// Runs by what they have in common, in the order of the first.

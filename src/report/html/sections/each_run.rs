@@ -8,7 +8,7 @@ use serde::Serialize;
 use super::super::chart::{PhaseEnds, Strip, Values, WIDE_STRIPS, strips};
 use super::super::naming::{content, load, short};
 use super::super::sources::{MeasuredRun, RunWithout, Sources};
-use super::super::view::{Cell, Table, tone};
+use super::super::view::{Cell, Link, Table, tone};
 use crate::analysis::metric::{self, Get};
 use crate::analysis::verdict::State;
 use crate::analysis::{Estimate, Pulse, Summary, quantile};
@@ -69,9 +69,33 @@ struct Strips {
     width: u32,
     height: u32,
     inside: String,
+    title: String,
     caption: String,
     seconds: String,
+    /// The metric that is drawn below the rest, to link its definition.
+    metric: Option<Link>,
+    /// The same as numbers; none where the page has too many runs to hold them.
+    numbers: Option<Numbers>,
 }
+
+/// The numbers of strips.
+#[derive(Debug, Serialize)]
+struct Numbers {
+    table: Table,
+    /// What is shown of each part on hover, from the left to the right.
+    marks: Vec<Mark>,
+}
+
+/// What is shown on hover.
+#[derive(Debug, Serialize)]
+struct Mark {
+    x: u32,
+    width: u32,
+    text: String,
+}
+
+/// Most runs of a page that has the numbers of every part: some 20 KB a run.
+const MOST_NUMBERED: usize = 60;
 
 /// The part of every run that has something to say, those first that are looked at first: invalid, suspect, given up, the extremes, and
 /// then the rest in the order of the plan.
@@ -91,10 +115,17 @@ pub(crate) fn parts(sources: &Sources) -> Vec<RunPart> {
     let mut order: Vec<usize> = (0..runs.len()).collect();
     order.sort_by_key(|at| (rank(*at), *at));
     let doubtful = order.iter().take_while(|at| rank(**at) < 2).count();
-    let of = |at: &usize| measured(runs[*at], sources);
+    let is_numbered = runs.len() <= MOST_NUMBERED;
+    let of = |at: &usize| measured(runs[*at], sources, is_numbered);
     let (first, rest) = order.split_at(doubtful);
     let lacking = without.into_iter().map(|run| lacking(run, sources));
     first.iter().map(of).chain(lacking).chain(rest.iter().map(of)).collect()
+}
+
+/// The keys of what is drawn of runs over time, for their definitions.
+pub(crate) fn keys_drawn<'s>(sources: &'s Sources) -> impl Iterator<Item = &'static str> + 's {
+    let pulses = sources.runs.iter().filter_map(|run| run.pulse);
+    pulses.filter_map(|pulse| Some(find(latency(pulse)?.0)?.key))
 }
 
 /// What is read off a run; none where it has none.
@@ -126,7 +157,7 @@ fn show(id: &str, sources: &Sources) -> String {
     format!("{} {}", sources.show, short(id))
 }
 
-fn measured(run: &MeasuredRun, sources: &Sources) -> RunPart {
+fn measured(run: &MeasuredRun, sources: &Sources, is_numbered: bool) -> RunPart {
     let (labels, metrics, record, verdict) = (run.labels, run.metrics, run.record, run.verdict);
     let counts = metrics.counts;
     let when = |at: crate::store::Moment| at.0.strftime("%Y-%m-%d %H:%M:%S UTC").to_string();
@@ -163,7 +194,7 @@ fn measured(run: &MeasuredRun, sources: &Sources) -> RunPart {
         reasons: reasons.chain(unchecked).collect(),
         distributions: distributions(run),
         singles: singles(run),
-        drawing: run.pulse.map(|pulse| drawing(run, pulse)),
+        drawing: run.pulse.map(|pulse| drawing(run, pulse, is_numbered)),
         show: show(&labels.run_id, sources),
     }
 }
@@ -251,7 +282,7 @@ fn singles(run: &MeasuredRun) -> Option<Table> {
     (!table.rows.is_empty()).then_some(table)
 }
 
-fn drawing(run: &MeasuredRun, pulse: &Pulse) -> Strips {
+fn drawing(run: &MeasuredRun, pulse: &Pulse, is_numbered: bool) -> Strips {
     let windows = run.record.facts.windows;
     let end = windows.end_ns.max(1) as f64;
     let ends = [windows.stabilize_ns, windows.measure_start_ns, windows.measure_end_ns].map(|at| at as f64 / end);
@@ -263,11 +294,13 @@ fn drawing(run: &MeasuredRun, pulse: &Pulse) -> Strips {
         titles.push(format!("output tokens received per second, 0 to {}", up_to(&values)));
         all.push(values);
     }
-    let latency = [("TTFT", &pulse.ttft_ms), ("E2E", &pulse.e2e_ms)];
-    let latency = latency.into_iter().find(|(_, ends)| ends.iter().any(Option::is_some));
-    if let Some((name, ends)) = latency {
+    let latency = latency(pulse);
+    let mut finding = vec![format!("at most {} in flight", up_to(&all[0]))];
+    finding.extend(all.get(1).map(|tokens| format!("{} tok/s", up_to(tokens))));
+    if let Some((_, name, ends)) = latency {
         let values = Values::Band(ends);
         titles.push(format!("{name} by when it was sent, ms, 0 to {}", up_to(&values)));
+        finding.push(format!("{name} {} ms", up_to(&values)));
         all.push(values);
     }
     let drawn: Vec<Strip> = titles.into_iter().zip(all).map(|(title, values)| Strip { title, values }).collect();
@@ -291,12 +324,64 @@ fn drawing(run: &MeasuredRun, pulse: &Pulse) -> Strips {
         width: WIDE_STRIPS,
         height,
         inside,
+        title: format!("Over time: {}", finding.join(", ")),
+        metric: latency.and_then(|(key, name, _)| Some(Link { key: find(key)?.key, title: name })),
+        numbers: is_numbered.then(|| numbers(pulse, latency)),
         caption: format!(
             "{phases}; the window is shaded. {} parts of {} s: of latencies the shortest and the longest of each part are drawn, of the rest \
-             its mean. {failures}",
+             its mean. {failures}{}",
             pulse.in_flight.len(),
-            digits(pulse.part_s)
+            digits(pulse.part_s),
+            if is_numbered {
+                ""
+            } else {
+                " The numbers are those of `load` in `show --format json`: this page has too many runs to hold them."
+            }
         ),
         seconds: digits(end / 1e9),
     }
+}
+
+/// The shortest and the longest of a latency in each part, behind its metric's key and its name.
+type Latency<'p> = (&'static str, &'static str, &'p [Option<[f64; 2]>]);
+
+/// The latency that is drawn: TTFT, or E2E where nothing streams.
+fn latency(pulse: &Pulse) -> Option<Latency<'_>> {
+    let both: [Latency; 2] = [("ttft", "TTFT", &pulse.ttft_ms), ("e2e", "E2E", &pulse.e2e_ms)];
+    both.into_iter().find(|(_, _, ends)| ends.iter().any(Option::is_some))
+}
+
+/// What is drawn of each part, in numbers.
+fn numbers(pulse: &Pulse, latency: Option<Latency>) -> Numbers {
+    let name = latency.map_or("TTFT", |(_, name, _)| name);
+    let (least, most) = (format!("shortest {name}, ms#"), format!("longest {name}, ms#"));
+    let columns = ["from, s#", "in flight#", "sent/s#", "tokens/s#", &least, &most, "failed#"];
+    let mut table = Table::new(format!("Parts of {} s", digits(pulse.part_s)), &columns);
+    let parts = pulse.in_flight.len();
+    let width = WIDE_STRIPS / u32::try_from(parts).unwrap_or(1).max(1);
+    let mut marks = Vec::new();
+    for part in 0..parts {
+        let tokens = pulse.tokens_per_s.as_ref().map(|tokens| tokens[part]);
+        let ends = latency.and_then(|(_, _, ends)| ends[part]);
+        let from = pulse.part_s * part as f64;
+        let of = |value: Option<f64>| Cell::number(value);
+        table.rows.push(vec![
+            of(Some(from)),
+            of(Some(pulse.in_flight[part])),
+            of(Some(pulse.sent_per_s[part])),
+            of(tokens),
+            of(ends.map(|[least, _]| least)),
+            of(ends.map(|[_, most]| most)),
+            Cell::count(pulse.failed[part]),
+        ]);
+        let parts = [
+            Some(format!("from {} s: {} in flight", digits(from), digits(pulse.in_flight[part]))),
+            tokens.map(|tokens| format!("{} tok/s", digits(tokens))),
+            ends.map(|[least, most]| format!("{name} {} to {} ms", digits(least), digits(most))),
+            Some(pulse.failed[part]).filter(|failed| *failed > 0).map(|failed| format!("{failed} failed")),
+        ];
+        let text = parts.into_iter().flatten().collect::<Vec<_>>().join(", ");
+        marks.push(Mark { x: width * u32::try_from(part).unwrap_or(0), width, text });
+    }
+    Numbers { table, marks }
 }

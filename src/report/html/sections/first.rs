@@ -130,7 +130,9 @@ fn limit_text(one: &Configuration) -> String {
     let axis = one.curve.axis.name().replace('_', " ");
     match &one.answer {
         Answer::Holds { bracket: found, output, .. } => {
-            format!("{}, with {}", bracket(found, &axis), with_interval("output", output, "tok/s"))
+            let output = with_interval("output", output, "tok/s");
+            let at = found.holds.map(|holds| format!(" at {axis} {holds}")).unwrap_or_default();
+            format!("{}; {output}{at}", bracket(found, &axis))
         }
         Answer::Closed(found) => bracket(found, &axis),
         Answer::Rejected(why) => why.clone(),

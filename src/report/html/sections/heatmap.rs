@@ -5,7 +5,7 @@ use super::super::error::PageError;
 use super::super::naming::{arm, axis_title, load_of};
 use super::super::sources::Sources;
 use super::super::view::{Block, Cell, Figure, Found, Link, Missing, Section, Table};
-use super::over_load::{objective, requests};
+use super::over_load::{failures, objective, requests};
 use crate::analysis::curve::{self, Curve, Ordinate, Rung};
 use crate::analysis::quantile;
 use crate::analysis::slo::Answer;
@@ -289,7 +289,7 @@ impl<'c, 's, 'a> One<'c, 's, 'a> {
         }
         let failed: u64 = self.rungs().map(|(_, rung)| rung.failed_requests().0).sum();
         if failed > 0 {
-            said.push(format!("{failed} requests failed: they count as slower than all others."));
+            said.push(failures(failed));
         }
         let missed = self.rungs().filter(|(_, rung)| rung.answer() == Some(Answer::Misses)).count();
         if missed > 0 {

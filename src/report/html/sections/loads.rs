@@ -6,13 +6,14 @@ use super::super::sources::Sources;
 use super::super::view::{Block, Found, Missing, Section};
 use super::groups::{Group, groups};
 use super::over_load::OverLoad;
-use crate::analysis::curve::{Curve, Ordinate};
+use crate::analysis::curve::{Curve, FIGURES, Ordinate};
+use crate::plan::Slo;
 use crate::report::curves::lines as said;
 
 const TITLE: &str = "Throughput and latency over load";
 
 /// Most figures of loads on a page: what lies beyond has its table alone. A thousand runs stay far below five megabytes.
-const MOST_FIGURES: usize = 60;
+const MOST_FIGURES: usize = 40;
 
 /// The section.
 pub(crate) fn loads(sources: &Sources) -> Result<Found, PageError> {
@@ -20,7 +21,7 @@ pub(crate) fn loads(sources: &Sources) -> Result<Found, PageError> {
     let names = Names::of(curves);
     let (mut blocks, mut drawn) = (Vec::new(), 0);
     for (number, group) in groups(curves).into_iter().enumerate() {
-        let readings = shown(curves, &group);
+        let readings = shown(curves, &group, sources.plan.slo.as_ref());
         if readings.is_empty() {
             continue;
         }
@@ -59,8 +60,8 @@ pub(crate) fn loads(sources: &Sources) -> Result<Found, PageError> {
     Ok(Ok(Section { id: "loads", title: TITLE, blocks }))
 }
 
-/// The figures of a group: throughput, and of each latency the median and a high percentile.
-fn shown(curves: &[Curve], group: &Group) -> Vec<&'static Ordinate> {
+/// The figures of a group: throughput, what the objective limits, and of each latency the median and a high percentile.
+fn shown(curves: &[Curve], group: &Group, slo: Option<&Slo>) -> Vec<&'static Ordinate> {
     let rungs = || group.members.iter().flat_map(|at| &curves[*at].rungs);
     let known = |reading: &Ordinate| rungs().filter(|rung| rung.figure(reading).is_some()).count();
     // The highest that is known at half of the loads or more, else the one that is known at the most.
@@ -77,5 +78,12 @@ fn shown(curves: &[Curve], group: &Group) -> Vec<&'static Ordinate> {
         &["tpot_p99"],
         &["e2e_p99", "e2e_p95", "e2e_p50"],
     ];
-    wanted.into_iter().filter_map(best).collect()
+    let mut shown: Vec<&'static Ordinate> = wanted.into_iter().filter_map(best).collect();
+    // What the objective limits is drawn whatever else is, behind throughput.
+    let is_limited = |reading: &&'static Ordinate| slo.is_some_and(|slo| reading.limit(slo).is_some());
+    for reading in FIGURES.iter().filter(is_limited).filter(|reading| known(reading) > 0) {
+        shown.retain(|other| other.name != reading.name);
+        shown.insert(shown.len().min(1), reading);
+    }
+    shown
 }

@@ -28,7 +28,7 @@ pub(super) use comparison::comparison;
 pub(super) use definitions::definitions;
 pub(super) use disclosure::disclosure;
 pub(super) use distributions::distributions;
-pub(super) use each_run::{RunPart, parts};
+pub(super) use each_run::{RunPart, keys_drawn, parts};
 pub(super) use first::first;
 pub(super) use generator::generator;
 pub(super) use heatmap::heatmap;

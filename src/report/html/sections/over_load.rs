@@ -1,5 +1,7 @@
 //! One figure of one group of curves over their loads: lines with intervals, the objective's limit, and the numbers in full.
 
+use indexmap::IndexMap;
+
 use super::super::chart::{Axis, Limit, Point, Series, lines};
 use super::super::error::PageError;
 use super::super::naming::{axis_title, load_of};
@@ -12,6 +14,12 @@ use crate::metrics::Unit;
 use crate::plan::Plan;
 use crate::report::format::{counts, digits, plain};
 use crate::units::text::counted;
+
+/// How many requests failed, and how they count.
+pub(super) fn failures(failed: u64) -> String {
+    let counts = if failed == 1 { "it counts" } else { "they count" };
+    format!("{} failed: {counts} as slower than all others.", counted(failed as usize, "request"))
+}
 
 /// A limit is drawn where it lies at most so many times above the highest value: else it would flatten what is there.
 const LIMIT_WITHIN: f64 = 3.0;
@@ -250,15 +258,28 @@ impl<'s, 'a> OverLoad<'s, 'a> {
     fn not_drawn(&self) -> Vec<String> {
         let all = self.rungs().count();
         let unknown = self.rungs().filter(|(_, rung)| rung.figure(self.reading).is_none()).count();
-        let few = self.rungs().any(|(_, rung)| rung.too_few(self.reading).is_some());
-        let why = if few { " (fewer requests than the percentile takes)" } else { "" };
+        let is_unknown = |rung: &Rung| rung.figure(self.reading).is_none();
+        let few = self.rungs().filter(|(_, rung)| is_unknown(rung) && rung.too_few(self.reading).is_some()).count();
+        // Neither too few requests nor a value: the percentile is that of a request which failed.
+        let is_failed = |rung: &Rung| {
+            let has_failed = self.reading.percentile.is_some() && rung.failed_requests().0 > 0;
+            is_unknown(rung) && rung.too_few(self.reading).is_none() && has_failed
+        };
+        let failing = self.rungs().filter(|(_, rung)| is_failed(rung)).count();
+        let whys = [
+            (few, "fewer requests in one of its runs than the percentile takes"),
+            (failing, "the percentile lies among failed requests: above every value that is drawn"),
+        ];
+        let whys: Vec<String> =
+            whys.iter().filter(|(count, _)| *count > 0).map(|(count, why)| format!("{count}: {why}")).collect();
+        let why = if whys.is_empty() { String::new() } else { format!(" ({})", whys.join("; ")) };
         let sum = |of: fn(&Rung) -> usize| self.rungs().map(|(_, rung)| of(rung)).sum::<usize>();
         let (invalid, excluded, given_up) =
             (sum(|rung| rung.left_out.len()), sum(|rung| rung.excluded.len()), sum(|rung| rung.given_up.len()));
         let failed: u64 = self.rungs().map(|(_, rung)| rung.failed_requests().0).sum();
         [
             (unknown as u64, format!("n/a at {unknown} of {all} loads{why}: not drawn.")),
-            (failed, format!("{failed} requests failed: they count as slower than all others.")),
+            (failed, failures(failed)),
             (invalid as u64, format!("{} left out as invalid.", counted(invalid, "run"))),
             (excluded as u64, format!("{} excluded.", counted(excluded, "repeat"))),
             (given_up as u64, format!("{} given up: no figures.", counted(given_up, "run"))),
@@ -275,9 +296,15 @@ impl<'s, 'a> OverLoad<'s, 'a> {
             return None;
         }
         let missed = self.rungs().filter(|(_, rung)| rung.answer() == Some(Answer::Misses));
-        let places: Vec<String> = missed
-            .map(|(member, rung)| format!("{} at {}", member.label, load_of(member.curve.axis, rung.load)))
-            .collect();
+        let mut places: IndexMap<&str, String> = IndexMap::new();
+        for (member, rung) in missed {
+            let first = || format!("{} at {}", member.label, load_of(member.curve.axis, rung.load));
+            places
+                .entry(member.label)
+                .and_modify(|said| said.push_str(&format!(", {}", rung.load)))
+                .or_insert_with(first);
+        }
+        let places: Vec<String> = places.into_values().collect();
         (!places.is_empty()).then(|| format!("The whole objective is missed by {}.", places.join("; ")))
     }
 

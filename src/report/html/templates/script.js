@@ -18,8 +18,16 @@
     const ground = document.createElementNS(copy.namespaceURI, "rect");
     Object.entries({ width, height, fill: "#FFFFFF" }).forEach(([name, value]) => ground.setAttribute(name, value));
     const title = document.createElementNS(copy.namespaceURI, "title");
-    title.textContent = figure.querySelector("h4").textContent;
+    title.textContent = figure.querySelector("h3, h4").textContent;
     copy.prepend(title, ground);
+    if (figure.classList.contains("strip")) {
+      // What the page's style says of strips, in light colours.
+      const style = document.createElementNS(copy.namespaceURI, "style");
+      style.textContent = "text{font:14px sans-serif;fill:#1B1F24}path{fill:none;stroke-width:2;stroke-linejoin:round;stroke-linecap:round}" +
+        ".w{fill:#D8DEE4;fill-opacity:.4}.p{fill:#D8DEE4}.q{fill:#6E7781;fill-opacity:.6}.m{fill:#0072B2}.z{stroke:#6E7781;stroke-width:1}" +
+        ".a{stroke:#0072B2}.b{stroke:#C85500}.f{stroke:#B42318;stroke-width:3;stroke-linecap:butt}.t{fill-opacity:0}";
+      copy.prepend(style);
+    }
     return new XMLSerializer().serializeToString(copy);
   };
   // Numbers in full, nothing where none is known; a text that a spreadsheet would run gets an apostrophe in front.
@@ -38,15 +46,16 @@
     bar.addEventListener("click", (event) => {
       const kind = event.target.dataset.save;
       const figure = bar.closest("figure");
-      if (kind === "svg") save(figure.id + ".svg", "image/svg+xml", svg(figure));
-      if (kind === "csv") save(figure.id + ".csv", "text/csv", csv(figure));
+      const name = figure.id || figure.dataset.name;
+      if (kind === "svg") save(name + ".svg", "image/svg+xml", svg(figure));
+      if (kind === "csv") save(name + ".csv", "text/csv", csv(figure));
     });
   });
   bind();
   // A watched page takes a new report.
   document.addEventListener("sweepline-report", bind);
   // Paper has no buttons: what is folded is printed.
-  addEventListener("beforeprint", () => document.querySelectorAll("details:not(.run)").forEach((one) => (one.open = true)));
+  addEventListener("beforeprint", () => document.querySelectorAll("details:not(.run, .numbers)").forEach((one) => (one.open = true)));
   // Browsers that do not open what a link leads into.
   const reveal = () => {
     const target = location.hash && document.getElementById(decodeURIComponent(location.hash.slice(1)));
