@@ -54,7 +54,7 @@ fn an_error_share_of_none_has_an_upper_end() {
     assert!((0.001..0.5).contains(&share("error_share_high")), "{metrics}");
     let page = lab.ok(&["show", &id]).stdout;
     assert!(page.contains("error share, upper end"), "{page}");
-    let table = lab.ok(&["export", "plan.yaml", "--format", "csv"]).stdout;
+    let table = lab.ok(&["export", "plan.yaml", "--format", "csv", "--columns", "all"]).stdout;
     assert!(table.lines().next().unwrap().contains("error_share,error_share_low,error_share_high,"), "{table}");
 }
 
