@@ -13,7 +13,7 @@ use crate::report::curves::lines as said;
 const TITLE: &str = "Throughput and latency over load";
 
 /// Most figures of loads on a page: what lies beyond has its table alone. A thousand runs stay far below five megabytes.
-const MOST_FIGURES: usize = 32;
+const MOST_FIGURES: usize = 28;
 
 /// The section.
 pub(crate) fn loads(sources: &Sources) -> Result<Found, PageError> {
