@@ -91,7 +91,7 @@ fn a_real_server_with_two_settings_is_asked_about() {
         let told = String::from_utf8(output.stdout).unwrap();
         assert_eq!(
             told.trim(),
-            "runs curves requests definitions about 19 7",
+            "runs curves requests charts chart_data definitions about 19 7",
             "{}: {}",
             book.display(),
             String::from_utf8_lossy(&output.stderr)
