@@ -16,6 +16,7 @@ pub mod launch;
 pub mod matrix;
 pub mod order;
 pub mod origin;
+pub mod pool;
 pub mod resolve;
 pub mod resource;
 mod rounds;
@@ -37,6 +38,7 @@ pub use explicit::explicit;
 pub use hooks::{ConcreteHook, concrete_hooks};
 pub use identity::{Difference, RunId, differences};
 pub use origin::origin;
+pub use pool::{Chooses, Member, Pool};
 pub use rounds::{Rounds, rounds};
 pub use spec::*;
 
@@ -48,6 +50,8 @@ use crate::plan::{ErrorPolicy, Plan, ResolvedPlan, Scalar, Sweep, Table};
 pub struct Expansion {
     /// The runs; two sweeps may hold the same run, with the same id.
     pub runs: Vec<PlannedRun>,
+    /// Runs of which what was measured decides which are made; those that are, are among `runs` once [`Expansion::choose`] put them there.
+    pub pools: Vec<Pool>,
     /// For each sweep, in declared order, the sweeps it comes after.
     pub after: Table<Vec<String>>,
     /// For each endpoint, what its runs occupy: runs on one resource never overlap.
@@ -95,6 +99,7 @@ pub fn expand(plan: &ResolvedPlan) -> Result<Expansion, ExpandError> {
         resolver: resolve::Resolver::new(plan),
         bytes: canonical::Bytes::default(),
         server_rounds: BTreeSet::new(),
+        pools: Vec::new(),
     };
     for (name, sweep) in &plan.sweeps {
         making.sweep(plan, name, sweep, &mut runs)?;
@@ -102,7 +107,13 @@ pub fn expand(plan: &ResolvedPlan) -> Result<Expansion, ExpandError> {
     one_engine(&runs)?;
     keep_what_any_asks(&mut runs);
     let after = plan.sweeps.iter().map(|(name, sweep)| (name.clone(), sweep.after.0.clone())).collect();
-    Ok(Expansion { runs, after, resources: resource::resources(plan), server_rounds: making.server_rounds })
+    Ok(Expansion {
+        runs,
+        pools: making.pools,
+        after,
+        resources: resource::resources(plan),
+        server_rounds: making.server_rounds,
+    })
 }
 
 /// What all runs are made with.
@@ -110,11 +121,15 @@ struct Making<'p> {
     resolver: resolve::Resolver<'p>,
     bytes: canonical::Bytes,
     server_rounds: BTreeSet<String>,
+    pools: Vec<Pool>,
 }
 
 impl Making<'_> {
     fn sweep(&mut self, plan: &Plan, name: &str, sweep: &Sweep, runs: &mut Vec<PlannedRun>) -> Result<(), ExpandError> {
         let cells = matrix::cells(name, sweep)?;
+        if sweep.chooses_loads() {
+            return self.pools_of(name, sweep, &cells);
+        }
         let compared = plan.compared(sweep).map(|compare| rounds(&cells, &compare.by).groups);
         let name: Arc<str> = name.into();
         let first = runs.len();
@@ -135,6 +150,27 @@ impl Making<'_> {
         }
         if compared.is_some_and(|groups| crosses_servers(&runs[first..], &groups, &cells)) {
             self.server_rounds.insert(name.to_string());
+        }
+        Ok(())
+    }
+
+    /// The pools of a sweep whose loads are chosen: one for each cell but for its load.
+    fn pools_of(&mut self, name: &str, sweep: &Sweep, cells: &[Cell]) -> Result<(), ExpandError> {
+        let name: Arc<str> = name.into();
+        for (chooses, cells) in pool::groups(sweep, cells) {
+            let mut members = Vec::new();
+            for wanted in pool::wanted(sweep, &chooses, &cells) {
+                let spec = self.resolver.run(sweep, wanted.cell, wanted.repeat);
+                let mut spec = spec.map_err(|mistake| ExpandError::new(&name, wanted.cell, mistake))?;
+                if let Some(window) = wanted.window {
+                    pool::lengthen(&mut spec, window);
+                }
+                let id = RunId::with(&mut self.bytes, &spec);
+                let (cell, repeat, spec) = (wanted.cell.clone(), wanted.repeat, Arc::new(spec));
+                let run = PlannedRun { sweep: name.clone(), cell, repeat, spec, id };
+                members.push(Member { run, load: wanted.load, confirms: wanted.window.is_some() });
+            }
+            self.pools.push(Pool { sweep: name.clone(), chooses, members });
         }
         Ok(())
     }

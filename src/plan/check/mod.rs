@@ -21,6 +21,7 @@ mod prefix;
 mod profiled;
 mod rules;
 mod scenario;
+mod search;
 mod sweep;
 mod talk;
 mod text_axes;

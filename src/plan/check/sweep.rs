@@ -35,6 +35,8 @@ impl Checker<'_> {
             let axes = sweep.matrix.len();
             self.first_names(name, &mut sweep);
             self.values(name, &mut sweep);
+            self.search(plan, name, &mut sweep);
+            self.stop(plan, name, &sweep);
             let damaged = self.tree.walk(&steps!["sweeps", name.as_str(), "matrix"]).node.is_damaged();
             let lacks_axes = sweep.matrix.len() < axes || damaged;
             self.imply(name, &mut sweep, lacks_axes);
@@ -131,7 +133,7 @@ impl Checker<'_> {
     }
 
     /// Whether a sweep has this axis, or the file gives it under any of its names, right or wrong.
-    fn has_axis(&self, name: &str, sweep: &Sweep, axis: &str) -> bool {
+    pub(super) fn has_axis(&self, name: &str, sweep: &Sweep, axis: &str) -> bool {
         let matrix = steps!["sweeps", name, "matrix"];
         sweep.matrix.iter().any(|(key, written)| fields(key, written).contains(&axis))
             || self.is_given(&matrix, axis)

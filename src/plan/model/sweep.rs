@@ -11,7 +11,9 @@ use crate::plan::model::matrix::{Axis, Condition, Extend};
 use crate::plan::model::phases::{Between, PhasesPatch};
 use crate::plan::model::record::RecordPatch;
 use crate::plan::model::scalar::Scalar;
+use crate::plan::model::search::Search;
 use crate::plan::model::shorthand::OneOrMany;
+use crate::plan::model::stop::StopRule;
 use crate::plan::model::table::Table;
 use crate::units::Decimal;
 
@@ -60,6 +62,14 @@ pub struct Sweep {
     /// until it is ready and has answered, each run a start of its own. Beside `start` there is no load and no scenario.
     #[schemars(extend("default" = "load"), example = &"start")]
     pub measure: Option<SweepMeasure>,
+    /// Search the highest load of each cell that meets the objective, instead of naming loads: { qps: { from: 1, to: 200, within: 5% } }.
+    /// Which loads are run, and how often, follows from what was measured.
+    pub search: Option<Search>,
+    /// End a ladder of loads early: they run from the lightest up, all repeats of one together, and end behind the first of which
+    /// this is shown. slo_missed: it misses the plan's `slo`; saturated: more comes than is answered; errors: so many requests fail that
+    /// a run is invalid, or the server rejects the load.
+    #[schemars(example = &"slo_missed")]
+    pub stop: Option<StopRule>,
     /// How often each cell is run. Default 1.
     #[serde(default = "one")]
     #[schemars(range(min = 1))]
@@ -111,6 +121,11 @@ impl Sweep {
     /// Whether its runs measure how a server starts.
     pub fn measures_start(&self) -> bool {
         self.measure == Some(SweepMeasure::Start)
+    }
+
+    /// Whether what was measured decides which of its loads are run: by a search, or by a ladder that ends early.
+    pub fn chooses_loads(&self) -> bool {
+        self.search.is_some() || self.stop.is_some()
     }
 
     /// How arrivals are spaced where neither an axis nor a scenario says it.

@@ -1,0 +1,152 @@
+//! Searches for a load, and ladders of loads that end early: what they need of the plan, and what stands in their way.
+
+use super::checker::{Checker, steps};
+use crate::plan::diagnostic::error::{Code, Diagnostic};
+use crate::plan::model::matrix::{Axis, Item, What};
+use crate::plan::model::plan::Plan;
+use crate::plan::model::scalar::Scalar;
+use crate::plan::model::search::{FINEST, SearchRange};
+use crate::plan::model::stop::StopRule;
+use crate::plan::model::sweep::Sweep;
+use crate::plan::text::tree::Step;
+use crate::units::{Decimal, Share};
+
+/// No search tries among more loads than this.
+const MOST_LOADS: usize = 2_000;
+
+impl Checker<'_> {
+    /// Checks the search of a sweep, and writes out the loads that it may try as the axis that it searches.
+    pub(super) fn search(&mut self, plan: &Plan, name: &str, sweep: &mut Sweep) {
+        let Some(search) = sweep.search.clone() else { return };
+        let at = steps!["sweeps", name, "search"];
+        let Some((axis, range)) = search.axis() else {
+            let message = match search.qps {
+                None => "`search` does not say which load is searched",
+                Some(_) => "`search` names two loads, and a search looks for one",
+            };
+            let remedy = "write qps: { from: 1, to: 200 } for an open loop, or batch_size: { from: 1, to: 256 } for a closed one";
+            return self.report_key(&at, Diagnostic::new(Code::Contradiction, message).remedy(remedy));
+        };
+        self.has_objective(plan, &at, "a search looks for the highest load that meets the objective");
+        self.stands_alone(name, sweep, "search");
+        if sweep.stop.is_some() {
+            let message = "`search` and `stop` both decide which loads are run";
+            let remedy = "keep `search`, or name the loads of a ladder in the matrix and keep `stop`";
+            self.report_key(
+                &steps!["sweeps", name, "stop"],
+                Diagnostic::new(Code::Contradiction, message).remedy(remedy),
+            );
+        }
+        if sweep.repeats != 1 {
+            let message = "`repeats` has no effect beside `search`, which repeats a load as often as its answer takes";
+            let diagnostic = Diagnostic::new(Code::NoEffect, message).remedy("remove `repeats`");
+            self.report_key(&steps!["sweeps", name, "repeats"], diagnostic);
+        }
+        if !self.searched_range(name, axis, range) {
+            return;
+        }
+        let loads = search.loads();
+        if loads.len() > MOST_LOADS {
+            let message = format!("this search may try {} loads, and a search at most {MOST_LOADS}", loads.len());
+            let remedy = "write a coarser `within`, or a narrower range";
+            return self.report(
+                &steps!["sweeps", name, "search", axis],
+                Diagnostic::new(Code::OutOfRange, message).remedy(remedy),
+            );
+        }
+        self.writes_axis(name, sweep, axis, &loads);
+    }
+
+    /// Whether the range of a search has loads; reports what is wrong with it.
+    fn searched_range(&mut self, name: &str, axis: &str, range: SearchRange) -> bool {
+        let at = steps!["sweeps", name, "search", axis];
+        let before = self.found.len();
+        let whole = |number: &Decimal| number.to_f64().fract() == 0.0;
+        let wanted = if axis == "batch_size" { "a whole number, 1 or more" } else { "a number above 0" };
+        let is_wrong = |number: &Decimal| !number.is_positive() || (axis == "batch_size" && !whole(number));
+        self.outside(&at, "from", wanted, Some(range.from).filter(is_wrong));
+        self.outside(&at, "to", wanted, Some(range.to).filter(is_wrong));
+        let most = Decimal::from(if axis == "batch_size" { 100_000 } else { 1_000_000 });
+        self.outside(&at, "to", &format!("at most {most}"), Some(range.to).filter(|to| *to > most));
+        if range.from >= range.to {
+            let message = format!("a search from {} to {} has nothing to look for", range.from, range.to);
+            self.report(&at, Diagnostic::new(Code::WrongValue, message).remedy("write the smaller number as `from`"));
+        }
+        let is_within = range.within >= FINEST && range.within <= Share::percent(100);
+        self.outside(&at, "within", &format!("a share from {FINEST} to 100%"), (!is_within).then_some(range.within));
+        self.found.len() == before
+    }
+
+    /// Adds the searched axis to the matrix. A plan that has it already, as a frozen one, has exactly these loads.
+    fn writes_axis(&mut self, name: &str, sweep: &mut Sweep, axis: &str, loads: &[Decimal]) {
+        let item = |load: &Decimal| Item { what: What::Values(vec![Scalar::Number(*load)]), when: None };
+        let beside = |sweep: &Sweep| sweep.extend.iter().any(|extend| extend.with.contains_key(axis));
+        let is_theirs = sweep.matrix.get(axis).is_some()
+            && sweep.values(axis) == loads.iter().map(|load| Scalar::Number(*load)).collect::<Vec<_>>();
+        if !is_theirs && (self.has_axis(name, sweep, axis) || beside(sweep)) {
+            let message = format!("`{axis}` is searched, and the matrix names values of it");
+            let remedy = format!("take `{axis}` out of the matrix, or `search` out of the sweep");
+            let at = steps!["sweeps", name, "search"];
+            return self.report_key(&at, Diagnostic::new(Code::Contradiction, message).remedy(remedy));
+        }
+        if !is_theirs {
+            sweep.matrix.insert(axis.to_owned(), Axis::Values(loads.iter().map(item).collect()));
+        }
+    }
+
+    /// Checks the rule by which a ladder ends.
+    pub(super) fn stop(&mut self, plan: &Plan, name: &str, sweep: &Sweep) {
+        let Some(stop) = sweep.stop.filter(|_| sweep.search.is_none()) else { return };
+        let at = steps!["sweeps", name, "stop"];
+        self.stands_alone(name, sweep, "stop");
+        if stop == StopRule::SloMissed {
+            self.has_objective(
+                plan,
+                &at,
+                "`stop: slo_missed` ends a ladder at the first load that misses the objective",
+            );
+        }
+        let loads = sweep.values("qps").len().max(sweep.values("batch_size").len());
+        if loads < 2 && !self.is_given(&steps!["sweeps", name], "matrix") {
+            return;
+        }
+        if loads < 2 {
+            let message = "`stop` ends a ladder of loads early, and this sweep has one load";
+            let remedy = "add rising loads to its matrix, like qps: [1, 2, 5, 10], or remove `stop`";
+            self.report_key(&at, Diagnostic::new(Code::NoEffect, message).remedy(remedy));
+        }
+    }
+
+    /// Reports what decides about the runs of a sweep beside a search or the end of a ladder.
+    fn stands_alone(&mut self, name: &str, sweep: &Sweep, word: &str) {
+        let at = |key: &str| steps!["sweeps", name, key];
+        if sweep.measures_start() {
+            let message = format!("`{word}` is about loads, and `measure: start` measures none");
+            self.report_key(&at(word), Diagnostic::new(Code::Contradiction, message).remedy("keep one of the two"));
+        }
+        if sweep.own_rate().is_some() {
+            let message = format!("`{word}` is about loads, and these `arrivals` bring a rate of their own");
+            self.report_key(&at(word), Diagnostic::new(Code::Contradiction, message).remedy("keep one of the two"));
+        }
+        if sweep.compare.is_some() {
+            let message =
+                format!("with `{word}` each arm has loads of its own, and nothing can be compared at equal load");
+            let remedy =
+                "compare in a sweep of its own that comes `after` this one, with the loads that this one finds";
+            self.report_key(&at("compare"), Diagnostic::new(Code::Contradiction, message).remedy(remedy));
+        }
+        if !sweep.add.is_empty() {
+            let message = format!("`add` writes whole cells, load and all, and `{word}` decides which loads are run");
+            let remedy = "write the cells as axes of the matrix, or put them into a sweep of their own";
+            self.report_key(&at("add"), Diagnostic::new(Code::Contradiction, message).remedy(remedy));
+        }
+    }
+
+    fn has_objective(&mut self, plan: &Plan, at: &[Step], why: &str) {
+        if plan.slo.is_none() && !self.is_given(&[], "slo") {
+            let message = format!("{why}, and the plan has none");
+            let remedy = "add one at the top of the plan, like slo: { ttft: { p99: 500ms } }";
+            self.report_key(at, Diagnostic::new(Code::MissingField, message).remedy(remedy));
+        }
+    }
+}

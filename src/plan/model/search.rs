@@ -1,0 +1,139 @@
+//! A search for the highest load that meets the objective, as the user writes it, and the loads that it may try.
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use crate::units::{Decimal, Nanos, Share};
+
+/// How often a search runs one load at most, before it calls it undecided.
+pub const MOST_OF_A_LOAD: u32 = 4;
+/// How often a search confirms one load at most.
+pub const MOST_CONFIRMATIONS: u32 = 2;
+
+/// What a load has to meet.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
+pub enum Meets {
+    /// The plan's `slo`.
+    #[default]
+    Slo,
+}
+
+/// Between which loads is searched, and how finely.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct SearchRange {
+    /// The lightest load that is tried.
+    #[schemars(example = 1)]
+    pub from: Decimal,
+    /// The heaviest load that is tried.
+    #[schemars(example = 200)]
+    pub to: Decimal,
+    /// How far two neighbouring loads lie apart, as a share of the lighter one: the resolution of the answer. Default 5%.
+    #[serde(default = "five_percent")]
+    #[schemars(extend("default" = "5%"), example = &"5%")]
+    pub within: Share,
+}
+
+const fn five_percent() -> Share {
+    Share::percent(5)
+}
+
+/// How long a run is that confirms the answer, where nobody says otherwise.
+pub const CONFIRM: Nanos = Nanos::from_secs(300);
+
+/// The highest load that meets the objective, for each cell of the matrix.
+#[serde_with::skip_serializing_none]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Search {
+    /// Search the highest rate of an open loop, in requests per second.
+    pub qps: Option<SearchRange>,
+    /// Search the largest batch of a closed loop, in requests kept in flight.
+    pub batch_size: Option<SearchRange>,
+    /// What the load has to meet: `slo`, the plan's objective.
+    #[serde(default)]
+    #[schemars(extend("default" = "slo"))]
+    pub meets: Meets,
+    /// The window of the run that confirms the answer; 0s: none. Where it misses, the search goes on below. Default 5m.
+    #[schemars(extend("default" = "5m"), example = &"5m")]
+    pub confirm: Option<Nanos>,
+}
+
+/// The finest resolution.
+pub const FINEST: Share = Share(Decimal::new(5, 3));
+
+impl Search {
+    /// The axis that is searched, and its range; none where neither or both are given.
+    pub fn axis(&self) -> Option<(&'static str, SearchRange)> {
+        match (self.qps, self.batch_size) {
+            (Some(range), None) => Some(("qps", range)),
+            (None, Some(range)) => Some(("batch_size", range)),
+            _ => None,
+        }
+    }
+
+    /// The window of the run that confirms the answer; none where nothing is confirmed.
+    pub fn confirmation(&self) -> Option<Nanos> {
+        Some(self.confirm.unwrap_or(CONFIRM)).filter(|window| *window > Nanos::ZERO)
+    }
+
+    /// The loads that may be tried, rising: the ends of the range, and between them powers of 1 + `within`, rounded to 3 significant
+    /// digits, or to 4 below 2 %; whole numbers of a batch. They do not depend on the ends, so that a search over another range meets the
+    /// same runs again.
+    pub fn loads(&self) -> Vec<Decimal> {
+        let Some((axis, range)) = self.axis() else { return Vec::new() };
+        let (from, to, step) = (range.from.to_f64(), range.to.to_f64(), (1.0 + range.within.to_f64()).ln());
+        let digits = if range.within < Share::percent(2) { 4 } else { 3 };
+        let first = (from.ln() / step).floor() as i64;
+        let last = (to.ln() / step).ceil() as i64;
+        let rounded = |power: i64| rounded((power as f64 * step).exp(), digits, axis == "batch_size");
+        let between = (first..=last).filter_map(rounded).filter(|load| range.from < *load && *load < range.to);
+        let mut loads: Vec<Decimal> = [range.from].into_iter().chain(between).chain([range.to]).collect();
+        loads.dedup();
+        loads
+    }
+}
+
+/// A number with so many significant digits; a whole one where that is wanted.
+fn rounded(number: f64, digits: i32, whole: bool) -> Option<Decimal> {
+    let places = (digits - 1 - number.log10().floor() as i32).max(0) as usize;
+    format!("{number:.*}", if whole { 0 } else { places }).parse().ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn search(axis: &str, from: &str, to: &str, within: &str) -> Search {
+        let range = serde_json::json!({ "from": from.parse::<f64>().unwrap(), "to": to.parse::<f64>().unwrap(), "within": within });
+        serde_json::from_value(serde_json::json!({ axis: range })).expect("a search")
+    }
+
+    #[test]
+    fn neighbours_lie_no_farther_apart_than_the_resolution() {
+        for (from, to, within) in [("1", "200", "5%"), ("0.5", "7", "2%"), ("10", "10000", "1%"), ("3", "4", "0.5%")] {
+            let loads = search("qps", from, to, within).loads();
+            let share = within.parse::<Share>().unwrap().to_f64();
+            assert_eq!(loads.first().map(|load| load.to_f64()), Some(from.parse().unwrap()));
+            assert_eq!(loads.last().map(|load| load.to_f64()), Some(to.parse().unwrap()));
+            for pair in loads.windows(2) {
+                let ratio = pair[1].to_f64() / pair[0].to_f64();
+                assert!(ratio > 1.0 && ratio < 1.0 + share * 1.25, "{} to {}", pair[0], pair[1]);
+            }
+        }
+    }
+
+    #[test]
+    fn another_range_has_the_same_loads_within() {
+        let (one, other) = (search("qps", "1", "200", "5%").loads(), search("qps", "5", "50", "5%").loads());
+        assert!(other[1..other.len() - 1].iter().all(|load| one.contains(load)), "{other:?}");
+    }
+
+    #[test]
+    fn batches_are_whole() {
+        let loads = search("batch_size", "1", "64", "10%").loads();
+        assert!(loads.iter().all(|load| load.to_f64().fract() == 0.0), "{loads:?}");
+        assert!(loads.windows(2).all(|pair| pair[0] < pair[1]), "{loads:?}");
+    }
+}
