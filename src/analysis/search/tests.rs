@@ -1,0 +1,103 @@
+use super::*;
+
+fn question() -> Question {
+    Question { from: 1.0, to: 200.0, within: 0.05, whole: false, confirm: true }
+}
+
+/// A run of a server without noise, whose percentile meets its limit up to `knee`.
+fn run(load: f64, confirms: bool, knee: f64) -> Probe {
+    let pressure = (load / knee).powi(3);
+    let answer = if pressure <= 1.0 { Answer::Holds } else { Answer::Misses };
+    Probe { load, confirms, answer: Some(answer), pressure: Some(pressure), requests: 1_000 }
+}
+
+/// All runs of a search, and how it ended.
+fn search(question: &Question, mut run: impl FnMut(f64, bool, usize) -> Probe) -> (Vec<Probe>, Outcome) {
+    let mut probes = Vec::new();
+    loop {
+        let (load, confirms, repeat) = match next(question, &probes) {
+            Next::Probe { load, repeat } => (load, false, repeat),
+            Next::Confirm { load, repeat } => (load, true, repeat),
+            Next::Ended(outcome) => return (probes, outcome),
+        };
+        let alike = |probe: &&Probe| probe.load == load && probe.confirms == confirms;
+        assert_eq!(probes.iter().filter(alike).count(), repeat as usize);
+        assert!(Grid::of(question).loads().contains(&load), "{load} is not on the grid");
+        probes.push(run(load, confirms, probes.len()));
+        assert!(probes.len() <= most_probes(question));
+    }
+}
+
+#[test]
+fn a_quiet_server_is_found_to_the_resolution() {
+    for knee in [1.01, 1.7, 24.0, 33.3, 150.0, 199.0] {
+        let (probes, outcome) = search(&question(), |load, confirms, _| run(load, confirms, knee));
+        let found = outcome.found.expect("a load");
+        assert!(found <= knee && found * 1.05 > knee, "{found} for {knee}: {probes:?}");
+        assert_eq!((outcome.end, probes.last().map(|probe| probe.confirms)), (End::Found, Some(true)), "{outcome:?}");
+        assert!(outcome.misses.is_some_and(|misses| misses > knee && misses < knee * 2.0), "{outcome:?}");
+    }
+}
+
+#[test]
+fn whole_loads_are_found_exactly() {
+    let question = Question { to: 256.0, whole: true, ..question() };
+    for knee in [1.0, 2.0, 7.0, 16.0] {
+        let (_, outcome) = search(&question, |load, confirms, _| run(load, confirms, knee + 0.5));
+        assert_eq!((outcome.found, outcome.misses), (Some(knee), Some(knee + 1.0)), "{outcome:?}");
+    }
+}
+
+#[test]
+fn a_range_without_the_answer_is_said() {
+    let (probes, never) = search(&question(), |load, confirms, _| run(load, confirms, 0.5));
+    assert_eq!((never.end, never.found, never.misses), (End::BelowRange, None, Some(1.0)));
+    assert!(probes.len() <= 3);
+    let (_, always) = search(&question(), |load, confirms, _| run(load, confirms, 500.0));
+    assert_eq!((always.end, always.found, always.misses), (End::AboveRange, Some(200.0), None));
+}
+
+#[test]
+fn a_failed_confirmation_sends_the_search_down() {
+    let (probes, outcome) =
+        search(&question(), |load, confirms, _| run(load, confirms, if confirms { 28.0 } else { 30.0 }));
+    let found = outcome.found.expect("a load");
+    assert!(found <= 28.0 && found > 26.0, "{outcome:?}");
+    let failed = probes.iter().filter(|probe| probe.confirms).count() as u32 - 1;
+    assert!(failed > 0 && outcome.caveats.contains(&Caveat::FailedConfirmations { runs: failed }), "{outcome:?}");
+    let (_, none) = search(&question(), |load, confirms, _| run(load, confirms, if confirms { 9.0 } else { 30.0 }));
+    assert_eq!((none.end, none.found), (End::Unconfirmed, None));
+}
+
+#[test]
+fn invalid_runs_are_made_again_and_bounded() {
+    let invalid = |load, confirms, knee| Probe { answer: None, pressure: None, ..run(load, confirms, knee) };
+    let (_, outcome) = search(&question(), |load, confirms, at| match at {
+        2 | 5 => invalid(load, confirms, 30.0),
+        _ => run(load, confirms, 30.0),
+    });
+    assert_eq!((outcome.end, outcome.caveats.as_slice()), (End::Found, &[Caveat::Invalid { runs: 2 }][..]));
+    let (probes, outcome) = search(&question(), |load, confirms, _| invalid(load, confirms, 30.0));
+    assert_eq!((outcome.end, outcome.found), (End::OutOfProbes, None));
+    assert!(probes.len() <= most_probes(&question()));
+}
+
+#[test]
+fn loads_of_an_edited_range_are_the_same() {
+    let wide = Grid::of(&question());
+    let narrow = Grid::of(&Question { from: 7.0, to: 60.0, ..question() });
+    assert!(narrow.loads().iter().all(|load| [7.0, 60.0].contains(load) || wide.loads().contains(load)));
+    assert!(wide.loads().windows(2).all(|two| two[0] < two[1] && two[1] / two[0] < 1.035), "{wide:?}");
+}
+
+#[test]
+fn a_question_without_an_answer_is_refused() {
+    assert_eq!(question().fault(), None);
+    for bad in [
+        Question { from: 0.0, ..question() },
+        Question { to: 0.5, ..question() },
+        Question { within: 0.0, ..question() },
+    ] {
+        assert!(bad.fault().is_some(), "{bad:?}");
+    }
+}
