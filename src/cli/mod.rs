@@ -12,6 +12,7 @@ mod calibrate;
 mod capacity;
 mod changes;
 mod check;
+mod chosen_runs;
 mod class;
 mod colour;
 mod compare;

@@ -7,6 +7,7 @@ use clap::Args;
 use tokio::sync::watch;
 
 use super::changes::Changes;
+use super::chosen_runs::Chooser;
 use super::counting::Explain;
 use super::environment::Looks;
 use super::estimate::{Estimator, Spans};
@@ -22,7 +23,7 @@ use crate::cli::colour::Colour;
 use crate::cli::failure::{Exit, Failure};
 use crate::cli::options::{Folder, Loudness, Shown, TextOrJson};
 use crate::cli::{answers, connection_limits, gate, lints, missing_texts, preview};
-use crate::expand::PlannedRun;
+use crate::expand::{PlannedRun, Pool};
 use crate::report::calibration;
 use crate::report::format::{duration, plain};
 use crate::report::progress::{Publisher, Screen};
@@ -32,7 +33,7 @@ use crate::store::{RunRecord, Store, Writer, ignore_file_size_signal};
 use crate::sweep::calibrate::{Known, known};
 use crate::sweep::event::{Event, Naming, Observer, RunView};
 use crate::sweep::resume::{Action, Decision, Wishes};
-use crate::sweep::{self, Summary, Sweep, SweepError, secret_behind};
+use crate::sweep::{self, Choices, Summary, Sweep, SweepError, secret_behind};
 use crate::units::text::counted;
 
 pub(super) use crate::units::text::quoted;
@@ -154,6 +155,15 @@ pub(super) fn run(args: RunArgs) -> Result<Exit, Failure> {
         }
         None => Summary::default(),
     };
+    if !workspace.expansion.pools.is_empty() {
+        workspace.look_again()?;
+        let picked = args.selection.pick(workspace.plan(), &workspace.expansion.runs)?;
+        decisions = decide(&workspace, &picked, Wishes::default());
+        for (pool, chosen) in workspace.expansion.pools.iter().zip(&workspace.chosen) {
+            let text = format!("{}: {}: {chosen}", pool.sweep, pool.name());
+            args.screen().line(&plain(&text));
+        }
+    }
     conclude(&args, &workspace, &decisions, &summary)
 }
 
@@ -324,26 +334,30 @@ fn execute(
     (writer, stop): (&Writer, &watch::Receiver<bool>),
 ) -> Result<Summary, Failure> {
     let action = |decision: &Option<Decision>| decision.as_ref().map(|decision| decision.action);
+    // Behind the runs that are known now stand those that searches and ladders may ask for.
+    let (whole, places) = workspace.expansion.with_members();
+    let chooser = Chooser::new(writer.store(), workspace.plan());
+    let choose = |pool: &Pool| chooser.choose(pool);
+    let more = || std::iter::repeat_n(&None, whole.runs.len() - decisions.len());
+    let all = || decisions.iter().chain(more());
     let sweep = Sweep {
         plan: workspace.plan(),
         folder: args.plan_folder(),
-        expansion: &workspace.expansion,
-        todo: decisions.iter().map(|decision| action(decision).is_some_and(Action::is_work)).collect(),
+        expansion: &whole,
+        todo: all().map(|decision| action(decision).is_some_and(Action::is_work)).collect(),
         settled: settled(workspace, decisions),
-        replaces: decisions
-            .iter()
-            .map(|d| d.as_ref().filter(|d| d.action == Action::Redo).map(|d| d.reason.clone()))
-            .collect(),
-        spoiled: decisions.iter().map(|d| d.as_ref().map_or(0, |d| d.spoiled)).collect(),
-        afresh: decisions.iter().map(|d| d.as_ref().is_some_and(|d| d.afresh)).collect(),
+        replaces: all().map(|d| d.as_ref().filter(|d| d.action == Action::Redo).map(|d| d.reason.clone())).collect(),
+        spoiled: all().map(|d| d.as_ref().map_or(0, |d| d.spoiled)).collect(),
+        afresh: all().map(|d| d.as_ref().is_some_and(|d| d.afresh)).collect(),
         environment: looks.expected(workspace, decisions),
         writer,
         servers: writer.store().layout().servers(),
         jobs: usize::from(args.jobs),
+        choices: (!places.is_empty()).then(|| Choices { places, choose: &choose }),
         fail_fast: args.fail_fast,
     };
-    let (whole, side_by_side, _) = expected(args, workspace, decisions);
-    let pace = side_by_side as f64 / whole.max(1) as f64;
+    let (in_turn, side_by_side, _) = expected(args, workspace, decisions);
+    let pace = side_by_side as f64 / in_turn.max(1) as f64;
     let screen = args.screen().with_times().at_pace(pace);
     let publisher = Publisher::start(&workspace.plan().name, &writer.store().layout().live(), pace);
     let mut listener = Listener { screen, publisher, store: writer.store(), workspace };

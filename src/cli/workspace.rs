@@ -3,6 +3,7 @@
 use std::path::Path;
 
 use super::changes::Changes;
+use super::chosen_runs::Chooser;
 use super::selection::Selection;
 use crate::cli::failure::Failure;
 use crate::cli::options::Folder;
@@ -11,6 +12,7 @@ use crate::expand::{Expansion, PlannedRun, expand};
 use crate::plan::{Endpoint, Loaded, Plan};
 use crate::report::format::plain;
 use crate::store::{RunRecord, Store};
+use crate::sweep::choose::Chosen;
 use crate::sweep::resume::{Decision, OnDisk, Wishes, decide};
 
 /// A plan with its runs and the results folder.
@@ -23,6 +25,8 @@ pub(crate) struct Workspace {
     pub store: Store,
     /// What lies in it.
     pub disk: OnDisk,
+    /// How each of its searches and ladders stands.
+    pub(crate) chosen: Vec<Chosen>,
     /// Whether plans may use files outside of their folder.
     pub(crate) allow_outside: bool,
 }
@@ -31,16 +35,18 @@ impl Workspace {
     /// Reads the plan with what the call changes in it, expands it and lists the results folder.
     pub(super) fn open(path: &Path, changes: &Changes, folder: &Folder) -> Result<Workspace, Failure> {
         let loaded = changes.load(path)?;
-        let expansion = expand(&loaded.plan)?;
+        let mut expansion = expand(&loaded.plan)?;
         let store = Store::open(&folder.results);
         warn_of_no_inventory(&store);
         let disk = on_disk(&store, &expansion)?;
-        Ok(Workspace { loaded, expansion, store, disk, allow_outside: changes.allow_outside() })
+        let chosen = choose(&store, &loaded.plan, &mut expansion);
+        Ok(Workspace { loaded, expansion, store, disk, chosen, allow_outside: changes.allow_outside() })
     }
 
     /// Lists the results folder anew.
     pub(crate) fn look_again(&mut self) -> Result<(), Failure> {
         self.disk = on_disk(&self.store, &self.expansion)?;
+        self.chosen = choose(&self.store, &self.loaded.plan, &mut self.expansion);
         Ok(())
     }
 
@@ -62,6 +68,17 @@ impl Workspace {
         let retries = self.plan().endpoints.get(&run.spec.endpoint.name).map_or(0, Endpoint::retries);
         decide(run, &self.disk, (wishes, retries), &is_invalid)
     }
+}
+
+/// How the pools of a plan stand; those of their members that are there or asked for are put among its runs.
+fn choose(store: &Store, plan: &Plan, expansion: &mut Expansion) -> Vec<Chosen> {
+    if expansion.pools.is_empty() {
+        return Vec::new();
+    }
+    let chooser = Chooser::new(store, plan);
+    let chosen: Vec<Chosen> = expansion.pools.iter().map(|pool| chooser.choose(pool)).collect();
+    expansion.choose(&chosen.iter().map(Chosen::members).collect::<Vec<_>>());
+    chosen
 }
 
 /// Says that something else lies in the place of the inventory; the runs are there all the same.

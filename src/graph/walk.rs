@@ -125,6 +125,16 @@ impl<'g> Walk<'g> {
         waited
     }
 
+    /// A node under way goes on with something else, in its turn: what waits for it waits on.
+    pub fn again(&mut self, node: NodeIndex) {
+        if self.running.remove(&node) {
+            if let Some(resource) = self.graph.resource(node) {
+                self.taken.remove(resource);
+            }
+            self.ready.insert((self.graph.rank(node), node));
+        }
+    }
+
     /// Reports the end of a node that was given out; returns the nodes that are skipped because of it.
     ///
     /// A failed run holds nobody up. An endpoint whose server or probe failed loses its runs; the others go on.

@@ -170,6 +170,15 @@ pub enum Event {
         /// Runs of the selection that are not executed: their results are there, or they are left out.
         settled: usize,
     },
+    /// A search or a ladder stands so now, and asks for this run next.
+    Chosen {
+        /// Which: its sweep, and its cell but for the load.
+        pool: String,
+        /// How it stands, in words.
+        standing: String,
+        /// The run that is asked for; none at the end.
+        next: Option<RunView>,
+    },
     /// An embedded server is being started, or a server is being asked.
     Endpoint {
         /// Its name.

@@ -223,10 +223,13 @@ impl Cells {
     /// With the runs to do.
     pub(super) fn of<'r>(runs: impl Iterator<Item = &'r PlannedRun>) -> Cells {
         let mut cells = Cells::default();
-        for run in runs {
-            *cells.left.entry(key(run)).or_default() += 1;
-        }
+        runs.for_each(|run| cells.add(run));
         cells
+    }
+
+    /// One more run is to do.
+    pub(super) fn add(&mut self, run: &PlannedRun) {
+        *self.left.entry(key(run)).or_default() += 1;
     }
 
     /// A run is given out: whether it is the first of its cell, and the last. One that is tried again is what it was.

@@ -1,6 +1,7 @@
 //! Graph → results: scheduler, resume, events.
 
 pub mod calibrate;
+pub mod choose;
 pub(crate) mod environment;
 pub mod event;
 mod first_look;
@@ -22,5 +23,5 @@ pub use live::target;
 pub(crate) use perform::secrets_of;
 pub use perform::{ask, question};
 pub(crate) use ready::Waiting;
-pub(crate) use scheduler::SweepError;
+pub(crate) use scheduler::{Choices, SweepError};
 pub use scheduler::{Summary, Sweep, run};

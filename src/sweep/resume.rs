@@ -112,7 +112,7 @@ impl OnDisk {
             by_id: listed.into_iter().map(|run| (run.id.clone(), run)).collect(),
             deleted: HashMap::new(),
             tries: HashMap::new(),
-            wanted: expansion.runs.iter().map(|run| run.id.short()).collect(),
+            wanted: expansion.possible().map(|run| run.id.short()).collect(),
             nearest: OnceCell::new(),
         }
     }

@@ -14,7 +14,7 @@ use petgraph::graph::NodeIndex;
 use tokio::sync::watch;
 
 use crate::engine::{Progress, Target};
-use crate::expand::{Expansion, PlannedRun, RunSpec};
+use crate::expand::{Expansion, PlannedRun, Pool, RunSpec};
 use crate::graph::{Graph, GraphError, Node, Outcome, SkipReason, Walk, build};
 use crate::plan::{Engine, Plan};
 use crate::rows::Spoiled;
@@ -22,6 +22,7 @@ use crate::server::{Embedded, Found, Unready};
 use crate::store::{StoreError, Writer};
 use crate::units::Nanos;
 
+use super::choose::Chosen;
 use super::environment::{Expected, Guard, LaunchedSaid};
 use super::event::{Event, Naming, Observer, RunView};
 use super::first_look::FirstLook;
@@ -62,8 +63,18 @@ pub struct Sweep<'a> {
     pub servers: PathBuf,
     /// Most runs at once.
     pub jobs: usize,
+    /// What chooses among the runs of pools; none where the plan has none.
+    pub(crate) choices: Option<Choices<'a>>,
     /// Stop at the first failure.
     pub(crate) fail_fast: bool,
+}
+
+/// The pools of a sweep, and what decides which of their members come next.
+pub(crate) struct Choices<'a> {
+    /// For each pool of the expansion the positions of its members among the runs.
+    pub places: Vec<Vec<usize>>,
+    /// How a pool stands, by its position among those of the expansion.
+    pub choose: &'a dyn Fn(&Pool) -> Chosen,
 }
 
 /// How a sweep came out.
@@ -202,6 +213,12 @@ struct Scheduler<'a, 'o> {
     /// Which runs are the first and the last of their cells.
     cells: Cells,
     runs_under_way: usize,
+    /// The run that a node of a pool stands for now.
+    chosen: HashMap<NodeIndex, usize>,
+    /// Nodes of pools whose next run is known and that wait for the pause after the last.
+    go_on: HashSet<NodeIndex>,
+    /// The number of the next run that is chosen.
+    next_number: usize,
     fatal: Option<SweepError>,
     summary: Summary,
 }
@@ -261,6 +278,9 @@ impl<'a, 'o> Scheduler<'a, 'o> {
             begun: HashMap::new(),
             cells: Cells::of(runs.iter().map(planned)),
             runs_under_way: 0,
+            chosen: HashMap::new(),
+            go_on: HashSet::new(),
+            next_number: sweep.settled + runs.len() + 1,
             fatal: None,
             summary: Summary::default(),
         }
@@ -310,7 +330,7 @@ impl<'a, 'o> Scheduler<'a, 'o> {
     }
 
     fn start(&mut self, node: NodeIndex) -> Result<(), SweepError> {
-        match self.graph.node(node).clone() {
+        match self.node(node) {
             Node::Gate { .. } => {
                 self.walk.done(node, Outcome::Ok);
                 Ok(())
@@ -329,6 +349,11 @@ impl<'a, 'o> Scheduler<'a, 'o> {
             Node::Probe { endpoint, run } => self.start_probe(node, &endpoint, run),
             Node::Run(run) => self.start_run(node, run),
         }
+    }
+
+    /// What a node stands for now: that of a pool for the member that was chosen last.
+    fn node(&self, node: NodeIndex) -> Node {
+        self.chosen.get(&node).map_or_else(|| self.graph.node(node).clone(), |run| Node::Run(*run))
     }
 
     /// Runs `work` on a thread of its own; its answer comes by message, also if it panics.
@@ -552,7 +577,7 @@ impl<'a, 'o> Scheduler<'a, 'o> {
 
     fn take(&mut self, node: NodeIndex, answer: Answer) {
         self.unanswered.remove(&node);
-        match (self.graph.node(node).clone(), answer) {
+        match (self.node(node), answer) {
             (Node::Serve { endpoint, .. }, Answer::Launched(Ok(started))) => {
                 self.server_started(node, endpoint, started);
             }
@@ -583,6 +608,7 @@ impl<'a, 'o> Scheduler<'a, 'o> {
             (Node::Serve { endpoint, .. } | Node::Probe { endpoint, .. }, _) => {
                 self.lose(node, endpoint, "its thread panicked; this is a bug in sweepline".to_owned());
             }
+            (Node::Run(_), Answer::Rested) if self.go_on.remove(&node) => self.walk.again(node),
             (Node::Run(_), Answer::Rested) => drop(self.walk.done(node, Outcome::Ok)),
             (Node::Run(run), Answer::Busy(what)) => {
                 let endpoint = self.sweep.expansion.runs[run].spec.endpoint.name.clone();
@@ -746,11 +772,17 @@ impl<'a, 'o> Scheduler<'a, 'o> {
 
     fn run_ended(&mut self, node: NodeIndex, at: usize, result: Result<(), RunError>) {
         self.runs_under_way -= 1;
+        let given_up = self.summary.given_up;
         let run = &self.sweep.expansion.runs[at];
         let view = self.views[&at].clone();
+        // Whether the run has ended for good, and a search may go on from it.
+        let mut is_settled = result.is_ok();
         let outcome = match result {
             Err(RunError::Spoiled(spoiled)) => match self.spoiled(node, at, spoiled) {
-                Some(outcome) => outcome,
+                Some(outcome) => {
+                    is_settled = self.summary.given_up > given_up;
+                    outcome
+                }
                 None => return,
             },
             Ok(()) => {
@@ -792,6 +824,7 @@ impl<'a, 'o> Scheduler<'a, 'o> {
                 Outcome::Failed
             }
         };
+        let goes_on = !self.halted() && is_settled && self.choose_next(node, at);
         let endpoint = &run.spec.endpoint.name;
         self.cells.end(run);
         if one_less(&mut self.runs_left, endpoint) == 0 {
@@ -800,9 +833,44 @@ impl<'a, 'o> Scheduler<'a, 'o> {
         // Another endpoint may wait for the same resource.
         let last = one_less(&mut self.waiting, &self.sweep.expansion.resources[endpoint]) == 0;
         let pause = Duration::from(run.spec.between.cooldown);
-        if pause.is_zero() || last || self.halted() || self.rest(node, pause).is_err() {
+        if !pause.is_zero() && !last && !self.halted() && self.rest(node, pause).is_ok() {
+            if goes_on {
+                self.go_on.insert(node);
+            }
+        } else if goes_on {
+            self.walk.again(node);
+        } else {
             self.walk.done(node, outcome);
         }
+    }
+
+    /// After a run of a pool: whether another one is asked for, which the node stands for from now on. A run that was not measured as it
+    /// should be leaves the pool where it stands, for another invocation.
+    fn choose_next(&mut self, node: NodeIndex, at: usize) -> bool {
+        let sweep = self.sweep;
+        let Some(choices) = &sweep.choices else { return false };
+        let Some(pool) = choices.places.iter().position(|places| places.contains(&at)) else { return false };
+        let (members, pool) = (&choices.places[pool], &sweep.expansion.pools[pool]);
+        let chosen = (choices.choose)(pool);
+        let next = chosen.next.map(|next| members[next]);
+        // What comes next may be done already, or be the turn of another node: a redo, say.
+        let next = next.filter(|next| !self.begun.contains_key(next) && !sweep.todo[*next]);
+        let view = next.map(|next| {
+            let run = &sweep.expansion.runs[next];
+            let naming = Naming::of(&sweep.expansion.runs);
+            let view = RunView::among(self.next_number, run, &naming);
+            self.next_number += 1;
+            self.views.insert(next, view.clone());
+            let endpoint = &run.spec.endpoint.name;
+            *self.runs_left.entry(endpoint.clone()).or_default() += 1;
+            *self.waiting.entry(sweep.expansion.resources[endpoint].clone()).or_default() += 1;
+            self.cells.add(run);
+            self.chosen.insert(node, next);
+            view
+        });
+        let name = format!("{}: {}", pool.sweep, pool.name());
+        self.observer.event(Event::Chosen { pool: name, standing: chosen.to_string(), next: view });
+        next.is_some()
     }
 
     /// The environment spoiled an attempt. The run is tried again when its server is well: then nothing is given. Otherwise how it

@@ -72,8 +72,8 @@ impl Checker<'_> {
             let message = format!("a search from {} to {} has nothing to look for", range.from, range.to);
             self.report(&at, Diagnostic::new(Code::WrongValue, message).remedy("write the smaller number as `from`"));
         }
-        let is_within = range.within >= FINEST && range.within <= Share::percent(100);
-        self.outside(&at, "within", &format!("a share from {FINEST} to 100%"), (!is_within).then_some(range.within));
+        let is_within = range.within >= FINEST && range.within <= Share::percent(50);
+        self.outside(&at, "within", &format!("a share from {FINEST} to 50%"), (!is_within).then_some(range.within));
         self.found.len() == before
     }
 

@@ -6,9 +6,9 @@ use serde::{Deserialize, Serialize};
 use crate::units::{Decimal, Nanos, Share};
 
 /// How often a search runs one load at most, before it calls it undecided.
-pub const MOST_OF_A_LOAD: u32 = 4;
+pub const MOST_OF_A_LOAD: u32 = 6;
 /// How often a search confirms one load at most.
-pub const MOST_CONFIRMATIONS: u32 = 2;
+pub const MOST_CONFIRMATIONS: u32 = 3;
 
 /// What a load has to meet.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
@@ -78,27 +78,27 @@ impl Search {
         Some(self.confirm.unwrap_or(CONFIRM)).filter(|window| *window > Nanos::ZERO)
     }
 
-    /// The loads that may be tried, rising: the ends of the range, and between them powers of 1 + `within`, rounded to 3 significant
-    /// digits, or to 4 below 2 %; whole numbers of a batch. They do not depend on the ends, so that a search over another range meets the
-    /// same runs again.
+    /// The loads that may be tried, rising: powers of the root of 1 + `within`, rounded to 3 significant digits (4 below 3 %, whole
+    /// numbers of a batch), and both ends of the range. They do not depend on the ends, so that a search over another range asks for
+    /// runs that are there already.
     pub fn loads(&self) -> Vec<Decimal> {
         let Some((axis, range)) = self.axis() else { return Vec::new() };
-        let (from, to, step) = (range.from.to_f64(), range.to.to_f64(), (1.0 + range.within.to_f64()).ln());
-        let digits = if range.within < Share::percent(2) { 4 } else { 3 };
-        let first = (from.ln() / step).floor() as i64;
-        let last = (to.ln() / step).ceil() as i64;
-        let rounded = |power: i64| rounded((power as f64 * step).exp(), digits, axis == "batch_size");
-        let between = (first..=last).filter_map(rounded).filter(|load| range.from < *load && *load < range.to);
-        let mut loads: Vec<Decimal> = [range.from].into_iter().chain(between).chain([range.to]).collect();
+        let (whole, step) = (axis == "batch_size", (1.0 + range.within.to_f64()).ln() / 2.0);
+        let digits = if range.within < Share::percent(3) { 4 } else { 3 };
+        let power = |end: Decimal| end.to_f64().ln() / step;
+        let powers = power(range.from).floor() as i64..=power(range.to).ceil() as i64;
+        let between = powers.filter_map(|power| rounded((power as f64 * step).exp(), digits, whole));
+        let mut loads: Vec<Decimal> = [range.from, range.to].into_iter().chain(between).collect();
+        loads.retain(|load| range.from <= *load && *load <= range.to);
+        loads.sort();
         loads.dedup();
         loads
     }
 }
 
 /// A number with so many significant digits; a whole one where that is wanted.
-fn rounded(number: f64, digits: i32, whole: bool) -> Option<Decimal> {
-    let places = (digits - 1 - number.log10().floor() as i32).max(0) as usize;
-    format!("{number:.*}", if whole { 0 } else { places }).parse().ok()
+fn rounded(number: f64, digits: usize, whole: bool) -> Option<Decimal> {
+    if whole { format!("{number:.0}").parse().ok() } else { format!("{number:.*e}", digits - 1).parse().ok() }
 }
 
 #[cfg(test)]
@@ -112,14 +112,14 @@ mod tests {
 
     #[test]
     fn neighbours_lie_no_farther_apart_than_the_resolution() {
-        for (from, to, within) in [("1", "200", "5%"), ("0.5", "7", "2%"), ("10", "10000", "1%"), ("3", "4", "0.5%")] {
+        for (from, to, within) in [("1", "200", "5%"), ("0.5", "7", "2%"), ("10", "900", "1%"), ("3", "4", "0.5%")] {
             let loads = search("qps", from, to, within).loads();
             let share = within.parse::<Share>().unwrap().to_f64();
             assert_eq!(loads.first().map(|load| load.to_f64()), Some(from.parse().unwrap()));
             assert_eq!(loads.last().map(|load| load.to_f64()), Some(to.parse().unwrap()));
             for pair in loads.windows(2) {
                 let ratio = pair[1].to_f64() / pair[0].to_f64();
-                assert!(ratio > 1.0 && ratio < 1.0 + share * 1.25, "{} to {}", pair[0], pair[1]);
+                assert!(ratio > 1.0 && ratio < 1.0 + share, "{} to {}", pair[0], pair[1]);
             }
         }
     }

@@ -51,6 +51,8 @@ pub(crate) enum Kind {
     Started,
     /// A run has its result.
     Committed,
+    /// How a search or a ladder stands, and which run it asks for next.
+    Chosen,
     /// A run failed.
     Failed,
     /// The environment spoiled an attempt; the run is tried again.

@@ -143,6 +143,11 @@ impl Screen {
         match event {
             Event::Begin { todo, settled } => self.total = settled + todo.len(),
             Event::Endpoint { endpoint, result } => self.answered(endpoint, result),
+            Event::Chosen { pool, standing, next } => {
+                self.total += usize::from(next.is_some());
+                let text = plain(&format!("{pool}: {standing}"));
+                self.tell(false, Said { kind: Kind::Chosen, run: None, endpoint: None, text });
+            }
             Event::Launching { endpoint, command } => {
                 self.of(Kind::Server, endpoint, false, &format!("starting {}", plain(command)));
             }

@@ -65,6 +65,10 @@ impl Tracker {
                 (self.sweep.runs, self.sweep.settled) = (settled + todo.len(), *settled);
                 self.remaining = todo.iter().map(|run| (run.number, run.expected_ns())).collect();
             }
+            Event::Chosen { next: Some(run), .. } => {
+                self.sweep.runs += 1;
+                self.remaining.insert(run.number, run.expected_ns());
+            }
             Event::Started { run, progress } => self.running.push(Running::new(run, progress)),
             Event::Committed { run } => {
                 self.off(run, true);
@@ -106,7 +110,7 @@ impl Tracker {
                 self.waits.retain(|wait| wait.endpoint != *endpoint);
             }
             Event::Stopping => self.sweep.stopping = true,
-            Event::Far { .. } | Event::Busy { .. } | Event::End => {}
+            Event::Chosen { next: None, .. } | Event::Far { .. } | Event::Busy { .. } | Event::End => {}
         }
     }
 
