@@ -123,10 +123,24 @@ pub fn choose(pool: &Pool, judge: &dyn Judge) -> Chosen {
     }
 }
 
-fn search_next(pool: &Pool, (axis, within, confirm): (&'static str, f64, bool), judge: &dyn Judge) -> Chosen {
+/// How many runs a pool takes at most, whatever is measured.
+pub fn most_runs(pool: &Pool) -> usize {
+    match &pool.chooses {
+        Chooses::Search { axis, within, confirm } => {
+            search::most_probes(&question(pool, (axis, *within, confirm.is_some()))).min(pool.members.len())
+        }
+        Chooses::Ladder { .. } => pool.members.len(),
+    }
+}
+
+fn question(pool: &Pool, (axis, within, confirm): (&'static str, f64, bool)) -> Question {
     let loads = pool.loads();
     let (from, to) = (loads.first().copied().unwrap_or(1.0), loads.last().copied().unwrap_or(1.0));
-    let question = Question { from, to, within, whole: axis == "batch_size", confirm };
+    Question { from, to, within, whole: axis == "batch_size", confirm }
+}
+
+fn search_next(pool: &Pool, (axis, within, confirm): (&'static str, f64, bool), judge: &dyn Judge) -> Chosen {
+    let question = question(pool, (axis, within, confirm));
     let (mut probes, mut finished) = (Vec::new(), Vec::new());
     let (next, end) = loop {
         let (load, repeat, confirms) = match search::next(&question, &probes) {

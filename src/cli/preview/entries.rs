@@ -17,6 +17,7 @@ use super::super::attempts::Tried;
 use super::super::estimate::{Cost, Estimator, MONEY_RULE, REQUESTS_RULE, TIME_RULE, TOKENS_RULE};
 use super::super::probe::ProbedEndpoint;
 use super::super::workspace::Workspace;
+use super::choices::{ChoiceState, choices};
 use super::data::{self, DataUse};
 use super::environments::{Differs, differing, or_changed};
 use super::hooks::{Happens, happens};
@@ -49,6 +50,9 @@ pub(crate) struct Preview {
     pub sweeps: Vec<Part>,
     /// All of it.
     pub totals: Totals,
+    /// Its searches and ladders, which ask for one run after the other; absent where it has none.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub choices: Vec<ChoiceState>,
     /// How often servers that the plan launches are started for the runs to do; absent where it launches none.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub starts: Vec<Starts>,
@@ -219,6 +223,7 @@ impl Preview {
         let data = data::uses(workspace, &estimator, looked_at.map(|(run, _)| &*run.spec));
         let to_start = runs.iter().filter(is_to_do).filter_map(|entry| entry.at).collect();
         Preview {
+            choices: choices(workspace),
             starts: starts(workspace, &to_start),
             hooks: happens(workspace, &to_start),
             data,

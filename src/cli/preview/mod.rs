@@ -1,7 +1,8 @@
 //! `sweepline preview PLAN`: what `run` would do, why, and what it would cost. Sends nothing unless told to ask the
 //! servers.
 
-pub(super) mod data;
+pub(super) mod choices;
+mod data;
 pub(super) mod entries;
 pub(super) mod environments;
 mod hooks;

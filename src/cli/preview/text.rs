@@ -41,6 +41,8 @@ pub(crate) fn text(preview: &Preview, all: bool) -> String {
                 let place = part.place.as_ref().map(|place| format!(" ({place})")).unwrap_or_default();
                 out.push_str(&format!("\n{}{place}: {}\n", plain(&part.sweep), counts(&part.totals.states)));
                 out.push_str(&groups(&runs));
+                let choices = preview.choices.iter().filter(|choice| choice.sweep == part.sweep);
+                out.push_str(&choices.map(|choice| labelled(choice.chooses, &choice.words())).collect::<String>());
                 if part.totals.to_do.runs > 0 {
                     out.push_str(&labelled("to do", &in_one_line(&part.totals.to_do)));
                 }
@@ -57,7 +59,12 @@ pub(crate) fn text(preview: &Preview, all: bool) -> String {
             out.push_str(&fill("  ", 2, &names(&orphans)));
         }
     }
-    out.push_str(&format!("\nin all: {}\n", counts(&preview.totals.states)));
+    let more = if preview.choices.iter().any(|choice| choice.next.is_some()) {
+        ", and what searches and ladders ask for after them"
+    } else {
+        ""
+    };
+    out.push_str(&format!("\nin all: {}{more}\n", counts(&preview.totals.states)));
     out.push_str(&totals(preview));
     out.push_str(&preview.data.iter().map(|data| labelled(data.note.used_for, &data.words())).collect::<String>());
     out.push_str(&servers(preview));
