@@ -7,6 +7,7 @@
 //! reader where it shows the same thing (`readings`, `export/source`), never the command itself.
 
 mod answers;
+mod asked_server;
 mod attempts;
 mod calibrate;
 mod capacity;
@@ -54,6 +55,7 @@ mod report;
 mod results;
 mod run;
 mod schema;
+mod search;
 mod selection;
 mod show;
 mod shown_rows;
@@ -100,6 +102,8 @@ pub enum Command {
     Preview(preview::PreviewArgs),
     /// Write a first plan, every part explained, from flags and from what a server says
     New(new::NewArgs),
+    /// Find the highest load that meets an objective: write the plan of a search, and run it
+    Search(search::SearchArgs),
     /// Make a plan of another tool's configuration or command line
     Import(import::ImportArgs),
     /// Check plans: every mistake at its place, then the methodology lint
@@ -178,6 +182,7 @@ pub fn run(cli: Cli) -> Result<Exit, Failure> {
         Command::Run(args) => run::run(args),
         Command::Preview(args) => preview::run(args),
         Command::New(args) => new::run(args),
+        Command::Search(args) => search::run(args),
         Command::Import(args) => import::run(args),
         Command::Check(args) => check::run(args),
         Command::Explain(args) => explain::run(args),

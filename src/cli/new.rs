@@ -2,41 +2,19 @@
 
 use std::path::PathBuf;
 
-use clap::builder::{PossibleValuesParser, TypedValueParser};
-use clap::{Args, ValueEnum};
+use clap::Args;
 
+use super::asked_server::{Asked, AskedServer};
 use crate::cli::failure::{Exit, Failure};
 use crate::cli::{import, output, stderr};
-use crate::import::{Fresh, FreshLoad, FreshServer, fresh};
-use crate::plan::{Api, Engine};
-use crate::report::format::plain;
-use crate::server::{Description, Question, describe};
-use crate::units::secrecy::{carries_secret, looks_like_key};
-use crate::units::text::is_variable;
-use crate::units::{Decimal, Nanos};
-
-/// Long enough for a busy server to list its models.
-const WITHIN: Nanos = Nanos::from_secs(10);
+use crate::import::{Fresh, FreshLoad, fresh};
+use crate::units::Decimal;
 
 /// The arguments of `new`.
 #[derive(Debug, Args)]
 pub struct NewArgs {
-    /// Base address of the server's OpenAI-compatible API, like http://127.0.0.1:8000/v1; it is asked for its models and its
-    /// version. Without it the plan measures the embedded mock
-    #[arg(long, value_name = "URL")]
-    url: Option<String>,
-    /// The model's id; needed where the server lists several, or does not answer
-    #[arg(long, value_name = "ID")]
-    model: Option<String>,
-    /// The inference engine, where the server does not say it
-    #[arg(long, value_enum, requires = "url")]
-    engine: Option<EngineName>,
-    /// Which API is called
-    #[arg(long, value_parser = PossibleValuesParser::new(Api::ALL.map(Api::name)).try_map(|name| Api::named(&name)), default_value = "chat", requires = "url")]
-    api: Api,
-    /// The environment variable that holds the server's API key
-    #[arg(long, value_name = "NAME", requires = "url")]
-    api_key_env: Option<String>,
+    #[command(flatten)]
+    server: AskedServer,
     /// Measure closed loops with these numbers of requests in flight
     #[arg(long, value_name = "N,…", value_delimiter = ',', default_values_t = [1, 2, 4, 8])]
     batch_size: Vec<u32>,
@@ -54,36 +32,14 @@ pub struct NewArgs {
     force: bool,
 }
 
-/// Engines with a server of their own.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-enum EngineName {
-    /// vLLM.
-    Vllm,
-    /// SGLang.
-    Sglang,
-    /// NVIDIA NIM.
-    Nim,
-    /// Hugging Face Text Generation Inference.
-    Tgi,
-    /// llama.cpp's server.
-    Llamacpp,
-    /// Any other OpenAI-compatible server.
-    Openai,
-    /// sweepline's own mock.
-    Mock,
-}
-
 /// Writes the plan.
 pub(super) fn run(args: NewArgs) -> Result<Exit, Failure> {
-    let described = match &args.url {
-        Some(url) => Some(ask(&args, url)?),
-        None => None,
-    };
+    let Asked { model, longest, server } = args.server.ask()?;
     let wish = Fresh {
         name: args.name.clone(),
-        model: model(&args, described.as_ref())?,
-        longest: described.as_ref().and_then(|said| said.longest),
-        server: args.url.as_ref().zip(described).map(|(url, said)| server(&args, url, said)),
+        model,
+        longest,
+        server,
         load: if args.qps.is_empty() {
             FreshLoad::Closed(args.batch_size.clone())
         } else {
@@ -99,90 +55,4 @@ pub(super) fn run(args: NewArgs) -> Result<Exit, Failure> {
         None => output::print(&text)?,
     }
     Ok(Exit::Done)
-}
-
-/// Asks the server what it is. One that does not answer is no mistake where the model is known.
-fn ask(args: &NewArgs, url: &str) -> Result<Description, Failure> {
-    if reqwest::Url::parse(url).is_ok_and(|url| carries_secret(&url)) {
-        let text = "--url carries a user name, password or key, which would end up in the plan; take it out, and name the variable \
-                    that holds the key with --api-key-env";
-        return Err(Failure::Usage(text.to_owned()));
-    }
-    let question = Question {
-        headers: Vec::new(),
-        secrets: Vec::new(),
-        url: url.to_owned(),
-        api_key: key(args.api_key_env.as_deref())?,
-        insecure_tls: false,
-        http2: false,
-        ready: None,
-        api: args.api,
-        model: args.model.clone().unwrap_or_default(),
-        connect: WITHIN,
-        within: WITHIN,
-    };
-    match describe(&question) {
-        Ok(said) => Ok(said),
-        Err(error) if args.model.is_some() => {
-            stderr::complain(&format!("warning: {}; the plan is made of the flags alone", plain(&error.to_string())));
-            Ok(Description::default())
-        }
-        Err(error) => {
-            let remedy = "start the server, or give --model ID to make the plan without it";
-            Err(Failure::Usage(format!("{}; {remedy}", plain(&error.to_string()))))
-        }
-    }
-}
-
-/// The key in a variable. One that was typed in the variable's place is not repeated.
-fn key(variable: Option<&str>) -> Result<Option<String>, Failure> {
-    let Some(name) = variable else { return Ok(None) };
-    if !is_variable(name) || looks_like_key(name) {
-        let text = "--api-key-env takes the name of an environment variable, never the key itself: put the key into a \
-                    variable like VLLM_API_KEY, and give that name";
-        return Err(Failure::Usage(text.to_owned()));
-    }
-    Ok(std::env::var(name).ok().map(|key| key.trim().to_owned()).filter(|key| !key.is_empty()))
-}
-
-/// The model: the one that was named, or the only one that the server has.
-fn model(args: &NewArgs, described: Option<&Description>) -> Result<String, Failure> {
-    let Some(said) = described else {
-        return Ok(args.model.clone().unwrap_or_else(|| "demo-7b".to_owned()));
-    };
-    let listed = plain(&said.models.iter().take(12).cloned().collect::<Vec<_>>().join(", "));
-    match (&args.model, said.models.as_slice()) {
-        (Some(model), models) => {
-            if !models.is_empty() && !models.contains(model) {
-                stderr::complain(&format!("warning: the server does not list `{model}`; it lists {listed}"));
-            }
-            Ok(model.clone())
-        }
-        (None, [only]) => Ok(only.clone()),
-        (None, []) => Err(Failure::Usage("the server lists no model; name one with --model ID".to_owned())),
-        (None, _) => {
-            Err(Failure::Usage(format!("the server lists several models; choose one with --model ID: {listed}")))
-        }
-    }
-}
-
-fn server(args: &NewArgs, url: &str, said: Description) -> FreshServer {
-    let given = args.engine.map(|engine| match engine {
-        EngineName::Vllm => Engine::Vllm,
-        EngineName::Sglang => Engine::Sglang,
-        EngineName::Nim => Engine::Nim,
-        EngineName::Tgi => Engine::Tgi,
-        EngineName::Llamacpp => Engine::Llamacpp,
-        EngineName::Openai => Engine::Openai,
-        EngineName::Mock => Engine::Mock,
-    });
-    let given = given.map(|engine| (engine, "as --engine said".to_owned()));
-    let unknown = || (Engine::Openai, "it does not say".to_owned());
-    FreshServer {
-        url: url.to_owned(),
-        engine: given.or(said.engine).unwrap_or_else(unknown),
-        api: args.api,
-        api_key_env: args.api_key_env.clone(),
-        version: said.version,
-    }
 }

@@ -2,14 +2,15 @@
 
 use std::path::Path;
 
+use indexmap::IndexMap;
 use minijinja::syntax::SyntaxConfig;
 use minijinja::{Environment, UndefinedBehavior, Value, context};
 
 use super::error::ImportError;
 use super::text::{name_of, one_line, scalar, text_value};
-use crate::plan::{self, Api, Engine, Format as PlanFormat};
+use crate::plan::{self, Api, Engine, Format as PlanFormat, Percentile};
 use crate::protocol::Task;
-use crate::units::Decimal;
+use crate::units::{Decimal, Nanos, Share};
 
 /// What a first plan is about.
 #[derive(Debug, Clone)]
@@ -48,6 +49,29 @@ pub enum FreshLoad {
     Closed(Vec<u32>),
     /// Requests per second: open loops.
     Open(Vec<Decimal>),
+    /// The highest load that meets an objective.
+    Search(FreshSearch),
+}
+
+/// The highest load that meets an objective, to be searched.
+#[derive(Debug, Clone)]
+pub struct FreshSearch {
+    /// The axis: `qps` or `batch_size`.
+    pub axis: &'static str,
+    /// The lightest load.
+    pub from: Decimal,
+    /// The heaviest load.
+    pub to: Decimal,
+    /// The resolution.
+    pub within: Share,
+    /// The window of the run that confirms.
+    pub confirm: Nanos,
+    /// The objective: metric, percentile and limit.
+    pub slo: Vec<(String, Percentile, Nanos)>,
+    /// Requests of a window that can show that the objective holds.
+    pub min_requests: u64,
+    /// The shortest window of a run.
+    pub measure: Nanos,
 }
 
 /// The plan with its explanations; here are only the values that it is filled with.
@@ -71,6 +95,11 @@ fn values(wish: &Fresh) -> Value {
     let (batch_size, qps) = match &wish.load {
         FreshLoad::Closed(sizes) => (list(sizes), None),
         FreshLoad::Open(rates) => (None, list(rates)),
+        FreshLoad::Search(_) => (None, None),
+    };
+    let search = match &wish.load {
+        FreshLoad::Search(search) => Some(searched(search)),
+        FreshLoad::Closed(_) | FreshLoad::Open(_) => None,
     };
     context! {
         name => text_value(&one_line(&wish.name)),
@@ -80,6 +109,27 @@ fn values(wish: &Fresh) -> Value {
         answer => answer(wish),
         batch_size,
         qps,
+        search,
+    }
+}
+
+fn searched(search: &FreshSearch) -> Value {
+    let mut metrics: IndexMap<&str, Vec<String>> = IndexMap::new();
+    for (metric, percentile, limit) in &search.slo {
+        metrics.entry(metric).or_default().push(format!("{}: {limit}", <&str>::from(*percentile)));
+    }
+    let slo: Vec<String> =
+        metrics.iter().map(|(metric, limits)| format!("{metric}: {{ {} }}", limits.join(", "))).collect();
+    context! {
+        axis => search.axis,
+        from => search.from.to_string(),
+        to => search.to.to_string(),
+        within => search.within.to_string(),
+        confirm => search.confirm.to_string(),
+        slo => slo.join(", "),
+        min_requests => search.min_requests,
+        measure => search.measure.to_string(),
+        at_most => Nanos(search.measure.0.saturating_mul(10)).to_string(),
     }
 }
 

@@ -29,7 +29,7 @@ use crate::plan::{self, Format as PlanFormat};
 pub(crate) use draft::Listed;
 pub(crate) use error::ImportError;
 pub use fresh::fresh;
-pub(crate) use fresh::{Fresh, FreshLoad, FreshServer};
+pub(crate) use fresh::{Fresh, FreshLoad, FreshSearch, FreshServer};
 pub use input::Format;
 pub(crate) use input::{MOST_BYTES, Wishes};
 

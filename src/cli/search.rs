@@ -1,0 +1,141 @@
+//! `sweepline search`: the highest load that meets an objective, without a plan at hand. It writes the plan that it runs.
+
+use std::path::PathBuf;
+
+use clap::{Args, Command, FromArgMatches, ValueEnum};
+
+use super::asked_server::{Asked, AskedServer};
+use crate::analysis::quantile;
+use crate::cli::failure::{Exit, Failure};
+use crate::cli::run::{self, RunArgs};
+use crate::cli::{import, stderr};
+use crate::import::{Fresh, FreshLoad, FreshSearch, fresh};
+use crate::plan::Percentile;
+use crate::units::{Decimal, Nanos, Share};
+
+/// The arguments of `search`.
+#[derive(Debug, Args)]
+pub struct SearchArgs {
+    #[command(flatten)]
+    server: AskedServer,
+    /// What users were promised, as METRIC PERCENTILE LIMIT: "ttft p99 500ms"; several times, or separated by commas, for several
+    /// limits. Metrics: ttft, tpot, itl, e2e
+    #[arg(long, value_name = "LIMIT", required = true, value_delimiter = ',', value_parser = limit)]
+    slo: Vec<Limit>,
+    /// Which load is searched: requests per second of an open loop, or requests in flight of a closed one
+    #[arg(long = "of", value_enum, value_name = "LOAD", default_value = "qps")]
+    axis: Axis,
+    /// The lightest load that is tried
+    #[arg(long, value_name = "LOAD", default_value = "1")]
+    from: Decimal,
+    /// The heaviest load that is tried
+    #[arg(long, value_name = "LOAD", default_value = "200")]
+    to: Decimal,
+    /// The resolution of the answer
+    #[arg(long, value_name = "SHARE", default_value = "5%")]
+    within: Share,
+    /// The shortest window of a run; it is prolonged until it holds enough requests to decide
+    #[arg(long, value_name = "TIME", default_value = "30s")]
+    measure: Nanos,
+    /// The window of the run that confirms the answer; 0s: none
+    #[arg(long, value_name = "TIME", default_value = "5m")]
+    confirm: Nanos,
+    /// The plan's name
+    #[arg(long, value_name = "NAME", default_value = "search")]
+    name: String,
+    /// The plan that is written, and run
+    #[arg(short, long, value_name = "PLAN", default_value = "search.yaml")]
+    output: PathBuf,
+    /// Overwrite a plan of another search
+    #[arg(long)]
+    force: bool,
+    /// Write the plan and stop: `sweepline run PLAN` searches
+    #[arg(long)]
+    plan_only: bool,
+    /// Folder of results
+    #[arg(long, value_name = "DIR", default_value = "results")]
+    results: PathBuf,
+    /// How progress is shown on stderr: bar, plain, json or full [default: bar on a terminal, else plain]
+    #[arg(long, value_name = "HOW")]
+    progress: Option<String>,
+    /// Say nothing on stderr but errors; data still goes to stdout
+    #[arg(short, long)]
+    quiet: bool,
+}
+
+/// A load that can be searched.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+enum Axis {
+    /// Requests per second.
+    Qps,
+    /// Requests in flight.
+    BatchSize,
+}
+
+/// One limit of the objective.
+#[derive(Debug, Clone, PartialEq)]
+struct Limit {
+    metric: String,
+    percentile: Percentile,
+    limit: Nanos,
+}
+
+/// Metrics that an objective limits.
+const METRICS: [&str; 4] = ["ttft", "tpot", "itl", "e2e"];
+
+fn limit(text: &str) -> Result<Limit, String> {
+    let [metric, percentile, limit] = text.split_whitespace().collect::<Vec<_>>()[..] else {
+        return Err("a limit is written METRIC PERCENTILE LIMIT, like \"ttft p99 500ms\"".to_owned());
+    };
+    if !METRICS.contains(&metric) {
+        return Err(format!("`{metric}` has no limits; write one of {}", METRICS.join(", ")));
+    }
+    let named = Percentile::ALL.into_iter().find(|one| <&str>::from(*one) == percentile);
+    let all = || Percentile::ALL.map(<&str>::from).join(", ");
+    let percentile = named.ok_or_else(|| format!("`{percentile}` is no percentile; write one of {}", all()))?;
+    let limit = limit.parse().map_err(|error| format!("{error}"))?;
+    Ok(Limit { metric: metric.to_owned(), percentile, limit })
+}
+
+/// Writes the plan and runs it. The same command goes on where it was interrupted: its plan is there, and says the same.
+pub(super) fn run(args: SearchArgs) -> Result<Exit, Failure> {
+    let Asked { model, longest, server } = args.server.ask()?;
+    let highest = args.slo.iter().map(|limit| limit.percentile).max().unwrap_or(Percentile::P99);
+    let search = FreshSearch {
+        axis: if args.axis == Axis::Qps { "qps" } else { "batch_size" },
+        from: args.from,
+        to: args.to,
+        within: args.within,
+        confirm: args.confirm,
+        slo: args.slo.iter().map(|limit| (limit.metric.clone(), limit.percentile, limit.limit)).collect(),
+        // Twice as many as show it where none is above the limit: near the answer some are.
+        min_requests: 2 * quantile::need_to_decide(highest),
+        measure: args.measure,
+    };
+    let wish = Fresh { name: args.name.clone(), model, longest, server, load: FreshLoad::Search(search) };
+    let text = fresh(&wish).map_err(|error| Failure::Usage(error.to_string()))?;
+    let is_there = std::fs::read_to_string(&args.output).is_ok_and(|there| there == text);
+    if !is_there {
+        import::save(&args.output, &text, args.force)?;
+        stderr::complain(&format!("wrote {}", args.output.display()));
+    }
+    if args.plan_only {
+        return Ok(Exit::Done);
+    }
+    run::run(as_run(&args)?)
+}
+
+/// The same as `sweepline run PLAN`.
+fn as_run(args: &SearchArgs) -> Result<RunArgs, Failure> {
+    let mut typed = vec!["run".into(), args.output.clone().into_os_string(), "--results".into()];
+    typed.push(args.results.clone().into_os_string());
+    if let Some(progress) = &args.progress {
+        typed.extend(["--progress".into(), progress.into()]);
+    }
+    if args.quiet {
+        typed.push("--quiet".into());
+    }
+    let matches = RunArgs::augment_args(Command::new("run")).try_get_matches_from(typed);
+    let args = matches.and_then(|matches| RunArgs::from_arg_matches(&matches));
+    args.map_err(|error| Failure::Usage(error.to_string()))
+}
