@@ -32,6 +32,9 @@ pub struct Instance {
     pub bears: f64,
     /// Requests per second that came at the rung that misses, or were to come where none were measured; none where every rung holds.
     pub bears_less_than: Option<f64>,
+    /// The most requests per second that it can serve, as measured where more came than it served: the upper end of the 95 % interval of
+    /// the rate at which requests ended there. None where no load saturated it.
+    pub serves_at_most: Option<f64>,
     /// Output tokens per second at the rung that holds.
     pub output_throughput: f64,
     /// Output tokens of a completed request there, on average; none where nobody counted them.
@@ -44,15 +47,28 @@ pub struct Instance {
     pub watts: Option<f64>,
 }
 
+/// What one instance cannot bear.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub enum Bound {
+    /// As much as came, in requests per second, at the lowest load that misses the objective: it bears less.
+    Missed(f64),
+    /// More than it served, in requests per second, where more came than that: it bears at most this.
+    Served(f64),
+}
+
+/// What the number of instances rests on where their throughput under saturation bounds it.
+const LOAD_AND_THROUGHPUT: &str = "test of the load that holds, interval of the saturated throughput";
+
 /// How many instances the target takes.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, JsonSchema)]
 pub struct Fleet {
     /// Instances, by what came at the load that holds: the upper end of the interval of their number.
     pub instances: u64,
-    /// Instances that are needed at least: if one bore all but what came at the load that misses. The lower end of the interval; null
-    /// where no load misses.
+    /// Instances that are needed at least: if one served just less than what came at the load that misses, or, where that is fewer, as
+    /// much as a saturated one was measured to serve. The lower end of the interval; null where no load misses.
     pub at_least: Option<u64>,
-    /// What the interval rests on: `tests of the two loads`, each wrong in at most 5 % of cases; null where no load misses.
+    /// What the interval rests on: `tests of the two loads`, each wrong in at most 5 % of cases, or where the saturated throughput is the
+    /// tighter bound `test of the load that holds, interval of the saturated throughput`; null where no load misses.
     pub interval: Option<&'static str>,
     /// Accelerators of all instances; null where the plan does not declare them.
     pub gpus: Option<u64>,
@@ -74,8 +90,8 @@ impl Instance {
         let tokens_per_month = self.tokens_per_request.map(|tokens| target.qps * tokens * HOURS_PER_MONTH * 3600.0);
         Fleet {
             instances,
-            at_least: self.bears_less_than.map(|misses| above(wanted / misses).min(instances)),
-            interval: self.bears_less_than.map(|_| TWO_LOADS),
+            at_least: self.bound().map(|bound| bound.fewest(wanted).min(instances)),
+            interval: self.bound().map(|bound| bound.basis()),
             gpus: self.gpus.map(|gpus| u64::from(gpus) * instances),
             per_month,
             // Headroom is idle.
@@ -86,14 +102,23 @@ impl Instance {
         }
     }
 
-    /// What decides between configurations, were the limit just below the rung that misses: money a month at a target, money per
-    /// million output tokens without one. None without a price or tokens, and where no rung missed.
+    /// The tighter of what is known to be too much: what came at the load that misses, and what it served when saturated. The second is
+    /// ignored where it lies below what it bore: then it serves less the more it is overrun, and its best was not measured. None where
+    /// no load misses.
+    pub fn bound(&self) -> Option<Bound> {
+        let misses = self.bears_less_than?;
+        let served = self.serves_at_most.filter(|served| (self.bears..misses).contains(served));
+        Some(served.map_or(Bound::Missed(misses), Bound::Served))
+    }
+
+    /// What decides between configurations, were the limit just at its bound: money a month at a target, money per million output tokens
+    /// without one. None without a price or tokens, and where no rung missed.
     pub fn price_at_most(&self, target: Option<Target>) -> Option<f64> {
-        let (misses, price) = (self.bears_less_than?, self.price_per_hour?);
+        let (bound, price) = (self.bound()?, self.price_per_hour?);
         match target {
             Some(target) => Some(price * HOURS_PER_MONTH * self.fleet(target).at_least? as f64),
             None => {
-                let per_hour = misses * self.tokens_per_request? * 3600.0;
+                let per_hour = bound.rate() * self.tokens_per_request? * 3600.0;
                 (per_hour > 0.0).then(|| price / per_hour * 1e6)
             }
         }
@@ -117,6 +142,30 @@ impl Instance {
     }
 }
 
+impl Bound {
+    /// Requests per second.
+    pub fn rate(self) -> f64 {
+        match self {
+            Bound::Missed(rate) | Bound::Served(rate) => rate,
+        }
+    }
+
+    /// The fewest instances that so many requests per second take.
+    fn fewest(self, wanted: f64) -> u64 {
+        match self {
+            Bound::Missed(rate) => above(wanted / rate),
+            Bound::Served(rate) => whole(wanted / rate),
+        }
+    }
+
+    fn basis(self) -> &'static str {
+        match self {
+            Bound::Missed(_) => TWO_LOADS,
+            Bound::Served(_) => LOAD_AND_THROUGHPUT,
+        }
+    }
+}
+
 /// The whole number of instances that bear a load of so many of them; at least one. What floating point adds beyond a whole
 /// number is none of the load.
 fn whole(instances: f64) -> u64 {
@@ -137,6 +186,7 @@ mod tests {
         misses: Some(15.0),
         bears: 10.0,
         bears_less_than: Some(15.0),
+        serves_at_most: None,
         output_throughput: 2_100.0,
         tokens_per_request: Some(200.0),
         gpus: Some(8),
@@ -163,6 +213,23 @@ mod tests {
         // Exactly at the rung that misses one instance does not do.
         assert_eq!(fleet(15.0, 0.0).at_least, Some(2));
         assert_eq!(fleet(14.9, 0.0).at_least, Some(1));
+    }
+
+    #[test]
+    fn a_saturated_throughput_is_the_tighter_bound() {
+        let saturated = Instance { serves_at_most: Some(12.0), ..INSTANCE };
+        assert_eq!(saturated.bound(), Some(Bound::Served(12.0)));
+        let fleet = saturated.fleet(Target { qps: 120.0, headroom: 0.0 });
+        // At 12 each ten do; that they miss at 15 alone would leave it at nine.
+        assert_eq!((fleet.instances, fleet.at_least, fleet.interval), (12, Some(10), Some(LOAD_AND_THROUGHPUT)));
+        let price = saturated.price_at_most(None).unwrap();
+        assert!((price - 36.0 / (12.0 * 200.0 * 3_600.0) * 1e6).abs() < 1e-9, "{price}");
+        // Beyond what came at the load that misses it says nothing, nor below what it bore: it collapses when it is overrun.
+        for useless in [16.0, 9.0] {
+            let other = Instance { serves_at_most: Some(useless), ..INSTANCE };
+            assert_eq!(other.bound(), Some(Bound::Missed(15.0)), "{useless}");
+        }
+        assert_eq!(Instance { misses: None, bears_less_than: None, ..saturated }.bound(), None);
     }
 
     #[test]

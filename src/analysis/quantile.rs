@@ -22,6 +22,11 @@ pub fn share(percentile: Percentile) -> f64 {
     permille(percentile) as f64 / 1000.0
 }
 
+/// The share of requests that may lie above it, in per cent: `5`, of p99.9 `0.1`.
+pub fn allowed_percent(percentile: Percentile) -> f64 {
+    (1000 - permille(percentile)) as f64 / 10.0
+}
+
 /// The name that people read: `p99.9`.
 pub fn name(percentile: Percentile) -> &'static str {
     match percentile {

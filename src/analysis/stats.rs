@@ -6,6 +6,7 @@
 use std::fmt;
 
 use crate::plan::Percentile;
+use crate::units::text::digits;
 
 use super::worth::{Sample, Span};
 use super::{binomial, quantile};
@@ -29,6 +30,16 @@ impl Value {
         match self {
             Value::Exact(value) => Some(value),
             Value::AtLeast(_) | Value::AtMost(_) | Value::Failed => None,
+        }
+    }
+
+    /// In three digits, with `> ` (of a rate `< `) where it lies among failures.
+    pub fn short(self) -> String {
+        match self {
+            Value::Exact(value) => digits(value),
+            Value::AtLeast(bound) => format!("> {}", digits(bound)),
+            Value::AtMost(bound) => format!("< {}", digits(bound)),
+            Value::Failed => "failed".to_owned(),
         }
     }
 

@@ -139,7 +139,7 @@ fn promised(gate: &mut Gate, plan: &Plan, cell: &Cell) {
             let came = digits(evidence.rate());
             let [completed, low, high] = [completed, low, high].map(digits);
             gate.missed.push(format!(
-                "{name}: saturated: {came} requests/s came, {completed} were completed (95 %: {low} to {high})"
+                "{name}: saturated: {came} requests/s arrived, {completed} were completed (95 %: {low} to {high})"
             ));
         }
         (Some(Saturation::NotShown), _) => {

@@ -44,7 +44,17 @@ const SIZE: [u32; 2] = [560, 340];
 const CELLS: (u16, u32) = (9, 18);
 
 /// Columns of the sheet of numbers.
-const COLUMNS: [&str; 9] = ["figure", "curve", "load in", "load", "value", "95 % low", "95 % high", "minus", "plus"];
+const COLUMNS: [&str; 9] = [
+    "figure",
+    "curve",
+    "load in",
+    "load",
+    "value",
+    "low (95 %, or of 2 repeats)",
+    "high (95 %, or of 2 repeats)",
+    "minus",
+    "plus",
+];
 const CURVE: u16 = 1;
 const LOAD: u16 = 3;
 const VALUE: u16 = 4;
@@ -158,7 +168,7 @@ impl Charts {
                 axis: curve.axis.name(),
                 load: rung.load,
                 value: found.map(|found| found.value),
-                ends: found.and_then(|found| found.ends).map(|ends| [ends.low, ends.high]),
+                ends: found.and_then(|found| found.span()),
             }
         };
         let rows: Vec<Row> = curve.rungs.iter().map(row).collect();

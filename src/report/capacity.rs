@@ -2,7 +2,7 @@
 
 use comfy_table::Cell;
 
-use crate::analysis::capacity::{Fleet, Instance, Target};
+use crate::analysis::capacity::{Bound, Fleet, Instance, Target};
 use crate::analysis::curve::{Bracket, Curve, Figure, Limit, Rung, alike};
 use crate::analysis::slo;
 use crate::plan::{Percentile, Slo};
@@ -12,6 +12,7 @@ use crate::units::Nanos;
 use super::curves::{bracket, differ, suspect_reasons, title, undecided_at, window_to_keep_up};
 use super::format::{self, digits, plain};
 use super::grid::{self, right};
+use super::spread;
 
 /// What a curve says of its endpoint as an instance.
 #[derive(Debug, Clone, PartialEq)]
@@ -119,7 +120,7 @@ fn head(target: Option<Target>, slo: Option<&Slo>) -> String {
             format!("to serve {qps} requests/s with {} % to spare, under {objective}", headroom * 100.0)
         }
         Some(Target { qps, .. }) => format!("to serve {qps} requests/s, under {objective}"),
-        None => format!("what one instance bears under {objective} (--target-qps N counts instances)"),
+        None => format!("what one instance sustains under {objective} (--target-qps N counts instances)"),
     }
 }
 
@@ -231,7 +232,7 @@ fn undecided_above(curve: &Curve, load: f64) -> String {
     let not_shown = curve.not_shown().find(|rung| rung.load == load);
     why.extend(not_shown.map(|rung| format!("whether the server keeps up{}", window_to_keep_up(rung))));
     let why = if why.is_empty() { String::new() } else { format!(": {}", why.join(", ")) };
-    format!("undecided above it at {load}{why}")
+    format!("undecided at {load}, above it{why}")
 }
 
 /// What could make another configuration the cheapest after all: a limit that lies higher in its bracket, or above what was measured.
@@ -251,9 +252,18 @@ pub(super) fn doubts(
         };
         let price = instance.price_at_most(target).filter(|price| *price < least)?;
         let what = if target.is_some() { "a month" } else { "per million output tokens" };
-        let between = format!("measure between qps {} and {misses}", instance.holds);
         let price = priced(digits(price), configurations[at].currency);
-        Some(format!("{name} would cost {price} {what} if one bore almost qps {misses}: {between}"))
+        let holds = instance.holds;
+        let limit = match instance.bound()? {
+            Bound::Missed(_) => format!("its limit is just below qps {misses}"),
+            Bound::Served(rate) => format!(
+                "one instance holds the objective at {} requests/s, the most it can serve by its saturated loads (upper end of a 95 % interval)",
+                digits(rate)
+            ),
+        };
+        Some(format!(
+            "{name} could cost as little as {price} {what} if {limit}; measure between qps {holds} and {misses}"
+        ))
     };
     group.into_iter().filter(|at| !best.contains(at)).filter_map(doubt).collect()
 }
@@ -261,10 +271,10 @@ pub(super) fn doubts(
 pub(super) type Name<'a> = &'a dyn Fn(usize) -> String;
 
 /// Columns that a narrow screen has no room for, the first to go first.
-const LESS_NEEDED: [&str; 3] = ["tok per joule", "tok per money", "came req/s"];
+const LESS_NEEDED: [&str; 3] = ["tok per joule", "tok per money", "actual req/s"];
 
 fn table(configurations: &[Configuration], holding: &[usize], target: Option<Target>, name: Name) -> String {
-    let mut headings = vec!["configuration", "max qps\n(misses)", "came\nreq/s", "output\ntok/s"];
+    let mut headings = vec!["configuration", "max qps\n(misses)", "actual\nreq/s", "output\ntok/s"];
     if target.is_some() {
         headings.extend(["instances\n(at least)", "GPUs", "money\na month"]);
     }
@@ -286,11 +296,11 @@ fn table(configurations: &[Configuration], holding: &[usize], target: Option<Tar
 fn cells(one: &Configuration, target: Option<Target>, name: &str) -> Option<Vec<String>> {
     let Answer::Holds { instance, bracket, output } = &one.answer else { return None };
     let misses = bracket.misses.map_or("none".to_owned(), |load| load.to_string());
-    let came = instance.bears_less_than.map(|rate| format!("\n({})", digits(rate))).unwrap_or_default();
+    let actual = instance.bears_less_than.map(|rate| format!("\n({})", digits(rate))).unwrap_or_default();
     let mut cells = vec![
         name.to_owned(),
         format!("{}\n({misses})", instance.holds),
-        format!("{}{came}", digits(instance.bears)),
+        format!("{}{actual}", digits(instance.bears)),
         with_ends(output),
     ];
     cells.extend(target.map(|target| fleet(&instance.fleet(target))).into_iter().flatten());
@@ -305,21 +315,22 @@ fn or_na(value: Option<f64>, shown: fn(f64) -> String) -> String {
 }
 
 fn with_ends(figure: &Figure) -> String {
-    let ends = figure.ends.map(|ends| format!("\n{}–{}", digits(ends.low), digits(ends.high)));
-    format!("{}{}", digits(figure.value), ends.unwrap_or_default())
+    let spread = spread::in_cell(figure).map(|spread| format!("\n{spread}"));
+    format!("{}{}", digits(figure.value), spread.unwrap_or_default())
 }
 
 /// Money per million tokens; its interval is that of the output throughput, turned round.
 fn per_million(instance: &Instance, output: &Figure) -> String {
-    let ends = per_million_ends(instance, output).map(|[low, high]| format!("\n{}–{}", digits(low), digits(high)));
+    let joined = if output.pair.is_some() { " and " } else { "–" };
+    let ends = per_million_ends(instance, output).map(|ends| format!("\n{}", ends.map(digits).join(joined)));
     format!("{}{}", or_na(instance.per_million(), digits), ends.unwrap_or_default())
 }
 
-/// The interval of the money per million tokens.
+/// The interval of the money per million tokens; of two repeats the money of each.
 pub(super) fn per_million_ends(instance: &Instance, output: &Figure) -> Option<[f64; 2]> {
     let at = |throughput: f64| Instance { output_throughput: throughput, ..*instance }.per_million();
-    let ends = output.ends?;
-    Some([at(ends.high)?, at(ends.low)?])
+    let [low, high] = output.span()?;
+    Some([at(high)?, at(low)?])
 }
 
 fn fleet(fleet: &Fleet) -> [String; 3] {
@@ -368,7 +379,7 @@ pub(super) fn other(one: &Configuration, name: &str) -> Option<String> {
         Answer::Rejected(why) => Some(format!("{name}: {why}")),
         Answer::Closed(found) => {
             let axis = one.curve.axis.name();
-            let text = "a closed loop says nothing of arrivals (sweep `qps` for that)";
+            let text = "a closed loop says nothing about arrival rates (sweep `qps` for that)";
             Some(format!("{name}: {text}; objective: {}", bracket(found, axis)))
         }
     }

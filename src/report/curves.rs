@@ -13,6 +13,7 @@ use crate::rows::GivenUp;
 
 use super::format::{self, counts, digits, plain};
 use super::grid::{self, right};
+use super::spread;
 
 /// The figures of the table: name and heading.
 const SHOWN: [(&str, &str); 7] = [
@@ -46,12 +47,14 @@ pub fn curves(curves: &[Curve]) -> String {
 fn legend(curves: &[Curve]) -> String {
     let several = curves.iter().flat_map(|curve| &curve.rungs).any(|rung| rung.runs.len() > 1);
     let interval = match several {
-        true => "second lines: 95 % intervals, over runs where a load has several, else within the run",
+        true => {
+            "second lines: 95 % intervals, over runs where a load has three or more, else within the run; of two runs their values"
+        }
         false => "second lines: 95 % intervals within the run; `repeats` would show how far runs differ",
     };
     let open = curves.iter().any(|curve| curve.axis == Axis::Qps);
     let due = match open {
-        true => ". In brackets: requests/s that came. Latencies are from the schedule",
+        true => ". In brackets: actual arrivals in requests/s. Latencies are from the schedule",
         false => "",
     };
     format::fill("\n", 0, &format!("{interval}{due}. --explain says how all is counted")).replacen("\n ", "\n", 1)
@@ -71,7 +74,7 @@ fn table(curve: &Curve) -> String {
 fn made(curve: &Curve, shown: &[(&str, &str)]) -> comfy_table::Table {
     let mut table = grid::table();
     let load = match curve.axis {
-        Axis::Qps => "qps\n(came)",
+        Axis::Qps => "qps\n(actual)",
         Axis::BatchSize => curve.axis.name(),
     };
     let mut header = vec![right(load), right("runs")];
@@ -79,8 +82,8 @@ fn made(curve: &Curve, shown: &[(&str, &str)]) -> comfy_table::Table {
     header.push(Cell::new("objective"));
     table.set_header(header);
     for rung in &curve.rungs {
-        let came = rung.arrived_rate().map(|rate| format!("\n({})", digits(rate)));
-        let load = format!("{}{}", rung.load, came.unwrap_or_default());
+        let actual = rung.arrived_rate().map(|rate| format!("\n({})", digits(rate)));
+        let load = format!("{}{}", rung.load, actual.unwrap_or_default());
         let mut cells = vec![right(load), right(count(rung))];
         cells.extend(shown.iter().map(|(name, _)| right(figure(rung, name))));
         cells.push(Cell::new(objective(rung)));
@@ -100,8 +103,8 @@ fn figure(rung: &Rung, name: &str) -> String {
     match rung.figure(reading) {
         None => rung.too_few(reading).map_or("n/a".to_owned(), |n| format!("n/a\nn={n}")),
         Some(figure) => {
-            let ends = figure.ends.map(|ends| format!("\n{}–{}", digits(ends.low), digits(ends.high)));
-            format!("{}{}", marked(&figure), ends.unwrap_or_default())
+            let spread = spread::in_cell(&figure).map(|spread| format!("\n{spread}"));
+            format!("{}{}", marked(&figure), spread.unwrap_or_default())
         }
     }
 }
@@ -161,10 +164,10 @@ pub(super) fn lines(curve: &Curve) -> Vec<String> {
     let axis = curve.axis.name();
     let mut lines = vec![knee(curve)];
     if let (kept, Some(first)) = curve.saturation() {
-        let kept = kept.map_or_else(String::new, |kept| format!(", {axis} {kept} is kept up with"));
+        let kept = kept.map_or_else(String::new, |kept| format!("; the server keeps up at {axis} {kept}"));
         let is_saturated = curve.rung(first).is_some_and(Rung::is_saturated);
         let what = if is_saturated { "saturated" } else { "given up" };
-        lines.push(format!("{what} from {axis} {first} on{kept}"));
+        lines.push(format!("{what} from {axis} {first}{kept}"));
     }
     lines.extend(not_shown(curve));
     lines.extend(curve.bracket().map(|found| format!("objective: {}", bracket(&found, axis))));
@@ -198,7 +201,7 @@ fn undecided(curve: &Curve) -> Vec<String> {
 }
 
 /// The parts of the objective that a load's runs do not decide, and what would; none where the load is decided all the same.
-pub(super) fn undecided_at(rung: &Rung) -> Vec<String> {
+pub(crate) fn undecided_at(rung: &Rung) -> Vec<String> {
     if rung.answer() != Some(Answer::Undecided) {
         return Vec::new();
     }
@@ -230,7 +233,7 @@ pub fn left_out(curves: &[Curve]) -> Vec<String> {
 fn excluded(curve: &Curve) -> Option<String> {
     let of = |rung: &Rung| Some(format!("{} {} {}", curve.axis.name(), rung.load, rung.why_excluded()?));
     let loads: Vec<String> = curve.rungs.iter().filter_map(of).collect();
-    (!loads.is_empty()).then(|| format!("excluded, for most repeats saw none of it: {}", loads.join("; ")))
+    (!loads.is_empty()).then(|| format!("excluded, because most repeats were not affected: {}", loads.join("; ")))
 }
 
 /// At which loads runs were given up, by reason, and what that says: `given up: 429 (3 of 3) at qps 50 (repeat 2 of 3), 100; …`.
@@ -291,14 +294,20 @@ fn knee(curve: &Curve) -> String {
     let axis = curve.axis.name();
     match curve.knee() {
         Knee::At { load, range, .. } if curve.axis == Axis::Qps => {
-            let came = curve.rung(load).and_then(Rung::arrived_rate).map(|rate| format!(" ({} came)", digits(rate)));
-            let came = came.unwrap_or_default();
-            format!("knee: {axis} {load}{came}, {} (most throughput over latency)", ranged(&range, f64::to_string))
+            let actual =
+                curve.rung(load).and_then(Rung::arrived_rate).map(|rate| format!(" (actual {})", digits(rate)));
+            let actual = actual.unwrap_or_default();
+            format!("knee: {axis} {load}{actual}, {} (most throughput over latency)", ranged(&range, f64::to_string))
         }
         Knee::At { load, range, .. } => format!(
             "knee: about {} requests in flight, {} (highest throughput × latency at the lightest load)",
             digits(load),
             ranged(&range, |end| digits(*end))
+        ),
+        Knee::Beyond { meet, heaviest } => format!(
+            "knee: n/a: highest throughput × latency at the lightest load is {} requests in flight, above the heaviest load ({heaviest}): \
+             measure heavier loads, and the lightest for longer",
+            digits(meet)
         ),
         Knee::Before(load) => format!("knee: at or below {axis} {load}, the lightest load: measure lighter ones"),
         Knee::NotReached(_) if curve.rejected_from().is_some() => {
@@ -324,7 +333,7 @@ fn ranged(range: &Range, shown: fn(&f64) -> String) -> String {
         (Some(low), Some(high)) => format!("between {} and {}", shown(low), shown(high)),
         (Some(low), None) => format!("above {}, and perhaps above what was measured", shown(low)),
         (None, Some(high)) => format!("below {}, and perhaps below what was measured", shown(high)),
-        (None, None) => "anywhere, so far as the repeats show".to_owned(),
+        (None, None) => "anywhere within the loads that were measured, as far as the repeats show".to_owned(),
     };
     match basis {
         Basis::Neighbours => text,
@@ -340,14 +349,14 @@ pub(crate) fn bracket(found: &Bracket, axis: &str) -> String {
         (Some(holds), None) => {
             format!("holds up to {axis} {holds}; no load misses, so the limit lies above what was measured")
         }
-        (None, Some(misses)) => format!("no load is known to hold; {axis} {misses} misses"),
-        (None, None) => "no load is known to hold, none misses its latencies".to_owned(),
+        (None, Some(misses)) => format!("no load is shown to hold; {axis} {misses} misses"),
+        (None, None) => "no load is shown to hold, and none is shown to miss".to_owned(),
     };
     for (loads, before, after) in [
         (undecided, "undecided at", ""),
-        (too_dear, "too dear at", " (cost falls as load rises)"),
+        (too_dear, "too expensive at", " (cost falls as load rises)"),
         (unknown, "no valid run at", ""),
-        (out_of_order, "holds above that at", ", which is not counted"),
+        (out_of_order, "holds above that at", " (not counted)"),
     ] {
         if !loads.is_empty() {
             let list = loads.iter().map(f64::to_string).collect::<Vec<_>>().join(", ");

@@ -4,32 +4,13 @@ use indexmap::IndexMap;
 use unicode_width::{UnicodeWidthChar, UnicodeWidthStr};
 
 use crate::analysis::{Estimate, Value};
-pub use crate::units::text::plain;
+pub use crate::units::text::{digits, plain};
 
 use super::screen;
 
-/// Three significant digits, whole numbers in full up to a thousand million: `0.123`, `1.23`, `12.3`, `1234`, `1.23e9`.
-pub fn digits(value: f64) -> String {
-    if value.abs() >= 1e9 {
-        return format!("{value:.2e}");
-    }
-    let decimals = match value.abs() {
-        below if below < 1.0 => 3,
-        below if below < 9.995 => 2,
-        below if below < 99.95 => 1,
-        _ => 0,
-    };
-    format!("{value:.decimals$}")
-}
-
 /// A value, with `> ` (of a rate `< `) where it lies among failures.
 pub fn value(value: Value) -> String {
-    match value {
-        Value::Exact(value) => digits(value),
-        Value::AtLeast(bound) => format!("> {}", digits(bound)),
-        Value::AtMost(bound) => format!("< {}", digits(bound)),
-        Value::Failed => "failed".into(),
-    }
+    value.short()
 }
 
 /// An estimate, with `*` where samples are few, or on a second line why there is none.
@@ -160,14 +141,23 @@ pub fn said(message: Option<&str>, several: bool) -> String {
     }
 }
 
-/// What Markdown and HTML would take for marks of theirs, those of code left as they are.
+/// What Markdown and HTML would take for marks of theirs, those of code left as they are. A backtick that no other one closes opens no
+/// code: it and all behind it is text.
 pub fn escaped(text: &str) -> String {
-    let mut code = false;
-    let mut special = |c: char| {
-        code ^= c == '`';
-        if code { c == '|' } else { "\\*_[]<>|#".contains(c) }
-    };
-    plain(text).chars().flat_map(|c| special(c).then_some('\\').into_iter().chain([c])).collect()
+    let text = plain(text);
+    let ticks = text.matches('`').count();
+    let (mut out, mut seen) = (String::with_capacity(text.len()), 0);
+    for c in text.chars() {
+        let is_tick = c == '`';
+        seen += usize::from(is_tick);
+        // A last tick of an odd number of them has no partner.
+        let is_alone = is_tick && seen == ticks && ticks % 2 == 1;
+        let is_code = seen % 2 == 1 && seen < ticks;
+        let is_special = if is_code { c == '|' } else { is_alone || "\\*_[]<>|#".contains(c) };
+        out.extend(is_special.then_some('\\'));
+        out.push(c);
+    }
+    out
 }
 
 #[cfg(test)]
@@ -183,6 +173,16 @@ mod tests {
         let wide = fill("模型: ", 6, &"模".repeat(120));
         let widths: Vec<usize> = wide.lines().map(width).collect();
         assert_eq!(widths, [100, 100, 58]);
+    }
+
+    #[test]
+    fn marks_of_others_are_escaped_unless_they_are_code() {
+        assert_eq!(escaped("a `b_c` <i> d_e"), "a `b_c` \\<i\\> d\\_e");
+        assert_eq!(escaped("a `b|c` `d`"), "a `b\\|c` `d`");
+        // What no backtick closes is no code, and hides no mark.
+        assert_eq!(escaped("a ` <img src=x> [l](u)"), "a \\` \\<img src=x\\> \\[l\\](u)");
+        assert_eq!(escaped("`a_b` and ` <b>"), "`a_b` and \\` \\<b\\>");
+        assert_eq!(escaped("`"), "\\`");
     }
 
     #[test]

@@ -67,7 +67,7 @@ fn one(
         let [first, second] = figures(rung).map(|figure| figure.as_ref().map_or("n/a".to_owned(), marked));
         table.add_row([Cell::new(name), Cell::new(load), right(first), right(second)]);
     }
-    let note = format!("{beaten} beaten{}", left_out(all().map(|(_, _, rung)| rung), front));
+    let note = format!("{beaten} not on it{}", left_out(all().map(|(_, _, rung)| rung), front));
     let head = format::fill("", 2, &format!("Pareto front: {of}{} ({note})", front.title));
     let mark = if few { format!("{FEW}\n") } else { String::new() };
     format!("\n{head}\n{}{mark}\n", grid::text(table, 2, &[0]))

@@ -23,6 +23,7 @@ mod rows;
 mod run;
 mod screen;
 mod spark;
+mod spread;
 mod table;
 
 pub(crate) use answer::answers;

@@ -27,9 +27,7 @@ pub(crate) fn why_not_held(rung: &Rung) -> Vec<String> {
 fn of_limits(rung: &Rung) -> Vec<String> {
     let of = |limit: &Limit| match limit.answer {
         Answer::Holds => None,
-        Answer::Misses => {
-            Some(format!("{} misses ({} of {} above it)", limit.name(), limit.evidence.above, limit.evidence.n))
-        }
+        Answer::Misses => Some(format!("{} misses ({})", limit.name(), limit.observation())),
         // Of a queue that runs away no window tells more.
         Answer::Undecided if rung.is_saturated() => None,
         Answer::Undecided => Some(format!("{} is undecided ({})", limit.name(), limit.why_undecided())),

@@ -142,6 +142,11 @@ impl<'a> Cells<'a> {
         let over =
             metric::find(key).map_or_else(|| over_runs(values, Scale::Log), |metric| OverRuns::of(metric, values));
         match over.mean.zip(over.ends) {
+            // A repeat may be invalid, and two give no interval that says anything.
+            Some((mean, _)) if values.len() == 2 => {
+                let (low, high) = (values[0].min(values[1]), values[0].max(values[1]));
+                format!("{}\n{} and {}", digits(mean), digits(low), digits(high))
+            }
             Some((mean, ends)) => format!("{}\n{}–{}", digits(mean), digits(ends.low), digits(ends.high)),
             None => "n/a\n(0 in a run)".to_owned(),
         }

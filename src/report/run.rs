@@ -70,10 +70,10 @@ fn head(line: &Line) -> String {
     }
     let names = format!("{names} · {}", plain(&labels.scenario));
     let counts = line.metrics.counts;
-    // The rate that came stands beside the declared one: arrivals are drawn.
-    let came = line.metrics.saturation.filter(|_| labels.qps.is_some());
-    let came = came.map(|saturation| format!(" ({} came)", digits(saturation.rate()))).unwrap_or_default();
-    let title = format::fill("", 2, &format!("{names} · {}{came}{axes} · repeat {}", load(labels), labels.repeat));
+    // The actual rate stands beside the declared one: arrivals are drawn.
+    let actual = line.metrics.saturation.filter(|_| labels.qps.is_some());
+    let actual = actual.map(|saturation| format!(" (actual {})", digits(saturation.rate()))).unwrap_or_default();
+    let title = format::fill("", 2, &format!("{names} · {}{actual}{axes} · repeat {}", load(labels), labels.repeat));
     format!(
         "{title}{run}{} requests in the window: {} completed, {} failed, {} of them cut\n",
         counts.requests, counts.completed, counts.failed, counts.cut

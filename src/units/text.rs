@@ -42,6 +42,20 @@ pub fn page(text: &str) -> String {
     out
 }
 
+/// Three significant digits, whole numbers in full up to a thousand million: `0.123`, `1.23`, `12.3`, `1234`, `1.23e9`.
+pub fn digits(value: f64) -> String {
+    if value.abs() >= 1e9 {
+        return format!("{value:.2e}");
+    }
+    let decimals = match value.abs() {
+        below if below < 1.0 => 3,
+        below if below < 9.995 => 2,
+        below if below < 99.95 => 1,
+        _ => 0,
+    };
+    format!("{value:.decimals$}")
+}
+
 /// How many of what: `1 run`, `3 runs`.
 pub fn counted<N: Display + PartialEq + From<u8>>(count: N, one: &str) -> String {
     format!("{count} {one}{}", if count == N::from(1) { "" } else { "s" })

@@ -272,7 +272,7 @@ fn a_repeat_that_was_given_up_is_named_and_takes_its_pair_along() {
         text.contains("given up: connection refused (3 of 3) at batch_size 4 (repeat 1 of 3): does not meet the load"),
         "{text}"
     );
-    assert!(text.contains("no load is known to hold; batch_size 4 misses"), "{text}");
+    assert!(text.contains("no load is shown to hold; batch_size 4 misses"), "{text}");
     let answer = json(&lab, &["curves", "plan.yaml", "--only", "sweep == 'arms' and endpoint == 'b'"]);
     let rung = &answer["curves"][0]["rungs"][0];
     assert_eq!((rung["runs"].as_array().unwrap().len(), &rung["slo"]), (2, &json!("misses")));

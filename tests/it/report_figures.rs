@@ -88,7 +88,7 @@ fn jitter_is_that_of_curves(page: &Page, curves: &Value) -> usize {
     let mut compared = 0;
     for (figure, table) in figures(page, "jitter") {
         let scenario =
-            ["short", "long", "both"].into_iter().find(|name| figure.contains(&format!("{name} on m: "))).unwrap();
+            ["short", "long", "both"].into_iter().find(|name| figure.contains(&format!("{name} (model m): "))).unwrap();
         for row in 0..table.rows.len() {
             let at = (table.text(row, "configuration"), scenario, table.number(row, "batch_size").unwrap());
             is_of(&table, row, ["jitter_ratio", "low", "high"], self::figure(curves, at, "jitter_ratio"));
@@ -157,7 +157,7 @@ fn fronts_are_those_of_curves(page: &Page, curves: &Value) -> usize {
         };
         let suffixes = keys.map(|key| if key.starts_with("e2e") { "_ms" } else { "_tokens_per_s" });
         let scenario =
-            ["short", "long", "both"].into_iter().find(|name| figure.contains(&format!("{name} on m, "))).unwrap();
+            ["short", "long", "both"].into_iter().find(|name| figure.contains(&format!("{name} (model m), "))).unwrap();
         let mut on = 0;
         for row in 0..table.rows.len() {
             let at = (table.text(row, "configuration"), scenario, table.number(row, "load").unwrap());
@@ -166,13 +166,13 @@ fn fronts_are_those_of_curves(page: &Page, curves: &Value) -> usize {
                 let wanted = self::figure(curves, at, &columns[0]);
                 is_of(&table, row, [&columns[0], &columns[1], &columns[2]], wanted);
             }
-            let is_on = table.text(row, "beaten by none") == "yes";
+            let is_on = table.text(row, "on the front") == "yes";
             assert_eq!(is_on, rung(curves, at)["pareto"][flag] == true, "{at:?} {flag}");
             on += usize::from(is_on);
             compared += 1;
         }
         let known =
-            (0..table.rows.len()).filter(|row| !table.text(*row, "beaten by none").starts_with("does not")).count();
+            (0..table.rows.len()).filter(|row| !table.text(*row, "on the front").starts_with("does not")).count();
         assert_eq!(marks(figure), known);
         assert!(figure.contains(&format!("{on} of {known} loads")), "{figure}");
     }
@@ -304,7 +304,7 @@ fn sections_without_data_are_named_with_the_reason() {
     for said in [
         "Scenarios over loads it takes a configuration with two scenarios",
         "Classes of mixes no run is over a mix of scenarios",
-        "Which configurations are beaten by none it takes two loads",
+        "Pareto fronts it takes two loads",
     ] {
         assert!(missing.contains(said), "{said}: {missing}");
     }

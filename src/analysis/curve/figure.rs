@@ -70,8 +70,18 @@ pub struct Figure {
     pub value: f64,
     /// Its 95 % interval; none where there is none to be had.
     pub ends: Option<Ends>,
+    /// What the two runs have that it is the mean of, the lower first: an interval of two values says next to nothing, so people are
+    /// shown these in its place. None where it is of one run or of three and more, and where requests are what is counted.
+    pub pair: Option<[f64; 2]>,
     /// Whether it is a percentile of few samples, in any of the runs.
     pub few_samples: bool,
+}
+
+impl Figure {
+    /// From where to where its bar is drawn: over its interval, of two runs from one value to the other.
+    pub fn span(&self) -> Option<[f64; 2]> {
+        self.pair.or(self.ends.map(|ends| [ends.low, ends.high]))
+    }
 }
 
 impl Ordinate {
@@ -97,7 +107,7 @@ impl Ordinate {
     /// Its value in one run and the interval within it.
     fn read(&self, run: &Run) -> Option<Figure> {
         let metric = self.metric(run.labels.qps.is_some());
-        let bare = |value| Figure { value, ends: None, few_samples: false };
+        let bare = |value| Figure { value, ends: None, pair: None, few_samples: false };
         let of_whole = |value| of_share(metric, std::slice::from_ref(run)).unwrap_or_else(|| bare(value));
         let summary = match metric::get(metric) {
             Get::Scalar(_) if metric.key == JITTER => return jitter(run),
@@ -115,7 +125,7 @@ impl Ordinate {
         let ends = estimate
             .interval()
             .and_then(|interval| Some(Ends { low: interval.low_number()?, high: interval.high_number()?, kind }));
-        Some(Figure { value: estimate.exact()?, ends, few_samples: estimate.few_samples() })
+        Some(Figure { value: estimate.exact()?, ends, pair: None, few_samples: estimate.few_samples() })
     }
 
     /// How many values a run has, where they are too few for the percentile.
@@ -138,7 +148,7 @@ fn jitter(run: &Run) -> Option<Figure> {
         Some(Ends { low: interval.low_number()?, high: interval.high_number()?, kind: IntervalKind::GapsByRequests })
     };
     let few_samples = metrics.itl.percentile(Percentile::P99).few_samples();
-    Some(Figure { value: metrics.jitter_ratio?, ends: ends(), few_samples })
+    Some(Figure { value: metrics.jitter_ratio?, ends: ends(), pair: None, few_samples })
 }
 
 /// A figure over the repeats of a rung; none without runs, and where one of them does not have it: a mean over those that have
@@ -152,7 +162,11 @@ pub(super) fn over(runs: &[Run], reading: &Ordinate) -> Option<Figure> {
     let values: Vec<f64> = read.iter().map(|figure| figure.value).collect();
     let over = OverRuns::of(metric, &values);
     let few_samples = read.iter().any(|figure| figure.few_samples);
-    of_share(metric, runs).or_else(|| Some(Figure { value: over.mean?, ends: over.ends, few_samples }))
+    let pair = match values[..] {
+        [a, b] => Some([a.min(b), a.max(b)]),
+        _ => None,
+    };
+    of_share(metric, runs).or_else(|| Some(Figure { value: over.mean?, ends: over.ends, pair, few_samples }))
 }
 
 /// A share of requests, over those of all runs alike, with its interval as far as they are worth something; none where it is of
@@ -170,7 +184,7 @@ fn of_share(metric: &Metric, runs: &[Run]) -> Option<Figure> {
         "goodput_share" => (1.0 - together.share(), Ends { low: 1.0 - high, high: 1.0 - low, kind }),
         _ => (together.share(), Ends { low, high, kind }),
     };
-    Some(Figure { value, ends: Some(ends), few_samples: false })
+    Some(Figure { value, ends: Some(ends), pair: None, few_samples: false })
 }
 
 /// The fewest values that a run has, where they are too few for the percentile.

@@ -13,6 +13,7 @@
 //! Over repeats the knee has an interval. Open loops: the loads whose power is not shown to be less than that of the best (Gupta, "On
 //! some multiple decision rules", 1965; Welch's t on logarithms, 5 % shared out over the loads), from the load below the lowest of
 //! them to the one above the highest. Closed loops: the same for the throughputs, each times R₀ with Student's t for the product.
+//! An end that lies outside of the loads that were measured is not known: nothing was measured there.
 //! Model: repeats of a load are independent and their logarithms scatter alike about the mean. Of one run a load nothing is known of
 //! that scatter, and the interval is what lies between the loads beside the knee.
 
@@ -76,6 +77,13 @@ pub enum Knee {
     NotReached(f64),
     /// The curve falls from its first load on: the knee is at or below it.
     Before(f64),
+    /// The bounds of a closed loop meet above its heaviest load.
+    Beyond {
+        /// Where they meet.
+        meet: f64,
+        /// The heaviest load.
+        heaviest: f64,
+    },
     /// Fewer than three loads.
     TooFew(usize),
 }
@@ -128,9 +136,14 @@ pub fn closed(rungs: &[Vec<Step>]) -> Knee {
     if load <= steps[0].load {
         return Knee::Before(steps[0].load);
     }
-    let below = steps.iter().map(|step| step.load).filter(|at| *at <= load).fold(steps[0].load, f64::max);
-    let above = steps.iter().map(|step| step.load).filter(|at| *at > load).fold(f64::INFINITY, f64::min);
-    let between = (below, above.min(steps[last].load).max(below));
+    let (lightest, heaviest) = (steps[0].load, steps[last].load);
+    if load > heaviest {
+        return Knee::Beyond { meet: load, heaviest };
+    }
+    let loads = || steps.iter().map(|step| step.load);
+    let below = loads().filter(|at| *at < load).fold(lightest, f64::max);
+    let above = loads().filter(|at| *at > load).fold(heaviest, f64::min);
+    let between = (below, above);
     let throughputs = over_repeats(rungs, |step| step.throughput.ln());
     let range = match throughputs.zip(over_repeats(&rungs[..1], |step| step.latency.ln())) {
         None => Range { low: Some(between.0), high: Some(between.1), basis: Basis::Neighbours },
@@ -138,7 +151,8 @@ pub fn closed(rungs: &[Vec<Step>]) -> Knee {
             let ends = not_less(&throughputs, best).into_iter().map(|at| throughputs[at].plus(&alone[0]).ends(LEVEL));
             let (low, high) =
                 ends.fold((f64::INFINITY, 0.0f64), |(low, high), ends| (low.min(ends.0.exp()), high.max(ends.1.exp())));
-            Range { low: Some(low), high: Some(high), basis: Basis::Repeats }
+            let (low, high) = (Some(low).filter(|low| *low >= lightest), Some(high).filter(|high| *high <= heaviest));
+            Range { low, high, basis: Basis::Repeats }
         }
     };
     Knee::At { load, between, range }
@@ -301,6 +315,27 @@ mod tests {
         let knee = open(&single([1.0, 2.0].map(linear)), Some(4.0));
         let range = Range { low: Some(1.0), high: Some(4.0), basis: Basis::Neighbours };
         assert_eq!(knee, Knee::At { load: 2.0, between: (1.0, 4.0), range });
+    }
+
+    #[test]
+    fn no_knee_lies_outside_of_what_was_measured() {
+        // Repeats that scatter by a factor of ten bound nothing between 1 and 4.
+        let at =
+            |load: f64, by: f64| Step { load, throughput: load.min(2.0) * by, latency: (load / 2.0).max(1.0) * by };
+        let wild: Vec<Vec<Step>> = [1.0, 2.0, 4.0].map(|load| vec![at(load, 0.3), at(load, 1.7)]).into();
+        let Knee::At { load, range, .. } = closed(&wild) else { panic!("{:?}", closed(&wild)) };
+        assert!((1.0..=4.0).contains(&load), "{load}");
+        assert_eq!(range, Range { low: None, high: None, basis: Basis::Repeats });
+        // A lightest load that was slower than the heaviest: the bounds meet at 5, and 4 was the most that was measured.
+        let slow = |load: f64, latency: f64| Step { load, throughput: 10.0, latency };
+        let steps = single([slow(1.0, 0.5), slow(2.0, 0.3), slow(4.0, 0.4)]);
+        assert_eq!(closed(&steps), Knee::Beyond { meet: 5.0, heaviest: 4.0 });
+        // At a load that was measured it lies between the loads beside it.
+        let exact = |load: f64| Step { load, throughput: load.min(4.0), latency: (load / 4.0).max(1.0) };
+        let Knee::At { load, between, .. } = closed(&single([1.0, 2.0, 4.0, 8.0].map(exact))) else {
+            panic!("no knee")
+        };
+        assert_eq!((load, between), (4.0, (2.0, 8.0)));
     }
 
     /// Runs whose latency and throughput scatter by so much about the known curve.

@@ -85,10 +85,10 @@ impl Series {
         (&self.model, &self.scenario, &self.axes) == (&other.model, &other.scenario, &other.axes)
     }
 
-    /// What is served: `chat on llama`, with values on further axes.
+    /// What is served: `chat (model llama)`, with values on further axes.
     pub fn served(&self) -> String {
         let axes = self.axes.iter().map(|(axis, value)| format!(" · {axis}={value}"));
-        format!("{}{} on {}", self.scenario, axes.collect::<String>(), self.model)
+        format!("{}{} (model {})", self.scenario, axes.collect::<String>(), self.model)
     }
 }
 
@@ -155,6 +155,13 @@ impl Curve<'_> {
     /// The loads at which the windows are too short to show whether the server kept up, rising; open loops only.
     pub fn not_shown(&self) -> impl Iterator<Item = &Rung<'_>> {
         self.rungs.iter().filter(|rung| rung.state() == Some(saturation::State::NotShown))
+    }
+
+    /// The most requests per second that the server can serve, where more came than it served: the highest upper end of the 95 %
+    /// intervals of the rates at which requests ended at loads that saturated it. None where none did.
+    pub fn serves_at_most(&self) -> Option<f64> {
+        let saturated = self.rungs.iter().filter(|rung| rung.is_saturated());
+        saturated.filter_map(|rung| Some(rung.saturation()?.completion_rate().1[1])).reduce(f64::max)
     }
 
     /// The rung of a load.

@@ -206,7 +206,7 @@ fn only_what_serves_the_same_is_weighed() {
     let runs: Vec<Run> = made.iter().map(Made::run).collect();
     let curves = curves(&runs, false);
     assert_eq!(alike(&curves, |curve| &curve.series), [[0], [1]]);
-    assert_eq!(curves[0].series.served(), "B1 · output_tokens=4 on m");
+    assert_eq!(curves[0].series.served(), "B1 · output_tokens=4 (model m)");
 }
 
 #[test]

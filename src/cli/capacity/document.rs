@@ -56,6 +56,9 @@ struct OneConfiguration {
 pub(crate) struct Instance {
     /// Requests per second that came, on average over its runs: what instances are counted by.
     arrived_rate: f64,
+    /// The most requests per second that it can serve, as measured where more came than it served: the upper end of a 95 % interval; null
+    /// where no load saturated it.
+    serves_at_most_requests_per_s: Option<f64>,
     /// Output tokens per second.
     output_throughput_tokens_per_s: f64,
     /// Lower end of its 95 % interval, in tokens per second; null from one run.
@@ -127,6 +130,7 @@ impl Instance {
     pub(crate) fn of(instance: &capacity::Instance, output: &Figure) -> Instance {
         Instance {
             arrived_rate: instance.bears,
+            serves_at_most_requests_per_s: instance.serves_at_most,
             output_throughput_tokens_per_s: output.value,
             output_throughput_low: output.ends.map(|ends| ends.low),
             output_throughput_high: output.ends.map(|ends| ends.high),

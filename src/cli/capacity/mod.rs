@@ -90,6 +90,7 @@ fn answer(curve: &Curve, plan: &Plan) -> CapacityAnswer {
         misses: found.misses,
         bears: found.holds_arrived_rate.unwrap_or(holds),
         bears_less_than: found.misses_arrived_rate.or(found.misses),
+        serves_at_most: curve.serves_at_most(),
         output_throughput: output.value,
         tokens_per_request: curve.rung(holds).and_then(Rung::output_tokens),
         gpus: hardware.gpus(),
@@ -119,5 +120,5 @@ fn why_nothing_holds(curve: &Curve, found: &Bracket) -> String {
     let lightest = || curve.rungs.iter().find(|rung| rung.answer().is_some()).map(|rung| (rung, "the lightest"));
     let Some((rung, which)) = heaviest.or_else(lightest) else { return report::bracket(found, curve.axis.name()) };
     let said = report::why_not_held(rung);
-    format!("no load is known to hold; {} {}, {which}: {}", curve.axis.name(), rung.load, said.join("; "))
+    format!("no load is shown to hold; {} {}, {which}: {}", curve.axis.name(), rung.load, said.join("; "))
 }

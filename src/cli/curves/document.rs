@@ -172,6 +172,15 @@ enum Knee {
         /// The rule.
         method: &'static str,
     },
+    /// The bounds of few and of many requests in flight meet above the heaviest load: nothing was measured there.
+    AboveMeasured {
+        /// Where they meet, in requests in flight.
+        meet: f64,
+        /// The heaviest load.
+        heaviest: f64,
+        /// The rule.
+        method: &'static str,
+    },
     /// Fewer than three loads have the figures that it takes.
     TooFewLoads {
         /// How many have.
@@ -295,7 +304,7 @@ impl OneLimit {
 }
 
 impl From<curve::Figure> for Figure {
-    fn from(curve::Figure { value, ends, few_samples }: curve::Figure) -> Figure {
+    fn from(curve::Figure { value, ends, few_samples, .. }: curve::Figure) -> Figure {
         let [low, high] = [ends.map(|ends| ends.low), ends.map(|ends| ends.high)];
         Figure { value, low, high, interval: ends.map(|ends| ends.kind.name()), few_samples }
     }
@@ -318,6 +327,7 @@ impl Knee {
             },
             curve::Knee::Before(load) => Knee::AtOrBelow { load, method },
             curve::Knee::NotReached(rise) => Knee::NotReached { rise, method },
+            curve::Knee::Beyond { meet, heaviest } => Knee::AboveMeasured { meet, heaviest, method },
             curve::Knee::TooFew(loads) => Knee::TooFewLoads { loads, method },
         }
     }

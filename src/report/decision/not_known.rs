@@ -37,7 +37,7 @@ pub(super) fn text(evidence: &Evidence, accepted: usize, standings: &[Standing])
     let mut out = "## Not known\n\n".to_owned();
     match items.is_empty() {
         true => out.push_str(
-            "Every run of the plan is valid and counted, and the methodology lint says nothing of the plan.\n",
+            "Every run of the plan is valid and counted, and the methodology lint has no finding about the plan.\n",
         ),
         false => out.push_str(&list(&items)),
     }

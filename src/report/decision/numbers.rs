@@ -12,6 +12,7 @@ use crate::plan::model::axis::server_flag;
 use crate::report::capacity::{Answer, cheapest, per_million_ends};
 use crate::report::curves::{FEW, lines, marked};
 use crate::report::format::digits;
+use crate::report::spread;
 
 /// What a configuration is to the accepted one.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, JsonSchema)]
@@ -112,7 +113,7 @@ fn legend(curves: &[Curve]) -> String {
     let is_short = |rung: &Rung| shown().any(|one| rung.figure(one).is_none() && rung.too_few(one).is_some());
     let has_few = |rung: &Rung| shown().filter_map(|one| rung.figure(one)).any(|figure| figure.few_samples);
     let parts = [
-        Some("In brackets: 95 % intervals, over runs where there are several, else within the run.".to_owned()),
+        Some("In square brackets: 95 % intervals, over runs where there are three or more, else within the run; of two runs their values.".to_owned()),
         is_open.then(|| "Latencies of open loops are from the schedule.".to_owned()),
         rungs().any(is_short).then(|| "n/a with n: so few requests in a run do not give that percentile.".to_owned()),
         rungs().any(has_few).then(|| sentence(&inert(FEW))),
@@ -122,12 +123,12 @@ fn legend(curves: &[Curve]) -> String {
 
 /// Every load of a curve.
 fn ladder(curve: &Curve) -> String {
-    let mut headings = vec![curve.axis.name(), "came requests/s#", "runs", "objective"];
+    let mut headings = vec![curve.axis.name(), "actual requests/s#", "runs", "objective"];
     headings.extend(SHOWN.map(|(_, heading)| heading));
     let row = |rung: &Rung| {
         let objective = rung.judged().and_then(|judged| judged.answer()).map_or("n/a", |answer| answer.name());
         let objective = format!("{objective}{}", not_kept_up(rung));
-        let mut cells = vec![rung.load.to_string(), came(rung), runs(rung), objective];
+        let mut cells = vec![rung.load.to_string(), arrived(rung), runs(rung), objective];
         cells.extend(SHOWN.iter().map(|(name, _)| figure(rung, name)));
         cells
     };
@@ -146,7 +147,7 @@ fn not_kept_up(rung: &Rung) -> &'static str {
 
 /// Configurations, a row each.
 fn overview(evidence: &Evidence, which: &[usize], standings: &[Standing]) -> String {
-    let mut headings = vec!["configuration", "objective", "load", "came requests/s#", "runs"];
+    let mut headings = vec!["configuration", "objective", "load", "actual requests/s#", "runs"];
     headings.extend(SHOWN.map(|(_, heading)| heading));
     let row = |at: &usize| {
         let (curve, standing) = (&evidence.curves[*at], &standings[*at]);
@@ -155,7 +156,7 @@ fn overview(evidence: &Evidence, which: &[usize], standings: &[Standing]) -> Str
         let outcome = format!("{}{}", standing.outcome.word(), rung.map(not_kept_up).unwrap_or_default());
         let mut cells = vec![code(&evidence.name(*at)), outcome];
         cells.push(load.unwrap_or_else(na));
-        cells.push(rung.map_or_else(na, came));
+        cells.push(rung.map_or_else(na, arrived));
         cells.push(rung.map_or_else(na, runs));
         cells.extend(SHOWN.iter().map(|(name, _)| rung.map_or_else(na, |rung| figure(rung, name))));
         cells
@@ -167,7 +168,7 @@ fn na() -> String {
     "n/a".to_owned()
 }
 
-fn came(rung: &Rung) -> String {
+fn arrived(rung: &Rung) -> String {
     rung.arrived_rate().map_or_else(na, digits)
 }
 
@@ -188,8 +189,11 @@ fn figure(rung: &Rung, name: &str) -> String {
 }
 
 fn with_ends(figure: &Figure) -> String {
-    let ends = figure.ends.map(|ends| format!(" [{}, {}]", digits(ends.low), digits(ends.high)));
-    format!("{}{}", marked(figure).replace('*', "\\*"), ends.unwrap_or_default())
+    let spread = match (figure.pair, figure.ends) {
+        (Some(_), _) => spread::in_sentence(figure).map(|pair| format!(" ({pair})")),
+        (None, ends) => ends.map(|ends| format!(" [{}, {}]", digits(ends.low), digits(ends.high))),
+    };
+    format!("{}{}", marked(figure).replace('*', "\\*"), spread.unwrap_or_default())
 }
 
 /// What instances cost, and which configuration is cheapest.
@@ -198,13 +202,16 @@ fn costs(evidence: &Evidence) -> String {
     let best = cheapest(configurations, None).concat();
     let row = |at: usize| {
         let Answer::Holds { instance, bracket, output } = &configurations[at].answer else { return None };
-        let ends =
-            per_million_ends(instance, output).map(|[low, high]| format!(" [{}, {}]", digits(low), digits(high)));
+        let spread = |[low, high]: [String; 2]| match output.pair {
+            Some(_) => format!(" (2 repeats: {low} and {high})"),
+            None => format!(" [{low}, {high}]"),
+        };
+        let ends = per_million_ends(instance, output).map(|ends| spread(ends.map(digits)));
         let per_million = instance.per_million().map(|money| format!("{}{}", digits(money), ends.unwrap_or_default()));
         Some(vec![
             code(&evidence.name(at)),
             instance.holds.to_string(),
-            bracket.misses.map_or("none did".to_owned(), |load| load.to_string()),
+            bracket.misses.map_or("none".to_owned(), |load| load.to_string()),
             with_ends(output),
             instance.gpus.map_or_else(na, |gpus| gpus.to_string()),
             instance.price_per_hour.map_or_else(na, digits),
@@ -218,7 +225,7 @@ fn costs(evidence: &Evidence) -> String {
         let why = if evidence.objective().is_none() {
             "the plan has no objective, and cost is counted at the highest load that holds one"
         } else {
-            "no open loop is known to hold the objective, and cost is counted at the highest rate that does"
+            "no open loop is shown to hold the objective, and cost is computed at the highest rate that does"
         };
         return format!("n/a: {why}.\n");
     }

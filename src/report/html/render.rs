@@ -3,7 +3,7 @@
 
 use minijinja::syntax::SyntaxConfig;
 use minijinja::value::Serde;
-use minijinja::{Environment, UndefinedBehavior, Value, context};
+use minijinja::{Environment, HtmlEscape, UndefinedBehavior, Value, context};
 use serde::Serialize;
 use sha2::{Digest, Sha256};
 
@@ -131,9 +131,27 @@ fn seen(text: &str) -> String {
     text.chars().map(|c| if is_unseen(c) && c != '\n' { '\u{fffd}' } else { c }).collect()
 }
 
+/// A sentence as HTML: what stands between two backticks is code, all else is escaped as everywhere.
+fn prose(text: &str) -> Value {
+    let parts: Vec<&str> = text.split('`').collect();
+    // A backtick without a partner stays what it is.
+    let paired = (parts.len() - 1) / 2 * 2;
+    let mut out = String::with_capacity(text.len());
+    for (at, part) in parts.iter().enumerate() {
+        let escaped = HtmlEscape(part);
+        match at {
+            _ if at > paired => out.push_str(&format!("`{escaped}")),
+            _ if at % 2 == 1 => out.push_str(&format!("<code>{escaped}</code>")),
+            _ => out.push_str(&escaped.to_string()),
+        }
+    }
+    Value::from_safe_string(out)
+}
+
 fn templates() -> Result<Environment<'static>, minijinja::Error> {
     let mut environment = Environment::new();
     environment.set_undefined_behavior(UndefinedBehavior::Strict);
+    environment.add_filter("prose", prose);
     environment.set_syntax(SyntaxConfig::builder().trim_blocks(true).lstrip_blocks(true).build()?);
     for (name, text) in TEMPLATES {
         environment.add_template(name, text)?;
@@ -148,6 +166,15 @@ fn digest(text: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn backticks_are_code_and_hide_nothing() {
+        let of = |text: &str| prose(text).to_string();
+        assert_eq!(of("`a<b>` shows <i>"), "<code>a&lt;b&gt;</code> shows &lt;i&gt;");
+        assert_eq!(of("one ` alone <b>"), "one ` alone &lt;b&gt;");
+        assert_eq!(of("`a` and ` <b>"), "<code>a</code> and ` &lt;b&gt;");
+        assert_eq!(of("none"), "none");
+    }
 
     #[test]
     fn titles_stand_in_lines_that_fit() {

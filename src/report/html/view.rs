@@ -25,6 +25,8 @@ pub(super) struct Page {
 pub(super) struct First {
     /// What was asked: hypotheses of the plan, or what it measures.
     pub(super) question: Vec<String>,
+    /// What stands between a hypothesis and the answer; none without a hypothesis.
+    pub(super) beside: Option<&'static str>,
     /// The answer in one sentence.
     pub(super) answer: String,
     /// What else there is to say, a sentence each.

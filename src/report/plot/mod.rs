@@ -104,8 +104,7 @@ impl One<'_, '_, '_> {
     fn points(&self, curve: &Curve) -> Vec<Point> {
         let point = |rung: &Rung| {
             let figure = rung.figure(self.reading)?;
-            let ends = figure.ends.map(|ends| [ends.low, ends.high]);
-            figure.value.is_finite().then_some(Point { load: rung.load, value: figure.value, ends })
+            figure.value.is_finite().then_some(Point { load: rung.load, value: figure.value, ends: figure.span() })
         };
         curve.rungs.iter().filter_map(point).collect()
     }
@@ -127,8 +126,10 @@ impl One<'_, '_, '_> {
         };
         let mut items: Vec<String> =
             self.curves.iter().zip(markers).map(|(curve, marker)| format!("{marker} {}", name(curve))).collect();
-        let has_ends = self.rungs().any(|rung| rung.figure(self.reading).is_some_and(|found| found.ends.is_some()));
+        let figures = || self.rungs().filter_map(|rung| rung.figure(self.reading));
+        let has_ends = figures().any(|found| found.ends.is_some() && found.pair.is_none());
         items.extend(has_ends.then(|| format!("{interval} 95 % interval")));
+        items.extend(figures().any(|found| found.pair.is_some()).then(|| format!("{interval} two repeats")));
         items.extend(limit.filter(|_| !drawn.is_limit_above).map(|limit| format!("{line}{line} objective ≤ {limit}")));
         items.extend(drawn.has_several.then(|| format!("{several} several curves")));
         let longest = items.iter().map(|item| width(item)).max().unwrap_or(0);

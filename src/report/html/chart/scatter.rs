@@ -96,7 +96,7 @@ mod tests {
         let spots = [spot(1.0, 9.0, Some("few")), spot(2.0, 3.0, None), spot(9.0, 2.0, Some("many"))];
         let drawn = scatter((&axis("a"), &axis("b")), &spots).unwrap();
         assert!(drawn.inside.contains("1: few") && drawn.inside.contains("2: many"), "{}", drawn.inside);
-        assert_eq!(drawn.inside.matches("<circle").count(), 5, "two points, two entries, one that is beaten");
+        assert_eq!(drawn.inside.matches("<circle").count(), 5, "two points, two entries, one off the front");
         assert_eq!(drawn.inside.matches("r=\"7\" fill=\"none\"").count(), 1, "{}", drawn.inside);
         assert_eq!(drawn.marks.len(), 3);
         assert_eq!(drawn.marks[1].text, "1 and 9");

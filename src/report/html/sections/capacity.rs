@@ -45,7 +45,7 @@ pub(crate) fn capacity(sources: &Sources) -> Result<Found, PageError> {
     if !holding.is_empty() {
         let one = Holding { sources, names: &names, holding: &holding, best: &best };
         let figures: Vec<Figure> = [one.limits()?, one.money()?].into_iter().flatten().collect();
-        blocks.push(Block::Heading { text: "What one instance bears, and what its tokens cost".to_owned() });
+        blocks.push(Block::Heading { text: "What one instance sustains, and what its tokens cost".to_owned() });
         blocks.push(Block::Figures { figures });
         blocks.push(Block::Table { table: one.table() });
     }
@@ -136,7 +136,7 @@ impl<'s> Holding<'s, '_> {
         let title = format!("Money: {}{more}", said.join("; "));
         let caption = [
             of_whom.as_str(),
-            "Lines are 95 % intervals, those of the output throughput turned round; without a line there is one run.",
+            "Lines are 95 % intervals, those of the output throughput turned round, and of two repeats reach from one to the other; without a line there is one run.",
         ];
         let columns = ["configuration", "money per million output tokens#", "low#", "high#"];
         let mut table = Table::new("Money per million output tokens", &columns);
@@ -199,7 +199,7 @@ impl<'s> Holding<'s, '_> {
             "configuration",
             "holds up to, qps#",
             "misses at, qps#",
-            "came, requests/s#",
+            "actual, requests/s#",
             "output, tokens/s#",
             "low#",
             "high#",
@@ -209,7 +209,7 @@ impl<'s> Holding<'s, '_> {
             "tokens per joule#",
             "cheapest",
         ];
-        let caption = "What one instance bears: the limit lies between the load that holds and the one that misses (n/a: none missed); each end \
+        let caption = "What one instance sustains: the limit lies between the load that holds and the one that misses (n/a: none missed); each end \
                    rests on a test that is wrong in at most 5 % of cases";
         let mut table = Table::new(caption, &columns);
         for One { name, instance, output, is_best } in self.each() {
@@ -219,8 +219,8 @@ impl<'s> Holding<'s, '_> {
                 instance.misses.map_or_else(|| Cell::number(None), Cell::exact),
                 Cell::number(Some(instance.bears)),
                 Cell::number(Some(output.value)),
-                Cell::number(output.ends.map(|ends| ends.low)),
-                Cell::number(output.ends.map(|ends| ends.high)),
+                Cell::number(output.span().map(|[low, _]| low)),
+                Cell::number(output.span().map(|[_, high]| high)),
                 instance.gpus.map_or_else(|| Cell::number(None), |gpus| Cell::count(gpus.into())),
                 Cell::number(instance.per_million()),
                 Cell::number(instance.tokens_per_money()),

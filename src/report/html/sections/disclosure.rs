@@ -51,12 +51,12 @@ pub(crate) fn disclosure(sources: &Sources) -> Found {
         blocks.push(Block::Text { text: plain(notes) });
     }
     if !sources.lints.is_empty() {
-        blocks.push(Block::Heading { text: "What the methodology lint says".to_owned() });
+        blocks.push(Block::Heading { text: "Findings of the methodology lint".to_owned() });
         blocks.push(Block::List { items: sources.lints.iter().map(|lint| plain(lint)).collect() });
     }
     let allowed = allowed(sources);
     if !allowed.is_empty() {
-        blocks.push(Block::Heading { text: "What the plan allows against the lint".to_owned() });
+        blocks.push(Block::Heading { text: "Findings of the lint that the plan allows".to_owned() });
         blocks.push(Block::List { items: allowed });
     }
     Ok(Section { id: "disclosure", title: TITLE, blocks })

@@ -5,15 +5,18 @@ use indexmap::IndexMap;
 use super::super::naming::{Names, load_of};
 use super::super::sources::{MeasuredRun, Sources};
 use super::super::view::{Cell, First, Table};
+use super::caveats::caveats;
 use crate::analysis::comparison::{Comparison, Family, Outcome, Test};
-use crate::analysis::curve::{Axis, Curve, Figure, Ordinate, Rung};
+use crate::analysis::curve::{Axis, Bracket, Curve, Figure, Ordinate, Rung};
 use crate::analysis::quantile;
+use crate::analysis::saturation::State as Saturation;
 use crate::analysis::verdict::State;
 use crate::plan::Slo;
 use crate::report::capacity::{Answer, Configuration, cheapest, cheapest_line, doubts, objective};
 use crate::report::comparison::{changed, conclusion, named};
-use crate::report::curves::bracket;
+use crate::report::curves::{bracket, undecided_at};
 use crate::report::format::{counts, digits, plain};
+use crate::report::spread;
 use crate::units::text::counted;
 
 /// Most things that a sentence lists before it says how many more there are.
@@ -45,6 +48,7 @@ pub(crate) fn first(sources: &Sources) -> First {
     };
     First {
         question: question(sources),
+        beside: beside(sources),
         answer: answers.next().unwrap_or_else(nothing),
         more: answers.collect(),
         caveats: caveats(sources),
@@ -67,6 +71,13 @@ fn question(sources: &Sources) -> Vec<String> {
     let endpoints: Vec<String> = plan.endpoints.keys().map(|name| plain(name)).collect();
     let sweeps: Vec<String> = plan.sweeps.keys().map(|name| plain(name)).collect();
     vec![format!("No hypothesis is stated. Measured: {}, in {}.", endpoints.join(", "), sweeps.join(", "))]
+}
+
+/// Between a hypothesis and the answer: prose is judged by people.
+fn beside(sources: &Sources) -> Option<&'static str> {
+    let plan = sources.plan;
+    let is_stated = plan.hypothesis.is_some() || plan.sweeps.values().any(|sweep| sweep.hypothesis.is_some());
+    is_stated.then_some("A hypothesis in prose is not tested by the program: hold it against what was measured.")
 }
 
 /// What the objective comes to: what is cheapest, else up to which load each configuration holds it.
@@ -132,11 +143,20 @@ fn limit_text(one: &Configuration) -> String {
         Answer::Holds { bracket: found, output, .. } => {
             let output = with_interval("output", output, "tok/s");
             let at = found.holds.map(|holds| format!(" at {axis} {holds}")).unwrap_or_default();
-            format!("{}; {output}{at}", bracket(found, &axis))
+            format!("{}; {output}{at}{}", bracket(found, &axis), undecided(one.curve, found))
         }
-        Answer::Closed(found) => bracket(found, &axis),
+        Answer::Closed(found) => format!("{}{}", bracket(found, &axis), undecided(one.curve, found)),
         Answer::Rejected(why) => why.clone(),
     }
+}
+
+/// What was observed against the limits at the undecided load that could raise the answer: the lightest above the one that holds.
+fn undecided(curve: &Curve, found: &Bracket) -> String {
+    let above = |load: &&f64| found.holds.is_none_or(|holds| **load > holds);
+    let rung = found.undecided.iter().find(above).and_then(|load| curve.rung(*load));
+    let said = rung.map(|rung| (rung.load, undecided_at(rung))).filter(|(_, why)| !why.is_empty());
+    let axis = curve.axis.name().replace('_', " ");
+    said.map_or_else(String::new, |(load, why)| format!(". Undecided at {axis} {load}: {}", why.join("; ")))
 }
 
 /// What a comparison comes to: for each arm and metric in how many loads which outcome.
@@ -226,8 +246,8 @@ fn part(axis: Axis, rung: &Rung, key: &str) -> Option<String> {
 }
 
 fn with_interval(name: &str, figure: &Figure, unit: &str) -> String {
-    let ends = figure.ends.map(|ends| format!(" (95 %: {}–{})", digits(ends.low), digits(ends.high)));
-    format!("{name} {} {unit}{}", digits(figure.value), ends.unwrap_or_default())
+    let spread = spread::in_sentence(figure).map(|spread| format!(" ({spread})"));
+    format!("{name} {} {unit}{}", digits(figure.value), spread.unwrap_or_default())
 }
 
 /// The first few of a list, and how many more there are.
@@ -251,47 +271,27 @@ fn capital(text: &str) -> String {
     chars.next().map(|first| first.to_uppercase().chain(chars).collect()).unwrap_or_default()
 }
 
+/// How many runs are valid, and at how many of these the server did not keep up: a valid run may measure a server that is overrun.
 fn trust(sources: &Sources) -> String {
-    let states = counts(sources.runs.iter().map(|run| run.verdict.state.name()));
+    let states = counts(sources.runs.iter().map(|run| run.verdict.state));
     let without = counts(sources.without.iter().map(|run| run.state));
     let all = sources.runs.len() + sources.without.len();
-    let parts: Vec<String> =
-        states.into_iter().chain(without).map(|(state, count)| format!("{count} {state}")).collect();
-    format!("{}: {}", counted(all, "run"), parts.join(", "))
-}
-
-fn caveats(sources: &Sources) -> Vec<String> {
-    let mut caveats: Vec<String> = sources.notes.iter().map(|note| plain(note)).collect();
     let of_state = |state: State| {
-        let runs = sources.runs.iter().filter(move |run| run.verdict.state == state);
-        counts(
-            runs.flat_map(|run| &run.verdict.reasons)
-                .filter(move |reason| reason.state == state)
-                .map(|reason| reason.name),
-        )
+        let runs = sources.runs.iter().filter(|run| run.verdict.state == state);
+        let kept: Vec<Saturation> = runs.filter_map(|run| run.metrics.saturation).map(|one| one.state()).collect();
+        let count = |state: Saturation| kept.iter().filter(|one| **one == state).count();
+        let parts = [
+            (count(Saturation::Saturated), "with a saturated server"),
+            (count(Saturation::NotShown), "not shown to keep up"),
+        ];
+        let parts: Vec<String> =
+            parts.into_iter().filter(|(count, _)| *count > 0).map(|(count, what)| format!("{count} {what}")).collect();
+        if parts.is_empty() { String::new() } else { format!(" ({})", parts.join(", ")) }
     };
-    for (state, what) in [(State::Invalid, "invalid"), (State::Suspect, "suspect")] {
-        let reasons: Vec<String> =
-            of_state(state).into_iter().map(|(name, count)| format!("{name} ({count})")).collect();
-        if !reasons.is_empty() {
-            caveats.push(format!("Reasons why runs are {what}: {}. See Verdicts.", reasons.join(", ")));
-        }
-    }
-    let is_load = |rung: &&Rung| rung.runs.iter().any(|run| run.metrics.start.is_none());
-    let rungs = || sources.curves.iter().flat_map(|curve| &curve.rungs).filter(is_load);
-    if rungs().next().is_some() && rungs().all(|rung| rung.runs.len() < 2) {
-        caveats.push(
-            "Each load rests on one run: intervals are within the run, and `repeats` would show how far runs differ."
-                .to_owned(),
-        );
-    }
-    if !sources.lints.is_empty() {
-        caveats.push(format!(
-            "The methodology lint says {} of the plan. See Disclosure.",
-            counted(sources.lints.len(), "thing")
-        ));
-    }
-    caveats
+    let measured = states.into_iter().map(|(state, count)| format!("{count} {}{}", state.name(), of_state(state)));
+    let parts: Vec<String> =
+        measured.chain(without.into_iter().map(|(state, count)| format!("{count} {state}"))).collect();
+    format!("{}: {}", counted(all, "run"), parts.join(", "))
 }
 
 /// What was measured where: endpoints and models as they were declared, and as servers said.

@@ -12,6 +12,7 @@ use crate::analysis::slo::Answer;
 use crate::metrics::Metric;
 use crate::plan::{Plan, Slo};
 use crate::report::format::{digits, plain};
+use crate::report::spread;
 use crate::units::text::counted;
 
 const TITLE: &str = "Scenarios over loads";
@@ -249,8 +250,8 @@ impl<'c, 's, 'a> One<'c, 's, 'a> {
             let unit = self.metric().unit.symbol();
             let said = match figure {
                 Some(figure) => {
-                    let ends = figure.ends.map(|ends| format!(", 95 % {} to {}", digits(ends.low), digits(ends.high)));
-                    format!("{} {unit}{}", digits(figure.value), ends.unwrap_or_default())
+                    let spread = spread::in_sentence(&figure).map(|spread| format!(", {spread}"));
+                    format!("{} {unit}{}", digits(figure.value), spread.unwrap_or_default())
                 }
                 None => "n/a".to_owned(),
             };
@@ -278,7 +279,9 @@ impl<'c, 's, 'a> One<'c, 's, 'a> {
         let runs: usize = with_runs().map(|(_, rung)| rung.runs.len()).sum();
         let mut said = vec![format!("n: {n} requests in a cell, {} in all.", counted(runs, "run"))];
         let by = if steps.are_wide() { "equal ratios" } else { "equal differences from 0" };
-        said.push(format!("{STEPS} steps of {by}; 95 % intervals show on hover and in the numbers."));
+        said.push(format!(
+            "{STEPS} steps of {by}; 95 % intervals, of two repeats their values, show on hover and in the numbers."
+        ));
         let (cells, known) = (self.loads.len() * self.rows.len(), self.values().count());
         if known < cells {
             said.push(format!("{} of {cells} cells have no number and are empty.", cells - known));
@@ -311,11 +314,16 @@ impl<'c, 's, 'a> One<'c, 's, 'a> {
             "high#",
             "objective",
         ];
-        let caption = format!("{}, 95 % intervals; {}{}", self.title(), self.configuration.name, self.part);
+        let caption = format!(
+            "{}, 95 % intervals, of two repeats their values; {}{}",
+            self.title(),
+            self.configuration.name,
+            self.part
+        );
         let mut table = Table::new(caption, &columns);
         for (row, rung) in self.rungs() {
             let figure = rung.figure(self.reading);
-            let ends = figure.and_then(|found| found.ends);
+            let ends = figure.and_then(|found| found.span());
             let value = match figure {
                 Some(found) => Cell::marked(found.value, found.few_samples),
                 None => Cell::text(&rung.too_few(self.reading).map_or("n/a".to_owned(), |n| format!("n/a (n={n})"))),
@@ -327,8 +335,8 @@ impl<'c, 's, 'a> One<'c, 's, 'a> {
                 Cell::count(rung.runs.len() as u64),
                 Cell::count(requests(rung)),
                 value,
-                Cell::number(ends.map(|ends| ends.low)),
-                Cell::number(ends.map(|ends| ends.high)),
+                Cell::number(ends.map(|[low, _]| low)),
+                Cell::number(ends.map(|[_, high]| high)),
                 objective(rung),
             ]);
         }

@@ -1,6 +1,7 @@
 //! The sections of a page, a file each: results to blocks of text, tables and figures.
 
 mod capacity;
+mod caveats;
 mod classes;
 mod comparison;
 mod definitions;

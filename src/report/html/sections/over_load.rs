@@ -12,7 +12,8 @@ use crate::analysis::quantile;
 use crate::analysis::slo::Answer;
 use crate::metrics::Unit;
 use crate::plan::Plan;
-use crate::report::format::{counts, digits, plain};
+use crate::report::format::{digits, plain};
+use crate::report::spread;
 use crate::units::text::counted;
 
 /// How many requests failed, and how they count.
@@ -90,7 +91,7 @@ impl<'s, 'a> OverLoad<'s, 'a> {
         let known: Vec<f64> =
             self.rungs().filter_map(|(_, rung)| rung.figure(self.reading)).map(|found| found.value).collect();
         let Some(most) = known.iter().copied().reduce(f64::max) else { return Ok(None) };
-        let highest = self.rungs().filter_map(|(_, rung)| rung.figure(self.reading)?.ends).map(|ends| ends.high);
+        let highest = self.rungs().filter_map(|(_, rung)| rung.figure(self.reading)?.span()).map(|[_, high]| high);
         // One interval far above all values would flatten them; what is cut off stands in the numbers.
         let most = highest.fold(most, f64::max).min(most * 4.0);
         let limit = self.limit();
@@ -140,14 +141,14 @@ impl<'s, 'a> OverLoad<'s, 'a> {
     fn point(&self, Member { label, curve }: Member, rung: &Rung) -> Point {
         let figure = rung.figure(self.reading);
         let text = figure.map(|found| {
-            let ends = found.ends.map(|ends| format!(", 95 % {} to {}", digits(ends.low), digits(ends.high)));
+            let ends = spread::in_sentence(&found).map(|spread| format!(", {spread}"));
             let (load, unit) = (load_of(curve.axis, rung.load), self.unit().symbol());
             format!("{label}, {load}: {} {unit}{}", digits(found.value), ends.unwrap_or_default())
         });
         Point {
             x: rung.load,
             y: figure.map(|found| found.value),
-            ends: figure.and_then(|found| found.ends).map(|ends| [ends.low, ends.high]),
+            ends: figure.and_then(|found| found.span()),
             text: text.unwrap_or_default(),
         }
     }
@@ -202,7 +203,7 @@ impl<'s, 'a> OverLoad<'s, 'a> {
             return name.to_owned();
         };
         let value = figure.value;
-        let ends = figure.ends.map(|ends| format!("95 % {} to {}; ", digits(ends.low), digits(ends.high)));
+        let ends = spread::in_sentence(&figure).map(|spread| format!("{spread}; "));
         let ends = ends.unwrap_or_default();
         let below = self.marks.iter().rfind(|mark| mark.at <= value).map(|mark| mark.word);
         let above = self.marks.iter().find(|mark| mark.at > value).map(|mark| mark.word);
@@ -219,13 +220,8 @@ impl<'s, 'a> OverLoad<'s, 'a> {
     fn caption(&self, limit: Option<&Limit>, y: &Axis) -> Vec<String> {
         let mut said = vec![self.sizes()];
         let figures: Vec<curve::Figure> = self.rungs().filter_map(|(_, rung)| rung.figure(self.reading)).collect();
-        let kinds: Vec<&str> =
-            counts(figures.iter().filter_map(|found| found.ends).map(|ends| ends.kind.name())).into_keys().collect();
-        said.push(match kinds.is_empty() {
-            true => "There is no interval.".to_owned(),
-            false => format!("Bars are 95 % intervals ({}).", kinds.join("; ")),
-        });
-        if figures.iter().any(|found| found.ends.is_some_and(|ends| !y.holds(ends.high))) {
+        said.extend(spread::bars(&figures));
+        if figures.iter().any(|found| found.span().is_some_and(|[_, high]| !y.holds(high))) {
             said.push("An interval that ends above the figure is cut there; its end is in the numbers.".to_owned());
         }
         if figures.iter().any(|found| found.few_samples) {
@@ -325,7 +321,12 @@ impl<'s, 'a> OverLoad<'s, 'a> {
         let mut table = Table::new(format!("{}, 95 % intervals; {}", self.title(), self.group.title), &columns);
         for (member, rung) in self.rungs() {
             let figure = rung.figure(self.reading);
-            let ends = figure.and_then(|found| found.ends);
+            let ends = figure.and_then(|found| found.span());
+            let interval = match figure.map(|found| (found.pair, found.ends)) {
+                Some((Some(_), _)) => spread::TWO_REPEATS,
+                Some((None, Some(ends))) => ends.kind.name(),
+                _ => "none",
+            };
             let value = match figure {
                 Some(found) => Cell::marked(found.value, found.few_samples),
                 None => Cell::text(&rung.too_few(self.reading).map_or("n/a".to_owned(), |n| format!("n/a (n={n})"))),
@@ -336,9 +337,9 @@ impl<'s, 'a> OverLoad<'s, 'a> {
                 Cell::count(rung.runs.len() as u64),
                 Cell::count(requests(rung)),
                 value,
-                Cell::number(ends.map(|ends| ends.low)),
-                Cell::number(ends.map(|ends| ends.high)),
-                Cell::text(ends.map_or("none", |ends| ends.kind.name())),
+                Cell::number(ends.map(|[low, _]| low)),
+                Cell::number(ends.map(|[_, high]| high)),
+                Cell::text(interval),
                 objective(rung),
             ]);
         }

@@ -9,9 +9,10 @@ use crate::analysis::curve::{self, Curve, FRONTS, Front, Ordinate, Rung, alike, 
 use crate::metrics::Metric;
 use crate::report::format::{digits, plain};
 use crate::report::fronts::left_out;
+use crate::report::spread;
 use crate::units::text::counted;
 
-const TITLE: &str = "Which configurations are beaten by none";
+const TITLE: &str = "Pareto fronts";
 
 /// Most points of all figures together: a thousand runs stay below five megabytes.
 const MOST_POINTS: usize = 200;
@@ -20,7 +21,7 @@ const MOST_POINTS: usize = 200;
 pub(crate) fn pareto(sources: &Sources) -> Result<Found, PageError> {
     let curves = sources.curves;
     let on = on_fronts(curves);
-    let text = "Each point is a configuration at a load. Those on the line are beaten by none: no other one is as good in both figures and \
+    let text = "Each point is a configuration at a load. Those on the line are the Pareto front: no other one is as good in both figures and \
                 better in one. Which of them to take is a question of what matters more.";
     let mut blocks = vec![Block::Text { text: text.to_owned() }];
     let (mut drawn, mut left) = (0, 0);
@@ -139,7 +140,7 @@ impl<'s, 'a> One<'s, 'a> {
         let most = |which: usize| {
             let highest = known.iter().map(|(_, values)| values[which]).fold(0.0, f64::max);
             let on = known.iter().filter(|(point, _)| point.is_on);
-            let ends = on.filter_map(|(point, _)| Some(self.figures(point)[which]?.ends?.high));
+            let ends = on.filter_map(|(point, _)| Some(self.figures(point)[which]?.span()?[1]));
             ends.filter(|high| *high <= highest * 1.5).fold(highest * 1.04, f64::max)
         };
         let (x, y) = (self.axis(0, most(0)), self.axis(1, most(1)));
@@ -161,11 +162,11 @@ impl<'s, 'a> One<'s, 'a> {
             let unit = self.metric(which).map_or("", |metric| metric.unit.symbol());
             format!("{} {unit}", digits(value))
         };
-        let beaten = if point.is_on { "" } else { "; beaten" };
+        let beaten = if point.is_on { "" } else { "; not on the front" };
         Spot {
             x,
             y,
-            ends: self.figures(point).map(|found| found?.ends.map(|ends| [ends.low, ends.high])),
+            ends: self.figures(point).map(|found| found?.span()),
             text: format!("{name}: {}, {}{beaten}", said(0, x), said(1, y)),
             name: point.is_on.then_some(name),
             slot: point.slot,
@@ -186,7 +187,7 @@ impl<'s, 'a> One<'s, 'a> {
         let (count, all) = (on.len(), known.len());
         let verb = if count == 1 { "is" } else { "are" };
         let names = on.iter().take(MOST).map(String::as_str).collect::<Vec<_>>().join("; ");
-        format!("{served}, {}: {count} of {all} loads {verb} beaten by none ({names}{more})", self.front.title)
+        format!("{served}, {}: {count} of {all} loads {verb} on the Pareto front ({names}{more})", self.front.title)
     }
 
     fn caption(&self, points: &[Point], known: &[(&Point, [f64; 2])], (x, y): (&Axis, &Axis)) -> Vec<String> {
@@ -197,16 +198,22 @@ impl<'s, 'a> One<'s, 'a> {
         let way = if self.front.is_less_better() { "right and low" } else { "right and high" };
         let mut said = vec![
             format!("n: {n} requests at a load, {} in all.", counted(runs, "run")),
-            format!("Better is {way}. Grey circles are beaten."),
-            "Bars are 95 % intervals: points whose bars overlap may change places.".to_owned(),
+            format!(
+                "Better is {way}. Grey circles are not on the front: another load is as good in both, and better in one."
+            ),
         ];
         let figures: Vec<curve::Figure> = known.iter().flat_map(|(point, _)| self.figures(point)).flatten().collect();
-        if figures.iter().all(|found| found.ends.is_none()) {
-            said[2] =
-                "There is no interval (repeats would give one): a point that is barely beaten may not be.".to_owned();
-        }
+        said.extend(match figures.iter().all(|found| found.span().is_none()) {
+            true => {
+                vec![
+                    "There is no interval (repeats would give one): a point just off the front may belong on it."
+                        .to_owned(),
+                ]
+            }
+            false => [spread::bars(&figures), vec!["Points whose bars overlap may change places.".to_owned()]].concat(),
+        });
         let is_cut = |(point, _): &(&Point, [f64; 2])| {
-            let [first, second] = self.figures(point).map(|found| Some(found?.ends?.high));
+            let [first, second] = self.figures(point).map(|found| Some(found?.span()?[1]));
             let is_off = |high: Option<f64>, axis: &Axis| high.is_some_and(|high| !axis.holds(high));
             point.is_on && (is_off(first, x) || is_off(second, y))
         };
@@ -234,18 +241,19 @@ impl<'s, 'a> One<'s, 'a> {
         };
         let keys: Vec<String> = (0..2).flat_map(|which| ["", "_low", "_high"].map(|end| key(which, end))).collect();
         let columns = ["configuration", "axis", "load#"].into_iter().chain(keys.iter().map(String::as_str));
-        let columns: Vec<&str> = columns.chain(["beaten by none"]).collect();
-        let mut table = Table::new(format!("{}, 95 % intervals", self.front.title), &columns);
+        let columns: Vec<&str> = columns.chain(["on the front"]).collect();
+        let mut table =
+            Table::new(format!("{}, 95 % intervals, of two repeats their values", self.front.title), &columns);
         for point in points {
             let mut row =
                 vec![Cell::text(&arm(point.curve)), Cell::text(point.curve.axis.name()), Cell::exact(point.rung.load)];
             for found in self.figures(point) {
-                let ends = found.and_then(|found| found.ends);
+                let ends = found.and_then(|found| found.span());
                 row.push(
                     found.map_or_else(|| Cell::number(None), |found| Cell::marked(found.value, found.few_samples)),
                 );
-                row.push(Cell::number(ends.map(|ends| ends.low)));
-                row.push(Cell::number(ends.map(|ends| ends.high)));
+                row.push(Cell::number(ends.map(|[low, _]| low)));
+                row.push(Cell::number(ends.map(|[_, high]| high)));
             }
             let why = || left_out(std::iter::once(point.rung), self.front);
             row.push(match (point.values, point.is_on) {

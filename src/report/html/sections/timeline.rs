@@ -128,8 +128,8 @@ impl<'a> Drawn<'a> {
         });
         let lost = match lost {
             0 => "no attempt was lost".to_owned(),
-            1 => "1 attempt came to nothing or was replaced".to_owned(),
-            lost => format!("{lost} attempts came to nothing or were replaced"),
+            1 => "1 attempt failed or was replaced".to_owned(),
+            lost => format!("{lost} attempts failed or were replaced"),
         };
         format!("{} took {busy} in {stretches}; {lost}", counted(runs, "run"))
     }
@@ -285,6 +285,6 @@ mod tests {
             drawn.caption()
         );
         assert!(drawn.caption()[0].contains("9h58m from 2027-01-15 08:01 UTC"), "{:?}", drawn.caption());
-        assert_eq!(drawn.finding(), "2 runs took 2m10s in 2 stretches; 1 attempt came to nothing or was replaced");
+        assert_eq!(drawn.finding(), "2 runs took 2m10s in 2 stretches; 1 attempt failed or was replaced");
     }
 }

@@ -1,0 +1,128 @@
+//! What must be known before the answer is believed, a sentence each, the gravest first.
+
+use std::collections::BTreeSet;
+
+use super::super::sources::Sources;
+use crate::analysis::curve::Rung;
+use crate::analysis::saturation::State as Saturation;
+use crate::analysis::slo::Answer;
+use crate::analysis::verdict::State;
+use crate::analysis::window::Counts;
+use crate::report::calibration::beside;
+use crate::report::format::{counts, digits, plain};
+use crate::sweep::calibrate::Known;
+use crate::units::text::counted;
+
+/// A window below this many seconds is short: what comes and goes more slowly is not seen in it. The bound of lint M006.
+const SHORT_WINDOW_S: f64 = 60.0;
+
+/// All of them.
+pub(super) fn caveats(sources: &Sources) -> Vec<String> {
+    let mut caveats: Vec<String> = sources.notes.iter().map(|note| plain(note)).collect();
+    caveats.extend(failed(sources));
+    caveats.extend(
+        [(State::Invalid, "invalid"), (State::Suspect, "suspect")].map(|of| reasons(sources, of)).into_iter().flatten(),
+    );
+    caveats.extend(one_run_each(sources));
+    caveats.extend(short_window(sources));
+    caveats.extend(not_decided(sources));
+    caveats.extend(not_calibrated(sources));
+    caveats.extend(lints(sources));
+    caveats
+}
+
+/// How many requests failed, of all runs.
+fn failed(sources: &Sources) -> Option<String> {
+    let sum = |of: fn(&Counts) -> u64| sources.runs.iter().map(|run| of(&run.metrics.counts)).sum::<u64>();
+    let (failed, requests) = (sum(|counts| counts.failed), sum(|counts| counts.requests));
+    let runs = sources.runs.iter().filter(|run| run.metrics.counts.failed > 0).count();
+    (failed > 0).then(|| {
+        let share = digits(failed as f64 / requests as f64 * 100.0);
+        let count = if failed == 1 { "it counts" } else { "they count" };
+        let runs = counted(runs, "run");
+        format!("{failed} of {requests} requests failed ({share} %), in {runs}: {count} as slower than every limit. See Runs.")
+    })
+}
+
+/// The reasons of runs of one state, each with how many runs have it.
+fn reasons(sources: &Sources, (state, name): (State, &str)) -> Option<String> {
+    let runs = sources.runs.iter().filter(|run| run.verdict.state == state);
+    let reasons = runs.flat_map(|run| &run.verdict.reasons).filter(|reason| reason.state == state);
+    let reasons: Vec<String> = counts(reasons.map(|reason| reason.name))
+        .into_iter()
+        .map(|(name, count)| format!("{name} ({count})"))
+        .collect();
+    (!reasons.is_empty()).then(|| format!("Reasons why runs are {name}: {}. See Verdicts.", reasons.join(", ")))
+}
+
+/// The loads that have runs with requests.
+fn rungs<'s>(sources: &'s Sources) -> impl Iterator<Item = &'s Rung<'s>> {
+    let is_load = |rung: &&Rung| rung.runs.iter().any(|run| run.metrics.start.is_none());
+    sources.curves.iter().flat_map(|curve| &curve.rungs).filter(is_load)
+}
+
+fn one_run_each(sources: &Sources) -> Option<String> {
+    let is_single = rungs(sources).next().is_some() && rungs(sources).all(|rung| rung.runs.len() < 2);
+    is_single.then(|| {
+        "Each load rests on one run: intervals are within the run, and `repeats` would show how far runs differ."
+            .to_owned()
+    })
+}
+
+fn short_window(sources: &Sources) -> Option<String> {
+    let seconds =
+        sources.runs.iter().filter(|run| run.metrics.start.is_none()).filter_map(|run| run.metrics.flow.seconds);
+    let shortest = seconds.reduce(f64::min).filter(|seconds| *seconds < SHORT_WINDOW_S)?;
+    Some(format!(
+        "Windows are short: the shortest run was measured for {} s, and what varies over a minute or more is not seen in it.",
+        digits(shortest)
+    ))
+}
+
+/// Loads whose runs are too short to tell.
+fn not_decided(sources: &Sources) -> Option<String> {
+    let all = rungs(sources).count();
+    let undecided = rungs(sources).filter(|rung| rung.answer() == Some(Answer::Undecided)).count();
+    let not_shown = rungs(sources).filter(|rung| rung.state() == Some(Saturation::NotShown)).count();
+    let parts = [
+        (undecided > 0)
+            .then(|| format!("whether the objective holds is undecided at {undecided} of {}", counted(all, "load"))),
+        (not_shown > 0)
+            .then(|| format!("whether the server keeps up is not shown at {not_shown} of {}", counted(all, "load"))),
+    ];
+    let parts: Vec<String> = parts.into_iter().flatten().collect();
+    let text = parts.join("; ");
+    let mut letters = text.chars();
+    letters.next().map(|first| format!("{}{}.", first.to_uppercase(), letters.as_str()))
+}
+
+fn not_calibrated(sources: &Sources) -> Option<String> {
+    let is_not = |known: &Known| !matches!(known, Known::Here(..));
+    let hosts: Vec<String> =
+        sources.calibrated.iter().filter(|one| is_not(&one.known)).map(|one| plain(&one.host)).collect();
+    if !hosts.is_empty() {
+        return Some(format!(
+            "The load generator is not calibrated on {}: how much of a latency is its own is not known. See The generator.",
+            hosts.join(", ")
+        ));
+    }
+    let is_beyond = sources.calibrated.iter().any(|one| beside(&one.known, &one.runs).1);
+    is_beyond
+        .then(|| "Some runs are harder than what the load generator was calibrated for. See The generator.".to_owned())
+}
+
+fn lints(sources: &Sources) -> Vec<String> {
+    let of_sweeps = sources.plan.sweeps.values().flat_map(|sweep| &sweep.allow);
+    let allowed: BTreeSet<&str> = sources.plan.allow.iter().chain(of_sweeps).map(|allow| allow.code.name()).collect();
+    let allowed: Vec<&str> = allowed.into_iter().collect();
+    let found = sources.lints.len();
+    [
+        (found > 0)
+            .then(|| format!("The methodology lint has {} about the plan. See Disclosure.", counted(found, "finding"))),
+        (!allowed.is_empty())
+            .then(|| format!("The plan waives lint findings: {}. See Disclosure.", allowed.join(", "))),
+    ]
+    .into_iter()
+    .flatten()
+    .collect()
+}
