@@ -2,7 +2,7 @@
 
 use indexmap::IndexMap;
 
-use super::super::chart::{Axis, Limit, Point, Series, lines};
+use super::super::chart::{Axis, Limit, Point, Series, Stroke, lines};
 use super::super::error::PageError;
 use super::super::naming::{axis_title, load_of};
 use super::super::view::{Cell, Figure, Link, Table, tone};
@@ -132,7 +132,7 @@ impl<'s, 'a> OverLoad<'s, 'a> {
             name: Some(member.label.to_owned()),
             slot,
             points: member.curve.rungs.iter().map(|rung| self.point(member, rung)).collect(),
-            marked: true,
+            stroke: Stroke::Points,
         };
         self.members().enumerate().map(of).collect()
     }
