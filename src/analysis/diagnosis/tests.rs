@@ -122,7 +122,10 @@ fn a_tail_that_spikes_is_told_from_a_curve_that_rises() {
         [("a", 1, 0.01), ("b", 2, 0.05)].map(|(name, batch, jitter)| lasting(name, batch, 20_000_000, jitter, 60.0));
     raise(&mut few, 60.0);
     let Finding::NotSeen(text) = among("ttft_tail_spikes", &few) else { panic!("a spike of few samples was seen") };
-    assert!(text.starts_with("not shown, ") && text.contains(": demo · B1: ") && text.contains("ms (few samples)"), "{text}");
+    assert!(
+        text.starts_with("not shown, ") && text.contains(": demo · B1: ") && text.contains("ms (few samples)"),
+        "{text}"
+    );
 }
 
 #[test]

@@ -3,7 +3,7 @@
 use super::axis::Axis;
 use super::drawing::{Drawing, Drawn, Mark, inside};
 use super::palette;
-use super::plane::{Entry, HEIGHT, Plane, WIDTH, ground, height, left_of, legend};
+use super::plane::{Entry, HEIGHT, Plane, Sign, WIDTH, ground, height, left_of, legend};
 
 /// One line.
 #[derive(Debug, Clone)]
@@ -53,24 +53,35 @@ pub(crate) struct Limit {
     pub(crate) is_objective: bool,
 }
 
+impl Limit {
+    /// What stands beside it: of a mark its word; an objective is named in the legend.
+    fn word(&self) -> Option<&str> {
+        (!self.is_objective).then_some(self.name.as_str())
+    }
+}
+
 /// Draws lines.
 pub(crate) fn lines((x, y): (&Axis, &Axis), series: &[Series], limits: &[Limit]) -> Drawn<Drawing> {
     let mut svg = String::new();
     let mut marks = Vec::new();
-    let entries = |one: &'_ Series| one.name.clone().map(|name| (one.slot, name));
-    let named: Vec<(usize, String)> = series.iter().filter_map(entries).collect();
-    let full = height(HEIGHT, named.len());
+    let limits: Vec<&Limit> = limits.iter().filter(|limit| y.holds(limit.at)).collect();
+    let named =
+        series.iter().filter_map(|one| Some(Entry { sign: Sign::Series(one.slot), name: one.name.as_deref()? }));
+    let objectives = limits.iter().filter(|limit| limit.is_objective);
+    let entries: Vec<Entry> =
+        named.chain(objectives.map(|limit| Entry { sign: Sign::Limit, name: &limit.name })).collect();
+    let words: Vec<&str> = limits.iter().filter_map(|limit| limit.word()).collect();
+    let full = height(HEIGHT, entries.len());
     {
         let area = ground(&mut svg, full);
         let (upper, _) = area.split_vertically(HEIGHT);
-        let plane = Plane::new(&upper, (x, y), left_of(y))?;
-        for limit in limits.iter().filter(|limit| y.holds(limit.at)) {
-            plane.limit_at_height(limit.at, &limit.name, limit.is_objective)?;
+        let plane = Plane::beside(&upper, (x, y), left_of(y), &words)?;
+        for limit in &limits {
+            plane.limit_at_height(limit.at, limit.word())?;
         }
         for one in series {
             draw(&plane, one, &mut marks)?;
         }
-        let entries: Vec<Entry> = named.iter().map(|(slot, name)| Entry { slot: *slot, name }).collect();
         legend(&area, HEIGHT, &entries)?;
         area.present()?;
     }

@@ -108,7 +108,7 @@ impl<'s, 'a> One<'s, 'a> {
         Ok(Some(Figure {
             id: format!("spread-{kind}{}-{}", number + 1, metric.key),
             title: self.finding(metric),
-            caption: self.caption(),
+            caption: self.caption().into(),
             metric: Some(Link { key: metric.key, title: metric.title }),
             drawing: lines((&x, &y), &self.series(), &[])?,
             table: self.table(metric),
