@@ -15,7 +15,7 @@ pub struct Step {
     pub rank: u64,
 }
 
-/// The spread of one metric over the requests of one run's window.
+/// The spread of one metric over the requests of a window, or of several together.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Ecdf {
     /// Requests that have the metric, failures counted.
@@ -29,17 +29,43 @@ pub struct Ecdf {
 /// Most steps of one spread: half of them evenly over the requests, half ever denser towards the slowest.
 pub const MOST_STEPS: usize = 160;
 
-impl Ecdf {
+/// The values of one metric over the requests of a window, or of several windows together.
+#[derive(Debug, Clone, Default)]
+pub struct Observed {
+    values: Vec<f64>,
+    failures: u64,
+}
+
+impl Observed {
     /// Of a run. Times only: of rates a failure would have to lie below.
-    pub fn of(rows: &[Measured], facts: &Facts, metric: Metric) -> Ecdf {
-        let (mut values, mut failures) = (Vec::new(), 0);
+    pub fn of(rows: &[Measured], facts: &Facts, metric: Metric) -> Observed {
+        let mut found = Observed::default();
         for row in window::members(rows, facts) {
             match window::request(row, facts).observe(metric) {
-                Observation::Value(value) => values.push(value),
-                Observation::Failed(_) => failures += 1,
+                Observation::Value(value) => found.values.push(value),
+                Observation::Failed(_) => found.failures += 1,
                 Observation::Undefined => {}
             }
         }
+        found
+    }
+
+    /// Takes in those of another run.
+    pub fn add(&mut self, other: &Observed) {
+        self.values.extend(&other.values);
+        self.failures += other.failures;
+    }
+}
+
+impl Ecdf {
+    /// Of a run.
+    pub fn of(rows: &[Measured], facts: &Facts, metric: Metric) -> Ecdf {
+        Observed::of(rows, facts, metric).into()
+    }
+}
+
+impl From<Observed> for Ecdf {
+    fn from(Observed { mut values, failures }: Observed) -> Ecdf {
         values.sort_unstable_by(f64::total_cmp);
         let n = values.len() as u64 + failures;
         let step = |rank: u64| Step { value: values[rank as usize - 1], rank };
@@ -82,6 +108,16 @@ mod tests {
         assert!(found.n > 3 && found.n <= MOST_STEPS as u64, "{}", found.n);
         assert_eq!(found.steps.len() as u64, found.n - 1);
         assert!(found.steps.last().unwrap().rank < found.n, "the failure is above the slowest");
+    }
+
+    #[test]
+    fn runs_together_have_the_requests_of_all_in_order() {
+        let of = |values: &[f64], failures| Observed { values: values.to_vec(), failures };
+        let mut together = of(&[3.0, 1.0], 1);
+        together.add(&of(&[2.0], 2));
+        let found = Ecdf::from(together);
+        let steps: Vec<(f64, u64)> = found.steps.iter().map(|step| (step.value, step.rank)).collect();
+        assert_eq!((found.n, found.failures, steps), (6, 3, vec![(1.0, 1), (2.0, 2), (3.0, 3)]));
     }
 
     #[test]

@@ -4,11 +4,13 @@
 //! Plans take their names from here, `analysis` adds how each is read off a run (`analysis/metric.rs`), exports make their columns,
 //! reports their lines, schemas their names. A metric is added by its entry in `table.rs` and its reading.
 
+mod jitter;
 mod table;
 
 use schemars::JsonSchema;
 use serde::Serialize;
 
+pub use jitter::{JITTER_MARKS, ScaleMark};
 pub use table::METRICS;
 
 /// What a metric is counted in.

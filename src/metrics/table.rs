@@ -3,6 +3,7 @@
 use super::Better::{self, Higher, Lower, Neither};
 use super::Scale::{self, Log, Plain};
 use super::Unit::{self, Millis, Money, Ratio, Requests, RequestsPerSecond, Share, Tokens, TokensPerSecond};
+use super::jitter::DEFINITION;
 use super::{Kind, Metric, Of};
 
 /// Fewest requests from which gaps say something of other requests than these (METRICS).
@@ -72,7 +73,7 @@ pub const METRICS: [Metric; 41] = [
     single(["start_first_answer", "start until first answer", "from the start of a launched server's command until it had answered a first generation of four tokens", "the run does not measure a start"], Millis, Lower, Log),
     single(["declared_reuse", "declared reuse", "leading prompt tokens that earlier requests of the run began with too / prompt tokens, as the server counts them where it does, else by our own count, of the requests of the window that were sent", "nothing was sent, or not known of all requests"], Share, Neither, Plain),
     single(["cached_share", "cached prompt tokens", "prompt tokens from the server's prefix cache / prompt tokens, by the server's count, of the requests of the window", "the server does not tell"], Share, Neither, Plain),
-    single(["jitter_ratio", "jitter ratio", "p99(ITL) / p50(ITL): about 1 stable, 2 some stutter, over 3 noticeable pauses", "p50 is 0, or too few gaps"], Ratio, Lower, Log),
+    single(["jitter_ratio", "jitter ratio", DEFINITION, "p50 is 0, or too few gaps"], Ratio, Lower, Log),
     single(["jitter_ratio_low", "jitter ratio, lower end", "lower end of the jitter ratio's 95 % interval: that of p99(ITL) / the upper one of p50(ITL)", "p99 has no lower or p50 no upper end"], Ratio, Lower, Log),
     single(["jitter_ratio_high", "jitter ratio, upper end", "upper end of the jitter ratio's 95 % interval: that of p99(ITL) / the lower one of p50(ITL)", "p99 has no upper or p50 no lower end, or that is 0"], Ratio, Lower, Log),
     of_plan(["goodput_share", "goodput", "requests that met every threshold of the plan's goodput (open loops: from the schedule) / all requests of the window, failures counted as misses", "no thresholds in the plan, or latencies that are not known without streaming"], Share, Higher, Plain),

@@ -91,6 +91,7 @@ mod reuse;
 mod rough;
 mod run_parts;
 mod screens;
+mod search;
 mod secrets;
 mod server;
 mod shapes;

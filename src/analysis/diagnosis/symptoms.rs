@@ -6,6 +6,8 @@ use crate::analysis::curve::{Curve, Ordinate, Run, Rung};
 use crate::plan::Percentile;
 
 use super::evidence::{Evidence, Evident, Finding, Predicted, Symptom, Twins};
+use super::named::Names;
+use super::shown::{Growth, Looked, Ranged, both, found, latency_growth, rate_growth};
 
 /// What no run holds, and what would tell the regimes apart for certain.
 pub const NOT_MEASURED: &str = "these figures are a client's: accelerator utilization, memory in use, clocks and power, and the \
@@ -76,29 +78,22 @@ fn evidence(runs: &[&Run], text: String) -> Evidence {
     Evidence { runs: runs.iter().map(|run| run.labels.run_id.clone()).collect(), text }
 }
 
-/// What comes of looking at several places: of each that can be looked at what is seen there, if it is.
-fn found(looked: impl Iterator<Item = Option<Evidence>>, missing: &str, absent: impl FnOnce() -> String) -> Finding {
-    let looked: Vec<Option<Evidence>> = looked.collect();
-    if looked.is_empty() {
-        return Finding::NotChecked(missing.to_owned());
+/// What growth comes to, with the runs and the sentence of what was seen.
+fn looked(growth: Growth, runs: &[&Run], text: impl FnOnce() -> String) -> Looked {
+    match growth {
+        Growth::Shown => Looked::Seen(evidence(runs, text())),
+        Growth::NotShown => Looked::NotShown(text()),
+        Growth::No => Looked::Absent,
     }
-    let seen: Vec<Evidence> = looked.into_iter().flatten().collect();
-    if seen.is_empty() { Finding::NotSeen(absent()) } else { Finding::Seen(seen) }
 }
 
 fn short<'a>(run: &'a Run<'a>) -> &'a str {
     run.labels.run_id.get(..8).unwrap_or(&run.labels.run_id)
 }
 
-/// Endpoint, scenario and the values of further axes: what tells a run from others of one load.
-fn name(run: &Run) -> String {
-    let axes = run.labels.axes.iter().map(|(axis, value)| format!(" · {axis}={value}"));
-    format!("{} · {}{}", run.labels.endpoint, run.labels.scenario, axes.collect::<String>())
-}
-
-/// Its median.
-fn ttft(run: &Run) -> Option<f64> {
-    run.metrics.ttft.percentile(Percentile::P50).exact().filter(|value| *value > 0.0)
+/// Its median, with its interval.
+fn ttft(run: &Run) -> Option<Ranged> {
+    Ranged::of_estimate(&run.metrics.ttft.percentile(Percentile::P50)).filter(|found| found.value > 0.0)
 }
 
 /// Every run that counts.
@@ -115,6 +110,7 @@ fn server<'a>(run: &'a Run) -> (&'a str, &'a str) {
 }
 
 fn ttft_grows_with_input(evident: &Evident) -> Finding {
+    let names = Names::of(evident);
     let alone: Vec<&Run> = runs(evident).filter(|run| in_flight(run) <= FEW && ttft(run).is_some()).collect();
     let servers: IndexSet<(&str, &str)> = alone.iter().map(|run| server(run)).collect();
     let prompt = |run: &Run| run.tokens.prompt.unwrap_or(0.0);
@@ -126,35 +122,38 @@ fn ttft_grows_with_input(evident: &Evident) -> Finding {
         if prompt(longest) < 2.0 * prompt(shortest) {
             return None;
         }
-        let per_thousand = (after - before) / (prompt(longest) - prompt(shortest)) * 1000.0;
-        let text = format!(
-            "{}: {:.0} prompt tokens take {before:.1} ms (run {}), {:.0} take {after:.1} ms (run {}): {per_thousand:.1} ms \
-             for 1 000 tokens",
-            of.0,
-            prompt(shortest),
-            short(shortest),
-            prompt(longest),
-            short(longest)
-        );
-        Some((after >= GROWN * before).then(|| evidence(&[shortest, longest], text)))
+        let (first, last) = (before.value, after.value);
+        let per_thousand = (last - first) / (prompt(longest) - prompt(shortest)) * 1000.0;
+        let text = || {
+            format!(
+                "{}: {:.0} prompt tokens take {first:.1} ms (run {}), {:.0} take {last:.1} ms (run {}): {per_thousand:.1} ms \
+                 for 1 000 tokens",
+                names.server(of.0, of.1),
+                prompt(shortest),
+                short(shortest),
+                prompt(longest),
+                short(longest)
+            )
+        };
+        Some(looked(latency_growth(before, after, GROWN), &[shortest, longest], text))
     };
     let missing = "no two runs of a server with at most 2 requests in flight, of whose prompts one is twice as long";
     let absent = || format!("p50 TTFT grows by less than {GROWN} × with prompts twice as long or more");
-    found(servers.iter().filter_map(look), missing, absent)
+    found(servers.iter().map(look), missing, absent)
 }
 
-/// Rungs of a curve that have this figure, each with its value and first run.
-fn with<'a>(curve: &'a Curve<'a>, name: &str) -> Vec<(&'a Rung<'a>, f64)> {
+/// Rungs of a curve that have this figure, each with it.
+fn with<'a>(curve: &'a Curve<'a>, name: &str) -> Vec<(&'a Rung<'a>, Ranged)> {
     let Some(reading) = Ordinate::named(name) else { return Vec::new() };
-    let value = |rung: &'a Rung<'a>| Some((rung, rung.figure(reading)?.value));
-    curve.rungs.iter().filter_map(value).filter(|(_, value)| *value > 0.0).collect()
+    let value = |rung: &'a Rung<'a>| Some((rung, Ranged::of(&rung.figure(reading)?)));
+    curve.rungs.iter().filter_map(value).filter(|(_, found)| found.value > 0.0).collect()
 }
 
 /// Rungs of a curve that have both figures.
-fn with_both<'a>(curve: &'a Curve<'a>, [first, second]: [&str; 2]) -> Vec<(&'a Rung<'a>, f64, f64)> {
+fn with_both<'a>(curve: &'a Curve<'a>, [first, second]: [&str; 2]) -> Vec<(&'a Rung<'a>, Ranged, Ranged)> {
     let others = with(curve, second);
-    let other = |rung: &Rung| others.iter().find(|(other, _)| other.load == rung.load).map(|(_, value)| *value);
-    with(curve, first).into_iter().filter_map(|(rung, value)| Some((rung, value, other(rung)?))).collect()
+    let other = |rung: &Rung| others.iter().find(|(other, _)| other.load == rung.load).map(|(_, found)| *found);
+    with(curve, first).into_iter().filter_map(|(rung, found)| Some((rung, found, other(rung)?))).collect()
 }
 
 fn at(curve: &Curve, rung: &Rung) -> String {
@@ -162,9 +161,11 @@ fn at(curve: &Curve, rung: &Rung) -> String {
 }
 
 fn tpot_high_alone(evident: &Evident) -> Finding {
+    let names = Names::of(evident);
     let look = |curve: &Curve| {
         let tpots = with(curve, "tpot_p50");
-        let ((first, alone), (last, most)) = (tpots.first()?, tpots.last()?);
+        let ((first, tpot), (last, most)) = (tpots.first()?, tpots.last()?);
+        let (alone, most) = (tpot.value, most.value);
         let run = first.runs.first().filter(|run| in_flight(run) <= 1.5)?;
         let (limit, against) = match evident.token_limit_ms {
             Some(limit) => (limit, format!("the objective's {limit} ms")),
@@ -175,17 +176,24 @@ fn tpot_high_alone(evident: &Evident) -> Finding {
         let share = predicted
             .and_then(Predicted::ratio)
             .map_or_else(|| "; how far from the bound of bandwidth is not known".to_owned(), share_of_bound);
-        let text = format!(
-            "{}: p50 TPOT is {alone:.2} ms with {:.1} requests in flight (run {}), above {against}{share}",
-            name(run),
-            in_flight(run),
-            short(run)
-        );
-        Some((*alone > limit).then(|| evidence(&[run], text)))
+        let text = || {
+            format!(
+                "{}: p50 TPOT is {alone:.2} ms with {:.1} requests in flight (run {}), above {against}{share}",
+                names.run(run),
+                in_flight(run),
+                short(run)
+            )
+        };
+        let growth = match alone > limit {
+            false => Growth::No,
+            true if tpot.is_above(limit) => Growth::Shown,
+            true => Growth::NotShown,
+        };
+        Some(looked(growth, &[run], text))
     };
     let missing = "no run with one request in flight beside a load with 2 or more, twice as many, and no limit on TPOT or ITL in `slo`";
     let absent = || "TPOT at concurrency one is within its limit".to_owned();
-    found(evident.curves.iter().filter_map(look), missing, absent)
+    found(evident.curves.iter().map(look), missing, absent)
 }
 
 /// Whether a rung's requests are many enough beside the one of `light` to say that TPOT is there already alone.
@@ -205,94 +213,146 @@ fn share_of_bound(ratio: f64) -> String {
 }
 
 fn ttft_tail_spikes(evident: &Evident) -> Finding {
+    let names = Names::of(evident);
     let look_at_tail = |curve: &Curve, tail_name: &str, tail_word: &str| {
         let both = with_both(curve, ["ttft_p50", tail_name]);
         let ((first, median, tail), others) = both.split_first().filter(|(_, others)| !others.is_empty())?;
-        let seen = || {
-            let (rung, m, t) = others.iter().find(|(_, m, t)| *m <= 1.25 * median && *t >= 2.0 * tail)?;
-            let before = first.runs.first()?;
-            let is_few = |rung: &Rung| {
-                Ordinate::named(tail_name).and_then(|tail| rung.figure(tail)).is_some_and(|tail| tail.few_samples)
-            };
-            let few = if is_few(first) || is_few(rung) { " (few samples)" } else { "" };
-            let text = format!(
-                "{}: from {} to {} p50 TTFT goes from {median:.1} to {m:.1} ms, {tail_word} from {tail:.1} to {t:.1} ms{few}",
-                name(before),
-                at(curve, first),
-                at(curve, rung)
-            );
-            Some(evidence(&first.runs.iter().chain(&rung.runs).collect::<Vec<_>>(), text))
+        // The first load at which it is shown, else the first at which it may be.
+        let growth = |(_, m, t): &(&Rung, Ranged, Ranged)| match m.value <= 1.25 * median.value {
+            true => latency_growth(*tail, *t, 2.0),
+            false => Growth::No,
         };
-        Some(seen())
+        let at_growth = |wanted: Growth| others.iter().find(|one| growth(one) == wanted);
+        let Some(spike) = at_growth(Growth::Shown).or_else(|| at_growth(Growth::NotShown)) else {
+            return Some(Looked::Absent);
+        };
+        let (rung, m, t) = spike;
+        let before = first.runs.first()?;
+        let is_few = |rung: &Rung| {
+            Ordinate::named(tail_name).and_then(|tail| rung.figure(tail)).is_some_and(|tail| tail.few_samples)
+        };
+        let few = if is_few(first) || is_few(rung) { " (few samples)" } else { "" };
+        let text = || {
+            format!(
+                "{}: from {} to {} p50 TTFT goes from {:.1} to {:.1} ms, {tail_word} from {:.1} to {:.1} ms{few}",
+                names.run(before),
+                at(curve, first),
+                at(curve, rung),
+                median.value,
+                m.value,
+                tail.value,
+                t.value
+            )
+        };
+        let runs = first.runs.iter().chain(&rung.runs).collect::<Vec<_>>();
+        Some(looked(growth(spike), &runs, text))
     };
     let look =
         |curve: &Curve| look_at_tail(curve, "ttft_p99", "p99").or_else(|| look_at_tail(curve, "ttft_p95", "p95"));
     let missing = "no curve with p50 and p99 (368 requests) or p95 (72) of TTFT at two loads";
     let absent = || "where the tail of TTFT doubles, the median grows too".to_owned();
-    found(evident.curves.iter().filter_map(look), missing, absent)
+    found(evident.curves.iter().map(look), missing, absent)
 }
 
 fn throughput_for_tpot(evident: &Evident) -> Finding {
-    let traded = |curve: &Curve, both: &[(&Rung, f64, f64)]| {
-        let is_traded = |pair: &&[(&Rung, f64, f64)]| pair[1].1 >= EQUAL * pair[0].1 && pair[1].2 >= EQUAL * pair[0].2;
-        let Some([(low, rate, tpot), (high, more, slower)]) = both.windows(2).find(is_traded) else { return None };
-        let text = format!(
-            "{}: from {} to {} output throughput goes from {rate:.0} to {more:.0} tok/s, p50 TPOT from {tpot:.2} to \
-             {slower:.2} ms",
-            name(low.runs.first()?),
-            at(curve, low),
-            at(curve, high)
-        );
-        Some(evidence(&low.runs.iter().chain(&high.runs).collect::<Vec<_>>(), text))
-    };
+    let names = Names::of(evident);
     let look = |curve: &Curve| {
-        let both = with_both(curve, ["output_throughput", "tpot_p50"]);
-        (both.len() > 1).then(|| traded(curve, &both))
+        let all = with_both(curve, ["output_throughput", "tpot_p50"]);
+        if all.len() < 2 {
+            return None;
+        }
+        let growth = |pair: &[(&Rung, Ranged, Ranged)]| {
+            let [(_, rate, tpot), (_, more, slower)] = pair else { return Growth::No };
+            both(rate_growth(*rate, *more, EQUAL), latency_growth(*tpot, *slower, EQUAL))
+        };
+        // The first two loads that show it, else the first two that may.
+        let at_growth = |wanted: Growth| all.windows(2).find(|pair| growth(pair) == wanted);
+        let Some(pair) = at_growth(Growth::Shown).or_else(|| at_growth(Growth::NotShown)) else {
+            return Some(Looked::Absent);
+        };
+        let [(low, rate, tpot), (high, more, slower)] = pair else { return Some(Looked::Absent) };
+        let run = low.runs.first()?;
+        let single = if rate.ends.is_none() || more.ends.is_none() { " (single runs)" } else { "" };
+        let text = || {
+            format!(
+                "{}: from {} to {} output throughput goes from {:.0} to {:.0} tok/s{single}, p50 TPOT from {:.2} to {:.2} ms",
+                names.run(run),
+                at(curve, low),
+                at(curve, high),
+                rate.value,
+                more.value,
+                tpot.value,
+                slower.value
+            )
+        };
+        Some(looked(growth(pair), &low.runs.iter().chain(&high.runs).collect::<Vec<_>>(), text))
     };
     let missing = "no curve with output throughput and TPOT at two loads";
     let absent = || "where throughput rises by a tenth, TPOT does not".to_owned();
-    found(evident.curves.iter().filter_map(look), missing, absent)
+    found(evident.curves.iter().map(look), missing, absent)
 }
 
 fn warm_equals_cold(evident: &Evident) -> Finding {
     const DECLARED: f64 = 0.2;
+    let names = Names::of(evident);
     let look = |Twins { warm, cold }: &Twins| {
         let declared = warm.metrics.reuse.declared.filter(|declared| *declared >= DECLARED)?;
         let (fast, slow) = (ttft(warm)?, ttft(cold)?);
         let cached = warm.metrics.reuse.cached;
         let cached = cached.map_or("does not tell".to_owned(), |share| format!("tells {:.0} %", share * 100.0));
-        let text = format!(
-            "{}: p50 TTFT is {fast:.1} ms warm (run {}) and {slow:.1} ms cold (run {}), although {:.0} % of the prompt \
-             tokens could be reused; the server {cached} from its cache",
-            name(warm),
-            short(warm),
-            short(cold),
-            declared * 100.0
-        );
-        Some((slow < EQUAL * fast).then(|| evidence(&[warm, cold], text)))
+        let text = || {
+            format!(
+                "{}: p50 TTFT is {:.1} ms warm (run {}) and {:.1} ms cold (run {}), although {:.0} % of the prompt \
+                 tokens could be reused; the server {cached} from its cache",
+                names.run(warm),
+                fast.value,
+                short(warm),
+                slow.value,
+                short(cold),
+                declared * 100.0
+            )
+        };
+        // Equal is only what cannot be much slower.
+        let ruled_out = fast.ends.is_some_and(|[low, _]| slow.is_below(GROWN * low));
+        let growth = match slow.value < EQUAL * fast.value {
+            false => Growth::No,
+            true if ruled_out => Growth::Shown,
+            true => Growth::NotShown,
+        };
+        Some(looked(growth, &[warm, cold], text))
     };
     let missing = "no warm run that declares 20 % of reuse or more beside its cold twin (`cache: cold`)";
     let absent = || "cold runs are slower to their first token than their warm twins".to_owned();
-    found(evident.twins.iter().filter_map(look), missing, absent)
+    found(evident.twins.iter().map(look), missing, absent)
 }
 
 fn far_below_prediction(evident: &Evident) -> Finding {
+    let names = Names::of(evident);
     let look = |predicted: &Predicted| {
         let (measured, ratio, run) = (predicted.measured()?, predicted.ratio()?, &predicted.run);
-        let text = format!(
-            "{}: a stream gets {measured:.1} tok/s with {:.1} requests in flight (run {}), bandwidth allows {:.1}: {:.0} %",
-            name(run),
-            in_flight(run),
-            short(run),
-            predicted.prediction.best(),
-            ratio * 100.0
-        );
-        Some((ratio < FAR).then(|| evidence(&[run], text)))
+        let text = || {
+            format!(
+                "{}: a stream gets {measured:.1} tok/s with {:.1} requests in flight (run {}), bandwidth allows {:.1}: {:.0} %",
+                names.run(run),
+                in_flight(run),
+                short(run),
+                predicted.prediction.best(),
+                ratio * 100.0
+            )
+        };
+        // The fastest that the run's TPOT may be is its low end.
+        let tpot = Ranged::of_estimate(&run.metrics.tpot.percentile(Percentile::P50))?;
+        let growth = match ratio < FAR {
+            false => Growth::No,
+            true if tpot.is_above(1000.0 / (FAR * predicted.prediction.best())) => Growth::Shown,
+            true => Growth::NotShown,
+        };
+        Some(looked(growth, &[run], text))
     };
     let missing = match evident.unpredicted {
         [] => "no run".to_owned(),
         reasons => format!("no run has a prediction: {}", reasons.join("; ")),
     };
     let absent = || format!("every run decodes at {:.0} % of the bound or more", FAR * 100.0);
-    found(evident.predicted.iter().filter_map(look), &missing, absent)
+    found(evident.predicted.iter().map(look), &missing, absent)
 }

@@ -101,20 +101,31 @@ fn tpot_is_high_where_most_of_it_is_there_already_alone() {
 
 #[test]
 fn a_tail_that_spikes_is_told_from_a_curve_that_rises() {
-    let at = |name, batch, ttft, jitter| {
-        let server = Server { ttft, jitter, seconds: 60.0, ..closed(batch) };
+    let lasting = |name, batch, ttft, jitter, seconds| {
+        let server = Server { ttft, jitter, seconds, ..closed(batch) };
         Made::new(name, "B1", &server, 50.0)
     };
+    let at = |name, batch, ttft, jitter| lasting(name, batch, ttft, jitter, 300.0);
     // Jitter of 1 goes up to twice the median; of 0.05 it hardly moves.
     let spiky = [at("a", 1, 20_000_000, 0.01), at("b", 2, 20_000_000, 1.0)];
     assert!(matches!(among("ttft_tail_spikes", &spiky), Finding::NotSeen(_)), "1.98 × is no spike");
+    let raise = |spiked: &mut [Made; 2], seconds| {
+        let raised = lasting("c", 2, 90_000_000, 0.05, seconds);
+        spiked[1].metrics.ttft.percentiles[4] = raised.metrics.ttft.percentiles[4];
+    };
     let mut spiked = [at("a", 1, 20_000_000, 0.01), at("b", 2, 20_000_000, 0.05)];
-    let raised = Made::new("c", "B1", &Server { ttft: 90_000_000, jitter: 0.05, seconds: 60.0, ..closed(2) }, 50.0);
-    spiked[1].metrics.ttft.percentiles[4] = raised.metrics.ttft.percentiles[4];
+    raise(&mut spiked, 300.0);
     let evidence = seen(among("ttft_tail_spikes", &spiked));
     assert!(evidence[0].text.contains("p99 from"), "{}", evidence[0].text);
-    // 750 requests at the lightest load.
-    assert!(evidence[0].text.ends_with("ms (few samples)"), "{}", evidence[0].text);
+    // 750 requests at the lightest load: too few for an interval of its p99, so nothing tells the spike from chance.
+    let mut few =
+        [("a", 1, 0.01), ("b", 2, 0.05)].map(|(name, batch, jitter)| lasting(name, batch, 20_000_000, jitter, 60.0));
+    raise(&mut few, 60.0);
+    let Finding::NotSeen(text) = among("ttft_tail_spikes", &few) else { panic!("a spike of few samples was seen") };
+    assert!(
+        text.starts_with("not shown, ") && text.contains(": demo · B1: ") && text.contains("ms (few samples)"),
+        "{text}"
+    );
 }
 
 #[test]
@@ -158,4 +169,36 @@ fn what_is_far_below_the_bound_says_by_how_much() {
     let evident = Evident { curves: &[], predicted: &[], unpredicted: &reasons, twins: &[], token_limit_ms: None };
     let Finding::NotChecked(text) = finding("far_below_prediction", &evident) else { panic!() };
     assert!(text.contains("memory_bandwidth"));
+}
+
+#[test]
+fn sentences_name_the_model_where_there_are_several() {
+    let of = |name: &str, model: &str, batch, itl| {
+        let mut made = Made::new(name, "B1", &Server { itl, ..closed(batch) }, 50.0);
+        made.labels.model = model.to_owned();
+        made
+    };
+    let one = [of("a", "small", 1, 4_000_000), of("b", "small", 8, 6_000_000)];
+    assert!(
+        seen(among("throughput_for_tpot", &one))[0].text.starts_with("demo · B1: "),
+        "one model goes without saying"
+    );
+    let [first, second] = one;
+    let two = [first, second, of("c", "large", 1, 4_000_000), of("d", "large", 8, 6_000_000)];
+    let texts: Vec<String> = seen(among("throughput_for_tpot", &two)).into_iter().map(|one| one.text).collect();
+    assert!(texts[0].starts_with("small · demo · B1: ") && texts[1].starts_with("large · demo · B1: "), "{texts:?}");
+}
+
+#[test]
+fn a_trend_within_its_intervals_is_not_shown() {
+    // Of a few requests that scatter, TPOT is a sixth higher at the heavier load.
+    let at = |name, batch, itl| {
+        let server = Server { itl, jitter: 0.6, seconds: 1.0, ..closed(batch) };
+        Made::new(name, "B1", &server, 50.0)
+    };
+    let made = [at("a", 1, 4_000_000), at("b", 8, 4_700_000)];
+    let tpots = made.each_ref().map(|made| made.metrics.tpot.percentile(crate::plan::Percentile::P50).exact().unwrap());
+    assert!(tpots[1] >= 1.1 * tpots[0], "the figures alone say that it grows: {tpots:?}");
+    let Finding::NotSeen(text) = among("throughput_for_tpot", &made) else { panic!("a trend was made of noise") };
+    assert!(text.starts_with("not shown, "), "{text}");
 }

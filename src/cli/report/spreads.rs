@@ -1,11 +1,13 @@
-//! How latencies are spread over requests: of each curve the runs of its heaviest load, read one after another, so that the requests of
-//! one run are in memory at a time.
+//! How latencies are spread over requests: of each curve the runs of the highest load that meets the objective, of the first that misses
+//! it, and of the heaviest; read one after another, so that the requests of one run are in memory at a time.
 
-use crate::analysis::curve::{Axis, Curve};
-use crate::analysis::ecdf::Ecdf;
+use strum::IntoEnumIterator;
+
+use crate::analysis::curve::{Axis, Bracket, Curve, Rung};
+use crate::analysis::ecdf::{Ecdf, Observed};
 use crate::analysis::request::Metric;
 use crate::cli::results::Readings;
-use crate::report::html::Spread;
+use crate::report::html::{Chosen, RepeatSpread, Spread};
 use crate::rows::Replay;
 use crate::store::Store;
 
@@ -24,34 +26,72 @@ pub(super) struct Spreads {
 }
 
 impl Spreads {
-    /// Of the heaviest loads of all curves. A run that cannot be read is left out and named.
+    /// Of the chosen loads of all curves: what meets the objective first, for that is the answer. A run that cannot be read is left out
+    /// and named.
     pub(super) fn of(store: &Store, readings: &Readings, curves: &[Curve]) -> Spreads {
-        let (mut drawn, mut left, mut read) = (Vec::new(), 0, 0);
-        for (at, curve) in curves.iter().enumerate() {
-            let Some(rung) = curve.rungs.iter().rfind(|rung| !rung.runs.is_empty()) else { continue };
-            // The one request behind a start says nothing of latencies.
-            let loaded = rung.runs.iter().filter(|run| run.metrics.start.is_none());
-            for (number, run) in loaded.enumerate() {
-                if number >= MOST_REPEATS || read >= MOST_RUNS {
-                    left += 1;
-                    continue;
+        let (mut drawn, mut left, mut room) = (Vec::new(), 0, MOST_RUNS);
+        for chosen in Chosen::iter() {
+            for (at, curve) in curves.iter().enumerate() {
+                let Some(rung) = rung_of(curve, chosen) else { continue };
+                // The one request behind a start says nothing of latencies.
+                let loaded: Vec<_> = rung.runs.iter().filter(|run| run.metrics.start.is_none()).collect();
+                let count = loaded.len().min(MOST_REPEATS).min(room);
+                left += loaded.len() - count;
+                room -= count;
+                let mut load = Load::new(curve.axis);
+                for run in &loaded[..count] {
+                    let id = &run.labels.run_id;
+                    let Some(result) = readings.runs.iter().find(|result| result.record.id == *id) else { continue };
+                    let Some(rows) = readings.left_out.take(store.read(&result.record)) else { continue };
+                    let of = |metric| Observed::of(rows.rows(), &result.record.facts, metric);
+                    load.add(run.labels.repeat, id, of);
                 }
-                read += 1;
-                let id = &run.labels.run_id;
-                let Some(result) = readings.runs.iter().find(|result| result.record.id == *id) else { continue };
-                let Some(rows) = readings.left_out.take(store.read(&result.record)) else { continue };
-                let of = |metric: Metric| Spread {
-                    curve: at,
-                    load: rung.load,
-                    repeat: run.labels.repeat,
-                    run: id.clone(),
-                    metric: metric.key(),
-                    ecdf: Ecdf::of(rows.rows(), &result.record.facts, metric),
-                };
-                drawn.extend(latencies(curve.axis).map(of));
+                drawn.extend(load.spreads((at, rung.load), chosen));
             }
         }
         Spreads { drawn, left }
+    }
+}
+
+/// The load of a curve that is chosen for this reason; none where a reason before it chose it, or it has no runs that count.
+fn rung_of<'c, 'a>(curve: &'c Curve<'a>, chosen: Chosen) -> Option<&'c Rung<'a>> {
+    let Bracket { holds, misses, .. } = curve.bracket().unwrap_or_default();
+    let with_runs = || curve.rungs.iter().filter(|rung| !rung.runs.is_empty());
+    let at = |load: Option<f64>| with_runs().find(|rung| Some(rung.load) == load);
+    match chosen {
+        Chosen::Holds => at(holds),
+        Chosen::Misses => at(misses),
+        Chosen::Heaviest => with_runs().next_back().filter(|rung| ![holds, misses].contains(&Some(rung.load))),
+    }
+}
+
+/// The latencies of one load, run by run.
+struct Load {
+    metrics: [Metric; 3],
+    repeats: [Vec<RepeatSpread>; 3],
+    together: [Observed; 3],
+}
+
+impl Load {
+    fn new(axis: Axis) -> Load {
+        Load { metrics: latencies(axis), repeats: Default::default(), together: Default::default() }
+    }
+
+    fn add(&mut self, repeat: u32, run: &str, of: impl Fn(Metric) -> Observed) {
+        for (at, metric) in self.metrics.into_iter().enumerate() {
+            let observed = of(metric);
+            self.together[at].add(&observed);
+            self.repeats[at].push(RepeatSpread { repeat, run: run.to_owned(), ecdf: observed.into() });
+        }
+    }
+
+    fn spreads(self, (curve, load): (usize, f64), chosen: Chosen) -> impl Iterator<Item = Spread> {
+        let all = self.metrics.into_iter().zip(self.repeats).zip(self.together);
+        let of = move |((metric, repeats), together): ((Metric, Vec<RepeatSpread>), Observed)| {
+            let (metric, together) = (metric.key(), Ecdf::from(together));
+            Spread { curve, load, chosen, metric, repeats, together }
+        };
+        all.map(of)
     }
 }
 

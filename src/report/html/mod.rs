@@ -20,7 +20,9 @@ use indexmap::IndexSet;
 
 pub(crate) use error::PageError;
 pub(crate) use picture::{PICTURE_MARK, Pictures};
-pub(crate) use sources::{Calibrated, ClassCurves, MeasuredRun, RunWithout, Sources, Span, SpanKind, Spread};
+pub(crate) use sources::{
+    Calibrated, Chosen, ClassCurves, MeasuredRun, RepeatSpread, RunWithout, Sources, Span, SpanKind, Spread,
+};
 pub(crate) use watched::{LIVE_PLACE, LiveView, Watched, live, waiting};
 
 use crate::report::format::plain;

@@ -156,18 +156,39 @@ pub(crate) struct RunWithout {
     pub(crate) reason: String,
 }
 
-/// How one latency is spread over the requests of one run.
+/// How one latency is spread over the requests of one load of a curve.
 pub(crate) struct Spread {
-    /// The curve that the run lies on, by its place among the curves.
+    /// The curve that the load lies on, by its place among the curves.
     pub(crate) curve: usize,
     /// The load.
     pub(crate) load: f64,
+    /// Why this load is drawn.
+    pub(crate) chosen: Chosen,
+    /// Key of the metric.
+    pub(crate) metric: &'static str,
+    /// The repeats, each by itself.
+    pub(crate) repeats: Vec<RepeatSpread>,
+    /// The requests of all these repeats together.
+    pub(crate) together: Ecdf,
+}
+
+/// How one latency is spread over the requests of one run.
+pub(crate) struct RepeatSpread {
     /// The repeat.
     pub(crate) repeat: u32,
     /// The run's full id.
     pub(crate) run: String,
-    /// Key of the metric.
-    pub(crate) metric: &'static str,
     /// The spread.
     pub(crate) ecdf: Ecdf,
+}
+
+/// Why a load's requests are drawn.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, strum::EnumIter)]
+pub(crate) enum Chosen {
+    /// It is the highest that meets the objective.
+    Holds,
+    /// It is the first that misses it.
+    Misses,
+    /// It is the heaviest that has runs.
+    Heaviest,
 }

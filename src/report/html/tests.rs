@@ -91,6 +91,16 @@ fn timeline(records: &[RunRecord]) -> Vec<Span> {
     records.iter().enumerate().map(span).collect()
 }
 
+/// The spread of each run of a curve's lightest load.
+fn repeats(curve: &Curve, made: &Made) -> Vec<RepeatSpread> {
+    let of = |run: &curve::Run| RepeatSpread {
+        repeat: run.labels.repeat,
+        run: run.labels.run_id.clone(),
+        ecdf: made.ecdf.clone(),
+    };
+    curve.rungs[0].runs.iter().take(3).map(of).collect()
+}
+
 fn page_of(loaded: &Loaded, expansion: &Expansion, made: &Made) -> String {
     let records: Vec<RunRecord> = expansion.runs.iter().map(|run| record(run, &made.facts)).collect();
     let labels: Vec<RunLabels> = records.iter().map(RunRecord::labels).collect();
@@ -120,10 +130,10 @@ fn page_of(loaded: &Loaded, expansion: &Expansion, made: &Made) -> String {
     let spreads = curves.iter().enumerate().take(36).map(|(at, curve)| Spread {
         curve: at,
         load: curve.rungs[0].load,
-        repeat: 0,
-        run: curve.rungs[0].runs[0].labels.run_id.clone(),
+        chosen: Chosen::Heaviest,
         metric: "ttft",
-        ecdf: made.ecdf.clone(),
+        repeats: repeats(curve, made),
+        together: made.ecdf.clone(),
     });
     let report = Report::of(&Sources {
         plan: &loaded.plan,

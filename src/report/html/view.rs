@@ -137,14 +137,29 @@ pub(super) struct Figure {
     pub(super) id: String,
     /// The finding.
     pub(super) title: String,
-    /// What must be known to read it: n, intervals, what is not drawn.
-    pub(super) caption: Vec<String>,
+    /// What must be known to read it.
+    pub(super) caption: Caption,
     /// The metric that it shows, to link its definition; none where it shows several.
     pub(super) metric: Option<Link>,
     /// What is drawn.
     pub(super) drawing: Drawing,
     /// The same as numbers.
     pub(super) table: Table,
+}
+
+/// What must be known to read a figure.
+#[derive(Debug, Default, Serialize)]
+pub(super) struct Caption {
+    /// What stands below the title: n, and whatever a reader would be misled without.
+    pub(super) shown: Vec<String>,
+    /// How it is drawn, one click away.
+    pub(super) details: Vec<String>,
+}
+
+impl From<Vec<String>> for Caption {
+    fn from(shown: Vec<String>) -> Caption {
+        Caption { shown, details: Vec::new() }
+    }
 }
 
 /// A link to the definition of a metric.

@@ -3,7 +3,7 @@
 use super::axis::Axis;
 use super::drawing::{Drawing, Drawn, Mark, inside};
 use super::palette;
-use super::plane::{Entry, HEIGHT, Plane, WIDTH, ground, height, left_of, legend};
+use super::plane::{Entry, HEIGHT, Plane, Sign, WIDTH, ground, height, left_of, legend};
 
 /// One line.
 #[derive(Debug, Clone)]
@@ -14,8 +14,19 @@ pub(crate) struct Series {
     pub(crate) slot: usize,
     /// Its points, in order. Between a known one and an unknown one there is no line.
     pub(crate) points: Vec<Point>,
-    /// Whether each point has its marker; a spread has one at its end alone.
-    pub(crate) marked: bool,
+    /// How it is drawn.
+    pub(crate) stroke: Stroke,
+}
+
+/// How a line is drawn.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Stroke {
+    /// With a marker at each point.
+    Points,
+    /// Thick, with so many markers, the last at its end.
+    Marked(usize),
+    /// Thin and without markers: a part of what a thick line of its colour shows.
+    Thin,
 }
 
 /// One point.
@@ -42,40 +53,80 @@ pub(crate) struct Limit {
     pub(crate) is_objective: bool,
 }
 
+impl Limit {
+    /// What stands beside it: of a mark its word; an objective is named in the legend.
+    fn word(&self) -> Option<&str> {
+        (!self.is_objective).then_some(self.name.as_str())
+    }
+}
+
 /// Draws lines.
 pub(crate) fn lines((x, y): (&Axis, &Axis), series: &[Series], limits: &[Limit]) -> Drawn<Drawing> {
     let mut svg = String::new();
     let mut marks = Vec::new();
-    let entries = |one: &'_ Series| one.name.clone().map(|name| (one.slot, name));
-    let named: Vec<(usize, String)> = series.iter().filter_map(entries).collect();
-    let full = height(HEIGHT, named.len());
+    let limits: Vec<&Limit> = limits.iter().filter(|limit| y.holds(limit.at)).collect();
+    let named =
+        series.iter().filter_map(|one| Some(Entry { sign: Sign::Series(one.slot), name: one.name.as_deref()? }));
+    let objectives = limits.iter().filter(|limit| limit.is_objective);
+    let entries: Vec<Entry> =
+        named.chain(objectives.map(|limit| Entry { sign: Sign::Limit, name: &limit.name })).collect();
+    let words: Vec<&str> = limits.iter().filter_map(|limit| limit.word()).collect();
+    let full = height(HEIGHT, entries.len());
     {
         let area = ground(&mut svg, full);
         let (upper, _) = area.split_vertically(HEIGHT);
-        let plane = Plane::new(&upper, (x, y), left_of(y))?;
-        for limit in limits.iter().filter(|limit| y.holds(limit.at)) {
-            plane.limit_at_height(limit.at, &limit.name, limit.is_objective)?;
+        let plane = Plane::beside(&upper, (x, y), left_of(y), &words)?;
+        for limit in &limits {
+            plane.limit_at_height(limit.at, limit.word())?;
         }
         for one in series {
             draw(&plane, one, &mut marks)?;
         }
-        let entries: Vec<Entry> = named.iter().map(|(slot, name)| Entry { slot: *slot, name }).collect();
         legend(&area, HEIGHT, &entries)?;
         area.present()?;
     }
     Ok(Drawing { width: WIDTH, height: full, inside: inside(&svg), marks })
 }
 
-fn draw(plane: &Plane, series: &Series, marks: &mut Vec<Mark>) -> Drawn<()> {
-    let colour = palette::series(series.slot);
-    let places: Vec<Option<(i32, i32)>> = series.points.iter().map(|point| plane.at(point.x, point.y?)).collect();
-    for known in places.split(Option::is_none) {
-        let known: Vec<(i32, i32)> = known.iter().flatten().copied().collect();
-        if known.len() > 1 {
-            plane.line(known, colour, 4)?;
+/// The points of a line without those that lie on a straight step between their neighbours: of a spread these are the most.
+fn without_idle(points: impl Iterator<Item = (i32, i32)>) -> Vec<(i32, i32)> {
+    let mut kept: Vec<(i32, i32)> = Vec::new();
+    for point in points {
+        if let [.., a, b] = kept[..] {
+            let is_level = a.1 == b.1 && b.1 == point.1 && (a.0..=point.0).contains(&b.0);
+            let is_upright = a.0 == b.0 && b.0 == point.0 && (point.1..=a.1).contains(&b.1);
+            if is_level || is_upright {
+                kept.pop();
+            }
+        }
+        if kept.last() != Some(&point) {
+            kept.push(point);
         }
     }
-    let last = places.iter().rposition(Option::is_some);
+    kept
+}
+
+fn draw(plane: &Plane, series: &Series, marks: &mut Vec<Mark>) -> Drawn<()> {
+    let colour = palette::series(series.slot);
+    let width = match series.stroke {
+        Stroke::Points => 4,
+        Stroke::Marked(_) => 5,
+        Stroke::Thin => 2,
+    };
+    let places: Vec<Option<(i32, i32)>> = series.points.iter().map(|point| plane.at(point.x, point.y?)).collect();
+    for known in places.split(Option::is_none) {
+        let known = without_idle(known.iter().flatten().copied());
+        if known.len() > 1 {
+            plane.line(known, colour, width)?;
+        }
+    }
+    let last = places.iter().rposition(Option::is_some).unwrap_or(0);
+    let has_marker = |at: usize| match series.stroke {
+        Stroke::Points => true,
+        // Evenly over the points, of which a spread has the most where it is stretched.
+        Stroke::Marked(count) => at <= last && (last - at).is_multiple_of((last / count.max(1)).max(1)),
+        Stroke::Thin => false,
+    };
     for (at, (point, place)) in series.points.iter().zip(&places).enumerate() {
         let Some(place) = *place else { continue };
         if let Some([low, high]) = point.ends {
@@ -87,7 +138,7 @@ fn draw(plane: &Plane, series: &Series, marks: &mut Vec<Mark>) -> Drawn<()> {
             let up = end(high).into_iter().rev();
             plane.line(end(low).into_iter().chain(up).collect(), colour, 3)?;
         }
-        if series.marked || Some(at) == last {
+        if has_marker(at) {
             plane.marker(series.slot, place, colour)?;
         }
         if !point.text.is_empty() {
@@ -95,4 +146,34 @@ fn draw(plane: &Plane, series: &Series, marks: &mut Vec<Mark>) -> Drawn<()> {
         }
     }
     Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_step_needs_its_corners_alone() {
+        let points = [(0, 9), (4, 9), (4, 8), (4, 7), (4, 7), (6, 7), (8, 7), (8, 9)];
+        assert_eq!(without_idle(points.into_iter()), [(0, 9), (4, 9), (4, 7), (8, 7), (8, 9)]);
+        // A line that turns back on itself keeps its turn.
+        assert_eq!(without_idle([(0, 0), (5, 0), (2, 0)].into_iter()), [(0, 0), (5, 0), (2, 0)]);
+        assert_eq!(without_idle([(3, 3), (3, 3)].into_iter()), [(3, 3)]);
+    }
+
+    #[test]
+    fn repeats_are_thin_and_their_load_is_thick_with_markers() {
+        let axis = Axis::from_zero("", 10.0);
+        let points = || -> Vec<Point> {
+            let at = |n: u32| Point { x: f64::from(n), y: Some(f64::from(n)), ends: None, text: String::new() };
+            (1..=9).map(at).collect()
+        };
+        let thin = Series { name: None, slot: 0, points: points(), stroke: Stroke::Thin };
+        let thick = Series { name: Some("both".into()), slot: 0, points: points(), stroke: Stroke::Marked(4) };
+        let drawn = lines((&axis, &axis), &[thin.clone(), thin], &[]).expect("a chart").inside;
+        assert_eq!((drawn.matches("<circle").count(), drawn.matches("stroke-width=\"5\"").count()), (0, 0), "{drawn}");
+        let drawn = lines((&axis, &axis), &[thick], &[]).expect("a chart").inside;
+        // Four steps of two points from the end back, and the legend's own.
+        assert_eq!((drawn.matches("<circle").count(), drawn.matches("stroke-width=\"5\"").count()), (6, 1), "{drawn}");
+    }
 }

@@ -17,7 +17,7 @@ pub(super) use drawing::Drawing;
 pub(super) use forest::{Row, forest};
 pub(super) use heat::{Heat, HeatCell, HeatRow, MOST_COLUMNS, STEPS, Sign, heat};
 pub(super) use lanes::{Bar, Look, lanes};
-pub(super) use lines::{Limit, Point, Series, lines};
+pub(super) use lines::{Limit, Point, Series, Stroke, lines};
 pub(super) use scatter::{Spot, scatter};
 pub(super) use strips::{PhaseEnds, Strip, Values, WIDTH as WIDE_STRIPS, strips};
 

@@ -74,11 +74,23 @@ pub(super) struct Plane<'a, 'b> {
 
 /// One entry of a legend.
 pub(super) struct Entry<'a> {
-    /// Which marker and colour.
-    pub(super) slot: usize,
+    /// Its sign.
+    pub(super) sign: Sign,
     /// What it stands for.
     pub(super) name: &'a str,
 }
+
+/// The sign of an entry of a legend.
+#[derive(Debug, Clone, Copy)]
+pub(super) enum Sign {
+    /// The colour and the marker of a series.
+    Series(usize),
+    /// The dashes of an objective.
+    Limit,
+}
+
+/// Room at the right of a plane.
+const RIGHT: u32 = 26;
 
 /// Room at the left for an axis's ticks and, beside them, its title: as much as the longest tick takes.
 pub(super) fn left_of(y: &Axis) -> u32 {
@@ -111,10 +123,22 @@ pub(super) fn text_of(size: f64, colour: &'static RGBColor) -> TextStyle<'static
 
 impl<'a, 'b> Plane<'a, 'b> {
     /// Draws axes and grid on the upper part of `area`, `left` wide for the labels of `y`.
-    pub(super) fn new(area: &'a Area<'b>, (x, y): (&'a Axis, &'a Axis), left: u32) -> Drawn<Plane<'a, 'b>> {
+    pub(super) fn new(area: &'a Area<'b>, axes: (&'a Axis, &'a Axis), left: u32) -> Drawn<Plane<'a, 'b>> {
+        Plane::beside(area, axes, left, &[])
+    }
+
+    /// The same, with room at the right for these words on the scale of `y`.
+    pub(super) fn beside(
+        area: &'a Area<'b>,
+        (x, y): (&'a Axis, &'a Axis),
+        left: u32,
+        words: &[&str],
+    ) -> Drawn<Plane<'a, 'b>> {
+        let longest = words.iter().map(|word| word.chars().count()).max().unwrap_or(0);
+        let right = RIGHT + (longest as f64 * CHARACTER) as u32;
         let mut chart = ChartBuilder::on(area)
             .margin_top(18)
-            .margin_right(26)
+            .margin_right(right)
             .margin_left(6)
             .x_label_area_size(94)
             .y_label_area_size(left)
@@ -158,15 +182,16 @@ impl<'a, 'b> Plane<'a, 'b> {
         marker::draw(self.area, slot, at, colour)
     }
 
-    /// A dashed line across the plane at a height, with what it is: of the objective, or a mark on the scale.
-    pub(super) fn limit_at_height(&self, y: f64, name: &str, is_objective: bool) -> Drawn<()> {
+    /// A dashed line across the plane at a height: of the objective, which the legend names, or a mark on the scale, whose word stands
+    /// beside the plane, where no point can lie on it.
+    pub(super) fn limit_at_height(&self, y: f64, word: Option<&str>) -> Drawn<()> {
         let (from, to) = (self.x.ends[0], self.x.ends[1]);
         let place = self.y.scale.place(y);
         let (left, right) = (self.chart.backend_coord(&(from, place)), self.chart.backend_coord(&(to, place)));
-        let (line, letters) = if is_objective { (LIMIT, &LIMIT) } else { (AXIS, &INK) };
-        self.dashes(left, right, line)?;
-        let style = text(letters).pos(Pos::new(HPos::Right, VPos::Bottom));
-        self.area.draw(&Text::new(name.to_owned(), (right.0 - 6, right.1 - 4), style))
+        let Some(word) = word else { return self.dashes(left, right, LIMIT) };
+        self.dashes(left, right, AXIS)?;
+        let style = text(&INK).pos(Pos::new(HPos::Left, VPos::Center));
+        self.area.draw(&Text::new(word.to_owned(), (right.0 + 10, right.1), style))
     }
 
     /// A dashed line down the plane at a value of `x`.
@@ -177,29 +202,39 @@ impl<'a, 'b> Plane<'a, 'b> {
     }
 
     fn dashes(&self, from: (i32, i32), to: (i32, i32), colour: RGBColor) -> Drawn<()> {
-        const DASH: f64 = 14.0;
-        let length = f64::from((to.0 - from.0).abs().max((to.1 - from.1).abs()));
-        let at = |way: f64| {
-            let share = if length > 0.0 { (way / length).min(1.0) } else { 0.0 };
-            let between = |a: i32, b: i32| a + (f64::from(b - a) * share).round() as i32;
-            (between(from.0, to.0), between(from.1, to.1))
-        };
-        let dashes = (length / (2.0 * DASH)).ceil() as u32;
-        for dash in 0..dashes {
-            let start = f64::from(dash) * 2.0 * DASH;
-            self.line(vec![at(start), at(start + DASH)], colour, 3)?;
-        }
-        Ok(())
+        dashes(self.area, from, to, colour)
     }
+}
+
+/// A dashed line.
+fn dashes(area: &Area, from: (i32, i32), to: (i32, i32), colour: RGBColor) -> Drawn<()> {
+    const DASH: f64 = 14.0;
+    let length = f64::from((to.0 - from.0).abs().max((to.1 - from.1).abs()));
+    let at = |way: f64| {
+        let share = if length > 0.0 { (way / length).min(1.0) } else { 0.0 };
+        let between = |a: i32, b: i32| a + (f64::from(b - a) * share).round() as i32;
+        (between(from.0, to.0), between(from.1, to.1))
+    };
+    let dashes = (length / (2.0 * DASH)).ceil() as u32;
+    for dash in 0..dashes {
+        let start = f64::from(dash) * 2.0 * DASH;
+        area.draw(&PathElement::new(vec![at(start), at(start + DASH)], ShapeStyle::from(colour).stroke_width(3)))?;
+    }
+    Ok(())
 }
 
 /// Draws a legend below the plane.
 pub(super) fn legend(area: &Area, top: u32, entries: &[Entry]) -> Drawn<()> {
     for (line, entry) in entries.iter().enumerate() {
         let y = (top + LINE * u32::try_from(line).unwrap_or(0) + LINE / 2) as i32;
-        let colour = super::palette::series(entry.slot);
-        area.draw(&PathElement::new(vec![(24, y), (72, y)], ShapeStyle::from(colour).stroke_width(4)))?;
-        marker::draw(area, entry.slot, (48, y), colour)?;
+        match entry.sign {
+            Sign::Limit => dashes(area, (24, y), (72, y), LIMIT)?,
+            Sign::Series(slot) => {
+                let colour = super::palette::series(slot);
+                area.draw(&PathElement::new(vec![(24, y), (72, y)], ShapeStyle::from(colour).stroke_width(4)))?;
+                marker::draw(area, slot, (48, y), colour)?;
+            }
+        }
         label(area, (88, y), entry.name, LONGEST_NAME)?;
     }
     Ok(())

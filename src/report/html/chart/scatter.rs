@@ -6,7 +6,7 @@ use plotters::style::text_anchor::{HPos, Pos, VPos};
 use super::axis::Axis;
 use super::drawing::{Drawing, Drawn, Mark, inside};
 use super::palette::{self, AXIS, INK};
-use super::plane::{Entry, HEIGHT, Plane, WIDTH, ground, height, left_of, legend, text};
+use super::plane::{Entry, HEIGHT, Plane, Sign, WIDTH, ground, height, left_of, legend, text};
 
 /// One point.
 #[derive(Debug, Clone)]
@@ -67,7 +67,8 @@ pub(crate) fn scatter((x, y): (&Axis, &Axis), spots: &[Spot]) -> Drawn<Drawing> 
             marks.push(Mark { x: place.0, y: place.1, text: spot.text.clone() });
         }
         let slots: Vec<usize> = on().map(|spot| spot.slot).collect();
-        let entries: Vec<Entry> = named.iter().zip(slots).map(|(name, slot)| Entry { slot, name }).collect();
+        let entries: Vec<Entry> =
+            named.iter().zip(slots).map(|(name, slot)| Entry { sign: Sign::Series(slot), name }).collect();
         legend(&area, HEIGHT, &entries)?;
         area.present()?;
     }

@@ -4,7 +4,7 @@ use super::super::chart::{Axis, Row, forest};
 use super::super::error::PageError;
 use super::super::naming::Names;
 use super::super::sources::Sources;
-use super::super::view::{Block, Cell, Figure, Found, Link, Missing, Section, Table, tone};
+use super::super::view::{Block, Caption, Cell, Figure, Found, Link, Missing, Section, Table, tone};
 use crate::analysis::capacity::Instance;
 use crate::analysis::curve;
 use crate::metrics;
@@ -181,17 +181,17 @@ impl<'s> Holding<'s, '_> {
             return Ok(None);
         }
         let x = Axis::from_zero(axis, rows.iter().flat_map(|row| row.ends).fold(0.0, f64::max));
-        let mut said: Vec<String> = caption.iter().map(|text| (*text).to_owned()).collect();
-        said.push("Filled: the cheapest. The axis begins at 0.".to_owned());
-        said.insert(0, self.sizes());
+        let mut details: Vec<String> = caption.iter().map(|text| (*text).to_owned()).collect();
+        details.push("Filled: the cheapest. The axis begins at 0.".to_owned());
+        let mut shown = vec![self.sizes()];
         let (all, drawn) = (self.sources.configurations.len(), rows.len());
         if drawn < all {
             let why = "they hold at no load, are closed loops, lack a price, or are too many, and are listed below";
-            said.push(format!("{} of {all} configurations are not drawn: {why}.", all - drawn));
+            shown.push(format!("{} of {all} configurations are not drawn: {why}.", all - drawn));
         }
         let metric = metrics::find(key).map(|metric| Link { key: metric.key, title: metric.title });
         let drawing = forest(&x, &rows, None)?;
-        Ok(Some(Figure { id: id.to_owned(), title, caption: said, metric, drawing, table }))
+        Ok(Some(Figure { id: id.to_owned(), title, caption: Caption { shown, details }, metric, drawing, table }))
     }
 
     fn table(&self) -> Table {

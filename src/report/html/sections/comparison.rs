@@ -3,7 +3,7 @@
 use super::super::chart::{Axis, Row, forest};
 use super::super::error::PageError;
 use super::super::sources::Sources;
-use super::super::view::{Block, Cell, Figure, Found, Link, Missing, Section, Table, tone};
+use super::super::view::{Block, Caption, Cell, Figure, Found, Link, Missing, Section, Table, tone};
 use crate::analysis::comparison::{CellAnswer, Family, Outcome, Test};
 use crate::metrics;
 use crate::plan::MetricName;
@@ -178,15 +178,15 @@ impl One<'_, '_> {
         format!("{}: {what}", named(first))
     }
 
-    fn caption(&self, first: &Test) -> Vec<String> {
+    fn caption(&self, first: &Test) -> Caption {
         let untested = self.rows.len() - self.tested().count();
         let rounds: Vec<u32> = self.tested().map(|(_, test)| test.rounds).collect();
         let (least, most) = (rounds.iter().min().copied().unwrap_or(0), rounds.iter().max().copied().unwrap_or(0));
         let n = if least == most { counted(least, "round") } else { format!("{least} to {most} rounds") };
-        let mut said = vec![
-            format!(
-                "n: {n} a row. Bars are 95 % intervals of the paired change (Student's t over rounds), not adjusted for other tests."
-            ),
+        let mut said = vec![format!("n: {n} a row.")];
+        let details = vec![
+            "Bars are 95 % intervals of the paired change (Student's t over rounds), not adjusted for other tests."
+                .to_owned(),
             "Filled: a difference is shown among all tests of the declaration; hollow: none is. Dashed: no change."
                 .to_owned(),
         ];
@@ -201,7 +201,7 @@ impl One<'_, '_> {
                 self.rows.len()
             ));
         }
-        said
+        Caption { shown: said, details }
     }
 
     fn table(&self) -> Table {

@@ -1,11 +1,14 @@
 //! How latencies are spread over the requests of runs: empirical distributions, the slowest requests stretched.
 
-use super::super::chart::{Axis, Point, Series, lines};
+use strum::IntoEnumIterator;
+
+use super::super::chart::{Axis, Point, Series, Stroke, lines};
 use super::super::error::PageError;
 use super::super::naming::{arm, load_of, short};
-use super::super::sources::{MeasuredRun, Sources, Spread};
+use super::super::sources::{Chosen, MeasuredRun, RepeatSpread, Sources, Spread};
 use super::super::view::{Block, Cell, Figure, Found, Link, Missing, Section, Table};
 use super::groups::{Group, groups};
+use crate::analysis::ecdf::Ecdf;
 use crate::analysis::metric::{self, Get};
 use crate::analysis::{Estimate, Summary, quantile};
 use crate::metrics;
@@ -15,21 +18,34 @@ use crate::units::text::counted;
 const TITLE: &str = "Distributions";
 
 /// Most values of a line that show on hover.
-const MOST_MARKS: usize = 24;
+const MOST_MARKS: usize = 16;
+
+/// Markers along a thick line, its end among them.
+const MARKERS: usize = 5;
 
 /// The latencies, each by the keys that it may have.
 const SHOWN: [&[&str]; 3] = [&["ttft", "ttft_from_schedule"], &["tpot"], &["e2e", "e2e_from_schedule"]];
 
 /// The section.
 pub(crate) fn distributions(sources: &Sources) -> Result<Found, PageError> {
-    if sources.spreads.iter().all(|spread| spread.ecdf.steps.is_empty()) {
+    if sources.spreads.iter().all(|spread| spread.together.steps.is_empty()) {
         let why = "no run that counts has a completed request with a latency";
         return Ok(Err(Missing { title: TITLE, why: why.to_owned() }));
     }
-    let text = "Of each configuration the heaviest load that has runs. A step up is a request; the vertical axis stretches the slowest: p99 and \
-                p99.9 are as far apart as p90 and p99. Values are plotted at rank ÷ (n + 1), and failed requests lie above all of them, so a \
-                line that ends early is of a run with failures.";
-    let mut blocks = vec![Block::Text { text: text.to_owned() }];
+    let judged = sources.spreads.iter().any(|spread| spread.chosen != Chosen::Heaviest);
+    let of = match judged {
+        true => {
+            "Of each configuration the highest load that meets the objective, the first that misses it, and the heaviest."
+        }
+        false => "Of each configuration the heaviest load that has runs.",
+    };
+    let text = format!(
+        "{of} A step up is a request; the vertical axis stretches the slowest: p99 and p99.9 are as far apart as p90 and p99."
+    );
+    let how = "Values are plotted at rank ÷ (n + 1), and failed requests lie above all of them, so a line that ends early is of a load with \
+               failures. No interval is drawn: those of percentiles are in the numbers, run by run.";
+    let mut blocks =
+        vec![Block::Text { text }, Block::Folded { title: "How it is drawn".to_owned(), items: vec![how.to_owned()] }];
     if sources.spreads_left > 0 {
         let left = counted(sources.spreads_left, "more run");
         blocks.push(Block::Text {
@@ -37,95 +53,114 @@ pub(crate) fn distributions(sources: &Sources) -> Result<Found, PageError> {
         });
     }
     for (number, group) in groups(sources.curves).into_iter().enumerate() {
-        let mut figures = Vec::new();
-        for keys in SHOWN {
-            let is_meant = |spread: &&Spread| {
-                group.members.contains(&spread.curve) && keys.contains(&spread.metric) && !spread.ecdf.steps.is_empty()
-            };
-            let spreads: Vec<&Spread> = sources.spreads.iter().filter(is_meant).collect();
-            let one = One { sources, group: &group, spreads: &spreads };
-            figures.extend(one.figure(number)?);
-        }
-        if !figures.is_empty() {
-            blocks.push(Block::Heading { text: group.title });
-            blocks.push(Block::Figures { figures });
+        for chosen in Chosen::iter() {
+            let mut figures = Vec::new();
+            for keys in SHOWN {
+                let is_meant = |spread: &&Spread| {
+                    group.members.contains(&spread.curve)
+                        && keys.contains(&spread.metric)
+                        && spread.chosen == chosen
+                        && !spread.together.steps.is_empty()
+                };
+                let spreads: Vec<&Spread> = sources.spreads.iter().filter(is_meant).collect();
+                let one = One { sources, group: &group, spreads: &spreads, chosen };
+                figures.extend(one.figure(number)?);
+            }
+            if !figures.is_empty() {
+                blocks.push(Block::Heading { text: format!("{}, {}", group.title, at(chosen)) });
+                blocks.push(Block::Figures { figures });
+            }
         }
     }
     Ok(Ok(Section { id: "distributions", title: TITLE, blocks }))
 }
 
-/// One latency of one group.
+/// Which loads a figure is of.
+fn at(chosen: Chosen) -> &'static str {
+    match chosen {
+        Chosen::Holds => "at the highest load that meets the objective",
+        Chosen::Misses => "at the first load that misses the objective",
+        Chosen::Heaviest => "at the heaviest load",
+    }
+}
+
+/// One latency of one group at one kind of load.
 struct One<'s, 'a> {
     sources: &'s Sources<'a>,
     group: &'s Group,
     spreads: &'s [&'s Spread],
+    chosen: Chosen,
 }
 
 impl<'s, 'a> One<'s, 'a> {
     fn figure(&self, number: usize) -> Result<Option<Figure>, PageError> {
         let Some(first) = self.spreads.first() else { return Ok(None) };
         let Some(metric) = metrics::find(first.metric) else { return Ok(None) };
-        let slowest = self.spreads.iter().filter_map(|spread| spread.ecdf.steps.last()).map(|step| step.value);
-        let n = self.spreads.iter().map(|spread| spread.ecdf.n).max().unwrap_or(1);
+        let slowest = self.spreads.iter().filter_map(|spread| spread.together.steps.last()).map(|step| step.value);
+        let n = self.spreads.iter().map(|spread| spread.together.n).max().unwrap_or(1);
         let x = Axis::from_zero(format!("{}, {}", metric.title, metric.unit.symbol()), slowest.fold(0.0, f64::max));
         let y = Axis::of_tail("share of requests at or below", n);
+        let kind = match self.chosen {
+            Chosen::Holds => "holds-",
+            Chosen::Misses => "misses-",
+            Chosen::Heaviest => "",
+        };
         Ok(Some(Figure {
-            id: format!("spread-{}-{}", number + 1, metric.key),
+            id: format!("spread-{kind}{}-{}", number + 1, metric.key),
             title: self.finding(metric),
-            caption: self.caption(),
+            caption: self.caption().into(),
             metric: Some(Link { key: metric.key, title: metric.title }),
             drawing: lines((&x, &y), &self.series(), &[])?,
             table: self.table(metric),
         }))
     }
 
+    /// `quick, batch size 8`.
     fn name(&self, spread: &Spread) -> String {
         let curve = &self.sources.curves[spread.curve];
-        let several = self.spreads.iter().any(|other| other.curve == spread.curve && other.repeat != spread.repeat);
-        let repeat = if several { format!(", repeat {}", spread.repeat) } else { String::new() };
-        format!("{}, {}{repeat}", arm(curve), load_of(curve.axis, spread.load))
+        format!("{}, {}", arm(curve), load_of(curve.axis, spread.load))
     }
 
+    fn name_of_run(&self, spread: &Spread, run: &RepeatSpread) -> String {
+        let repeat = if spread.repeats.len() > 1 { format!(", repeat {}", run.repeat) } else { String::new() };
+        format!("{}{repeat}", self.name(spread))
+    }
+
+    /// Of each load its repeats as thin lines, and over them all of its requests as a thick one.
     fn series(&self) -> Vec<Series> {
         let of = |spread: &&Spread| {
-            let name = self.name(spread);
-            let place = |rank: u64| rank as f64 / (spread.ecdf.n as f64 + 1.0);
-            // A step lasts until the next value: to the right at the share before, then up.
-            let mut points = Vec::new();
-            let mut before = 0.0;
-            let steps = &spread.ecdf.steps;
-            let every = steps.len().div_ceil(MOST_MARKS).max(1);
-            for (number, step) in steps.iter().enumerate() {
-                let at = place(step.rank);
-                points.push(Point { x: step.value, y: Some(before), ends: None, text: String::new() });
-                let is_marked = (steps.len() - 1 - number).is_multiple_of(every);
-                let of =
-                    format!("{name}: {} of {} requests within {} ms", step.rank, spread.ecdf.n, digits(step.value));
-                let text = if is_marked { of } else { String::new() };
-                points.push(Point { x: step.value, y: Some(at), ends: None, text });
-                before = at;
-            }
             let slot = self.group.members.iter().position(|at| *at == spread.curve).unwrap_or(0);
-            Series { name: self.entry(spread), slot, points, marked: false }
+            let has_several = spread.repeats.len() > 1;
+            let (name, count) = (self.name(spread), spread.repeats.len());
+            let entry = match has_several {
+                true => format!("{name}: {count} repeats together; thin: each"),
+                false => name.clone(),
+            };
+            let thin = spread.repeats.iter().filter(|_| has_several).map(|run| {
+                let points = points(&run.ecdf, "", 0);
+                Series { name: None, slot, points, stroke: Stroke::Thin }
+            });
+            let points = points(&spread.together, &name, MOST_MARKS);
+            thin.chain([Series { name: Some(entry), slot, points, stroke: Stroke::Marked(MARKERS) }])
+                .collect::<Vec<_>>()
         };
-        self.spreads.iter().map(of).collect()
-    }
-
-    /// What the legend calls the first repeat of a curve; none of the others.
-    fn entry(&self, spread: &Spread) -> Option<String> {
-        let repeats: Vec<&&Spread> = self.spreads.iter().filter(|other| other.curve == spread.curve).collect();
-        let is_first = repeats.first().is_some_and(|first| first.run == spread.run);
-        let curve = &self.sources.curves[spread.curve];
-        let several = if repeats.len() > 1 { format!(", {} repeats", repeats.len()) } else { String::new() };
-        is_first.then(|| format!("{}, {}{several}", arm(curve), load_of(curve.axis, spread.load)))
+        self.spreads.iter().flat_map(of).collect()
     }
 
     /// The median and the slowest of each, as far as a title holds them.
     fn finding(&self, metric: &metrics::Metric) -> String {
-        let slowest = |spread: &Spread| spread.ecdf.steps.last().map(|step| step.value);
-        let half = |spread: &Spread| self.summary(spread, metric)?.percentile(crate::plan::Percentile::P50).value();
+        let slowest = |spread: &Spread| spread.together.steps.last().map(|step| step.value);
         let one = |spread: &&Spread| {
-            let half = half(spread).map_or_else(|| "n/a".to_owned(), value);
+            let of_run =
+                |run: &RepeatSpread| self.summary(run, metric)?.percentile(crate::plan::Percentile::P50).value();
+            let known: Option<Vec<_>> = spread.repeats.iter().map(of_run).collect();
+            let half = known.and_then(|halves| {
+                let least = halves.iter().min_by(|a, b| a.or_infinity().total_cmp(&b.or_infinity()))?;
+                let most = halves.iter().max_by(|a, b| a.or_infinity().total_cmp(&b.or_infinity()))?;
+                let (least, most) = (value(*least), value(*most));
+                Some(if least == most { least } else { format!("{least} to {most}") })
+            });
+            let half = half.unwrap_or_else(|| "n/a".to_owned());
             let slowest = slowest(spread).map_or_else(|| "n/a".to_owned(), digits);
             format!("{} p50 {half}, slowest {slowest} ms", self.name(spread))
         };
@@ -135,7 +170,7 @@ impl<'s, 'a> One<'s, 'a> {
         let ends = || self.spreads.iter().filter_map(|spread| slowest(spread));
         let (least, most) = (ends().fold(f64::INFINITY, f64::min), ends().fold(0.0, f64::max));
         format!(
-            "{}: the slowest requests of {} runs took {} to {} ms",
+            "{}: the slowest requests of {} configurations took {} to {} ms",
             metric.title,
             self.spreads.len(),
             digits(least),
@@ -144,25 +179,27 @@ impl<'s, 'a> One<'s, 'a> {
     }
 
     fn caption(&self) -> Vec<String> {
-        let n: Vec<u64> = self.spreads.iter().map(|spread| spread.ecdf.n).collect();
-        let (least, most) = (n.iter().min().copied().unwrap_or(0), n.iter().max().copied().unwrap_or(0));
+        let runs = || self.spreads.iter().flat_map(|spread| &spread.repeats);
+        let (least, most) = runs().map(|run| run.ecdf.n).fold((u64::MAX, 0), |(a, b), n| (a.min(n), b.max(n)));
         let n = if least == most { least.to_string() } else { format!("{least} to {most}") };
-        let failures: u64 = self.spreads.iter().map(|spread| spread.ecdf.failures).sum();
-        let mut said = vec![format!("n: {n} requests of a run's window.")];
+        let failures: u64 = runs().map(|run| run.ecdf.failures).sum();
+        let mut said = vec![format!("n: {n} requests in the window of each of {}.", counted(runs().count(), "run"))];
         if failures > 0 {
             said.push(format!("{failures} of them failed and lie above every value."));
         }
-        said.push("No interval is drawn: those of percentiles are in the numbers.".to_owned());
+        if self.spreads.iter().any(|spread| spread.repeats.len() > 1) {
+            said.push("Thick: the repeats of a load together. Thin, in the same colour: each repeat.".to_owned());
+        }
         said
     }
 
-    fn run(&self, spread: &Spread) -> Option<&'s MeasuredRun<'a>> {
-        self.sources.runs.iter().find(|run| run.labels.run_id == spread.run)
+    fn run(&self, run: &RepeatSpread) -> Option<&'s MeasuredRun<'a>> {
+        self.sources.runs.iter().find(|other| other.labels.run_id == run.run)
     }
 
-    fn summary(&self, spread: &Spread, metric: &metrics::Metric) -> Option<&'s Summary> {
+    fn summary(&self, run: &RepeatSpread, metric: &metrics::Metric) -> Option<&'s Summary> {
         match metric::get(metric) {
-            Get::Summary(get) => self.run(spread).map(|run| get(run.metrics)),
+            Get::Summary(get) => self.run(run).map(|run| get(run.metrics)),
             Get::Scalar(_) | Get::Count(_) | Get::Plan(_) => None,
         }
     }
@@ -180,8 +217,9 @@ impl<'s, 'a> One<'s, 'a> {
             "high#",
         ];
         let mut table = Table::new(format!("Percentiles of {}, 95 % intervals within the run", metric.title), &columns);
-        for spread in self.spreads {
-            let Some(summary) = self.summary(spread, metric) else { continue };
+        let runs = self.spreads.iter().flat_map(|spread| spread.repeats.iter().map(move |run| (spread, run)));
+        for (spread, run) in runs {
+            let Some(summary) = self.summary(run, metric) else { continue };
             for percentile in quantile::ALL {
                 let estimate = summary.percentile(percentile);
                 let interval = estimate.interval();
@@ -189,8 +227,8 @@ impl<'s, 'a> One<'s, 'a> {
                     Cell::number(interval.as_ref().and_then(of).and_then(|value| value.exact()))
                 };
                 table.rows.push(vec![
-                    Cell::text(&self.name(spread)),
-                    Cell::text(&short(&spread.run)),
+                    Cell::text(&self.name_of_run(spread, run)),
+                    Cell::text(&short(&run.run)),
                     Cell::count(summary.n),
                     Cell::count(summary.failures),
                     Cell::text(quantile::name(percentile)),
@@ -202,6 +240,24 @@ impl<'s, 'a> One<'s, 'a> {
         }
         table
     }
+}
+
+/// The steps of a spread as a line, with values on hover at about so many of them.
+fn points(ecdf: &Ecdf, name: &str, most_marks: usize) -> Vec<Point> {
+    let place = |rank: u64| rank as f64 / (ecdf.n as f64 + 1.0);
+    let every = ecdf.steps.len().div_ceil(most_marks.max(1)).max(1);
+    let (mut points, mut before) = (Vec::new(), 0.0);
+    // A step lasts until the next value: to the right at the share before, then up.
+    for (number, step) in ecdf.steps.iter().enumerate() {
+        let share = place(step.rank);
+        points.push(Point { x: step.value, y: Some(before), ends: None, text: String::new() });
+        let is_marked = most_marks > 0 && (ecdf.steps.len() - 1 - number).is_multiple_of(every);
+        let of = || format!("{name}: {} of {} requests within {} ms", step.rank, ecdf.n, digits(step.value));
+        let text = if is_marked { of() } else { String::new() };
+        points.push(Point { x: step.value, y: Some(share), ends: None, text });
+        before = share;
+    }
+    points
 }
 
 /// A percentile, or why there is none.

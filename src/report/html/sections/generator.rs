@@ -4,7 +4,7 @@ use super::super::chart::{Axis, Row, forest};
 use super::super::error::PageError;
 use super::super::naming::{content, load, short};
 use super::super::sources::{Calibrated, MeasuredRun, Sources};
-use super::super::view::{Block, Cell, Figure, Found, Link, Missing, Section, Table, tone};
+use super::super::view::{Block, Caption, Cell, Figure, Found, Link, Missing, Section, Table, tone};
 use super::groups::groups;
 use super::over_load::OverLoad;
 use super::percentiles::percentile;
@@ -128,19 +128,19 @@ fn figure(calibration: &Calibration, number: usize) -> Result<Option<Figure>, Pa
     let most = rows.iter().map(|row| row.value).fold(BOUND_MS * 1.1, f64::max);
     let holding = calibration.measured().filter(|measured| measured.errors.holds()).count();
     let all = calibration.measured().count();
-    let mut caption = vec![
-        format!(
-            "n: {} requests of {} were compared with the server's log.",
-            requests(calibration),
-            counted(all, "load")
-        ),
+    let mut shown = vec![format!(
+        "n: {} requests of {} were compared with the server's log.",
+        requests(calibration),
+        counted(all, "load")
+    )];
+    let details = vec![
         format!(
             "Square: p99 (the largest where requests are too few for it); the line begins at p50. Dashed: the bound of {BOUND_MS} ms."
         ),
         "Filled: every error of the load is below the bound. There is no interval. The axis begins at 0.".to_owned(),
     ];
     if rows.len() < all {
-        caption.push(format!("{} of {all} loads are not drawn, and are in the numbers.", all - rows.len()));
+        shown.push(format!("{} of {all} loads are not drawn, and are in the numbers.", all - rows.len()));
     }
     let x = Axis::from_zero("TTFT error of the generator, ms", most);
     let metric = metrics::find("ttft").map(|metric| Link { key: metric.key, title: metric.title });
@@ -148,7 +148,7 @@ fn figure(calibration: &Calibration, number: usize) -> Result<Option<Figure>, Pa
     Ok(Some(Figure {
         id: format!("calibration-{}", number + 1),
         title: format!("The generator's own error is small at {holding} of {all} loads; TTFT error at worst {worst}"),
-        caption,
+        caption: Caption { shown, details },
         metric,
         drawing: forest(&x, &rows, Some(BOUND_MS))?,
         table: table(calibration),

@@ -4,7 +4,7 @@ use super::super::chart::{Heat, HeatCell, HeatRow, MOST_COLUMNS, STEPS, Sign, he
 use super::super::error::PageError;
 use super::super::naming::{arm, axis_title, load_of};
 use super::super::sources::Sources;
-use super::super::view::{Block, Cell, Figure, Found, Link, Missing, Section, Table};
+use super::super::view::{Block, Caption, Cell, Figure, Found, Link, Missing, Section, Table};
 use super::over_load::{failures, objective, requests};
 use crate::analysis::curve::{self, Curve, Ordinate, Rung};
 use crate::analysis::quantile;
@@ -271,7 +271,7 @@ impl<'c, 's, 'a> One<'c, 's, 'a> {
         HeatRow { name: name.to_owned(), cells: self.loads.iter().map(cell).collect() }
     }
 
-    fn caption(&self, steps: &Steps) -> Vec<String> {
+    fn caption(&self, steps: &Steps) -> Caption {
         let with_runs = || self.rungs().filter(|(_, rung)| !rung.runs.is_empty());
         let n: Vec<u64> = with_runs().map(|(_, rung)| requests(rung)).collect();
         let (least, most) = (n.iter().min().copied().unwrap_or(0), n.iter().max().copied().unwrap_or(0));
@@ -279,16 +279,16 @@ impl<'c, 's, 'a> One<'c, 's, 'a> {
         let runs: usize = with_runs().map(|(_, rung)| rung.runs.len()).sum();
         let mut said = vec![format!("n: {n} requests in a cell, {} in all.", counted(runs, "run"))];
         let by = if steps.are_wide() { "equal ratios" } else { "equal differences from 0" };
-        said.push(format!(
+        let mut details = vec![format!(
             "{STEPS} steps of {by}; 95 % intervals, of two repeats their values, show on hover and in the numbers."
-        ));
+        )];
         let (cells, known) = (self.loads.len() * self.rows.len(), self.values().count());
         if known < cells {
             said.push(format!("{} of {cells} cells have no number and are empty.", cells - known));
         }
         let few = self.rungs().filter_map(|(_, rung)| rung.figure(self.reading)).any(|figure| figure.few_samples);
         if few {
-            said.push("* from few samples: the true value may lie well away from it.".to_owned());
+            details.push("* from few samples: the true value may lie well away from it.".to_owned());
         }
         let failed: u64 = self.rungs().map(|(_, rung)| rung.failed_requests().0).sum();
         if failed > 0 {
@@ -298,7 +298,7 @@ impl<'c, 's, 'a> One<'c, 's, 'a> {
         if missed > 0 {
             said.push(format!("Framed and crossed: the whole objective is missed, in {}.", counted(missed, "cell")));
         }
-        said
+        Caption { shown: said, details }
     }
 
     fn table(&self) -> Table {

@@ -4,21 +4,15 @@ use super::super::error::PageError;
 use super::super::sources::Sources;
 use super::super::view::{Block, Found, Missing, Section};
 use super::groups::groups;
-use super::over_load::{OverLoad, ScaleMark};
+use super::over_load::OverLoad;
 use crate::analysis::curve::Ordinate;
+use crate::metrics::{JITTER_MARKS, ScaleMark};
 use crate::units::text::counted;
 
 const TITLE: &str = "Evenness of the stream";
 
 /// Most figures on a page.
 const MOST_FIGURES: usize = 6;
-
-/// What values are like, as the definition of the metric has it.
-static MARKS: [ScaleMark; 3] = [
-    ScaleMark { at: 1.0, name: "near 1: smooth", word: "smooth" },
-    ScaleMark { at: 2.0, name: "2: noticeable", word: "noticeable" },
-    ScaleMark { at: 3.0, name: "above 3: choppy", word: "choppy" },
-];
 
 /// The section.
 pub(crate) fn jitter(sources: &Sources) -> Result<Found, PageError> {
@@ -37,7 +31,7 @@ pub(crate) fn jitter(sources: &Sources) -> Result<Found, PageError> {
             reading,
             prefix: "jitter",
             is_judged: true,
-            marks: &MARKS,
+            marks: &JITTER_MARKS,
         };
         if figures.len() >= MOST_FIGURES {
             left += 1;
@@ -48,10 +42,14 @@ pub(crate) fn jitter(sources: &Sources) -> Result<Found, PageError> {
     if figures.is_empty() {
         return Ok(Err(missing()));
     }
-    let text = "How much longer the longest of a hundred gaps between tokens is than the usual one: p99(ITL) ÷ p50(ITL). A reader sees a stream \
-                near 1 as smooth and one above 3 as choppy, however fast it is.";
+    let marks: Vec<String> = JITTER_MARKS.iter().map(ScaleMark::said).collect();
+    let text = format!(
+        "How much longer the longest of a hundred gaps between tokens is than the usual one: p99(ITL) ÷ p50(ITL). What a reader sees, \
+         however fast the stream is: {}.",
+        marks.join(", ")
+    );
     let heading = Block::Heading { text: "Jitter ratio over load".to_owned() };
-    let mut blocks = vec![Block::Text { text: text.to_owned() }, heading, Block::Figures { figures }];
+    let mut blocks = vec![Block::Text { text }, heading, Block::Figures { figures }];
     if left > 0 {
         let left = counted(left, "more figure");
         blocks.push(Block::Text {

@@ -2,15 +2,15 @@
 
 use indexmap::IndexMap;
 
-use super::super::chart::{Axis, Limit, Point, Series, lines};
+use super::super::chart::{Axis, Limit, Point, Series, Stroke, lines};
 use super::super::error::PageError;
 use super::super::naming::{axis_title, load_of};
-use super::super::view::{Cell, Figure, Link, Table, tone};
+use super::super::view::{Caption, Cell, Figure, Link, Table, tone};
 use super::groups::Group;
 use crate::analysis::curve::{self, Curve, Ordinate, Rung};
 use crate::analysis::quantile;
 use crate::analysis::slo::Answer;
-use crate::metrics::Unit;
+use crate::metrics::{ScaleMark, Unit};
 use crate::plan::Plan;
 use crate::report::format::{digits, plain};
 use crate::report::spread;
@@ -24,16 +24,6 @@ pub(super) fn failures(failed: u64) -> String {
 
 /// A limit is drawn where it lies at most so many times above the highest value: else it would flatten what is there.
 const LIMIT_WITHIN: f64 = 3.0;
-
-/// A mark on the scale of a metric, in words: what a value there is like.
-pub(super) struct ScaleMark {
-    /// The value.
-    pub(super) at: f64,
-    /// What it is like, as it stands at the mark.
-    pub(super) name: &'static str,
-    /// The same in one word.
-    pub(super) word: &'static str,
-}
 
 /// A curve and what tells it apart from those that are drawn with it.
 #[derive(Clone, Copy)]
@@ -101,7 +91,7 @@ impl<'s, 'a> OverLoad<'s, 'a> {
         let x = Axis::of_loads(axis_title(self.group.axis), &loads);
         let y = self.axis(&known, top);
         let marks =
-            self.marks.iter().map(|mark| Limit { at: mark.at, name: mark.name.to_owned(), is_objective: false });
+            self.marks.iter().map(|mark| Limit { at: mark.at, name: mark.word.to_owned(), is_objective: false });
         let limits: Vec<Limit> = marks.chain(limit.clone()).collect();
         let drawing = lines((&x, &y), &self.series(), &limits)?;
         let metric = self.reading.metric(self.is_open());
@@ -133,7 +123,7 @@ impl<'s, 'a> OverLoad<'s, 'a> {
             name: Some(member.label.to_owned()),
             slot,
             points: member.curve.rungs.iter().map(|rung| self.point(member, rung)).collect(),
-            marked: true,
+            stroke: Stroke::Points,
         };
         self.members().enumerate().map(of).collect()
     }
@@ -217,37 +207,30 @@ impl<'s, 'a> OverLoad<'s, 'a> {
     }
 
     /// What must be known to read it.
-    fn caption(&self, limit: Option<&Limit>, y: &Axis) -> Vec<String> {
-        let mut said = vec![self.sizes()];
+    fn caption(&self, limit: Option<&Limit>, y: &Axis) -> Caption {
+        let mut said = vec![sizes(self.rungs().map(|(_, rung)| rung))];
+        let mut details = Vec::new();
         let figures: Vec<curve::Figure> = self.rungs().filter_map(|(_, rung)| rung.figure(self.reading)).collect();
-        said.extend(spread::bars(&figures));
+        details.extend(spread::bars(&figures));
         if figures.iter().any(|found| found.span().is_some_and(|[_, high]| !y.holds(high))) {
-            said.push("An interval that ends above the figure is cut there; its end is in the numbers.".to_owned());
+            details.push("An interval that ends above the figure is cut there; its end is in the numbers.".to_owned());
         }
         if figures.iter().any(|found| found.few_samples) {
-            said.push("* from few samples: the true value may lie well away from it.".to_owned());
+            details.push("* from few samples: the true value may lie well away from it.".to_owned());
         }
         said.extend(self.not_drawn());
-        said.extend(limit.map(|limit| match !y.holds(limit.at) {
-            true => format!("The {} lies above the figure.", limit.name),
-            false => format!("Dashed: the {}.", limit.name),
-        }));
+        // One that is drawn stands in the legend.
+        let above = limit.filter(|limit| !y.holds(limit.at));
+        said.extend(above.map(|limit| format!("The {} lies above the figure.", limit.name)));
         said.extend(self.missed());
-        said.push(match self.marks {
+        details.push(match self.marks {
             [] => "The vertical axis begins at 0.".to_owned(),
-            _ => "Ruled: what values are like.".to_owned(),
+            _ => format!(
+                "Ruled, with what values are like: {}.",
+                self.marks.iter().map(ScaleMark::said).collect::<Vec<_>>().join(", ")
+            ),
         });
-        said
-    }
-
-    /// How many requests and runs the points rest on.
-    fn sizes(&self) -> String {
-        let requests: Vec<u64> =
-            self.rungs().filter(|(_, rung)| !rung.runs.is_empty()).map(|(_, rung)| requests(rung)).collect();
-        let runs: usize = self.rungs().map(|(_, rung)| rung.runs.len()).sum();
-        let (least, most) = (requests.iter().min().copied().unwrap_or(0), requests.iter().max().copied().unwrap_or(0));
-        let n = if least == most { least.to_string() } else { format!("{least} to {most}") };
-        format!("n: {n} requests at a load, {} in all.", counted(runs, "run"))
+        Caption { shown: said, details }
     }
 
     /// What has no point, counted.
@@ -368,6 +351,17 @@ impl Reached {
         let first = known.next()?;
         let last = known.next_back().unwrap_or(first);
         Some(Reached { name: label.to_owned(), first, last })
+    }
+}
+
+/// How many requests each run has that points rest on, for percentiles are of runs, and how many runs those are.
+pub(super) fn sizes<'r>(rungs: impl Iterator<Item = &'r Rung<'r>>) -> String {
+    let requests: Vec<u64> = rungs.flat_map(|rung| &rung.runs).map(|run| run.metrics.counts.requests).collect();
+    let (least, most) = (requests.iter().min().copied().unwrap_or(0), requests.iter().max().copied().unwrap_or(0));
+    match requests.len() {
+        1 => format!("n: {most} requests in 1 run."),
+        runs if least == most => format!("n: {most} requests in each of {runs} runs."),
+        runs => format!("n: {least} to {most} requests in each of {runs} runs."),
     }
 }
 

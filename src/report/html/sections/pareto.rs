@@ -4,7 +4,7 @@ use super::super::chart::{Axis, Spot, scatter};
 use super::super::error::PageError;
 use super::super::naming::{arm, load_of};
 use super::super::sources::Sources;
-use super::super::view::{Block, Cell, Figure, Found, Link, Missing, Section, Table, tone};
+use super::super::view::{Block, Caption, Cell, Figure, Found, Link, Missing, Section, Table, tone};
 use crate::analysis::curve::{self, Curve, FRONTS, Front, Ordinate, Rung, alike, on_fronts};
 use crate::metrics::Metric;
 use crate::report::format::{digits, plain};
@@ -190,47 +190,43 @@ impl<'s, 'a> One<'s, 'a> {
         format!("{served}, {}: {count} of {all} loads {verb} on the Pareto front ({names}{more})", self.front.title)
     }
 
-    fn caption(&self, points: &[Point], known: &[(&Point, [f64; 2])], (x, y): (&Axis, &Axis)) -> Vec<String> {
-        let requests: Vec<u64> = known.iter().map(|(point, _)| super::over_load::requests(point.rung)).collect();
-        let (least, most) = (requests.iter().min().copied().unwrap_or(0), requests.iter().max().copied().unwrap_or(0));
-        let n = if least == most { least.to_string() } else { format!("{least} to {most}") };
-        let runs: usize = known.iter().map(|(point, _)| point.rung.runs.len()).sum();
+    fn caption(&self, points: &[Point], known: &[(&Point, [f64; 2])], (x, y): (&Axis, &Axis)) -> Caption {
         let way = if self.front.is_less_better() { "right and low" } else { "right and high" };
         let mut said = vec![
-            format!("n: {n} requests at a load, {} in all.", counted(runs, "run")),
+            super::over_load::sizes(known.iter().map(|(point, _)| point.rung)),
             format!(
                 "Better is {way}. Grey circles are not on the front: another load is as good in both, and better in one."
             ),
         ];
+        let mut details = vec!["Bars are 95 % intervals: points whose bars overlap may change places.".to_owned()];
         let figures: Vec<curve::Figure> = known.iter().flat_map(|(point, _)| self.figures(point)).flatten().collect();
-        said.extend(match figures.iter().all(|found| found.span().is_none()) {
-            true => {
-                vec![
-                    "There is no interval (repeats would give one): a point just off the front may belong on it."
-                        .to_owned(),
-                ]
-            }
-            false => [spread::bars(&figures), vec!["Points whose bars overlap may change places.".to_owned()]].concat(),
-        });
+        details.extend(spread::bars(&figures));
+        if figures.iter().all(|found| found.span().is_none()) {
+            details.clear();
+            said.push(
+                "There is no interval (repeats would give one): a point just off the front may belong on it."
+                    .to_owned(),
+            );
+        }
         let is_cut = |(point, _): &(&Point, [f64; 2])| {
             let [first, second] = self.figures(point).map(|found| Some(found?.span()?[1]));
             let is_off = |high: Option<f64>, axis: &Axis| high.is_some_and(|high| !axis.holds(high));
             point.is_on && (is_off(first, x) || is_off(second, y))
         };
         if known.iter().any(is_cut) {
-            said.push(
+            details.push(
                 "An interval that ends off the figure is not drawn on that side; its end is in the numbers.".into(),
             );
         }
         if figures.iter().any(|found| found.few_samples) {
-            said.push("* from few samples: the true value may lie well away from it.".to_owned());
+            details.push("* from few samples: the true value may lie well away from it.".to_owned());
         }
         if known.len() < points.len() {
             let why = left_out(points.iter().map(|point| point.rung), self.front);
             said.push(format!("{} of {} loads are not drawn{why}.", points.len() - known.len(), points.len()));
         }
-        said.push("Both axes begin at 0.".to_owned());
-        said
+        details.push("Both axes begin at 0.".to_owned());
+        Caption { shown: said, details }
     }
 
     fn table(&self, points: &[Point]) -> Table {

@@ -3,7 +3,7 @@
 use super::super::naming::{content, load, short};
 use super::super::sources::Sources;
 use super::super::view::{Block, Cell, Found, Missing, Section, Table};
-use crate::analysis::diagnosis::{Finding, NOT_MEASURED};
+use crate::analysis::diagnosis::{Diagnosis, Finding, NOT_MEASURED, NOT_SHOWN};
 use crate::report::format::plain;
 
 const TITLE: &str = "Symptoms";
@@ -29,6 +29,7 @@ pub(crate) fn symptoms(sources: &Sources) -> Found {
         let facts = [("likely", symptom.regime), ("confirm with", symptom.confirm), ("try first", symptom.response)];
         blocks.push(Block::Facts { facts: facts.map(|(name, text)| (name.to_owned(), text.to_owned())).into() });
     }
+    blocks.extend(not_shown(sources));
     if !sources.bound.predicted.is_empty() {
         blocks.push(Block::Heading { text: "Decoding beside what memory bandwidth allows".to_owned() });
         blocks.push(Block::Table { table: bound(sources) });
@@ -37,10 +38,22 @@ pub(crate) fn symptoms(sources: &Sources) -> Found {
     Ok(Section { id: "symptoms", title: TITLE, blocks })
 }
 
+/// What the figures say of further symptoms only within their intervals; none where nothing does.
+fn not_shown(sources: &Sources) -> Option<Block> {
+    let of = |one: &Diagnosis| match &one.finding {
+        Finding::NotSeen(why) if why.starts_with(NOT_SHOWN) => Some(plain(&format!("{}: {why}", one.symptom.title))),
+        _ => None,
+    };
+    let items: Vec<String> = sources.diagnoses.iter().filter_map(of).collect();
+    let title = "Not shown: what the figures say only within their intervals".to_owned();
+    (!items.is_empty()).then_some(Block::Folded { title, items })
+}
+
 fn bound(sources: &Sources) -> Table {
     let columns = [
         "run",
         "endpoint",
+        "model",
         "scenario",
         "load",
         "measured, tokens/s#",
@@ -54,6 +67,7 @@ fn bound(sources: &Sources) -> Table {
         table.rows.push(vec![
             Cell::text(&short(&labels.run_id)),
             Cell::text(&labels.endpoint),
+            Cell::text(&labels.model),
             Cell::text(&content(labels)),
             Cell::text(&load(labels)),
             Cell::number(one.measured()),

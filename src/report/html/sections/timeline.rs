@@ -111,7 +111,7 @@ impl<'a> Drawn<'a> {
         Ok(Figure {
             id: "timeline-all".to_owned(),
             title: self.finding(),
-            caption: self.caption(),
+            caption: self.caption().into(),
             metric: None,
             drawing: lanes(&x, &self.lanes, &bars, &breaks, &legend)?,
             table: self.table(),

@@ -1,0 +1,40 @@
+//! What runs are called in a sentence: with their model, where the plan has several.
+
+use indexmap::IndexSet;
+
+use crate::analysis::curve::Run;
+
+use super::evidence::Evident;
+
+/// Names of runs, as long as it takes to tell them apart.
+pub(super) struct Names {
+    has_models: bool,
+}
+
+impl Names {
+    /// For all runs that symptoms are looked for in.
+    pub(super) fn of(evident: &Evident) -> Names {
+        let on_curves = evident.curves.iter().flat_map(|curve| &curve.rungs).flat_map(|rung| &rung.runs);
+        let predicted = evident.predicted.iter().map(|one| &one.run);
+        let twins = evident.twins.iter().flat_map(|twins| [&twins.warm, &twins.cold]);
+        let models: IndexSet<&str> =
+            on_curves.chain(predicted).chain(twins).map(|run| run.labels.model.as_str()).collect();
+        Names { has_models: models.len() > 1 }
+    }
+
+    /// Model (of several), endpoint, scenario and the values of further axes: what tells a run from others of one load.
+    pub(super) fn run(&self, run: &Run) -> String {
+        let axes = run.labels.axes.iter().map(|(axis, value)| format!(" · {axis}={value}"));
+        format!(
+            "{} · {}{}",
+            self.server(&run.labels.endpoint, &run.labels.model),
+            run.labels.scenario,
+            axes.collect::<String>()
+        )
+    }
+
+    /// A server: its endpoint, behind the model where there are several.
+    pub(super) fn server(&self, endpoint: &str, model: &str) -> String {
+        if self.has_models { format!("{model} · {endpoint}") } else { endpoint.to_owned() }
+    }
+}

@@ -1,0 +1,198 @@
+//! Searches and ladders: which runs are made follows from what was measured, and a sweep that is killed and goes on decides the same.
+
+use std::collections::BTreeSet;
+
+use rand::{RngExt, SeedableRng};
+use rand_chacha::ChaCha8Rng;
+use rustix::process::Signal;
+use serde_json::Value;
+
+use super::lab::{Ended, Lab, Server, wait_for};
+use super::sweeps::{end, honest, names, wait_until_gone};
+
+/// A server with four slots: up to four requests in flight nobody waits, and a fifth waits for a quarter of an answer, 17 ms.
+const HEAD: &str = "
+sweepline: 1
+name: limit
+endpoints: { a: { engine: mock, mock: { ttft: 10ms, itl: 5ms, slots: 4 } } }
+models: { m: { id: demo } }
+scenarios: { short: { prompt_tokens: 20, output_tokens: 12 } }
+slo: { ttft: { p50: 18ms } }
+phases: { fill: 0s, stabilize: 150ms, measure: 600ms, drain: 5s }
+# A busy machine sends late; what is asked here is which runs are made.
+validity: { client_late: { suspect: 100%, invalid: 100% } }
+";
+
+fn plan(sweeps: &str) -> String {
+    format!("{HEAD}sweeps:\n{sweeps}")
+}
+
+const SEARCH: &str = "  limit: { matrix: { endpoint: a, model: m, scenario: short }, \
+                      search: { batch_size: { from: 1, to: 32, within: 10% }, confirm: 900ms } }\n";
+
+fn choices(lab: &Lab, plan: &str) -> Vec<Value> {
+    let preview = lab.ok(&["preview", plan, "--format", "json"]).json();
+    lab.follows("preview", &preview);
+    preview["choices"].as_array().cloned().unwrap_or_default()
+}
+
+fn finished(choice: &Value) -> BTreeSet<String> {
+    choice["finished"].as_array().unwrap().iter().map(|id| id.as_str().unwrap()[..16].to_owned()).collect()
+}
+
+#[timed_test]
+fn a_search_finds_the_knee_of_the_mock_and_is_done_then() {
+    let lab = Lab::new();
+    lab.write("plan.yaml", &plan(SEARCH));
+    let before = choices(&lab, "plan.yaml");
+    assert_eq!((&before[0]["chooses"], &before[0]["axis"]), (&"search".into(), &"batch_size".into()));
+    let most = before[0]["most_runs"].as_u64().unwrap() as usize;
+    honest(&lab.measured(&["run", "plan.yaml"]));
+    let after = choices(&lab, "plan.yaml");
+    let standing = after[0]["standing"].as_str().unwrap();
+    assert!(standing.starts_with("4 in flight meets the objective, 5 misses it"), "{standing}");
+    assert!(after[0]["next"].is_null());
+    let ids = finished(&after[0]);
+    assert_eq!(ids, names(&lab, "runs"), "what was asked for is what was run");
+    assert!(ids.len() <= most, "{} of at most {most}", ids.len());
+    // Each probe is an ordinary run: every reader has them, and the answer with them.
+    let curves = lab.ok(&["curves", "plan.yaml", "--format", "json"]).json();
+    assert_eq!(curves["curves"][0]["objective"]["holds"].as_f64(), Some(4.0), "{curves:#}");
+    let again = lab.ok(&["run", "plan.yaml"]);
+    assert!(again.stderr.contains("nothing to do; the results of all"), "{}", again.stderr);
+    assert!(again.stderr.contains("4 in flight meets the objective"), "{}", again.stderr);
+    // An edited range asks for the same loads, and finds them.
+    lab.write("wider.yaml", &plan(&SEARCH.replace("to: 32", "to: 64")));
+    let wider = finished(&choices(&lab, "wider.yaml")[0]);
+    assert!(wider.len() > 1 && wider.is_subset(&ids), "{wider:?}");
+}
+
+/// Kills it at a random instant, `times` times, and lets it end.
+fn killed_and_resumed(lab: &Lab, times: u32, seed: u64) -> Ended {
+    let mut rng = ChaCha8Rng::seed_from_u64(seed);
+    for _ in 0..times {
+        let mut running = lab.start(&["run", "plan.yaml", "--progress", "plain"]);
+        let deadline = std::time::Instant::now() + std::time::Duration::from_millis(rng.random_range(50..2_500));
+        wait_for("the instant of the kill", || {
+            (running.has_ended() || std::time::Instant::now() >= deadline).then_some(())
+        });
+        running.signal(Signal::KILL);
+        let (_, servers) = end(running);
+        wait_until_gone(&servers);
+    }
+    lab.measured(&["run", "plan.yaml"])
+}
+
+#[timed_test]
+fn a_search_that_is_killed_at_any_instant_decides_what_it_would_have_decided() {
+    let lab = Lab::new();
+    lab.write("plan.yaml", &plan(SEARCH));
+    honest(&killed_and_resumed(&lab, 6, 1));
+    lab.ok(&["verify"]);
+    let ended = choices(&lab, "plan.yaml");
+    let ids = finished(&ended[0]);
+    assert!(ended[0]["next"].is_null() && ids == names(&lab, "runs"), "{ended:#?}");
+    // The same rows, seen by a sweep that was never interrupted: it asks for each of them, in the same order, and for no other.
+    let whole: Vec<Value> = ended[0]["finished"].as_array().unwrap().clone();
+    let dir = lab.results().join("runs");
+    let aside = lab.path().join("aside");
+    std::fs::rename(&dir, &aside).unwrap();
+    std::fs::create_dir(&dir).unwrap();
+    for (at, id) in whole.iter().enumerate() {
+        let standing = choices(&lab, "plan.yaml");
+        assert_eq!(standing[0]["next"], *id, "decision {at}");
+        let short = &id.as_str().unwrap()[..16];
+        std::fs::rename(aside.join(short), dir.join(short)).unwrap();
+    }
+    assert_eq!(choices(&lab, "plan.yaml")[0]["standing"], ended[0]["standing"]);
+}
+
+#[timed_test]
+fn a_ladder_ends_behind_the_first_load_that_misses_and_says_what_it_left_out() {
+    let lab = Lab::new();
+    let ladder = "  ladder: { matrix: { endpoint: a, model: m, scenario: short, batch_size: [16, 2, 4, 8, 32] }, \
+                  stop: slo_missed, repeats: 2 }\n";
+    lab.write("plan.yaml", &plan(ladder));
+    let ended = lab.measured(&["run", "plan.yaml", "--progress", "plain"]);
+    honest(&ended);
+    let words = "8 in flight misses the objective, so 2 heavier loads were left out; 6 runs";
+    assert!(ended.stderr.contains(words), "{}", ended.stderr);
+    assert_eq!(names(&lab, "runs").len(), 6, "2, 4 and 8, each twice");
+    let started: Vec<&str> = ended.stderr.lines().filter(|line| line.contains(" started, ")).collect();
+    let loads: Vec<&str> = started.iter().filter_map(|line| line.split("batch ").nth(1)?.split(' ').next()).collect();
+    assert_eq!(loads, ["2", "2", "4", "4", "8", "8"], "rising, repeats together");
+    let preview = lab.ok(&["preview", "plan.yaml"]).stdout;
+    let preview = preview.split_whitespace().collect::<Vec<_>>().join(" ");
+    assert!(preview.contains(words) && preview.contains("nothing to do"), "{preview}");
+}
+
+#[timed_test]
+fn a_server_that_never_meets_the_objective_and_one_that_always_does_are_said_to_be_so() {
+    let lab = Lab::new();
+    let of = |limit: &str| plan(SEARCH).replace("p50: 18ms", &format!("p50: {limit}")).replace("to: 32", "to: 3");
+    lab.write("never.yaml", &of("1ms"));
+    lab.measured(&["run", "never.yaml"]);
+    let standing = choices(&lab, "never.yaml")[0]["standing"].to_string();
+    assert!(standing.contains("no load of the range meets the objective: 1 in flight misses it"), "{standing}");
+    lab.write("always.yaml", &of("900ms"));
+    lab.measured(&["run", "always.yaml"]);
+    let standing = choices(&lab, "always.yaml")[0]["standing"].to_string();
+    assert!(standing.contains("3 in flight meets the objective, the heaviest load of the range"), "{standing}");
+}
+
+#[timed_test]
+fn what_a_search_cannot_be_beside_is_a_mistake_at_its_place() {
+    let lab = Lab::new();
+    let wrong = |sweep: &str, words: &str| {
+        lab.write("plan.yaml", &plan(&format!("  s:\n    matrix: {{ scenario: short }}\n{sweep}\n")));
+        let ended = lab.run(&["check", "plan.yaml"]);
+        let told = ended.stderr.clone() + &ended.stdout;
+        assert_eq!(ended.code, Some(2), "{told}");
+        assert!(told.split_whitespace().collect::<Vec<_>>().join(" ").contains(words), "{words}: {told}");
+    };
+    wrong("    search: { qps: { from: 5, to: 5 } }", "a search from 5 to 5 has nothing to look for");
+    wrong("    search: { qps: { from: 0, to: 5 } }", "`from` must be a number above 0, not 0");
+    wrong("    search: { batch_size: { from: 1.5, to: 5 } }", "`from` must be a whole number, 1 or more, not 1.5");
+    wrong("    search: { qps: { from: 1, to: 5, within: 0.1% } }", "`within` must be a share from 0.5% to 50%");
+    wrong("    search: { confirm: 5m }", "`search` does not say which load is searched");
+    wrong("    search: { qps: { from: 1, to: 5 }, batch_size: { from: 1, to: 5 } }", "`search` names two loads");
+    wrong("    search: { qps: { from: 1, to: 5 } }\n    repeats: 3", "`repeats` has no effect beside `search`");
+    wrong("    search: { qps: { from: 1, to: 5 } }\n    stop: saturated", "both decide which loads are run");
+    wrong("    stop: slo_missed", "neither `batch_size` nor `qps`");
+    let beside = plan("  s: { matrix: { scenario: short, qps: [1, 2] }, search: { qps: { from: 1, to: 5 } } }\n");
+    lab.write("plan.yaml", &beside);
+    let told = lab.run(&["check", "plan.yaml"]);
+    assert!(told.stderr.contains("`qps` is searched, and the matrix names values of it"), "{}", told.stderr);
+    lab.write("plan.yaml", &plan(SEARCH).replace("slo: { ttft: { p50: 18ms } }\n", ""));
+    let told = lab.run(&["check", "plan.yaml"]);
+    assert!(
+        told.stderr.contains("looks for the highest load that meets the objective, and the plan has none"),
+        "{}",
+        told.stderr
+    );
+}
+
+#[timed_test]
+fn one_command_writes_the_plan_of_a_search_and_goes_on_with_it() {
+    let lab = Lab::new();
+    let server = Server::start(&lab, &["--model", "tiny-7b", "--ttft", "10ms", "--itl", "5ms", "--slots", "4"]);
+    let url = server.url();
+    let args =
+        ["search", "--url", &url, "--slo", "ttft p50 30ms", "--of", "batch-size", "--to", "16", "--measure", "500ms"];
+    let asked = |more: &[&str]| lab.run(&[&args[..], &["--confirm", "700ms"], more].concat());
+    let ended = asked(&["--plan-only"]);
+    assert_eq!((ended.code, names(&lab, "runs").len()), (Some(0), 0), "{}", ended.stderr);
+    let written = std::fs::read_to_string(lab.path().join("search.yaml")).unwrap();
+    insta::assert_snapshot!("search", written.replace(&url, "http://127.0.0.1:PORT/v1"));
+    lab.ok(&["check", "search.yaml"]);
+    // The same command goes on with the plan that it wrote; one that would be another plan overwrites none.
+    lab.write("search.yaml", &written.replace("fill: 10s", "fill: 0s").replace("stabilize: 20s", "stabilize: 100ms"));
+    let refused = asked(&[]);
+    assert_eq!(refused.code, Some(2));
+    assert!(refused.stderr.contains("search.yaml is there already"), "{}", refused.stderr);
+    let limited = lab.run(&["search", "--slo", "ttft p98 5ms"]);
+    assert!(limited.stderr.contains("`p98` is no percentile; write one of p50, p75"), "{}", limited.stderr);
+    let ended = lab.measured(&["run", "search.yaml", "-q"]);
+    honest(&ended);
+    assert!(choices(&lab, "search.yaml")[0]["standing"].as_str().unwrap().contains("meets the objective"));
+}
