@@ -44,6 +44,7 @@ pub mod request;
 mod reuse;
 pub mod roofline;
 pub mod saturation;
+pub mod sequential;
 pub mod series;
 pub mod silence;
 pub mod slo;
