@@ -45,6 +45,7 @@ mod reuse;
 pub mod roofline;
 pub mod saturation;
 pub mod search;
+pub mod sequential;
 pub mod series;
 pub mod silence;
 pub mod slo;
