@@ -8,6 +8,8 @@
 
 mod bracket;
 mod ending;
+mod fit;
+mod fitted;
 mod grid;
 mod outcome;
 
@@ -15,7 +17,7 @@ pub use super::slo::Answer;
 pub use grid::Grid;
 pub use outcome::{Caveat, End, Outcome};
 
-use bracket::Bracket;
+use bracket::{Bracket, Step};
 
 /// What is looked for: the highest load in `[from, to]` that meets the objective, to a relative resolution.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -97,23 +99,41 @@ impl Question {
     }
 }
 
+/// How the load is found between two that are known to hold and to miss.
+trait Method {
+    /// The next run, or the load that was found; `bracket` is of `probes`.
+    fn next(&self, grid: &Grid, probes: &[Probe], bracket: &Bracket) -> Step;
+    /// The most runs that this takes, from the first.
+    fn most(&self, grid: &Grid) -> usize;
+}
+
+/// Invalid runs that are made up for.
+const INVALID: usize = 4;
+
 /// What to do next, given all runs so far in the order in which they were decided.
 pub fn next(question: &Question, probes: &[Probe]) -> Next {
+    next_by(&fitted::Fitted { within: question.within }, question, probes)
+}
+
+fn next_by(method: &impl Method, question: &Question, probes: &[Probe]) -> Next {
     let grid = Grid::of(question);
     let bracket = Bracket::of(&grid, probes);
-    if probes.len() >= most_probes(question) {
-        return Next::Ended(ending::out_of_probes(probes, &bracket));
+    if probes.len() >= most_by(method, question) {
+        return Next::Ended(ending::out_of_probes(question, &grid, probes, &bracket));
     }
-    match bracket.next(&grid, probes) {
-        bracket::Step::Probe(load) => probe(probes, load),
-        bracket::Step::Settled(at) => ending::next(question, &grid, probes, &bracket, at),
+    match method.next(&grid, probes, &bracket) {
+        Step::Probe(load) => probe(probes, load),
+        Step::Settled(at) => ending::next(question, &grid, probes, &bracket, at),
     }
 }
 
 /// How many runs a search may take, whatever the server does.
 pub fn most_probes(question: &Question) -> usize {
-    let grid = Grid::of(question);
-    bracket::most(&grid) + if question.confirm { ending::CONFIRMATIONS } else { 0 }
+    most_by(&fitted::Fitted { within: question.within }, question)
+}
+
+fn most_by(method: &impl Method, question: &Question) -> usize {
+    method.most(&Grid::of(question)) + INVALID + if question.confirm { ending::CONFIRMATIONS } else { 0 }
 }
 
 /// Where the search stands after these runs.
@@ -138,5 +158,7 @@ fn repeats(probes: &[Probe], load: f64, confirms: bool) -> u32 {
     probes.iter().filter(|probe| probe.load == load && probe.confirms == confirms).count() as u32
 }
 
+#[cfg(test)]
+mod simulated;
 #[cfg(test)]
 mod tests;
