@@ -3,13 +3,16 @@
 use super::Answer;
 use super::bracket::{Bracket, met};
 use super::fit::Fit;
-use super::{Caveat, End, Grid, Next, Outcome, Probe, Question, confirm};
+use super::{Caveat, End, Grid, Next, Outcome, Probe, Question, confirm, probe};
 
 /// Long runs that a search may take.
 pub(super) const CONFIRMATIONS: usize = 5;
 /// By how many times a drift or two modes must explain the runs better than noise to be mentioned, and to be the end.
 const LIKELY: f64 = 3.0;
 const SHOWN: f64 = 20.0;
+/// A run is fast up to this pressure, and a slow one far from it where its own is larger so that this share of it is more.
+const FAST: f64 = 1.1;
+const FAR: f64 = 0.375;
 /// Steps of the resolution that the 90 % interval of the answer may be wide.
 const COARSE: f64 = 2.5;
 /// By which factor a load that holds must be higher than one that misses, to contradict it.
@@ -26,6 +29,9 @@ pub(super) fn next(question: &Question, grid: &Grid, probes: &[Probe], bracket: 
     let failed = long().filter(|probe| met(probe) == Some(false)).map(|probe| probe.load).reduce(f64::min);
     if let (false, None) | (_, Some(_)) = (question.confirm, held) {
         let found = held.unwrap_or(at);
+        if question.confirm && !is_measured_again(probes) {
+            return probe(probes, found);
+        }
         return end(Some(found), if found >= grid.last() { End::AboveRange } else { End::Found });
     }
     let candidate = match failed {
@@ -36,6 +42,12 @@ pub(super) fn next(question: &Question, grid: &Grid, probes: &[Probe], bracket: 
         Some(candidate) if long().count() < CONFIRMATIONS => confirm(probes, candidate),
         _ => end(None, End::Unconfirmed),
     }
+}
+
+/// Whether an ordinary run followed the long ones: one at the same load that differs shows that runs differ.
+fn is_measured_again(probes: &[Probe]) -> bool {
+    let last = probes.iter().rposition(|probe| probe.confirms);
+    last.is_none_or(|last| probes[last + 1..].iter().any(|probe| met(probe).is_some()))
 }
 
 /// The end of a search that reached its bound.
@@ -69,6 +81,9 @@ fn outcome(
         if drift.1 > LIKELY && drift.1 >= modes.1 {
             caveats.push(Caveat::Drift { share: drift.0.exp_m1() });
             end = if drift.1 > SHOWN && end == End::Found { End::Drifting } else { end };
+        } else if let Some(share) = contradicted(found, probes) {
+            caveats.push(Caveat::Unsteady { share });
+            end = if end == End::Found { End::Unsteady } else { end };
         } else if modes.1 > LIKELY {
             caveats.push(Caveat::Unsteady { share: -(-modes.0).exp_m1() });
             end = if modes.1 > SHOWN && end == End::Found { End::Unsteady } else { end };
@@ -91,6 +106,23 @@ fn higher(found: f64, probes: &[Probe]) -> Option<Caveat> {
     let misses = above(Answer::Misses).map(|probe| probe.load).reduce(f64::min)?;
     let holds = above(Answer::Holds).map(|probe| probe.load).reduce(f64::max)?;
     (holds > APART * misses).then_some(Caveat::NotMonotone { misses, holds })
+}
+
+/// By which share of its pressure a run that misses is slower than another of the same or a higher load. That is where it is far
+/// slower, and wherever it is of the load that was found, or of a lower one.
+fn contradicted(found: Option<f64>, probes: &[Probe]) -> Option<f64> {
+    let of = |probe: &Probe| probe.pressure.filter(|pressure| *pressure > 0.0);
+    let fast = |slow: &Probe| {
+        let as_high = probes.iter().filter(|probe| probe.load >= slow.load && met(probe).is_some());
+        as_high.filter_map(of).filter(|pressure| *pressure <= FAST).reduce(f64::min)
+    };
+    let slow = probes.iter().filter(|probe| probe.answer == Some(Answer::Misses));
+    let shares = slow.filter_map(|slow| {
+        let share = 1.0 - fast(slow)? / of(slow)?;
+        let is_below = found.is_some_and(|found| slow.load <= found);
+        (share > FAR || (is_below && share > 0.0)).then_some(share)
+    });
+    shares.reduce(f64::max)
 }
 
 fn about_confirmation(found: Option<f64>, probes: &[Probe]) -> Vec<Caveat> {

@@ -2,15 +2,18 @@
 
 use super::bracket::{self, Bracket, Step, met};
 use super::fit::Fit;
-use super::{Grid, Method, Probe};
+use super::{Answer, Grid, Method, Probe};
 
 /// Runs after the doubling: the least, and the most.
 const LEAST: usize = 3;
-const MOST: usize = 8;
+const MOST: usize = 6;
 /// The standard deviation of the crossing that will do, in steps of the resolution.
-const GOAL: f64 = 0.45;
+const GOAL: f64 = 0.5;
 /// The load that is found is below the crossing with this probability.
-const SURE: f64 = 0.4;
+const SURE: f64 = 0.5;
+/// The pressure that is a miss whatever the test says, and the factor of a step up that the fit thinks too far.
+const PLAIN: f64 = 1.5;
+const SHORT: f64 = 1.25;
 /// Runs of an end of the range, before it is said that the answer lies beyond.
 const ENDS: usize = 2;
 /// The load at which it is seen that nothing holds again higher up, as a factor of the one found; a miss as high will do.
@@ -38,8 +41,12 @@ impl Method for Fitted {
         let step = (1.0 + self.within).ln().max((grid.above(nearest).unwrap_or(nearest) / nearest).ln());
         let is_known = near >= LEAST && fit.deviation() <= GOAL * step;
         let is_spent = within_range(probes) >= MOST || said().count() >= bracket::most(grid) + MOST;
-        if !(confirmed || is_below || is_above || is_known || is_spent) {
-            return Step::Probe(nearest.min(grid.times(highest, 2.0)));
+        let is_short = !is_below && nothing_missed(probes) && highest < last;
+        if is_short || !(confirmed || is_below || is_above || is_known || is_spent) {
+            return Step::Probe(match upwards(grid, probes, highest) {
+                Some(higher) => higher.min(nearest.max(grid.times(highest, SHORT))),
+                None => nearest,
+            });
         }
         if is_below || fit.quantile(0.9) < first {
             return Step::Settled(None);
@@ -55,6 +62,17 @@ impl Method for Fitted {
     fn most(&self, grid: &Grid) -> usize {
         bracket::most(grid) + MOST + 1
     }
+}
+
+/// Whether no run has missed plainly: one that an undecided test says little of may be noise.
+fn nothing_missed(probes: &[Probe]) -> bool {
+    let missed = |probe: &Probe| met(probe) == Some(false) && probe.pressure.is_none_or(|pressure| pressure > PLAIN);
+    !probes.iter().any(|probe| missed(probe) || probe.answer == Some(Answer::Misses))
+}
+
+/// The next load of the doubling, as long as nothing missed.
+fn upwards(grid: &Grid, probes: &[Probe], highest: f64) -> Option<f64> {
+    (nothing_missed(probes) && highest < grid.last()).then(|| grid.times(highest, 2.0))
 }
 
 /// Runs of loads that are not the highest so far.

@@ -1,10 +1,9 @@
 //! What to measure next, to find the highest load that meets an objective. Pure: no clock, no I/O, no random numbers, so that a
 //! resumed sweep decides the same from the same runs.
 //!
-//! Four steps, each read off the runs so far, in this order: the load doubles from the lower end of the range until a run misses
-//! (`bracket`); a curve fitted to the runs says where the objective is crossed, and the next run goes there (`fit`); one run
-//! well above shows that the server does not hold again higher up; a long run confirms the load that was found, and its failure
-//! sends the search down (`ending`). What was tried against it, and how often each is wrong: `docs/SEARCH.md`.
+//! Four steps, each read off the runs so far, in this order: the load doubles from the lower end of the range until a run misses; a curve fitted to the runs says where the objective is crossed, and the next run goes there (`fit`); one run
+//! well above shows that the server does not hold again higher up; a long run confirms the load that was found, its failure sends
+//! the search down, and one more ordinary run shows whether the server is still the same (`ending`). What was tried against it, and how often each is wrong: `docs/SEARCH.md`.
 
 mod bracket;
 mod ending;
@@ -133,7 +132,8 @@ pub fn most_probes(question: &Question) -> usize {
 }
 
 fn most_by(method: &impl Method, question: &Question) -> usize {
-    method.most(&Grid::of(question)) + INVALID + if question.confirm { ending::CONFIRMATIONS } else { 0 }
+    let confirmations = if question.confirm { ending::CONFIRMATIONS + 1 } else { 0 };
+    method.most(&Grid::of(question)) + INVALID + confirmations
 }
 
 /// Where the search stands after these runs.

@@ -139,8 +139,8 @@ impl Server {
     /// Chooses the knee, takes its latency for the limit, and adds what is unusual.
     fn place(&mut self) {
         if self.question.whole {
-            let knee = self.rng.random_range(4..=40_u32);
-            self.k = 64;
+            let knee = self.rng.random_range(16..=96_u32);
+            self.k = 256;
             let counts = f64::from(self.rng.random_range(REQUESTS));
             self.growth = self.rng.random_range(1.0..4.0) / f64::from(knee);
             self.knee = f64::from(knee);
@@ -151,7 +151,7 @@ impl Server {
             self.limit = (percentiles[0] * percentiles[1]).sqrt();
             // The window in which the knee's batch size serves so many.
             self.window = counts * (1.0 + self.growth * self.knee) / self.knee;
-            (self.question.from, self.question.to) = (1.0, 64.0);
+            (self.question.from, self.question.to) = (1.0, 256.0);
             return;
         }
         let most = if self.batching { self.k as f64 / (1.0 + self.growth * self.k as f64) } else { self.k as f64 };
@@ -168,9 +168,8 @@ impl Server {
                 self.drift = if self.rng.random::<bool>() { total } else { -total } / 30.0;
             }
             Kind::Bimodal => {
-                self.slow = (self.rng.random_range(0.3..0.5), self.rng.random_range(0.1..0.4));
-                // Counted with all its runs it misses where its slow runs do.
-                self.knee *= (-self.slow.1).exp();
+                self.slow = (self.rng.random_range(0.35..0.6), self.rng.random_range(0.1..0.4));
+                self.place_two_modes();
             }
             Kind::NonMonotone => {
                 let begin = self.knee * self.rng.random_range(0.3..0.6);
@@ -180,6 +179,16 @@ impl Server {
             Kind::Always => self.question.to = self.knee * 0.85,
             _ => {}
         }
+    }
+
+    /// Of a server some of whose runs are slow, the limit is the percentile of all of them.
+    fn place_two_modes(&mut self) {
+        let (share, apart) = self.slow;
+        let slow = self.open(self.knee, share * long() as f64);
+        let fast = self.open(self.knee * (-apart).exp(), (1.0 - share) * long() as f64);
+        let steady = |served: &Served| served.latencies[served.latencies.len() / 20..].to_vec();
+        self.limit = quantile(&[steady(&slow), steady(&fast)].concat(), self.allowed);
+        self.knee *= (-apart).exp();
     }
 
     /// Runs it: the answers are those of the tests that the program makes.
