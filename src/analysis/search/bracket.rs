@@ -1,4 +1,4 @@
-//! The range that is left: doubling from the lower end, then halving.
+//! What the runs say load by load, and the doubling from the lower end of the range.
 
 use super::Answer;
 use super::{Grid, Probe};
@@ -12,17 +12,13 @@ pub(super) struct Bracket {
     pub high: Option<f64>,
 }
 
-/// What the bracket asks for.
+/// What a method asks for.
 pub(super) enum Step {
     /// A run of this load.
     Probe(f64),
     /// Nothing more: this is the highest load that holds; none where none does.
     Settled(Option<f64>),
 }
-
-/// Invalid runs that are made up for, and the runs of each load that decides.
-const INVALID: usize = 4;
-const VOTES: i32 = 2;
 
 /// Whether a run met the objective as far as it says: a limit not exceeded where the test is undecided. None where it says nothing.
 pub(super) fn met(probe: &Probe) -> Option<bool> {
@@ -34,7 +30,7 @@ pub(super) fn met(probe: &Probe) -> Option<bool> {
 }
 
 /// Runs that met the objective at a load less those that did not; shown ones count twice.
-fn votes(probes: &[Probe], load: f64) -> i32 {
+pub(super) fn votes(probes: &[Probe], load: f64) -> i32 {
     let vote = |probe: &Probe| {
         let weight = if probe.answer == Some(Answer::Undecided) { 1 } else { 2 };
         met(probe).map_or(0, |met| if met { weight } else { -weight })
@@ -54,34 +50,23 @@ impl Bracket {
         Bracket { low, high }
     }
 
-    pub(super) fn next(&self, grid: &Grid, probes: &[Probe]) -> Step {
-        let undecided = |load: &f64| votes(probes, *load).abs() < VOTES && runs(probes, *load) < 3;
-        // A load that decides is measured until its runs agree.
-        if let Some(load) = [self.low, self.high].into_iter().flatten().find(undecided) {
-            return Step::Probe(load);
-        }
+    /// The next load of the doubling; none once a load missed, or the last one held.
+    pub(super) fn doubling(&self, grid: &Grid) -> Option<f64> {
         match (self.low, self.high) {
-            (None, None) => Step::Probe(grid.first()),
-            (None, Some(high)) if high > grid.first() => Step::Probe(grid.first()),
-            (None, Some(_)) => Step::Settled(None),
-            (Some(low), None) if low < grid.last() => Step::Probe(grid.times(low, 2.0)),
-            (Some(low), None) => Step::Settled(Some(low)),
-            (Some(low), Some(high)) => {
-                let middle = grid.at_or_below((low * high).sqrt());
-                let middle = if middle > low { Some(middle) } else { grid.above(low) };
-                middle.filter(|middle| *middle < high).map_or(Step::Settled(Some(low)), Step::Probe)
-            }
+            (None, None) => Some(grid.first()),
+            (None, Some(high)) => (high > grid.first()).then(|| grid.first()),
+            (Some(low), None) => (low < grid.last()).then(|| grid.times(low, 2.0)),
+            (Some(_), Some(_)) => None,
         }
     }
 }
 
-fn runs(probes: &[Probe], load: f64) -> usize {
-    probes.iter().filter(|probe| probe.load == load && !probe.confirms).count()
-}
-
-/// The most runs that doubling and halving take.
+/// The most runs that doubling takes.
 pub(super) fn most(grid: &Grid) -> usize {
-    let doubling = (grid.last() / grid.first()).log2().ceil() as usize + 1;
-    let halving = (grid.loads().len() as f64).log2().ceil() as usize + 1;
-    3 * (doubling + halving) + INVALID
+    let (mut load, mut count) = (grid.first(), 1);
+    while load < grid.last() {
+        load = grid.times(load, 2.0);
+        count += 1;
+    }
+    count
 }

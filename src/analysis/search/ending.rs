@@ -2,46 +2,130 @@
 
 use super::Answer;
 use super::bracket::{Bracket, met};
-use super::{Caveat, End, Grid, Next, Outcome, Probe, Question, confirm};
+use super::fit::Fit;
+use super::{Caveat, End, Grid, Next, Outcome, Probe, Question, confirm, probe};
 
 /// Long runs that a search may take.
 pub(super) const CONFIRMATIONS: usize = 5;
+/// By how many times a drift or two modes must explain the runs better than noise to be mentioned, and to be the end.
+const LIKELY: f64 = 3.0;
+const SHOWN: f64 = 20.0;
+/// A run is fast up to this pressure, and a slow one far from it where its own is larger so that this share of it is more.
+const FAST: f64 = 1.1;
+const FAR: f64 = 0.375;
+/// Steps of the resolution that the 90 % interval of the answer may be wide.
+const COARSE: f64 = 2.5;
+/// By which factor a load that holds must be higher than one that misses, to contradict it.
+const APART: f64 = 1.05;
 
 /// The next step once the runs have settled on the highest load that holds, or on none.
 pub(super) fn next(question: &Question, grid: &Grid, probes: &[Probe], bracket: &Bracket, at: Option<f64>) -> Next {
+    let end = |found, end| Next::Ended(outcome(question, grid, found, bracket, end, probes));
     let Some(at) = at else {
-        return Next::Ended(outcome(None, bracket, End::BelowRange, probes));
+        return end(None, End::BelowRange);
     };
     let long = || probes.iter().filter(|probe| probe.confirms);
+    let held = long().filter(|probe| met(probe) == Some(true)).map(|probe| probe.load).reduce(f64::max);
     let failed = long().filter(|probe| met(probe) == Some(false)).map(|probe| probe.load).reduce(f64::min);
-    let candidate = match failed {
-        Some(failed) if failed <= at => match grid.below(failed) {
-            Some(below) => below,
-            None => return Next::Ended(outcome(None, bracket, End::Unconfirmed, probes)),
-        },
-        _ => at,
-    };
-    let held = long().any(|probe| probe.load == candidate && met(probe) == Some(true));
-    if question.confirm && !held {
-        return match long().count() < CONFIRMATIONS {
-            true => confirm(probes, candidate),
-            false => Next::Ended(outcome(None, bracket, End::Unconfirmed, probes)),
-        };
+    if let (false, None) | (_, Some(_)) = (question.confirm, held) {
+        let found = held.unwrap_or(at);
+        if question.confirm && !is_measured_again(probes) {
+            return probe(probes, found);
+        }
+        return end(Some(found), if found >= grid.last() { End::AboveRange } else { End::Found });
     }
-    let end = if bracket.high.is_none() { End::AboveRange } else { End::Found };
-    Next::Ended(outcome(Some(candidate), bracket, end, probes))
+    let candidate = match failed {
+        Some(failed) if failed <= at => grid.below(failed),
+        _ => Some(at),
+    };
+    match candidate {
+        Some(candidate) if long().count() < CONFIRMATIONS => confirm(probes, candidate),
+        _ => end(None, End::Unconfirmed),
+    }
+}
+
+/// Whether an ordinary run followed the long ones: one at the same load that differs shows that runs differ.
+fn is_measured_again(probes: &[Probe]) -> bool {
+    let last = probes.iter().rposition(|probe| probe.confirms);
+    last.is_none_or(|last| probes[last + 1..].iter().any(|probe| met(probe).is_some()))
 }
 
 /// The end of a search that reached its bound.
-pub(super) fn out_of_probes(probes: &[Probe], bracket: &Bracket) -> Outcome {
-    let mut outcome = outcome(None, bracket, End::OutOfProbes, probes);
+pub(super) fn out_of_probes(question: &Question, grid: &Grid, probes: &[Probe], bracket: &Bracket) -> Outcome {
+    let mut outcome = outcome(question, grid, None, bracket, End::OutOfProbes, probes);
     outcome.caveats.extend(bracket.low.map(|load| Caveat::Unconfirmed { load }));
     outcome
 }
 
-fn outcome(found: Option<f64>, bracket: &Bracket, end: End, probes: &[Probe]) -> Outcome {
-    let missed = probes.iter().filter(|probe| probe.answer == Some(Answer::Misses)).map(|probe| probe.load);
-    let misses = missed.filter(|load| found.is_none_or(|found| *load > found)).reduce(f64::min).or(bracket.high);
+fn outcome(
+    question: &Question,
+    grid: &Grid,
+    found: Option<f64>,
+    bracket: &Bracket,
+    end: End,
+    probes: &[Probe],
+) -> Outcome {
+    let missed = probes.iter().filter(|probe| met(probe) == Some(false)).map(|probe| probe.load);
+    let misses = missed.filter(|load| found.is_none_or(|found| *load > found)).reduce(f64::min);
+    let mut caveats = about_confirmation(found, probes);
+    let mut end = end;
+    if let Some(found) = found
+        && let Some(caveat) = higher(found, probes)
+    {
+        end = End::NotMonotone;
+        caveats.push(caveat);
+    }
+    if let (Some(_), Some(fit)) = (bracket.high, Fit::of(grid, probes)) {
+        let moved = fit.movement(probes, question.within);
+        let (drift, modes) = (moved.drift, moved.modes);
+        if drift.1 > LIKELY && drift.1 >= modes.1 {
+            caveats.push(Caveat::Drift { share: drift.0.exp_m1() });
+            end = if drift.1 > SHOWN && end == End::Found { End::Drifting } else { end };
+        } else if let Some(share) = contradicted(found, probes) {
+            caveats.push(Caveat::Unsteady { share });
+            end = if end == End::Found { End::Unsteady } else { end };
+        } else if modes.1 > LIKELY {
+            caveats.push(Caveat::Unsteady { share: -(-modes.0).exp_m1() });
+            end = if modes.1 > SHOWN && end == End::Found { End::Unsteady } else { end };
+        }
+        let [low, high] = [0.05, 0.95].map(|share| fit.quantile(share));
+        if found.is_some() && (high / low).ln() > COARSE * (1.0 + question.within).ln() && !question.whole {
+            caveats.push(Caveat::Coarse { low: grid.at_or_below(low), high: grid.at_or_below(high) });
+        }
+    }
+    let invalid = probes.iter().filter(|probe| probe.answer.is_none()).count() as u32;
+    if invalid > 0 {
+        caveats.push(Caveat::Invalid { runs: invalid });
+    }
+    Outcome { found, misses, end, caveats }
+}
+
+/// A load above the one found that is shown to miss, and a higher one that is shown to hold.
+fn higher(found: f64, probes: &[Probe]) -> Option<Caveat> {
+    let above = |answer| probes.iter().filter(move |probe| probe.load > found && probe.answer == Some(answer));
+    let misses = above(Answer::Misses).map(|probe| probe.load).reduce(f64::min)?;
+    let holds = above(Answer::Holds).map(|probe| probe.load).reduce(f64::max)?;
+    (holds > APART * misses).then_some(Caveat::NotMonotone { misses, holds })
+}
+
+/// By which share of its pressure a run that misses is slower than another of the same or a higher load. That is where it is far
+/// slower, and wherever it is of the load that was found, or of a lower one.
+fn contradicted(found: Option<f64>, probes: &[Probe]) -> Option<f64> {
+    let of = |probe: &Probe| probe.pressure.filter(|pressure| *pressure > 0.0);
+    let fast = |slow: &Probe| {
+        let as_high = probes.iter().filter(|probe| probe.load >= slow.load && met(probe).is_some());
+        as_high.filter_map(of).filter(|pressure| *pressure <= FAST).reduce(f64::min)
+    };
+    let slow = probes.iter().filter(|probe| probe.answer == Some(Answer::Misses));
+    let shares = slow.filter_map(|slow| {
+        let share = 1.0 - fast(slow)? / of(slow)?;
+        let is_below = found.is_some_and(|found| slow.load <= found);
+        (share > FAR || (is_below && share > 0.0)).then_some(share)
+    });
+    shares.reduce(f64::max)
+}
+
+fn about_confirmation(found: Option<f64>, probes: &[Probe]) -> Vec<Caveat> {
     let mut caveats = Vec::new();
     let long = || probes.iter().filter(|probe| probe.confirms);
     if let Some(load) = found {
@@ -54,9 +138,5 @@ fn outcome(found: Option<f64>, bracket: &Bracket, end: End, probes: &[Probe]) ->
     if failed > 0 {
         caveats.push(Caveat::FailedConfirmations { runs: failed });
     }
-    let invalid = probes.iter().filter(|probe| probe.answer.is_none()).count() as u32;
-    if invalid > 0 {
-        caveats.push(Caveat::Invalid { runs: invalid });
-    }
-    Outcome { found, misses, end, caveats }
+    caveats
 }

@@ -48,6 +48,13 @@ impl Grid {
         self.loads.get(above.saturating_sub(1)).copied().unwrap_or(f64::NAN)
     }
 
+    /// The load that is nearest to a number, by their ratio.
+    pub(super) fn nearest(&self, number: f64) -> f64 {
+        let below = self.at_or_below(number);
+        let above = self.above(below).unwrap_or(below);
+        if above / number < number / below { above } else { below }
+    }
+
     /// The next load below one; none below the lowest.
     pub(super) fn below(&self, number: f64) -> Option<f64> {
         self.loads.iter().rev().copied().find(|load| *load < number)

@@ -1,13 +1,14 @@
 //! What to measure next, to find the highest load that meets an objective. Pure: no clock, no I/O, no random numbers, so that a
 //! resumed sweep decides the same from the same runs.
 //!
-//! Four steps, each read off the runs so far, in this order: the load doubles from the lower end of the range until a run misses
-//! (`bracket`); a curve fitted to the runs says where the objective is crossed, and the next run goes there (`fit`); one run
-//! well above shows that the server does not hold again higher up; a long run confirms the load that was found, and its failure
-//! sends the search down (`ending`). What was tried against it, and how often each is wrong: `docs/SEARCH.md`.
+//! Four steps, each read off the runs so far, in this order: the load doubles from the lower end of the range until a run misses; a curve fitted to the runs says where the objective is crossed, and the next run goes there (`fit`); one run
+//! well above shows that the server does not hold again higher up; a long run confirms the load that was found, its failure sends
+//! the search down, and one more ordinary run shows whether the server is still the same (`ending`). What was tried against it, and how often each is wrong: `docs/SEARCH.md`.
 
 mod bracket;
 mod ending;
+mod fit;
+mod fitted;
 mod grid;
 mod outcome;
 
@@ -15,7 +16,7 @@ pub use super::slo::Answer;
 pub use grid::Grid;
 pub use outcome::{Caveat, End, Outcome};
 
-use bracket::Bracket;
+use bracket::{Bracket, Step};
 
 /// What is looked for: the highest load in `[from, to]` that meets the objective, to a relative resolution.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -97,23 +98,42 @@ impl Question {
     }
 }
 
+/// How the load is found between two that are known to hold and to miss.
+trait Method {
+    /// The next run, or the load that was found; `bracket` is of `probes`.
+    fn next(&self, grid: &Grid, probes: &[Probe], bracket: &Bracket) -> Step;
+    /// The most runs that this takes, from the first.
+    fn most(&self, grid: &Grid) -> usize;
+}
+
+/// Invalid runs that are made up for.
+const INVALID: usize = 4;
+
 /// What to do next, given all runs so far in the order in which they were decided.
 pub fn next(question: &Question, probes: &[Probe]) -> Next {
+    next_by(&fitted::Fitted { within: question.within }, question, probes)
+}
+
+fn next_by(method: &impl Method, question: &Question, probes: &[Probe]) -> Next {
     let grid = Grid::of(question);
     let bracket = Bracket::of(&grid, probes);
-    if probes.len() >= most_probes(question) {
-        return Next::Ended(ending::out_of_probes(probes, &bracket));
+    if probes.len() >= most_by(method, question) {
+        return Next::Ended(ending::out_of_probes(question, &grid, probes, &bracket));
     }
-    match bracket.next(&grid, probes) {
-        bracket::Step::Probe(load) => probe(probes, load),
-        bracket::Step::Settled(at) => ending::next(question, &grid, probes, &bracket, at),
+    match method.next(&grid, probes, &bracket) {
+        Step::Probe(load) => probe(probes, load),
+        Step::Settled(at) => ending::next(question, &grid, probes, &bracket, at),
     }
 }
 
 /// How many runs a search may take, whatever the server does.
 pub fn most_probes(question: &Question) -> usize {
-    let grid = Grid::of(question);
-    bracket::most(&grid) + if question.confirm { ending::CONFIRMATIONS } else { 0 }
+    most_by(&fitted::Fitted { within: question.within }, question)
+}
+
+fn most_by(method: &impl Method, question: &Question) -> usize {
+    let confirmations = if question.confirm { ending::CONFIRMATIONS + 1 } else { 0 };
+    method.most(&Grid::of(question)) + INVALID + confirmations
 }
 
 /// Where the search stands after these runs.
@@ -138,5 +158,7 @@ fn repeats(probes: &[Probe], load: f64, confirms: bool) -> u32 {
     probes.iter().filter(|probe| probe.load == load && probe.confirms == confirms).count() as u32
 }
 
+#[cfg(test)]
+mod simulated;
 #[cfg(test)]
 mod tests;

@@ -72,9 +72,9 @@ pub enum Caveat {
         /// By which share of it, from the first run to the last; negative where the server became slower.
         share: f64,
     },
-    /// Some runs are slower than others by more than the resolution.
+    /// Some runs are slower than others by more than noise.
     Unsteady {
-        /// By which share the load at which the objective is crossed is lower in slow runs.
+        /// By which share: of the pressure where two runs contradict each other, of the load where the fit shows two kinds of runs.
         share: f64,
     },
     /// The answer may be off by more than the resolution.
@@ -109,7 +109,7 @@ impl std::fmt::Display for Caveat {
                 write!(f, "the server became {change} during the search: the load moved by about {}", percent(*share))
             }
             Caveat::Unsteady { share } => {
-                write!(f, "some runs are slower: their load is about {} lower", percent(*share))
+                write!(f, "runs contradict each other: some are slower, by about {}", percent(*share))
             }
             Caveat::Coarse { low, high } => {
                 write!(f, "runs differ too much for the resolution: the load may be anywhere from {low} to {high}")

@@ -1,0 +1,88 @@
+//! The method that the program uses: doubling, then a run where the fitted curve crosses the objective, until that place is known.
+
+use super::bracket::{self, Bracket, Step, met};
+use super::fit::Fit;
+use super::{Answer, Grid, Method, Probe};
+
+/// Runs after the doubling: the least, and the most.
+const LEAST: usize = 3;
+const MOST: usize = 6;
+/// The standard deviation of the crossing that will do, in steps of the resolution.
+const GOAL: f64 = 0.5;
+/// The load that is found is below the crossing with this probability.
+const SURE: f64 = 0.5;
+/// The pressure that is a miss whatever the test says, and the factor of a step up that the fit thinks too far.
+const PLAIN: f64 = 1.5;
+const SHORT: f64 = 1.25;
+/// Runs of an end of the range, before it is said that the answer lies beyond.
+const ENDS: usize = 2;
+/// The load at which it is seen that nothing holds again higher up, as a factor of the one found; a miss as high will do.
+const LOOK: f64 = 1.4;
+const SEEN: f64 = 1.3;
+
+/// The search by a fitted curve, to a resolution.
+pub(super) struct Fitted {
+    pub within: f64,
+}
+
+impl Method for Fitted {
+    fn next(&self, grid: &Grid, probes: &[Probe], _: &Bracket) -> Step {
+        let (first, last) = (grid.first(), grid.last());
+        let said = || probes.iter().filter(|probe| !probe.confirms && met(probe).is_some());
+        let highest = said().map(|probe| probe.load).reduce(f64::max);
+        let (Some(highest), Some(fit)) = (highest, Fit::of(grid, probes)) else { return Step::Probe(first) };
+        let middle = fit.quantile(0.5);
+        let at = |load: f64| said().filter(|probe| probe.load == load).count();
+        let is_below = fit.quantile(0.9) < first && at(first) >= ENDS;
+        let is_above = fit.quantile(0.1) > last && at(last) >= ENDS;
+        let confirmed = probes.iter().any(|probe| probe.confirms);
+        let near = said().filter(|probe| (probe.load / middle).ln().abs() < 0.3).count();
+        let nearest = grid.nearest(middle);
+        let step = (1.0 + self.within).ln().max((grid.above(nearest).unwrap_or(nearest) / nearest).ln());
+        let is_known = near >= LEAST && fit.deviation() <= GOAL * step;
+        let is_spent = within_range(probes) >= MOST || said().count() >= bracket::most(grid) + MOST;
+        let is_short = !is_below && nothing_missed(probes) && highest < last;
+        if is_short || !(confirmed || is_below || is_above || is_known || is_spent) {
+            return Step::Probe(match upwards(grid, probes, highest) {
+                Some(higher) => higher.min(nearest.max(grid.times(highest, SHORT))),
+                None => nearest,
+            });
+        }
+        if is_below || fit.quantile(0.9) < first {
+            return Step::Settled(None);
+        }
+        let found = grid.nearest(fit.quantile(SURE));
+        let seen = said().any(|probe| probe.load >= SEEN * found);
+        if !confirmed && LOOK * found <= last && !seen {
+            return Step::Probe(grid.times(found, LOOK));
+        }
+        Step::Settled(Some(found))
+    }
+
+    fn most(&self, grid: &Grid) -> usize {
+        bracket::most(grid) + MOST + 1
+    }
+}
+
+/// Whether no run has missed plainly: one that an undecided test says little of may be noise.
+fn nothing_missed(probes: &[Probe]) -> bool {
+    let missed = |probe: &Probe| met(probe) == Some(false) && probe.pressure.is_none_or(|pressure| pressure > PLAIN);
+    !probes.iter().any(|probe| missed(probe) || probe.answer == Some(Answer::Misses))
+}
+
+/// The next load of the doubling, as long as nothing missed.
+fn upwards(grid: &Grid, probes: &[Probe], highest: f64) -> Option<f64> {
+    (nothing_missed(probes) && highest < grid.last()).then(|| grid.times(highest, 2.0))
+}
+
+/// Runs of loads that are not the highest so far.
+fn within_range(probes: &[Probe]) -> usize {
+    let mut highest = 0.0;
+    let said = probes.iter().filter(|probe| !probe.confirms && met(probe).is_some());
+    said.filter(|probe| {
+        let is_higher = probe.load > highest;
+        highest = probe.load.max(highest);
+        !is_higher
+    })
+    .count()
+}
