@@ -92,6 +92,7 @@ mod rough;
 mod run_parts;
 mod screens;
 mod secrets;
+mod sequential;
 mod server;
 mod shapes;
 mod shared_prompts;
