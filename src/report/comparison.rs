@@ -139,7 +139,8 @@ pub(super) fn heading(family: &Family, cell: &CellAnswer) -> String {
     let name = if cell.name.is_empty() { String::new() } else { format!("{}: ", cell.name) };
     let rounds = cell.tests.iter().map(|test| test.rounds).max().unwrap_or(0);
     let rounds = counted(rounds, "round");
-    format!("{}: {name}{} against {}, {rounds}", cell.sweep, cell.arm, family.baseline)
+    let look = cell.look().map(|look| format!(" ({})", look.words())).unwrap_or_default();
+    format!("{}: {name}{} against {}, {rounds}{look}", cell.sweep, cell.arm, family.baseline)
 }
 
 /// Runs that were left out, those of one arm and reason in one line.

@@ -93,6 +93,7 @@ mod run_parts;
 mod screens;
 mod search;
 mod secrets;
+mod sequential;
 mod server;
 mod shapes;
 mod shared_prompts;

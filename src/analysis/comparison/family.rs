@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use schemars::JsonSchema;
 use serde::Serialize;
 
-use super::{Better, Found, Outcome, Test, margin, phrasing};
+use super::{Better, Found, Outcome, SequenceLook, Test, margin, phrasing};
 use crate::analysis::paired::{self, benjamini::benjamini_hochberg, holm::holm, power};
 use crate::analysis::replicates::Scale;
 
@@ -66,9 +66,9 @@ pub fn settle(tests: &mut [&mut Test], rules: &Rules) {
     }
     if let Some(share) = rules.margin {
         let mut known = Detectable::at(margin::TWO_SIDED);
-        margin::settle(tests, share, rules.named, |wanted, measured| match measured.filter(|(sd, _)| *sd > 0.0) {
+        margin::settle(tests, share, rules.named, |wanted, measured, of| match measured.filter(|(sd, _)| *sd > 0.0) {
             Some((sd, rounds)) => {
-                let needed = known.needed(wanted, sd, rounds)?;
+                let needed = known.needed(wanted, sd, rounds, of)?;
                 Some(if rounds < paired::FEWEST { needed.max(ADVISED) } else { needed })
             }
             None => Some(ADVISED),
@@ -79,7 +79,7 @@ pub fn settle(tests: &mut [&mut Test], rules: &Rules) {
 /// Detectable differences in measured deviations, by rounds: the same for all metrics.
 struct Detectable {
     level: f64,
-    by_rounds: BTreeMap<usize, f64>,
+    by_rounds: BTreeMap<(usize, Option<u32>), f64>,
 }
 
 impl Detectable {
@@ -87,36 +87,46 @@ impl Detectable {
         Detectable { level, by_rounds: BTreeMap::new() }
     }
 
-    fn with(&mut self, rounds: usize) -> f64 {
-        let level = self.level;
-        *self.by_rounds.entry(rounds).or_insert_with(|| power::detectable_as_measured(rounds, level))
+    /// The level of a test of so many rounds: of a sequence that of its look.
+    fn level(&self, rounds: usize, of: Option<SequenceLook>) -> f64 {
+        of.map_or(self.level, |look| look.nominal(rounds, self.level))
+    }
+
+    fn with(&mut self, rounds: usize, of: Option<SequenceLook>) -> f64 {
+        let level = self.level(rounds, of);
+        let key = (rounds, of.map(|look| look.at_most));
+        *self.by_rounds.entry(key).or_insert_with(|| power::detectable_as_measured(rounds, level))
     }
 
     /// How many rounds show `wanted` where `rounds` measured the deviation `sd`, which is taken to be larger by as much as
     /// few rounds may have missed.
-    fn needed(&mut self, wanted: f64, sd: f64, rounds: usize) -> Option<u32> {
-        let larger = self.with(rounds) / power::detectable(rounds, self.level) * sd;
-        power::pairs_for(wanted / larger, self.level, paired::FEWEST).map(|pairs| pairs as u32)
+    fn needed(&mut self, wanted: f64, sd: f64, rounds: usize, of: Option<SequenceLook>) -> Option<u32> {
+        let larger = self.with(rounds, of) / power::detectable(rounds, self.level(rounds, of)) * sd;
+        // Of a sequence what its last look tests at: the looks before only add to what it finds.
+        let level = of.map_or(self.level, |look| look.nominal(look.at_most as usize, self.level));
+        power::pairs_for(wanted / larger, level, paired::FEWEST).map(|pairs| pairs as u32)
     }
 }
 
 impl Test {
     fn settle(&mut self, known: &mut Detectable, see: f64) {
         let wanted = (self.scale == Scale::Log).then(|| see.ln_1p());
+        let of = self.sequence;
         self.outcome = match self.found.clone() {
             Found::Nothing(_) => Outcome::Unknown,
             Found::Same(_) => Outcome::Constant,
             Found::Few(sd) => {
-                let needed = sd.filter(|sd| *sd > 0.0).zip(wanted).and_then(|(sd, wanted)| known.needed(wanted, sd, 2));
+                let needed =
+                    sd.filter(|sd| *sd > 0.0).zip(wanted).and_then(|(sd, wanted)| known.needed(wanted, sd, 2, of));
                 self.repeats_needed = Some(needed.unwrap_or(0).max(ADVISED));
                 Outcome::Refused
             }
             Found::Tested(t) => {
-                let least = known.with(t.n) * t.sd;
+                let least = known.with(t.n, of) * t.sd;
                 self.detectable = Some(if self.scale == Scale::Log { least.exp_m1() } else { least });
                 let is_shown = self.p_adjusted.is_some_and(|p| p <= power::LEVEL);
                 if !is_shown && wanted.is_some_and(|wanted| least > wanted) {
-                    self.repeats_needed = wanted.and_then(|wanted| known.needed(wanted, t.sd, t.n));
+                    self.repeats_needed = wanted.and_then(|wanted| known.needed(wanted, t.sd, t.n, of));
                 }
                 match (is_shown, self.better) {
                     (false, _) => Outcome::NotShown,

@@ -9,7 +9,7 @@ use schemars::JsonSchema;
 use serde::Serialize;
 
 use super::reading::NOT_KNOWN;
-use super::{Better, Found, Test, phrasing};
+use super::{Better, Found, SequenceLook, Test, phrasing};
 use crate::analysis::metric::{self, Unit};
 use crate::analysis::paired::{self, PairedT, holm::holm, power};
 use crate::analysis::replicates::Scale;
@@ -60,24 +60,29 @@ struct Worsening {
     /// Of one round's difference.
     sd: f64,
     limit: f64,
+    sequence: Option<SequenceLook>,
 }
 
 impl Worsening {
     fn of(test: &Test, t: &PairedT, limit: f64) -> Worsening {
         let mean = sign(test.better) * t.mean;
-        Worsening { mean, error: t.sd / (t.n as f64).sqrt(), df: (t.n - 1) as f64, sd: t.sd, limit }
+        let (error, df) = (t.sd / (t.n as f64).sqrt(), (t.n - 1) as f64);
+        Worsening { mean, error, df, sd: t.sd, limit, sequence: test.sequence }
     }
 
     /// The most that the arm is worse, and the least, each at 95 %.
     fn bounds(&self) -> (f64, f64) {
-        let half = student::critical(TWO_SIDED, self.df) * self.error;
+        let n = self.df as usize + 1;
+        let level = self.sequence.map_or(TWO_SIDED, |look| look.nominal(n, TWO_SIDED));
+        let half = student::critical(level, self.df) * self.error;
         (self.mean + half, self.mean - half)
     }
 
     /// One-sided p-value of being worse than the margin.
     fn p_worse(&self) -> f64 {
         let t = (self.mean - self.limit) / self.error;
-        let beyond = student::two_sided(t, self.df) / 2.0;
+        let both = student::two_sided(t, self.df);
+        let beyond = self.sequence.map_or(both, |look| look.p(self.df as usize + 1, both)) / 2.0;
         if t > 0.0 { beyond } else { 1.0 - beyond }
     }
 }
@@ -88,7 +93,7 @@ pub(super) fn settle(
     tests: &mut [&mut Test],
     margin: f64,
     named: bool,
-    mut needed: impl FnMut(f64, Option<(f64, usize)>) -> Option<u32>,
+    mut needed: impl FnMut(f64, Option<(f64, usize)>, Option<SequenceLook>) -> Option<u32>,
 ) {
     let tested: Vec<Option<Worsening>> = tests.iter().map(|test| tested(test, margin)).collect();
     let mut adjusted = holm(&tested.iter().flatten().map(Worsening::p_worse).collect::<Vec<_>>()).into_iter();
@@ -111,7 +116,7 @@ fn answer(
     margin: f64,
     (worsening, is_worse): (Option<Worsening>, bool),
     named: bool,
-    needed: &mut impl FnMut(f64, Option<(f64, usize)>) -> Option<u32>,
+    needed: &mut impl FnMut(f64, Option<(f64, usize)>, Option<SequenceLook>) -> Option<u32>,
 ) -> Margin {
     let size = size(test, margin);
     let bare = |answer, words| Margin { margin, bound: None, answer, repeats_needed: None, words };
@@ -129,7 +134,7 @@ fn answer(
         }
         (Found::Same(_), _) => bare(MarginAnswer::Worse, format!("worse than {size}: shown")),
         (Found::Few(sd), _) => {
-            let repeats = needed(limit, sd.map(|sd| (sd, 2)));
+            let repeats = needed(limit, sd.map(|sd| (sd, 2)), test.sequence);
             let words = format!("{not_shown}{}", would_do(repeats));
             Margin { repeats_needed: repeats, ..bare(MarginAnswer::NotShown, words) }
         }
@@ -157,7 +162,7 @@ fn answer(
             }
             // Nobody knows the true change; that the arm is better than the baseline is not taken for granted.
             let away = limit - worsening.mean.max(0.0);
-            let repeats = (away > 0.0).then(|| needed(away, Some((worsening.sd, t.n)))).flatten();
+            let repeats = (away > 0.0).then(|| needed(away, Some((worsening.sd, t.n)), test.sequence)).flatten();
             let words = format!("{not_shown} ({}){}", end(most, "most"), would_do(repeats));
             Margin { bound: Some(leave(most)), repeats_needed: repeats, ..bare(MarginAnswer::NotShown, words) }
         }
@@ -172,19 +177,21 @@ fn would_do(repeats: Option<u32>) -> String {
 }
 
 /// By how much rounds may differ (one standard deviation of a round's change, of a ratio what it is above 1) for so many of them to
-/// show a margin in 80 % of cases where the arms are alike; none from fewer rounds than are tested.
-pub fn tolerated(margin: f64, rounds: u32) -> Option<f64> {
+/// show a margin in 80 % of cases where the arms are alike; none from fewer rounds than are tested. Of a sequence, by its last look.
+pub fn tolerated(margin: f64, rounds: u32, sequential: bool) -> Option<f64> {
+    let last = SequenceLook { round: rounds, at_most: rounds };
     let rounds = rounds as usize;
-    (rounds >= paired::FEWEST).then(|| (margin.ln_1p() / power::detectable(rounds, TWO_SIDED)).exp_m1())
+    let level = if sequential { last.nominal(rounds, TWO_SIDED) } else { TWO_SIDED };
+    (rounds >= paired::FEWEST).then(|| (margin.ln_1p() / power::detectable(rounds, level)).exp_m1())
 }
 
 /// The direction in which a metric is worse.
-fn sign(better: Better) -> f64 {
+pub(super) fn sign(better: Better) -> f64 {
     if better == Better::Lower { 1.0 } else { -1.0 }
 }
 
 /// The margin on the metric's scale, above zero; none for a metric that has none.
-fn limit(test: &Test, margin: f64) -> Option<f64> {
+pub(super) fn limit(test: &Test, margin: f64) -> Option<f64> {
     let unit = metric::find(test.name.key).map(|metric| metric.unit);
     match (test.better, test.scale) {
         (Better::Neither, _) => None,

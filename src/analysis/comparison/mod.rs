@@ -13,6 +13,7 @@ mod margin;
 mod phrasing;
 pub mod pooled;
 mod reading;
+mod sequence;
 
 #[cfg(test)]
 mod error_tests;
@@ -33,12 +34,14 @@ pub use margin::{MarginAnswer, tolerated};
 pub use phrasing::{allowed, percent};
 pub use pooled::Pooled;
 pub use reading::{Better, RunValue, all_names, expand, read, read_class};
+pub use sequence::{SequenceLook, undecided};
 
 use std::collections::BTreeMap;
 
 use super::metric;
 use super::paired::{self, PairedT, bootstrap, wilcoxon};
 use super::replicates::{Ends, OverRuns, Scale};
+use super::sequential;
 use crate::plan::MetricName;
 
 /// What a comparison says of one metric.
@@ -66,11 +69,11 @@ pub enum Outcome {
 pub struct Mean {
     /// The mean over runs, in the unit: geometric where `kind` says log scale.
     pub value: f64,
-    /// Lower end of its 95 % interval; null from one run.
+    /// Lower end of its 95 % interval; null from one run, and where rounds may have stopped early for what they showed.
     pub low: Option<f64>,
-    /// Upper end of its 95 % interval; null from one run.
+    /// Upper end of its 95 % interval, likewise.
     pub high: Option<f64>,
-    /// What the interval rests on; null from one run.
+    /// What the interval rests on; null without one.
     pub kind: Option<&'static str>,
     /// Whether it is of a percentile that any of the runs has from few samples (p99 below 1 000 values, p99.9 below 100 000).
     pub few_samples: bool,
@@ -83,13 +86,13 @@ pub struct Change {
     pub of: &'static str,
     /// The geometric mean of the rounds' ratios, or the mean of their differences.
     pub value: f64,
-    /// Lower end of its 95 % interval, not adjusted for other tests.
+    /// Lower end of its 95 % interval, not adjusted for other tests. Of a sequence it holds at every look.
     pub low: f64,
-    /// Upper end of its 95 % interval, not adjusted for other tests.
+    /// Upper end of its 95 % interval, likewise.
     pub high: f64,
-    /// Lower end by a studentized bootstrap over rounds; null below 8 rounds.
+    /// Lower end by a studentized bootstrap over rounds; null below 8 rounds, and of a sequence.
     pub(crate) bootstrap_low: Option<f64>,
-    /// Upper end by a studentized bootstrap over rounds; null below 8 rounds.
+    /// Upper end by a studentized bootstrap over rounds, likewise.
     pub(crate) bootstrap_high: Option<f64>,
 }
 
@@ -110,11 +113,11 @@ pub struct Test {
     pub arm: Option<Mean>,
     /// The arm against the baseline; null where not tested.
     pub change: Option<Change>,
-    /// Two-sided p-value of the paired t test; null where not tested.
+    /// Two-sided p-value of the paired t test, of a sequence over all its looks; null where not tested.
     pub p: Option<f64>,
     /// The same adjusted for all tests of the family, by the method that `adjusted_by` of the comparison names.
     pub p_adjusted: Option<f64>,
-    /// Two-sided p-value of Wilcoxon's signed-rank test; null below 6 rounds that differ.
+    /// Two-sided p-value of Wilcoxon's signed-rank test; null below 6 rounds that differ, and of a sequence.
     pub p_wilcoxon: Option<f64>,
     /// The smallest difference that as many rounds would show in 80 % of cases among as many tests: of a ratio what it is
     /// above 1 (0.05: 5 %), else in the unit. Null where not tested.
@@ -127,12 +130,17 @@ pub struct Test {
     pub words: String,
     /// Whether the arm is not worse than the margin; null without one.
     pub margin: Option<Margin>,
+    /// At which look of a group-sequential comparison it is judged; null where the number of rounds was fixed beforehand.
+    pub sequence: Option<SequenceLook>,
     #[serde(skip)]
     name: MetricName,
     #[serde(skip)]
     scale: Scale,
     #[serde(skip)]
     found: Found,
+    /// Whether a round was measured on both arms.
+    #[serde(skip)]
+    has_rounds: bool,
 }
 
 /// What the rounds gave, before other tests are looked at.
@@ -234,19 +242,29 @@ pub struct Sides<'a> {
 impl Test {
     /// One metric of two arms, not yet adjusted for others: [`settle`] says what comes out.
     pub fn new(name: MetricName, sides: &Sides) -> Test {
+        Test::of(name, sides, None)
+    }
+
+    /// The same where rounds may stop as soon as something is shown, after at most so many: p and intervals hold at every look.
+    pub fn in_sequence(name: MetricName, sides: &Sides, at_most: u32) -> Test {
+        Test::of(name, sides, Some(at_most))
+    }
+
+    fn of(name: MetricName, sides: &Sides, at_most: Option<u32>) -> Test {
         let metric = metric::find(name.key).expect("names of metrics are those of the table");
         let scale = metric.scale;
         let pairs = Pairs::of(sides, scale);
-        let found = pairs.found();
+        let found = pairs.found(at_most);
         let test = match &found {
             Found::Tested(test) => Some(*test),
             _ => None,
         };
-        let spread = test.and_then(|_| bootstrap::interval(&pairs.differences));
+        let is_fixed = at_most.is_none();
+        let spread = test.filter(|_| is_fixed).and_then(|_| bootstrap::interval(&pairs.differences));
         let mean = |at: usize| {
             let values = &pairs.values[at];
             let is_whole = !values.is_empty() && values.len() == pairs.rounds;
-            is_whole.then(|| Mean::of(&OverRuns::of(metric, values), pairs.few[at])).flatten()
+            is_whole.then(|| Mean::of(&OverRuns::of(metric, values), pairs.few[at], is_fixed)).flatten()
         };
         let ratio = scale == Scale::Log;
         Test {
@@ -266,27 +284,33 @@ impl Test {
             }),
             p: test.map(|test| test.p),
             p_adjusted: None,
-            p_wilcoxon: test.and_then(|_| wilcoxon::signed_rank(&pairs.differences)).map(|test| test.p),
+            p_wilcoxon: test
+                .filter(|_| is_fixed)
+                .and_then(|_| wilcoxon::signed_rank(&pairs.differences))
+                .map(|test| test.p),
             detectable: None,
             repeats_needed: None,
             outcome: Outcome::Unknown,
             words: String::new(),
             margin: None,
+            sequence: at_most.map(|at_most| SequenceLook { round: pairs.differences.len() as u32, at_most }),
             name,
             scale,
             found,
+            has_rounds: pairs.rounds > 0,
         }
     }
 }
 
 impl Mean {
-    fn of(runs: &OverRuns, few_samples: bool) -> Option<Mean> {
-        let end = |of: fn(&Ends) -> f64| runs.ends.as_ref().map(of);
+    fn of(runs: &OverRuns, few_samples: bool, has_interval: bool) -> Option<Mean> {
+        let ends = runs.ends.filter(|_| has_interval);
+        let end = |of: fn(&Ends) -> f64| ends.as_ref().map(of);
         Some(Mean {
             value: runs.mean?,
             low: end(|ends| ends.low),
             high: end(|ends| ends.high),
-            kind: runs.ends.map(|ends| ends.kind.name()),
+            kind: ends.map(|ends| ends.kind.name()),
             few_samples,
         })
     }
@@ -349,7 +373,14 @@ impl Pairs {
         self.missing.get_or_insert_with(|| (0, why.to_owned())).0 += 1;
     }
 
-    fn found(&self) -> Found {
+    fn t_test(&self, at_most: Option<u32>) -> Option<PairedT> {
+        match at_most {
+            Some(at_most) => sequential::t_test(&self.differences, at_most),
+            None => paired::t_test(&self.differences),
+        }
+    }
+
+    fn found(&self, at_most: Option<u32>) -> Found {
         let n = self.differences.len();
         let deviation = paired::moments(&self.differences).map(|(_, sd)| sd);
         match (self.failed, n, &self.missing) {
@@ -361,7 +392,7 @@ impl Pairs {
             (0, _, Some((count, why))) => Found::Nothing(format!("{why}, in {count} of {} rounds", n + count)),
             (0, 0, None) => Found::Nothing("no repeat was measured on both arms".to_owned()),
             _ if n < paired::FEWEST => Found::Few(deviation),
-            _ => match paired::t_test(&self.differences) {
+            _ => match self.t_test(at_most) {
                 Some(test) => Found::Tested(test),
                 None => Found::Same(self.differences[0]),
             },

@@ -45,7 +45,9 @@ pub struct Pooled {
 pub fn over(cells: &[CellAnswer]) -> Vec<Pooled> {
     let mut all: Vec<(&str, Vec<&Test>)> = Vec::new();
     for cell in cells {
-        for test in cell.tests.iter().filter(|test| matches!(test.found, Found::Tested(_))) {
+        // Rounds that stopped when something was shown measure too large a change on average: no mean over cells is made of it.
+        let is_fixed = |test: &&Test| matches!(test.found, Found::Tested(_)) && test.sequence.is_none();
+        for test in cell.tests.iter().filter(is_fixed) {
             let is_same = |(arm, tests): &&mut (&str, Vec<&Test>)| *arm == cell.arm && tests[0].metric == test.metric;
             match all.iter_mut().find(is_same) {
                 Some((_, tests)) => tests.push(test),

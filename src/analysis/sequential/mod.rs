@@ -5,8 +5,10 @@ mod bound;
 mod paired;
 mod until;
 
+#[cfg(test)]
+mod simulations;
+
 pub(crate) use bound::Looks;
 pub use paired::{Look, Sequence, look};
-#[expect(unused_imports, reason = "compare is next")]
 pub(crate) use paired::{looks, t_test};
 pub use until::{Precision, Until, known};

@@ -85,16 +85,73 @@ pub fn look(sequence: &Sequence, differences: &[f64]) -> Look {
         let half = looks.critical(n, level) * error;
         (mean - half, mean + half)
     };
-    let (low, high) = ends(sequence.level);
-    if low > 0.0 || high < 0.0 {
+    if p <= sequence.level {
+        let (low, high) = ends(sequence.level);
         return Look::Different { p, low, high };
     }
-    let (least, most) = ends(TWO_SIDED);
-    if sequence.margin.is_some_and(|margin| -margin < least && most < margin) {
-        return Look::Within { low: least, high: most };
+    if let Some(margin) = sequence.margin.filter(|margin| mean.abs() < *margin) {
+        let (low, high) = ends(TWO_SIDED);
+        if -margin < low && high < margin {
+            return Look::Within { low, high };
+        }
     }
-    match is_last {
-        true => Look::Spent { p: Some(p), low: Some(low), high: Some(high) },
-        false => Look::GoOn,
+    if !is_last {
+        return Look::GoOn;
+    }
+    let (low, high) = ends(sequence.level);
+    Look::Spent { p: Some(p), low: Some(low), high: Some(high) }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const SEQUENCE: Sequence = Sequence { at_most: 12, level: 0.05, margin: None };
+
+    #[test]
+    fn a_look_says_what_is_shown_and_else_goes_on() {
+        let far = [0.10, 0.101, 0.099, 0.1005];
+        assert_eq!(look(&SEQUENCE, &far[..2]), Look::GoOn);
+        let Look::Different { p, low, high } = look(&SEQUENCE, &far) else { panic!("far apart") };
+        assert!(p < 0.05 && low > 0.0 && low < 0.1 && high > 0.1, "{p} {low} {high}");
+        let noise = [0.01, -0.012, 0.004, -0.003, 0.009, -0.008, 0.002, 0.001, -0.005, 0.006, -0.004, 0.003];
+        assert!((3..12).all(|n| look(&SEQUENCE, &noise[..n]) == Look::GoOn));
+        let Look::Spent { p: Some(p), low: Some(low), high: Some(high) } = look(&SEQUENCE, &noise) else {
+            panic!("all rounds are made")
+        };
+        assert!(p > 0.5 && low < 0.0 && high > 0.0, "{p} {low} {high}");
+        assert_eq!(look(&SEQUENCE, &[noise, noise].concat()), look(&SEQUENCE, &noise), "no look beyond the last");
+        assert_eq!(look(&SEQUENCE, &[0.5; 3]), Look::Constant { difference: 0.5 });
+    }
+
+    #[test]
+    fn within_a_margin_is_shown_in_both_directions() {
+        let near = [0.001, -0.001, 0.0005, -0.0005, 0.0002, 0.0, 0.0003];
+        let of = |margin, differences: &[f64]| look(&Sequence { margin: Some(margin), ..SEQUENCE }, differences);
+        let Look::Within { low, high } = of(0.02, &near) else { panic!("near") };
+        assert!(-0.02 < low && low < 0.0 && 0.0 < high && high < 0.02);
+        assert_eq!(of(0.0001, &near), Look::GoOn);
+        assert!(matches!(of(0.02, &near.map(|one| one + 0.03)), Look::Different { .. }));
+    }
+
+    #[test]
+    fn p_values_and_intervals_are_those_of_the_sequence_and_of_one_look_the_plain_ones() {
+        let differences = [0.02, 0.035, 0.01, 0.028, 0.017];
+        let plain = paired::t_test(&differences).expect("a test");
+        let of = |at_most| t_test(&differences, at_most).expect("a test");
+        assert!(of(12).p > plain.p && of(12).low < plain.low && of(12).high > plain.high);
+        assert_eq!(of(12).mean, plain.mean);
+        let three = paired::t_test(&differences[..3]).expect("a test");
+        let alone = t_test(&differences[..3], 3).expect("a test");
+        assert_eq!(alone.p, three.p);
+        assert!((alone.low - three.low).abs() < 1e-12 && (alone.high - three.high).abs() < 1e-12, "{alone:?}");
+        // The interval excludes zero where p is 5 % or less, at every look.
+        for shift in 0..40 {
+            let moved = differences.map(|one| one - f64::from(shift) * 0.001);
+            for n in 3..=5 {
+                let test = t_test(&moved[..n], 8).expect("a test");
+                assert_eq!(test.p <= 0.05, test.low > 0.0 || test.high < 0.0, "{shift} {n}: {test:?}");
+            }
+        }
     }
 }

@@ -42,6 +42,8 @@ pub(crate) struct Arms {
     pub bound: Vec<String>,
     /// Whether its load is an open loop.
     pub open: bool,
+    /// Most rounds, where the plan lets them stop as soon as something is shown: whoever asks, they are judged as such.
+    pub at_most: Option<u32>,
     /// Their names, the baseline first.
     pub names: [String; 2],
     /// Their results by repeat, the baseline first; why a repeat has none.
@@ -135,7 +137,7 @@ fn by_axis(results: &mut Results, cells: &[CellRuns], by: &str, baseline: &str) 
                 names: [baseline.to_owned(), value(other).unwrap_or_default()],
                 bound: rounds.bound.clone(),
                 runs: [from.clone(), runs(results, &cells[*other].1)],
-                ..Arms::empty(&cells[*other], &shared)
+                ..Arms::empty(results.plan, &cells[*other], &shared)
             });
         }
     }
@@ -154,14 +156,14 @@ fn by_time(results: &mut Results, cells: &[CellRuns], baseline: &str, earlier: &
         }
         let shared: Vec<(&str, &Scalar)> = cell.0.iter().collect();
         let names = [baseline.to_owned(), "now".to_owned()];
-        all.push(Arms { names, runs: [then, now], ..Arms::empty(cell, &shared) });
+        all.push(Arms { names, runs: [then, now], ..Arms::empty(results.plan, cell, &shared) });
     }
     all
 }
 
 impl Arms {
     /// A cell by what both of its arms share.
-    fn empty((_, runs): &CellRuns, shared: &[(&str, &Scalar)]) -> Arms {
+    fn empty(plan: &Plan, (_, runs): &CellRuns, shared: &[(&str, &Scalar)]) -> Arms {
         let json = |value: &Scalar| serde_json::to_value(value).unwrap_or(Value::Null);
         let is_start = runs[0].spec.start;
         let name: Vec<String> = shared
@@ -182,6 +184,7 @@ impl Arms {
             name: name.join(" · "),
             bound: Vec::new(),
             open: runs[0].spec.load.qps().is_some(),
+            at_most: plan.sweeps.get(&*runs[0].sweep).and_then(|sweep| plan.most_rounds(sweep)),
             names: Default::default(),
             runs: Default::default(),
         }

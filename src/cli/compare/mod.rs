@@ -284,6 +284,10 @@ fn compare(
     }
 }
 
+/// What a reader of a sequential comparison must know.
+const SEQUENTIAL: &str = "group-sequential: p and intervals of changes hold over all looks, wherever the rounds stopped; of a cell that \
+                          stopped early the change itself is on average measured too large";
+
 /// One declaration, answered.
 fn family(declared: &Declared, arms: Vec<Arms>, asked: ComparisonRequest) -> Family {
     let mut cells: Vec<CellAnswer> = arms.into_iter().map(|arms| cell(declared, arms, asked)).collect();
@@ -298,6 +302,7 @@ fn family(declared: &Declared, arms: Vec<Arms>, asked: ComparisonRequest) -> Fam
         let text = "measured at other times: what else has changed since then cannot be told apart";
         notes.insert(0, text.to_owned());
     }
+    notes.extend(cells.iter().any(|cell| cell.look().is_some()).then(|| SEQUENTIAL.to_owned()));
     let by = declared.by.clone().unwrap_or_else(|| "time".to_owned());
     let pooled = pooled::over(&cells);
     Family { by, baseline: declared.baseline.clone(), tests, margin, notes, cells, pooled }
@@ -314,7 +319,11 @@ fn cell(declared: &Declared, mut arms: Arms, asked: ComparisonRequest) -> CellAn
             let readings = arms.runs[side].iter().filter_map(|(repeat, run)| Some((*repeat, run.as_ref().ok()?)));
             readings.filter_map(|(repeat, run)| Some((repeat, run.reading(asked.class, &key)?))).collect()
         };
-        Test::new(name, &Sides { baseline: side(0), arm: side(1) })
+        let sides = Sides { baseline: side(0), arm: side(1) };
+        match arms.at_most {
+            Some(at_most) => Test::in_sequence(name, &sides, at_most),
+            None => Test::new(name, &sides),
+        }
     });
     let tests = tests.collect();
     let [_, arm] = arms.names;

@@ -128,8 +128,9 @@ pub(crate) struct MarginCost {
 
 impl MarginCost {
     fn of(plan: &Plan, sweep: &Sweep) -> Option<MarginCost> {
-        let margin = plan.compared(sweep)?.margin?.to_f64();
-        let rounds_may_differ_by = tolerated(margin, sweep.repeats)?;
+        let compare = plan.compared(sweep)?;
+        let margin = compare.margin?.to_f64();
+        let rounds_may_differ_by = tolerated(margin, sweep.repeats, compare.sequential)?;
         Some(MarginCost { margin, repeats: sweep.repeats, rounds_may_differ_by })
     }
 }

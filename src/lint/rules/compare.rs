@@ -31,10 +31,12 @@ const QUIET: f64 = 0.01;
 
 /// M025: a margin that as many repeats show only where rounds hardly differ.
 pub(crate) fn narrow_margin(_: &View, sweep: &SweepView) -> Option<Finding> {
-    let margin = sweep.compare?.margin?.to_f64();
+    let compare = sweep.compare?;
+    let margin = compare.margin?.to_f64();
     let repeats = sweep.sweep.repeats;
-    let tolerated = comparison::tolerated(margin, repeats).filter(|tolerated| *tolerated < QUIET)?;
-    let enough = |repeats: &u32| comparison::tolerated(margin, *repeats).is_some_and(|tolerated| tolerated >= QUIET);
+    let tolerated_by = |repeats: u32| comparison::tolerated(margin, repeats, compare.sequential);
+    let tolerated = tolerated_by(repeats).filter(|tolerated| *tolerated < QUIET)?;
+    let enough = |repeats: &u32| tolerated_by(*repeats).is_some_and(|tolerated| tolerated >= QUIET);
     let own = sweep.sweep.compare.is_some();
     let mut at = if own { sweep.path() } else { Vec::new() };
     at.extend(super::super::view::steps!["compare", "margin"]);

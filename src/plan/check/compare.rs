@@ -34,7 +34,7 @@ impl Checker<'_> {
 
     /// Checks that one of `sweeps` has the axis, the baseline on it and something to compare it with.
     fn compared(&mut self, at: &[Step], compare: &Compare, sweeps: Vec<(&String, &Sweep)>) {
-        let Compare { by, baseline, metrics: _, margin } = compare;
+        let Compare { by, baseline, metrics: _, margin, sequential: _ } = compare;
         let wrong = margin.filter(|margin| !is_margin(*margin));
         self.outside(at, "margin", "a share above 0% and below 100%", wrong);
         if sweeps.iter().any(|(name, sweep)| compare.applies_to(sweep) || self.is_axis_damaged(name, by)) {

@@ -21,4 +21,9 @@ impl Plan {
         }
         sweep.compare.as_ref().or(self.compare.as_ref()).filter(|compare| compare.applies_to(sweep))
     }
+
+    /// Most rounds of a sweep whose comparison may stop as soon as something is shown; none where all rounds are made.
+    pub fn most_rounds(&self, sweep: &Sweep) -> Option<u32> {
+        self.compared(sweep).filter(|compare| compare.sequential).map(|_| sweep.repeats)
+    }
 }

@@ -39,6 +39,12 @@ pub struct Compare {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(example = &"2%")]
     pub margin: Option<Share>,
+    /// Stop the rounds of a cell once each of its metrics is decided: a difference is shown, or its absence within the margin. `repeats`
+    /// is then the most rounds; `compare` looks after each from the third on, and its p-values and intervals hold over all looks
+    /// together. Default: all rounds are made, and looked at once.
+    #[serde(default, skip_serializing_if = "crate::units::is_default")]
+    #[schemars(example = true)]
+    pub sequential: bool,
 }
 
 /// Whether a share can be a margin: that an arm is not worse by 0 % cannot be shown, and 100 % less is nothing.

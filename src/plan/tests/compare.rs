@@ -21,6 +21,7 @@ fn a_comparison_needs_its_cells() {
         "compare: { by: qps, baseline: 2, metrics: [ttft, goodput] }",
         "compare: { by: qps, baseline: 2, metrics: [ttft_p99_ms, output_throughput_tokens_per_s] }",
         "compare: { by: endpoint, baseline: a, margin: 2% }",
+        "compare: { by: endpoint, baseline: a, margin: 2%, sequential: true }",
     ] {
         assert_eq!(errors(right), "", "{right}");
     }

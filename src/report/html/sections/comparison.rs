@@ -183,10 +183,14 @@ impl One<'_, '_> {
         let rounds: Vec<u32> = self.tested().map(|(_, test)| test.rounds).collect();
         let (least, most) = (rounds.iter().min().copied().unwrap_or(0), rounds.iter().max().copied().unwrap_or(0));
         let n = if least == most { counted(least, "round") } else { format!("{least} to {most} rounds") };
+        let kind = match self.tested().filter(|(_, test)| test.sequence.is_some()).count() {
+            0 => "Student's t over rounds",
+            count if count == self.tested().count() => "group-sequential t over rounds: they hold at every look",
+            _ => "Student's t over rounds, group-sequential where the cell says so",
+        };
         let mut said = vec![format!("n: {n} a row.")];
         let details = vec![
-            "Bars are 95 % intervals of the paired change (Student's t over rounds), not adjusted for other tests."
-                .to_owned(),
+            format!("Bars are 95 % intervals of the paired change ({kind}), not adjusted for other tests."),
             "Filled: a difference is shown among all tests of the declaration; hollow: none is. Dashed: no change."
                 .to_owned(),
         ];

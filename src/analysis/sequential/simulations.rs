@@ -1,0 +1,302 @@
+//! Do sequences keep what they promise? Servers that never were, thousands of times, and what that costs in rounds.
+//!
+//! `SWEEPLINE_SIMULATIONS=20000 cargo test --release -p sweepline-analysis --lib sequential -- --nocapture` runs more of them and prints
+//! the tables of `docs/SEQUENTIAL.md`; without it there are 2 000.
+
+use rand::{RngExt, SeedableRng};
+use rand_chacha::ChaCha8Rng;
+use rand_distr::{Distribution, StandardNormal};
+
+use super::paired::looks;
+use super::{Look, Precision, Sequence, Until, known, look};
+use crate::analysis::paired::holm::holm;
+use crate::analysis::paired::power::{LEVEL, power};
+use crate::analysis::student;
+
+fn times() -> usize {
+    std::env::var("SWEEPLINE_SIMULATIONS").ok().and_then(|text| text.parse().ok()).unwrap_or(2_000)
+}
+
+/// By how much a share near 5 % may be off by chance alone: three standard errors.
+fn chance() -> f64 {
+    3.0 * (0.05 * 0.95 / times() as f64).sqrt()
+}
+
+fn normal(rng: &mut ChaCha8Rng) -> f64 {
+    StandardNormal.sample(rng)
+}
+
+/// Deviation of a run's logarithm.
+const DEVIATION: f64 = 0.02;
+
+/// Where an arm's runs come from.
+#[derive(Debug, Clone, Copy)]
+enum Server {
+    /// Runs do not know of each other.
+    Still,
+    /// Runs whose deviations have heavy tails: Student's t with 4 degrees of freedom.
+    Heavy,
+    /// Each run remembers so much of the one before, and is nothing else.
+    Remembers(f64),
+    /// Each run is slower than the one before, by so many deviations.
+    Slows(f64),
+}
+
+impl Server {
+    /// The differences of rounds of which one arm is `slower`, in deviations of a difference. In two of four rounds, drawn, the second arm
+    /// comes first, as the expansion has it.
+    fn rounds(self, rng: &mut ChaCha8Rng, count: usize, slower: f64) -> Vec<f64> {
+        let mut state = normal(rng);
+        let mut runs = (0..).map(|at| match self {
+            Server::Still => normal(rng),
+            Server::Heavy => {
+                let square: f64 = (0..4).map(|_| normal(rng).powi(2)).sum();
+                normal(rng) / (square / 4.0).sqrt() / 2f64.sqrt()
+            }
+            Server::Remembers(share) => {
+                let now = state;
+                state = share * state + (1.0 - share * share).sqrt() * normal(rng);
+                now
+            }
+            Server::Slows(by) => normal(rng) + by * f64::from(at),
+        });
+        let noise: Vec<f64> = runs.by_ref().take(2 * count).collect();
+        let effect = slower * 2f64.sqrt() * DEVIATION;
+        let mut turned = Vec::new();
+        for _ in 0..count.div_ceil(4) {
+            let mut four = [false, true, false, true];
+            for last in (1..4).rev() {
+                four.swap(last, rng.random_range(0..=last));
+            }
+            turned.extend(four);
+        }
+        let round = |(pair, turned): (&[f64], bool)| {
+            let (a, b) = if turned { (pair[1], pair[0]) } else { (pair[0], pair[1]) };
+            (b - a) * DEVIATION + effect
+        };
+        noise.chunks(2).zip(turned).map(round).collect()
+    }
+}
+
+/// How a sequence ends, and after how many rounds.
+fn end(sequence: &Sequence, rounds: &[f64]) -> (Look, usize) {
+    let mut at = 0;
+    loop {
+        at += 1;
+        match look(sequence, &rounds[..at]) {
+            Look::GoOn => {}
+            other => return (other, at),
+        }
+    }
+}
+
+fn sequence(at_most: u32) -> Sequence {
+    Sequence { at_most, level: LEVEL, margin: None }
+}
+
+/// The share of sequences in which a difference is shown, and the rounds of all, rising.
+fn outcomes(server: Server, at_most: u32, slower: f64, seed: u64) -> (f64, Vec<usize>) {
+    let mut rng = ChaCha8Rng::seed_from_u64(seed);
+    let (mut shown, mut rounds) = (0, Vec::new());
+    for _ in 0..times() {
+        let (end, at) = end(&sequence(at_most), &server.rounds(&mut rng, at_most as usize, slower));
+        shown += usize::from(matches!(end, Look::Different { .. }));
+        rounds.push(at);
+    }
+    rounds.sort_unstable();
+    (shown as f64 / times() as f64, rounds)
+}
+
+#[test]
+fn equal_arms_are_told_apart_in_five_of_a_hundred_sequences() {
+    let servers = [
+        Server::Still,
+        Server::Heavy,
+        Server::Remembers(0.3),
+        Server::Remembers(0.5),
+        Server::Remembers(0.7),
+        Server::Remembers(0.9),
+        Server::Slows(0.05),
+        Server::Slows(0.3),
+    ];
+    for at_most in [5, 12, 20] {
+        for (number, server) in servers.into_iter().enumerate() {
+            let (false_alarms, _) = outcomes(server, at_most, 0.0, 10 * u64::from(at_most) + number as u64);
+            println!("A/A, at most {at_most} rounds, {server:?}: {:.2} %", 100.0 * false_alarms);
+            assert!(false_alarms <= 0.05 + chance(), "{server:?}, {at_most} rounds: {false_alarms}");
+        }
+    }
+}
+
+/// How many rounds of which one look finds an effect as often, between whole numbers too.
+fn fixed(effect: f64, share: f64) -> f64 {
+    let after = (4..).find(|n| power(*n, effect, LEVEL) >= share).expect("enough rounds");
+    let [below, above] = [after - 1, after].map(|n| power(n, effect, LEVEL));
+    (after - 1) as f64 + ((share - below) / (above - below)).clamp(0.0, 1.0)
+}
+
+#[test]
+fn a_sequence_takes_three_of_ten_rounds_fewer_than_a_fixed_number_of_the_same_power() {
+    for at_most in [12, 16, 20, 24, 30] {
+        for aim in [0.9, 0.93, 0.95] {
+            // The sequence finds about as much as 0.87 times as many rounds, looked at once.
+            let alike = (0.87 * f64::from(at_most)).round() as usize;
+            let effect = student::bisect(|effect| power(alike, effect, LEVEL) >= aim);
+            let (found, rounds) = outcomes(Server::Still, at_most, effect, u64::from(at_most));
+            let (fixed, median) = (fixed(effect, found), rounds[rounds.len() / 2] as f64);
+            let mean = rounds.iter().sum::<usize>() as f64 / rounds.len() as f64;
+            let fewer = 100.0 * (1.0 - median / fixed.ceil());
+            println!(
+                "at most {at_most}, effect {effect:.2}: found in {:.1} %, fixed {}, median {median}, mean {mean:.1}: {fewer:.0} % fewer",
+                100.0 * found,
+                fixed.ceil()
+            );
+
+            assert!(fewer >= 30.0 - 1e-9, "{at_most} {aim}: {fewer}");
+        }
+    }
+}
+
+#[test]
+fn effects_of_five_percent_are_found() {
+    let effect = 1.05f64.ln() / (2f64.sqrt() * DEVIATION);
+    for at_most in [8, 12] {
+        for server in [Server::Still, Server::Heavy, Server::Remembers(0.5), Server::Slows(0.05)] {
+            let (found, rounds) = outcomes(server, at_most, effect, 40 + u64::from(at_most));
+            let median = rounds[rounds.len() / 2];
+            println!("5 %, at most {at_most} rounds, {server:?}: found in {:.1} %, median {median}", 100.0 * found);
+            assert!(found >= 0.8, "{server:?}, {at_most} rounds: {found}");
+        }
+    }
+}
+
+#[test]
+fn a_family_finds_something_where_there_is_nothing_in_five_of_a_hundred() {
+    // Eight metrics of which half of the noise is common, three cells of them; each cell stops when its metrics are decided, or at the last.
+    const METRICS: usize = 8;
+    const CELLS: usize = 3;
+    let at_most = 10u32;
+    let looks = looks(at_most);
+    let sequence = Sequence { level: LEVEL / (METRICS * CELLS) as f64, ..sequence(at_most) };
+    let mut rng = ChaCha8Rng::seed_from_u64(77);
+    let count = times() / 2;
+    let mut family = || {
+        let mut all = Vec::new();
+        for _ in 0..CELLS {
+            let common: Vec<f64> = (0..at_most).map(|_| normal(&mut rng)).collect();
+            let metrics: Vec<Vec<f64>> =
+                (0..METRICS).map(|_| common.iter().map(|common| common + normal(&mut rng)).collect()).collect();
+            let is_over = |n: &usize| metrics.iter().all(|rounds| look(&sequence, &rounds[..*n]) != Look::GoOn);
+            let n = (3..=at_most as usize).find(is_over).expect("the last look ends it");
+            all.extend(metrics.iter().map(|rounds| {
+                let plain = crate::analysis::paired::t_test(&rounds[..n]).expect("a test");
+                looks.p(n, plain.p)
+            }));
+        }
+        holm(&all).iter().any(|p| *p <= LEVEL)
+    };
+    let found = (0..count).filter(|_| family()).count() as f64 / count as f64;
+    println!(
+        "A/A, {METRICS} metrics × {CELLS} cells, at most {at_most} rounds: {:.2} % with any finding",
+        100.0 * found
+    );
+    assert!(found <= 0.05 + chance() * 2f64.sqrt(), "{found}");
+}
+
+#[test]
+fn arms_are_shown_within_a_margin_in_five_of_a_hundred_where_they_differ_by_it() {
+    let mut rng = ChaCha8Rng::seed_from_u64(8);
+    // A margin of 1.5 deviations, of at most 12 rounds.
+    let margin = 1.5 * DEVIATION * 2f64.sqrt();
+    let sequence = Sequence { margin: Some(margin), ..sequence(12) };
+    let mut within = |slower: f64| {
+        let ends: Vec<(Look, usize)> =
+            (0..times()).map(|_| end(&sequence, &Server::Still.rounds(&mut rng, 12, slower))).collect();
+        let shown = ends.iter().filter(|(end, _)| matches!(end, Look::Within { .. })).count() as f64 / times() as f64;
+        let mut rounds: Vec<usize> = ends.iter().map(|(_, at)| *at).collect();
+        rounds.sort_unstable();
+        (shown, rounds[rounds.len() / 2])
+    };
+    let ((wrong, _), (right, median)) = (within(1.5), within(0.0));
+    println!(
+        "within a margin of 1.5 deviations: {:.2} % at it, {:.1} % of equal arms, median {median}",
+        100.0 * wrong,
+        100.0 * right
+    );
+    assert!(wrong <= 0.05 + chance(), "{wrong}");
+    assert!(right >= 0.8 && median < 12, "{right} {median}");
+}
+
+#[test]
+fn means_are_known_as_well_as_is_said() {
+    for at_most in if times() > 2_000 { &[6, 12, 30][..] } else { &[12] }.iter().copied() {
+        for (what, memory, is_log) in
+            [("normal", 0.0, false), ("lognormal", 0.0, true), ("AR .5", 0.5, false), ("lognormal AR .5", 0.5, true)]
+        {
+            let mut worst = (1.0f64, 0.0);
+            let mut rounds = Vec::new();
+            // By the deviation of a run, as a share of what is asked for.
+            for share in [0.5, 0.7, 0.85, 1.0, 1.6] {
+                let mut rng = ChaCha8Rng::seed_from_u64(u64::from(at_most));
+                let until = Until { within: 0.02, at_least: 3, at_most };
+                let ends: Vec<(bool, usize)> =
+                    (0..times()).map(|_| mean(&mut rng, &until, share * 0.02, memory, is_log)).collect();
+                let covered = ends.iter().filter(|(holds, _)| *holds).count() as f64 / times() as f64;
+                rounds.push(ends.iter().map(|(_, at)| *at).sum::<usize>() as f64 / times() as f64);
+                worst = if covered < worst.0 { (covered, share) } else { worst };
+            }
+            let rounds: Vec<String> = rounds.iter().map(|mean| format!("{mean:.1}")).collect();
+            println!(
+                "until ±2 %, at most {at_most}, {what}: covered {:.1} % at worst; repeats {}",
+                100.0 * worst.0,
+                rounds.join(", ")
+            );
+            assert!(worst.0 >= 0.95 - chance(), "{at_most} {what}: {worst:?}");
+        }
+    }
+}
+
+/// Whether the interval at the end holds the mean of 1, and the runs it took.
+fn mean(rng: &mut ChaCha8Rng, until: &Until, deviation: f64, memory: f64, is_log: bool) -> (bool, usize) {
+    let mut state = normal(rng);
+    let mut values = Vec::new();
+    loop {
+        let now = state;
+        state = memory * state + (1.0 - memory * memory).sqrt() * normal(rng);
+        let square = deviation.powi(2).ln_1p();
+        values.push(if is_log { (square.sqrt() * now - square / 2.0).exp() } else { 1.0 + deviation * now });
+        let half = match known(until, &values) {
+            Precision::NotYet { .. } => continue,
+            Precision::Reached { half, .. } => half,
+            Precision::AtMost { half } => half.expect("a mean"),
+        };
+        let mean = values.iter().sum::<f64>() / values.len() as f64;
+        return ((mean - 1.0).abs() <= half * mean, values.len());
+    }
+}
+
+#[test]
+fn the_exact_chance_is_what_simulations_come_to() {
+    for (first, last) in [(3u32, 4u32), (3, 12), (4, 20)] {
+        let looks = super::Looks::new(first, last);
+        let mut rng = ChaCha8Rng::seed_from_u64(u64::from(last));
+        for level in [0.05, 0.1, 0.01] {
+            // What is kept back for runs that depend on each other is no part of it.
+            let critical: Vec<f64> =
+                (first..=last).map(|n| looks.critical(n as usize, level * super::bound::SLACK)).collect();
+            let mut crosses = || {
+                let values: Vec<f64> = (0..last).map(|_| normal(&mut rng)).collect();
+                let t = |n: usize| {
+                    let (mean, sd) = crate::analysis::paired::moments(&values[..n]).expect("values");
+                    mean.abs() / sd * (n as f64).sqrt()
+                };
+                critical.iter().enumerate().any(|(at, critical)| t(first as usize + at) > *critical)
+            };
+            let count = 5 * times();
+            let share = (0..count).filter(|_| crosses()).count() as f64 / count as f64;
+            println!("looks {first} to {last} at {level}: {share}");
+            let error = 4.0 * (level * (1.0 - level) / count as f64).sqrt();
+            assert!((share - level).abs() < error + 0.002 * level, "{first} to {last} at {level}: {share}");
+        }
+    }
+}

@@ -1,0 +1,67 @@
+//! `compare: { sequential: true }`: what is said of rounds that might have stopped at any look.
+
+use serde_json::{Value, json};
+
+use super::lab::{Lab, Server};
+use super::sweeps::honest;
+
+fn plan([good, other]: [&Server; 2], repeats: u32, compare: &str) -> String {
+    format!(
+        "sweepline: 1
+name: looks
+endpoints:
+  good: {{ url: \"{}\", engine: mock }}
+  other: {{ url: \"{}\", engine: mock }}
+models: {{ m: {{ id: tiny }} }}
+scenarios: {{ short: {{ base: B1, output_tokens: 3 }} }}
+validity: {{ client_late: {{ suspect: 100%, invalid: 100% }} }}
+phases: {{ fill: 0s, stabilize: 0s, measure: {{ for: 200ms, min_requests: 300, at_most: 60s }}, drain: 60s }}
+compare: {{ by: endpoint, baseline: good, metrics: [ttft_p50]{compare} }}
+sweeps:
+  load: {{ matrix: {{ endpoint: [good, other], model: m, scenario: short, batch_size: 8 }}, repeats: {repeats} }}
+",
+        good.url(),
+        other.url(),
+    )
+}
+
+#[timed_test]
+fn a_sequential_comparison_is_judged_at_its_look_and_says_so() {
+    let lab = Lab::new();
+    let [good, other] = [Server::start(&lab, &["--slots", "16"]), Server::start(&lab, &["--slots", "16"])];
+    // A fixed number of rounds, so that all of them are made whatever they show.
+    lab.write("plan.yaml", &plan([&good, &other], 4, ""));
+    honest(&lab.measured(&["run", "plan.yaml", "-q"]));
+    let compared = |args: &[&str]| -> Value {
+        let answer = lab.ok(&[&["compare", "plan.yaml", "--format", "json"], args].concat()).json();
+        lab.follows("compare", &answer);
+        answer
+    };
+    let test = |answer: &Value| answer["families"][0]["cells"][0]["tests"][0].clone();
+    let fixed = test(&compared(&[]));
+    assert_eq!(fixed["sequence"], Value::Null);
+
+    // The same runs as the first four of at most ten rounds.
+    lab.write("plan.yaml", &plan([&good, &other], 10, ", sequential: true"));
+    let answer = compared(&[]);
+    let looked = test(&answer);
+    assert_eq!(looked["sequence"], json!({ "round": 4, "at_most": 10 }));
+    let number = |value: &Value| value.as_f64().unwrap_or_else(|| panic!("a number: {value}"));
+    assert!(number(&looked["p"]) > number(&fixed["p"]), "{looked} {fixed}");
+    assert!(number(&looked["change"]["low"]) < number(&fixed["change"]["low"]), "{looked} {fixed}");
+    assert!(number(&looked["change"]["high"]) > number(&fixed["change"]["high"]), "{looked} {fixed}");
+    assert_eq!(looked["change"]["value"], fixed["change"]["value"]);
+    assert_eq!((&looked["arm"]["low"], &looked["p_wilcoxon"]), (&Value::Null, &Value::Null));
+    let notes = answer["families"][0]["notes"].to_string();
+    assert!(notes.contains("group-sequential: p and intervals"), "{notes}");
+    // Whoever asks, rounds that might have stopped are judged as such.
+    let asked = test(&compared(&["--by", "endpoint", "--baseline", "other", "--metrics", "ttft_p50"]));
+    assert_eq!(asked["sequence"], looked["sequence"]);
+    for format in ["text", "markdown"] {
+        let page = lab.ok(&["compare", "plan.yaml", "--format", format]).stdout;
+        assert!(page.contains("4 rounds (group-sequential, look 4 of 10)"), "{page}");
+    }
+    lab.ok(&["report", "plan.yaml", "-o", "report.html"]);
+    let page = std::fs::read_to_string(lab.path().join("report.html")).expect("a report");
+    assert!(page.contains("group-sequential t over rounds: they hold at every look"));
+}
