@@ -105,8 +105,7 @@ fn what_is_on_no_front_says_why() {
 fn a_percentile_among_failures_is_a_bound_and_what_the_objective_limits_has_a_column() {
     let server = Server { batch_size: Some(4), seconds: 22.0, ..Server::default() };
     let (mut records, facts) = server.make();
-    let failing = records.len() / 10;
-    records.iter_mut().rev().take(failing).for_each(|record| fail(record, Outcome::Http(500), 3_000_000));
+    records.iter_mut().step_by(10).for_each(|record| fail(record, Outcome::Http(500), 3_000_000));
     let labels = made(4, 8.0).0;
     let (metrics, verdict) = (measured(&records, &facts), verdict(&records, &facts, &Validity::default(), None));
     let none = PlanMetrics::default();
