@@ -237,7 +237,7 @@ pub(crate) fn no_results(plan: &Path, changes: &Changes, folder: &Folder) -> Fai
     let asked = typed(plan, changes, folder);
     let others = Store::open(&folder.results).list().is_ok_and(|runs| !runs.is_empty());
     let why = if others {
-        format!("; `sweepline preview {asked}` says by which edits they differ from what is there")
+        format!("; `sweepline preview {asked}` shows which edits set them apart from the results there")
     } else {
         String::new()
     };

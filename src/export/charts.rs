@@ -1,6 +1,8 @@
 //! Curves as native charts of a workbook: throughput, TTFT and TPOT over load, which refer to the cells of a sheet of numbers, so that
 //! whoever edits the numbers or the charts sees both change.
 
+use std::collections::HashSet;
+
 use rust_xlsxwriter::{
     Chart, ChartEmptyCells, ChartErrorBars, ChartErrorBarsType, ChartFont, ChartLegendPosition, ChartLine,
     ChartLineDashType, ChartMarker, ChartMarkerType, ChartRange, ChartSeries, ChartType, Format, Worksheet, XlsxError,
@@ -106,11 +108,19 @@ impl Charts {
     pub(crate) fn of(curves: &[Curve], slo: Option<&Slo>) -> Charts {
         let mut charts = Charts::default();
         for (number, group) in together(curves, MOST_CURVES).into_iter().enumerate() {
-            for names in DRAWN {
+            let drawn = DRAWN.iter().map(|names| names.to_vec());
+            let limited = Ordinate::limited(slo).into_iter().map(|reading| vec![reading.name]);
+            let limited = limited.filter(|names| !DRAWN.contains(&names.as_slice()));
+            let mut seen = HashSet::new();
+            for names in drawn.chain(limited) {
                 let known = |reading: &&Ordinate| {
                     group.iter().flat_map(|curve| &curve.rungs).any(|rung| rung.figure(reading).is_some())
                 };
                 let Some(reading) = names.iter().filter_map(|name| Ordinate::named(name)).find(known) else { continue };
+                // One that stands in the place of another may be limited too.
+                if !seen.insert(reading.name) {
+                    continue;
+                }
                 if charts.charts.len() == MOST_CHARTS {
                     charts.left_out += 1;
                 } else {

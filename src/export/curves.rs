@@ -65,8 +65,8 @@ pub fn columns(axes: &[String]) -> Vec<Column> {
     columns
 }
 
-/// The four columns of a figure.
-fn of_figure(reading: &Ordinate) -> [Column; 4] {
+/// The four columns of a figure, and of a percentile of a latency the bound where it lies among failures.
+fn of_figure(reading: &Ordinate) -> Vec<Column> {
     let metric = reading.metric(true);
     let suffix = metric.unit.suffix();
     let name = reading.name;
@@ -74,12 +74,17 @@ fn of_figure(reading: &Ordinate) -> [Column; 4] {
         format!("{}. Of one run, or the mean over several (geometric for times, rates and money).", meaning(reading));
     let number = |name: String, doc: &str| Column { unit: metric.unit.name(), ..Column::new(name, Kind::Float, doc) };
     let end = |end: &str, doc: &str| number(format!("{name}_{end}{suffix}"), doc);
-    [
+    let mut columns = vec![
         number(format!("{name}{suffix}"), &doc).null("no run counts, or one of them does not have it"),
         end("low", "Lower end of its 95 % interval.").null("it has none"),
         end("high", "Upper end of its 95 % interval.").null("it has none"),
         Column::new(format!("{name}_interval"), Kind::Text, "What the interval rests on.").null("it has none"),
-    ]
+    ];
+    if reading.percentile.is_some() {
+        let doc = "What it is above where it lies among failed requests, in a run or more.";
+        columns.push(end("at_least", doc).null("it is a number, or nothing is known of it"));
+    }
+    columns
 }
 
 /// What a figure is, and for latencies from when they are counted: a column of the same name in `runs` is always from the
@@ -154,6 +159,9 @@ fn row(axes: &[String], plan: Option<&str>, curve: &Curve, (rung, on): (&Rung, [
             Cell::from(ends.map(|ends| ends.high)),
             Cell::from(ends.map(|ends| ends.kind.name().to_owned())),
         ]);
+        if reading.percentile.is_some() {
+            cells.push(Cell::from(rung.at_least(reading)));
+        }
     }
     cells.push(ANALYSIS.into());
     cells

@@ -249,7 +249,7 @@ pub(super) mod tests {
         let further = Further::of(&runs, &[]);
         let telling = further.telling().collect();
         let values = Some(Values::of(all(&runs)));
-        let choice = Choice { names: &RUNS, axes: &further.axes, telling, values };
+        let choice = Choice { names: &RUNS, axes: &further.axes, limited: Vec::new(), telling, values };
         let table = marked(all(&runs));
         let places = choice.places(&table.columns);
         let text = written(&Markdown, table.keep(places));

@@ -4,6 +4,10 @@
 //! Further axes stand behind the scenario, and behind them every fact of a server, a model or a request that is not the same in all
 //! rows. A column that is null in every row is left out where the rows are in memory; those of [`ESSENTIAL`] stay.
 
+use crate::analysis::curve::Ordinate;
+use crate::analysis::quantile;
+use crate::plan::Slo;
+
 use super::{Cell, Column, Sheet};
 
 /// Of runs and of classes of mixes.
@@ -175,6 +179,25 @@ const ESSENTIAL: [&str; 16] = [
 /// Behind this column stands what tells rows apart besides their names.
 const BEFORE_AXES: &str = "scenario";
 
+/// Behind this column stand the percentiles that the objective limits.
+const BEFORE_LIMITED: &str = "e2e_p99_ms";
+
+/// The columns of the percentiles that an objective limits, in any table, with the bounds of those that lie among failures.
+pub(crate) fn limited(slo: Option<&Slo>) -> Vec<String> {
+    let of = |reading: &Ordinate| {
+        let percentile = reading.percentile.map(quantile::column).unwrap_or_default();
+        let metrics = [reading.metric(false).key, reading.metric(true).key];
+        let latency = reading.name.split('_').next().unwrap_or_default();
+        let names = metrics.map(|key| format!("{key}_{percentile}_ms")).into_iter();
+        let above = metrics.map(|key| format!("{key}_above_ms"));
+        names.chain(above).chain([format!("{latency}_{percentile}_at_least_ms")]).collect::<Vec<_>>()
+    };
+    let mut names: Vec<String> = Ordinate::limited(slo).into_iter().flat_map(of).collect();
+    let mut seen = std::collections::HashSet::new();
+    names.retain(|name| seen.insert(name.clone()));
+    names
+}
+
 /// What the rows of a table say of its columns.
 pub(crate) struct Values {
     /// Whether any row has a value, and whether rows differ, for each column.
@@ -203,6 +226,8 @@ pub(crate) struct Choice<'a> {
     pub(crate) names: &'a [&'a str],
     /// Further axes of any of the runs.
     pub(crate) axes: &'a [String],
+    /// Names of what the plan's objective limits.
+    pub(crate) limited: Vec<String>,
     /// Names of facts that are shown where rows differ in them.
     pub(crate) telling: Vec<String>,
     /// What the rows hold; none where they are not in memory.
@@ -223,6 +248,9 @@ impl Choice<'_> {
             places.extend(find(name).filter(is_shown));
             if *name == BEFORE_AXES {
                 places.extend(&further);
+            }
+            if *name == BEFORE_LIMITED {
+                places.extend(self.limited.iter().filter_map(|name| find(name)).filter(is_shown));
             }
         }
         let mut seen = std::collections::HashSet::new();
@@ -280,7 +308,7 @@ mod tests {
         let values = Values::of(Sheet { columns: columns.clone(), rows: Box::new(rows.into_iter()) });
         let telling = ["gpu", "precision"].map(str::to_owned).to_vec();
         let axes = ["turns".to_owned()];
-        let choice = Choice { names: &RUNS, axes: &axes, telling, values: Some(values) };
+        let choice = Choice { names: &RUNS, axes: &axes, limited: Vec::new(), telling, values: Some(values) };
         let shown: Vec<&str> = choice.places(&columns).into_iter().map(|at| columns[at].name.as_str()).collect();
         assert_eq!(shown, ["endpoint", "scenario", "turns", "gpu", "e2e_p50_ms", "run_id"]);
     }

@@ -39,7 +39,7 @@ pub(crate) fn answers(families: &[Family]) -> Vec<String> {
     let more = answers.len().saturating_sub(MOST);
     if more > 1 {
         answers.truncate(MOST);
-        answers.push(format!("{more} more arms stand below."));
+        answers.push(format!("{more} more arms below."));
     }
     answers
 }

@@ -101,7 +101,7 @@ pub fn capacity(configurations: &[Configuration], target: Option<Target>, slo: O
         }
     }
     if cheapest(configurations, target).is_empty() && !holding.is_empty() {
-        let text = "which is cheapest is not known: declare hardware: { price_per_hour } or { owned } of every endpoint that holds";
+        let text = "cannot tell which is cheapest: declare hardware: { price_per_hour } or { owned } of every endpoint that holds";
         out.push_str(&format::fill("", 4, text));
     }
     let others: Vec<String> =
@@ -257,7 +257,7 @@ pub(super) fn doubts(
         let limit = match instance.bound()? {
             Bound::Missed(_) => format!("its limit is just below qps {misses}"),
             Bound::Served(rate) => format!(
-                "one instance holds the objective at {} requests/s, the most it can serve by its saturated loads (upper end of a 95 % interval)",
+                "one instance holds the objective at {} requests/s, the most it served when saturated (upper end of a 95 % interval)",
                 digits(rate)
             ),
         };

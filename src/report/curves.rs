@@ -8,7 +8,7 @@ use crate::analysis::quantile;
 use crate::analysis::saturation::State;
 use crate::analysis::slo::Answer;
 use crate::analysis::undecided;
-use crate::plan::Percentile;
+use crate::plan::{Percentile, Slo};
 use crate::rows::GivenUp;
 
 use super::format::{self, counts, digits, plain};
@@ -26,20 +26,39 @@ const SHOWN: [(&str, &str); 7] = [
     ("e2e_p99", "E2E p99\nms"),
 ];
 
-/// Every curve with what it says.
-pub fn curves(curves: &[Curve]) -> String {
+/// The figures of a table, each with its heading: what the objective limits stands behind the others of its latency.
+fn shown(slo: Option<&Slo>) -> Vec<(&'static Ordinate, String)> {
+    let all = SHOWN.iter().filter_map(|(name, heading)| Some((Ordinate::named(name)?, (*heading).to_owned())));
+    let mut shown: Vec<(&Ordinate, String)> = all.collect();
+    for reading in Ordinate::limited(slo) {
+        if shown.iter().all(|(other, _)| other.name != reading.name) {
+            // Behind the lower percentiles of its latency, else last.
+            let is_of_it = |one: &Ordinate| one.name.split('_').next() == reading.name.split('_').next();
+            let is_below = |one: &Ordinate| one.percentile < reading.percentile;
+            let behind = shown.iter().rposition(|(other, _)| is_of_it(other) && is_below(other)).map(|at| at + 1);
+            let before = shown.iter().position(|(other, _)| is_of_it(other));
+            let place = behind.or(before).unwrap_or(shown.len());
+            shown.insert(place, (reading, format!("{}\nms", reading.heading())));
+        }
+    }
+    shown
+}
+
+/// Every curve with what it says; `slo` is the plan's objective.
+pub fn curves(curves: &[Curve], slo: Option<&Slo>) -> String {
+    let shown = shown(slo);
     let (models, sweeps) = differ(curves.iter().map(|curve| &curve.series));
     let mut out = String::new();
     for curve in curves {
         let title = format::fill("", 2, &title(&curve.series, models, sweeps));
-        out.push_str(&format!("\n{title}\n{}\n", table(curve)));
+        out.push_str(&format!("\n{title}\n{}\n", table(curve, &shown)));
         for line in lines(curve) {
             out.push_str(&format::fill(" ", 4, &line));
         }
     }
     if !curves.is_empty() {
         out.push_str(&legend(curves));
-        out.push_str(&of_few(curves));
+        out.push_str(&of_few(curves, &shown));
     }
     out
 }
@@ -64,28 +83,28 @@ fn legend(curves: &[Curve]) -> String {
 const LESS_NEEDED: [&str; 3] = ["requests/s", "per user tok/s", "E2E p99 ms"];
 
 /// The table of a curve; on a narrow screen with fewer figures, which are then named below it.
-fn table(curve: &Curve) -> String {
+fn table(curve: &Curve, shown: &[(&Ordinate, String)]) -> String {
     grid::text_of_fewer(&LESS_NEEDED, (1, &[]), |left_out| {
-        let places = grid::places(SHOWN.iter().map(|(_, heading)| *heading), left_out);
-        made(curve, &places.into_iter().map(|at| SHOWN[at]).collect::<Vec<_>>())
+        let places = grid::places(shown.iter().map(|(_, heading)| heading.as_str()), left_out);
+        made(curve, &places.into_iter().map(|at| &shown[at]).collect::<Vec<_>>())
     })
 }
 
-fn made(curve: &Curve, shown: &[(&str, &str)]) -> comfy_table::Table {
+fn made(curve: &Curve, shown: &[&(&Ordinate, String)]) -> comfy_table::Table {
     let mut table = grid::table();
     let load = match curve.axis {
         Axis::Qps => "qps\n(actual)",
         Axis::BatchSize => curve.axis.name(),
     };
     let mut header = vec![right(load), right("runs")];
-    header.extend(shown.iter().map(|(_, heading)| right(*heading)));
+    header.extend(shown.iter().map(|(_, heading)| right(heading)));
     header.push(Cell::new("objective"));
     table.set_header(header);
     for rung in &curve.rungs {
         let actual = rung.arrived_rate().map(|rate| format!("\n({})", digits(rate)));
         let load = format!("{}{}", rung.load, actual.unwrap_or_default());
         let mut cells = vec![right(load), right(count(rung))];
-        cells.extend(shown.iter().map(|(name, _)| right(figure(rung, name))));
+        cells.extend(shown.iter().map(|(reading, _)| right(figure(rung, reading))));
         cells.push(Cell::new(objective(rung)));
         table.add_row(cells);
     }
@@ -98,14 +117,23 @@ fn count(rung: &Rung) -> String {
     format!("{runs}{out}")
 }
 
-fn figure(rung: &Rung, name: &str) -> String {
-    let Some(reading) = Ordinate::named(name) else { return "n/a".to_owned() };
+fn figure(rung: &Rung, reading: &Ordinate) -> String {
     match rung.figure(reading) {
-        None => rung.too_few(reading).map_or("n/a".to_owned(), |n| format!("n/a\nn={n}")),
+        None => unknown(rung, reading).replace(" (n=", "\nn=").replace(')', ""),
         Some(figure) => {
             let spread = spread::in_cell(&figure).map(|spread| format!("\n{spread}"));
             format!("{}{}", marked(&figure), spread.unwrap_or_default())
         }
+    }
+}
+
+/// What stands in the place of a figure that is no number: the bound above which it lies where that is among failed requests, else why it is
+/// not known.
+pub(crate) fn unknown(rung: &Rung, reading: &Ordinate) -> String {
+    match (rung.too_few(reading), rung.at_least(reading)) {
+        (Some(n), _) => format!("n/a (n={n})"),
+        (None, Some(bound)) => format!("> {}", digits(bound)),
+        (None, None) => "n/a".to_owned(),
     }
 }
 
@@ -115,19 +143,17 @@ pub(super) fn marked(figure: &Figure) -> String {
 }
 
 /// What is to be known of percentiles of few requests, where there are any.
-fn of_few(curves: &[Curve]) -> String {
-    let shown = || {
-        curves
-            .iter()
-            .flat_map(|curve| &curve.rungs)
-            .flat_map(|rung| SHOWN.iter().filter_map(move |(name, _)| Some((rung, Ordinate::named(name)?))))
-    };
+fn of_few(curves: &[Curve], shown: &[(&'static Ordinate, String)]) -> String {
+    let rungs = || curves.iter().flat_map(|curve| &curve.rungs);
+    let shown = || rungs().flat_map(|rung| shown.iter().map(move |(reading, _)| (rung, *reading)));
     let few = shown().any(|(rung, reading)| rung.figure(reading).is_some_and(|figure| figure.few_samples));
     let none = shown().any(|(rung, reading)| rung.figure(reading).is_none() && rung.too_few(reading).is_some());
+    let bounds = shown().any(|(rung, reading)| rung.too_few(reading).is_none() && rung.at_least(reading).is_some());
     let [p50, p99] = [Percentile::P50, Percentile::P99].map(quantile::need);
     let notes = [
         few.then(|| FEW.to_owned()),
         none.then(|| format!("n/a with n: so few requests in a run; p50 takes {p50}, p99 {p99}")),
+        bounds.then(|| "> lies among failed requests, which count as slower than every other".to_owned()),
     ];
     notes.into_iter().flatten().map(|note| format!("{note}\n")).collect()
 }

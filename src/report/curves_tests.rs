@@ -3,10 +3,10 @@
 use super::super::fronts::fronts;
 use super::*;
 use crate::analysis::curve::{self, Run};
-use crate::analysis::synthetic::{Run as Server, measured, verdict};
+use crate::analysis::synthetic::{Run as Server, fail, measured, verdict};
 use crate::analysis::{MeanTokens, PlanMetrics, RunMetrics, Verdict};
 use crate::plan::Validity;
-use crate::rows::RunLabels;
+use crate::rows::{Outcome, RunLabels};
 
 /// A run of so many clients for so long, with its labels; 12.5 requests a second of each client.
 fn made(batch: u32, seconds: f64) -> (RunLabels, RunMetrics, Verdict) {
@@ -40,7 +40,7 @@ fn shown(loads: &[(u32, f64)]) -> [String; 2] {
     };
     let runs: Vec<Run> = made.iter().map(|(labels, metrics, verdict)| run((labels, metrics, verdict))).collect();
     let found = curve::curves(&runs, false);
-    [curves(&found), fronts(&found)]
+    [curves(&found, None), fronts(&found)]
 }
 
 #[test]
@@ -99,4 +99,41 @@ fn what_is_on_no_front_says_why() {
     let front = front.split_whitespace().collect::<Vec<_>>().join(" ");
     assert!(front.contains("(0 of 3 loads count; 1 not shown to be kept up with; 2 saturated)"), "{front}");
     assert!(!front.contains("figures"), "{front}");
+}
+
+#[test]
+fn a_percentile_among_failures_is_a_bound_and_what_the_objective_limits_has_a_column() {
+    let server = Server { batch_size: Some(4), seconds: 22.0, ..Server::default() };
+    let (mut records, facts) = server.make();
+    records.iter_mut().step_by(10).for_each(|record| fail(record, Outcome::Http(500), 3_000_000));
+    let labels = made(4, 8.0).0;
+    let (metrics, verdict) = (measured(&records, &facts), verdict(&records, &facts, &Validity::default(), None));
+    let none = PlanMetrics::default();
+    let run = Run {
+        sweep: "s",
+        labels: &labels,
+        metrics: &metrics,
+        plan_metrics: &none,
+        verdict: &verdict,
+        saturation: None,
+        slo: &[],
+        cost: None,
+        tokens: MeanTokens::default(),
+    };
+    let found = curve::curves(&[run], true);
+    let rung = &found[0].rungs[0];
+    let [p50, p95] = ["ttft_p50", "ttft_p95"].map(|name| Ordinate::named(name).unwrap());
+    assert!(rung.figure(p95).is_none() && rung.at_least(p50).is_none(), "a tenth fails");
+    let bound = rung.at_least(p95).expect("what was observed");
+    assert!(bound >= rung.figure(p50).unwrap().value, "{bound}");
+    let slo: Slo = serde_json::from_str(r#"{ "ttft": { "p95": "60ms" }, "tpot": { "p90": "10ms" } }"#).unwrap();
+    let [bare, limited] = [None, Some(&slo)].map(|slo| curves(&found, slo));
+    assert!(!bare.contains("TTFT p95") && !bare.contains("TPOT p90"), "{bare}");
+    let heading = limited.lines().find(|line| line.contains("TTFT")).expect(&limited);
+    let places = ["TTFT p50", "TTFT p95", "TTFT p99", "TPOT p50", "TPOT p90"].map(|name| heading.find(name));
+    assert!(places.iter().all(Option::is_some) && places.is_sorted(), "{limited}");
+    assert!(
+        limited.contains(&format!("> {}", digits(bound))) && limited.contains("lies among failed requests"),
+        "{limited}"
+    );
 }

@@ -47,7 +47,7 @@ pub fn repeats(cells: &[Vec<Line>]) -> Option<String> {
 fn title(cells: usize, runs: usize) -> String {
     let of = if cells == 1 { format!("the {runs} repeats") } else { "the repeats of each cell".to_owned() };
     format!(
-        "over runs: the geometric mean of {of}, and below it its 95 % interval; intervals within a run stand in `show RUN`"
+        "over runs: the geometric mean of {of}, and below it its 95 % interval; `show RUN` has the intervals within a run"
     )
 }
 

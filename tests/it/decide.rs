@@ -118,10 +118,11 @@ fn a_decision_is_recorded_with_the_numbers_of_the_results() {
         for rung in rungs.map(|at| &curve["rungs"][at]) {
             let figures = &rung["figures"];
             let throughput = &figures["output_throughput_tokens_per_s"];
-            let [value, low, high] = ["value", "low", "high"].map(|name| digits(&throughput[name]));
-            assert!(shown.contains(&format!("| {value} [{low}, {high}] |")), "{value} [{low}, {high}]\n{shown}");
+            // Two repeats are shown as two values, not as an interval.
+            let value = digits(&throughput["value"]);
+            assert!(shown.contains(&format!("| {value} (2 repeats: ")), "{value}\n{shown}");
             let ttft = digits(&figures["ttft_p50_ms"]["value"]);
-            assert!(shown.contains(&format!("| {ttft} [")), "{ttft}\n{shown}");
+            assert!(shown.contains(&format!("| {ttft} (2 repeats: ")), "{ttft}\n{shown}");
             for run in rung["runs"].as_array().unwrap() {
                 assert!(shown.contains(&run.as_str().unwrap()[..8]), "{run}\n{shown}");
             }

@@ -85,6 +85,7 @@ mod readers;
 mod readme;
 mod realserver;
 mod report;
+mod report_claims;
 mod report_figures;
 mod request_fields;
 mod reuse;

@@ -45,7 +45,7 @@ impl Limit {
         format!("{} {} ≤ {}", self.metric, self.percentile.name(), self.limit)
     }
 
-    /// What was observed against the limit: `observed p95 87.3 ms, 12 of 212 requests (5.66 %) above the limit, 5 % may be`.
+    /// What was observed against the limit: `observed p95 87.3 ms, 12 of 212 requests (5.66 %) above the limit, 5 % allowed`.
     pub fn observation(&self) -> String {
         let Evidence { n, above, .. } = self.evidence;
         let name = self.percentile.name();
@@ -56,7 +56,11 @@ impl Limit {
         };
         let share = digits(above as f64 / n.max(1) as f64 * 100.0);
         let allowed = quantile::allowed_percent(self.percentile);
-        format!("{percentile}{above} of {n} {} ({share} %) above the limit, {allowed} % may be", self.counted())
+        let over = match above {
+            0 => format!("none of {n} {}", self.counted()),
+            _ => format!("{above} of {n} {} ({share} %)", self.counted()),
+        };
+        format!("{percentile}{over} above the limit, {allowed} % allowed")
     }
 
     fn counted(&self) -> &'static str {
@@ -73,9 +77,11 @@ impl Limit {
         let needed = self.independent_needed;
         let decides = undecided::would_decide(&self.evidence, needed, self.would_do);
         if worth.requests < needed as f64 {
-            let worth =
-                undecided::worth(&self.evidence).map(|worth| format!(" that are worth {worth} independent ones"));
-            return format!("{observed}; {n} {what}{}, {needed} are needed; {decides}", worth.unwrap_or_default());
+            let worth = match undecided::worth(&self.evidence) {
+                Some(worth) => format!("these are worth {worth} independent {what}"),
+                None => format!("{n} {what}"),
+            };
+            return format!("{observed}; {worth}, {needed} are needed; {decides}");
         }
         format!("{observed}; {decides}")
     }

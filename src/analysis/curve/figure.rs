@@ -2,6 +2,7 @@
 //!
 //! Of one run the interval is the one within the run; of several it is over the runs, so it holds what differs from run to run.
 
+use crate::analysis::Value;
 use crate::analysis::binomial;
 use crate::analysis::metric::{self, Get, Metric};
 use crate::analysis::replicates::{Ends, IntervalKind, OverRuns};
@@ -63,6 +64,25 @@ pub static FIGURES: [Ordinate; 20] = [
     of("cost_per_million_output_tokens"),
 ];
 
+/// Percentiles that an objective may limit and that are none of [`FIGURES`].
+static FURTHER: [Ordinate; 15] = [
+    due("ttft_p75", TTFT, Percentile::P75),
+    due("ttft_p90", TTFT, Percentile::P90),
+    due("ttft_p999", TTFT, Percentile::P999),
+    at("tpot_p75", "tpot", Percentile::P75),
+    at("tpot_p90", "tpot", Percentile::P90),
+    at("tpot_p95", "tpot", Percentile::P95),
+    at("tpot_p999", "tpot", Percentile::P999),
+    at("itl_p50", "itl", Percentile::P50),
+    at("itl_p75", "itl", Percentile::P75),
+    at("itl_p90", "itl", Percentile::P90),
+    at("itl_p95", "itl", Percentile::P95),
+    at("itl_p999", "itl", Percentile::P999),
+    due("e2e_p75", E2E, Percentile::P75),
+    due("e2e_p90", E2E, Percentile::P90),
+    due("e2e_p999", E2E, Percentile::P999),
+];
+
 /// One figure of a rung.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Figure {
@@ -96,7 +116,19 @@ impl Ordinate {
 
     /// The reading of that name.
     pub fn named(name: &str) -> Option<&'static Ordinate> {
-        FIGURES.iter().find(|reading| reading.name == name)
+        FIGURES.iter().chain(&FURTHER).find(|reading| reading.name == name)
+    }
+
+    /// The percentiles that the objective limits, whichever they are.
+    pub fn limited(slo: Option<&Slo>) -> Vec<&'static Ordinate> {
+        let is_limited = |reading: &&Ordinate| slo.is_some_and(|slo| reading.limit(slo).is_some());
+        FIGURES.iter().chain(&FURTHER).filter(is_limited).collect()
+    }
+
+    /// How tables head it: `TTFT p95`.
+    pub fn heading(&self) -> String {
+        let name = self.name.split('_').next().unwrap_or_default().to_uppercase();
+        self.percentile.map_or_else(|| name.clone(), |percentile| format!("{name} {}", percentile.name()))
     }
 
     /// The metric that it is, as the table of metrics has it, for open or closed loops.
@@ -126,6 +158,16 @@ impl Ordinate {
             .interval()
             .and_then(|interval| Some(Ends { low: interval.low_number()?, high: interval.high_number()?, kind }));
         Some(Figure { value: estimate.exact()?, ends, pair: None, few_samples: estimate.few_samples() })
+    }
+
+    /// Its value in one run, or where the percentile lies among failed requests what it is above; none of what is below something, or
+    /// has too few values.
+    fn value_or_bound(&self, run: &Run) -> Option<f64> {
+        let Get::Summary(get) = metric::get(self.metric(run.labels.qps.is_some())) else { return None };
+        match get(run.metrics).percentile(self.percentile?).value()? {
+            Value::Exact(value) | Value::AtLeast(value) => Some(value),
+            Value::AtMost(_) | Value::Failed => None,
+        }
     }
 
     /// How many values a run has, where they are too few for the percentile.
@@ -167,6 +209,16 @@ pub(super) fn over(runs: &[Run], reading: &Ordinate) -> Option<Figure> {
         _ => None,
     };
     of_share(metric, runs).or_else(|| Some(Figure { value: over.mean?, ends: over.ends, pair, few_samples }))
+}
+
+/// What a percentile is above that lies among failed requests in a run or more, over the repeats of a rung; none where it is a number, and
+/// where nothing is known of it.
+pub(super) fn at_least(runs: &[Run], reading: &Ordinate) -> Option<f64> {
+    if runs.iter().all(|run| reading.read(run).is_some()) {
+        return None;
+    }
+    let bounds: Vec<f64> = runs.iter().map(|run| reading.value_or_bound(run)).collect::<Option<_>>()?;
+    OverRuns::of(reading.metric(runs.first()?.labels.qps.is_some()), &bounds).mean
 }
 
 /// A share of requests, over those of all runs alike, with its interval as far as they are worth something; none where it is of

@@ -157,11 +157,12 @@ impl Curve<'_> {
         self.rungs.iter().filter(|rung| rung.state() == Some(saturation::State::NotShown))
     }
 
-    /// The most requests per second that the server can serve, where more came than it served: the highest upper end of the 95 %
-    /// intervals of the rates at which requests ended at loads that saturated it. None where none did.
+    /// The most requests per second that the server can serve, where more came than it served: of the loads that saturated it the one
+    /// at which most requests ended, and the upper end of the 95 % interval of the rate at which they did. None where none did.
     pub fn serves_at_most(&self) -> Option<f64> {
         let saturated = self.rungs.iter().filter(|rung| rung.is_saturated());
-        saturated.filter_map(|rung| Some(rung.saturation()?.completion_rate().1[1])).reduce(f64::max)
+        let ended = saturated.filter_map(|rung| Some(rung.saturation()?.completion_rate()));
+        ended.max_by(|(a, _), (b, _)| a.total_cmp(b)).map(|(_, [_, high])| high)
     }
 
     /// The rung of a load.

@@ -193,6 +193,11 @@ impl<'a> Rung<'a> {
         figure::over(&self.runs, reading)
     }
 
+    /// What a percentile is above that lies among failed requests; none where it is a number, or nothing is known of it.
+    pub fn at_least(&self, reading: &Ordinate) -> Option<f64> {
+        figure::at_least(&self.runs, reading)
+    }
+
     /// Output tokens of a completed request, on average over its runs; none where nobody counted them.
     pub fn output_tokens(&self) -> Option<f64> {
         let means: Vec<f64> = self.runs.iter().map(|run| run.tokens.output).collect::<Option<_>>()?;

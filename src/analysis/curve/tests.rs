@@ -325,3 +325,43 @@ fn a_load_that_is_not_shown_to_be_kept_up_with_does_not_count() {
     let came = curve.rungs[1].arrived_rate().unwrap();
     assert!((came / 40.0 - 1.0).abs() < 0.2 && came != 40.0, "{came}");
 }
+
+#[test]
+fn two_repeats_are_a_pair_and_three_are_not() {
+    let made = ladder(&[40.0], 3, &objective("{}"));
+    let runs: Vec<Run> = made.iter().map(Made::run).collect();
+    let of = |runs: &[Run], name: &str| curves(runs, false)[0].rungs[0].figure(Ordinate::named(name).unwrap()).unwrap();
+    let own: Vec<f64> = made[..2].iter().map(|one| one.metrics.flow.output_throughput.unwrap()).collect();
+    let two = of(&runs[..2], "output_throughput");
+    assert_eq!(two.pair, Some([own[0].min(own[1]), own[0].max(own[1])]));
+    assert!(two.span() == two.pair && two.ends.is_some(), "the interval stays for programs: {two:?}");
+    assert_eq!([of(&runs, "output_throughput").pair, of(&runs[..1], "output_throughput").pair], [None, None]);
+    assert_eq!(of(&runs[..2], "error_share").pair, None, "a share of requests is of those of both runs");
+}
+
+#[test]
+fn an_undecided_limit_says_to_which_side_it_leans() {
+    let slo = objective(r#"{ "ttft": { "p95": "60ms" } }"#);
+    let mut made = ladder(&[60.0], 1, &slo);
+    let test = &mut made[0].slo[0];
+    (test.evidence.n, test.evidence.above, test.evidence.worth.requests) = (1_000, 41, 15.0);
+    let runs: Vec<Run> = made.iter().map(Made::run).collect();
+    let limit = curves(&runs, false)[0].rungs[0].limits()[0];
+    assert_eq!(limit.answer, Answer::Undecided);
+    let p95 = made[0].metrics.ttft_from_schedule.percentile(crate::plan::Percentile::P95).value().unwrap().short();
+    let said = limit.why_undecided();
+    let observed = format!("observed p95 {p95} ms, 41 of 1000 requests (4.10 %) above the limit, 5 % allowed; ");
+    assert!(said.starts_with(&observed) && said.contains("worth 15 independent requests, 59 are needed; "), "{said}");
+}
+
+#[test]
+fn a_saturated_throughput_is_what_a_server_serves_at_most() {
+    let made = ladder(&[40.0, 200.0], 1, &objective("{}"));
+    let runs: Vec<Run> = made.iter().map(Made::run).collect();
+    let found = curves(&runs, false);
+    assert!(found[0].rungs[1].is_saturated());
+    // Eight slots of 80 ms.
+    let most = found[0].serves_at_most().unwrap();
+    assert!((95.0..115.0).contains(&most), "{most}");
+    assert_eq!(curves(&runs[..1], false)[0].serves_at_most(), None);
+}

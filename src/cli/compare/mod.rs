@@ -299,7 +299,7 @@ fn family(declared: &Declared, arms: Vec<Arms>, asked: ComparisonRequest) -> Fam
     guardrail::settle(&mut cells.iter_mut().map(|cell| &mut cell.guardrail).collect::<Vec<_>>());
     let mut notes = notes::common(&mut cells.iter_mut().map(|cell| &mut cell.notes).collect::<Vec<_>>());
     if declared.by.is_none() {
-        let text = "measured at other times: what else has changed since then cannot be told apart";
+        let text = "measured at different times: whatever else changed in between is confounded with the difference";
         notes.insert(0, text.to_owned());
     }
     notes.extend(cells.iter().any(|cell| cell.look().is_some()).then(|| SEQUENTIAL.to_owned()));

@@ -79,6 +79,9 @@ pub(crate) struct OneRung {
     /// Its figures by name, the unit at the end; null where one of its runs has none.
     #[schemars(schema_with = "figures")]
     figures: IndexMap<String, Option<Figure>>,
+    /// What percentiles are above that lie among failed requests, in a run or more, by the name that they have in `figures`, where they
+    /// are null.
+    at_least: IndexMap<String, f64>,
     /// On which fronts it lies: no other rung that serves the same is as good in both figures and better in one.
     pareto: Pareto,
 }
@@ -277,6 +280,7 @@ impl OneRung {
             slo: rung.answer().map(|answer| answer.name()),
             limits: rung.limits().iter().map(OneLimit::of).collect(),
             figures: FIGURES.iter().map(|one| (figure_name(one), rung.figure(one).map(Figure::from))).collect(),
+            at_least: FIGURES.iter().filter_map(|one| Some((figure_name(one), rung.at_least(one)?))).collect(),
             pareto: Pareto { user_over_gpu, throughput_over_p99 },
         }
     }

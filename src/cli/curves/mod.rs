@@ -73,11 +73,11 @@ fn of_class(class: &str, without: usize) -> String {
 
 fn text(readings: &Readings, (curves, plot): (&[Curve], bool), above: Option<String>) -> Result<(), Failure> {
     let mut out = above.unwrap_or_default();
+    let slo = readings.plan.slo.as_ref().filter(|slo| !Slo::is_empty(slo));
     if plot {
-        let slo = readings.plan.slo.as_ref().filter(|slo| !Slo::is_empty(slo));
         out.push_str(&plots(curves, slo, is_unicode()));
     } else {
-        out.push_str(&page(curves));
+        out.push_str(&page(curves, slo));
         out.push_str(&fronts(curves));
     }
     if let Some(said) = readings.said_of_missing(&left_out(curves)) {

@@ -108,7 +108,8 @@ impl<'a> Source<'a> {
             // Their rows are made while they are written.
             Rows::Lengths | Rows::Turns | Rows::Requests | Rows::Events => (Vec::new(), None),
         };
-        Some(Choice { names, axes: &self.axes, telling, values })
+        let limited = shown::limited(self.plan.and_then(|plan| plan.slo.as_ref()));
+        Some(Choice { names, axes: &self.axes, limited, telling, values })
     }
 
     /// How many runs were given up.

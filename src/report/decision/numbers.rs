@@ -8,9 +8,10 @@ use super::markdown::{code, inert, list, sentence, table};
 use super::standing::Standing;
 use crate::analysis::curve::{Axis, Curve, Figure, Ordinate, Rung};
 use crate::analysis::saturation::State;
+use crate::plan::Slo;
 use crate::plan::model::axis::server_flag;
 use crate::report::capacity::{Answer, cheapest, per_million_ends};
-use crate::report::curves::{FEW, lines, marked};
+use crate::report::curves::{FEW, lines, marked, unknown};
 use crate::report::format::digits;
 use crate::report::spread;
 
@@ -58,6 +59,18 @@ const SHOWN: [(&str, &str); 7] = [
     ("error_share", "error share#"),
 ];
 
+/// The figures of a row with their headings: those of every record, and the percentiles that the objective limits.
+fn shown(slo: Option<&Slo>) -> Vec<(&'static Ordinate, String)> {
+    let all = SHOWN.iter().filter_map(|(name, heading)| Some((Ordinate::named(name)?, (*heading).to_owned())));
+    let mut shown: Vec<(&Ordinate, String)> = all.collect();
+    for reading in Ordinate::limited(slo) {
+        if shown.iter().all(|(other, _)| other.name != reading.name) {
+            shown.insert(shown.len() - 1, (reading, format!("{} ms#", reading.heading())));
+        }
+    }
+    shown
+}
+
 pub(super) fn text(evidence: &Evidence, accepted: usize, standings: &[Standing]) -> String {
     let curves = evidence.curves;
     let of_kin = |wanted: Kin| -> Vec<usize> {
@@ -66,7 +79,7 @@ pub(super) fn text(evidence: &Evidence, accepted: usize, standings: &[Standing])
     };
     let mut out = "## Configurations\n\n### Accepted\n\n".to_owned();
     out.push_str(&format!("{}, every load:\n\n", code(&evidence.name(accepted))));
-    out.push_str(&ladder(&curves[accepted]));
+    out.push_str(&ladder(&curves[accepted], evidence.objective()));
     out.push('\n');
     out.push_str(&list(&lines(&curves[accepted]).iter().map(|line| inert(line)).collect::<Vec<_>>()));
     let same = of_kin(Kin::Same);
@@ -95,7 +108,7 @@ pub(super) fn text(evidence: &Evidence, accepted: usize, standings: &[Standing])
     }
     out.push_str("\n### Cost\n\n");
     out.push_str(&costs(evidence));
-    out.push_str(&format!("\n{}\n", legend(curves)));
+    out.push_str(&format!("\n{}\n", legend(curves, evidence.objective())));
     out
 }
 
@@ -106,9 +119,10 @@ fn reasons(evidence: &Evidence, which: &[usize], standings: &[Standing]) -> Stri
 }
 
 /// What must be known to read the tables.
-fn legend(curves: &[Curve]) -> String {
+fn legend(curves: &[Curve], slo: Option<&Slo>) -> String {
     let rungs = || curves.iter().flat_map(|curve| &curve.rungs);
-    let shown = || SHOWN.iter().filter_map(|(name, _)| Ordinate::named(name));
+    let readings = shown(slo);
+    let shown = || readings.iter().map(|(reading, _)| *reading);
     let is_open = curves.iter().any(|curve| curve.axis == Axis::Qps);
     let is_short = |rung: &Rung| shown().any(|one| rung.figure(one).is_none() && rung.too_few(one).is_some());
     let has_few = |rung: &Rung| shown().filter_map(|one| rung.figure(one)).any(|figure| figure.few_samples);
@@ -122,14 +136,15 @@ fn legend(curves: &[Curve]) -> String {
 }
 
 /// Every load of a curve.
-fn ladder(curve: &Curve) -> String {
+fn ladder(curve: &Curve, slo: Option<&Slo>) -> String {
+    let shown = shown(slo);
     let mut headings = vec![curve.axis.name(), "actual requests/s#", "runs", "objective"];
-    headings.extend(SHOWN.map(|(_, heading)| heading));
+    headings.extend(shown.iter().map(|(_, heading)| heading.as_str()));
     let row = |rung: &Rung| {
         let objective = rung.judged().and_then(|judged| judged.answer()).map_or("n/a", |answer| answer.name());
         let objective = format!("{objective}{}", not_kept_up(rung));
         let mut cells = vec![rung.load.to_string(), arrived(rung), runs(rung), objective];
-        cells.extend(SHOWN.iter().map(|(name, _)| figure(rung, name)));
+        cells.extend(shown.iter().map(|(reading, _)| figure(rung, reading)));
         cells
     };
     table(&headings, &curve.rungs.iter().map(row).collect::<Vec<_>>())
@@ -147,8 +162,9 @@ fn not_kept_up(rung: &Rung) -> &'static str {
 
 /// Configurations, a row each.
 fn overview(evidence: &Evidence, which: &[usize], standings: &[Standing]) -> String {
+    let shown = shown(evidence.objective());
     let mut headings = vec!["configuration", "objective", "load", "actual requests/s#", "runs"];
-    headings.extend(SHOWN.map(|(_, heading)| heading));
+    headings.extend(shown.iter().map(|(_, heading)| heading.as_str()));
     let row = |at: &usize| {
         let (curve, standing) = (&evidence.curves[*at], &standings[*at]);
         let rung = standing.load.and_then(|load| curve.rung(load));
@@ -158,7 +174,7 @@ fn overview(evidence: &Evidence, which: &[usize], standings: &[Standing]) -> Str
         cells.push(load.unwrap_or_else(na));
         cells.push(rung.map_or_else(na, arrived));
         cells.push(rung.map_or_else(na, runs));
-        cells.extend(SHOWN.iter().map(|(name, _)| rung.map_or_else(na, |rung| figure(rung, name))));
+        cells.extend(shown.iter().map(|(reading, _)| rung.map_or_else(na, |rung| figure(rung, reading))));
         cells
     };
     table(&headings, &which.iter().map(row).collect::<Vec<_>>())
@@ -182,10 +198,8 @@ fn runs(rung: &Rung) -> String {
     if parts.is_empty() { na() } else { parts.join("; ") }
 }
 
-fn figure(rung: &Rung, name: &str) -> String {
-    let Some(reading) = Ordinate::named(name) else { return na() };
-    let too_few = || rung.too_few(reading).map_or_else(na, |n| format!("n/a (n={n})"));
-    rung.figure(reading).as_ref().map_or_else(too_few, with_ends)
+fn figure(rung: &Rung, reading: &Ordinate) -> String {
+    rung.figure(reading).as_ref().map_or_else(|| unknown(rung, reading), with_ends)
 }
 
 fn with_ends(figure: &Figure) -> String {

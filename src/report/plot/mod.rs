@@ -19,9 +19,6 @@ const DRAWN: [&str; 4] = ["output_throughput", "ttft_p50", "ttft_p99", "tpot_p50
 /// What is drawn in the place of output throughput where there are no tokens.
 const WITHOUT_TOKENS: &str = "request_throughput";
 
-/// Further figures that are drawn where the objective limits them.
-const LIMITED: [&str; 6] = ["ttft_p95", "tpot_p99", "itl_p99", "e2e_p50", "e2e_p95", "e2e_p99"];
-
 /// Most curves of one chart: as many as there are markers.
 const MOST_CURVES: usize = 6;
 
@@ -59,8 +56,8 @@ pub(crate) fn plots(curves: &[Curve], slo: Option<&Slo>, is_unicode: bool) -> St
 fn readings(group: &[&Curve], slo: Option<&Slo>) -> Vec<&'static Ordinate> {
     let rungs = || group.iter().flat_map(|curve| &curve.rungs);
     let is_known = |reading: &&Ordinate| rungs().any(|rung| rung.figure(reading).is_some());
-    let limited = LIMITED.iter().filter_map(|name| Ordinate::named(name));
-    let limited = limited.filter(|reading| slo.is_some_and(|slo| reading.limit(slo).is_some()));
+    // What the objective limits is drawn whatever else is.
+    let limited = Ordinate::limited(slo).into_iter().filter(|reading| !DRAWN.contains(&reading.name));
     let main = DRAWN.iter().filter_map(|name| Ordinate::named(name));
     let mut found: Vec<&Ordinate> = main.chain(limited).filter(is_known).collect();
     if found.first().is_none_or(|first| first.name != DRAWN[0]) {

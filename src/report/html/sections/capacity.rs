@@ -38,7 +38,7 @@ pub(crate) fn capacity(sources: &Sources) -> Result<Found, PageError> {
         );
     }
     if best.is_empty() && !holding.is_empty() {
-        said.push("which is cheapest is not known: declare hardware: { price_per_hour } or { owned } of every endpoint that holds".to_owned());
+        said.push("cannot tell which is cheapest: declare hardware: { price_per_hour } or { owned } of every endpoint that holds".to_owned());
     }
     said.extend(failed(configurations).into_iter().map(|line| format!("errors: {line}")));
     said.extend(notes(configurations, &holding, &name));
@@ -136,7 +136,7 @@ impl<'s> Holding<'s, '_> {
         let title = format!("Money: {}{more}", said.join("; "));
         let caption = [
             of_whom.as_str(),
-            "Lines are 95 % intervals, those of the output throughput turned round, and of two repeats reach from one to the other; without a line there is one run.",
+            "Lines are 95 % intervals, those of the output throughput inverted, or join the values of two repeats; without a line there is one run.",
         ];
         let columns = ["configuration", "money per million output tokens#", "low#", "high#"];
         let mut table = Table::new("Money per million output tokens", &columns);

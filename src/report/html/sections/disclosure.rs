@@ -113,7 +113,7 @@ fn endpoint(sources: &Sources, name: &str, runs: &[&MeasuredRun]) -> Facts {
         let environment = &run.record.environment;
         environment.fingerprint.in_words().or_else(|| environment.server.clone())
     });
-    let unsaid = || "the server did not say what it is".to_owned();
+    let unsaid = || "the server did not identify itself".to_owned();
     facts.push(("read back from the server".to_owned(), read_back.unwrap_or_else(unsaid)));
     let flags = |run: &MeasuredRun| {
         let flags = &run.record.environment.fingerprint.flags;

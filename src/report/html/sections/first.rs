@@ -7,7 +7,7 @@ use super::super::sources::{MeasuredRun, Sources};
 use super::super::view::{Cell, First, Table};
 use super::caveats::caveats;
 use crate::analysis::comparison::{Comparison, Family, Outcome, Test};
-use crate::analysis::curve::{Axis, Bracket, Curve, Figure, Ordinate, Rung};
+use crate::analysis::curve::{Axis, Curve, Figure, Ordinate, Rung};
 use crate::analysis::quantile;
 use crate::analysis::saturation::State as Saturation;
 use crate::analysis::verdict::State;
@@ -44,7 +44,9 @@ pub(crate) fn first(sources: &Sources) -> First {
         true => {
             "How long servers took to start is under Runs, in the table of starts; no load was measured.".to_owned()
         }
-        false => "Nothing can be said of loads or arms: no run counts. All runs are listed below.".to_owned(),
+        false => {
+            "No run counts, so there is nothing to report about loads or arms. All runs are listed below.".to_owned()
+        }
     };
     First {
         question: question(sources),
@@ -77,7 +79,7 @@ fn question(sources: &Sources) -> Vec<String> {
 fn beside(sources: &Sources) -> Option<&'static str> {
     let plan = sources.plan;
     let is_stated = plan.hypothesis.is_some() || plan.sweeps.values().any(|sweep| sweep.hypothesis.is_some());
-    is_stated.then_some("A hypothesis in prose is not tested by the program: hold it against what was measured.")
+    is_stated.then_some("The program does not test a hypothesis in prose: compare it with what was measured.")
 }
 
 /// What the objective comes to: what is cheapest, else up to which load each configuration holds it.
@@ -87,7 +89,8 @@ fn of_objective(sources: &Sources, names: &Names) -> Vec<String> {
     let limit = |at: usize| limit_of(&configurations[at], &name(at));
     let all: Vec<usize> = (0..configurations.len()).collect();
     if let [only] = all[..] {
-        return vec![sentence(&limit(only))];
+        let undecided = undecided(&configurations[only], &name(only));
+        return std::iter::once(sentence(&limit(only))).chain(undecided).collect();
     }
     let mut answers = Vec::new();
     let mut said = Vec::new();
@@ -106,7 +109,7 @@ fn of_objective(sources: &Sources, names: &Names) -> Vec<String> {
     let of = all.len();
     match (said.is_empty(), holding.len()) {
         (_, 0) if of > 0 => {
-            answers.push(format!("No load of any of the {of} configurations is known to meet the objective."))
+            answers.push(format!("No load of any of the {of} configurations is shown to meet the objective."))
         }
         (true, count) if of > 0 => {
             let limits: Vec<String> = holding.iter().take(MOST).map(|at| limit(*at)).collect();
@@ -121,6 +124,7 @@ fn of_objective(sources: &Sources, names: &Names) -> Vec<String> {
         _ => {}
     }
     answers.extend(all.iter().filter(|at| !said.contains(at)).map(|at| sentence(&limit(*at))));
+    answers.extend(all.iter().filter_map(|at| undecided(&configurations[*at], &name(*at))));
     answers
 }
 
@@ -143,20 +147,23 @@ fn limit_text(one: &Configuration) -> String {
         Answer::Holds { bracket: found, output, .. } => {
             let output = with_interval("output", output, "tok/s");
             let at = found.holds.map(|holds| format!(" at {axis} {holds}")).unwrap_or_default();
-            format!("{}; {output}{at}{}", bracket(found, &axis), undecided(one.curve, found))
+            format!("{}; {output}{at}", bracket(found, &axis))
         }
-        Answer::Closed(found) => format!("{}{}", bracket(found, &axis), undecided(one.curve, found)),
+        Answer::Closed(found) => bracket(found, &axis),
         Answer::Rejected(why) => why.clone(),
     }
 }
 
 /// What was observed against the limits at the undecided load that could raise the answer: the lightest above the one that holds.
-fn undecided(curve: &Curve, found: &Bracket) -> String {
+/// None where no such load is undecided.
+fn undecided(one: &Configuration, name: &str) -> Option<String> {
+    let (Answer::Holds { bracket: found, .. } | Answer::Closed(found)) = &one.answer else { return None };
+    let curve = one.curve;
     let above = |load: &&f64| found.holds.is_none_or(|holds| **load > holds);
     let rung = found.undecided.iter().find(above).and_then(|load| curve.rung(*load));
     let said = rung.map(|rung| (rung.load, undecided_at(rung))).filter(|(_, why)| !why.is_empty());
     let axis = curve.axis.name().replace('_', " ");
-    said.map_or_else(String::new, |(load, why)| format!(". Undecided at {axis} {load}: {}", why.join("; ")))
+    said.map(|(load, why)| sentence(&format!("{name}, undecided at {axis} {load}: {}", why.join("; "))))
 }
 
 /// What a comparison comes to: for each arm and metric in how many loads which outcome.
@@ -311,7 +318,7 @@ fn places(runs: &[MeasuredRun]) -> Table {
         };
         let version =
             endpoint.server.get("version").map(|version| format!(" {version} (declared)")).unwrap_or_default();
-        let unsaid = if is_mock { "the embedded mock" } else { "it did not say" };
+        let unsaid = if is_mock { "the embedded mock" } else { "not reported" };
         [
             run.labels.endpoint.clone(),
             format!("{}{version}", endpoint.engine.name()),

@@ -6,7 +6,7 @@ use super::super::sources::Sources;
 use super::super::view::{Block, Found, Missing, Section};
 use super::groups::{Group, groups};
 use super::over_load::OverLoad;
-use crate::analysis::curve::{Curve, FIGURES, Ordinate};
+use crate::analysis::curve::{Curve, Ordinate};
 use crate::plan::Slo;
 use crate::report::curves::lines as said;
 
@@ -80,8 +80,7 @@ fn shown(curves: &[Curve], group: &Group, slo: Option<&Slo>) -> Vec<&'static Ord
     ];
     let mut shown: Vec<&'static Ordinate> = wanted.into_iter().filter_map(best).collect();
     // What the objective limits is drawn whatever else is, behind throughput.
-    let is_limited = |reading: &&'static Ordinate| slo.is_some_and(|slo| reading.limit(slo).is_some());
-    for reading in FIGURES.iter().filter(is_limited).filter(|reading| known(reading) > 0) {
+    for reading in Ordinate::limited(slo).into_iter().filter(|reading| known(reading) > 0) {
         shown.retain(|other| other.name != reading.name);
         shown.insert(shown.len().min(1), reading);
     }

@@ -12,6 +12,7 @@ use crate::analysis::quantile;
 use crate::analysis::slo::Answer;
 use crate::metrics::{ScaleMark, Unit};
 use crate::plan::Plan;
+use crate::report::curves::unknown;
 use crate::report::format::{digits, plain};
 use crate::report::spread;
 use crate::units::text::counted;
@@ -312,7 +313,7 @@ impl<'s, 'a> OverLoad<'s, 'a> {
             };
             let value = match figure {
                 Some(found) => Cell::marked(found.value, found.few_samples),
-                None => Cell::text(&rung.too_few(self.reading).map_or("n/a".to_owned(), |n| format!("n/a (n={n})"))),
+                None => Cell::text(&unknown(rung, self.reading)),
             };
             table.rows.push(vec![
                 Cell::text(member.label),

@@ -94,7 +94,7 @@ pub(crate) fn runs(sources: &Sources) -> Found {
     let mut blocks = vec![Block::Table { table }];
     blocks.extend(starts(sources).map(|table| Block::Table { table }));
     if !sources.without.is_empty() {
-        blocks.push(Block::Text { text: format!("`{}` makes the runs that are missing.", sources.run_again) });
+        blocks.push(Block::Text { text: format!("Run `{}` for the missing runs.", sources.run_again) });
     }
     Ok(Section { id: "runs", title: TITLE, blocks })
 }

@@ -27,7 +27,7 @@ const LONGEST: usize = 120;
 /// The section.
 pub(crate) fn timeline(sources: &Sources) -> Result<Found, PageError> {
     if sources.timeline.is_empty() {
-        return Ok(Err(Missing { title: TITLE, why: "no run and no attempt says when it was".to_owned() }));
+        return Ok(Err(Missing { title: TITLE, why: "no run or attempt has a recorded time".to_owned() }));
     }
     let figure = Drawn::of(&sources.timeline).figure()?;
     let text = "What ran when, by the wall clock of the client's machine: a lane for whatever runs occupy, since runs on one resource never \

@@ -28,7 +28,7 @@ pub(crate) fn verdicts(sources: &Sources) -> Found {
         }
     }
     if found.is_empty() {
-        blocks.push(Block::Text { text: "Nothing speaks against any of the runs that were measured.".to_owned() });
+        blocks.push(Block::Text { text: "None of the measured runs has a reason against it.".to_owned() });
         return Ok(Section { id: "verdicts", title: TITLE, blocks });
     }
     let mut reasons = Table::new("What was found in runs", &["reason", "makes a run", "runs#", "in the first of them"]);
@@ -45,7 +45,7 @@ fn meaning(state: &str) -> &'static str {
     match state {
         "valid" => "nothing speaks against it",
         "suspect" => "used, with its reason",
-        "invalid" => "shown, and left out of every figure and answer",
+        "invalid" => "listed, and excluded from every figure and answer",
         "given up" => {
             "no result: tried as often as the plan allows; a load that the server turned away misses the objective"
         }
