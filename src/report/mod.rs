@@ -24,6 +24,7 @@ mod run;
 mod screen;
 mod spark;
 mod table;
+mod untested;
 
 pub(crate) use answer::answers;
 pub(crate) use capacity::{Answer as CapacityAnswer, Configuration, objective, priced};

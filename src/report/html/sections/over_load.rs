@@ -217,7 +217,7 @@ impl<'s, 'a> OverLoad<'s, 'a> {
             false => format!("Bars are 95 % intervals ({}).", kinds.join("; ")),
         });
         if figures.iter().any(|found| found.ends.is_some_and(|ends| !y.holds(ends.high))) {
-            details.push("An interval that ends above the figure is cut there; its end is in the numbers.".to_owned());
+            said.push("An interval that ends above the figure is cut there; its end is in the numbers.".to_owned());
         }
         if figures.iter().any(|found| found.few_samples) {
             details.push("* from few samples: the true value may lie well away from it.".to_owned());
@@ -355,7 +355,12 @@ impl Reached {
 
 /// How many requests each run has that points rest on, for percentiles are of runs, and how many runs those are.
 pub(super) fn sizes<'r>(rungs: impl Iterator<Item = &'r Rung<'r>>) -> String {
-    let requests: Vec<u64> = rungs.flat_map(|rung| &rung.runs).map(|run| run.metrics.counts.requests).collect();
+    sizes_of(rungs.flat_map(|rung| &rung.runs).map(|run| run.metrics.counts.requests))
+}
+
+/// The same of the requests of each run.
+pub(super) fn sizes_of(requests: impl Iterator<Item = u64>) -> String {
+    let requests: Vec<u64> = requests.collect();
     let (least, most) = (requests.iter().min().copied().unwrap_or(0), requests.iter().max().copied().unwrap_or(0));
     match requests.len() {
         1 => format!("n: {most} requests in 1 run."),
