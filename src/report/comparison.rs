@@ -14,6 +14,7 @@ use super::effects;
 use super::estimate::{chance, interval, titled};
 use super::format::{digits, escaped, fill, plain};
 use super::grid::{self, right};
+use super::untested;
 
 /// Names of arms up to this length stand in one line.
 const LONG: usize = 12;
@@ -27,6 +28,10 @@ pub fn text(comparison: &Comparison) -> String {
         let head = format!("{}: {title}\n", plain(&comparison.plan));
         out.push_str(&fill("", 2, &head));
         family.notes.iter().for_each(|note| out.push_str(&fill("note: ", 6, &plain(note))));
+        if untested::is_untested(family) {
+            out.push_str(&untested::text(family, comparison.see));
+            continue;
+        }
         for cell in &family.cells {
             out.push_str(&format!("\n{}\n", plain(&heading(family, cell))));
             cell.notes.iter().for_each(|note| out.push_str(&fill("note: ", 6, &plain(note))));
@@ -494,6 +499,38 @@ mod tests {
         assert_eq!(answers(&[]), [""; 0]);
         // An arm that fails more is never praised alone.
         assert!(some().answers[0].ends_with("; fails more requests (shown)."), "{:?}", some().answers);
+    }
+
+    #[test]
+    fn a_comparison_without_a_test_is_a_few_lines() {
+        let mut one = some();
+        let family = &mut one.families[0];
+        let few: Vec<Test> = family.cells[0]
+            .tests
+            .iter()
+            .filter(|test| matches!(test.outcome, Outcome::Refused | Outcome::Unknown))
+            .cloned()
+            .collect();
+        let cell = CellAnswer {
+            tests: few,
+            guardrail: Guardrail::of([&BTreeMap::new(), &BTreeMap::new()]),
+            ..family.cells[0].clone()
+        };
+        (family.tests, family.cells) = (0, vec![cell.clone(), cell.clone(), cell]);
+        let text = text(&one);
+        assert!(text.lines().all(|line| line.chars().count() <= crate::report::screen::columns()), "{text}");
+        assert!(text.lines().count() < 20, "{} lines: {text}", text.lines().count());
+        for said in [
+            "Why none of 6 tests could be made",
+            "3: 2 repeats on both sides: too few for a test",
+            "3: TTFT from schedule p99: fewer than 368",
+            "To do: `repeats: 5` in the plan",
+        ] {
+            assert!(text.contains(said), "{said}: {text}");
+        }
+        // A single cell keeps its table: it fits on a screen.
+        one.families[0].cells.truncate(1);
+        assert!(super::text(&one).contains("verdict"), "{}", super::text(&one));
     }
 
     #[test]

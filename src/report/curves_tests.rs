@@ -40,7 +40,7 @@ fn shown(loads: &[(u32, f64)]) -> [String; 2] {
     };
     let runs: Vec<Run> = made.iter().map(|(labels, metrics, verdict)| run((labels, metrics, verdict))).collect();
     let found = curve::curves(&runs, false);
-    [curves(&found, None), fronts(&found)]
+    [curves(&found, None), fronts(&found, None)]
 }
 
 #[test]
@@ -95,7 +95,7 @@ fn what_is_on_no_front_says_why() {
             tokens: MeanTokens::default(),
         })
         .collect();
-    let front = fronts(&curve::curves(&runs, false));
+    let front = fronts(&curve::curves(&runs, false), None);
     let front = front.split_whitespace().collect::<Vec<_>>().join(" ");
     assert!(front.contains("(0 of 3 loads count; 1 not shown to be kept up with; 2 saturated)"), "{front}");
     assert!(!front.contains("figures"), "{front}");

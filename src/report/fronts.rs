@@ -2,35 +2,36 @@
 
 use comfy_table::Cell;
 
-use crate::analysis::curve::{Curve, FRONTS, Front, Ordinate, Rung, alike, on_fronts};
+use crate::analysis::curve::{Curve, FRONTS, Front, Ordinate, Rung, alike, money_front, on_front};
+use crate::analysis::quantile;
 use crate::analysis::saturation::State;
+use crate::plan::Slo;
 
 use super::curves::{FEW, differ, marked, title};
 use super::format::{self, counts, plain};
 use super::grid::{self, right};
 
-/// The fronts as tables, for each model and scenario that has two rungs or more.
-pub fn fronts(curves: &[Curve]) -> String {
-    let on = on_fronts(curves);
+/// The fronts as tables, for each model and scenario that has two rungs or more; that of money where something has a price.
+pub fn fronts(curves: &[Curve], slo: Option<&Slo>) -> String {
+    let money = money_front(slo);
+    let cost = Ordinate::named(money.of[0]);
+    let mut rungs = curves.iter().flat_map(|curve| &curve.rungs);
+    let has_price = rungs.any(|rung| cost.is_some_and(|cost| rung.figure(cost).is_some()));
+    let all: Vec<Front> = FRONTS.into_iter().chain(has_price.then_some(money)).collect();
     let mut out = String::new();
     let groups = alike(curves, |curve| &curve.series);
     for group in &groups {
         // What is served stands in the heading where it tells fronts apart.
         let of =
             if groups.len() > 1 { format!("{}: ", plain(&curves[group[0]].series.served())) } else { String::new() };
-        for (which, front) in FRONTS.iter().enumerate() {
-            out.push_str(&one((curves, group), &on, (which, front), &of));
+        for front in &all {
+            out.push_str(&one((curves, group), &on_front(curves, front), front, &of));
         }
     }
     out
 }
 
-fn one(
-    (curves, group): (&[Curve], &[usize]),
-    on: &[Vec<[bool; 2]>],
-    (which, front): (usize, &Front),
-    of: &str,
-) -> String {
+fn one((curves, group): (&[Curve], &[usize]), on: &[Vec<bool>], front: &Front, of: &str) -> String {
     let all = || group.iter().flat_map(|at| curves[*at].rungs.iter().enumerate().map(move |(n, rung)| (*at, n, rung)));
     let known = all().filter(|(_, _, rung)| front.values(rung).is_some()).count();
     if known < 2 {
@@ -53,7 +54,7 @@ fn one(
         right(heading(front.of[1])),
     ]);
     let mut lines: Vec<([f64; 2], usize, &Rung)> = all()
-        .filter(|(at, n, _)| on[*at][*n][which])
+        .filter(|(at, n, _)| on[*at][*n])
         .filter_map(|(at, _, rung)| Some((front.values(rung)?, at, rung)))
         .collect();
     lines.sort_by(|a, b| a.0[0].total_cmp(&b.0[0]));
@@ -90,11 +91,16 @@ pub(crate) fn left_out<'r>(rungs: impl Iterator<Item = &'r Rung<'r>>, front: &Fr
 const GIVEN_UP: &str = "given up";
 
 /// The heading of a figure.
-fn heading(name: &str) -> &'static str {
+fn heading(name: &str) -> String {
+    let latency = |reading: &Ordinate| {
+        let percentile = reading.percentile.map(quantile::name).unwrap_or_default();
+        format!("{} {percentile}\nms", reading.metric(false).title)
+    };
     match name {
-        "output_throughput_per_gpu" => "per GPU\ntok/s",
-        "user_throughput_mean" => "per user\ntok/s",
-        "output_throughput" => "output\ntok/s",
-        _ => "E2E p99\nms",
+        "output_throughput_per_gpu" => "per GPU\ntok/s".to_owned(),
+        "user_throughput_mean" => "per user\ntok/s".to_owned(),
+        "output_throughput" => "output\ntok/s".to_owned(),
+        "cost_per_million_output_tokens" => "per million\ntokens".to_owned(),
+        name => Ordinate::named(name).map_or_else(|| name.to_owned(), latency),
     }
 }

@@ -25,6 +25,7 @@ mod screen;
 mod spark;
 mod spread;
 mod table;
+mod untested;
 
 pub(crate) use answer::answers;
 pub(crate) use capacity::{Answer as CapacityAnswer, Configuration, objective, priced};

@@ -58,7 +58,12 @@ fn a_workbook_is_read_by_others() {
     honest(&lab.measured(&["run", "plan.yaml"]));
     lab.ok(&["export", "plan.yaml", "--columns", "all", "-o", "all.xlsx"]);
     for rows in ["runs", "classes", "lengths", "curves", "requests"] {
-        lab.ok(&["export", "plan.yaml", "--rows", rows, "--format", "json", "-o", &format!("{rows}.json")]);
+        let file = format!("{rows}.json");
+        let ended = lab.ok(&["export", "plan.yaml", "--rows", rows, "--format", "json", "-o", &file]);
+        let count = serde_json::from_slice::<Value>(&std::fs::read(lab.path().join(&file)).unwrap()).unwrap();
+        let count = count.as_array().unwrap().len();
+        let noun = if count == 1 { "row" } else { "rows" };
+        assert!(ended.stderr.contains(&format!("{file}: {count} {noun} of {rows}\n")), "{}", ended.stderr);
     }
     let mut books = vec![lab.path().join("all.xlsx")];
     books.extend(office().map(|office| recalculated(&lab, office, "all.xlsx")));

@@ -303,6 +303,16 @@ fn a_report_has_the_numbers_of_every_answer() {
     assert!(changes_are_those_of_compare(&page, &json(&lab, &["compare", "plan.yaml"])) >= 4);
     capacity_is_that_of_capacity(&page, &json(&lab, &["capacity", "plan.yaml"]));
     let words = page.words();
+    // Every load meets the objective, so the heaviest is drawn as the answer, and no other.
+    for (said, times) in [
+        ("at the highest load that meets the objective", 2),
+        ("at the first load that misses the objective", 0),
+        ("at the heaviest load", 0),
+        ("Thick: the repeats of a load together. Thin, in the same colour: each repeat.", 3),
+    ] {
+        let section = page.section("distributions").unwrap();
+        assert_eq!(section.matches(said).count(), times, "{said}\n{section}");
+    }
     for said in [
         "Hypothesis: The quick one is quicker.",
         "quick against slow: ",

@@ -96,9 +96,13 @@ fn jitter_is_that_of_curves(page: &Page, curves: &Value) -> usize {
         }
         let known = (0..table.rows.len()).filter(|row| table.number(*row, "jitter_ratio").is_some()).count();
         assert_eq!(marks(figure), known, "what is not known is not drawn");
-        for word in ["near 1: smooth", "2: noticeable", "above 3: choppy"] {
-            assert!(figure.contains(word), "{word} is not in {figure}");
+        for word in ["smooth", "noticeable", "choppy"] {
+            assert!(figure.contains(&format!("\n{word}\n</text>")), "{word} stands beside the plane: {figure}");
         }
+        assert!(
+            figure.contains("near 1 smooth, 2 noticeable, above 3 choppy"),
+            "the words of the definition: {figure}"
+        );
     }
     compared
 }
@@ -148,14 +152,28 @@ fn classes_are_those_of_curves_and_exports(page: &Page, lab: &Lab) -> usize {
     compared
 }
 
+/// The heading of a figure's value, with its unit.
+fn heading(table: &Table, key: &str) -> String {
+    table.headings.iter().find(|heading| heading.starts_with(key)).unwrap().clone()
+}
+
 fn fronts_are_those_of_curves(page: &Page, curves: &Value) -> usize {
-    let mut compared = 0;
+    let (mut compared, mut of_money) = (0, 0);
     for (figure, table) in figures(page, "pareto") {
-        let (keys, flag) = match figure.contains("-output_throughput-e2e_p99\"") {
-            true => (["output_throughput", "e2e_p99"], "throughput_over_p99"),
-            false => (["output_throughput_per_gpu", "user_throughput_mean"], "user_over_gpu"),
+        const COST: &str = "cost_per_million_output_tokens";
+        let (keys, flag) = if figure.contains("-output_throughput-e2e_p99\"") {
+            (["output_throughput", "e2e_p99"], Some("throughput_over_p99"))
+        } else if figure.contains(&format!("-{COST}-ttft_p50\"")) {
+            ([COST, "ttft_p50"], None)
+        } else {
+            (["output_throughput_per_gpu", "user_throughput_mean"], Some("user_over_gpu"))
         };
-        let suffixes = keys.map(|key| if key.starts_with("e2e") { "_ms" } else { "_tokens_per_s" });
+        let suffixes = keys.map(|key| match key {
+            COST => "",
+            key if key.starts_with("e2e") || key.starts_with("ttft") => "_ms",
+            _ => "_tokens_per_s",
+        });
+        of_money += usize::from(flag.is_none());
         let scenario =
             ["short", "long", "both"].into_iter().find(|name| figure.contains(&format!("{name} (model m), "))).unwrap();
         let mut on = 0;
@@ -167,7 +185,16 @@ fn fronts_are_those_of_curves(page: &Page, curves: &Value) -> usize {
                 is_of(&table, row, [&columns[0], &columns[1], &columns[2]], wanted);
             }
             let is_on = table.text(row, "on the front") == "yes";
-            assert_eq!(is_on, rung(curves, at)["pareto"][flag] == true, "{at:?} {flag}");
+            match flag {
+                Some(flag) => assert_eq!(is_on, rung(curves, at)["pareto"][flag] == true, "{at:?} {flag}"),
+                // The cheaper and the faster the better: beaten by whatever is both, and one of them more.
+                None => {
+                    let pair = |row| keys.map(|key| table.number(row, &heading(&table, key)).unwrap());
+                    let [cost, latency] = pair(row);
+                    let beats = |[c, l]: [f64; 2]| c <= cost && l <= latency && (c < cost || l < latency);
+                    assert_eq!(is_on, !(0..table.rows.len()).any(|other| beats(pair(other))), "{at:?}");
+                }
+            }
             on += usize::from(is_on);
             compared += 1;
         }
@@ -176,6 +203,7 @@ fn fronts_are_those_of_curves(page: &Page, curves: &Value) -> usize {
         assert_eq!(marks(figure), known);
         assert!(figure.contains(&format!("{on} of {known} loads")), "{figure}");
     }
+    assert_eq!(of_money, 3, "prices are known: each scenario has a front of money");
     compared
 }
 

@@ -10,7 +10,7 @@ use crate::analysis::paired::{self, benjamini::benjamini_hochberg, holm::holm, p
 use crate::analysis::replicates::Scale;
 
 /// Repeats that are advised where no deviation is known yet.
-const ADVISED: u32 = 5;
+pub const ADVISED: u32 = 5;
 
 /// How the p-values of a family are adjusted for each other.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, JsonSchema)]

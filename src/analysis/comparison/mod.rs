@@ -26,7 +26,7 @@ use schemars::JsonSchema;
 use serde::Serialize;
 use serde_json::{Map, Value};
 
-pub use family::{Adjusted, Rules, settle};
+pub use family::{ADVISED, Adjusted, Rules, settle};
 pub use gate::{Gate, Missed};
 pub use guardrail::Guardrail;
 pub(crate) use margin::Margin;

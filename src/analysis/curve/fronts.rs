@@ -1,6 +1,8 @@
 //! Pareto fronts over the rungs of all curves that serve the same.
 
-use super::{Curve, Ordinate, Rung, alike, pareto};
+use crate::plan::Slo;
+
+use super::{Curve, FIGURES, Ordinate, Rung, alike, pareto};
 
 /// A front: what is weighed against what.
 #[derive(Debug, Clone, Copy)]
@@ -9,8 +11,8 @@ pub struct Front {
     pub title: &'static str,
     /// Names of the two figures.
     pub of: [&'static str; 2],
-    /// Whether less of the second figure is better.
-    less: bool,
+    /// Of which of them less is better.
+    less: [bool; 2],
 }
 
 /// The fronts.
@@ -18,23 +20,44 @@ pub static FRONTS: [Front; 2] = [
     Front {
         title: "tokens/s of a user over tokens/s of an accelerator",
         of: ["output_throughput_per_gpu", "user_throughput_mean"],
-        less: false,
+        less: [false, false],
     },
-    Front { title: "output throughput over p99 of E2E latency", of: ["output_throughput", "e2e_p99"], less: true },
+    Front {
+        title: "output throughput over p99 of E2E latency",
+        of: ["output_throughput", "e2e_p99"],
+        less: [false, true],
+    },
 ];
+
+/// What tokens cost over the first latency that the objective limits, or without one over the median of TPOT. Only where prices are known
+/// does a rung have the first figure.
+pub fn money_front(slo: Option<&Slo>) -> Front {
+    let limited = slo.and_then(|slo| FIGURES.iter().find(|reading| reading.limit(slo).is_some()));
+    let (title, latency) = match limited {
+        Some(reading) => ("cost per million output tokens over the objective's latency", reading.name),
+        None => ("cost per million output tokens over p50 of TPOT", "tpot_p50"),
+    };
+    Front { title, of: ["cost_per_million_output_tokens", latency], less: [true, true] }
+}
 
 /// For each rung of each curve whether it is on the two fronts, among the curves that serve the same.
 pub fn on_fronts(curves: &[Curve]) -> Vec<Vec<[bool; 2]>> {
-    let mut on: Vec<Vec<[bool; 2]>> = curves.iter().map(|curve| vec![[false; 2]; curve.rungs.len()]).collect();
+    let [first, second] = FRONTS.each_ref().map(|front| on_front(curves, front));
+    let pairs =
+        |(first, second): (Vec<bool>, Vec<bool>)| first.into_iter().zip(second).map(<[bool; 2]>::from).collect();
+    first.into_iter().zip(second).map(pairs).collect()
+}
+
+/// For each rung of each curve whether it is on this front, among the curves that serve the same.
+pub fn on_front(curves: &[Curve], front: &Front) -> Vec<Vec<bool>> {
+    let mut on: Vec<Vec<bool>> = curves.iter().map(|curve| vec![false; curve.rungs.len()]).collect();
     for group in alike(curves, |curve| &curve.series) {
-        for (which, front) in FRONTS.iter().enumerate() {
-            let places: Vec<(usize, usize)> =
-                group.iter().flat_map(|at| (0..curves[*at].rungs.len()).map(move |rung| (*at, rung))).collect();
-            let points: Vec<(f64, f64)> =
-                places.iter().map(|(curve, rung)| front.point(&curves[*curve].rungs[*rung])).collect();
-            for ((curve, rung), is_on) in places.iter().zip(pareto::front(&points)) {
-                on[*curve][*rung][which] = is_on;
-            }
+        let places: Vec<(usize, usize)> =
+            group.iter().flat_map(|at| (0..curves[*at].rungs.len()).map(move |rung| (*at, rung))).collect();
+        let points: Vec<(f64, f64)> =
+            places.iter().map(|(curve, rung)| front.point(&curves[*curve].rungs[*rung])).collect();
+        for ((curve, rung), is_on) in places.iter().zip(pareto::front(&points)) {
+            on[*curve][*rung] = is_on;
         }
     }
     on
@@ -52,16 +75,16 @@ impl Front {
         Some([value(self.of[0])?, value(self.of[1])?])
     }
 
-    /// Whether less of the second figure is better.
-    pub fn is_less_better(&self) -> bool {
+    /// Of which of the two figures less is better.
+    pub fn is_less_better(&self) -> [bool; 2] {
         self.less
     }
 
     /// Two figures of which more is better.
     fn point(&self, rung: &Rung) -> (f64, f64) {
+        let turned = |value: f64, less: bool| if less { -value } else { value };
         match self.values(rung) {
-            Some([first, second]) if self.less => (first, -second),
-            Some([first, second]) => (first, second),
+            Some([first, second]) => (turned(first, self.less[0]), turned(second, self.less[1])),
             None => (f64::NAN, f64::NAN),
         }
     }

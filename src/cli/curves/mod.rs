@@ -78,7 +78,7 @@ fn text(readings: &Readings, (curves, plot): (&[Curve], bool), above: Option<Str
         out.push_str(&plots(curves, slo, is_unicode()));
     } else {
         out.push_str(&page(curves, slo));
-        out.push_str(&fronts(curves));
+        out.push_str(&fronts(curves, slo));
     }
     if let Some(said) = readings.said_of_missing(&left_out(curves)) {
         out.push_str(&format!("\n{said}\n"));

@@ -178,10 +178,11 @@ fn one_kind(
     rows: Rows,
     columns: Columns,
 ) -> Result<Exit, Failure> {
-    let (sheet, has_rows) = watched(columns.table(source, rows)?);
+    let (sheet, count) = watched(columns.table(source, rows)?);
     may_write(args, &sheet.columns)?;
     let exit = write(args.output.as_deref(), format, sheet)?;
-    say_none(source, rows, &has_rows);
+    say_written(args.output.as_deref(), &[(rows.name(), count.get())]);
+    say_none(source, rows, &count);
     Ok(exit)
 }
 
@@ -191,16 +192,25 @@ fn may_write(args: &ExportArgs, columns: &[Column]) -> Result<(), Failure> {
     args.overwrite.check(path, "an export of sweepline", |path| is_export(path, columns).unwrap_or(false))
 }
 
-/// The table, and whether a row of it was written.
-fn watched<'a>(sheet: Sheet<'a>) -> (Sheet<'a>, Rc<Cell<bool>>) {
-    let has_rows = Rc::new(Cell::new(false));
-    let seen = Rc::clone(&has_rows);
-    let rows = sheet.rows.inspect(move |_| seen.set(true));
-    (Sheet { columns: sheet.columns, rows: Box::new(rows) }, has_rows)
+/// The table, and how many rows of it were written.
+fn watched<'a>(sheet: Sheet<'a>) -> (Sheet<'a>, Rc<Cell<usize>>) {
+    let count = Rc::new(Cell::new(0));
+    let seen = Rc::clone(&count);
+    let rows = sheet.rows.inspect(move |_| seen.set(seen.get() + 1));
+    (Sheet { columns: sheet.columns, rows: Box::new(rows) }, count)
 }
 
-fn say_none(source: &Source, rows: Rows, has_rows: &Cell<bool>) {
-    let why = if has_rows.get() { None } else { source.why_none(rows) };
+/// Says what a file holds, on stderr: the table on stdout says it itself.
+fn say_written(path: Option<&Path>, sheets: &[(&str, usize)]) {
+    let Some(path) = path else { return };
+    let sheet =
+        |(name, count): &(&str, usize)| format!("{count} {} of {name}", if *count == 1 { "row" } else { "rows" });
+    let sheets: Vec<String> = sheets.iter().map(sheet).collect();
+    stderr::complain(&format!("{}: {}", path.display(), sheets.join(", ")));
+}
+
+fn say_none(source: &Source, rows: Rows, count: &Cell<usize>) {
+    let why = if count.get() > 0 { None } else { source.why_none(rows) };
     if let Some(why) = why {
         stderr::complain(&why);
     }
@@ -250,12 +260,14 @@ fn workbook(args: &ExportArgs, source: &Source, columns: Columns) -> Result<Exit
     may_write(args, &[])?;
     let mut book = Workbook::new();
     let path = args.output.as_deref();
+    let mut sheets = Vec::new();
     for rows in kinds {
         // The patterns fit one of the sheets; one that has none of the columns is left out.
         if let Some(Chosen { table, all }) = columns.table_of_several(source, rows)? {
-            let (table, has_rows) = watched(table);
+            let (table, count) = watched(table);
             book.add_part(rows.name(), table, all.unwrap_or_default()).map_err(|error| cannot_write(path, &error))?;
-            say_none(source, rows, &has_rows);
+            say_none(source, rows, &count);
+            sheets.push((rows.name(), count));
         }
     }
     let charts = if has_charts && !args.wide { source.charts() } else { Charts::default() };
@@ -273,6 +285,7 @@ fn workbook(args: &ExportArgs, source: &Source, columns: Columns) -> Result<Exit
     ];
     let Some(path) = path else { return Ok(Exit::Done) };
     replace(path, |out| book.write(&about, out)).map_err(|error| cannot_write(Some(path), &error))?;
+    say_written(Some(path), &sheets.iter().map(|(name, count)| (*name, count.get())).collect::<Vec<_>>());
     Ok(Exit::Done)
 }
 
@@ -300,7 +313,9 @@ fn write(path: Option<&Path>, format: &dyn Format, sheet: Sheet<'_>) -> Result<E
 
 /// Writes runs.parquet, which is the same whatever plan it was asked for with.
 fn runs_as_parquet(args: &ExportArgs, source: &Source) -> Result<Exit, Failure> {
-    let bytes = runs_parquet::bytes(source.stored()).map_err(|error| Failure::Unexpected(error.into()))?;
+    let stored = source.stored();
+    let count = stored.len();
+    let bytes = runs_parquet::bytes(stored).map_err(|error| Failure::Unexpected(error.into()))?;
     may_write(args, &[])?;
     let default = args.folder.results.join("runs.parquet");
     let path = args.output.as_deref().unwrap_or(&default);
@@ -308,5 +323,6 @@ fn runs_as_parquet(args: &ExportArgs, source: &Source) -> Result<Exit, Failure> 
         None => Failure::Store(StoreError::cannot_write(path, error)),
         Some(_) => cannot_write(Some(path), &error),
     })?;
+    say_written(Some(path), &[(Rows::Runs.name(), count)]);
     Ok(source.left_out.exit(Exit::Done))
 }

@@ -1,7 +1,7 @@
 //! A chart on a grid of characters: points with their intervals over a load, a limit, axes from 0 with their numbers. Nothing joins the
 //! points: between loads nothing was measured.
 
-use crate::report::format::{digits, width};
+use crate::report::format::width;
 
 /// Rows of the field.
 const ROWS: usize = 13;
@@ -96,15 +96,11 @@ impl Chart<'_> {
         let ends = points().filter_map(|point| point.ends).map(|[_, high]| high).fold(most, f64::max);
         let near = self.limit.filter(|limit| *limit <= most * LIMIT_WITHIN);
         let reach = ends.min(most * ENDS_WITHIN).max(near.map_or(0.0, |limit| limit * 1.05));
-        let top = if reach > 0.0 { round_up(reach) } else { 1.0 };
-        let labels: Vec<(usize, String)> = (0..=4)
-            .map(|quarter| (quarter * (ROWS - 1) / 4, quarter))
-            .map(|(row, quarter)| {
-                // The number stands beside the row that it is the value of.
-                let value = top * row as f64 / (ROWS - 1) as f64;
-                (row, if quarter == 0 { "0".to_owned() } else { digits(value) })
-            })
-            .collect();
+        let Steps { size, count } = Steps::to(reach);
+        let top = size * count as f64;
+        // Each number stands beside the row that it is the value of.
+        let label = |step: usize| (step * (ROWS - 1) / count, tick(size, step));
+        let labels: Vec<(usize, String)> = (0..=count).map(label).collect();
         let margin = labels.iter().map(|(_, label)| width(label)).max().unwrap_or(1);
         let field = columns.saturating_sub(margin + 2).max(self.curves.len() + 1);
         let mut canvas = Canvas { cells: vec![vec![' '; field]; ROWS], glyphs, top };
@@ -131,11 +127,49 @@ impl Chart<'_> {
     }
 }
 
-/// The next number with two digits.
-fn round_up(value: f64) -> f64 {
-    let step = 10f64.powf(value.log10().floor() - 1.0);
-    // What is a whole number of steps but for floating point stays.
-    (value / step - 1e-9).ceil() * step
+/// The numbers of the vertical axis: so many steps of one size.
+#[derive(Debug, Clone, Copy, PartialEq)]
+struct Steps {
+    size: f64,
+    count: usize,
+}
+
+impl Steps {
+    /// Steps of 1, 2, 2.5 or 5 times a power of ten, as many as fall on rows, that reach a value and as little as possible beyond it.
+    fn to(reach: f64) -> Steps {
+        if !(reach.is_finite() && reach > 0.0) {
+            return Steps { size: 0.25, count: 4 };
+        }
+        let power = 10f64.powf(reach.log10().floor());
+        let sizes = [0.1, 0.2, 0.25, 0.5, 1.0, 2.0, 2.5, 5.0].map(|times| times * power);
+        // The coarser of two that reach as far.
+        let all = sizes.into_iter().flat_map(|size| [6, 4, 3].map(|count| Steps { size, count }));
+        // What is a whole number of steps but for floating point is reached.
+        let reaching = all.filter(|steps| steps.top() >= reach * (1.0 - 1e-9));
+        reaching
+            .min_by(|a, b| a.top().total_cmp(&b.top()).then(a.count.cmp(&b.count)))
+            .unwrap_or(Steps { size: power, count: 6 })
+    }
+
+    fn top(self) -> f64 {
+        self.size * self.count as f64
+    }
+}
+
+/// The number at a step, with as many decimals as the size of a step has.
+fn tick(size: f64, step: usize) -> String {
+    let value = size * step as f64;
+    if value == 0.0 {
+        return "0".to_owned();
+    }
+    if value >= 1e9 || size < 1e-4 {
+        return format!("{value:e}");
+    }
+    let decimals = (0..=6).find(|decimals| {
+        let scaled = size * 10f64.powi(*decimals);
+        (scaled - scaled.round()).abs() < 1e-6 * scaled.max(1.0)
+    });
+    format!("{value:.*}", decimals.unwrap_or(6) as usize)
 }
 
 /// Where loads stand.
@@ -279,24 +313,38 @@ mod tests {
         let drawn = drawn(&some(), Some(50.0), &Glyphs::UNICODE);
         let text: Vec<&str> = drawn.lines.iter().map(|line| line.trim_end()).collect();
         insta::assert_snapshot!(text.join("\n"), @r"
-        90.0 │                                       │
-             │                                       ●
-             │                                       │
-        67.5 │                                       │
-             │                                        ○
-             │┄┄┄┄┄┄┄┄┄┄┄┄┄┄┄┄┄┄┄┄┄┄┄┄┄┄┄┄┄┄┄┄┄┄┄┄┄┄┄┄┄┄┄┄
-        45.0 │
-             │                 ●
-             │   │
-        22.5 │   ●○
-             │   │
-             │   │
-           0 │
-             └───┴─────────────┴─────────────────────┴────
-                 1             4                    32
-              batch size, logarithmic
+        100 │
+            │                                        │
+            │                                        ●
+         75 │                                        │
+            │                                        │
+            │                                         ○
+         50 │┄┄┄┄┄┄┄┄┄┄┄┄┄┄┄┄┄┄┄┄┄┄┄┄┄┄┄┄┄┄┄┄┄┄┄┄┄┄┄┄┄┄┄┄┄
+            │                  ●
+            │   │
+         25 │   │○
+            │   ●
+            │   │
+          0 │
+            └───┴──────────────┴─────────────────────┴────
+                1              4                    32
+             batch size, logarithmic
         ");
         assert!(!drawn.is_limit_above && !drawn.is_cut && !drawn.has_several);
+    }
+
+    #[test]
+    fn numbers_of_the_axis_are_round() {
+        let ticks = |reach: f64| {
+            let Steps { size, count } = Steps::to(reach);
+            assert!(size * count as f64 >= reach * 0.999_999 && (ROWS - 1).is_multiple_of(count), "{reach}");
+            (0..=count).map(|step| tick(size, step)).collect::<Vec<_>>().join(" ")
+        };
+        assert_eq!(ticks(3.08), "0 1 2 3 4");
+        assert_eq!(ticks(12_750.0), "0 5000 10000 15000");
+        assert_eq!(ticks(90.0), "0 25 50 75 100");
+        assert_eq!(ticks(0.3), "0 0.1 0.2 0.3");
+        assert_eq!(ticks(0.0), "0 0.25 0.50 0.75 1.00");
     }
 
     #[test]

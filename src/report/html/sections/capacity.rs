@@ -12,7 +12,6 @@ use crate::report::capacity::{
     Answer, cheapest, cheapest_line, doubts, failed, notes, other, per_million_ends, priced,
 };
 use crate::report::format::digits;
-use crate::units::text::counted;
 
 const TITLE: &str = "Capacity and money";
 
@@ -161,13 +160,7 @@ impl<'s> Holding<'s, '_> {
             let Answer::Holds { instance, .. } = &one.answer else { return None };
             one.curve.rung(instance.holds)
         });
-        let rungs: Vec<&curve::Rung> = rungs.collect();
-        let requests = |rung: &&curve::Rung| rung.runs.iter().map(|run| run.metrics.counts.requests).sum::<u64>();
-        let sizes: Vec<u64> = rungs.iter().map(requests).collect();
-        let (least, most) = (sizes.iter().min().copied().unwrap_or(0), sizes.iter().max().copied().unwrap_or(0));
-        let n = if least == most { least.to_string() } else { format!("{least} to {most}") };
-        let runs: usize = rungs.iter().map(|rung| rung.runs.len()).sum();
-        format!("n: {n} requests at a load that holds, {} in all.", counted(runs, "run"))
+        format!("At the loads that hold {}", super::over_load::sizes(rungs))
     }
 
     fn figure(

@@ -6,8 +6,9 @@ use super::super::chart::{Axis, Point, Series, Stroke, lines};
 use super::super::error::PageError;
 use super::super::naming::{arm, load_of, short};
 use super::super::sources::{Chosen, MeasuredRun, RepeatSpread, Sources, Spread};
-use super::super::view::{Block, Cell, Figure, Found, Link, Missing, Section, Table};
+use super::super::view::{Block, Caption, Cell, Figure, Found, Link, Missing, Section, Table};
 use super::groups::{Group, groups};
+use super::over_load::sizes_of;
 use crate::analysis::ecdf::Ecdf;
 use crate::analysis::metric::{self, Get};
 use crate::analysis::{Estimate, Summary, quantile};
@@ -108,7 +109,7 @@ impl<'s, 'a> One<'s, 'a> {
         Ok(Some(Figure {
             id: format!("spread-{kind}{}-{}", number + 1, metric.key),
             title: self.finding(metric),
-            caption: self.caption().into(),
+            caption: self.caption(),
             metric: Some(Link { key: metric.key, title: metric.title }),
             drawing: lines((&x, &y), &self.series(), &[])?,
             table: self.table(metric),
@@ -178,19 +179,20 @@ impl<'s, 'a> One<'s, 'a> {
         )
     }
 
-    fn caption(&self) -> Vec<String> {
+    fn caption(&self) -> Caption {
         let runs = || self.spreads.iter().flat_map(|spread| &spread.repeats);
-        let (least, most) = runs().map(|run| run.ecdf.n).fold((u64::MAX, 0), |(a, b), n| (a.min(n), b.max(n)));
-        let n = if least == most { least.to_string() } else { format!("{least} to {most}") };
         let failures: u64 = runs().map(|run| run.ecdf.failures).sum();
-        let mut said = vec![format!("n: {n} requests in the window of each of {}.", counted(runs().count(), "run"))];
-        if failures > 0 {
-            said.push(format!("{failures} of them failed and lie above every value."));
+        let mut said = vec![sizes_of(runs().map(|run| run.ecdf.n))];
+        match failures {
+            0 => {}
+            1 => said.push("1 request failed and lies above every value.".to_owned()),
+            failures => said.push(format!("{failures} requests failed and lie above every value.")),
         }
+        let mut details = Vec::new();
         if self.spreads.iter().any(|spread| spread.repeats.len() > 1) {
-            said.push("Thick: the repeats of a load together. Thin, in the same colour: each repeat.".to_owned());
+            details.push("Thick: the repeats of a load together. Thin, in the same colour: each repeat.".to_owned());
         }
-        said
+        Caption { shown: said, details }
     }
 
     fn run(&self, run: &RepeatSpread) -> Option<&'s MeasuredRun<'a>> {

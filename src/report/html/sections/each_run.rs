@@ -194,7 +194,7 @@ fn measured(run: &MeasuredRun, sources: &Sources, is_numbered: bool) -> RunPart 
         reasons: reasons.chain(unchecked).collect(),
         distributions: distributions(run),
         singles: singles(run),
-        drawing: run.pulse.map(|pulse| drawing(run, pulse, is_numbered)),
+        drawing: run.pulse.map(|pulse| drawing(run, pulse, (is_numbered, &show(&labels.run_id, sources)))),
         show: show(&labels.run_id, sources),
     }
 }
@@ -282,7 +282,7 @@ fn singles(run: &MeasuredRun) -> Option<Table> {
     (!table.rows.is_empty()).then_some(table)
 }
 
-fn drawing(run: &MeasuredRun, pulse: &Pulse, is_numbered: bool) -> Strips {
+fn drawing(run: &MeasuredRun, pulse: &Pulse, (is_numbered, show): (bool, &str)) -> Strips {
     let windows = run.record.facts.windows;
     let end = windows.end_ns.max(1) as f64;
     let ends = [windows.stabilize_ns, windows.measure_start_ns, windows.measure_end_ns].map(|at| at as f64 / end);
@@ -333,9 +333,11 @@ fn drawing(run: &MeasuredRun, pulse: &Pulse, is_numbered: bool) -> Strips {
             pulse.in_flight.len(),
             digits(pulse.part_s),
             if is_numbered {
-                ""
+                String::new()
             } else {
-                " The numbers are those of `load` in `show --format json`: this page has too many runs to hold them."
+                format!(
+                    " This page has too many runs to hold the numbers of each part: `{show} --format json` prints them, under `load`."
+                )
             }
         ),
         seconds: digits(end / 1e9),

@@ -5,7 +5,7 @@ use super::super::error::PageError;
 use super::super::naming::{arm, axis_title, load_of};
 use super::super::sources::Sources;
 use super::super::view::{Block, Caption, Cell, Figure, Found, Link, Missing, Section, Table};
-use super::over_load::{failures, objective, requests};
+use super::over_load::{failures, objective, requests, sizes};
 use crate::analysis::curve::{self, Curve, Ordinate, Rung};
 use crate::analysis::quantile;
 use crate::analysis::slo::Answer;
@@ -273,11 +273,7 @@ impl<'c, 's, 'a> One<'c, 's, 'a> {
 
     fn caption(&self, steps: &Steps) -> Caption {
         let with_runs = || self.rungs().filter(|(_, rung)| !rung.runs.is_empty());
-        let n: Vec<u64> = with_runs().map(|(_, rung)| requests(rung)).collect();
-        let (least, most) = (n.iter().min().copied().unwrap_or(0), n.iter().max().copied().unwrap_or(0));
-        let n = if least == most { least.to_string() } else { format!("{least} to {most}") };
-        let runs: usize = with_runs().map(|(_, rung)| rung.runs.len()).sum();
-        let mut said = vec![format!("n: {n} requests in a cell, {} in all.", counted(runs, "run"))];
+        let mut said = vec![sizes(with_runs().map(|(_, rung)| rung))];
         let by = if steps.are_wide() { "equal ratios" } else { "equal differences from 0" };
         let mut details = vec![format!(
             "{STEPS} steps of {by}; 95 % intervals, of two repeats their values, show on hover and in the numbers."

@@ -357,7 +357,12 @@ impl Reached {
 
 /// How many requests each run has that points rest on, for percentiles are of runs, and how many runs those are.
 pub(super) fn sizes<'r>(rungs: impl Iterator<Item = &'r Rung<'r>>) -> String {
-    let requests: Vec<u64> = rungs.flat_map(|rung| &rung.runs).map(|run| run.metrics.counts.requests).collect();
+    sizes_of(rungs.flat_map(|rung| &rung.runs).map(|run| run.metrics.counts.requests))
+}
+
+/// The same of the requests of each run.
+pub(super) fn sizes_of(requests: impl Iterator<Item = u64>) -> String {
+    let requests: Vec<u64> = requests.collect();
     let (least, most) = (requests.iter().min().copied().unwrap_or(0), requests.iter().max().copied().unwrap_or(0));
     match requests.len() {
         1 => format!("n: {most} requests in 1 run."),

@@ -5,11 +5,12 @@ use super::super::error::PageError;
 use super::super::naming::{arm, load_of};
 use super::super::sources::Sources;
 use super::super::view::{Block, Caption, Cell, Figure, Found, Link, Missing, Section, Table, tone};
-use crate::analysis::curve::{self, Curve, FRONTS, Front, Ordinate, Rung, alike, on_fronts};
-use crate::metrics::Metric;
+use crate::analysis::curve::{self, Curve, FRONTS, Front, Ordinate, Rung, alike, money_front, on_front};
+use crate::metrics::{Metric, Unit};
 use crate::report::format::{digits, plain};
 use crate::report::fronts::left_out;
 use crate::report::spread;
+use crate::units::Currency;
 use crate::units::text::counted;
 
 const TITLE: &str = "Pareto fronts";
@@ -20,15 +21,16 @@ const MOST_POINTS: usize = 200;
 /// The section.
 pub(crate) fn pareto(sources: &Sources) -> Result<Found, PageError> {
     let curves = sources.curves;
-    let on = on_fronts(curves);
+    let fronts = [FRONTS[0], FRONTS[1], money_front(sources.plan.slo.as_ref())];
+    let on: Vec<Vec<Vec<bool>>> = fronts.iter().map(|front| on_front(curves, front)).collect();
     let text = "Each point is a configuration at a load. Those on the line are the Pareto front: no other one is as good in both figures and \
                 better in one. Which of them to take is a question of what matters more.";
     let mut blocks = vec![Block::Text { text: text.to_owned() }];
     let (mut drawn, mut left) = (0, 0);
     for (number, group) in alike(curves, |curve| &curve.series).into_iter().enumerate() {
         let mut figures = Vec::new();
-        for (which, front) in FRONTS.iter().enumerate() {
-            let one = One { curves, group: &group, on: &on, which, front };
+        for (front, on) in fronts.iter().zip(&on) {
+            let one = One { curves, group: &group, on, front, currency: sources.plan.currency };
             let points = one.points();
             // A single load is no choice.
             if points.iter().filter(|point| point.values.is_some()).count() < 2 {
@@ -48,7 +50,7 @@ pub(crate) fn pareto(sources: &Sources) -> Result<Found, PageError> {
     }
     if drawn + left == 0 {
         let why = "it takes two loads with both figures at which the server was shown to keep up: throughput, and the speed of a user or \
-                   the p99 of E2E";
+                   the p99 of E2E; or a price, and the latency of the objective";
         return Ok(Err(Missing { title: TITLE, why: why.to_owned() }));
     }
     if left > 0 {
@@ -65,9 +67,9 @@ struct One<'s, 'a> {
     curves: &'s [Curve<'a>],
     /// The curves that serve the same, by their places.
     group: &'s [usize],
-    on: &'s [Vec<[bool; 2]>],
-    which: usize,
-    front: &'static Front,
+    on: &'s [Vec<bool>],
+    front: &'s Front,
+    currency: Option<Currency>,
 }
 
 /// A load of a curve.
@@ -85,12 +87,12 @@ impl<'s, 'a> One<'s, 'a> {
     fn points(&self) -> Vec<Point<'s, 'a>> {
         let of = |(slot, at): (usize, &usize)| {
             let (curve, on) = (&self.curves[*at], &self.on[*at]);
-            let point = move |(rung, on): (&'s Rung<'a>, &[bool; 2])| Point {
+            let point = move |(rung, on): (&'s Rung<'a>, &bool)| Point {
                 curve,
                 rung,
                 slot,
                 values: self.front.values(rung),
-                is_on: on[self.which],
+                is_on: *on,
             };
             curve.rungs.iter().zip(on).map(point).collect::<Vec<_>>()
         };
@@ -117,7 +119,15 @@ impl<'s, 'a> One<'s, 'a> {
             Some(percentile) => format!("{} {}", metric.title, crate::analysis::quantile::name(percentile)),
             None => metric.title.to_owned(),
         };
-        Axis::from_zero(format!("{of}, {}", metric.unit.symbol()), most)
+        Axis::from_zero(format!("{of}, {}", self.unit(which)).trim_end_matches(", ").to_owned(), most)
+    }
+
+    /// What a figure is counted in: of money the plan's currency.
+    fn unit(&self, which: usize) -> String {
+        match (self.metric(which).map(|metric| metric.unit), self.currency) {
+            (Some(Unit::Money), Some(currency)) => currency.to_string(),
+            (unit, _) => unit.map_or("", Unit::symbol).to_owned(),
+        }
     }
 
     /// `quick, batch size 8`; with the sweep where the name alone means two.
@@ -158,10 +168,7 @@ impl<'s, 'a> One<'s, 'a> {
 
     fn spot(&self, point: &Point, [x, y]: [f64; 2]) -> Spot {
         let name = self.name(point);
-        let said = |which: usize, value: f64| {
-            let unit = self.metric(which).map_or("", |metric| metric.unit.symbol());
-            format!("{} {unit}", digits(value))
-        };
+        let said = |which: usize, value: f64| format!("{} {}", digits(value), self.unit(which)).trim_end().to_owned();
         let beaten = if point.is_on { "" } else { "; not on the front" };
         Spot {
             x,
@@ -191,7 +198,12 @@ impl<'s, 'a> One<'s, 'a> {
     }
 
     fn caption(&self, points: &[Point], known: &[(&Point, [f64; 2])], (x, y): (&Axis, &Axis)) -> Caption {
-        let way = if self.front.is_less_better() { "right and low" } else { "right and high" };
+        let way = match self.front.is_less_better() {
+            [false, false] => "right and high",
+            [false, true] => "right and low",
+            [true, false] => "left and high",
+            [true, true] => "left and low",
+        };
         let mut said = vec![
             super::over_load::sizes(known.iter().map(|(point, _)| point.rung)),
             format!(

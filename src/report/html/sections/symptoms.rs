@@ -16,7 +16,17 @@ pub(crate) fn symptoms(sources: &Sources) -> Found {
         let of = sources.diagnoses.len();
         let why = match checked {
             0 => format!("none of {of} symptoms could be looked for: `sweepline diagnose` says what that takes"),
-            _ => format!("{checked} of {of} symptoms were looked for and none is seen: see `sweepline diagnose`"),
+            _ => {
+                let within = sources.diagnoses.iter().filter(|one| is_not_shown(one)).count();
+                let within = match within {
+                    0 => String::new(),
+                    1 => "; what the figures say of 1 may be chance".to_owned(),
+                    within => format!("; what the figures say of {within} may be chance"),
+                };
+                format!(
+                    "{checked} of {of} symptoms were looked for and none is shown{within}: see `sweepline diagnose`"
+                )
+            }
         };
         return Err(Missing { title: TITLE, why });
     }
@@ -38,10 +48,14 @@ pub(crate) fn symptoms(sources: &Sources) -> Found {
     Ok(Section { id: "symptoms", title: TITLE, blocks })
 }
 
+fn is_not_shown(one: &Diagnosis) -> bool {
+    matches!(&one.finding, Finding::NotSeen(why) if why.starts_with(NOT_SHOWN))
+}
+
 /// What the figures say of further symptoms only within their intervals; none where nothing does.
 fn not_shown(sources: &Sources) -> Option<Block> {
     let of = |one: &Diagnosis| match &one.finding {
-        Finding::NotSeen(why) if why.starts_with(NOT_SHOWN) => Some(plain(&format!("{}: {why}", one.symptom.title))),
+        Finding::NotSeen(why) if is_not_shown(one) => Some(plain(&format!("{}: {why}", one.symptom.title))),
         _ => None,
     };
     let items: Vec<String> = sources.diagnoses.iter().filter_map(of).collect();

@@ -1,0 +1,86 @@
+//! A comparison of which nothing could be tested, in a few lines: why, and what would make a test possible. The tables would hold
+//! nothing but the same reasons many times over.
+
+use indexmap::{IndexMap, IndexSet};
+
+use crate::analysis::comparison::{ADVISED, CellAnswer, Family, Outcome, Test, allowed};
+use crate::units::text::counted;
+
+use super::estimate::titled;
+use super::format::{fill, plain};
+
+/// Whether the tables of a family would say nothing: several cells, no test, and nothing that was told without one.
+pub(super) fn is_untested(family: &Family) -> bool {
+    let says_nothing =
+        |test: &Test| matches!(test.outcome, Outcome::Refused | Outcome::Unknown) && test.margin.is_none();
+    let is_bare = |cell: &CellAnswer| cell.tests.iter().all(says_nothing) && cell.guardrail.outcome != Outcome::Worse;
+    family.tests == 0 && family.cells.len() > 1 && family.cells.iter().all(is_bare)
+}
+
+/// What is missing, and what to do.
+pub(super) fn text(family: &Family, see: f64) -> String {
+    let tests = || family.cells.iter().flat_map(|cell| &cell.tests);
+    let mut out = fill("\n", 2, &format!("Why none of {} tests could be made:", tests().count()));
+    let refused: Vec<&Test> = tests().filter(|test| test.outcome == Outcome::Refused).collect();
+    if let (Some(least), Some(most)) =
+        (refused.iter().map(|test| test.rounds).min(), refused.iter().map(|test| test.rounds).max())
+    {
+        let have = if least == most { counted(most, "repeat") } else { format!("{least} to {most} repeats") };
+        out.push_str(&line(refused.len(), &format!("{have} on both sides: too few for a test")));
+    }
+    let mut reasons: IndexMap<String, Vec<&Test>> = IndexMap::new();
+    for test in tests().filter(|test| test.outcome == Outcome::Unknown) {
+        reasons.entry(reason(&test.words)).or_default().push(test);
+    }
+    for (reason, of) in &reasons {
+        let metrics: IndexSet<String> = of.iter().map(|test| titled(&test.metric, "")).collect();
+        let metrics = metrics.iter().map(|metric| metric.trim()).collect::<Vec<_>>().join(", ");
+        out.push_str(&line(of.len(), &format!("{metrics}: {reason}")));
+    }
+    let left_out: usize = family.cells.iter().map(|cell| cell.left_out.len()).sum();
+    if left_out > 0 {
+        out.push_str(&fill(
+            "",
+            2,
+            &format!("{} left out: `--include-invalid` counts invalid ones", counted(left_out, "run")),
+        ));
+    }
+    let guards = || family.cells.iter().map(|cell| &cell.guardrail);
+    let [arms, baselines] =
+        [guards().map(|one| one.arm.failed).sum::<u64>(), guards().map(|one| one.baseline.failed).sum()];
+    if arms + baselines > 0 {
+        let errors = format!("failed requests: {arms}, {baselines} of the baseline; no cell is shown to fail more");
+        out.push_str(&fill("", 2, &errors));
+    }
+    out.push_str(&fill("\n", 2, &to_do(family, &refused, see)));
+    out.push_str(&fill("", 2, "Every value all the same: `--format markdown` or `--format json`"));
+    out
+}
+
+fn line(count: usize, why: &str) -> String {
+    fill("  ", 6, &plain(&format!("{count}: {why}")))
+}
+
+/// Why a metric has no value, of all runs alike: `n/a: n=78 < 368 requests` is one of many that lack requests.
+fn reason(words: &str) -> String {
+    let bare = words.strip_prefix("n/a: ").unwrap_or(words);
+    match bare.strip_prefix("n=").and_then(|rest| rest.split_once(" < ")) {
+        Some((_, fewest)) => format!("fewer than {fewest} in a run: a longer `phases: {{ measure }}` has more"),
+        None => bare.to_owned(),
+    }
+}
+
+/// What makes tests possible, and how many repeats a difference of the size that is asked for takes.
+fn to_do(family: &Family, refused: &[&Test], see: f64) -> String {
+    let needed = || refused.iter().filter_map(|test| test.repeats_needed);
+    let (Some(least), Some(most)) = (needed().min(), needed().max()) else {
+        return "To do: remove the reasons above, and run the plan again".to_owned();
+    };
+    let plans = if family.by == "time" { "both plans, and run them" } else { "the plan, and run it" };
+    let seen = match (least, most) {
+        _ if most <= ADVISED => String::new(),
+        (least, most) if least == most => format!(" (to see {}, {most})", allowed(see)),
+        (least, most) => format!(" (to see {}, {least} to {most} by metric and load)", allowed(see)),
+    };
+    format!("To do: `repeats: {ADVISED}` in {plans} again: what is measured is kept{seen}")
+}
