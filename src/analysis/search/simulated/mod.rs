@@ -20,7 +20,7 @@ fn servers() -> u64 {
     std::env::var("SWEEPLINE_SIMULATIONS").ok().and_then(|text| text.parse().ok()).unwrap_or(FEW)
 }
 
-const FEW: u64 = 6;
+const FEW: u64 = 2;
 
 /// What came of one search.
 struct Searched {
@@ -169,6 +169,7 @@ fn searches_find_the_load() {
     println!(
         "| server | method | wrong | wrong, not said | doubted | none found | requests | with long runs | runs | most |"
     );
+    let mut wrong_of_all = 0.0;
     for kind in KINDS {
         if only.as_ref().is_some_and(|only| *only != format!("{kind:?}")) {
             continue;
@@ -186,9 +187,12 @@ fn searches_find_the_load() {
             Kind::Queue | Kind::Batching | Kind::BatchSize | Kind::Never | Kind::Always => row.wrong,
             Kind::Drifting | Kind::Bimodal | Kind::NonMonotone => row.unsaid,
         };
-        assert!(wrong <= 0.05 + chance, "{kind:?}: {wrong}");
+        // A few servers of a kind show nothing alone: they are counted together, below.
+        assert!(!all || wrong <= 0.05 + chance, "{kind:?}: {wrong}");
+        wrong_of_all += wrong * servers() as f64;
         if all && matches!(kind, Kind::Queue | Kind::Batching | Kind::BatchSize) {
             assert!(row.share <= 0.4, "{kind:?}: {} of the requests of a ladder", row.share);
         }
     }
+    assert!(all || wrong_of_all <= 2.0, "{wrong_of_all} of {} servers", FEW * KINDS.len() as u64);
 }
