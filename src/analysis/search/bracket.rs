@@ -1,7 +1,8 @@
 //! What the runs say load by load, and the doubling from the lower end of the range.
 
-use super::Answer;
-use super::{Grid, Probe};
+use super::grid::Grid;
+use super::question::Probe;
+use crate::analysis::slo::Answer;
 
 /// What is known from the runs, load by load.
 #[derive(Debug, Clone, PartialEq)]
@@ -10,14 +11,6 @@ pub(super) struct Bracket {
     pub low: Option<f64>,
     /// The lowest load that missed.
     pub high: Option<f64>,
-}
-
-/// What a method asks for.
-pub(super) enum Step {
-    /// A run of this load.
-    Probe(f64),
-    /// Nothing more: this is the highest load that holds; none where none does.
-    Settled(Option<f64>),
 }
 
 /// Whether a run met the objective as far as it says: a limit not exceeded where the test is undecided. None where it says nothing.
@@ -48,16 +41,6 @@ impl Bracket {
         let high = measured.iter().copied().find(|load| votes(probes, *load) < 0);
         let low = measured.iter().rev().copied().find(|load| high.is_none_or(|high| *load < high));
         Bracket { low, high }
-    }
-
-    /// The next load of the doubling; none once a load missed, or the last one held.
-    pub(super) fn doubling(&self, grid: &Grid) -> Option<f64> {
-        match (self.low, self.high) {
-            (None, None) => Some(grid.first()),
-            (None, Some(high)) => (high > grid.first()).then(|| grid.first()),
-            (Some(low), None) => (low < grid.last()).then(|| grid.times(low, 2.0)),
-            (Some(_), Some(_)) => None,
-        }
     }
 }
 

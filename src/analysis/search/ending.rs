@@ -1,9 +1,11 @@
 //! The end of a search: the long run that confirms, and what is said of the answer.
 
-use super::Answer;
 use super::bracket::{Bracket, met};
 use super::fit::Fit;
-use super::{Caveat, End, Grid, Next, Outcome, Probe, Question, confirm, probe};
+use super::grid::Grid;
+use super::outcome::{Caveat, End, Outcome};
+use super::question::{Next, Probe, Question};
+use crate::analysis::slo::Answer;
 
 /// Long runs that a search may take.
 pub(super) const CONFIRMATIONS: usize = 5;
@@ -30,7 +32,7 @@ pub(super) fn next(question: &Question, grid: &Grid, probes: &[Probe], bracket: 
     if let (false, None) | (_, Some(_)) = (question.confirm, held) {
         let found = held.unwrap_or(at);
         if question.confirm && !is_measured_again(probes) {
-            return probe(probes, found);
+            return Next::probe(probes, found);
         }
         return end(Some(found), if found >= grid.last() { End::AboveRange } else { End::Found });
     }
@@ -39,7 +41,7 @@ pub(super) fn next(question: &Question, grid: &Grid, probes: &[Probe], bracket: 
         _ => Some(at),
     };
     match candidate {
-        Some(candidate) if long().count() < CONFIRMATIONS => confirm(probes, candidate),
+        Some(candidate) if long().count() < CONFIRMATIONS => Next::confirm(probes, candidate),
         _ => end(None, End::Unconfirmed),
     }
 }

@@ -8,8 +8,9 @@
 
 use statrs::function::erf::erfc;
 
-use super::Answer;
-use super::{Grid, Probe};
+use super::grid::Grid;
+use super::question::Probe;
+use crate::analysis::slo::Answer;
 
 /// Logarithms of pressures are cut here, at a factor of three.
 const CUT: f64 = 1.1;

@@ -1,12 +1,15 @@
 //! The method that the program uses: doubling, then a run where the fitted curve crosses the objective, until that place is known.
 
-use super::bracket::{self, Bracket, Step, met};
+use super::bracket::{self, Bracket, met};
 use super::fit::Fit;
-use super::{Answer, Grid, Method, Probe};
+use super::grid::Grid;
+use super::method::{Method, Step};
+use super::question::Probe;
+use crate::analysis::slo::Answer;
 
 /// Runs after the doubling: the least, and the most.
 const LEAST: usize = 3;
-const MOST: usize = 6;
+const MOST: usize = 8;
 /// The standard deviation of the crossing that will do, in steps of the resolution.
 const GOAL: f64 = 0.5;
 /// The load that is found is below the crossing with this probability.

@@ -3,7 +3,7 @@
 //! They do not depend on the ends of the range but for the ends themselves: a search over an edited range, or one that is run again,
 //! asks for loads that are there already.
 
-use super::Question;
+use super::question::Question;
 
 /// Rising loads, two to a step of the resolution.
 #[derive(Debug, Clone, PartialEq)]
@@ -75,4 +75,20 @@ impl Grid {
 /// A number rounded to so many significant decimal digits: the same bits as the decimal read from text.
 fn significant(number: f64, digits: usize) -> f64 {
     format!("{number:.*e}", digits - 1).parse().unwrap_or(number)
+}
+
+impl Question {
+    /// Why this question has no answer: in words, with the remedy; none where it can be asked.
+    pub fn fault(&self) -> Option<String> {
+        let Question { from, to, within, .. } = *self;
+        if !(from > 0.0 && to.is_finite() && from < to) {
+            Some(format!("the range {from} to {to} is empty: `from` must be above 0 and below `to`"))
+        } else if !(0.005..=0.5).contains(&within) {
+            Some(format!("a resolution of {} % is out of range: choose one from 0.5 % to 50 %", 100.0 * within))
+        } else if Grid::of(self).loads().len() < 2 {
+            Some(format!("no two loads between {from} and {to} differ by the resolution: widen the range"))
+        } else {
+            None
+        }
+    }
 }

@@ -1,4 +1,5 @@
 use super::*;
+use crate::analysis::slo::Answer;
 
 fn question() -> Question {
     Question { from: 1.0, to: 200.0, within: 0.05, whole: false, confirm: true }

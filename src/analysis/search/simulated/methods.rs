@@ -1,7 +1,20 @@
 //! The methods that were tried against the one that the program uses.
 
-use crate::analysis::search::bracket::{self, Bracket, Step, met, votes};
-use crate::analysis::search::{Answer, Grid, Method, Probe};
+use crate::analysis::search::bracket::{self, Bracket, met, votes};
+use crate::analysis::search::grid::Grid;
+use crate::analysis::search::method::{Method, Step};
+use crate::analysis::search::question::Probe;
+use crate::analysis::slo::Answer;
+
+/// The next load of the doubling; none once a load missed, or the last one held.
+fn doubling(bracket: &Bracket, grid: &Grid) -> Option<f64> {
+    match (bracket.low, bracket.high) {
+        (None, None) => Some(grid.first()),
+        (None, Some(high)) => (high > grid.first()).then(|| grid.first()),
+        (Some(low), None) => (low < grid.last()).then(|| grid.times(low, 2.0)),
+        (Some(_), Some(_)) => None,
+    }
+}
 
 /// Halving the range between the highest load that holds and the lowest that misses; up to three runs of each load that decides.
 pub(super) struct Bisection;
@@ -13,7 +26,7 @@ impl Method for Bisection {
         if let Some(load) = [bracket.low, bracket.high].into_iter().flatten().find(unclear) {
             return Step::Probe(load);
         }
-        if let Some(load) = bracket.doubling(grid) {
+        if let Some(load) = doubling(bracket, grid) {
             return Step::Probe(load);
         }
         let (Some(low), Some(high)) = (bracket.low, bracket.high) else { return Step::Settled(bracket.low) };
@@ -36,7 +49,7 @@ const MOST: usize = 14;
 
 impl Method for Stochastic {
     fn next(&self, grid: &Grid, probes: &[Probe], bracket: &Bracket) -> Step {
-        if let Some(load) = bracket.doubling(grid) {
+        if let Some(load) = doubling(bracket, grid) {
             return Step::Probe(load);
         }
         // The weight of each load as the highest that holds; the first is that of none.

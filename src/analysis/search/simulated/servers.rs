@@ -6,8 +6,9 @@ use rand_distr::{Distribution, StandardNormal};
 
 use crate::analysis::flight::Flight;
 use crate::analysis::saturation::{self, State};
-use crate::analysis::search::{Answer, Probe, Question};
+use crate::analysis::search::question::{Probe, Question};
 use crate::analysis::series::PARTS;
+use crate::analysis::slo::Answer;
 use crate::analysis::worth::{Sample, Turns};
 
 /// What is unusual about a server.
@@ -86,7 +87,7 @@ pub(super) struct Server {
 }
 
 /// Requests of an ordinary run at the knee.
-const REQUESTS: std::ops::Range<u32> = 3_000..12_000;
+const REQUESTS: std::ops::Range<u32> = 4_000..16_000;
 
 /// When requests came and were served, and their latency.
 struct Served {
@@ -358,8 +359,8 @@ impl Server {
         }
         let knee = |at: f64| self.knee * (self.drift * at).exp();
         let (begin, end) = (knee((self.elapsed - 5.0).max(0.0)), knee(self.elapsed));
-        let room = 1.0 + self.question.within;
-        found * room >= begin.min(end) && found <= begin.max(end) * room
+        let within = self.question.within;
+        found >= begin.min(end) * (1.0 - within) && found <= begin.max(end) * (1.0 + within)
     }
 }
 

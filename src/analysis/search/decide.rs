@@ -1,0 +1,29 @@
+//! The next step of a search: the method's, or that of the end.
+
+use super::bracket::Bracket;
+use super::ending;
+use super::grid::Grid;
+use super::method::{Method, Step};
+use super::question::{Next, Probe, Question};
+
+/// Invalid runs that are made up for.
+const INVALID: usize = 4;
+
+/// What to do next by a method.
+pub(super) fn next_by(method: &impl Method, question: &Question, probes: &[Probe]) -> Next {
+    let grid = Grid::of(question);
+    let bracket = Bracket::of(&grid, probes);
+    if probes.len() >= most_by(method, question) {
+        return Next::Ended(ending::out_of_probes(question, &grid, probes, &bracket));
+    }
+    match method.next(&grid, probes, &bracket) {
+        Step::Probe(load) => Next::probe(probes, load),
+        Step::Settled(at) => ending::next(question, &grid, probes, &bracket, at),
+    }
+}
+
+/// How many runs that may take.
+pub(super) fn most_by(method: &impl Method, question: &Question) -> usize {
+    let confirmations = if question.confirm { ending::CONFIRMATIONS + 1 } else { 0 };
+    method.most(&Grid::of(question)) + INVALID + confirmations
+}
