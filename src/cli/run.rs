@@ -338,6 +338,7 @@ fn execute(
     let (whole, places) = workspace.expansion.with_members();
     let chooser = Chooser::new(writer.store(), workspace.plan());
     let choose = |pool: &Pool| chooser.choose(pool);
+    let picked = if places.is_empty() { Vec::new() } else { args.selection.pick(workspace.plan(), &whole.runs)? };
     let more = || std::iter::repeat_n(&None, whole.runs.len() - decisions.len());
     let all = || decisions.iter().chain(more());
     let sweep = Sweep {
@@ -353,7 +354,7 @@ fn execute(
         writer,
         servers: writer.store().layout().servers(),
         jobs: usize::from(args.jobs),
-        choices: (!places.is_empty()).then(|| Choices { places, choose: &choose }),
+        choices: (!places.is_empty()).then(|| Choices { places, picked, choose: &choose }),
         fail_fast: args.fail_fast,
     };
     let (in_turn, side_by_side, _) = expected(args, workspace, decisions);

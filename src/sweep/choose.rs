@@ -204,3 +204,83 @@ fn is_the_last(stop: StopRule, said: &Said) -> Option<&'static str> {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::expand::expand;
+    use crate::plan::{Format, parse};
+
+    /// The pools of a plan whose only sweep says this of its loads.
+    fn pools(loads: serde_json::Value) -> Vec<Pool> {
+        let mut sweep = serde_json::json!({ "matrix": { "endpoint": "e", "model": "m" } });
+        sweep.as_object_mut().unwrap().extend(loads.as_object().unwrap().clone());
+        let plan = serde_json::json!({
+            "sweepline": 1, "name": "t", "endpoints": { "e": { "engine": "mock" } }, "models": { "m": { "id": "x" } },
+            "slo": { "ttft": { "p90": "50ms" } }, "sweeps": { "s": sweep },
+        });
+        let plan = parse("plan.yaml".as_ref(), &plan.to_string(), Format::Yaml).expect("a plan").plan;
+        expand(&plan).expect("expands").pools
+    }
+
+    /// What the search may ask for, and what the plan holds ready for it, are made in two places and must be the same to the bit.
+    #[test]
+    fn the_loads_of_a_search_are_those_that_it_asks_for() {
+        for (axis, from, to, within) in [
+            ("qps", 1.0, 200.0, "5%"),
+            ("qps", 0.3, 7.5, "2%"),
+            ("qps", 12.5, 900.0, "1%"),
+            ("batch_size", 1.0, 256.0, "10%"),
+        ] {
+            let search = serde_json::json!({ "search": { axis: { "from": from, "to": to, "within": within } } });
+            let pools = pools(search);
+            let Chooses::Search { axis, within, confirm } = &pools[0].chooses else { panic!("a search") };
+            let question = question(&pools[0], (axis, *within, confirm.is_some()));
+            assert_eq!(pools[0].loads(), search::Grid::of(&question).loads());
+        }
+    }
+
+    /// Runs that say what a server with this knee says, as far as they are there.
+    struct Knee {
+        knee: f64,
+        there: std::cell::Cell<usize>,
+    }
+
+    impl Judge for Knee {
+        fn is_finished(&self, _: &PlannedRun) -> bool {
+            self.there.replace(self.there.get().saturating_sub(1)) > 0
+        }
+
+        fn said(&self, runs: &[&PlannedRun]) -> Said {
+            let load = runs[0].spec.load.qps().expect("an open loop").to_f64();
+            let answer = if load <= self.knee { Answer::Holds } else { Answer::Misses };
+            let pressure = Some(load / self.knee);
+            Said { answer: Some(answer), is_saturated: false, is_failed: false, cost: None, pressure, requests: 5_000 }
+        }
+    }
+
+    #[test]
+    fn a_search_asks_for_the_same_runs_wherever_it_was_cut() {
+        let pools = pools(serde_json::json!({ "search": { "qps": { "from": 1, "to": 100 } } }));
+        let of = |there| choose(&pools[0], &Knee { knee: 30.0, there: std::cell::Cell::new(there) });
+        let whole = of(usize::MAX);
+        let Some(Ended::Search(outcome)) = &whole.end else { panic!("it ended: {whole:?}") };
+        assert!(outcome.found.is_some_and(|found| (28.5..=31.5).contains(&found)), "{outcome:?}");
+        for there in 0..whole.finished.len() {
+            let cut = of(there);
+            assert_eq!((&cut.finished[..], cut.next), (&whole.finished[..there], Some(whole.finished[there])));
+        }
+    }
+
+    #[test]
+    fn a_ladder_rises_and_ends_behind_what_is_shown() {
+        let pools = pools(serde_json::json!({
+            "matrix": { "endpoint": "e", "model": "m", "qps": [40, 10, 20, 80] }, "stop": "slo_missed", "repeats": 2,
+        }));
+        let whole = choose(&pools[0], &Knee { knee: 30.0, there: std::cell::Cell::new(usize::MAX) });
+        let loads: Vec<f64> = whole.finished.iter().map(|at| pools[0].members[*at].load).collect();
+        assert_eq!(loads, [10.0, 10.0, 20.0, 20.0, 40.0, 40.0]);
+        assert_eq!(whole.end, Some(Ended::Cut { load: 40.0, why: "misses the objective", pruned: 1 }));
+        assert_eq!(whole.to_string(), "40 qps misses the objective, so one heavier load was left out; 6 runs");
+    }
+}

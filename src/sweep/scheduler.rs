@@ -73,6 +73,8 @@ pub struct Sweep<'a> {
 pub(crate) struct Choices<'a> {
     /// For each pool of the expansion the positions of its members among the runs.
     pub places: Vec<Vec<usize>>,
+    /// For each run whether the user picked it: a pool that asks for another one stays where it is.
+    pub picked: Vec<bool>,
     /// How a pool stands, by its position among those of the expansion.
     pub choose: &'a dyn Fn(&Pool) -> Chosen,
 }
@@ -854,7 +856,8 @@ impl<'a, 'o> Scheduler<'a, 'o> {
         let chosen = (choices.choose)(pool);
         let next = chosen.next.map(|next| members[next]);
         // What comes next may be done already, or be the turn of another node: a redo, say.
-        let next = next.filter(|next| !self.begun.contains_key(next) && !sweep.todo[*next]);
+        let is_free = |next: &usize| !self.begun.contains_key(next) && !sweep.todo[*next] && choices.picked[*next];
+        let next = next.filter(is_free);
         let view = next.map(|next| {
             let run = &sweep.expansion.runs[next];
             let naming = Naming::of(&sweep.expansion.runs);

@@ -6,9 +6,9 @@ use serde::{Deserialize, Serialize};
 use crate::units::{Decimal, Nanos, Share};
 
 /// How often a search runs one load at most, before it calls it undecided.
-pub const MOST_OF_A_LOAD: u32 = 6;
+pub const MOST_OF_A_LOAD: u32 = 8;
 /// How often a search confirms one load at most.
-pub const MOST_CONFIRMATIONS: u32 = 3;
+pub const MOST_CONFIRMATIONS: u32 = 5;
 
 /// What a load has to meet.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
