@@ -14,6 +14,7 @@ mod phrasing;
 pub mod pooled;
 mod reading;
 mod sequence;
+mod undecided;
 
 #[cfg(test)]
 mod error_tests;
@@ -34,7 +35,8 @@ pub use margin::{MarginAnswer, tolerated};
 pub use phrasing::{allowed, percent};
 pub use pooled::Pooled;
 pub use reading::{Better, RunValue, all_names, expand, read, read_class};
-pub use sequence::{SequenceLook, undecided};
+pub use sequence::SequenceLook;
+pub use undecided::undecided;
 
 use std::collections::BTreeMap;
 
