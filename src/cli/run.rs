@@ -354,7 +354,7 @@ fn execute(
         writer,
         servers: writer.store().layout().servers(),
         jobs: usize::from(args.jobs),
-        choices: (!places.is_empty()).then(|| Choices { places, picked, choose: &choose }),
+        choices: (!places.is_empty()).then_some(Choices { places, picked, choose: &choose }),
         fail_fast: args.fail_fast,
     };
     let (in_turn, side_by_side, _) = expected(args, workspace, decisions);

@@ -8,6 +8,7 @@ pub mod canonical;
 mod cell;
 mod course;
 pub mod error;
+mod expansion;
 pub mod explicit;
 mod hooks;
 pub mod identity;
@@ -16,6 +17,7 @@ pub mod launch;
 pub mod matrix;
 pub mod order;
 pub mod origin;
+mod planned;
 pub mod pool;
 pub mod resolve;
 pub mod resource;
@@ -34,62 +36,17 @@ pub use cell::Cell;
 pub use course::Course;
 pub use error::ExpandError;
 pub(crate) use error::Mistake;
+pub use expansion::Expansion;
 pub use explicit::explicit;
 pub use hooks::{ConcreteHook, concrete_hooks};
 pub use identity::{Difference, RunId, differences};
 pub use origin::origin;
+pub use planned::PlannedRun;
 pub use pool::{Chooses, Member, Pool};
 pub use rounds::{Rounds, rounds};
 pub use spec::*;
 
-use crate::plan::model::axis::server_flag;
-use crate::plan::{ErrorPolicy, Plan, ResolvedPlan, Scalar, Sweep, Table};
-
-/// All runs of a plan, in the order in which they are executed.
-#[derive(Debug, Clone, PartialEq)]
-pub struct Expansion {
-    /// The runs; two sweeps may hold the same run, with the same id.
-    pub runs: Vec<PlannedRun>,
-    /// Runs of which what was measured decides which are made; those that are, are among `runs` once [`Expansion::choose`] put them there.
-    pub pools: Vec<Pool>,
-    /// For each sweep, in declared order, the sweeps it comes after.
-    pub after: Table<Vec<String>>,
-    /// For each endpoint, what its runs occupy: runs on one resource never overlap.
-    pub resources: Table<String>,
-    /// Sweeps that compare launched servers with each other: their runs keep their order, whatever starts that takes.
-    pub server_rounds: BTreeSet<String>,
-}
-
-/// One run as the plan asks for it.
-#[derive(Debug, Clone, PartialEq)]
-pub struct PlannedRun {
-    /// Name of the sweep.
-    pub sweep: Arc<str>,
-    /// The cell: a value for each axis, in declared order.
-    pub cell: Cell,
-    /// Which repeat of the cell, from 0.
-    pub repeat: u32,
-    /// The run with every default explicit.
-    pub spec: Arc<RunSpec>,
-    /// Its identity.
-    pub id: RunId,
-}
-
-impl PlannedRun {
-    /// The flags that axes set its server with, by name.
-    pub fn server_settings(&self) -> impl Iterator<Item = (&str, &Scalar)> {
-        self.cell.iter().filter_map(|(axis, value)| Some((server_flag(axis)?, value)))
-    }
-
-    /// What the sweep's arrivals say of the load besides the cell: the highest rate of a profile that brings its own, and the
-    /// arrivals where they are more than a word.
-    pub fn of_arrivals(&self) -> Vec<(&'static str, Scalar)> {
-        let rate = self.spec.load.qps().map(|qps| ("qps", Scalar::Number(qps)));
-        let label = self.spec.labels.axes.iter().find(|(axis, _)| *axis == "arrivals");
-        let label = label.map(|(_, label)| ("arrivals", Scalar::Text(label.to_owned())));
-        rate.into_iter().chain(label).filter(|(axis, _)| self.cell.get(axis).is_none()).collect()
-    }
-}
+use crate::plan::{ErrorPolicy, Plan, ResolvedPlan, Sweep};
 
 /// All runs of `plan`: sweeps in declared order, in each a block per repeat that holds every cell once, shuffled; what is
 /// compared stays together.

@@ -9,7 +9,9 @@ use crate::plan::model::search::{MOST_CONFIRMATIONS, MOST_OF_A_LOAD};
 use crate::plan::{Scalar, StopRule, Sweep};
 use crate::units::Nanos;
 
-use super::{Cell, Expansion, PlannedRun, RunSpec};
+use super::cell::Cell;
+use super::planned::PlannedRun;
+use super::spec::RunSpec;
 
 /// How the runs of a pool are chosen.
 #[derive(Debug, Clone, PartialEq)]
@@ -86,43 +88,6 @@ impl Pool {
     }
 }
 
-impl Expansion {
-    /// Every run that the plan may ask for: those that it does, and those that what is measured may choose.
-    pub fn possible(&self) -> impl Iterator<Item = &PlannedRun> {
-        self.runs.iter().chain(self.pools.iter().flat_map(|pool| &pool.members).map(|member| &member.run))
-    }
-
-    /// Puts the chosen members of each pool, by position in it, among the runs, where the sweep has its place.
-    pub fn choose(&mut self, chosen: &[Vec<usize>]) {
-        self.runs.retain(|run| self.pools.iter().all(|pool| pool.sweep != run.sweep));
-        for (pool, chosen) in self.pools.iter().zip(chosen) {
-            self.runs.extend(chosen.iter().map(|at| pool.members[*at].run.clone()));
-        }
-        let turn = |run: &PlannedRun| self.after.get_index_of(&*run.sweep);
-        let mut runs = std::mem::take(&mut self.runs);
-        runs.sort_by_key(turn);
-        self.runs = runs;
-    }
-
-    /// The same with every member of a pool among the runs, and for each pool the positions of its members there. Runs keep their places.
-    pub fn with_members(&self) -> (Expansion, Vec<Vec<usize>>) {
-        let mut whole = self.clone();
-        let mut places = Vec::with_capacity(self.pools.len());
-        for pool in &self.pools {
-            let known =
-                |run: &PlannedRun| self.runs.iter().position(|other| other.id == run.id && other.sweep == run.sweep);
-            let mut place = |member: &Member| {
-                known(&member.run).unwrap_or_else(|| {
-                    whole.runs.push(member.run.clone());
-                    whole.runs.len() - 1
-                })
-            };
-            places.push(pool.members.iter().map(&mut place).collect());
-        }
-        (whole, places)
-    }
-}
-
 /// A run that a pool may hold.
 pub(super) struct Wanted<'c> {
     pub cell: &'c Cell,
@@ -132,9 +97,12 @@ pub(super) struct Wanted<'c> {
     pub window: Option<Nanos>,
 }
 
+/// Cells that differ in their load alone, with how it is chosen.
+type Group<'c> = (Chooses, Vec<&'c Cell>);
+
 /// The cells of a sweep that differ in their load alone, with how it is chosen.
-pub(super) fn groups<'c>(sweep: &Sweep, cells: &'c [Cell]) -> Vec<(Chooses, Vec<&'c Cell>)> {
-    let mut groups: IndexMap<Vec<(&str, String)>, (Chooses, Vec<&Cell>)> = IndexMap::new();
+pub(super) fn groups<'c>(sweep: &Sweep, cells: &'c [Cell]) -> Vec<Group<'c>> {
+    let mut groups: IndexMap<Vec<(&str, String)>, Group> = IndexMap::new();
     for cell in cells {
         let Some(chooses) = chooses(sweep, cell) else { continue };
         let others = cell.iter().filter(|(axis, _)| *axis != chooses.axis());

@@ -89,9 +89,12 @@ impl fmt::Display for Chosen {
             (Some(Ended::WholeLadder), _) => write!(f, "no load was too much; {runs}"),
             (Some(Ended::Cut { load, why, pruned: 0 }), _) => write!(f, "{load} {unit} {why}; {runs}"),
             (Some(Ended::Cut { load, why, pruned }), _) => {
-                let loads =
-                    if *pruned == 1 { "one heavier load".to_owned() } else { format!("{pruned} heavier loads") };
-                write!(f, "{load} {unit} {why}, so {loads} were left out; {runs}")
+                let loads = if *pruned == 1 {
+                    "one heavier load was".to_owned()
+                } else {
+                    format!("{pruned} heavier loads were")
+                };
+                write!(f, "{load} {unit} {why}, so {loads} left out; {runs}")
             }
             (None, (Some(low), Some(high))) => write!(f, "between {low} and {high} {unit}, {runs} so far"),
             (None, (Some(low), None)) => write!(f, "above {low} {unit}, {runs} so far"),

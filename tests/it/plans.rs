@@ -152,6 +152,11 @@ fn the_data_set_plan_runs() {
 }
 
 #[timed_test]
+fn the_search_plan_runs() {
+    is_run_at_small_scale("search");
+}
+
+#[timed_test]
 fn the_profile_plan_runs() {
     is_run_at_small_scale("profile");
 }

@@ -57,7 +57,7 @@ fn a_search_finds_the_knee_of_the_mock_and_is_done_then() {
     assert!(ids.len() <= most, "{} of at most {most}", ids.len());
     // Each probe is an ordinary run: every reader has them, and the answer with them.
     let curves = lab.ok(&["curves", "plan.yaml", "--format", "json"]).json();
-    assert_eq!(curves["curves"][0]["objective"]["holds"].as_f64(), Some(4.0), "{curves:#}");
+    assert_eq!(curves["curves"][0]["slo"]["holds"].as_f64(), Some(4.0), "{curves:#}");
     let again = lab.ok(&["run", "plan.yaml"]);
     assert!(again.stderr.contains("nothing to do; the results of all"), "{}", again.stderr);
     assert!(again.stderr.contains("4 in flight meets the objective"), "{}", again.stderr);

@@ -123,7 +123,7 @@ fn a_tail_that_spikes_is_told_from_a_curve_that_rises() {
     raise(&mut few, 60.0);
     let Finding::NotSeen(text) = among("ttft_tail_spikes", &few) else { panic!("a spike of few samples was seen") };
     assert!(
-        text.starts_with("not shown, ") && text.contains(": demo · B1: ") && text.contains("ms (few samples)"),
+        text.starts_with("not shown: ") && text.contains(": demo · B1: ") && text.contains("ms (few samples)"),
         "{text}"
     );
 }
@@ -200,5 +200,5 @@ fn a_trend_within_its_intervals_is_not_shown() {
     let tpots = made.each_ref().map(|made| made.metrics.tpot.percentile(crate::plan::Percentile::P50).exact().unwrap());
     assert!(tpots[1] >= 1.1 * tpots[0], "the figures alone say that it grows: {tpots:?}");
     let Finding::NotSeen(text) = among("throughput_for_tpot", &made) else { panic!("a trend was made of noise") };
-    assert!(text.starts_with("not shown, "), "{text}");
+    assert!(text.starts_with("not shown: "), "{text}");
 }

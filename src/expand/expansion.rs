@@ -1,0 +1,60 @@
+//! A plan's runs: those that are known, and those that what is measured may choose.
+
+use std::collections::BTreeSet;
+
+use crate::plan::Table;
+
+use super::planned::PlannedRun;
+use super::pool::{Member, Pool};
+
+/// All runs of a plan, in the order in which they are executed.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Expansion {
+    /// The runs; two sweeps may hold the same run, with the same id.
+    pub runs: Vec<PlannedRun>,
+    /// Runs of which what was measured decides which are made; those that are, are among `runs` once [`Expansion::choose`] put them there.
+    pub pools: Vec<Pool>,
+    /// For each sweep, in declared order, the sweeps it comes after.
+    pub after: Table<Vec<String>>,
+    /// For each endpoint, what its runs occupy: runs on one resource never overlap.
+    pub resources: Table<String>,
+    /// Sweeps that compare launched servers with each other: their runs keep their order, whatever starts that takes.
+    pub server_rounds: BTreeSet<String>,
+}
+
+impl Expansion {
+    /// Every run that the plan may ask for: those that it does, and those that what is measured may choose.
+    pub fn possible(&self) -> impl Iterator<Item = &PlannedRun> {
+        self.runs.iter().chain(self.pools.iter().flat_map(|pool| &pool.members).map(|member| &member.run))
+    }
+
+    /// Puts the chosen members of each pool, by position in it, among the runs, where the sweep has its place.
+    pub fn choose(&mut self, chosen: &[Vec<usize>]) {
+        self.runs.retain(|run| self.pools.iter().all(|pool| pool.sweep != run.sweep));
+        for (pool, chosen) in self.pools.iter().zip(chosen) {
+            self.runs.extend(chosen.iter().map(|at| pool.members[*at].run.clone()));
+        }
+        let turn = |run: &PlannedRun| self.after.get_index_of(&*run.sweep);
+        let mut runs = std::mem::take(&mut self.runs);
+        runs.sort_by_key(turn);
+        self.runs = runs;
+    }
+
+    /// The same with every member of a pool among the runs, and for each pool the positions of its members there. Runs keep their places.
+    pub fn with_members(&self) -> (Expansion, Vec<Vec<usize>>) {
+        let mut whole = self.clone();
+        let mut places = Vec::with_capacity(self.pools.len());
+        for pool in &self.pools {
+            let known =
+                |run: &PlannedRun| self.runs.iter().position(|other| other.id == run.id && other.sweep == run.sweep);
+            let mut place = |member: &Member| {
+                known(&member.run).unwrap_or_else(|| {
+                    whole.runs.push(member.run.clone());
+                    whole.runs.len() - 1
+                })
+            };
+            places.push(pool.members.iter().map(&mut place).collect());
+        }
+        (whole, places)
+    }
+}

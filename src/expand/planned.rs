@@ -1,0 +1,41 @@
+//! One run as the plan asks for it.
+
+use std::sync::Arc;
+
+use crate::plan::Scalar;
+use crate::plan::model::axis::server_flag;
+
+use super::cell::Cell;
+use super::identity::RunId;
+use super::spec::RunSpec;
+
+/// One run as the plan asks for it.
+#[derive(Debug, Clone, PartialEq)]
+pub struct PlannedRun {
+    /// Name of the sweep.
+    pub sweep: Arc<str>,
+    /// The cell: a value for each axis, in declared order.
+    pub cell: Cell,
+    /// Which repeat of the cell, from 0.
+    pub repeat: u32,
+    /// The run with every default explicit.
+    pub spec: Arc<RunSpec>,
+    /// Its identity.
+    pub id: RunId,
+}
+
+impl PlannedRun {
+    /// The flags that axes set its server with, by name.
+    pub fn server_settings(&self) -> impl Iterator<Item = (&str, &Scalar)> {
+        self.cell.iter().filter_map(|(axis, value)| Some((server_flag(axis)?, value)))
+    }
+
+    /// What the sweep's arrivals say of the load besides the cell: the highest rate of a profile that brings its own, and the
+    /// arrivals where they are more than a word.
+    pub fn of_arrivals(&self) -> Vec<(&'static str, Scalar)> {
+        let rate = self.spec.load.qps().map(|qps| ("qps", Scalar::Number(qps)));
+        let label = self.spec.labels.axes.iter().find(|(axis, _)| *axis == "arrivals");
+        let label = label.map(|(_, label)| ("arrivals", Scalar::Text(label.to_owned())));
+        rate.into_iter().chain(label).filter(|(axis, _)| self.cell.get(axis).is_none()).collect()
+    }
+}
