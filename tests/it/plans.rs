@@ -16,7 +16,7 @@ const PLANS: &[(&str, &str, usize)] = &[
     ("flags", "batch_size == 8 and server.max_num_batched_tokens == 2048 and server.max_num_seqs == 64", 4),
     ("cold-start", "repeat < 1", 2),
     ("saturation", "batch_size <= 2 and model == 'qwen-7b' and scenario in ['B1', 'summary']", 8),
-    ("search", "qps == 10", 1),
+    ("search", "qps == 10 and repeat == 0", 1),
     ("qps-curve", "qps >= 16", 4),
     ("engine-comparison", "qps == 8 and repeat < 2", 8),
     ("length-matrix", "qps == 4", 5),
@@ -41,7 +41,9 @@ fn changes(text: &str, url: &str) -> Vec<String> {
         ["phases.idle=0s", "phases.fill=20ms", "phases.stabilize=50ms", "phases.measure=400ms", "phases.drain=20s"];
     let set = moment.into_iter().chain(["between.cooldown=0s"]).map(str::to_owned);
     let is_launched = |endpoint: &str| plan["endpoints"][endpoint]["launch"].is_object();
-    let led = endpoints.flat_map(|endpoint| match is_launched(endpoint) {
+    // The embedded mock is there already.
+    let is_embedded = |endpoint: &String| plan["endpoints"][endpoint.as_str()]["mock"].is_object();
+    let led = endpoints.filter(|endpoint| !is_embedded(endpoint)).flat_map(|endpoint| match is_launched(endpoint) {
         true => launched(endpoint),
         false => vec![format!("endpoints.{endpoint}.url={url}")],
     });
