@@ -30,8 +30,12 @@ for figure, curve, axis, load, value, low, high, minus, plus in numbers.iter_row
     row = next(one for one in rows if (one["endpoint"], one["load_axis"], one["load"]) == (curve, axis, load))
     same = lambda cell, told: (cell is None) == (told is None) and (cell is None or math.isclose(cell, told, rel_tol=1e-9))
     assert same(value, row[names[figure].format("")]), (figure, curve, load, value)
-    assert same(low, row[names[figure].format("_low")]), (figure, curve, load, low)
-    assert same(high, row[names[figure].format("_high")]), (figure, curve, load, high)
+    ends = [row[names[figure].format(end)] for end in ("_low", "_high")]
+    if low is not None and not same(low, ends[0]):
+        # Of two repeats the values themselves: their geometric mean is the value, and their interval is wider.
+        assert math.isclose(low * high, value**2, rel_tol=1e-9) and ends[0] < low <= high < ends[1], (figure, curve, load)
+    else:
+        assert same(low, ends[0]) and same(high, ends[1]), (figure, curve, load, low, high)
     if low is not None:
         assert math.isclose(value - minus, low, abs_tol=1e-9) and math.isclose(value + plus, high, abs_tol=1e-9)
     compared += value is not None
