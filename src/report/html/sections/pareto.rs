@@ -210,7 +210,7 @@ impl<'s, 'a> One<'s, 'a> {
                 "Better is {way}. Grey circles are not on the front: another load is as good in both, and better in one."
             ),
         ];
-        let mut details = vec!["Bars are 95 % intervals: points whose bars overlap may change places.".to_owned()];
+        let mut details = vec!["Points whose bars overlap may change places.".to_owned()];
         let figures: Vec<curve::Figure> = known.iter().flat_map(|(point, _)| self.figures(point)).flatten().collect();
         details.extend(spread::bars(&figures));
         if figures.iter().all(|found| found.span().is_none()) {
