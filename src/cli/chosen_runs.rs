@@ -7,9 +7,9 @@ use super::answers::{self, Answered};
 use super::given_up::GivenUpRuns;
 use super::left_out::LeftOut;
 use crate::analysis::curve::{GivenUpRun as GivenUpPoint, Point, Rung};
+use crate::analysis::metric::{self, Get};
 use crate::analysis::slo::SloTest;
 use crate::analysis::stats::Value;
-use crate::analysis::{RunMetrics, Summary};
 use crate::expand::{PlannedRun, Pool, RunId};
 use crate::plan::Plan;
 use crate::store::Store;
@@ -92,7 +92,8 @@ impl Judge for Chooser<'_> {
 /// The observed percentile over its limit, the largest over the limits of the objective.
 fn pressure(answered: &Answered) -> Option<f64> {
     let of = |test: &SloTest| {
-        let observed = match of_metric(&answered.metrics, test.metric)?.percentile(test.percentile).value()? {
+        let Get::Summary(get) = metric::get(metric::find(test.metric)?) else { return None };
+        let observed = match get(&answered.metrics).percentile(test.percentile).value()? {
             Value::Exact(observed) => observed,
             Value::AtLeast(_) | Value::Failed => f64::INFINITY,
             Value::AtMost(_) => return None,
@@ -100,16 +101,4 @@ fn pressure(answered: &Answered) -> Option<f64> {
         Some(observed / test.limit.millis())
     };
     answered.slo.iter().filter_map(of).reduce(f64::max)
-}
-
-fn of_metric<'m>(metrics: &'m RunMetrics, key: &str) -> Option<&'m Summary> {
-    Some(match key {
-        "ttft" => &metrics.ttft,
-        "ttft_from_schedule" => &metrics.ttft_from_schedule,
-        "e2e" => &metrics.e2e,
-        "e2e_from_schedule" => &metrics.e2e_from_schedule,
-        "tpot" => &metrics.tpot,
-        "itl" => &metrics.itl,
-        _ => return None,
-    })
 }

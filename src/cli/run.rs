@@ -160,8 +160,7 @@ pub(super) fn run(args: RunArgs) -> Result<Exit, Failure> {
         let picked = args.selection.pick(workspace.plan(), &workspace.expansion.runs)?;
         decisions = decide(&workspace, &picked, Wishes::default());
         for (pool, chosen) in workspace.expansion.pools.iter().zip(&workspace.chosen) {
-            let text = format!("{}: {}: {chosen}", pool.sweep, pool.name());
-            args.screen().line(&plain(&text));
+            args.screen().line(&plain(&format!("{}: {chosen}", pool.title())));
         }
     }
     conclude(&args, &workspace, &decisions, &summary)

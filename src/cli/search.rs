@@ -13,6 +13,9 @@ use crate::import::{Fresh, FreshLoad, FreshSearch, fresh};
 use crate::plan::Percentile;
 use crate::units::{Decimal, Nanos, Share};
 
+/// The fewest requests of a run: a percentile of fewer says too little of the next load for a curve to be fitted to it.
+const FEWEST: u64 = 200;
+
 /// The arguments of `search`.
 #[derive(Debug, Args)]
 pub struct SearchArgs {
@@ -109,7 +112,7 @@ pub(super) fn run(args: SearchArgs) -> Result<Exit, Failure> {
         confirm: args.confirm,
         slo: args.slo.iter().map(|limit| (limit.metric.clone(), limit.percentile, limit.limit)).collect(),
         // Twice as many as show it where none is above the limit: near the answer some are.
-        min_requests: 2 * quantile::need_to_decide(highest),
+        min_requests: FEWEST.max(2 * quantile::need_to_decide(highest)),
         measure: args.measure,
     };
     let wish = Fresh { name: args.name.clone(), model, longest, server, load: FreshLoad::Search(search) };

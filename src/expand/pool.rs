@@ -75,12 +75,17 @@ impl Pool {
 
     /// The member of this load and repeat, counted from 0 among those that confirm, or that do not.
     pub fn find(&self, load: f64, repeat: u32, confirms: bool) -> Option<usize> {
-        let is_meant = |member: &&(usize, &Member)| member.1.load == load && member.1.confirms == confirms;
-        let members: Vec<(usize, &Member)> = self.members.iter().enumerate().collect();
-        members.iter().filter(is_meant).nth(repeat as usize).map(|(at, _)| *at)
+        let members = self.members.iter().enumerate();
+        let mut meant = members.filter(|(_, member)| member.load == load && member.confirms == confirms);
+        meant.nth(repeat as usize).map(|(at, _)| at)
     }
 
-    /// What people call it: endpoint, model and scenario, and its values on further axes.
+    /// What people call it among others: `limit: vllm · llama · chat`.
+    pub fn title(&self) -> String {
+        format!("{}: {}", self.sweep, self.name())
+    }
+
+    /// What people call it in its sweep: endpoint, model and scenario, and its values on further axes.
     pub fn name(&self) -> String {
         let Some(first) = self.members.first() else { return self.sweep.to_string() };
         let values = first.run.cell.iter().filter(|(axis, _)| *axis != self.chooses.axis());

@@ -17,7 +17,7 @@ pub struct Said {
     pub is_saturated: bool,
     /// Whether so many requests failed that a run is invalid, or a run was given up because the server rejects the load.
     pub is_failed: bool,
-    /// Whether a million output tokens cost no more than asked; none where that is not known.
+    /// What a million output tokens cost in the dearest run; none where that is not known of each.
     pub cost: Option<f64>,
     /// The observed percentile over its limit, the largest over the limits; infinite where it lies among failures.
     pub pressure: Option<f64>,
@@ -40,10 +40,12 @@ pub struct Chosen {
     pub finished: Vec<usize>,
     /// The member that is asked for next; none at the end.
     pub next: Option<usize>,
-    /// The lowest load that is too much, and the highest that is not, as far as they are known.
+    /// The highest load that is not too much, and the lowest that is, as far as they are known.
     pub between: (Option<f64>, Option<f64>),
     /// How it ended.
     pub end: Option<Ended>,
+    /// Whether the load that a search calls too much was shown to miss, and did not only look so.
+    is_miss_shown: bool,
     axis: &'static str,
 }
 
@@ -74,6 +76,32 @@ impl Chosen {
     fn unit(&self) -> &'static str {
         if self.axis == "qps" { "qps" } else { "in flight" }
     }
+
+    /// What a search found, in a sentence without its end.
+    fn said(&self, outcome: &Outcome, unit: &str) -> String {
+        let missed = outcome.misses.map(|load| match self.is_miss_shown {
+            true => format!("{load} misses it"),
+            false => format!("a run at {load} missed it, which is not shown"),
+        });
+        let mut said = match (outcome.found, outcome.end, missed) {
+            (Some(found), _, Some(missed)) => format!("{found} {unit} meets the objective, {missed}"),
+            (Some(found), End::AboveRange, None) => {
+                format!("{found} {unit} meets the objective, the heaviest load of the range")
+            }
+            (Some(found), _, None) => format!("{found} {unit} meets the objective, and no heavier run missed it"),
+            (None, End::BelowRange, _) => {
+                let missed = outcome.misses.map(|load| format!(": {load} {unit} misses it")).unwrap_or_default();
+                format!("no load of the range meets the objective{missed}")
+            }
+            (None, End::Unconfirmed, _) => "no load was confirmed: the long runs missed the objective".to_owned(),
+            (None, End::OutOfProbes, _) => "not found in as many runs as it may take".to_owned(),
+            (None, ..) => "no load is shown to meet the objective".to_owned(),
+        };
+        for caveat in &outcome.caveats {
+            said.push_str(&format!("; {caveat}"));
+        }
+        said
+    }
 }
 
 /// Where it stands, in a few words: `between 24 and 28 qps, 6 runs so far`.
@@ -85,7 +113,7 @@ impl fmt::Display for Chosen {
             runs => format!("{runs} runs"),
         };
         match (&self.end, self.between) {
-            (Some(Ended::Search(outcome)), _) => write!(f, "{}; {runs}", said(outcome, unit)),
+            (Some(Ended::Search(outcome)), _) => write!(f, "{}; {runs}", self.said(outcome, unit)),
             (Some(Ended::WholeLadder), _) => write!(f, "no load was too much; {runs}"),
             (Some(Ended::Cut { load, why, pruned: 0 }), _) => write!(f, "{load} {unit} {why}; {runs}"),
             (Some(Ended::Cut { load, why, pruned }), _) => {
@@ -102,20 +130,6 @@ impl fmt::Display for Chosen {
             (None, (None, None)) => write!(f, "{runs} so far"),
         }
     }
-}
-
-/// What a search found, in a sentence without its end.
-fn said(outcome: &Outcome, unit: &str) -> String {
-    let mut said = match (outcome.found, outcome.misses) {
-        (Some(found), Some(misses)) => format!("{found} {unit} meets the objective, {misses} misses it"),
-        (Some(found), None) => format!("{found} {unit} meets the objective, the heaviest load of the range"),
-        (None, Some(misses)) => format!("no load of the range meets the objective: {misses} {unit} misses it"),
-        (None, None) => "no load is shown to meet the objective".to_owned(),
-    };
-    for caveat in &outcome.caveats {
-        said.push_str(&format!("; {caveat}"));
-    }
-    said
 }
 
 /// Which member of a pool comes next, by what is known of those that have ended.
@@ -163,7 +177,10 @@ fn search_next(pool: &Pool, (axis, within, confirm): (&'static str, f64, bool), 
         finished.push(at);
     };
     let standing = search::standing(&question, &probes);
-    Chosen { finished, next, between: (standing.low, standing.high), end: end.map(Ended::Search), axis }
+    let misses = end.as_ref().and_then(|outcome| outcome.misses);
+    let is_shown = |probe: &Probe| Some(probe.load) == misses && probe.answer == Some(Answer::Misses);
+    let is_miss_shown = probes.iter().any(is_shown);
+    Chosen { finished, next, between: (standing.low, standing.high), end: end.map(Ended::Search), is_miss_shown, axis }
 }
 
 /// A search that asks for one run of a load more than there are: its runs do not agree.
@@ -173,7 +190,8 @@ fn out_of_runs(standing: Standing) -> Outcome {
 }
 
 fn ladder_next(pool: &Pool, (axis, stop): (&'static str, StopRule), judge: &dyn Judge) -> Chosen {
-    let mut chosen = Chosen { finished: Vec::new(), next: None, between: (None, None), end: None, axis };
+    let mut chosen =
+        Chosen { finished: Vec::new(), next: None, between: (None, None), end: None, is_miss_shown: false, axis };
     let loads = pool.loads();
     for (rung, load) in loads.iter().enumerate() {
         let members = pool.members.iter().enumerate().filter(|(_, member)| member.load == *load);

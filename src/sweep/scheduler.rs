@@ -1,7 +1,9 @@
 //! Walks the graph. Nodes run on threads of their own and answer by message; only this thread touches the walk, the
 //! servers and the observer.
 
+mod choices;
 mod launches;
+mod pools;
 
 use std::collections::{HashMap, HashSet};
 use std::path::{Path, PathBuf};
@@ -14,7 +16,7 @@ use petgraph::graph::NodeIndex;
 use tokio::sync::watch;
 
 use crate::engine::{Progress, Target};
-use crate::expand::{Expansion, PlannedRun, Pool, RunSpec};
+use crate::expand::{Expansion, PlannedRun, RunSpec};
 use crate::graph::{Graph, GraphError, Node, Outcome, SkipReason, Walk, build};
 use crate::plan::{Engine, Plan};
 use crate::rows::Spoiled;
@@ -22,7 +24,6 @@ use crate::server::{Embedded, Found, Unready};
 use crate::store::{StoreError, Writer};
 use crate::units::Nanos;
 
-use super::choose::Chosen;
 use super::environment::{Expected, Guard, LaunchedSaid};
 use super::event::{Event, Naming, Observer, RunView};
 use super::first_look::FirstLook;
@@ -33,6 +34,8 @@ use super::perform::{self, Order, Retries, RunError};
 use super::ready::{Asking, LOOK_UP, ProbeOutcome, Waiting};
 use super::settle::Settle;
 use super::tokenizers::Tokenizers;
+pub(crate) use pools::Choices;
+use pools::Pools;
 
 /// For how long the first look at a server saves another one.
 const FRESH: Duration = Duration::from_secs(30);
@@ -67,16 +70,6 @@ pub struct Sweep<'a> {
     pub(crate) choices: Option<Choices<'a>>,
     /// Stop at the first failure.
     pub(crate) fail_fast: bool,
-}
-
-/// The pools of a sweep, and what decides which of their members come next.
-pub(crate) struct Choices<'a> {
-    /// For each pool of the expansion the positions of its members among the runs.
-    pub places: Vec<Vec<usize>>,
-    /// For each run whether the user picked it: a pool that asks for another one stays where it is.
-    pub picked: Vec<bool>,
-    /// How a pool stands, by its position among those of the expansion.
-    pub choose: &'a dyn Fn(&Pool) -> Chosen,
 }
 
 /// How a sweep came out.
@@ -215,12 +208,8 @@ struct Scheduler<'a, 'o> {
     /// Which runs are the first and the last of their cells.
     cells: Cells,
     runs_under_way: usize,
-    /// The run that a node of a pool stands for now.
-    chosen: HashMap<NodeIndex, usize>,
-    /// Nodes of pools whose next run is known and that wait for the pause after the last.
-    go_on: HashSet<NodeIndex>,
-    /// The number of the next run that is chosen.
-    next_number: usize,
+    /// What the nodes of pools stand for.
+    pools: Pools,
     fatal: Option<SweepError>,
     summary: Summary,
 }
@@ -280,9 +269,7 @@ impl<'a, 'o> Scheduler<'a, 'o> {
             begun: HashMap::new(),
             cells: Cells::of(runs.iter().map(planned)),
             runs_under_way: 0,
-            chosen: HashMap::new(),
-            go_on: HashSet::new(),
-            next_number: sweep.settled + runs.len() + 1,
+            pools: Pools::behind(sweep.settled + runs.len()),
             fatal: None,
             summary: Summary::default(),
         }
@@ -355,7 +342,7 @@ impl<'a, 'o> Scheduler<'a, 'o> {
 
     /// What a node stands for now: that of a pool for the member that was chosen last.
     fn node(&self, node: NodeIndex) -> Node {
-        self.chosen.get(&node).map_or_else(|| self.graph.node(node).clone(), |run| Node::Run(*run))
+        self.pools.run(node).map_or_else(|| self.graph.node(node).clone(), Node::Run)
     }
 
     /// Runs `work` on a thread of its own; its answer comes by message, also if it panics.
@@ -610,7 +597,7 @@ impl<'a, 'o> Scheduler<'a, 'o> {
             (Node::Serve { endpoint, .. } | Node::Probe { endpoint, .. }, _) => {
                 self.lose(node, endpoint, "its thread panicked; this is a bug in sweepline".to_owned());
             }
-            (Node::Run(_), Answer::Rested) if self.go_on.remove(&node) => self.walk.again(node),
+            (Node::Run(_), Answer::Rested) if self.pools.went_on(node) => self.walk.again(node),
             (Node::Run(_), Answer::Rested) => drop(self.walk.done(node, Outcome::Ok)),
             (Node::Run(run), Answer::Busy(what)) => {
                 let endpoint = self.sweep.expansion.runs[run].spec.endpoint.name.clone();
@@ -837,43 +824,13 @@ impl<'a, 'o> Scheduler<'a, 'o> {
         let pause = Duration::from(run.spec.between.cooldown);
         if !pause.is_zero() && !last && !self.halted() && self.rest(node, pause).is_ok() {
             if goes_on {
-                self.go_on.insert(node);
+                self.pools.goes_on(node);
             }
         } else if goes_on {
             self.walk.again(node);
         } else {
             self.walk.done(node, outcome);
         }
-    }
-
-    /// After a run of a pool: whether another one is asked for, which the node stands for from now on. A run that was not measured as it
-    /// should be leaves the pool where it stands, for another invocation.
-    fn choose_next(&mut self, node: NodeIndex, at: usize) -> bool {
-        let sweep = self.sweep;
-        let Some(choices) = &sweep.choices else { return false };
-        let Some(pool) = choices.places.iter().position(|places| places.contains(&at)) else { return false };
-        let (members, pool) = (&choices.places[pool], &sweep.expansion.pools[pool]);
-        let chosen = (choices.choose)(pool);
-        let next = chosen.next.map(|next| members[next]);
-        // What comes next may be done already, or be the turn of another node: a redo, say.
-        let is_free = |next: &usize| !self.begun.contains_key(next) && !sweep.todo[*next] && choices.picked[*next];
-        let next = next.filter(is_free);
-        let view = next.map(|next| {
-            let run = &sweep.expansion.runs[next];
-            let naming = Naming::of(&sweep.expansion.runs);
-            let view = RunView::among(self.next_number, run, &naming);
-            self.next_number += 1;
-            self.views.insert(next, view.clone());
-            let endpoint = &run.spec.endpoint.name;
-            *self.runs_left.entry(endpoint.clone()).or_default() += 1;
-            *self.waiting.entry(sweep.expansion.resources[endpoint].clone()).or_default() += 1;
-            self.cells.add(run);
-            self.chosen.insert(node, next);
-            view
-        });
-        let name = format!("{}: {}", pool.sweep, pool.name());
-        self.observer.event(Event::Chosen { pool: name, standing: chosen.to_string(), next: view });
-        next.is_some()
     }
 
     /// The environment spoiled an attempt. The run is tried again when its server is well: then nothing is given. Otherwise how it

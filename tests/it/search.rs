@@ -70,6 +70,20 @@ fn a_search_finds_the_knee_of_the_mock_and_is_done_then() {
     assert!(wider.len() > 1 && wider.is_subset(&ids), "{wider:?}");
 }
 
+#[timed_test]
+fn two_sweeps_that_ask_for_the_same_runs_end_in_one_invocation() {
+    let lab = Lab::new();
+    let ladder = |name: &str, loads: &str| {
+        format!("  {name}: {{ matrix: {{ scenario: short, batch_size: {loads} }}, stop: slo_missed }}\n")
+    };
+    lab.write("plan.yaml", &plan(&(ladder("one", "[2, 4]") + &ladder("two", "[2, 3, 8, 16]"))));
+    honest(&lab.measured(&["run", "plan.yaml"]));
+    let ended = choices(&lab, "plan.yaml");
+    assert!(ended.iter().all(|choice| choice["next"].is_null()), "{ended:#?}");
+    assert_eq!(ended.iter().map(|choice| finished(choice).len()).collect::<Vec<_>>(), [2, 3], "{ended:#?}");
+    assert_eq!(names(&lab, "runs").len(), 4, "2 is measured once");
+}
+
 /// Kills it at a random instant, `times` times, and lets it end.
 fn killed_and_resumed(lab: &Lab, times: u32, seed: u64) -> Ended {
     let mut rng = ChaCha8Rng::seed_from_u64(seed);
@@ -189,7 +203,8 @@ fn one_command_writes_the_plan_of_a_search_and_goes_on_with_it() {
     insta::assert_snapshot!("search", written.replace(&url, "http://127.0.0.1:PORT/v1"));
     lab.ok(&["check", "search.yaml"]);
     // The same command goes on with the plan that it wrote; one that would be another plan overwrites none.
-    lab.write("search.yaml", &written.replace("fill: 10s", "fill: 0s").replace("stabilize: 20s", "stabilize: 100ms"));
+    let short = written.replace("fill: 10s", "fill: 0s").replace("stabilize: 20s", "stabilize: 100ms");
+    lab.write("search.yaml", &(short + "validity: { client_late: { suspect: 100%, invalid: 100% } }\n"));
     let refused = asked(&[]);
     assert_eq!(refused.code, Some(2));
     assert!(refused.stderr.contains("search.yaml is there already"), "{}", refused.stderr);

@@ -114,9 +114,7 @@ pub(super) fn found(
         (_, None) => Finding::NotSeen(absent()),
         (_, Some((first, more))) => {
             let more = if more.is_empty() { String::new() } else { format!("; and {} more", more.len()) };
-            Finding::NotSeen(format!(
-                "{NOT_SHOWN}: {first}, which may be chance (the 95 % intervals do not tell){more}"
-            ))
+            Finding::NotSeen(format!("{NOT_SHOWN}: {first} (it may be chance: the 95 % intervals do not tell){more}"))
         }
     }
 }

@@ -1,9 +1,10 @@
 //! The loads that a search may measure.
 //!
 //! They do not depend on the ends of the range but for the ends themselves: a search over an edited range, or one that is run again,
-//! asks for loads that are there already.
+//! asks for loads that are there already. Which they are, the plan says, whose runs they become.
 
 use super::question::Question;
+use crate::plan::search::grid;
 
 /// Rising loads, two to a step of the resolution.
 #[derive(Debug, Clone, PartialEq)]
@@ -15,16 +16,7 @@ impl Grid {
     /// The loads of a question: powers of the root of 1 + `within`, rounded, and both ends of the range.
     pub fn of(question: &Question) -> Grid {
         let Question { from, to, within, whole, .. } = *question;
-        let step = (1.0 + within).ln() / 2.0;
-        let round = |load: f64| if whole { load.round() } else { significant(load, if within < 0.03 { 4 } else { 3 }) };
-        let inside = |load: &f64| (from..=to).contains(load);
-        let powers = (from.ln() / step).floor() as i64..=(to.ln() / step).ceil() as i64;
-        let rounded = powers.map(|power| round((power as f64 * step).exp())).filter(inside);
-        let ends = if whole { [from.ceil(), to.floor()] } else { [from, to] };
-        let mut loads: Vec<f64> = rounded.chain(ends).filter(inside).collect();
-        loads.sort_unstable_by(f64::total_cmp);
-        loads.dedup();
-        Grid { loads }
+        Grid { loads: grid([from, to], within, whole) }
     }
 
     /// All of them, rising; never without any, but where the range is empty.
@@ -70,11 +62,6 @@ impl Grid {
         let next = self.above(load).unwrap_or(load);
         self.at_or_below(factor * load * (1.0 + 1e-9)).max(next)
     }
-}
-
-/// A number rounded to so many significant decimal digits: the same bits as the decimal read from text.
-fn significant(number: f64, digits: usize) -> f64 {
-    format!("{number:.*e}", digits - 1).parse().unwrap_or(number)
 }
 
 impl Question {

@@ -5,7 +5,7 @@
 pub struct Outcome {
     /// The highest load that was found to meet the objective, confirmed where the question asks for it.
     pub found: Option<f64>,
-    /// The lowest load above it that was shown to miss.
+    /// The lowest load above it of which a run missed, shown or as observed where the test is undecided.
     pub misses: Option<f64>,
     /// Why the search ended.
     pub end: End,

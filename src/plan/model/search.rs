@@ -83,22 +83,31 @@ impl Search {
     /// runs that are there already.
     pub fn loads(&self) -> Vec<Decimal> {
         let Some((axis, range)) = self.axis() else { return Vec::new() };
-        let (whole, step) = (axis == "batch_size", (1.0 + range.within.to_f64()).ln() / 2.0);
-        let digits = if range.within < Share::percent(3) { 4 } else { 3 };
-        let power = |end: Decimal| end.to_f64().ln() / step;
-        let powers = power(range.from).floor() as i64..=power(range.to).ceil() as i64;
-        let between = powers.filter_map(|power| rounded((power as f64 * step).exp(), digits, whole));
-        let mut loads: Vec<Decimal> = [range.from, range.to].into_iter().chain(between).collect();
-        loads.retain(|load| range.from <= *load && *load <= range.to);
-        loads.sort();
-        loads.dedup();
-        loads
+        let ends = [range.from, range.to].map(Decimal::to_f64);
+        let loads = grid(ends, range.within.to_f64(), axis == "batch_size").into_iter();
+        // The shortest text of a number is a decimal of as few digits.
+        loads.filter_map(|load| load.to_string().parse().ok()).collect()
     }
 }
 
+/// The loads from one end to the other, rising; those of [`Search::loads`], for whoever has them as numbers. The bits are those of the
+/// decimals read from text.
+pub fn grid([from, to]: [f64; 2], within: f64, whole: bool) -> Vec<f64> {
+    let step = (1.0 + within).ln() / 2.0;
+    let digits = if within < 0.03 { 4 } else { 3 };
+    let inside = |load: &f64| (from..=to).contains(load);
+    let powers = (from.ln() / step).floor() as i64..=(to.ln() / step).ceil() as i64;
+    let between = powers.map(|power| rounded((power as f64 * step).exp(), digits, whole));
+    let ends = if whole { [from.ceil(), to.floor()] } else { [from, to] };
+    let mut loads: Vec<f64> = between.chain(ends).filter(inside).collect();
+    loads.sort_unstable_by(f64::total_cmp);
+    loads.dedup();
+    loads
+}
+
 /// A number with so many significant digits; a whole one where that is wanted.
-fn rounded(number: f64, digits: usize, whole: bool) -> Option<Decimal> {
-    if whole { format!("{number:.0}").parse().ok() } else { format!("{number:.*e}", digits - 1).parse().ok() }
+fn rounded(number: f64, digits: usize, whole: bool) -> f64 {
+    if whole { number.round() } else { format!("{number:.*e}", digits - 1).parse().unwrap_or(number) }
 }
 
 #[cfg(test)]
