@@ -91,6 +91,31 @@ impl Pulse {
     }
 }
 
+impl Pulse {
+    /// The same in fewer parts: `of` of them become one, with the mean of what was a mean, the shortest and the longest of what had both,
+    /// and the sum of failures. The last part may be short.
+    pub fn in_longer_parts(&self, of: usize) -> Pulse {
+        let of = of.max(1);
+        let means = |values: &[f64]| -> Vec<f64> {
+            values.chunks(of).map(|parts| parts.iter().sum::<f64>() / parts.len() as f64).collect()
+        };
+        let ends = |values: &[Option<[f64; 2]>]| -> Vec<Option<[f64; 2]>> {
+            let both = |[a, b]: [f64; 2], [c, d]: [f64; 2]| [a.min(c), b.max(d)];
+            values.chunks(of).map(|parts| parts.iter().flatten().copied().reduce(both)).collect()
+        };
+        Pulse {
+            part_s: self.part_s * of as f64,
+            window: [self.window[0] / of, self.window[1].div_ceil(of)],
+            in_flight: means(&self.in_flight),
+            sent_per_s: means(&self.sent_per_s),
+            tokens_per_s: self.tokens_per_s.as_deref().map(means),
+            ttft_ms: ends(&self.ttft_ms),
+            e2e_ms: ends(&self.e2e_ms),
+            failed: self.failed.chunks(of).map(|parts| parts.iter().sum()).collect(),
+        }
+    }
+}
+
 /// Takes one more value between the shortest and the longest.
 fn widen(ends: &mut Option<[f64; 2]>, value: Option<f64>) {
     let Some(value) = value else { return };
@@ -115,6 +140,24 @@ mod tests {
         let held: Records = records.iter().cloned().collect();
         let mean = measured(&records, &facts).flow.achieved_concurrency.unwrap();
         (of(&held, &facts).unwrap(), facts, mean)
+    }
+
+    #[test]
+    fn longer_parts_have_the_means_the_ends_and_the_sums_of_shorter_ones() {
+        let (pulse, ..) = pulse(&Run::default());
+        let longer = pulse.in_longer_parts(3);
+        assert_eq!(longer.in_flight.len() * 3, pulse.in_flight.len());
+        assert_eq!(longer.part_s, pulse.part_s * 3.0);
+        let mean = |values: &[f64]| values.iter().sum::<f64>() / values.len() as f64;
+        assert!((mean(&longer.in_flight) - mean(&pulse.in_flight)).abs() < 1e-9);
+        let ends = |all: &[Option<[f64; 2]>]| {
+            let all: Vec<[f64; 2]> = all.iter().flatten().copied().collect();
+            let least = all.iter().map(|[least, _]| *least).fold(f64::INFINITY, f64::min);
+            [least, all.iter().map(|[_, most]| *most).fold(0.0, f64::max)]
+        };
+        assert_eq!(ends(&longer.ttft_ms), ends(&pulse.ttft_ms));
+        assert_eq!(longer.failed.iter().sum::<u64>(), pulse.failed.iter().sum::<u64>());
+        assert_eq!(pulse.in_longer_parts(1), pulse);
     }
 
     #[test]

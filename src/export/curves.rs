@@ -1,8 +1,9 @@
 //! The table of curves: a row for each load of each curve, its figures over its repeats.
 
 use crate::analysis::ANALYSIS;
-use crate::analysis::curve::{Curve, FIGURES, FRONTS, Figure, Ordinate, Rung, on_fronts};
+use crate::analysis::curve::{Curve, FIGURES, Figure, OnFronts, Ordinate, Rung, on_fronts};
 use crate::analysis::quantile;
+use crate::plan::Slo;
 
 use super::runs::axis_column;
 use super::{Cell, Column, Kind, Sheet, analysis_column};
@@ -52,6 +53,11 @@ pub fn columns(axes: &[String]) -> Vec<Column> {
             "on_front_throughput_p99",
             Kind::Bool,
             "Whether no other load of the same model and scenario has more output throughput and a lower p99 of E2E.",
+        ).null("the load lacks one of the two, was given up, or the server was not shown to keep up with it"),
+        Column::new(
+            "on_front_cost_latency",
+            Kind::Bool,
+            "Whether no other load of the same model and scenario has a lower cost per million output tokens and a lower latency: the first that the objective limits, or p50 of TPOT.",
         ).null("the load lacks one of the two, was given up, or the server was not shown to keep up with it"),
         text(
             "few_samples",
@@ -107,9 +113,9 @@ fn meaning(reading: &Ordinate) -> String {
     }
 }
 
-/// All loads of all curves. `axes` are the further axes of any of the runs (`run_row::axes`).
-pub(crate) fn sheet<'a>(axes: &[String], plan: Option<&str>, curves: &[Curve]) -> Sheet<'a> {
-    let fronts = on_fronts(curves);
+/// All loads of all curves, on the fronts under this objective. `axes` are the further axes of any of the runs (`run_row::axes`).
+pub(crate) fn sheet<'a>(axes: &[String], plan: Option<&str>, curves: &[Curve], slo: Option<&Slo>) -> Sheet<'a> {
+    let fronts = on_fronts(curves, slo);
     let mut rows = Vec::new();
     for (curve, on) in curves.iter().zip(fronts) {
         for (rung, on) in curve.rungs.iter().zip(on) {
@@ -119,7 +125,7 @@ pub(crate) fn sheet<'a>(axes: &[String], plan: Option<&str>, curves: &[Curve]) -
     Sheet { columns: columns(axes), rows: Box::new(rows.into_iter()) }
 }
 
-fn row(axes: &[String], plan: Option<&str>, curve: &Curve, (rung, on): (&Rung, [bool; 2])) -> Vec<Cell> {
+fn row(axes: &[String], plan: Option<&str>, curve: &Curve, (rung, on): (&Rung, OnFronts)) -> Vec<Cell> {
     let series = &curve.series;
     let sweep = Some(series.sweep.clone()).filter(|sweep| !sweep.is_empty());
     let mut cells: Vec<Cell> = vec![
@@ -146,8 +152,9 @@ fn row(axes: &[String], plan: Option<&str>, curve: &Curve, (rung, on): (&Rung, [
         rung.state().map(|state| state.name().to_owned()).into(),
         rung.answer().map(|answer| answer.name().to_owned()).into(),
         // What lacks a figure is neither on a front nor off it.
-        FRONTS[0].values(rung).map_or(Cell::Null, |_| Cell::Bool(on[0])),
-        FRONTS[1].values(rung).map_or(Cell::Null, |_| Cell::Bool(on[1])),
+        on.user_over_gpu.map_or(Cell::Null, Cell::Bool),
+        on.throughput_over_p99.map_or(Cell::Null, Cell::Bool),
+        on.cost_over_latency.map_or(Cell::Null, Cell::Bool),
         (!few.is_empty()).then(|| few.join(" ")).into(),
     ]);
     for reading in &FIGURES {

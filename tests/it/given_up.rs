@@ -127,7 +127,10 @@ fn a_load_that_was_given_up_is_not_met_wherever_it_is_shown() {
     assert_eq!((&rung["load"], &rung["runs"], &rung["slo"]), (&json!(80.0), &json!([]), &json!("misses")), "{rung:#}");
     assert_eq!((&rung["given_up"], &rung["given_up_reason"]), (&json!([id]), &json!("429 (3 of 3)")));
     assert!(rung["figures"].as_object().unwrap().values().all(Value::is_null), "{rung:#}");
-    assert_eq!(rung["pareto"], json!({ "user_over_gpu": false, "throughput_over_p99": false }));
+    assert_eq!(
+        rung["pareto"],
+        json!({ "user_over_gpu": false, "throughput_over_p99": false, "cost_over_latency": null })
+    );
     let slo = &curve["slo"];
     assert_eq!([&slo["holds"], &slo["misses"], &slo["out_of_order"]], [&json!(60.0), &json!(80.0), &json!([100.0])]);
     let entry = &answer["given_up"][0];

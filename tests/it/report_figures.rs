@@ -162,18 +162,18 @@ fn fronts_are_those_of_curves(page: &Page, curves: &Value) -> usize {
     for (figure, table) in figures(page, "pareto") {
         const COST: &str = "cost_per_million_output_tokens";
         let (keys, flag) = if figure.contains("-output_throughput-e2e_p99\"") {
-            (["output_throughput", "e2e_p99"], Some("throughput_over_p99"))
+            (["output_throughput", "e2e_p99"], "throughput_over_p99")
         } else if figure.contains(&format!("-{COST}-ttft_p50\"")) {
-            ([COST, "ttft_p50"], None)
+            ([COST, "ttft_p50"], "cost_over_latency")
         } else {
-            (["output_throughput_per_gpu", "user_throughput_mean"], Some("user_over_gpu"))
+            (["output_throughput_per_gpu", "user_throughput_mean"], "user_over_gpu")
         };
         let suffixes = keys.map(|key| match key {
             COST => "",
             key if key.starts_with("e2e") || key.starts_with("ttft") => "_ms",
             _ => "_tokens_per_s",
         });
-        of_money += usize::from(flag.is_none());
+        of_money += usize::from(flag == "cost_over_latency");
         let scenario =
             ["short", "long", "both"].into_iter().find(|name| figure.contains(&format!("{name} (model m), "))).unwrap();
         let mut on = 0;
@@ -185,15 +185,13 @@ fn fronts_are_those_of_curves(page: &Page, curves: &Value) -> usize {
                 is_of(&table, row, [&columns[0], &columns[1], &columns[2]], wanted);
             }
             let is_on = table.text(row, "on the front") == "yes";
-            match flag {
-                Some(flag) => assert_eq!(is_on, rung(curves, at)["pareto"][flag] == true, "{at:?} {flag}"),
+            assert_eq!(is_on, rung(curves, at)["pareto"][flag] == true, "{at:?} {flag}");
+            if flag == "cost_over_latency" {
                 // The cheaper and the faster the better: beaten by whatever is both, and one of them more.
-                None => {
-                    let pair = |row| keys.map(|key| table.number(row, &heading(&table, key)).unwrap());
-                    let [cost, latency] = pair(row);
-                    let beats = |[c, l]: [f64; 2]| c <= cost && l <= latency && (c < cost || l < latency);
-                    assert_eq!(is_on, !(0..table.rows.len()).any(|other| beats(pair(other))), "{at:?}");
-                }
+                let pair = |row| keys.map(|key| table.number(row, &heading(&table, key)).unwrap());
+                let [cost, latency] = pair(row);
+                let beats = |[c, l]: [f64; 2]| c <= cost && l <= latency && (c < cost || l < latency);
+                assert_eq!(is_on, !(0..table.rows.len()).any(|other| beats(pair(other))), "{at:?}");
             }
             on += usize::from(is_on);
             compared += 1;

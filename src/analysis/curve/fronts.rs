@@ -40,12 +40,30 @@ pub fn money_front(slo: Option<&Slo>) -> Front {
     Front { title, of: ["cost_per_million_output_tokens", latency], less: [true, true] }
 }
 
-/// For each rung of each curve whether it is on the two fronts, among the curves that serve the same.
-pub fn on_fronts(curves: &[Curve]) -> Vec<Vec<[bool; 2]>> {
-    let [first, second] = FRONTS.each_ref().map(|front| on_front(curves, front));
-    let pairs =
-        |(first, second): (Vec<bool>, Vec<bool>)| first.into_iter().zip(second).map(<[bool; 2]>::from).collect();
-    first.into_iter().zip(second).map(pairs).collect()
+/// Whether a rung is on each of the fronts; none where it lacks one of the two figures, was given up, or the server was not shown to keep
+/// up with it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct OnFronts {
+    /// On that of tokens/s of a user over tokens/s of an accelerator.
+    pub user_over_gpu: Option<bool>,
+    /// On that of output throughput over p99 of E2E latency.
+    pub throughput_over_p99: Option<bool>,
+    /// On that of [`money_front`].
+    pub cost_over_latency: Option<bool>,
+}
+
+/// For each rung of each curve whether it is on the fronts, among the curves that serve the same.
+pub fn on_fronts(curves: &[Curve], slo: Option<&Slo>) -> Vec<Vec<OnFronts>> {
+    let fronts = [FRONTS[0], FRONTS[1], money_front(slo)];
+    let on = fronts.each_ref().map(|front| on_front(curves, front));
+    let of = |(at, curve): (usize, &Curve)| {
+        let of = |(place, rung): (usize, &Rung)| {
+            let is_on = |which: usize| fronts[which].values(rung).map(|_| on[which][at][place]);
+            OnFronts { user_over_gpu: is_on(0), throughput_over_p99: is_on(1), cost_over_latency: is_on(2) }
+        };
+        curve.rungs.iter().enumerate().map(of).collect()
+    };
+    curves.iter().enumerate().map(of).collect()
 }
 
 /// For each rung of each curve whether it is on this front, among the curves that serve the same.

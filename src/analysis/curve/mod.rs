@@ -30,7 +30,7 @@ pub(crate) use bracket::TWO_LOADS;
 pub use bracket::{Bracket, Judged};
 pub use decision::Limit;
 pub use figure::{FIGURES, Figure, Ordinate};
-pub use fronts::{FRONTS, Front, money_front, on_front, on_fronts};
+pub use fronts::{FRONTS, Front, OnFronts, money_front, on_front, on_fronts};
 pub use groups::together;
 pub use knee::{Basis, Knee, Range, Step};
 pub use run::{GivenUpRun, Point, Run};

@@ -7,7 +7,7 @@ use serde_json::{Map, Value};
 
 use super::super::given_up::Entry;
 use super::super::results::Readings;
-use crate::analysis::curve::{self, Axis, Bracket, Curve, FIGURES, Rung, Series, on_fronts};
+use crate::analysis::curve::{self, Axis, Bracket, Curve, FIGURES, OnFronts, Rung, Series, on_fronts};
 use crate::analysis::saturation;
 
 /// The curves of a plan.
@@ -140,6 +140,9 @@ struct Pareto {
     user_over_gpu: bool,
     /// Output throughput over p99 of E2E latency.
     throughput_over_p99: bool,
+    /// Cost per million output tokens over the first latency that the objective limits, or without one over p50 of TPOT. Null where the load
+    /// lacks one of the two, was given up, or the server was not shown to keep up with it.
+    cost_over_latency: Option<bool>,
 }
 
 /// Where a curve bends; `method` says by which rule.
@@ -234,7 +237,7 @@ fn figure_name(reading: &curve::Ordinate) -> String {
 impl Document {
     /// The answer on what was read.
     pub(crate) fn of(readings: &Readings, curves: &[Curve], class: Option<&str>) -> Document {
-        let fronts = on_fronts(curves);
+        let fronts = on_fronts(curves, readings.plan.slo.as_ref());
         let curves = curves.iter().zip(&fronts).map(|(curve, on)| OneCurve::of(curve, on)).collect();
         Document {
             plan: readings.plan.name.clone(),
@@ -248,7 +251,7 @@ impl Document {
 }
 
 impl OneCurve {
-    fn of(curve: &Curve, on: &[[bool; 2]]) -> OneCurve {
+    fn of(curve: &Curve, on: &[OnFronts]) -> OneCurve {
         let (kept_up, saturated) = curve.saturation();
         OneCurve {
             series: curve.series.clone(),
@@ -263,7 +266,7 @@ impl OneCurve {
 
 impl OneRung {
     /// A rung, and on which fronts it lies.
-    pub(crate) fn of(rung: &Rung, [user_over_gpu, throughput_over_p99]: [bool; 2]) -> OneRung {
+    pub(crate) fn of(rung: &Rung, on: OnFronts) -> OneRung {
         let ids = |runs: &[curve::Run]| -> Vec<String> { runs.iter().map(|run| run.labels.run_id.clone()).collect() };
         let is_short = rung.state() == Some(saturation::State::NotShown);
         OneRung {
@@ -281,7 +284,11 @@ impl OneRung {
             limits: rung.limits().iter().map(OneLimit::of).collect(),
             figures: FIGURES.iter().map(|one| (figure_name(one), rung.figure(one).map(Figure::from))).collect(),
             at_least: FIGURES.iter().filter_map(|one| Some((figure_name(one), rung.at_least(one)?))).collect(),
-            pareto: Pareto { user_over_gpu, throughput_over_p99 },
+            pareto: Pareto {
+                user_over_gpu: on.user_over_gpu == Some(true),
+                throughput_over_p99: on.throughput_over_p99 == Some(true),
+                cost_over_latency: on.cost_over_latency,
+            },
         }
     }
 }

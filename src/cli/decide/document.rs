@@ -85,7 +85,7 @@ impl Document {
     ) -> Document {
         let load = decisions.last().and_then(|last| last.configuration.load);
         let standings = evidence.standings(accepted, load);
-        let fronts = on_fronts(evidence.curves);
+        let fronts = on_fronts(evidence.curves, evidence.plan.slo.as_ref());
         let one = |at: usize| {
             let (curve, standing) = (&evidence.curves[at], &standings[at]);
             let rung = curve.rungs.iter().zip(&fronts[at]).find(|(rung, _)| Some(rung.load) == standing.load);

@@ -226,7 +226,7 @@ fn answered(records: Vec<Record>, facts: &Facts, labels: &RunLabels) -> Result<(
         tokens: MeanTokens::of(run.rows(), facts),
     };
     let on_curve = curve::curves(&[point, point], true);
-    written(&|| curves::sheet(&axes, None, &on_curve))?;
+    written(&|| curves::sheet(&axes, None, &on_curve, None))?;
     let stored = StoredRun { labels: labels.clone(), started: row.started.clone(), metrics: row.metrics.clone() };
     prop_assert!(runs_parquet::bytes(vec![stored]).is_ok());
 

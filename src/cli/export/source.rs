@@ -198,7 +198,7 @@ impl<'a> Source<'a> {
 
     /// The curves of the runs; invalid ones are left out of their figures.
     fn curves(&self) -> Vec<curve::Curve<'_>> {
-        let objective = self.plan.and_then(|plan| plan.slo.as_ref()).is_some_and(|slo| !Slo::is_empty(slo));
+        let objective = self.objective().is_some();
         let given_up = self.given_up.iter().map(|GivenUpRow { sweep, labels, given_up, .. }| {
             let sweep = sweep.as_deref().unwrap_or_default();
             Point::GivenUp(GivenUpRun { sweep, labels, given_up, objective })
@@ -210,8 +210,12 @@ impl<'a> Source<'a> {
 
     /// The charts of the curves.
     pub(crate) fn charts(&self) -> Charts {
-        let slo = self.plan.and_then(|plan| plan.slo.as_ref()).filter(|slo| !Slo::is_empty(slo));
-        Charts::of(&self.curves(), slo)
+        Charts::of(&self.curves(), self.objective())
+    }
+
+    /// The plan's objective; none of one without a limit.
+    fn objective(&self) -> Option<&Slo> {
+        self.plan.and_then(|plan| plan.slo.as_ref()).filter(|slo| !Slo::is_empty(slo))
     }
 
     /// The table of one kind of rows.
@@ -219,7 +223,7 @@ impl<'a> Source<'a> {
         match rows {
             Rows::Runs => runs::with_given_up(self.rows(rows), &self.given_up),
             Rows::Classes => runs::sheet(self.rows(rows), &Further::of(self.rows(rows), &[]), true),
-            Rows::Curves => curves::sheet(&self.axes, self.plan_name(), &self.curves()),
+            Rows::Curves => curves::sheet(&self.axes, self.plan_name(), &self.curves(), self.objective()),
             Rows::Lengths => self.in_parts(by_length),
             Rows::Turns => self.in_parts(by_turn),
             Rows::Requests => requests::sheet(

@@ -165,7 +165,8 @@ fn a_thousand_runs_stay_below_five_megabytes() {
     let loaded = plan();
     let expansion = expand(&loaded.plan).expect("an expansion");
     assert_eq!(expansion.runs.len(), 1_000);
-    let page = page_of(&loaded, &expansion, &made());
+    let made = made();
+    let page = page_of(&loaded, &expansion, &made);
     if let Ok(path) = std::env::var("SWEEPLINE_TEST_PAGE") {
         std::fs::write(path, &page).expect("a file to look at");
     }
@@ -180,6 +181,18 @@ fn a_thousand_runs_stay_below_five_megabytes() {
     let targets: std::collections::BTreeSet<&str> =
         page.split("href=\"#run-").skip(1).filter_map(|rest| rest.split('"').next()).collect();
     assert_eq!(targets.len(), parts, "each is linked where its row is, and no other");
+    // The numbers of each strip are on the page, three parts as one.
+    let numbers: Vec<&str> =
+        page.split("tabindex=\"0\">from s,in flight,").skip(1).filter_map(|rest| rest.split("</pre>").next()).collect();
+    assert_eq!(numbers.len(), parts);
+    let in_flight: Vec<f64> = numbers[0]
+        .lines()
+        .skip(1)
+        .map(|line| line.split(',').nth(1).and_then(|number| number.parse().ok()).expect("a number"))
+        .collect();
+    let exact = made.pulse.in_flight.chunks(3).map(|parts| parts.iter().sum::<f64>() / 3.0);
+    assert!(in_flight.iter().zip(exact).all(|(read, exact)| (read - exact).abs() <= exact * 5e-4), "{in_flight:?}");
+    assert_eq!(in_flight.len() * 3, made.pulse.in_flight.len());
     assert!(parts == 1_000 || page.contains(&format!("{} more have none", 1_000 - parts)), "{parts}");
     assert!(page.contains("a note with &lt;b&gt;marks"), "texts are escaped");
     assert_eq!(page.matches("</script>").count(), 1, "what others wrote ends nothing");

@@ -74,16 +74,19 @@ struct Strips {
     seconds: String,
     /// The metric that is drawn below the rest, to link its definition.
     metric: Option<Link>,
-    /// The same as numbers; none where the page has too many runs to hold them.
-    numbers: Option<Numbers>,
+    /// The same as numbers.
+    numbers: Numbers,
 }
 
 /// The numbers of strips.
 #[derive(Debug, Serialize)]
-struct Numbers {
-    table: Table,
-    /// What is shown of each part on hover, from the left to the right.
-    marks: Vec<Mark>,
+#[serde(rename_all = "snake_case")]
+enum Numbers {
+    /// A table, and what is shown of each part on hover, from the left to the right.
+    Table { table: Table, marks: Vec<Mark> },
+    /// Lines of comma-separated values with a head, a tenth of the bytes. The page's script makes the same table and marks of them when they
+    /// are asked for; without it they are read as they stand.
+    Lines { caption: String, lines: String },
 }
 
 /// What is shown on hover.
@@ -94,8 +97,11 @@ struct Mark {
     text: String,
 }
 
-/// Most runs of a page that has the numbers of every part: some 20 KB a run.
-const MOST_NUMBERED: usize = 60;
+/// Most runs of a page that has a table of every part: some 20 KB a run. With more, parts are longer and their numbers are plain lines.
+const MOST_TABLED: usize = 60;
+
+/// How many parts are one on a page of many runs.
+const OF_MANY_RUNS: usize = 3;
 
 /// The part of every run that has something to say, those first that are looked at first: invalid, suspect, given up, the extremes, and
 /// then the rest in the order of the plan.
@@ -115,8 +121,8 @@ pub(crate) fn parts(sources: &Sources) -> Vec<RunPart> {
     let mut order: Vec<usize> = (0..runs.len()).collect();
     order.sort_by_key(|at| (rank(*at), *at));
     let doubtful = order.iter().take_while(|at| rank(**at) < 2).count();
-    let is_numbered = runs.len() <= MOST_NUMBERED;
-    let of = |at: &usize| measured(runs[*at], sources, is_numbered);
+    let is_one_of_many = runs.len() > MOST_TABLED;
+    let of = |at: &usize| measured(runs[*at], sources, is_one_of_many);
     let (first, rest) = order.split_at(doubtful);
     let lacking = without.into_iter().map(|run| lacking(run, sources));
     first.iter().map(of).chain(lacking).chain(rest.iter().map(of)).collect()
@@ -157,7 +163,7 @@ fn show(id: &str, sources: &Sources) -> String {
     format!("{} {}", sources.show, short(id))
 }
 
-fn measured(run: &MeasuredRun, sources: &Sources, is_numbered: bool) -> RunPart {
+fn measured(run: &MeasuredRun, sources: &Sources, is_one_of_many: bool) -> RunPart {
     let (labels, metrics, record, verdict) = (run.labels, run.metrics, run.record, run.verdict);
     let counts = metrics.counts;
     let when = |at: crate::store::Moment| at.0.strftime("%Y-%m-%d %H:%M:%S UTC").to_string();
@@ -194,7 +200,10 @@ fn measured(run: &MeasuredRun, sources: &Sources, is_numbered: bool) -> RunPart 
         reasons: reasons.chain(unchecked).collect(),
         distributions: distributions(run),
         singles: singles(run),
-        drawing: run.pulse.map(|pulse| drawing(run, pulse, (is_numbered, &show(&labels.run_id, sources)))),
+        drawing: run.pulse.map(|pulse| match is_one_of_many {
+            true => drawing(run, &pulse.in_longer_parts(OF_MANY_RUNS), lines),
+            false => drawing(run, pulse, table),
+        }),
         show: show(&labels.run_id, sources),
     }
 }
@@ -282,7 +291,10 @@ fn singles(run: &MeasuredRun) -> Option<Table> {
     (!table.rows.is_empty()).then_some(table)
 }
 
-fn drawing(run: &MeasuredRun, pulse: &Pulse, (is_numbered, show): (bool, &str)) -> Strips {
+/// What was drawn of each part, in numbers.
+type Write = fn(&Pulse, Option<Latency>) -> Numbers;
+
+fn drawing(run: &MeasuredRun, pulse: &Pulse, numbers: Write) -> Strips {
     let windows = run.record.facts.windows;
     let end = windows.end_ns.max(1) as f64;
     let ends = [windows.stabilize_ns, windows.measure_start_ns, windows.measure_end_ns].map(|at| at as f64 / end);
@@ -326,19 +338,12 @@ fn drawing(run: &MeasuredRun, pulse: &Pulse, (is_numbered, show): (bool, &str)) 
         inside,
         title: format!("Over time: {}", finding.join(", ")),
         metric: latency.and_then(|(key, name, _)| Some(Link { key: find(key)?.key, title: name })),
-        numbers: is_numbered.then(|| numbers(pulse, latency)),
+        numbers: numbers(pulse, latency),
         caption: format!(
             "{phases}; the window is shaded. {} parts of {} s: of latencies the shortest and the longest of each part are drawn, of the rest \
-             its mean. {failures}{}",
+             its mean. {failures}",
             pulse.in_flight.len(),
             digits(pulse.part_s),
-            if is_numbered {
-                String::new()
-            } else {
-                format!(
-                    " This page has too many runs to hold the numbers of each part: `{show} --format json` prints them, under `load`."
-                )
-            }
         ),
         seconds: digits(end / 1e9),
     }
@@ -353,37 +358,73 @@ fn latency(pulse: &Pulse) -> Option<Latency<'_>> {
     both.into_iter().find(|(_, _, ends)| ends.iter().any(Option::is_some))
 }
 
-/// What is drawn of each part, in numbers.
-fn numbers(pulse: &Pulse, latency: Option<Latency>) -> Numbers {
+/// What stands at the head of the numbers of each part.
+fn heads(latency: Option<Latency>) -> [String; 7] {
     let name = latency.map_or("TTFT", |(_, name, _)| name);
-    let (least, most) = (format!("shortest {name}, ms#"), format!("longest {name}, ms#"));
-    let columns = ["from, s#", "in flight#", "sent/s#", "tokens/s#", &least, &most, "failed#"];
-    let mut table = Table::new(format!("Parts of {} s", digits(pulse.part_s)), &columns);
+    let (least, most) = (format!("shortest {name}, ms"), format!("longest {name}, ms"));
+    ["from, s", "in flight", "sent/s", "tokens/s", &least, &most, "failed"].map(str::to_owned)
+}
+
+/// The numbers of one part, in the order of [`heads`]; none where there is none.
+fn part_numbers(pulse: &Pulse, latency: Option<Latency>, part: usize) -> [Option<f64>; 7] {
+    let ends = latency.and_then(|(_, _, ends)| ends[part]);
+    [
+        Some(pulse.part_s * part as f64),
+        Some(pulse.in_flight[part]),
+        Some(pulse.sent_per_s[part]),
+        pulse.tokens_per_s.as_ref().map(|tokens| tokens[part]),
+        ends.map(|[least, _]| least),
+        ends.map(|[_, most]| most),
+        Some(pulse.failed[part] as f64),
+    ]
+}
+
+/// What the numbers of each part are called.
+fn caption(pulse: &Pulse) -> String {
+    format!("Parts of {} s", digits(pulse.part_s))
+}
+
+/// The numbers as lines.
+fn lines(pulse: &Pulse, latency: Option<Latency>) -> Numbers {
+    let line = |part| {
+        let mut numbers = part_numbers(pulse, latency, part).map(|number| number.map(four_digits).unwrap_or_default());
+        numbers[6] = pulse.failed[part].to_string();
+        numbers.join(",")
+    };
+    // A head with a comma in it would be two.
+    let heads = heads(latency).map(|head| head.replace(", ", " ")).join(",");
+    let lines = std::iter::once(heads).chain((0..pulse.in_flight.len()).map(line));
+    Numbers::Lines { caption: caption(pulse), lines: lines.collect::<Vec<_>>().join("\n") }
+}
+
+/// A number with four significant digits, which is more than a strip shows and as much as a page of many runs has room for.
+fn four_digits(value: f64) -> String {
+    let rounded: f64 = format!("{value:.3e}").parse().unwrap_or(value);
+    rounded.to_string()
+}
+
+/// The numbers as a table.
+fn table(pulse: &Pulse, latency: Option<Latency>) -> Numbers {
+    let name = latency.map_or("TTFT", |(_, name, _)| name);
+    let columns = heads(latency).map(|head| format!("{head}#"));
+    let mut table = Table::new(caption(pulse), &columns.each_ref().map(String::as_str));
     let parts = pulse.in_flight.len();
     let width = WIDE_STRIPS / u32::try_from(parts).unwrap_or(1).max(1);
     let mut marks = Vec::new();
     for part in 0..parts {
-        let tokens = pulse.tokens_per_s.as_ref().map(|tokens| tokens[part]);
-        let ends = latency.and_then(|(_, _, ends)| ends[part]);
-        let from = pulse.part_s * part as f64;
-        let of = |value: Option<f64>| Cell::number(value);
-        table.rows.push(vec![
-            of(Some(from)),
-            of(Some(pulse.in_flight[part])),
-            of(Some(pulse.sent_per_s[part])),
-            of(tokens),
-            of(ends.map(|[least, _]| least)),
-            of(ends.map(|[_, most]| most)),
-            Cell::count(pulse.failed[part]),
-        ]);
+        let numbers = part_numbers(pulse, latency, part);
+        let mut row = numbers.map(Cell::number).to_vec();
+        row[6] = Cell::count(pulse.failed[part]);
+        table.rows.push(row);
+        let [from, in_flight, _, tokens, least, most, _] = numbers.map(|number| number.map(digits));
         let parts = [
-            Some(format!("from {} s: {} in flight", digits(from), digits(pulse.in_flight[part]))),
-            tokens.map(|tokens| format!("{} tok/s", digits(tokens))),
-            ends.map(|[least, most]| format!("{name} {} to {} ms", digits(least), digits(most))),
+            from.zip(in_flight).map(|(from, in_flight)| format!("from {from} s: {in_flight} in flight")),
+            tokens.map(|tokens| format!("{tokens} tok/s")),
+            least.zip(most).map(|(least, most)| format!("{name} {least} to {most} ms")),
             Some(pulse.failed[part]).filter(|failed| *failed > 0).map(|failed| format!("{failed} failed")),
         ];
         let text = parts.into_iter().flatten().collect::<Vec<_>>().join(", ");
         marks.push(Mark { x: width * u32::try_from(part).unwrap_or(0), width, text });
     }
-    Numbers { table, marks }
+    Numbers::Table { table, marks }
 }

@@ -37,7 +37,39 @@
     const inert = !data && /^[=+\-@\t\r]/.test(text) ? "'" + text : text;
     return /[",\r\n]/.test(inert) ? '"' + inert.replaceAll('"', '""') + '"' : inert;
   };
+  // A page of many runs holds the numbers of a strip as lines: they become the table, and what is shown on hover, when they are asked for.
+  const unfold = (figure) => {
+    const pre = figure.querySelector("details.numbers pre");
+    if (!pre) return;
+    const [heads, ...rows] = pre.textContent.split("\n").map((line) => line.split(","));
+    const add = (parent, name, text) => {
+      const child = parent.appendChild(document.createElementNS(parent.namespaceURI, name));
+      child.textContent = text || "";
+      return child;
+    };
+    const region = document.createElement("div");
+    region.className = "table";
+    Object.entries({ role: "region", tabindex: "0", "aria-label": pre.getAttribute("aria-label") }).forEach(([name, value]) => region.setAttribute(name, value));
+    const table = add(region, "table");
+    add(table, "caption", pre.getAttribute("aria-label"));
+    const head = add(add(table, "thead"), "tr");
+    heads.forEach((text) => Object.assign(add(head, "th", text), { scope: "col", className: "n" }));
+    const body = add(table, "tbody");
+    const strips = figure.querySelector("svg");
+    const [, , width, height] = strips.getAttribute("viewBox").split(" ").map(Number);
+    rows.forEach((row, at) => {
+      const line = add(body, "tr");
+      row.forEach((text) => (add(line, "td", text || "n/a").className = "n"));
+      const mark = add(strips, "rect");
+      Object.entries({ class: "t", x: (at * width) / rows.length, y: 0, width: width / rows.length, height }).forEach(([name, value]) => mark.setAttribute(name, value));
+      add(mark, "title", heads.map((name, column) => name + " " + (row[column] || "n/a")).join("; "));
+    });
+    pre.replaceWith(region);
+  };
+  const unfoldUnder = (part) => part.querySelectorAll("figure.strip").forEach(unfold);
+  document.addEventListener("toggle", (event) => event.target.matches?.("details.run[open]") && unfoldUnder(event.target), true);
   const csv = (figure) => {
+    unfold(figure);
     const rows = [...figure.querySelectorAll("details tr")];
     return rows.map((row) => [...row.children].map(field).join(",")).join("\r\n") + "\r\n";
   };
