@@ -41,6 +41,23 @@ impl<'a> Chooser<'a> {
         self.look_again();
         choose(pool, self)
     }
+
+    /// Makes something of finished runs of one load together.
+    pub(super) fn with_rung<T>(&self, runs: &[&PlannedRun], make: impl FnOnce(&Rung) -> T) -> T {
+        let (known, given_up) = (self.known.borrow(), self.given_up.borrow());
+        let abandoned: Vec<_> =
+            runs.iter().filter(|run| !known.contains_key(&run.id)).filter_map(|run| given_up.get(run)).collect();
+        let labels: Vec<_> = abandoned.iter().map(|found| found.labels()).collect();
+        let answered: Vec<(&str, &Answered)> =
+            runs.iter().filter_map(|run| Some((&*run.sweep, known.get(&run.id)?))).collect();
+        let measured = answered.iter().map(|(sweep, answered)| Point::Measured(answered.on_curve(sweep)));
+        let objective = self.plan.slo.is_some();
+        let lost = abandoned.iter().zip(&labels).map(|(found, labels)| {
+            let sweep = &*runs[0].sweep;
+            Point::GivenUp(GivenUpPoint { sweep, labels, given_up: &found.given_up, objective })
+        });
+        make(&Rung::of(0.0, measured.chain(lost)))
+    }
 }
 
 impl Judge for Chooser<'_> {
@@ -59,32 +76,25 @@ impl Judge for Chooser<'_> {
     }
 
     fn said(&self, runs: &[&PlannedRun]) -> Said {
-        let (known, given_up) = (self.known.borrow(), self.given_up.borrow());
-        let abandoned: Vec<_> =
-            runs.iter().filter(|run| !known.contains_key(&run.id)).filter_map(|run| given_up.get(run)).collect();
-        let labels: Vec<_> = abandoned.iter().map(|found| found.labels()).collect();
-        let answered: Vec<(&str, &Answered)> =
-            runs.iter().filter_map(|run| Some((&*run.sweep, known.get(&run.id)?))).collect();
-        let measured = answered.iter().map(|(sweep, answered)| Point::Measured(answered.on_curve(sweep)));
-        let lost = abandoned.iter().zip(&labels).map(|(found, labels)| {
-            let sweep = &*runs[0].sweep;
-            Point::GivenUp(GivenUpPoint {
-                sweep,
-                labels,
-                given_up: &found.given_up,
-                objective: self.plan.slo.is_some(),
-            })
-        });
-        let rung = Rung::of(0.0, measured.chain(lost));
-        let costs: Option<Vec<f64>> =
-            rung.runs.iter().map(|run| run.plan_metrics.cost_per_million_output_tokens).collect();
+        let rung = |rung: &Rung| {
+            let costs: Option<Vec<f64>> =
+                rung.runs.iter().map(|run| run.plan_metrics.cost_per_million_output_tokens).collect();
+            Said {
+                answer: rung.judged().and_then(|judged| judged.serves),
+                is_saturated: rung.is_saturated(),
+                is_failed: rung.has_failed() || rung.is_rejected(),
+                cost: costs.and_then(|costs| costs.into_iter().reduce(f64::max)),
+                pressure: None,
+                requests: 0,
+            }
+        };
+        let said = self.with_rung(runs, rung);
+        let known = self.known.borrow();
+        let answered = || runs.iter().filter_map(|run| known.get(&run.id));
         Said {
-            answer: rung.judged().and_then(|judged| judged.serves),
-            is_saturated: rung.is_saturated(),
-            is_failed: rung.has_failed() || rung.is_rejected(),
-            cost: costs.and_then(|costs| costs.into_iter().reduce(f64::max)),
-            pressure: answered.iter().filter_map(|(_, answered)| pressure(answered)).reduce(f64::max),
-            requests: answered.iter().map(|(_, answered)| answered.metrics.counts.requests).sum(),
+            pressure: answered().filter_map(pressure).reduce(f64::max),
+            requests: answered().map(|answered| answered.metrics.counts.requests).sum(),
+            ..said
         }
     }
 }

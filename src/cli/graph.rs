@@ -1,14 +1,20 @@
-//! `sweepline graph PLAN`: what waits for what.
+//! `sweepline graph PLAN`: what waits for what, and how far it is.
 
 use std::path::PathBuf;
 
 use clap::{Args, ValueEnum};
 
 use super::changes::Changes;
+use super::workspace::Workspace;
 use crate::cli::failure::{Exit, Failure};
+use crate::cli::options::Folder;
 use crate::cli::output;
-use crate::expand::expand;
+use crate::expand::{Pool, RunId};
+use crate::graph::drawing::{PoolState, PrunedLoad, States, drawing};
 use crate::graph::{build, render};
+use crate::report::Trail;
+use crate::sweep::choose::Chosen;
+use crate::sweep::resume::{Action, Wishes};
 
 /// The arguments of `graph`.
 #[derive(Debug, Args)]
@@ -18,9 +24,11 @@ pub struct GraphArgs {
     plan: PathBuf,
     #[command(flatten)]
     changes: Changes,
-    /// Graphviz, Mermaid or JSON
+    /// Graphviz, Mermaid, lines of text or JSON
     #[arg(long, value_enum, default_value = "dot")]
     format: Picture,
+    #[command(flatten)]
+    folder: Folder,
 }
 
 /// How the graph is written.
@@ -30,20 +38,64 @@ enum Picture {
     Dot,
     /// Mermaid.
     Mermaid,
+    /// A line for each node, for a terminal.
+    Text,
     /// Nodes and edges.
     Json,
 }
 
-/// Draws all runs of the plan, done or not.
+/// Draws all runs of the plan, done or not, with its searches and ladders as they stand.
 pub(super) fn run(args: GraphArgs) -> Result<Exit, Failure> {
-    let loaded = args.changes.load(&args.plan)?;
-    let expansion = expand(&loaded.plan)?;
-    let graph = build(&expansion, &|_| true).map_err(|error| Failure::Usage(error.to_string()))?;
-    let drawing = render::drawing(&graph, &expansion);
+    let workspace = Workspace::open(&args.plan, &args.changes, &args.folder)?;
+    let expansion = &workspace.expansion;
+    let graph = build(expansion, &|_| true).map_err(|error| Failure::Usage(error.to_string()))?;
+    let drawing = drawing(&graph, expansion, &states(&workspace));
     match args.format {
         Picture::Dot => output::print(&render::dot(&drawing))?,
         Picture::Mermaid => output::print(&render::mermaid(&drawing))?,
+        Picture::Text => output::print_fitted(&render::text(&drawing))?,
         Picture::Json => output::json(&render::json(&drawing))?,
     }
     Ok(Exit::Done)
+}
+
+/// How far the runs of the plan are, by what lies in the results folder.
+fn states(workspace: &Workspace) -> States {
+    let state = |action: Action| match action {
+        Action::GivenUp => "given_up",
+        action if action.is_work() => "pending",
+        _ => "done",
+    };
+    let runs = workspace.expansion.runs.iter();
+    let pools = workspace.expansion.pools.iter().zip(&workspace.chosen).zip(&workspace.trails);
+    States {
+        runs: runs.map(|run| state(workspace.decide(run, Wishes::default()).action)).collect(),
+        pools: pools.map(|((pool, chosen), trail)| pool_state(pool, chosen, trail)).collect(),
+    }
+}
+
+fn pool_state(pool: &Pool, chosen: &Chosen, trail: &Trail) -> PoolState {
+    let id = |at: usize| pool.members[at].run.id;
+    let said = |id: RunId| {
+        let full = id.to_string();
+        let step = trail.steps.iter().find(|step| step.runs.contains(&full));
+        let next = || trail.next.as_ref().map(|next| next.words.to_owned()).unwrap_or_default();
+        step.map_or_else(next, |step| step.told())
+    };
+    let runs = chosen.members().into_iter().map(|at| (id(at), said(id(at)))).collect();
+    let of_load = |load: &f64| PrunedLoad {
+        label: format!("{}: {load} {}", trail.title(), trail.unit()),
+        why: trail.why_left_out().unwrap_or_default(),
+        runs: pool.members.iter().filter(|member| member.load == *load).count(),
+    };
+    PoolState {
+        sweep: trail.sweep.clone(),
+        kind: trail.chooses,
+        title: trail.title(),
+        state: trail.state,
+        standing: trail.standing.clone(),
+        found: trail.found,
+        runs,
+        pruned: trail.pruned.iter().map(of_load).collect(),
+    }
 }

@@ -7,6 +7,7 @@
 //! reader where it shows the same thing (`readings`, `export/source`), never the command itself.
 
 mod answers;
+mod asked_by;
 mod asked_server;
 mod attempts;
 mod calibrate;
@@ -61,6 +62,7 @@ mod show;
 mod shown_rows;
 mod stderr;
 mod summary_cache;
+mod trails;
 mod verify;
 mod why;
 mod workspace;

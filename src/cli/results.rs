@@ -17,6 +17,7 @@ use crate::cli::failure::Failure;
 use crate::cli::options::{Folder, TextOrJson};
 use crate::expand::PlannedRun;
 use crate::plan::{Plan, Slo};
+use crate::report::Trail;
 use crate::report::format::{counts, fill, plain};
 use crate::rows::{GivenUp, RunLabels};
 use crate::store::{GivenUpRun, RunRecord, Store, run_labels};
@@ -98,6 +99,8 @@ pub(crate) struct Readings {
     retry: String,
     /// Whose they are: endpoint and scenario, how many have none, and of how many.
     absent: Vec<(String, usize, usize)>,
+    /// How the searches and ladders came to stand where they do that asked for one of these runs.
+    pub trails: Vec<Trail>,
     /// Those whose result cannot be used; they count as runs without one.
     pub left_out: LeftOut,
 }
@@ -192,6 +195,7 @@ impl PlanRuns {
             missing: 0,
             retry: format!("{} --redo given-up", self.run_again(folder)),
             absent: Vec::new(),
+            trails: Vec::new(),
             left_out: LeftOut::default(),
         };
         let given_up = GivenUpRuns::of(&workspace.store, Some(workspace.plan()), &readings.left_out);
@@ -213,6 +217,7 @@ impl PlanRuns {
                 },
             }
         }
+        readings.trails = readings.behind(&workspace.trails);
         if readings.runs.is_empty() && readings.given_up.is_empty() {
             readings.left_out.nothing_left()?;
             return Err(no_results(&self.plan, &self.changes, folder));
@@ -271,6 +276,16 @@ impl Readings {
             None => ("not measured", "it has no result yet".to_owned()),
         };
         self.without.push(Without { sweep, labels, state, reason });
+    }
+
+    /// Those of `trails` that asked for one of these runs.
+    fn behind(&self, trails: &[Trail]) -> Vec<Trail> {
+        let is_here = |sweep: &str, id: &String| {
+            let measured = self.runs.iter().any(|run| run.sweep == sweep && run.record.id == *id);
+            measured || self.given_up.iter().any(|run| run.sweep == sweep && run.labels.run_id == *id)
+        };
+        let asked = |trail: &&Trail| trail.steps.iter().flat_map(|step| &step.runs).any(|id| is_here(&trail.sweep, id));
+        trails.iter().filter(asked).cloned().collect()
     }
 
     /// How many of its runs have no result, given up or not.

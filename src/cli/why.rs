@@ -1,4 +1,6 @@
 //! `sweepline why RUN`: one decision, with all that led to it.
+//!
+//! Of a run, what is to be done with it; of a sweep that searches or ends early, which loads it asked for and why.
 
 use std::collections::{HashMap, HashSet};
 use std::path::PathBuf;
@@ -8,6 +10,7 @@ use schemars::JsonSchema;
 use serde::Serialize;
 use serde_json::{Map, Value};
 
+use super::asked_by::AskedBy;
 use super::attempts::Tried;
 use super::changes::Changes;
 use super::selection::{matching_records, matching_runs};
@@ -17,8 +20,9 @@ use crate::cli::options::{Folder, TextOrJson};
 use crate::cli::output;
 use crate::cli::preview::reason;
 use crate::cli::preview::reason::{Changed, Places, changes};
-use crate::expand::{PlannedRun, RunSpec, canonical};
-use crate::report::format::plain;
+use crate::expand::{PlannedRun, Pool, RunSpec, canonical};
+use crate::report::Trail;
+use crate::report::format::{fill, plain};
 use crate::rows::Fingerprint;
 use crate::store::{
     AttemptState, Deleted, How, INTERRUPTED, LastTry, Listed, ListedAttempt, Moment, Replaced, RunRecord, State, Store,
@@ -35,7 +39,7 @@ const GIVEN_UP: &str = "given_up";
 #[derive(Debug, Args)]
 pub struct WhyArgs {
     /// A run: any unambiguous beginning of its id (`preview` and `list` show ids), or an expression as for --only, like
-    /// "qps == 5 and repeat == 0"
+    /// "qps == 5 and repeat == 0"; or the name of a sweep of the plan that searches or ends early, for its decisions
     #[arg(value_name = "RUN")]
     run: String,
     /// The plan that asks for the run; without it only the results folder is looked at
@@ -61,6 +65,11 @@ pub(super) enum Document<'a> {
         /// The runs, in the order of the plan, or of the results folder without one.
         runs: &'a [ExplainedRun],
     },
+    /// Of the searches or ladders of a sweep.
+    Sweep {
+        /// How each of them came to stand where it does.
+        choices: Vec<&'a Trail>,
+    },
 }
 
 /// All that is told of one run.
@@ -71,10 +80,13 @@ pub(super) struct ExplainedRun {
     #[serde(skip)]
     name: String,
     /// What is to be done with it under the plan, as `preview` says it; orphan where the plan does not ask for it; without a
-    /// plan committed, corrupt, unreadable, deleted, given_up or new.
+    /// plan committed, corrupt, unreadable, deleted, given_up or new. A run that a ladder leaves out is pruned, one that a search does not
+    /// ask for not_asked.
     state: &'static str,
     /// Why.
     reason: String,
+    /// The search or ladder that it belongs to; null where its sweep declares its loads, and without a plan.
+    asked_by: Option<AskedBy>,
     /// By which fields it is told from the result nearest to it; empty where that says nothing.
     changed: Vec<Changed>,
     /// What its result took the place of; null where that is nothing.
@@ -95,7 +107,14 @@ pub(super) fn run(args: WhyArgs) -> Result<Exit, Failure> {
     args.changes.need(args.plan.as_deref())?;
     let by_id = !args.run.is_empty() && args.run.bytes().all(|byte| byte.is_ascii_hexdigit());
     let told = match &args.plan {
-        Some(plan) => in_plan(&args, &Workspace::open(plan, &args.changes, &args.folder)?, by_id)?,
+        Some(plan) => {
+            let workspace = Workspace::open(plan, &args.changes, &args.folder)?;
+            let choices: Vec<&Trail> = workspace.trails.iter().filter(|trail| trail.sweep == args.run).collect();
+            if !choices.is_empty() {
+                return tell_choices(args.format, choices);
+            }
+            in_plan(&args, &workspace, by_id)?
+        }
         None => in_folder(&args, &Store::open(&args.folder.results), by_id)?,
     };
     match (args.format, told.as_slice()) {
@@ -103,6 +122,16 @@ pub(super) fn run(args: WhyArgs) -> Result<Exit, Failure> {
         (TextOrJson::Text, all) => output::print(&all.iter().map(|told| told.text(false)).collect::<String>())?,
         (TextOrJson::Json, [one]) => output::json(&Document::One(one))?,
         (TextOrJson::Json, runs) => output::json(&Document::Several { runs })?,
+    }
+    Ok(Exit::Done)
+}
+
+fn tell_choices(format: TextOrJson, choices: Vec<&Trail>) -> Result<Exit, Failure> {
+    match format {
+        TextOrJson::Text => {
+            output::print_fitted(&choices.iter().map(|trail| trail.text()).collect::<Vec<_>>().join("\n"))?;
+        }
+        TextOrJson::Json => output::json(&Document::Sweep { choices })?,
     }
     Ok(Exit::Done)
 }
@@ -116,11 +145,21 @@ fn in_plan(args: &WhyArgs, workspace: &Workspace, by_id: bool) -> Result<Vec<Exp
             None => Ok(vec![of_other(workspace, workspace.store.find(&args.run)?, &attempts)]),
         };
     }
-    let picked = matching_runs(&args.run, workspace.plan(), &workspace.expansion.runs);
+    let runs: Vec<PlannedRun> = workspace.expansion.runs.iter().chain(left_out(workspace)).cloned().collect();
+    let picked = matching_runs(&args.run, workspace.plan(), &runs);
     let picked = picked.map_err(|failure| or_id(&args.run, failure))?;
-    let picked: Vec<&PlannedRun> =
-        workspace.expansion.runs.iter().zip(picked).filter(|(_, picked)| *picked).map(|(run, _)| run).collect();
+    let picked: Vec<&PlannedRun> = runs.iter().zip(picked).filter(|(_, picked)| *picked).map(|(run, _)| run).collect();
     Ok(picked.iter().map(|run| of_run(workspace, run, picked.len(), &places, &attempts)).collect())
+}
+
+/// The runs that ladders leave out.
+fn left_out(workspace: &Workspace) -> impl Iterator<Item = &PlannedRun> {
+    let pools = workspace.expansion.pools.iter().zip(&workspace.trails);
+    let of = |(pool, trail): (&'_ Pool, &'_ Trail)| {
+        let pruned = trail.pruned.clone();
+        pool.members.iter().filter(move |member| pruned.contains(&member.load)).map(|member| &member.run)
+    };
+    pools.flat_map(of)
 }
 
 /// A single word was perhaps meant to be the beginning of an id.
@@ -134,11 +173,14 @@ fn or_id(asked: &str, failure: Failure) -> Failure {
     }
 }
 
-/// The plan's run whose id begins with `prefix`.
+/// The plan's run whose id begins with `prefix`: one that is asked for, else one that a search or ladder might have asked for.
 fn find<'a>(workspace: &'a Workspace, prefix: &str) -> Result<Option<&'a PlannedRun>, Failure> {
     let wanted = prefix.to_ascii_lowercase();
-    let mut found: Vec<&PlannedRun> =
-        workspace.expansion.runs.iter().filter(|run| run.id.to_string().starts_with(&wanted)).collect();
+    let is_meant = |run: &&PlannedRun| run.id.to_string().starts_with(&wanted);
+    let mut found: Vec<&PlannedRun> = workspace.expansion.runs.iter().filter(is_meant).collect();
+    if found.is_empty() {
+        found.extend(workspace.expansion.possible().filter(is_meant));
+    }
     found.sort_by_key(|run| run.id);
     found.dedup_by_key(|run| run.id);
     if found.len() > 1 {
@@ -155,11 +197,19 @@ fn of_run(workspace: &Workspace, run: &PlannedRun, asked: usize, places: &Places
     explain(&mut decision, run, &workspace.disk, asked);
     let changed = changes(&decision, run, places);
     let record = workspace.disk.get(&run.id).and_then(|listed| listed.record.as_ref());
+    let asked_by = AskedBy::of(workspace, run);
+    let decided = match decision.action {
+        Action::GivenUp => (GIVEN_UP, reason(&decision, &changed)),
+        action => (action.name(), reason(&decision, &changed)),
+    };
+    let not_asked = asked_by.as_ref().and_then(|by| Some((by.not_asked()?, by.said().to_owned())));
+    let (state, reason) = not_asked.unwrap_or(decided);
     ExplainedRun {
         id: run.id.to_string(),
         name: format!("{} · {}", run.sweep, planned_name(run)),
-        state: if decision.action == Action::GivenUp { GIVEN_UP } else { decision.action.name() },
-        reason: reason(&decision, &changed),
+        state,
+        reason,
+        asked_by,
         changed,
         replaced: record.and_then(|record| record.replaced.clone()),
         server: record.and_then(server),
@@ -324,6 +374,7 @@ impl ExplainedRun {
             name: known.map(|(_, spec)| name(spec)).unwrap_or_default(),
             state,
             reason,
+            asked_by: None,
             changed: Vec::new(),
             replaced: None,
             server: None,
@@ -343,6 +394,9 @@ impl ExplainedRun {
         let heading = format!("{} {}\n", self.id.get(..16).unwrap_or(&self.id), plain(&self.name));
         // An orphan is told by its reason: the plan knows no name of it.
         let mut text = if self.state == "orphan" { state } else { format!("{heading}{state}") };
+        if let Some(by) = self.asked_by.as_ref().filter(|by| by.not_asked().is_none()) {
+            text.push_str(&fill("", 2, &plain(by.said())));
+        }
         if let Some(Replaced { attempt, reason }) = &self.replaced {
             let attempt = attempt.map_or_else(|| "an earlier attempt".to_owned(), |number| format!("attempt {number}"));
             let reason = reason.as_deref().unwrap_or("nobody said why");

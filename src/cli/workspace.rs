@@ -5,11 +5,13 @@ use std::path::Path;
 use super::changes::Changes;
 use super::chosen_runs::Chooser;
 use super::selection::Selection;
+use super::trails::trail;
 use crate::cli::failure::Failure;
 use crate::cli::options::Folder;
 use crate::cli::{answers, stderr};
 use crate::expand::{Expansion, PlannedRun, expand};
 use crate::plan::{Endpoint, Loaded, Plan};
+use crate::report::Trail;
 use crate::report::format::plain;
 use crate::store::{RunRecord, Store};
 use crate::sweep::choose::Chosen;
@@ -27,6 +29,8 @@ pub(crate) struct Workspace {
     pub disk: OnDisk,
     /// How each of its searches and ladders stands.
     pub(crate) chosen: Vec<Chosen>,
+    /// How each of them came to stand so.
+    pub(crate) trails: Vec<Trail>,
     /// Whether plans may use files outside of their folder.
     pub(crate) allow_outside: bool,
 }
@@ -39,14 +43,14 @@ impl Workspace {
         let store = Store::open(&folder.results);
         warn_of_no_inventory(&store);
         let disk = on_disk(&store, &expansion)?;
-        let chosen = choose(&store, &loaded.plan, &mut expansion);
-        Ok(Workspace { loaded, expansion, store, disk, chosen, allow_outside: changes.allow_outside() })
+        let (chosen, trails) = choose(&store, &loaded.plan, &mut expansion);
+        Ok(Workspace { loaded, expansion, store, disk, chosen, trails, allow_outside: changes.allow_outside() })
     }
 
     /// Lists the results folder anew.
     pub(crate) fn look_again(&mut self) -> Result<(), Failure> {
         self.disk = on_disk(&self.store, &self.expansion)?;
-        self.chosen = choose(&self.store, &self.loaded.plan, &mut self.expansion);
+        (self.chosen, self.trails) = choose(&self.store, &self.loaded.plan, &mut self.expansion);
         Ok(())
     }
 
@@ -70,15 +74,16 @@ impl Workspace {
     }
 }
 
-/// How the pools of a plan stand; those of their members that are there or asked for are put among its runs.
-fn choose(store: &Store, plan: &Plan, expansion: &mut Expansion) -> Vec<Chosen> {
+/// How the pools of a plan stand, and how they came to; those of their members that are there or asked for are put among its runs.
+fn choose(store: &Store, plan: &Plan, expansion: &mut Expansion) -> (Vec<Chosen>, Vec<Trail>) {
     if expansion.pools.is_empty() {
-        return Vec::new();
+        return (Vec::new(), Vec::new());
     }
     let chooser = Chooser::new(store, plan);
     let chosen: Vec<Chosen> = expansion.pools.iter().map(|pool| chooser.choose(pool)).collect();
+    let trails = expansion.pools.iter().zip(&chosen).map(|(pool, chosen)| trail(&chooser, pool, chosen)).collect();
     expansion.choose(&chosen.iter().map(Chosen::members).collect::<Vec<_>>());
-    chosen
+    (chosen, trails)
 }
 
 /// Says that something else lies in the place of the inventory; the runs are there all the same.

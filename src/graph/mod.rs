@@ -5,6 +5,7 @@
 //! whose runs are all there has no probe, and sends nothing. Built, the graph never changes; a [`Walk`] goes through it.
 
 mod build;
+pub mod drawing;
 pub mod render;
 mod servers;
 pub mod walk;

@@ -1,110 +1,73 @@
-//! The graph drawn: Graphviz, Mermaid, JSON.
+//! A drawing written down: text, Graphviz, Mermaid, JSON.
 
-use std::collections::{BTreeSet, HashMap};
 use std::fmt::Write;
 
-use schemars::JsonSchema;
-use serde::Serialize;
+use super::drawing::{Drawing, DrawnNode};
 
-use crate::expand::{Expansion, PlannedRun};
-
-use super::{Graph, Node};
-
-/// A sweep with more runs than this is drawn as one node that says how many it stands for.
-pub(crate) const DRAWN_RUNS: usize = 200;
-
-/// What is drawn: nodes in execution order, edges as positions among them.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
-pub struct Drawing {
-    /// The nodes.
-    pub nodes: Vec<DrawnNode>,
-    /// From, to, as positions among the nodes, from 0: the second waits for the first.
-    pub edges: BTreeSet<(usize, usize)>,
-}
-
-/// One node as it is drawn.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
-pub struct DrawnNode {
-    /// What it does: serve, probe, run, runs (several, drawn as one) or gate.
-    pub kind: &'static str,
-    /// What it says.
-    pub label: String,
-    /// How many nodes of the graph it stands for.
-    pub count: usize,
-    /// The run's id; absent for other nodes, and for several runs.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub id: Option<String>,
-}
-
-/// What to draw of `graph`, which was built from `expansion`.
-pub fn drawing(graph: &Graph, expansion: &Expansion) -> Drawing {
-    let mut sizes: HashMap<&str, usize> = HashMap::new();
-    let order = graph.nodes();
-    let sweep_of = |node: &Node| match node {
-        Node::Run(at) => Some(&*expansion.runs[*at].sweep),
-        _ => None,
-    };
-    for at in &order {
-        *sizes.entry(sweep_of(graph.node(*at)).unwrap_or_default()).or_default() += 1;
-    }
-    let (mut nodes, mut drawn, mut merged) = (Vec::new(), HashMap::new(), HashMap::new());
-    for at in &order {
-        let node = graph.node(*at);
-        let place = match sweep_of(node).filter(|sweep| sizes[sweep] > DRAWN_RUNS) {
-            Some(sweep) => *merged.entry(sweep).or_insert_with(|| {
-                nodes.push(several(sweep, sizes[sweep]));
-                nodes.len() - 1
-            }),
-            None => {
-                nodes.push(single(node, expansion));
-                nodes.len() - 1
+/// For a terminal: a line for each node in execution order, runs of a search or a ladder indented below it.
+pub fn text(drawing: &Drawing) -> String {
+    let mut out = String::new();
+    let nodes = || drawing.nodes.iter().enumerate();
+    let mut told = vec![false; drawing.nodes.len()];
+    for (at, node) in nodes() {
+        // A search stands where its first run does; the runs and what it leaves out below it.
+        let head = node.asked_by.unwrap_or(at);
+        if !std::mem::replace(&mut told[head], true) {
+            line(&mut out, drawing, head, 0);
+            for (under, _) in nodes().filter(|(_, node)| node.asked_by == Some(head)) {
+                told[under] = true;
+                line(&mut out, drawing, under, 1);
             }
-        };
-        drawn.insert(*at, place);
+        }
     }
-    let edges = order.iter().flat_map(|at| graph.after(*at).map(|to| (drawn[at], drawn[&to]))).collect();
-    Drawing { nodes, edges }
+    out
 }
 
-fn several(sweep: &str, count: usize) -> DrawnNode {
-    DrawnNode { kind: "runs", label: format!("{sweep}: {count} runs, drawn as one"), count, id: None }
-}
-
-fn single(node: &Node, expansion: &Expansion) -> DrawnNode {
-    let (kind, label, id) = match node {
-        Node::Serve { endpoint, run } => {
-            let settings = expansion.runs[*run].server_settings().map(|(flag, value)| format!(" {flag}={value}"));
-            ("serve", format!("start {endpoint}{}", settings.collect::<String>()), None)
-        }
-        Node::Probe { endpoint, .. } => ("probe", format!("probe {endpoint}"), None),
-        Node::Gate { sweep } => ("gate", format!("{sweep} has ended"), None),
-        Node::Run(at) => {
-            let run = &expansion.runs[*at];
-            ("run", run_label(run), Some(run.id.short()))
-        }
+/// One node of a text: state, label, what it came to, and the sweeps that it waits for.
+fn line(out: &mut String, drawing: &Drawing, at: usize, depth: usize) {
+    let node = &drawing.nodes[at];
+    let state = match node.state {
+        Some(state) => state,
+        None => node.kind,
     };
-    DrawnNode { kind, label, count: 1, id }
+    let gates = drawing.edges.iter().filter(|(from, to)| *to == at && drawing.nodes[*from].kind == "gate");
+    let gates: Vec<&str> = gates.map(|(from, _)| drawing.nodes[*from].label.as_str()).collect();
+    let behind = if gates.is_empty() { String::new() } else { format!(" (when {})", gates.join(" and ")) };
+    let indent = "  ".repeat(depth);
+    let text = escape(&format!("{}{behind}", said(node)), |_| None);
+    let _ = writeln!(out, "{indent}{state:<10}{text}");
 }
 
-fn run_label(run: &PlannedRun) -> String {
-    let cell = run.cell.iter().map(|(axis, value)| format!("{axis}={value}")).collect::<Vec<_>>().join(" ");
-    format!("{}: {cell} repeat={}", run.sweep, run.repeat)
+/// What a node says with what it came to.
+fn said(node: &DrawnNode) -> String {
+    match &node.said {
+        Some(said) => format!("{}: {said}", node.label),
+        None => node.label.clone(),
+    }
 }
 
 /// For Graphviz: `dot -Tsvg`.
 pub fn dot(drawing: &Drawing) -> String {
     let mut out = String::from("digraph sweepline {\n  rankdir=LR;\n  node [shape=box];\n");
     for (at, node) in drawing.nodes.iter().enumerate() {
-        let label = escape(&node.label, |c| match c {
+        let label = escape(&said(node), |c| match c {
             '"' | '\\' => Some(format!("\\{c}")),
             _ => None,
         });
         let shape = match node.kind {
             "gate" => ", shape=diamond",
             "serve" | "probe" => ", shape=ellipse",
+            "search" | "ladder" => ", shape=hexagon",
             _ => "",
         };
-        let _ = writeln!(out, "  n{at} [label=\"{label}\"{shape}];");
+        let style = match node.state {
+            Some("pending" | "partly") => ", style=dashed",
+            Some("pruned") => ", style=dotted",
+            Some("searching") => ", style=bold",
+            Some("given_up") => ", color=red",
+            _ => "",
+        };
+        let _ = writeln!(out, "  n{at} [label=\"{label}\"{shape}{style}];");
     }
     for (from, to) in &drawing.edges {
         let _ = writeln!(out, "  n{from} -> n{to};");
@@ -112,24 +75,41 @@ pub fn dot(drawing: &Drawing) -> String {
     out + "}\n"
 }
 
+/// How Mermaid draws the states that are not drawn as everything else.
+const CLASSES: [(&str, &str); 5] = [
+    ("pending", "stroke-dasharray: 5 5"),
+    ("partly", "stroke-dasharray: 5 5"),
+    ("searching", "stroke-width: 3px"),
+    ("pruned", "stroke-dasharray: 1 4, opacity: 0.6"),
+    ("given_up", "stroke: #c00"),
+];
+
 /// For Mermaid, as Markdown pages draw it.
 pub fn mermaid(drawing: &Drawing) -> String {
     let mut out = String::from("flowchart LR\n");
     for (at, node) in drawing.nodes.iter().enumerate() {
         // Mermaid reads markup in labels; its own escapes are entity codes.
-        let label = escape(&node.label, |c| match c {
+        let label = escape(&said(node), |c| match c {
             '"' | '#' | '&' | '<' | '>' | '`' | '\\' => Some(format!("#{};", u32::from(c))),
             _ => None,
         });
         let (open, close) = match node.kind {
             "gate" => ("{", "}"),
             "serve" | "probe" => ("(", ")"),
+            "search" | "ladder" => ("{{", "}}"),
             _ => ("[", "]"),
         };
         let _ = writeln!(out, "  n{at}{open}\"{label}\"{close}");
     }
     for (from, to) in &drawing.edges {
         let _ = writeln!(out, "  n{from} --> n{to}");
+    }
+    for (state, style) in CLASSES {
+        let nodes = drawing.nodes.iter().enumerate().filter(|(_, node)| node.state == Some(state));
+        let nodes: Vec<String> = nodes.map(|(at, _)| format!("n{at}")).collect();
+        if !nodes.is_empty() {
+            let _ = writeln!(out, "  classDef {state} {style}\n  class {} {state}", nodes.join(","));
+        }
     }
     out
 }

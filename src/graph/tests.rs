@@ -4,7 +4,8 @@ use petgraph::graph::NodeIndex;
 use proptest::prelude::*;
 use serde_json::{Value, json};
 
-use super::render::{dot, drawing, json, mermaid};
+use super::drawing::{PoolState, PrunedLoad, States, drawing};
+use super::render::{dot, json, mermaid, text};
 use super::{Graph, GraphError, Node, Outcome, SkipReason, Walk, build};
 use crate::expand::{Expansion, RunId, expand};
 
@@ -137,7 +138,7 @@ fn circles_are_shown() {
 #[test]
 fn drawings_say_everything_and_escape_it() {
     let (graph, expansion) = whole(json!({ "a \"b\" <c>": sweep(&["demo"], &[1], &[]) }));
-    let drawing = drawing(&graph, &expansion);
+    let drawing = drawing(&graph, &expansion, &States::default());
     assert!(dot(&drawing).contains(r#"label="a \"b\" <c>: endpoint=demo model=m batch_size=1 repeat=0""#));
     assert!(mermaid(&drawing).contains("a #34;b#34; #60;c#62;: endpoint=demo"));
     assert_eq!(json(&drawing)["edges"], json!([[0, 1], [1, 2]]));
@@ -149,10 +150,35 @@ fn a_large_sweep_is_drawn_as_one_node() {
     let batches: Vec<u32> = (1..=201).collect();
     let (graph, expansion) =
         whole(json!({ "big": sweep(&["c"], &batches, &[]), "s": sweep(&["c"], &[300], &["big"]) }));
-    let drawing = drawing(&graph, &expansion);
+    let drawing = drawing(&graph, &expansion, &States::default());
     let labels: Vec<&str> = drawing.nodes.iter().map(|node| node.label.as_str()).collect();
     assert_eq!(labels[..3], ["probe c", "big: 201 runs, drawn as one", "big has ended"]);
     assert_eq!(drawing.edges, BTreeSet::from([(0, 1), (0, 3), (1, 2), (2, 3)]));
+}
+
+#[test]
+fn a_search_stands_behind_its_runs_and_before_the_gate() {
+    let (graph, expansion) =
+        whole(json!({ "find": sweep(&["c"], &[4, 8], &[]), "s": sweep(&["c"], &[300], &["find"]) }));
+    let of = |batch: &str| expansion.runs.iter().find(|run| run.cell.get("batch_size").unwrap().to_string() == batch);
+    let runs = ["8", "4"].map(|batch| (of(batch).expect("a run").id, format!("{batch} was asked for")));
+    let pool = PoolState {
+        sweep: "find".into(),
+        kind: "ladder",
+        title: "find · c".into(),
+        state: "done",
+        standing: "enough".into(),
+        found: None,
+        runs: runs.into(),
+        pruned: vec![PrunedLoad { label: "16".into(), why: "8 is too much".into(), runs: 2 }],
+    };
+    let drawing = drawing(&graph, &expansion, &States { runs: vec!["done"; 2], pools: vec![pool] });
+    let at = |label: &str| drawing.nodes.iter().position(|node| node.label.contains(label)).expect(label);
+    let [eight, four, find, gate, left] = ["batch_size=8", "batch_size=4", "find · c", "has ended", "16"].map(at);
+    let chain = [(at("probe"), eight), (eight, four), (four, find), (find, gate), (find, left), (gate, at("=300"))];
+    assert_eq!(drawing.edges, chain.into_iter().chain([(at("probe"), at("=300"))]).collect(), "{drawing:#?}");
+    assert_eq!(drawing.nodes[four].asked_by, Some(find));
+    insta::assert_snapshot!(text(&drawing), @r"");
 }
 
 #[derive(Debug, Clone)]

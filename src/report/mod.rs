@@ -25,6 +25,7 @@ mod screen;
 mod spark;
 mod spread;
 mod table;
+mod trail;
 mod untested;
 
 pub(crate) use answer::answers;
@@ -43,3 +44,4 @@ pub(crate) use run::Detail;
 pub use run::run;
 pub(crate) use screen::{columns as screen_columns, is_limited as has_screen, look as look_at_the_screen};
 pub use table::{Line, results};
+pub(crate) use trail::{Trail, TrailNext, TrailStep};

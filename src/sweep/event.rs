@@ -27,6 +27,8 @@ pub struct RunView {
     pub(crate) requests_per_arrival: f64,
     /// The pause after it, in nanoseconds.
     pub(crate) cooldown_ns: u64,
+    /// How the search or ladder stands that asked for it: `between 24 and 28 qps, 6 runs so far`; none where none did.
+    pub(crate) standing: Option<String>,
 }
 
 /// What the names of a plan's runs need to tell them apart.
@@ -69,6 +71,7 @@ impl RunView {
             load: run.spec.load.clone(),
             requests_per_arrival: run.spec.scenario.requests_per_arrival(),
             cooldown_ns: run.spec.between.cooldown.0,
+            standing: None,
         }
     }
 

@@ -238,7 +238,11 @@ impl<'a, 'o> Scheduler<'a, 'o> {
             *waiting.entry(sweep.expansion.resources[endpoint].clone()).or_default() += 1;
         }
         let naming = Naming::of(&sweep.expansion.runs);
-        let view = |(at, run): (usize, &usize)| (*run, RunView::among(sweep.settled + at + 1, planned(run), &naming));
+        let view = |(at, run): (usize, &usize)| {
+            let view = RunView::among(sweep.settled + at + 1, planned(run), &naming);
+            let standing = sweep.choices.as_ref().and_then(|choices| choices.standing(*run, &sweep.expansion.pools));
+            (*run, RunView { standing, ..view })
+        };
         let views = runs.iter().enumerate().map(view).collect();
         let (halt, _) = watch::channel(false);
         Scheduler {

@@ -126,6 +126,7 @@ const SHOWN_BY: &[(&str, &str)] = &[
     ("explain", "codes_are_explained"),
     ("graph", "graphs_are_drawn"),
     ("graph --format", "graphs_are_drawn"),
+    ("graph --results", "what_lies_in_a_folder_is_drawn"),
     ("graph --set", "every_command_with_a_plan_takes_values"),
     ("graph --allow-outside", "every_command_with_a_plan_takes_values"),
     ("freeze", "a_lock_says_where_every_value_comes_from"),
@@ -837,11 +838,20 @@ fn graphs_are_drawn() {
     assert_eq!(mermaid.matches(" --> ").count(), edges.len());
 }
 
+/// The one run of the plan is done in its folder, and to do in another one.
+fn what_lies_in_a_folder_is_drawn(lab: &Lab) {
+    for (results, state) in [("results", "done"), ("elsewhere", "pending")] {
+        let drawn = lab.ok(&["graph", "plan.yaml", "--format", "text", "--results", results]).stdout;
+        assert!(drawn.lines().any(|line| line.starts_with(state) && line.contains("repeat=0")), "{drawn}");
+    }
+}
+
 #[timed_test]
 fn readers_answer_in_text_and_json() {
     let lab = Lab::new();
     lab.write("plan.yaml", ONE);
     lab.ok(&["run", "plan.yaml"]);
+    what_lies_in_a_folder_is_drawn(&lab);
     let (id, run) = lab.runs().pop_first().unwrap();
     let full = run.json["id"].as_str().unwrap();
     let start = &id[..6];

@@ -57,6 +57,9 @@ fn a_search_finds_the_knee_of_the_mock_and_is_done_then() {
     assert!(ids.len() <= most, "{} of at most {most}", ids.len());
     // Each probe is an ordinary run: every reader has them, and the answer with them.
     let curves = lab.ok(&["curves", "plan.yaml", "--format", "json"]).json();
+    lab.follows("curves", &curves);
+    assert_eq!(curves["choices"][0]["found"].as_f64(), Some(4.0), "{curves:#}");
+    its_decisions_are_seen(&lab, &after[0]["finished"]);
     assert_eq!(curves["curves"][0]["slo"]["holds"].as_f64(), Some(4.0), "{curves:#}");
     let again = lab.ok(&["run", "plan.yaml"]);
     assert!(again.stderr.contains("nothing to do; the results of all"), "{}", again.stderr);
@@ -68,6 +71,46 @@ fn a_search_finds_the_knee_of_the_mock_and_is_done_then() {
     lab.write("wider.yaml", &plan(&SEARCH.replace("to: 32", "to: 64")));
     let wider = finished(&choices(&lab, "wider.yaml")[0]);
     assert!(wider.len() > 1 && wider.is_subset(&ids), "{wider:?}");
+}
+
+/// A search that found 4 in flight, with these runs, is told by every command with the rows behind it.
+fn its_decisions_are_seen(lab: &Lab, finished: &Value) {
+    let why = lab.ok(&["why", "limit", "--plan", "plan.yaml", "--format", "json"]).json();
+    lab.follows("why", &why);
+    let trail = &why["choices"][0];
+    let steps = trail["steps"].as_array().unwrap();
+    let runs: Vec<&Value> = steps.iter().map(|step| &step["runs"][0]).collect();
+    assert_eq!(runs, finished.as_array().unwrap().iter().collect::<Vec<_>>());
+    assert_eq!((&trail["state"], &trail["end"], &trail["next"]), (&"done".into(), &"found".into(), &Value::Null));
+    assert_eq!((&steps[0]["purpose"], &steps[0]["load"]), (&"up".into(), &2.0.into()), "{trail:#}");
+    for step in steps {
+        let limit = &step["limits"][0];
+        let (observed, allowed) = (limit["observed_ms"].as_f64().unwrap(), limit["limit_ms"].as_f64().unwrap());
+        assert_eq!((allowed, step["answer"] == "misses"), (18.0, step["load"].as_f64() > Some(4.0)), "{step:#}");
+        assert_eq!(observed > allowed, step["answer"] == "misses", "{step:#}");
+    }
+    let long = steps.iter().position(|step| step["purpose"] == "confirm").expect("a long run");
+    let text = lab.ok(&["why", "limit", "--plan", "plan.yaml"]).stdout;
+    assert!(text.contains("4 in flight meets the objective") && text.contains("confirming"), "{text}");
+    let id = runs[long].as_str().unwrap();
+    let one = lab.ok(&["why", id, "--plan", "plan.yaml", "--format", "json"]).json();
+    lab.follows("why", &one);
+    assert_eq!((&one["asked_by"]["step"], &one["asked_by"]["purpose"]), (&(long + 1).into(), &"confirm".into()));
+
+    let graph = lab.ok(&["graph", "plan.yaml", "--format", "json"]).json();
+    lab.follows("graph", &graph);
+    let nodes = graph["nodes"].as_array().unwrap();
+    let search = nodes.iter().find(|node| node["kind"] == "search").expect("a search");
+    assert_eq!((&search["state"], &search["value"]), (&"done".into(), &4.0.into()), "{graph:#}");
+    assert!(nodes.iter().filter(|node| node["kind"] == "run").all(|node| node["state"] == "done"), "{graph:#}");
+    let drawn = lab.ok(&["graph", "plan.yaml", "--format", "text"]).stdout;
+    assert!(drawn.contains("done      limit · a · m · short: 4 in flight meets the objective"), "{drawn}");
+
+    lab.ok(&["report", "plan.yaml", "-o", "report.html"]);
+    let page = std::fs::read_to_string(lab.path().join("report.html")).unwrap();
+    assert!(page.contains("The path of each search") && page.contains("found: 4 in flight"), "the report shows its path");
+    let curves = lab.ok(&["curves", "plan.yaml"]).stdout;
+    assert!(curves.contains("search limit · a · m · short: 4 in flight") && curves.contains("(long run) holds"), "{curves}");
 }
 
 #[timed_test]
@@ -84,12 +127,18 @@ fn two_sweeps_that_ask_for_the_same_runs_end_in_one_invocation() {
     assert_eq!(names(&lab, "runs").len(), 4, "2 is measured once");
 }
 
-/// Kills it at a random instant, `times` times, and lets it end.
+/// Kills it `times` times, at random instants of a run and behind commits, when the next run was decided on and has sent nothing; and lets
+/// it end.
 fn killed_and_resumed(lab: &Lab, times: u32, seed: u64) -> Ended {
     let mut rng = ChaCha8Rng::seed_from_u64(seed);
-    for _ in 0..times {
+    for kill in 0..times {
+        let before = names(lab, "runs").len();
         let mut running = lab.start(&["run", "plan.yaml", "--progress", "plain"]);
-        let deadline = std::time::Instant::now() + std::time::Duration::from_millis(rng.random_range(50..2_500));
+        if kill % 3 == 2 {
+            wait_for("a commit", || (running.has_ended() || names(lab, "runs").len() > before).then_some(()));
+        }
+        let wait = if kill % 3 == 2 { rng.random_range(0..60) } else { rng.random_range(50..1_400) };
+        let deadline = std::time::Instant::now() + std::time::Duration::from_millis(wait);
         wait_for("the instant of the kill", || {
             (running.has_ended() || std::time::Instant::now() >= deadline).then_some(())
         });
@@ -100,11 +149,16 @@ fn killed_and_resumed(lab: &Lab, times: u32, seed: u64) -> Ended {
     lab.measured(&["run", "plan.yaml"])
 }
 
+/// How often a search is killed: `SWEEPLINE_KILLS`, or few times.
+fn kills() -> u32 {
+    std::env::var("SWEEPLINE_KILLS").map_or(6, |kills| kills.parse().expect("a number of kills"))
+}
+
 #[timed_test]
 fn a_search_that_is_killed_at_any_instant_decides_what_it_would_have_decided() {
     let lab = Lab::new();
     lab.write("plan.yaml", &plan(SEARCH));
-    honest(&killed_and_resumed(&lab, 6, 1));
+    honest(&killed_and_resumed(&lab, kills(), 1));
     lab.ok(&["verify"]);
     let ended = choices(&lab, "plan.yaml");
     let ids = finished(&ended[0]);
@@ -118,6 +172,13 @@ fn a_search_that_is_killed_at_any_instant_decides_what_it_would_have_decided() {
     for (at, id) in whole.iter().enumerate() {
         let standing = choices(&lab, "plan.yaml");
         assert_eq!(standing[0]["next"], *id, "decision {at}");
+        if at == 0 || at == 2 {
+            let graph = lab.ok(&["graph", "plan.yaml", "--format", "json"]).json();
+            let search = graph["nodes"].as_array().unwrap().iter().find(|node| node["kind"] == "search").unwrap();
+            assert_eq!(search["state"], if at == 0 { "pending" } else { "searching" }, "{graph:#}");
+            let why = lab.ok(&["why", id.as_str().unwrap(), "--plan", "plan.yaml"]).stdout;
+            assert!(why.contains("asked for next by the search limit · a · m · short: going up"), "{why}");
+        }
         let short = &id.as_str().unwrap()[..16];
         std::fs::rename(aside.join(short), dir.join(short)).unwrap();
     }
@@ -141,6 +202,16 @@ fn a_ladder_ends_behind_the_first_load_that_misses_and_says_what_it_left_out() {
     let preview = lab.ok(&["preview", "plan.yaml"]).stdout;
     let preview = preview.split_whitespace().collect::<Vec<_>>().join(" ");
     assert!(preview.contains(words) && preview.contains("nothing to do"), "{preview}");
+    let graph = lab.ok(&["graph", "plan.yaml", "--format", "json"]).json();
+    let nodes = graph["nodes"].as_array().unwrap();
+    let pruned: Vec<&Value> = nodes.iter().filter(|node| node["kind"] == "pruned").collect();
+    assert_eq!((pruned.len(), &pruned[0]["count"]), (2, &2.into()), "{graph:#}");
+    assert!(pruned[0]["said"].as_str().unwrap().starts_with("8 in flight misses the objective (ttft p90 "), "{graph:#}");
+    let why = lab.ok(&["why", "batch_size == 32", "--plan", "plan.yaml", "--format", "json"]).json();
+    lab.follows("why", &why);
+    assert!(why["runs"].as_array().unwrap().iter().all(|run| run["state"] == "pruned"), "{why:#}");
+    let curves = lab.ok(&["curves", "plan.yaml"]).stdout.split_whitespace().collect::<Vec<_>>().join(" ");
+    assert!(curves.contains("left out: 16, 32 in flight, since 8 in flight misses the objective"), "{curves}");
 }
 
 #[timed_test]

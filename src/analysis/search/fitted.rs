@@ -68,7 +68,7 @@ impl Method for Fitted {
 }
 
 /// Whether no run has missed plainly: one that an undecided test says little of may be noise.
-fn nothing_missed(probes: &[Probe]) -> bool {
+pub(super) fn nothing_missed(probes: &[Probe]) -> bool {
     let missed = |probe: &Probe| met(probe) == Some(false) && probe.pressure.is_none_or(|pressure| pressure > PLAIN);
     !probes.iter().any(|probe| missed(probe) || probe.answer == Some(Answer::Misses))
 }

@@ -13,10 +13,12 @@ mod fitted;
 mod grid;
 mod method;
 mod outcome;
+mod purpose;
 mod question;
 
 pub use grid::Grid;
 pub use outcome::{Caveat, End, Outcome};
+pub use purpose::Purpose;
 pub use question::{Next, Probe, Question, Standing};
 
 use bracket::Bracket;

@@ -104,3 +104,21 @@ fn a_question_without_an_answer_is_refused() {
         assert!(bad.fault().is_some(), "{bad:?}");
     }
 }
+
+/// Each run of a search has the purpose that its step says, one after the other.
+#[test]
+fn the_purposes_of_a_search_are_its_steps() {
+    let (mut probes, _) = search(&question(), |load, confirms, _| run(load, confirms, 30.0));
+    let purposes = |probes: &[Probe]| -> Vec<Purpose> {
+        let of = |at: usize| Purpose::of(&probes[..at], probes[at].load, probes[at].confirms);
+        let mut all: Vec<Purpose> = (0..probes.len()).map(of).collect();
+        all.dedup();
+        all
+    };
+    let steps = purposes(&probes);
+    assert_eq!((steps[0], steps[1]), (Purpose::Up, Purpose::ClosingIn), "{probes:?}");
+    assert_eq!(steps[steps.len() - 2..], [Purpose::Confirm, Purpose::Again], "{probes:?}");
+    probes[1] = Probe { answer: None, pressure: None, ..probes[1] };
+    let again = Purpose::of(&probes[..2], probes[1].load, false);
+    assert_eq!(again, Purpose::Instead);
+}

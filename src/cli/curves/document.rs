@@ -9,6 +9,7 @@ use super::super::given_up::Entry;
 use super::super::results::Readings;
 use crate::analysis::curve::{self, Axis, Bracket, Curve, FIGURES, OnFronts, Rung, Series, on_fronts};
 use crate::analysis::saturation;
+use crate::report::Trail;
 
 /// The curves of a plan.
 #[derive(Debug, Serialize, JsonSchema)]
@@ -26,6 +27,8 @@ pub(crate) struct Document {
     mixed_servers: Vec<String>,
     /// The curves, each where its first run stands in the plan.
     curves: Vec<OneCurve>,
+    /// How searches and ladders came to stand where they do that asked for some of these runs.
+    choices: Vec<Trail>,
 }
 
 /// Runs that differ in their load alone.
@@ -246,6 +249,7 @@ impl Document {
             class: class.map(str::to_owned),
             mixed_servers: readings.mixed_servers(),
             curves,
+            choices: readings.trails.clone(),
         }
     }
 }

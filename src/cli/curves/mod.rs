@@ -14,7 +14,7 @@ use crate::cli::options::TextOrJson;
 use crate::cli::output;
 use crate::plan::Slo;
 use crate::report::format::{fill, plain};
-use crate::report::{curves as page, few_once, fronts, is_unicode, left_out, plots};
+use crate::report::{Trail, curves as page, few_once, fronts, is_unicode, left_out, plots};
 
 /// The arguments of `curves`.
 #[derive(Debug, Args)]
@@ -79,6 +79,10 @@ fn text(readings: &Readings, (curves, plot): (&[Curve], bool), above: Option<Str
     } else {
         out.push_str(&page(curves, slo));
         out.push_str(&fronts(curves, slo));
+    }
+    if !readings.trails.is_empty() {
+        let paths: String = readings.trails.iter().map(Trail::path).collect();
+        out.push_str(&format!("\n{paths}"));
     }
     if let Some(said) = readings.said_of_missing(&left_out(curves)) {
         out.push_str(&format!("\n{said}\n"));

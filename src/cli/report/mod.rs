@@ -112,6 +112,7 @@ fn made_of(args: &Asked, before: Option<Readings>) -> Result<(Readings, Report),
         spreads: drawn,
         spreads_left: left,
         timeline: timeline::spans(&workspace, &picked, &readings),
+        trails: &readings.trails,
         notes: notes(&readings, &curves),
         lints: lints.iter().map(told).collect(),
     };

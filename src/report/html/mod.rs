@@ -62,7 +62,7 @@ impl Report {
             sections::generator(sources)?,
             sections::disclosure(sources),
         ];
-        let (mut there, mut missing) = (Vec::new(), Vec::new());
+        let (mut there, mut missing): (Vec<Section>, _) = (sections::paths(sources)?.into_iter().collect(), Vec::new());
         for found in all {
             match found {
                 Ok(section) => there.push(section),

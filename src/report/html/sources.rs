@@ -8,6 +8,7 @@ use crate::analysis::diagnosis::Diagnosis;
 use crate::analysis::ecdf::Ecdf;
 use crate::analysis::{OfClass, Pulse, RunMetrics, Verdict};
 use crate::plan::Plan;
+use crate::report::Trail;
 use crate::report::capacity::Configuration;
 use crate::report::diagnosis::Bound;
 use crate::rows::RunLabels;
@@ -52,6 +53,8 @@ pub(crate) struct Sources<'a> {
     pub(crate) spreads_left: usize,
     /// What ran when, by when it began.
     pub(crate) timeline: Vec<Span>,
+    /// How searches and ladders came to stand where they do.
+    pub(crate) trails: &'a [Trail],
     /// Sentences about the results as a whole.
     pub(crate) notes: Vec<String>,
     /// What the methodology lint says of the plan.

@@ -154,6 +154,7 @@ fn page_of(loaded: &Loaded, expansion: &Expansion, made: &Made) -> String {
         calibrate: "sweepline calibrate plan.yaml".to_owned(),
         spreads: spreads.collect(),
         spreads_left: 64,
+        trails: &[],
         notes: vec!["a note with <b>marks</b>".to_owned()],
         lints: Vec::new(),
     });

@@ -171,6 +171,7 @@ mod tests {
             number: 3,
             id: "0".repeat(64),
             name: "<b>lean</b> · short · 5 qps".to_owned(),
+            standing: None,
             phase: LivePhase::Measure,
             phase_s: 3.2,
             phase_length_s: Some(10.0),

@@ -121,6 +121,7 @@ impl Full {
 
     fn run(&self, run: &LiveRun, columns: usize) -> Vec<String> {
         let mut lines = vec![run.name.clone(), format!("  {}", words::phase(run))];
+        lines.extend(run.standing.as_ref().map(|standing| format!("  {standing}")));
         let waiting = if run.waiting > 0 { format!(" · {} waiting", run.waiting) } else { String::new() };
         lines.push(format!("  {} in flight{waiting} · {} done", run.in_flight, run.ended));
         if let Some(lately) = self.lately.get(&run.number) {
@@ -183,6 +184,7 @@ mod tests {
             number: 2,
             id: "0".repeat(64),
             name: "lean · short · 10 qps".to_owned(),
+            standing: Some("between 8 and 16 qps, 3 runs so far".to_owned()),
             phase: LivePhase::Measure,
             phase_s: 12.4,
             phase_length_s: Some(60.0),
@@ -216,6 +218,7 @@ mod tests {
 
         lean · short · 10 qps
           measure 12s of 1m
+          between 8 and 16 qps, 3 runs so far
           8 in flight · 130 done
           sent   9.80 of 10.0 req/s    █ █  at most 9.80
           TTFT   n/a                      

@@ -28,7 +28,8 @@ impl Face for Plain {
             return;
         }
         let runs = now.running.iter().map(|run| {
-            let parts = [vec![words::phase(run)], words::figures(run), words::errors(run).into_iter().collect()];
+            let phase: Vec<String> = run.standing.iter().cloned().chain([words::phase(run)]).collect();
+            let parts = [phase, words::figures(run), words::errors(run).into_iter().collect()];
             format!("[{}/{}] {} · {}", run.number, now.runs, run.name, parts.concat().join(" · "))
         });
         let waits = now.waiting.iter().map(|wait| words::wait(wait).join(" · "));

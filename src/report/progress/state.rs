@@ -69,6 +69,9 @@ pub(crate) struct LiveRun {
     pub(crate) id: String,
     /// What people call it.
     pub(crate) name: String,
+    /// How the search or ladder stands that asked for it, like `between 24 and 28 qps, 6 runs so far`; null where none did.
+    #[serde(default)]
+    pub(crate) standing: Option<String>,
     /// What it is doing.
     pub(crate) phase: LivePhase,
     /// Seconds since that began.

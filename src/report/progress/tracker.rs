@@ -190,6 +190,7 @@ impl Running {
             number: self.run.number,
             id: self.run.id.to_string(),
             name: plain(&self.run.name),
+            standing: self.run.standing.as_deref().map(plain),
             phase,
             phase_s,
             phase_length_s,

@@ -94,12 +94,13 @@ pub(super) fn cut(line: &str, columns: usize) -> String {
     }
 }
 
-/// A run in lines of at most so many columns: what it is and does, its figures, its errors.
+/// A run in lines of at most so many columns: what it is and does, how the search stands that asked for it, its figures, its errors.
 pub(super) fn lines(run: &LiveRun, columns: usize) -> Vec<String> {
     let phase = phase(run);
     let both = format!("{} · {phase}", run.name);
     let fits = both.chars().count() <= columns;
     let mut lines = if fits { vec![both] } else { vec![cut(&run.name, columns), cut(&phase, columns)] };
+    lines.extend(run.standing.as_ref().map(|standing| cut(standing, columns)));
     lines.push(fitting(&figures(run), columns));
     lines.extend(errors(run).map(|errors| cut(&errors, columns)));
     lines

@@ -29,7 +29,7 @@ impl Scheduler<'_, '_> {
             let next = chosen.next.map(|next| choices.places[pool][next]);
             // What comes next may be done already, or be the turn of another node: a redo, say.
             let is_free = |next: &usize| !self.begun.contains_key(next) && !sweep.todo[*next] && choices.picked[*next];
-            let view = next.filter(is_free).map(|next| self.stand_for(node, next));
+            let view = next.filter(is_free).map(|next| self.stand_for(node, next, chosen.to_string()));
             let (goes_on, pool) = (view.is_some(), sweep.expansion.pools[pool].title());
             self.observer.event(Event::Chosen { pool, standing: chosen.to_string(), next: view });
             if goes_on {
@@ -40,10 +40,11 @@ impl Scheduler<'_, '_> {
     }
 
     /// Has a node stand for a run that was chosen: it is one more to do.
-    fn stand_for(&mut self, node: NodeIndex, next: usize) -> RunView {
+    fn stand_for(&mut self, node: NodeIndex, next: usize, standing: String) -> RunView {
         let expansion = self.sweep.expansion;
         let run = &expansion.runs[next];
         let view = RunView::among(self.pools.next_number, run, &Naming::of(&expansion.runs));
+        let view = RunView { standing: Some(standing), ..view };
         self.pools.next_number += 1;
         self.views.insert(next, view.clone());
         let endpoint = &run.spec.endpoint.name;

@@ -17,6 +17,14 @@ pub(crate) struct Choices<'a> {
     pub(crate) choose: &'a dyn Fn(&Pool) -> Chosen,
 }
 
+impl Choices<'_> {
+    /// How the first pool stands that may ask for the run at this position; none where none may.
+    pub(super) fn standing(&self, run: usize, pools: &[Pool]) -> Option<String> {
+        let pool = self.places.iter().position(|places| places.contains(&run))?;
+        Some((self.choose)(&pools[pool]).to_string())
+    }
+}
+
 /// What the nodes of pools stand for.
 #[derive(Debug, Default)]
 pub(super) struct Pools {

@@ -1,0 +1,69 @@
+//! What each run of a search is for, read off the runs before it: nothing is decided here.
+
+use super::bracket::met;
+use super::fitted::nothing_missed;
+use super::question::Probe;
+
+/// What a run is for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, strum::IntoStaticStr)]
+#[strum(serialize_all = "snake_case")]
+pub enum Purpose {
+    /// A heavier load than any before, because none of them missed.
+    Up,
+    /// A load near the one that is looked for.
+    ClosingIn,
+    /// A load well above the one that was found.
+    WellAbove,
+    /// The long run that confirms.
+    Confirm,
+    /// An ordinary run behind the long ones.
+    Again,
+    /// The run before was invalid.
+    Instead,
+}
+
+impl Purpose {
+    /// The name in files.
+    pub fn name(self) -> &'static str {
+        self.into()
+    }
+
+    /// What a run of this load is for, behind the runs `before` it.
+    pub fn of(before: &[Probe], load: f64, confirms: bool) -> Purpose {
+        let said = || before.iter().filter(|probe| met(probe).is_some());
+        let is_replaced = |last: &Probe| met(last).is_none() && last.load == load && last.confirms == confirms;
+        let is_higher = said().all(|probe| probe.load < load);
+        match before.last() {
+            Some(last) if is_replaced(last) => Purpose::Instead,
+            _ if confirms => Purpose::Confirm,
+            _ if said().any(|probe| probe.confirms) => Purpose::Again,
+            _ if is_higher && nothing_missed(before) => Purpose::Up,
+            _ if is_higher => Purpose::WellAbove,
+            _ => Purpose::ClosingIn,
+        }
+    }
+
+    /// The same in a few words.
+    pub fn words(self) -> &'static str {
+        match self {
+            Purpose::Up => "going up",
+            Purpose::ClosingIn => "closing in",
+            Purpose::WellAbove => "looking above",
+            Purpose::Confirm => "confirming",
+            Purpose::Again => "once more",
+            Purpose::Instead => "made again",
+        }
+    }
+
+    /// Why a run is asked for with this purpose.
+    pub fn why(self) -> &'static str {
+        match self {
+            Purpose::Up => "no run has missed the objective so far, so a heavier load comes next",
+            Purpose::ClosingIn => "the load at which a curve fitted to all runs so far crosses the limit",
+            Purpose::WellAbove => "shows that the server does not meet the objective again higher up",
+            Purpose::Confirm => "a run with a longer window at the load that was found",
+            Purpose::Again => "an ordinary run at the end: is the server still the one that was searched?",
+            Purpose::Instead => "the run before was invalid and says nothing",
+        }
+    }
+}

@@ -1,0 +1,142 @@
+//! The paths of searches and ladders: which loads were run in which order, and what each said.
+
+use super::super::chart::{Axis, Limit, Point, Series, Stroke, lines};
+use super::super::error::PageError;
+use super::super::naming::short;
+use super::super::sources::Sources;
+use super::super::view::{Block, Caption, Cell, Figure, Section, Table, tone};
+use crate::report::format::plain;
+use crate::report::{Trail, TrailStep};
+
+/// Most figures on a page; what lies beyond has its table alone.
+const MOST_FIGURES: usize = 12;
+
+/// What a step may say, with what the legend calls it.
+const ANSWERS: [(Option<&str>, &str); 4] = [
+    (Some("holds"), "meets the objective"),
+    (Some("misses"), "misses it"),
+    (Some("undecided"), "undecided"),
+    (None, "says nothing"),
+];
+
+/// The section; none where no load was chosen by what was measured.
+pub(crate) fn paths(sources: &Sources) -> Result<Option<Section>, PageError> {
+    if sources.trails.is_empty() {
+        return Ok(None);
+    }
+    let text = "Which loads were run, in the order in which they were asked for: each follows from what the runs before it said.";
+    let mut blocks = vec![Block::Text { text: text.to_owned() }];
+    let mut figures = Vec::new();
+    let mut tables = Vec::new();
+    for (number, trail) in sources.trails.iter().enumerate() {
+        // One load is no path.
+        if number < MOST_FIGURES && trail.steps.len() > 1 {
+            figures.push(figure(trail, number)?);
+        } else {
+            tables.push(Block::Table { table: table(trail) });
+        }
+    }
+    if !figures.is_empty() {
+        blocks.push(Block::Figures { figures });
+    }
+    blocks.extend(tables);
+    let stands = sources.trails.iter().flat_map(|trail| {
+        let stands = format!("{}: {}.", trail.title(), trail.standing);
+        let left_out = trail.left_out().map(|why| format!("{}: {why}.", trail.title()));
+        std::iter::once(stands).chain(left_out)
+    });
+    blocks.push(Block::List { items: stands.map(|line| plain(&line)).collect() });
+    Ok(Some(Section { id: "paths", title: "The path of each search", blocks }))
+}
+
+/// Load over the number of the step, marked by the answer.
+fn figure(trail: &Trail, number: usize) -> Result<Figure, PageError> {
+    let count = trail.steps.len();
+    let every = count.div_ceil(12).max(1);
+    let ticks = (1..=count).step_by(every).map(|step| (step as f64, step.to_string())).collect();
+    let x = Axis::of_places(format!("step of the {}", trail.chooses), count as f64 + 0.5, ticks);
+    let most = trail.steps.iter().map(|step| step.load).fold(0.0, f64::max);
+    let y = Axis::from_zero(axis_title(trail), most);
+    let found: Vec<Limit> = trail
+        .found
+        .map(|load| Limit { at: load, name: format!("found: {load} {}", trail.unit()), is_objective: true })
+        .into_iter()
+        .collect();
+    let drawing = lines((&x, &y), &series(trail), &found)?;
+    Ok(Figure {
+        id: format!("path-{}", number + 1),
+        title: plain(&format!("{}: {}", trail.title(), trail.standing)),
+        caption: caption(trail),
+        metric: None,
+        drawing,
+        table: table(trail),
+    })
+}
+
+fn axis_title(trail: &Trail) -> &'static str {
+    if trail.axis == "qps" { "offered rate, requests/s" } else { "requests in flight" }
+}
+
+/// The way through all steps, and on it those of each answer with a marker of their own.
+fn series(trail: &Trail) -> Vec<Series> {
+    let points = |is_shown: &dyn Fn(&TrailStep) -> bool, with_text: bool| -> Vec<Point> {
+        let of = |(at, step): (usize, &TrailStep)| Point {
+            x: (at + 1) as f64,
+            y: is_shown(step).then_some(step.load),
+            ends: None,
+            text: if with_text { plain(&hover(trail, at, step)) } else { String::new() },
+        };
+        trail.steps.iter().enumerate().map(of).collect()
+    };
+    let way = Series { name: None, slot: ANSWERS.len(), points: points(&|_| true, false), stroke: Stroke::Thin };
+    let answered = ANSWERS.iter().enumerate().filter_map(|(slot, (answer, name))| {
+        let is_it = |step: &TrailStep| step.answer == *answer;
+        // A marker stands alone: the way joins it with those of other answers.
+        let points: Vec<Point> = points(&is_it, true).into_iter().filter(|point| point.y.is_some()).collect();
+        let apart = points.into_iter().flat_map(|point| {
+            let gap = Point { y: None, text: String::new(), ..point.clone() };
+            [point, gap]
+        });
+        let points: Vec<Point> = apart.collect();
+        (!points.is_empty()).then(|| Series { name: Some((*name).to_owned()), slot, points, stroke: Stroke::Points })
+    });
+    std::iter::once(way).chain(answered).collect()
+}
+
+fn hover(trail: &Trail, at: usize, step: &TrailStep) -> String {
+    format!("step {}: {} {}, {}", at + 1, step.load, trail.unit(), step.told())
+}
+
+fn caption(trail: &Trail) -> Caption {
+    let requests: Vec<u64> = trail.steps.iter().map(|step| step.requests).collect();
+    let (least, most) = (requests.iter().min().unwrap_or(&0), requests.iter().max().unwrap_or(&0));
+    let counted = if least == most { least.to_string() } else { format!("{least} to {most}") };
+    let runs = trail.steps.iter().map(|step| step.runs.len()).sum::<usize>();
+    let each = format!("{} steps with {runs} runs, {counted} requests in each step.", trail.steps.len());
+    let shown = std::iter::once(each).chain(trail.left_out().map(|why| plain(&format!("{why}."))));
+    let details = vec![
+        "An answer is that of the whole objective, and of whether the server kept up, by the runs of the step alone.".to_owned(),
+        "The vertical axis begins at 0.".to_owned(),
+    ];
+    Caption { shown: shown.collect(), details }
+}
+
+/// The steps in full.
+fn table(trail: &Trail) -> Table {
+    let load = format!("{}#", trail.axis);
+    let columns = ["step#", &load, "what for", "runs", "requests#", "observed", "answer"];
+    let mut table = Table::new(plain(&format!("The path of {}", trail.title())), &columns);
+    for (at, step) in trail.steps.iter().enumerate() {
+        let runs = step.runs.iter().map(|run| short(run)).collect::<Vec<_>>().join(", ");
+        table.rows.push(vec![
+            Cell::count(at as u64 + 1),
+            Cell::exact(step.load),
+            Cell::text(step.words),
+            Cell::text(&runs),
+            Cell::count(step.requests),
+            Cell::text(&step.observed()),
+            Cell::toned(&step.said(), step.answer.map_or("plain", tone)),
+        ]);
+    }
+    table
+}
