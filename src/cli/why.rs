@@ -20,7 +20,7 @@ use crate::cli::options::{Folder, TextOrJson};
 use crate::cli::output;
 use crate::cli::preview::reason;
 use crate::cli::preview::reason::{Changed, Places, changes};
-use crate::expand::{PlannedRun, Pool, RunSpec, canonical};
+use crate::expand::{PlannedRun, RunSpec, canonical};
 use crate::report::Trail;
 use crate::report::format::{fill, plain};
 use crate::rows::Fingerprint;
@@ -153,13 +153,10 @@ fn in_plan(args: &WhyArgs, workspace: &Workspace, by_id: bool) -> Result<Vec<Exp
 }
 
 /// The runs that ladders leave out.
-fn left_out(workspace: &Workspace) -> impl Iterator<Item = &PlannedRun> {
+fn left_out(workspace: &Workspace) -> Vec<&PlannedRun> {
     let pools = workspace.expansion.pools.iter().zip(&workspace.trails);
-    let of = |(pool, trail): (&'_ Pool, &'_ Trail)| {
-        let pruned = trail.pruned.clone();
-        pool.members.iter().filter(move |member| pruned.contains(&member.load)).map(|member| &member.run)
-    };
-    pools.flat_map(of)
+    let members = pools.flat_map(|(pool, trail)| pool.members.iter().map(move |member| (member, trail)));
+    members.filter(|(member, trail)| trail.pruned.contains(&member.load)).map(|(member, _)| &member.run).collect()
 }
 
 /// A single word was perhaps meant to be the beginning of an id.
