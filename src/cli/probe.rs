@@ -156,8 +156,8 @@ pub(super) fn text(asked: &[ProbedEndpoint]) -> String {
 pub(crate) fn ask_all(plan: &Plan, expansion: &Expansion, path: &Path) -> Vec<ProbedEndpoint> {
     let folder = path.parent().unwrap_or(Path::new(""));
     let asked = |(name, endpoint): (&String, &Endpoint)| {
-        let run = expansion.runs.iter().find(|run| run.spec.endpoint.name == *name);
-        let runs = expansion.runs.iter().map(|run| &run.spec);
+        let run = expansion.possible().find(|run| run.spec.endpoint.name == *name);
+        let runs = expansion.possible().map(|run| &run.spec);
         let secrets = secrets_of(runs.filter(|spec| spec.endpoint.name == *name));
         let found = match (run, &endpoint.url) {
             (None, _) => Err((Readiness::Unused, None)),

@@ -117,8 +117,13 @@ pub fn drawing(graph: &Graph, expansion: &Expansion, states: &States) -> Drawing
             }
         };
         match node {
-            Node::Run(run) => drop(places.insert((&expansion.runs[*run].spec.endpoint.name, expansion.runs[*run].id), place)),
-            Node::Gate { sweep } => drop(gates.insert(sweep.as_str(), place)),
+            Node::Run(run) => {
+                let run = &expansion.runs[*run];
+                places.insert((run.spec.endpoint.name.as_str(), run.id), place);
+            }
+            Node::Gate { sweep } => {
+                gates.insert(sweep.as_str(), place);
+            }
             Node::Serve { .. } | Node::Probe { .. } => {}
         }
         drawn.insert(*at, place);

@@ -178,7 +178,15 @@ fn a_search_stands_behind_its_runs_and_before_the_gate() {
     let chain = [(at("probe"), eight), (eight, four), (four, find), (find, gate), (find, left), (gate, at("=300"))];
     assert_eq!(drawing.edges, chain.into_iter().chain([(at("probe"), at("=300"))]).collect(), "{drawing:#?}");
     assert_eq!(drawing.nodes[four].asked_by, Some(find));
-    insta::assert_snapshot!(text(&drawing), @r"");
+    insta::assert_snapshot!(text(&drawing), @r"
+    probe     probe c
+    done      find · c: enough
+      done      find: endpoint=c model=m batch_size=8 repeat=0: 8 was asked for
+      done      find: endpoint=c model=m batch_size=4 repeat=0: 4 was asked for
+      pruned    16: 8 is too much
+    gate      find has ended
+    pending   s: endpoint=c model=m batch_size=300 repeat=0 (when find has ended)
+    ");
 }
 
 #[derive(Debug, Clone)]

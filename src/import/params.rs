@@ -4,7 +4,7 @@
 use indexmap::IndexMap;
 use serde_json::Value;
 
-use super::bench::{Arguments, Arity, Around, FOLDER, Fate, Known, flag_name, is_option};
+use super::bench::{Arguments, Arity, Around, FOLDER, Fate, Known, Searched, flag_name, is_option};
 use super::draft::Field;
 use super::error::ImportError;
 use super::json::json;
@@ -21,7 +21,9 @@ const MOST_RECORDS: usize = 10_000;
 /// How often `vllm bench sweep` runs each combination.
 const RUNS: u32 = 3;
 
-const SEARCH: Fate = Lost("loads are not searched for; write the ones to measure into the matrix");
+const LEVELS: Fate =
+    Lost("its levels follow from the throughput that it measures; write the loads to measure into the matrix");
+const OWN_SEARCH: Fate = Needless("the search has a method and a bound of its own");
 
 /// The options of `vllm bench sweep serve`, `serve_workload` and `serve_sla`.
 const OPTIONS: [Known; 22] = [
@@ -32,11 +34,11 @@ const OPTIONS: [Known; 22] = [
     ("link-vars", One, Read),
     ("num-runs", One, Read),
     ("sla-params", One, Read),
-    ("sla-variable", One, SEARCH),
-    ("sla-iters", One, SEARCH),
-    ("sla-inf-value", One, SEARCH),
-    ("workload-var", One, SEARCH),
-    ("workload-iters", One, SEARCH),
+    ("sla-variable", One, Read),
+    ("sla-iters", One, OWN_SEARCH),
+    ("sla-inf-value", One, OWN_SEARCH),
+    ("workload-var", One, LEVELS),
+    ("workload-iters", One, LEVELS),
     ("after-bench-cmd", One, Read),
     ("experiment-name", One, Read),
     ("output-dir", One, FOLDER),
@@ -117,9 +119,45 @@ pub(super) fn sweep(
     }
     let words: Vec<String> = words.iter().map(|word| long(word)).collect();
     let arguments = Arguments::new(&words, command.line, &OPTIONS, notes);
-    let made = combinations(file, command, &arguments, read)?;
+    let mut made = combinations(file, command, &arguments, read)?;
+    if let Some(search) = searched(kind, &arguments) {
+        made.each.iter_mut().for_each(|around| search_in(around, &search, &arguments));
+    }
     arguments.list_unused();
     Ok(Some(made))
+}
+
+/// The load that `serve_sla` looks for.
+fn searched(kind: &str, arguments: &Arguments) -> Option<Searched> {
+    let said = arguments.text("sla-variable");
+    if kind != "serve_sla" {
+        return None;
+    }
+    let origin =
+        said.as_ref().map_or_else(|| "default --sla-variable request_rate".to_owned(), |said| said.origin.clone());
+    match said.as_ref().map_or("request_rate", |said| said.value.as_str()) {
+        "request_rate" => Some(Searched { axis: "qps", origin }),
+        "max_concurrency" => Some(Searched { axis: "batch_size", origin }),
+        _ => {
+            arguments.missing(&origin, "only request_rate and max_concurrency are searched");
+            None
+        }
+    }
+}
+
+/// Has the load of one combination searched; any load stands in for the one that is looked for until then.
+fn search_in(around: &mut Around, search: &Searched, arguments: &Arguments) {
+    if !around.once.iter().any(|(section, _)| *section == "slo") {
+        arguments.missing(&search.origin, "a search needs an objective that `slo` knows");
+        return;
+    }
+    let option = if search.axis == "qps" { "request_rate" } else { "max_concurrency" };
+    if around.instead.iter().any(|(key, _)| key.replace('-', "_") == option) {
+        arguments.missing(&search.origin, "the load that is searched is given by --bench-params");
+        return;
+    }
+    around.instead.push((option.to_owned(), Value::String("1".to_owned())));
+    around.search = Some(search.clone());
 }
 
 /// The long form of the two short options.

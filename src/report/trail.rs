@@ -52,7 +52,7 @@ pub(crate) struct TrailNext {
     pub(crate) run: String,
     /// Its load.
     pub(crate) load: f64,
-    /// What it is for: up, closing_in, well_above, confirm, again or instead (the run before was invalid).
+    /// What it is for: up, closing_in, well_above, confirm, again or instead (the run before says nothing).
     pub(crate) purpose: &'static str,
     #[serde(skip)]
     pub(crate) words: &'static str,
@@ -65,7 +65,7 @@ pub(crate) struct TrailStep {
     pub(crate) runs: Vec<String>,
     /// The load.
     pub(crate) load: f64,
-    /// What it was for: up, closing_in, well_above, confirm, again or instead (the run before was invalid).
+    /// What it was for: up, closing_in, well_above, confirm, again or instead (the run before says nothing).
     pub(crate) purpose: &'static str,
     /// Requests of its windows.
     pub(crate) requests: u64,
@@ -95,7 +95,7 @@ pub(crate) struct TrailLimit {
     /// holds, misses or undecided.
     pub(crate) answer: &'static str,
     #[serde(skip)]
-    observed: String,
+    observed: Option<String>,
     #[serde(skip)]
     limit: String,
 }
@@ -109,9 +109,14 @@ impl TrailLimit {
             limit_ms: limit.limit.millis(),
             observed_ms: highest.and_then(Value::exact),
             answer: limit.answer.name(),
-            observed: highest.map_or_else(|| "n/a".to_owned(), Value::short),
+            observed: highest.map(Value::short),
             limit: limit.limit.to_string(),
         }
+    }
+
+    /// What was observed: `22.1 ms`, or `n/a`.
+    fn observed(&self) -> String {
+        self.observed.as_ref().map_or_else(|| "n/a".to_owned(), |observed| format!("{observed} ms"))
     }
 
     /// What it is called above its column: `ttft p90` over `≤ 60ms`.
@@ -164,7 +169,7 @@ impl TrailStep {
     /// What was observed, limit by limit: `ttft p90 22.1 ms of 60ms`.
     pub(crate) fn observed(&self) -> String {
         let one = |limit: &TrailLimit| {
-            format!("{} {} {} ms of {}", limit.metric, limit.percentile, limit.observed, limit.limit)
+            format!("{} {} {} of {}", limit.metric, limit.percentile, limit.observed(), limit.limit)
         };
         self.limits.iter().map(one).collect::<Vec<_>>().join(", ")
     }
@@ -260,7 +265,7 @@ impl Trail {
             ];
             for heading in &headings {
                 let limit = step.limits.iter().find(|limit| limit.heading() == *heading);
-                row.push(right(limit.map_or_else(|| "n/a".to_owned(), |limit| format!("{} ms", limit.observed))));
+                row.push(right(limit.map_or_else(|| "n/a".to_owned(), TrailLimit::observed)));
             }
             row.push(Cell::new(plain(&step.said())));
             table.add_row(row);

@@ -108,9 +108,15 @@ fn its_decisions_are_seen(lab: &Lab, finished: &Value) {
 
     lab.ok(&["report", "plan.yaml", "-o", "report.html"]);
     let page = std::fs::read_to_string(lab.path().join("report.html")).unwrap();
-    assert!(page.contains("The path of each search") && page.contains("found: 4 in flight"), "the report shows its path");
+    assert!(
+        page.contains("The path of each search") && page.contains("found: 4 in flight"),
+        "the report shows its path"
+    );
     let curves = lab.ok(&["curves", "plan.yaml"]).stdout;
-    assert!(curves.contains("search limit · a · m · short: 4 in flight") && curves.contains("(long run) holds"), "{curves}");
+    assert!(
+        curves.contains("search limit · a · m · short: 4 in flight") && curves.contains("(long run) holds"),
+        "{curves}"
+    );
 }
 
 #[timed_test]
@@ -206,7 +212,10 @@ fn a_ladder_ends_behind_the_first_load_that_misses_and_says_what_it_left_out() {
     let nodes = graph["nodes"].as_array().unwrap();
     let pruned: Vec<&Value> = nodes.iter().filter(|node| node["kind"] == "pruned").collect();
     assert_eq!((pruned.len(), &pruned[0]["count"]), (2, &2.into()), "{graph:#}");
-    assert!(pruned[0]["said"].as_str().unwrap().starts_with("8 in flight misses the objective (ttft p90 "), "{graph:#}");
+    assert!(
+        pruned[0]["said"].as_str().unwrap().starts_with("8 in flight misses the objective (ttft p90 "),
+        "{graph:#}"
+    );
     let why = lab.ok(&["why", "batch_size == 32", "--plan", "plan.yaml", "--format", "json"]).json();
     lab.follows("why", &why);
     assert!(why["runs"].as_array().unwrap().iter().all(|run| run["state"] == "pruned"), "{why:#}");

@@ -18,7 +18,7 @@ pub enum Purpose {
     Confirm,
     /// An ordinary run behind the long ones.
     Again,
-    /// The run before was invalid.
+    /// The run before says nothing.
     Instead,
 }
 
@@ -63,7 +63,9 @@ impl Purpose {
             Purpose::WellAbove => "shows that the server does not meet the objective again higher up",
             Purpose::Confirm => "a run with a longer window at the load that was found",
             Purpose::Again => "an ordinary run at the end: is the server still the one that was searched?",
-            Purpose::Instead => "the run before was invalid and says nothing",
+            Purpose::Instead => {
+                "the run before says nothing: it is invalid, or has too few requests for the percentile"
+            }
         }
     }
 }

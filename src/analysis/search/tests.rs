@@ -105,20 +105,18 @@ fn a_question_without_an_answer_is_refused() {
     }
 }
 
-/// Each run of a search has the purpose that its step says, one after the other.
+/// Each run of a search has the purpose of its step.
 #[test]
 fn the_purposes_of_a_search_are_its_steps() {
-    let (mut probes, _) = search(&question(), |load, confirms, _| run(load, confirms, 30.0));
-    let purposes = |probes: &[Probe]| -> Vec<Purpose> {
-        let of = |at: usize| Purpose::of(&probes[..at], probes[at].load, probes[at].confirms);
-        let mut all: Vec<Purpose> = (0..probes.len()).map(of).collect();
-        all.dedup();
-        all
-    };
-    let steps = purposes(&probes);
-    assert_eq!((steps[0], steps[1]), (Purpose::Up, Purpose::ClosingIn), "{probes:?}");
-    assert_eq!(steps[steps.len() - 2..], [Purpose::Confirm, Purpose::Again], "{probes:?}");
-    probes[1] = Probe { answer: None, pressure: None, ..probes[1] };
-    let again = Purpose::of(&probes[..2], probes[1].load, false);
-    assert_eq!(again, Purpose::Instead);
+    let (probes, outcome) = search(&question(), |load, confirms, _| run(load, confirms, 30.0));
+    let of = |at: usize| Purpose::of(&probes[..at], probes[at].load, probes[at].confirms);
+    let purposes: Vec<Purpose> = (0..probes.len()).map(of).collect();
+    assert_eq!(purposes[..3], [Purpose::Up; 3], "{probes:?}");
+    assert_eq!(purposes[purposes.len() - 2..], [Purpose::Confirm, Purpose::Again], "{probes:?}");
+    let above = purposes.iter().position(|purpose| *purpose == Purpose::WellAbove).expect("one");
+    assert!(probes[above].load >= 1.3 * outcome.found.unwrap(), "{probes:?}");
+    let seen = [run(10.0, false, 15.0), run(20.0, false, 15.0)];
+    assert_eq!(Purpose::of(&seen, 14.0, false), Purpose::ClosingIn);
+    let invalid = [seen[0], Probe { answer: None, pressure: None, ..seen[1] }];
+    assert_eq!(Purpose::of(&invalid, 20.0, false), Purpose::Instead);
 }

@@ -74,10 +74,10 @@ fn group<'g, 'a>(groups: &'g mut IndexMap<Vec<Edit>, Group<'a>>, edits: Vec<Edit
     groups.entry(edits.clone()).or_insert_with(group)
 }
 
-/// Each run once, where sweeps share it.
+/// Each run once, where sweeps share it; those that searches and ladders may ask for with them.
 fn unique(side: &Side) -> IndexMap<RunId, &PlannedRun> {
     let mut runs = IndexMap::new();
-    for run in &side.expansion.runs {
+    for run in side.expansion.possible() {
         runs.entry(run.id).or_insert(run);
     }
     runs
@@ -122,7 +122,7 @@ struct Axes {
 impl Axes {
     fn of(side: &Side, values: &Values) -> Axes {
         let mut axes = Axes { sweeps: IndexMap::new(), repeats: HashMap::new() };
-        for run in &side.expansion.runs {
+        for run in side.expansion.possible() {
             let sweep = axes.sweeps.entry(run.sweep.to_string()).or_default();
             for (axis, value) in run.cell.iter() {
                 sweep.entry(axis.to_owned()).or_default().insert(value.to_string());

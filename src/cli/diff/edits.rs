@@ -46,7 +46,20 @@ pub(crate) struct Values(Value);
 impl Values {
     /// Those of a plan. Secrets are in it as references only.
     pub(crate) fn of(side: &Side) -> Values {
-        Values(serde_json::to_value(&side.loaded.plan).unwrap_or(Value::Null))
+        let mut plan = serde_json::to_value(&side.loaded.plan).unwrap_or(Value::Null);
+        // The loads of a search stand beside its range, of which they are made.
+        for sweep in
+            plan.get_mut("sweeps").and_then(Value::as_object_mut).into_iter().flat_map(|sweeps| sweeps.values_mut())
+        {
+            for axis in ["qps", "batch_size"] {
+                let is_searched =
+                    sweep.get("search").and_then(|search| search.get(axis)).is_some_and(|range| !range.is_null());
+                if let Some(matrix) = sweep.get_mut("matrix").and_then(Value::as_object_mut).filter(|_| is_searched) {
+                    matrix.remove(axis);
+                }
+            }
+        }
+        Values(plan)
     }
 
     /// What stands at `path`; a single value may stand for a list of one.
@@ -117,6 +130,9 @@ impl Both<'_> {
 
     /// The edit that brought a value, or took it away.
     pub(crate) fn one_sided(&self, kind: Kind, path: &[Step], value: Option<String>) -> Edit {
+        if let Some(searched) = self.searched(path) {
+            return searched;
+        }
         let (old, new) = if kind == Kind::Added { (None, value) } else { (value, None) };
         let (old_place, place) = match kind {
             Kind::Added => (None, self.b.place(path)),
@@ -128,7 +144,29 @@ impl Both<'_> {
 
     /// The edit of a value that is in both plans.
     pub(crate) fn changed(&self, path: &[Step], old: String, new: String) -> Edit {
+        if let Some(searched) = self.searched(path) {
+            return searched;
+        }
         Edit { old: Some(old), new: Some(new), ..self.one_sided(Kind::Changed, path, None) }
+    }
+
+    /// The edit of a search, where the path is that of a load of it: nobody wrote these loads, but the range that they come from.
+    fn searched(&self, path: &[Step]) -> Option<Edit> {
+        let [Step::Key(sweeps), Step::Key(sweep), Step::Key(matrix), Step::Key(axis), ..] = path else { return None };
+        if (sweeps.as_str(), matrix.as_str()) != ("sweeps", "matrix") {
+            return None;
+        }
+        let range = ["sweeps", sweep, "search", axis].map(Step::from);
+        let (old, new) = (self.old.at(&range), self.new.at(&range));
+        let kind = match (old.is_some_and(|old| !old.is_null()), new.is_some_and(|new| !new.is_null())) {
+            (false, false) => return None,
+            (false, true) => Kind::Added,
+            (true, false) => Kind::Removed,
+            (true, true) => Kind::Changed,
+        };
+        let (old_place, place) = (self.a.place(&range), self.b.place(&range));
+        let [old, new] = [old, new].map(|range| range.filter(|range| !range.is_null()).map(shown));
+        Some(Edit { kind, path: dotted(&range), old, new, old_place, place })
     }
 
     /// The edits that no run came or went by: all changed values but those that `told` names, or that lie around or below
@@ -166,6 +204,10 @@ pub(crate) fn shown(value: &Value) -> String {
     match value {
         Value::String(text) => text.clone(),
         Value::Array(items) => format!("[{}]", items.iter().map(shown).collect::<Vec<_>>().join(", ")),
+        Value::Object(fields) => {
+            let fields = fields.iter().map(|(key, value)| format!("{key}: {}", shown(value)));
+            format!("{{ {} }}", fields.collect::<Vec<_>>().join(", "))
+        }
         other => other.to_string(),
     }
 }

@@ -40,8 +40,10 @@ pub(crate) struct Diff {
     /// Edits by which no run comes or goes.
     pub without_effect: Vec<Edit>,
     /// How long the runs that come take one after another on each resource, resources side by side, in seconds: fill,
-    /// stabilize, measure and cooldown.
+    /// stabilize, measure and cooldown; those that searches and ladders may ask for are not counted.
     pub seconds: f64,
+    /// Whether one of the plans has a search or a ladder: every run that it may ask for is among the runs, and few of them are made.
+    pub choose_runs: bool,
     /// What all runs of each plan cost, and what the difference is.
     cost: Costs,
 }
@@ -74,6 +76,11 @@ pub(crate) struct Part {
     names: [Vec<String>; 2],
 }
 
+/// Whether a plan asks for a run whatever is measured.
+fn is_certain(side: &Side, run: &PlannedRun) -> bool {
+    side.expansion.pools.is_empty() || side.expansion.runs.iter().any(|certain| certain.id == run.id)
+}
+
 impl Diff {
     /// The comparison of `a` and `b`.
     pub(crate) fn new(a: &Side, b: &Side, compared: Compared, cost: Costs) -> Diff {
@@ -81,7 +88,7 @@ impl Diff {
         for group in &compared.groups {
             come.extend(group.come.iter().map(|run| Run::of(run)));
             go.extend(group.go.iter().map(|run| Run::of(run)));
-            for run in &group.come {
+            for run in group.come.iter().filter(|run| is_certain(b, run)) {
                 spans.add(&b.expansion.resources[&run.spec.endpoint.name], RunView::new(0, run).expected_ns());
             }
         }
@@ -94,6 +101,7 @@ impl Diff {
             edits: compared.groups.iter().map(Part::of).collect(),
             without_effect: compared.without_effect,
             seconds: spans.side_by_side(u16::MAX) as f64 / 1e9,
+            choose_runs: !a.expansion.pools.is_empty() || !b.expansion.pools.is_empty(),
             cost,
         }
     }
@@ -101,12 +109,13 @@ impl Diff {
     /// `2 runs come (about 4m30s), 1 goes, 9 stay`.
     fn summary(&self) -> String {
         let verb = |count: usize, one: &str, many: &str| format!("{count} {}", if count == 1 { one } else { many });
-        let time = match self.come.is_empty() {
+        let time = match self.seconds == 0.0 {
             true => String::new(),
             false => format!(" (about {})", duration(self.seconds.ceil() as u64)),
         };
+        let chosen = if self.choose_runs { ", with all that searches and ladders may ask for" } else { "" };
         format!(
-            "{}{time}, {}, {}",
+            "{}{time}, {}, {}{chosen}",
             verb(self.come.len(), "run comes", "runs come"),
             verb(self.go.len(), "goes", "go"),
             verb(self.stay.len(), "stays", "stay"),

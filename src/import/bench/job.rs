@@ -23,6 +23,8 @@ pub(crate) struct Job {
     pub scenario: (String, Vec<Field>),
     /// The load.
     pub load: Load,
+    /// Which load is searched, in the place of its own.
+    pub search: Option<Searched>,
     /// How many requests it sends.
     pub prompts: Said<u32>,
     /// What the sweep is called.
@@ -33,6 +35,15 @@ pub(crate) struct Job {
     pub once: Vec<(&'static str, Field)>,
     /// Where the command begins.
     pub line: usize,
+}
+
+/// A load that is searched.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) struct Searched {
+    /// Its axis in the plan: `qps` or `batch_size`.
+    pub axis: &'static str,
+    /// The words that asked for it.
+    pub origin: String,
 }
 
 /// One value of the `server` axis.
@@ -74,6 +85,8 @@ pub(crate) struct Around {
     pub name: Option<String>,
     /// What a parameter file puts in place of the command's options.
     pub(crate) instead: Vec<(String, Value)>,
+    /// Which load is searched.
+    pub search: Option<Searched>,
     /// How often each command runs.
     pub repeats: Option<Field>,
     /// What the plan says once besides.

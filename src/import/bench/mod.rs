@@ -24,7 +24,7 @@ use super::notes::Notes;
 use super::shell::{Command, shown};
 
 pub(super) use arguments::Arguments;
-pub(super) use job::{Around, Job, Setting};
+pub(super) use job::{Around, Job, Searched, Setting};
 pub(super) use options::{Arity, FOLDER, Fate, Known};
 pub(super) use program::{Program, Tool, program};
 pub(super) use serve::{Serve, flag_name, flag_value, is_flag_name, origin as serve_origin, serve};
@@ -79,7 +79,12 @@ pub(super) fn job(
     let once = once(&arguments).into_iter().chain(around.once.clone()).collect();
     let line = command.line;
     let (setting, repeats) = (around.setting.clone(), around.repeats.clone());
-    let job = Job { endpoint, model, setting, scenario, load, prompts, label, repeats, once, line };
+    let mut search = around.search.clone();
+    if search.as_ref().is_some_and(|search| search.axis == "batch_size" && !load.qps.is_empty()) {
+        arguments.missing("--sla-variable max_concurrency", "beside a rate it is a cap, and a cap is not searched");
+        search = None;
+    }
+    let job = Job { endpoint, model, setting, scenario, load, search, prompts, label, repeats, once, line };
     arguments.list_unused();
     Ok(Some(job))
 }

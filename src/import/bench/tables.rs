@@ -6,7 +6,7 @@ use std::collections::HashMap;
 use indexmap::IndexMap;
 
 use super::arguments::Said;
-use super::job::{Job, Setting};
+use super::job::{Job, Searched, Setting};
 use crate::import::draft::{Draft, Field, Listed, Section, Sweep, unused};
 use crate::import::text::{list, name_of, seconds};
 use crate::plan::model::content::built_in;
@@ -18,6 +18,9 @@ const SHORTEST: f64 = 60.0;
 const CLOSED: u32 = 120;
 /// The longest that such a window gets, in seconds.
 const CLOSED_AT_MOST: u32 = 600;
+
+/// The heaviest load of a search.
+const SEARCHED_TO: u32 = 1000;
 
 /// One load of one command.
 #[derive(Debug, Clone)]
@@ -39,6 +42,8 @@ struct Group {
     cap: Option<Said<u32>>,
     arrivals: Option<Said<String>>,
     points: Vec<Point>,
+    /// Which load is searched, in the place of the points.
+    search: Option<Searched>,
     repeats: Option<Field>,
     label: Option<String>,
 }
@@ -85,14 +90,14 @@ fn counted(jobs: Vec<Job>) -> Vec<(Job, u32)> {
     for job in jobs {
         let values =
             |fields: &[Field]| fields.iter().map(|field| format!("{}={};", field.key, field.value)).collect::<String>();
-        let Job { endpoint, model, setting, scenario, load, prompts, repeats, .. } = &job;
+        let Job { endpoint, model, setting, scenario, load, search, prompts, repeats, .. } = &job;
         let load = (
             load.batch_size.as_ref().map(|said| said.value),
             load.qps.iter().map(|said| said.value.to_string()).collect::<Vec<_>>(),
             load.arrivals.as_ref().map(|said| said.value.clone()),
         );
         let key = format!(
-            "{}|{setting:?}|{}|{}|{load:?}|{}|{repeats:?}",
+            "{}|{setting:?}|{}|{}|{load:?}|{search:?}|{}|{repeats:?}",
             values(&endpoint.1),
             values(&model.1),
             values(&scenario.1),
@@ -129,7 +134,7 @@ fn once(draft: &mut Draft, job: &Job) {
 
 /// The sweep that one command alone would be.
 fn group(draft: &mut Draft, job: &Job, count: u32) -> Group {
-    let Job { endpoint, model, setting, scenario, load, prompts, label, repeats, .. } = job;
+    let Job { endpoint, model, setting, scenario, load, search, prompts, label, repeats, .. } = job;
     let own = if built_in(&scenario.0).is_some() { format!("own-{}", scenario.0) } else { scenario.0.clone() };
     let is_open = !load.qps.is_empty();
     let point = |value: Decimal, origin: &str| Point { value, origin: origin.to_owned(), prompts: prompts.clone() };
@@ -148,6 +153,7 @@ fn group(draft: &mut Draft, job: &Job, count: u32) -> Group {
         cap: load.batch_size.clone().filter(|_| is_open),
         arrivals: load.arrivals.clone(),
         points,
+        search: search.clone(),
         repeats: repeats.clone().or(counted),
         label: label.clone(),
     }
@@ -178,7 +184,7 @@ impl Group {
             .map(|point| format!("{}×{}", point.value, point.prompts.value))
             .collect();
         format!(
-            "{:?}|{:?}|{:?}|{:?}|{}|{:?}|{:?}|{:?}|{loads:?}",
+            "{:?}|{:?}|{:?}|{:?}|{}|{:?}|{:?}|{:?}|{:?}|{loads:?}",
             self.endpoints,
             self.models,
             self.scenarios,
@@ -187,13 +193,17 @@ impl Group {
             self.cap.as_ref().map(|said| said.value),
             self.arrivals.as_ref().map(|said| said.value.clone()),
             self.repeats.as_ref().map(|field| &field.value),
+            self.search.as_ref().map(|search| search.axis),
         )
     }
 
     /// Rates whose windows cannot be said together become sweeps of their own.
     fn by_window(self) -> Vec<Group> {
         let prompts = self.points.first().map(|point| point.prompts.value);
-        if !self.is_open || self.points.iter().all(|point| Some(point.prompts.value) == prompts) {
+        if !self.is_open
+            || self.search.is_some()
+            || self.points.iter().all(|point| Some(point.prompts.value) == prompts)
+        {
             return vec![self];
         }
         let mut groups: IndexMap<String, Group> = IndexMap::new();
@@ -208,7 +218,7 @@ impl Group {
         let points = &self.points;
         let prompts = together(points.iter().map(|point| point.prompts.origin.as_str()));
         let fewest = points.iter().map(|point| point.prompts.value).min().unwrap_or(1);
-        if !self.is_open {
+        if !self.is_open || self.search.is_some() {
             let value = format!("{{ for: {CLOSED}s, min_requests: {fewest}, at_most: {CLOSED_AT_MOST}s }}");
             let how = if points.iter().all(|point| point.prompts.value == fewest) { "" } else { " (the fewest)" };
             let origin = format!("{prompts}{how}: 2 minutes, or until it holds as many, at most 10");
@@ -232,6 +242,7 @@ impl Group {
             (true, None) => "rates",
             (true, Some(_)) => "capped-rates",
         };
+        let kind = if self.search.is_some() { "limit" } else { kind };
         let mut matrix = vec![
             Field::new("endpoint", list(&self.endpoints), ""),
             Field::new("model", list(&self.models), ""),
@@ -251,10 +262,20 @@ impl Group {
         let values: Vec<String> = self.points.iter().map(|point| point.value.to_string()).collect();
         let origin = together(self.points.iter().map(|point| point.origin.as_str()));
         let axis = if self.is_open { "qps" } else { "batch_size" };
-        matrix.push(Field::new(axis, format!("[{}]", values.join(", ")), origin));
+        if self.search.is_none() {
+            matrix.push(Field::new(axis, format!("[{}]", values.join(", ")), origin));
+        }
         let mut fields: Vec<Field> =
             self.arrivals.iter().map(|said| Field::new("arrivals", said.value.as_str(), &said.origin)).collect();
-        fields.extend(self.repeats.clone());
+        match &self.search {
+            None => fields.extend(self.repeats.clone()),
+            Some(Searched { axis, origin }) => {
+                // A search repeats a load as often as the answer needs it.
+                let origin = format!("{origin}: there up to 65536; raise `to` where the answer lies above it");
+                let value = format!("{{ {axis}: {{ from: 1, to: {SEARCHED_TO}, within: 5% }} }}");
+                fields.push(Field::new("search", value, origin));
+            }
+        }
         let measure = self.measure();
         fields.push(Field::new("phases", format!("{{ measure: {} }}", measure.value), measure.origin));
         let name = self.label.as_deref().map_or_else(|| kind.to_owned(), |label| name_of(label, kind));

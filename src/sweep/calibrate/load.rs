@@ -9,7 +9,8 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
 use crate::expand::{
-    Course, EndpointSpec, Expansion, Http2, Labels, Load, LoadEngine, ModelSpec, Phases, Recording, RunSpec, Shaping,
+    Course, EndpointSpec, Expansion, Http2, Labels, Load, LoadEngine, ModelSpec, Phases, PlannedRun, Pool, Recording,
+    RunSpec, Shaping,
 };
 use crate::plan::model::content::Content;
 use crate::plan::{
@@ -75,11 +76,15 @@ impl Timing {
     }
 }
 
-/// The distinct loads of a plan's runs, the heaviest first. Endpoints that are no mock get `timing`, or the mock's
+/// Loads that are all taken where a search or a ladder has no more.
+const FEW_LOADS: usize = 8;
+
+/// The distinct loads of a plan's runs, and of those that its searches and ladders may ask for, the heaviest first. Endpoints that are no mock get `timing`, or the mock's
 /// default; `at_least` is the shortest window.
 pub(crate) fn of_plan(expansion: &Expansion, timing: Timing, at_least: Nanos) -> Vec<CalibrationLoad> {
     let mut loads: Vec<CalibrationLoad> = Vec::new();
-    for run in &expansion.runs {
+    let chosen = expansion.pools.iter().flat_map(spread);
+    for run in expansion.runs.iter().chain(chosen) {
         let spec = &run.spec;
         let (ttft, itl) = timing.over(spec.endpoint.mock.as_ref());
         let load = CalibrationLoad {
@@ -100,6 +105,23 @@ pub(crate) fn of_plan(expansion: &Expansion, timing: Timing, at_least: Nanos) ->
     }
     loads.sort_by(|a, b| b.events_per_second().total_cmp(&a.events_per_second()));
     loads
+}
+
+/// Of the runs that may be asked for one of each load, or of many loads those that are twice as heavy as the one before, and the heaviest:
+/// what a load costs the generator changes little in between.
+fn spread(pool: &Pool) -> impl Iterator<Item = &PlannedRun> {
+    let loads = pool.loads();
+    let (few, heaviest) = (loads.len() <= FEW_LOADS, loads.last().copied());
+    let mut last = 0.0;
+    let members = pool.members.iter().filter(move |member| {
+        let is_far = if few { member.load > last } else { member.load >= 2.0 * last };
+        let is_taken = is_far || (Some(member.load) == heaviest && member.load > last);
+        if is_taken {
+            last = member.load;
+        }
+        is_taken
+    });
+    members.map(|member| &member.run)
 }
 
 /// The load of a run; of a profile its highest rate, held, for that is what the generator must bear.

@@ -115,7 +115,8 @@ fn caption(trail: &Trail) -> Caption {
     let each = format!("{} steps with {runs} runs, {counted} requests in each step.", trail.steps.len());
     let shown = std::iter::once(each).chain(trail.left_out().map(|why| plain(&format!("{why}."))));
     let details = vec![
-        "An answer is that of the whole objective, and of whether the server kept up, by the runs of the step alone.".to_owned(),
+        "An answer is that of the whole objective, and of whether the server kept up, by the runs of the step alone."
+            .to_owned(),
         "The vertical axis begins at 0.".to_owned(),
     ];
     Caption { shown: shown.collect(), details }
