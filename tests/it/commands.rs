@@ -126,7 +126,7 @@ const SHOWN_BY: &[(&str, &str)] = &[
     ("explain", "codes_are_explained"),
     ("graph", "graphs_are_drawn"),
     ("graph --format", "graphs_are_drawn"),
-    ("graph --results", "what_lies_in_a_folder_is_drawn"),
+    ("graph --results", "readers_answer_in_text_and_json"),
     ("graph --set", "every_command_with_a_plan_takes_values"),
     ("graph --allow-outside", "every_command_with_a_plan_takes_values"),
     ("freeze", "a_lock_says_where_every_value_comes_from"),

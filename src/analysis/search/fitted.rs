@@ -20,8 +20,8 @@ const SHORT: f64 = 1.25;
 /// Runs of an end of the range, before it is said that the answer lies beyond.
 const ENDS: usize = 2;
 /// The load at which it is seen that nothing holds again higher up, as a factor of the one found; a miss as high will do.
-const LOOK: f64 = 1.4;
-const SEEN: f64 = 1.3;
+pub(super) const LOOK: f64 = 1.4;
+pub(super) const SEEN: f64 = 1.3;
 
 /// The search by a fitted curve, to a resolution.
 pub(super) struct Fitted {

@@ -1,7 +1,7 @@
 //! What each run of a search is for, read off the runs before it: nothing is decided here.
 
 use super::bracket::met;
-use super::fitted::nothing_missed;
+use super::fitted::{LOOK, SEEN, nothing_missed};
 use super::question::Probe;
 
 /// What a run is for.
@@ -32,13 +32,15 @@ impl Purpose {
     pub fn of(before: &[Probe], load: f64, confirms: bool) -> Purpose {
         let said = || before.iter().filter(|probe| met(probe).is_some());
         let is_replaced = |last: &Probe| met(last).is_none() && last.load == load && last.confirms == confirms;
-        let is_higher = said().all(|probe| probe.load < load);
+        let highest = said().map(|probe| probe.load).fold(0.0, f64::max);
+        // Every load so far is below SEEN times the one found where LOOK times it is asked for.
+        let is_far = load >= highest * (LOOK / SEEN);
         match before.last() {
             Some(last) if is_replaced(last) => Purpose::Instead,
             _ if confirms => Purpose::Confirm,
             _ if said().any(|probe| probe.confirms) => Purpose::Again,
-            _ if is_higher && nothing_missed(before) => Purpose::Up,
-            _ if is_higher => Purpose::WellAbove,
+            _ if load > highest && nothing_missed(before) => Purpose::Up,
+            _ if is_far => Purpose::WellAbove,
             _ => Purpose::ClosingIn,
         }
     }
