@@ -103,7 +103,9 @@ pub fn drawing(graph: &Graph, expansion: &Expansion, states: &States) -> Drawing
     }
     let state_of = |at: usize| states.runs.get(at).copied().unwrap_or("pending");
     let (mut nodes, mut drawn, mut merged) = (Vec::new(), HashMap::new(), HashMap::new());
-    let (mut places, mut gates): (HashMap<(&str, RunId), usize>, HashMap<&str, usize>) = Default::default();
+    // Where runs of an endpoint are drawn, and gates of a sweep.
+    let mut places: HashMap<(&str, RunId), usize> = HashMap::new();
+    let mut gates: HashMap<&str, usize> = HashMap::new();
     for at in &order {
         let node = graph.node(*at);
         let place = match sweep_of(node).filter(|sweep| sizes[sweep] > DRAWN_RUNS) {
