@@ -59,6 +59,7 @@ mod search;
 mod selection;
 mod show;
 mod shown_rows;
+mod stages;
 mod stderr;
 mod summary_cache;
 mod verify;

@@ -8,11 +8,12 @@ use super::selection::Selection;
 use crate::cli::failure::Failure;
 use crate::cli::options::Folder;
 use crate::cli::{answers, stderr};
-use crate::expand::{Expansion, PlannedRun, expand};
-use crate::plan::{Endpoint, Loaded, Plan};
+use crate::expand::{Expansion, Known, PlannedRun, expand_with};
+use crate::plan::{Endpoint, Loaded, Plan, ResolvedPlan, Sweep};
 use crate::report::format::plain;
 use crate::store::{RunRecord, Store};
 use crate::sweep::choose::Chosen;
+use crate::sweep::found::found;
 use crate::sweep::resume::{Decision, OnDisk, Wishes, decide};
 
 /// A plan with its runs and the results folder.
@@ -35,18 +36,17 @@ impl Workspace {
     /// Reads the plan with what the call changes in it, expands it and lists the results folder.
     pub(super) fn open(path: &Path, changes: &Changes, folder: &Folder) -> Result<Workspace, Failure> {
         let loaded = changes.load(path)?;
-        let mut expansion = expand(&loaded.plan)?;
         let store = Store::open(&folder.results);
         warn_of_no_inventory(&store);
+        let (expansion, chosen) = expansion(&store, &loaded.plan)?;
         let disk = on_disk(&store, &expansion)?;
-        let chosen = choose(&store, &loaded.plan, &mut expansion);
         Ok(Workspace { loaded, expansion, store, disk, chosen, allow_outside: changes.allow_outside() })
     }
 
-    /// Lists the results folder anew.
+    /// Lists the results folder anew; what it says of earlier sweeps may make runs of cells that were pending.
     pub(crate) fn look_again(&mut self) -> Result<(), Failure> {
+        (self.expansion, self.chosen) = expansion(&self.store, &self.loaded.plan)?;
         self.disk = on_disk(&self.store, &self.expansion)?;
-        self.chosen = choose(&self.store, &self.loaded.plan, &mut self.expansion);
         Ok(())
     }
 
@@ -70,15 +70,32 @@ impl Workspace {
     }
 }
 
-/// How the pools of a plan stand; those of their members that are there or asked for are put among its runs.
-fn choose(store: &Store, plan: &Plan, expansion: &mut Expansion) -> Vec<Chosen> {
-    if expansion.pools.is_empty() {
-        return Vec::new();
+/// The runs of a plan by what lies in the results folder, and how its pools stand. What an earlier sweep has found makes runs of the
+/// cells that wait for it, which may be what yet another one waits for.
+fn expansion(store: &Store, plan: &ResolvedPlan) -> Result<(Expansion, Vec<Chosen>), Failure> {
+    let is_staged = plan.sweeps.values().any(|sweep| Sweep::asks(sweep).next().is_some());
+    let mut known = Known::default();
+    let mut expansion = expand_with(plan, &known)?;
+    if expansion.pools.is_empty() && !is_staged {
+        return Ok((expansion, Vec::new()));
     }
     let chooser = Chooser::new(store, plan);
-    let chosen: Vec<Chosen> = expansion.pools.iter().map(|pool| chooser.choose(pool)).collect();
-    expansion.choose(&chosen.iter().map(Chosen::members).collect::<Vec<_>>());
-    chosen
+    loop {
+        let chosen: Vec<Chosen> = expansion.pools.iter().map(|pool| chooser.choose(pool)).collect();
+        if !chosen.is_empty() {
+            expansion.choose(&chosen.iter().map(Chosen::members).collect::<Vec<_>>());
+        }
+        if !is_staged {
+            return Ok((expansion, chosen));
+        }
+        let now = found(plan, &expansion, &chosen, &chooser);
+        // Sweeps ask earlier ones alone, so that after as many rounds as there are sweeps nothing new is known.
+        if now == known {
+            return Ok((expansion, chosen));
+        }
+        known = now;
+        expansion = expand_with(plan, &known)?;
+    }
 }
 
 /// Says that something else lies in the place of the inventory; the runs are there all the same.
