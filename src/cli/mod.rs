@@ -32,6 +32,7 @@ mod export;
 mod failure;
 mod freeze;
 mod gate;
+mod gate_page;
 mod given_up;
 mod graph;
 mod import;

@@ -23,7 +23,7 @@ use super::workspace::Workspace;
 use crate::cli::colour::Colour;
 use crate::cli::failure::{Exit, Failure};
 use crate::cli::options::{Folder, Loudness, Shown, TextOrJson};
-use crate::cli::{answers, connection_limits, gate, lints, missing_texts, preview};
+use crate::cli::{answers, connection_limits, gate, gate_page, lints, missing_texts, preview};
 use crate::expand::{PlannedRun, Pool, Waits};
 use crate::report::calibration;
 use crate::report::format::{duration, plain};
@@ -65,6 +65,9 @@ pub struct RunArgs {
     /// Exit with 4 where a cell misses the plan's `slo` or its `compare` shows a regression, with 2 where that is undecided
     #[arg(long)]
     gate: bool,
+    /// Also write what was found, what followed from it and what the gate says as Markdown, for a pull request
+    #[arg(long, value_name = "FILE")]
+    markdown: Option<PathBuf>,
     /// Only show what would be done, like `preview`
     #[arg(long)]
     dry_run: bool,
@@ -108,6 +111,7 @@ pub(super) fn run(args: RunArgs) -> Result<Exit, Failure> {
     if args.gate {
         gate::is_one(workspace.plan())?;
     }
+    args.markdown.as_deref().map_or(Ok(()), gate_page::check)?;
     let mut stages = Stages::default();
     let (mut decisions, mut looks, mut changes) = what_to_do(&args, &workspace, (wishes, &stages))?;
     let has_left = !left_servers(&Store::open(&args.folder.results).layout().servers()).is_empty();
@@ -466,7 +470,12 @@ fn conclude(
     if summary.interrupted {
         return Ok(Exit::Interrupted);
     }
-    let gate = args.gate.then(|| gate::check(workspace, &fresh, &runs, &left_out));
+    let is_asked = args.gate || args.markdown.is_some();
+    let gate = is_asked.then(|| gate::check(workspace, &fresh, &runs, &left_out));
+    if let (Some(path), Some(gate)) = (&args.markdown, &gate) {
+        gate_page::write(path, workspace, gate)?;
+    }
+    let gate = gate.filter(|_| args.gate);
     if let Some(gate) = &gate {
         screen.line(&format!("\n{}", gate.told()));
     }

@@ -5,7 +5,7 @@ use std::collections::{BTreeSet, HashSet};
 use indexmap::{IndexMap, IndexSet};
 
 use super::workspace::Workspace;
-use crate::expand::{RunId, Waits};
+use crate::expand::{PlannedRun, RunId, Waits};
 use crate::plan::Sweep;
 use crate::report::format::plain;
 use crate::sweep::Summary;
@@ -44,10 +44,14 @@ impl Stages {
         let mut held: BTreeSet<&str> = BTreeSet::new();
         loop {
             let waits = |sweep: &Sweep| {
-                sweep.asks().any(|(asked, _)| busy.contains(asked)) || sweep.after.0.iter().any(|before| held.contains(before.as_str()))
+                sweep.asks().any(|(asked, _)| busy.contains(asked))
+                    || sweep.after.0.iter().any(|before| held.contains(before.as_str()))
             };
-            let more: Vec<&str> =
-                sweeps.iter().filter(|(name, sweep)| !held.contains(name.as_str()) && waits(sweep)).map(|(name, _)| name.as_str()).collect();
+            let more: Vec<&str> = sweeps
+                .iter()
+                .filter(|(name, sweep)| !held.contains(name.as_str()) && waits(sweep))
+                .map(|(name, _)| name.as_str())
+                .collect();
             if more.is_empty() {
                 break;
             }
@@ -86,10 +90,18 @@ pub(super) fn together(first: Summary, second: Summary) -> Summary {
 pub(super) fn taken<'w>(workspace: &'w Workspace, decisions: &'w [Option<Decision>]) -> Vec<String> {
     let work = workspace.expansion.runs.iter().zip(decisions);
     let work = work.filter(|(_, decision)| decision.as_ref().is_some_and(|one| one.action.is_work()));
-    let lines: IndexSet<String> = work
-        .flat_map(|(run, _)| run.spec.taken.iter().map(|taken| format!("{}: {}", run.sweep, taken.words())))
-        .collect();
-    lines.iter().map(|line| plain(line)).collect()
+    let lines: IndexSet<String> = work.flat_map(|(run, _)| lines_of(run)).collect();
+    lines.into_iter().collect()
+}
+
+/// The loads that the runs of the plan have taken from earlier sweeps, a line for each.
+pub(super) fn all_taken(workspace: &Workspace) -> Vec<String> {
+    let lines = workspace.expansion.runs.iter().flat_map(|run| lines_of(run));
+    lines.collect::<IndexSet<String>>().into_iter().collect()
+}
+
+fn lines_of(run: &PlannedRun) -> impl Iterator<Item = String> {
+    run.spec.taken.iter().map(|taken| plain(&format!("{}: {}", run.sweep, taken.words())))
 }
 
 /// What is no run because of an earlier sweep, a line for each sweep and reason.

@@ -134,12 +134,7 @@ impl Loads {
 }
 
 /// The findings of a sweep that a cell is about: they agree on every axis that both have, but for those that are made one of.
-fn about<'k>(
-    known: &'k Known,
-    (from, metric): (&str, SweepMetric),
-    over: &[String],
-    cell: &Cell,
-) -> Vec<&'k Finding> {
+fn about<'k>(known: &'k Known, (from, metric): (&str, SweepMetric), over: &[String], cell: &Cell) -> Vec<&'k Finding> {
     let agrees = |(axis, value): &(String, String)| {
         over.contains(axis) || cell.get(axis).is_none_or(|own| own.to_string() == *value)
     };
@@ -195,7 +190,9 @@ fn taken(take: &Take, axis: &str, cell: &Cell, known: Option<&Known>) -> Result<
 fn without_load(finding: &Finding) -> String {
     let title = finding.title();
     match &finding.says {
-        Says::Below(load) => format!("{title}: {load} {}, the lightest load, misses the objective", finding.metric.unit()),
+        Says::Below(load) => {
+            format!("{title}: {load} {}, the lightest load, misses the objective", finding.metric.unit())
+        }
         Says::Nothing(why) | Says::Open(why) => format!("{title}: {why}"),
         Says::Load { load, .. } => format!("{title}: {load} {}", finding.metric.unit()),
     }

@@ -107,9 +107,12 @@ impl Answers<'_> {
         let bracket = Bracket::of(&judged);
         let of = |number: f64| loads.keys().copied().find(|load| load.to_f64() == number);
         if let (Some(misses), Some(holds)) = (bracket.misses, bracket.out_of_order.last()) {
-            return Says::Nothing(format!("the answer is in doubt: {misses} misses the objective and {holds} meets it"));
+            return Says::Nothing(format!(
+                "the answer is in doubt: {misses} misses the objective and {holds} meets it"
+            ));
         }
-        let is_open = [&bracket.undecided, &bracket.too_dear, &bracket.unknown].into_iter().any(|loads| !loads.is_empty());
+        let is_open =
+            [&bracket.undecided, &bracket.too_dear, &bracket.unknown].into_iter().any(|loads| !loads.is_empty());
         match (bracket.holds.and_then(of), bracket.misses, loads.keys().next()) {
             (Some(load), misses, _) => Says::Load { load, is_least: misses.is_none(), caveats: Vec::new() },
             (None, Some(_), Some(lightest)) if !is_open => Says::Below(*lightest),
@@ -158,5 +161,91 @@ fn of_search(outcome: &Outcome, pool: &Pool) -> Says {
         End::NotMonotone | End::Drifting | End::Unsteady => doubt(),
         End::Unconfirmed => nothing("no load was confirmed: the long runs missed the objective"),
         End::OutOfProbes => nothing("not found in as many runs as the search may take"),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::expand::expand;
+    use crate::plan::{Format, ResolvedPlan, parse};
+    use crate::sweep::choose::{Said, choose};
+
+    /// Runs that say what a server with this knee says, as far as their loads are there.
+    struct Knee {
+        knee: f64,
+        there: f64,
+    }
+
+    impl Judge for Knee {
+        fn is_finished(&self, run: &PlannedRun) -> bool {
+            run.spec.load.qps().is_some_and(|load| load.to_f64() <= self.there)
+        }
+
+        fn said(&self, runs: &[&PlannedRun]) -> Said {
+            let load = runs[0].spec.load.qps().expect("an open loop").to_f64();
+            let answer = if load <= self.knee { Answer::Holds } else { Answer::Misses };
+            let pressure = Some(load / self.knee);
+            Said { answer: Some(answer), is_saturated: false, is_failed: false, cost: None, pressure, requests: 5_000 }
+        }
+    }
+
+    /// A plan whose sweep `limit` is this, and is asked by another one.
+    fn plan(limit: serde_json::Value) -> ResolvedPlan {
+        let taken = serde_json::json!({ "from": "limit", "take": "max_qps_under_slo" });
+        let plan = serde_json::json!({
+            "sweepline": 1, "name": "t", "endpoints": { "e": { "engine": "mock" } }, "models": { "m": { "id": "x" } },
+            "slo": { "ttft": { "p90": "50ms" } },
+            "sweeps": { "limit": limit, "later": { "matrix": { "qps": taken } } },
+        });
+        parse("plan.yaml".as_ref(), &plan.to_string(), Format::Yaml).unwrap_or_else(|errors| panic!("{errors}")).plan
+    }
+
+    fn says(limit: serde_json::Value, judge: &Knee) -> Says {
+        let plan = plan(limit);
+        let expansion = expand(&plan).expect("expands");
+        let chosen: Vec<Chosen> = expansion.pools.iter().map(|pool| choose(pool, judge)).collect();
+        let known = found(&plan, &expansion, &chosen, judge);
+        let [finding] = &known.findings[..] else { panic!("one cell: {known:?}") };
+        assert_eq!(finding.title(), "limit: e · m · B1");
+        finding.says.clone()
+    }
+
+    fn load(load: &str, is_least: bool) -> Says {
+        Says::Load { load: load.parse().expect("a number"), is_least, caveats: Vec::new() }
+    }
+
+    #[test]
+    fn a_list_of_loads_answers_with_the_highest_that_is_shown_to_meet_the_objective() {
+        let list = || serde_json::json!({ "matrix": { "qps": [10, 20, 40] }, "repeats": 2 });
+        let of = |knee, there| says(list(), &Knee { knee, there });
+        assert_eq!(of(30.0, 100.0), load("20", false));
+        assert_eq!(of(90.0, 100.0), load("40", true), "the heaviest is a lower bound");
+        assert_eq!(of(5.0, 100.0), Says::Below("10".parse().expect("a number")));
+        assert_eq!(of(30.0, 20.0), Says::Open("4 of 6 runs are there".to_owned()));
+    }
+
+    #[test]
+    fn a_ladder_answers_once_it_has_ended() {
+        let ladder = || serde_json::json!({ "matrix": { "qps": [10, 20, 40, 80] }, "stop": "slo_missed" });
+        let of = |knee, there| says(ladder(), &Knee { knee, there });
+        assert_eq!(of(30.0, 40.0), load("20", false), "80 was left out");
+        assert_eq!(of(30.0, 20.0), Says::Open("above 20 qps, 2 runs so far".to_owned()));
+        assert_eq!(of(90.0, 100.0), load("80", true));
+    }
+
+    #[test]
+    fn a_search_answers_with_what_it_found_and_with_nothing_where_that_is_in_doubt() {
+        let search = || serde_json::json!({ "matrix": { "endpoint": "e" }, "search": { "qps": { "from": 5, "to": 50 }, "confirm": "0s" } });
+        let of = |knee| says(search(), &Knee { knee, there: 1_000.0 });
+        let Says::Load { load: found, is_least: false, .. } = of(30.0) else { panic!("found: {:?}", of(30.0)) };
+        assert!((28.0..=31.5).contains(&found.to_f64()), "{found}");
+        assert_eq!(of(2.0), Says::Below("5".parse().expect("a number")));
+        assert!(matches!(of(500.0), Says::Load { is_least: true, .. }), "{:?}", of(500.0));
+        let pools = expand(&plan(search())).expect("expands").pools;
+        for end in [End::NotMonotone, End::Drifting, End::Unsteady, End::Unconfirmed, End::OutOfProbes] {
+            let outcome = Outcome { found: Some(20.0), misses: Some(21.0), end, caveats: Vec::new() };
+            assert!(matches!(of_search(&outcome, &pools[0]), Says::Nothing(_)), "{end:?}");
+        }
     }
 }

@@ -17,18 +17,22 @@ impl Checker<'_> {
     pub(super) fn taken_value(&mut self, at: &[Step], axis: &str, take: &Take) {
         let Take { from, take: metric, over, uses, times } = take;
         if *axis != *metric.axis() {
-            let message = format!("`{}` of a sweep is a value of axis `{}`, not of `{axis}`", metric.name(), metric.axis());
+            let message =
+                format!("`{}` of a sweep is a value of axis `{}`, not of `{axis}`", metric.name(), metric.axis());
             let other = SweepMetric::ALL.into_iter().find(|metric| metric.axis() == axis);
             let remedy = match other {
                 Some(other) => format!("write take: {}, or put the value on axis `{}`", other.name(), metric.axis()),
                 None => format!("loads alone are taken from other sweeps: put it on axis `{}`", metric.axis()),
             };
-            return self.report(&[at, &steps!["take"]].concat(), Diagnostic::new(Code::AxisValue, message).remedy(remedy));
+            return self
+                .report(&[at, &steps!["take"]].concat(), Diagnostic::new(Code::AxisValue, message).remedy(remedy));
         }
         self.outside(at, "times", "a number above 0", Some(times).filter(|times| !times.is_positive()));
         if uses.is_some() && over.is_empty() {
             let message = "`use` says which of several values is used, and without `over` each cell takes one";
-            let remedy = format!("write over: endpoint, say, to make one value of what `{from}` found for each of them; or remove `use`");
+            let remedy = format!(
+                "write over: endpoint, say, to make one value of what `{from}` found for each of them; or remove `use`"
+            );
             self.report_key(&[at, &steps!["use"]].concat(), Diagnostic::new(Code::NoEffect, message).remedy(remedy));
         }
     }
@@ -58,6 +62,10 @@ impl Checker<'_> {
         sweeps: &Table<Sweep>,
     ) {
         let Take { from, take, over, .. } = taken.take;
+        // A value of another axis was told.
+        if taken.axis != take.axis() {
+            return;
+        }
         let Some(source) = self.answering(plan, (at, "from", "take"), (name, from, *take), sweeps) else { return };
         for (index, axis) in over.0.iter().enumerate() {
             let at = [at, &steps!["over", index]].concat();
@@ -66,7 +74,9 @@ impl Checker<'_> {
                 let others = others(source, *take);
                 let remedy = match suggest::nearest(axis, others.iter().copied()) {
                     Some(near) => format!("did you mean `{near}`?"),
-                    None => format!("its axes are {}", suggest::choices(others.iter().copied()).replace(" or ", " and ")),
+                    None => {
+                        format!("its axes are {}", suggest::choices(others.iter().copied()).replace(" or ", " and "))
+                    }
                 };
                 self.report(&at, Diagnostic::new(Code::UnknownAxis, message).remedy(remedy));
             }
@@ -227,7 +237,8 @@ impl Checker<'_> {
                      compared at equal load",
                     take.from
                 );
-                let remedy = format!("write over: {by}, use: min in this table, and all get the load that each of them bears");
+                let remedy =
+                    format!("write over: {by}, use: min in this table, and all get the load that each of them bears");
                 let at = [&steps!["sweeps", name.as_str()][..], &place].concat();
                 self.report(&at, Diagnostic::new(Code::Contradiction, message).remedy(remedy));
             }

@@ -160,12 +160,12 @@ fn taken(raw: Raw) -> Result<Take, String> {
     let from = match (from, take) {
         (Some(From::Sweep(from)), Some(_)) => from,
         (Some(From::Sweep(from)), None) => {
-            return Err(format!("`from: {from}` names a sweep, and nothing says what is taken: write {example}"));
+            return Err(format!("`from` names sweep `{from}`, and nothing says what is taken of it: write {example}"));
         }
         (Some(From::Number(from)), _) => {
-            return Err(format!("`from: {from}` is a number, and a value is taken from a sweep: write {example}"));
+            return Err(format!("`from` is the number {from}, and a value is taken from a sweep: write {example}"));
         }
-        (None, _) => return Err(format!("nothing says from which sweep the value is: write {example}")),
+        (None, _) => return Err(format!("nothing says from which sweep the value is taken: write {example}")),
     };
     if to.is_some() || step.is_some() {
         let word = if to.is_some() { "to" } else { "step" };
