@@ -14,7 +14,7 @@ use crate::plan::{
 };
 use crate::units::{Decimal, Nanos, Seed};
 
-use super::known::TakenValue;
+use super::evidence::TakenValue;
 pub(crate) use super::labels::AxisLabels;
 pub use super::labels::Labels;
 

@@ -9,7 +9,8 @@ use crate::plan::{Gate, Plan, Scalar, SkipIf, Sweep, SweepMetric, Take};
 use crate::units::Decimal;
 
 use super::cell::{Cell, Entry};
-use super::known::{Finding, FoundValue, Known, Says, TakenValue};
+use super::evidence::{FoundValue, TakenValue};
+use super::known::{Finding, Known, Says};
 use super::pending::{Pending, Waits};
 
 /// Why a cell is no run.

@@ -236,7 +236,7 @@ mod tests {
 
     #[test]
     fn a_search_answers_with_what_it_found_and_with_nothing_where_that_is_in_doubt() {
-        let search = || serde_json::json!({ "matrix": { "endpoint": "e" }, "search": { "qps": { "from": 5, "to": 50 }, "confirm": "0s" } });
+        let search = || serde_json::json!({ "matrix": { "scenario": "B1" }, "search": { "qps": { "from": 5, "to": 50 }, "confirm": "0s" } });
         let of = |knee| says(search(), &Knee { knee, there: 1_000.0 });
         let Says::Load { load: found, is_least: false, .. } = of(30.0) else { panic!("found: {:?}", of(30.0)) };
         assert!((28.0..=31.5).contains(&found.to_f64()), "{found}");
