@@ -8,7 +8,7 @@ use super::answers::{self, Answered};
 use super::given_up::{self, GivenUpRuns};
 use super::left_out::LeftOut;
 use super::workspace::Workspace;
-use crate::analysis::comparison::{self, Missed};
+use crate::analysis::comparison::{self, Comparison, Missed};
 use crate::analysis::curve::{GivenUpRun, Point, Rung};
 use crate::analysis::saturation::State as Saturation;
 use crate::analysis::slo::Answer;
@@ -16,7 +16,7 @@ use crate::analysis::undecided;
 use crate::cli::compare;
 use crate::cli::failure::Failure;
 use crate::expand::PlannedRun;
-use crate::plan::Plan;
+use crate::plan::{Plan, Sweep};
 use crate::report::format::{digits, plain};
 use crate::rows::{GivenUp, RunLabels};
 use crate::store::Store;
@@ -33,35 +33,47 @@ pub(crate) struct Gate {
     pub excluded: Vec<String>,
     /// Why what the plan compares has no answer: nothing could be tested, or a margin is not shown to be kept.
     pub(crate) untested: Option<String>,
+    /// What the plan compares, answered; none where it compares nothing.
+    pub(crate) comparison: Option<Comparison>,
 }
 
 /// Refuses a gate that nothing can miss.
 pub(super) fn is_one(plan: &Plan) -> Result<(), Failure> {
-    let compares = plan.compare.is_some() || plan.sweeps.values().any(|sweep| sweep.compare.is_some());
-    if plan.slo.is_some() || compares {
+    let compares =
+        plan.compare.is_some() || plan.sweeps.values().any(|sweep| sweep.compare.is_some() || sweep.gate.is_some());
+    let holds_loads = plan.slo.is_some() && plan.sweeps.values().any(|sweep| !sweep.chooses_loads());
+    if holds_loads || compares {
         return Ok(());
+    }
+    if plan.slo.is_some() {
+        let text = "--gate: searches and ladders go up to a load that misses, so nothing of this plan can fail; write \
+                    gate: { sweep: …, metric: max_qps_under_slo, at_least: … } in a sweep behind them";
+        return Err(Failure::Usage(text.to_owned()));
     }
     let text = "--gate: the plan promises nothing; write slo: { ttft: { p99: 500ms } } or compare: { by: …, baseline: … } in it";
     Err(Failure::Usage(text.to_owned()))
 }
 
 /// Holds the cells of the committed ones of `runs` against the plan's SLO, each by all of its repeats, and the plan's arms against
-/// their baselines. Invalid runs say nothing, but where the server failed so many requests that a run is invalid. A run that was given
+/// their baselines. Loads that a search or ladder chose are not held against it: they go up to one that misses. Invalid runs say nothing, but where the server failed so many requests that a run is invalid. A run that was given
 /// up because the server does not meet its load misses.
 pub(super) fn check(workspace: &Workspace, store: &Store, runs: &[&PlannedRun], left_out: &LeftOut) -> Gate {
     let plan = workspace.plan();
     let mut gate = Gate::default();
     if plan.slo.is_some() {
-        for cell in Cell::all(workspace, store, runs, left_out) {
+        let is_promised = |run: &&&PlannedRun| !plan.sweeps.get(&*run.sweep).is_some_and(Sweep::chooses_loads);
+        let promised_runs: Vec<&PlannedRun> = runs.iter().filter(is_promised).copied().collect();
+        for cell in Cell::all(workspace, store, &promised_runs, left_out) {
             promised(&mut gate, plan, &cell);
         }
     }
     let compared = compare::declared(plan, &workspace.expansion, store, left_out);
-    match compared.map(|compared| compared.gate) {
+    match compared.as_ref().map(|compared| &compared.gate) {
         Some(comparison::Gate::Fails { missed }) => gate.missed.extend(missed.iter().map(worse)),
-        Some(comparison::Gate::Unanswered { why }) => gate.untested = Some(why),
+        Some(comparison::Gate::Unanswered { why }) => gate.untested = Some(why.clone()),
         Some(comparison::Gate::Passes) | None => {}
     }
+    gate.comparison = compared;
     gate
 }
 

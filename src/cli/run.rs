@@ -18,12 +18,13 @@ use super::limits::raise_file_limit;
 use super::preview::View;
 use super::redo::Again;
 use super::selection::Selection;
+use super::stages::{self, Stages, together};
 use super::workspace::Workspace;
 use crate::cli::colour::Colour;
 use crate::cli::failure::{Exit, Failure};
 use crate::cli::options::{Folder, Loudness, Shown, TextOrJson};
-use crate::cli::{answers, connection_limits, gate, lints, missing_texts, preview};
-use crate::expand::{PlannedRun, Pool};
+use crate::cli::{answers, connection_limits, gate, gate_page, lints, missing_texts, preview};
+use crate::expand::{PlannedRun, Pool, Waits};
 use crate::report::calibration;
 use crate::report::format::{duration, plain};
 use crate::report::progress::{Publisher, Screen};
@@ -64,6 +65,9 @@ pub struct RunArgs {
     /// Exit with 4 where a cell misses the plan's `slo` or its `compare` shows a regression, with 2 where that is undecided
     #[arg(long)]
     gate: bool,
+    /// Also write what was found, what followed from it and what the gate says as Markdown, for a pull request
+    #[arg(long, value_name = "FILE")]
+    markdown: Option<PathBuf>,
     /// Only show what would be done, like `preview`
     #[arg(long)]
     dry_run: bool,
@@ -107,11 +111,10 @@ pub(super) fn run(args: RunArgs) -> Result<Exit, Failure> {
     if args.gate {
         gate::is_one(workspace.plan())?;
     }
-    let picked = args.selection.pick(workspace.plan(), &workspace.expansion.runs)?;
-    let mut decisions = decide(&workspace, &picked, wishes);
+    args.markdown.as_deref().map_or(Ok(()), gate_page::check)?;
+    let mut stages = Stages::default();
+    let (mut decisions, mut looks, mut changes) = what_to_do(&args, &workspace, (wishes, &stages))?;
     let has_left = !left_servers(&Store::open(&args.folder.results).layout().servers()).is_empty();
-    let looks = Looks::take(&workspace, &decisions, args.plan_folder(), |_| true);
-    let mut changes = looks.apply(&workspace, &mut decisions)?;
     let writer = if any_work(&decisions) {
         have_room(&args, &workspace, &decisions)?;
         raise_file_limit();
@@ -119,8 +122,9 @@ pub(super) fn run(args: RunArgs) -> Result<Exit, Failure> {
         let writer = Store::lock(&args.folder.results)?;
         // Until now another sweepline may have committed runs, and taking the lock may have finished interrupted ones.
         workspace.look_again()?;
-        decisions = decide(&workspace, &picked, wishes);
+        decisions = decide(&workspace, &args.selection, wishes)?;
         changes = looks.apply(&workspace, &mut decisions)?;
+        stages.hold(&workspace, &mut decisions);
         Some(writer)
     } else if has_left {
         Store::lock(&args.folder.results).ok()
@@ -138,7 +142,7 @@ pub(super) fn run(args: RunArgs) -> Result<Exit, Failure> {
         end_left_servers(&args, writer);
     }
     announce(&args, &workspace, &decisions, &looks);
-    changes.iter().for_each(|line| args.screen().with_times().line(&plain(line)));
+    tell(&args, &changes);
     if let Some(line) = missing_texts::missing(&workspace, &decisions) {
         args.screen().with_times().line(&line);
     }
@@ -150,20 +154,57 @@ pub(super) fn run(args: RunArgs) -> Result<Exit, Failure> {
     let summary = match writer.filter(|_| any_work(&decisions)) {
         Some(writer) => {
             let stop = listen_for_signals()?;
-            let summary = execute(&args, &workspace, (&decisions, &looks), (&writer, &stop))?;
-            measure_late(&args, &workspace, (&decisions, &looks), (&writer, &stop), summary)?
+            let mut all = Summary::default();
+            loop {
+                let summary = execute(&args, &workspace, (&decisions, &looks), (&writer, &stop))?;
+                let summary = measure_late(&args, &workspace, (&decisions, &looks), (&writer, &stop), summary)?;
+                all = together(all, summary);
+                stages.ran(&workspace, &decisions);
+                let is_over = all.interrupted || *stop.borrow() || (args.fail_fast && all.failed > 0);
+                if is_over || !Stages::are_several(&workspace) {
+                    break all;
+                }
+                // What was measured may have answered what later sweeps wait for.
+                workspace.look_again()?;
+                (decisions, looks, changes) = what_to_do(&args, &workspace, (wishes, &stages))?;
+                if !any_work(&decisions) {
+                    break all;
+                }
+                have_room(&args, &workspace, &decisions)?;
+                announce(&args, &workspace, &decisions, &looks);
+                tell(&args, &changes);
+            }
         }
         None => Summary::default(),
     };
-    if !workspace.expansion.pools.is_empty() {
+    let is_staged = Stages::are_several(&workspace);
+    if !workspace.expansion.pools.is_empty() || is_staged {
         workspace.look_again()?;
-        let picked = args.selection.pick(workspace.plan(), &workspace.expansion.runs)?;
-        decisions = decide(&workspace, &picked, Wishes::default());
+        decisions = decide(&workspace, &args.selection, Wishes::default())?;
         for (pool, chosen) in workspace.expansion.pools.iter().zip(&workspace.chosen) {
             args.screen().line(&plain(&format!("{}: {chosen}", pool.title())));
         }
+        tell(&args, &stages::pending(&workspace));
     }
     conclude(&args, &workspace, &decisions, &summary)
+}
+
+/// What this stage is to do: for each run what is to be done with it, what servers said, and a line for each of those that are others now.
+fn what_to_do(
+    args: &RunArgs,
+    workspace: &Workspace,
+    (wishes, stages): (Wishes, &Stages),
+) -> Result<(Vec<Option<Decision>>, Looks, Vec<String>), Failure> {
+    let mut decisions = decide(workspace, &args.selection, wishes)?;
+    let looks = Looks::take(workspace, &decisions, args.plan_folder(), |_| true);
+    let changes = looks.apply(workspace, &mut decisions)?;
+    stages.hold(workspace, &mut decisions);
+    Ok((decisions, looks, changes))
+}
+
+/// Says these lines.
+fn tell(args: &RunArgs, lines: &[String]) {
+    lines.iter().for_each(|line| args.screen().with_times().line(&plain(line)));
 }
 
 /// Ends servers that a sweep of this folder launched and could not end, for it was killed with their supervisors. Whoever holds the
@@ -203,16 +244,7 @@ fn measure_late(
     }
     lines.iter().for_each(|line| args.screen().with_times().line(&plain(line)));
     let second = execute(args, workspace, (&again, &late), (writer, stop))?;
-    Ok(Summary {
-        committed: first.committed + second.committed,
-        failed: first.failed + second.failed,
-        given_up: first.given_up + second.given_up,
-        skipped: first.skipped + second.skipped,
-        refused: first.refused + second.refused,
-        left: first.left + second.left,
-        interrupted: second.interrupted,
-        launched: second.launched,
-    })
+    Ok(together(first, second))
 }
 
 /// Whether a run is to be executed.
@@ -221,9 +253,10 @@ fn is_to_do(decision: &Option<Decision>) -> bool {
 }
 
 /// For each run what is to be done with it; none where it is not picked.
-fn decide(workspace: &Workspace, picked: &[bool], wishes: Wishes) -> Vec<Option<Decision>> {
+fn decide(workspace: &Workspace, selection: &Selection, wishes: Wishes) -> Result<Vec<Option<Decision>>, Failure> {
+    let picked = selection.pick(workspace.plan(), &workspace.expansion.runs)?;
     let runs = workspace.expansion.runs.iter().zip(picked);
-    runs.map(|(run, picked)| picked.then(|| workspace.decide(run, wishes))).collect()
+    Ok(runs.map(|(run, picked)| picked.then(|| workspace.decide(run, wishes))).collect())
 }
 
 /// The runs that are picked, each with what is to be done with it.
@@ -299,6 +332,9 @@ fn announce(args: &RunArgs, workspace: &Workspace, decisions: &[Option<Decision>
                 "  and {} more: `preview --all` lists every run with its reason",
                 told.len() - MOST_LISTED
             ));
+        }
+        for line in stages::taken(workspace, decisions).into_iter().chain(stages::pending(workspace)) {
+            screen.line(&format!("  {line}"));
         }
     }
 }
@@ -434,22 +470,31 @@ fn conclude(
     if summary.interrupted {
         return Ok(Exit::Interrupted);
     }
-    let gate = args.gate.then(|| gate::check(workspace, &fresh, &runs, &left_out));
+    let is_asked = args.gate || args.markdown.is_some();
+    let gate = is_asked.then(|| gate::check(workspace, &fresh, &runs, &left_out));
+    if let (Some(path), Some(gate)) = (&args.markdown, &gate) {
+        gate_page::write(path, workspace, gate)?;
+    }
+    let gate = gate.filter(|_| args.gate);
     if let Some(gate) = &gate {
         screen.line(&format!("\n{}", gate.told()));
     }
+    // Of runs that were not asked for nothing is missing.
+    let is_so = |state: Waits| {
+        args.selection.is_everything() && workspace.expansion.pending.iter().any(|pending| pending.state == state)
+    };
     // Codes that say more about what to do next come first.
     Ok(if left_out.any() {
         Exit::Store
     } else if summary.refused > 0 {
         Exit::Usage
-    } else if summary.failed + summary.skipped + summary.left > 0 {
+    } else if summary.failed + summary.skipped + summary.left > 0 || is_so(Waits::Pending) {
         Exit::Missing
-    } else if shown.invalid + given_up > 0 {
+    } else if shown.invalid + given_up > 0 || is_so(Waits::Blocked) {
         Exit::Runs
-    } else if gate.as_ref().is_some_and(|gate| !gate.missed.is_empty()) {
+    } else if gate.as_ref().is_some_and(|gate| !gate.missed.is_empty()) || is_so(Waits::Stopped) {
         Exit::Gate
-    } else if gate.is_some_and(|gate| gate.is_undecided()) {
+    } else if gate.is_some_and(|gate| gate.is_undecided()) || is_so(Waits::Undecided) {
         Exit::Usage
     } else {
         Exit::Done

@@ -9,12 +9,13 @@ use super::trails::trail;
 use crate::cli::failure::Failure;
 use crate::cli::options::Folder;
 use crate::cli::{answers, stderr};
-use crate::expand::{Expansion, PlannedRun, expand};
-use crate::plan::{Endpoint, Loaded, Plan};
+use crate::expand::{Expansion, Known, PlannedRun, expand_with};
+use crate::plan::{Endpoint, Loaded, Plan, ResolvedPlan, Sweep};
 use crate::report::Trail;
 use crate::report::format::plain;
 use crate::store::{RunRecord, Store};
 use crate::sweep::choose::Chosen;
+use crate::sweep::found::found;
 use crate::sweep::resume::{Decision, OnDisk, Wishes, decide};
 
 /// A plan with its runs and the results folder.
@@ -39,18 +40,19 @@ impl Workspace {
     /// Reads the plan with what the call changes in it, expands it and lists the results folder.
     pub(super) fn open(path: &Path, changes: &Changes, folder: &Folder) -> Result<Workspace, Failure> {
         let loaded = changes.load(path)?;
-        let mut expansion = expand(&loaded.plan)?;
         let store = Store::open(&folder.results);
         warn_of_no_inventory(&store);
+        let Staged { expansion, chosen, trails } = staged(&store, &loaded.plan)?;
         let disk = on_disk(&store, &expansion)?;
-        let (chosen, trails) = choose(&store, &loaded.plan, &mut expansion);
-        Ok(Workspace { loaded, expansion, store, disk, chosen, trails, allow_outside: changes.allow_outside() })
+        let allow_outside = changes.allow_outside();
+        Ok(Workspace { loaded, expansion, store, disk, chosen, trails, allow_outside })
     }
 
-    /// Lists the results folder anew.
+    /// Lists the results folder anew; what it says of earlier sweeps may make runs of cells that were pending.
     pub(crate) fn look_again(&mut self) -> Result<(), Failure> {
+        Staged { expansion: self.expansion, chosen: self.chosen, trails: self.trails } =
+            staged(&self.store, &self.loaded.plan)?;
         self.disk = on_disk(&self.store, &self.expansion)?;
-        (self.chosen, self.trails) = choose(&self.store, &self.loaded.plan, &mut self.expansion);
         Ok(())
     }
 
@@ -74,16 +76,38 @@ impl Workspace {
     }
 }
 
-/// How the pools of a plan stand, and how they came to; those of their members that are there or asked for are put among its runs.
-fn choose(store: &Store, plan: &Plan, expansion: &mut Expansion) -> (Vec<Chosen>, Vec<Trail>) {
-    if expansion.pools.is_empty() {
-        return (Vec::new(), Vec::new());
+/// The runs of a plan as far as they are known, how its searches and ladders stand, and how they came to.
+struct Staged {
+    expansion: Expansion,
+    chosen: Vec<Chosen>,
+    trails: Vec<Trail>,
+}
+
+/// The runs of a plan by what lies in the results folder, and how its pools stand. What an earlier sweep has found makes runs of the
+/// cells that wait for it, which may be what yet another one waits for.
+fn staged(store: &Store, plan: &ResolvedPlan) -> Result<Staged, Failure> {
+    let is_staged = plan.sweeps.values().any(|sweep| Sweep::asks(sweep).next().is_some());
+    let mut known = Known::default();
+    let mut expansion = expand_with(plan, &known)?;
+    if expansion.pools.is_empty() && !is_staged {
+        return Ok(Staged { expansion, chosen: Vec::new(), trails: Vec::new() });
     }
     let chooser = Chooser::new(store, plan);
-    let chosen: Vec<Chosen> = expansion.pools.iter().map(|pool| chooser.choose(pool)).collect();
-    let trails = expansion.pools.iter().zip(&chosen).map(|(pool, chosen)| trail(&chooser, pool, chosen)).collect();
-    expansion.choose(&chosen.iter().map(Chosen::members).collect::<Vec<_>>());
-    (chosen, trails)
+    loop {
+        let chosen: Vec<Chosen> = expansion.pools.iter().map(|pool| chooser.choose(pool)).collect();
+        if !chosen.is_empty() {
+            expansion.choose(&chosen.iter().map(Chosen::members).collect::<Vec<_>>());
+        }
+        let now = if is_staged { found(plan, &expansion, &chosen, &chooser) } else { known.clone() };
+        // Sweeps ask earlier ones alone, so that after as many rounds as there are sweeps nothing new is known.
+        if now == known {
+            let trails =
+                expansion.pools.iter().zip(&chosen).map(|(pool, chosen)| trail(&chooser, pool, chosen)).collect();
+            return Ok(Staged { expansion, chosen, trails });
+        }
+        known = now;
+        expansion = expand_with(plan, &known)?;
+    }
 }
 
 /// Says that something else lies in the place of the inventory; the runs are there all the same.

@@ -166,6 +166,8 @@ fn each(spec: &RunSpec, put: Put) {
         record: Recording { text: _ },
         errors: _,
         start,
+        // Where a load comes from; the load itself is hashed.
+        taken: _,
         seed: Seed(seed),
         repeat,
     } = spec;

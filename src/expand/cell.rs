@@ -5,7 +5,7 @@ use std::fmt;
 use std::ops::Index;
 use std::sync::Arc;
 
-use crate::plan::{Scalar, Step};
+use crate::plan::{Scalar, Step, Take};
 
 /// A value that cells of a sweep may have.
 #[derive(Debug, Clone, PartialEq)]
@@ -18,11 +18,18 @@ pub(super) struct Entry {
     pub text: Arc<str>,
     /// Where it is written, from the sweep on.
     pub place: Vec<Step>,
+    /// What an earlier sweep finds, where that is the value.
+    pub take: Option<Take>,
 }
 
 impl Entry {
     pub(crate) fn new(axis: &Arc<str>, value: &Scalar, place: Vec<Step>) -> Entry {
-        Entry { axis: Arc::clone(axis), text: value.to_string().into(), value: value.clone(), place }
+        Entry { axis: Arc::clone(axis), text: value.to_string().into(), value: value.clone(), place, take: None }
+    }
+
+    /// The same, whose value an earlier sweep finds.
+    pub(super) fn taking(self, take: Option<&Take>) -> Entry {
+        Entry { take: take.cloned(), ..self }
     }
 }
 
@@ -36,6 +43,11 @@ pub struct Cell {
 impl Cell {
     pub(super) fn new(table: &Arc<[Entry]>, at: &[u32]) -> Cell {
         Cell { table: Arc::clone(table), at: at.into() }
+    }
+
+    /// The table that its values stand in.
+    pub(super) fn table(&self) -> &Arc<[Entry]> {
+        &self.table
     }
 
     fn entries(&self) -> impl Iterator<Item = &Entry> {

@@ -4,6 +4,7 @@ use std::collections::BTreeSet;
 
 use crate::plan::Table;
 
+use super::pending::Pending;
 use super::planned::PlannedRun;
 use super::pool::{Member, Pool};
 
@@ -14,6 +15,8 @@ pub struct Expansion {
     pub runs: Vec<PlannedRun>,
     /// Runs of which what was measured decides which are made; those that are, are among `runs` once [`Expansion::choose`] put them there.
     pub pools: Vec<Pool>,
+    /// Cells that are no runs, or not yet: what earlier sweeps find decides about them.
+    pub pending: Vec<Pending>,
     /// For each sweep, in declared order, the sweeps it comes after.
     pub after: Table<Vec<String>>,
     /// For each endpoint, what its runs occupy: runs on one resource never overlap.

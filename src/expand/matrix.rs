@@ -70,7 +70,8 @@ impl Table {
                 &mut entries,
                 of_axis.iter().map(|point| {
                     let entry = |field: &crate::plan::matrix::axes::Field| {
-                        Entry::new(&names[field.name], &field.value, axes.place(axis, field, written))
+                        let entry = Entry::new(&names[field.name], &field.value, axes.place(axis, field, written));
+                        entry.taking(axes.taken(field, written))
                     };
                     point.fields.iter().map(entry).collect()
                 }),

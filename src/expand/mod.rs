@@ -8,15 +8,18 @@ pub mod canonical;
 mod cell;
 mod course;
 pub mod error;
+mod evidence;
 mod expansion;
 pub mod explicit;
 mod hooks;
 pub mod identity;
+pub mod known;
 pub mod labels;
 pub mod launch;
 pub mod matrix;
 pub mod order;
 pub mod origin;
+mod pending;
 mod planned;
 pub mod pool;
 pub mod resolve;
@@ -24,6 +27,7 @@ pub mod resource;
 mod rounds;
 pub mod spacing;
 mod spec;
+mod taken;
 
 #[cfg(test)]
 mod tests;
@@ -36,11 +40,14 @@ pub use cell::Cell;
 pub use course::Course;
 pub use error::ExpandError;
 pub(crate) use error::Mistake;
+pub use evidence::TakenValue;
 pub use expansion::Expansion;
 pub use explicit::explicit;
 pub use hooks::{ConcreteHook, concrete_hooks};
 pub use identity::{Difference, RunId, differences};
+pub use known::{Finding, Known, Says};
 pub use origin::origin;
+pub use pending::{Pending, Waits};
 pub use planned::PlannedRun;
 pub use pool::{Chooses, Member, Pool};
 pub use rounds::{Rounds, rounds};
@@ -49,14 +56,26 @@ pub use spec::*;
 use crate::plan::{ErrorPolicy, Plan, ResolvedPlan, Sweep};
 
 /// All runs of `plan`: sweeps in declared order, in each a block per repeat that holds every cell once, shuffled; what is
-/// compared stays together.
+/// compared stays together. Loads that earlier sweeps find are pending; gates and `skip_if` stop nothing.
 pub fn expand(plan: &ResolvedPlan) -> Result<Expansion, ExpandError> {
+    expand_by(plan, None)
+}
+
+/// The same by what is known of earlier sweeps: a load that was found is a run like any other, and gates and `skip_if` hold.
+pub fn expand_with(plan: &ResolvedPlan, known: &Known) -> Result<Expansion, ExpandError> {
+    expand_by(plan, Some(known))
+}
+
+fn expand_by(plan: &ResolvedPlan, known: Option<&Known>) -> Result<Expansion, ExpandError> {
     let mut runs = Vec::new();
     let mut making = Making {
         resolver: resolve::Resolver::new(plan),
         bytes: canonical::Bytes::default(),
         server_rounds: BTreeSet::new(),
         pools: Vec::new(),
+        pending: Vec::new(),
+        known,
+        gates: known.map(|known| taken::gates(plan, known)).unwrap_or_default(),
     };
     for (name, sweep) in &plan.sweeps {
         making.sweep(plan, name, sweep, &mut runs)?;
@@ -67,6 +86,7 @@ pub fn expand(plan: &ResolvedPlan) -> Result<Expansion, ExpandError> {
     Ok(Expansion {
         runs,
         pools: making.pools,
+        pending: making.pending,
         after,
         resources: resource::resources(plan),
         server_rounds: making.server_rounds,
@@ -79,16 +99,22 @@ struct Making<'p> {
     bytes: canonical::Bytes,
     server_rounds: BTreeSet<String>,
     pools: Vec<Pool>,
+    pending: Vec<Pending>,
+    known: Option<&'p Known>,
+    gates: HashMap<String, taken::Stop>,
 }
 
 impl Making<'_> {
     fn sweep(&mut self, plan: &Plan, name: &str, sweep: &Sweep, runs: &mut Vec<PlannedRun>) -> Result<(), ExpandError> {
-        let cells = matrix::cells(name, sweep)?;
+        let name: Arc<str> = name.into();
+        let cells = matrix::cells(&name, sweep)?;
+        let settled = taken::settle(&name, sweep, cells, self.known, self.gates.get(&*name));
+        self.pending.extend(settled.pending);
+        let (cells, evidence) = (settled.cells, settled.evidence);
         if sweep.chooses_loads() {
-            return self.pools_of(name, sweep, &cells);
+            return self.pools_of(name, sweep, &cells, &evidence);
         }
         let compared = plan.compared(sweep).map(|compare| rounds(&cells, &compare.by).groups);
-        let name: Arc<str> = name.into();
         let first = runs.len();
         runs.reserve_exact(cells.len() * sweep.repeats as usize);
         for repeat in 0..sweep.repeats {
@@ -98,7 +124,7 @@ impl Making<'_> {
             };
             for at in order {
                 let spec = match self.resolver.run(sweep, &cells[at], repeat) {
-                    Ok(spec) => Arc::new(spec),
+                    Ok(spec) => Arc::new(RunSpec { taken: taken_by(&evidence, &cells[at]), ..spec }),
                     Err(_) => return Err(self.first_mistake(&name, sweep, &cells)),
                 };
                 let id = RunId::with(&mut self.bytes, &spec);
@@ -112,13 +138,19 @@ impl Making<'_> {
     }
 
     /// The pools of a sweep whose loads are chosen: one for each cell but for its load.
-    fn pools_of(&mut self, name: &str, sweep: &Sweep, cells: &[Cell]) -> Result<(), ExpandError> {
-        let name: Arc<str> = name.into();
+    fn pools_of(
+        &mut self,
+        name: Arc<str>,
+        sweep: &Sweep,
+        cells: &[Cell],
+        evidence: &Evidence,
+    ) -> Result<(), ExpandError> {
         for (chooses, cells) in pool::groups(sweep, cells) {
             let mut members = Vec::new();
             for wanted in pool::wanted(sweep, &chooses, &cells) {
                 let spec = self.resolver.run(sweep, wanted.cell, wanted.repeat);
                 let mut spec = spec.map_err(|mistake| ExpandError::new(&name, wanted.cell, mistake))?;
+                spec.taken = taken_by(evidence, wanted.cell);
                 if let Some(window) = wanted.window {
                     pool::lengthen(&mut spec, window);
                 }
@@ -138,6 +170,14 @@ impl Making<'_> {
         let (cell, mistake) = first.expect("a cell that is wrong in one repeat is wrong in all");
         ExpandError::new(name, cell, mistake)
     }
+}
+
+/// What the loads of cells follow from, by the ranks of the cells.
+type Evidence = HashMap<Vec<u32>, Vec<TakenValue>>;
+
+/// What the loads of a cell follow from.
+fn taken_by(evidence: &Evidence, cell: &Cell) -> Vec<TakenValue> {
+    evidence.get(cell.rank()).cloned().unwrap_or_default()
 }
 
 /// Whether cells that are compared need different servers that are launched.

@@ -108,6 +108,7 @@ impl<'p> Resolver<'p> {
             record: recording(plan, sweep),
             errors,
             start,
+            taken: Vec::new(),
             seed: plan.seed,
             repeat,
         })

@@ -14,10 +14,11 @@ use crate::plan::{
 };
 use crate::units::{Decimal, Nanos, Seed};
 
+use super::evidence::TakenValue;
 pub(crate) use super::labels::AxisLabels;
 pub use super::labels::Labels;
 
-/// One run. Everything but `labels`, `engine`, `record` and `errors` is part of its identity. What many runs of a plan have in common is
+/// One run. Everything but `labels`, `engine`, `record`, `errors` and `taken` is part of its identity. What many runs of a plan have in common is
 /// shared.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct RunSpec {
@@ -57,6 +58,9 @@ pub struct RunSpec {
     /// Whether the run is a start of its server, and sends one request to the server that is ready.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub start: bool,
+    /// The loads that were taken from earlier sweeps, and what they follow from; not hashed, for the load is.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub taken: Vec<TakenValue>,
     /// The plan's seed.
     pub seed: Seed,
     /// Which repeat of its cell this is, from 0.

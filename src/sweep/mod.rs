@@ -5,6 +5,7 @@ pub mod choose;
 pub(crate) mod environment;
 pub mod event;
 mod first_look;
+pub mod found;
 mod hooks;
 mod launching;
 mod learn;

@@ -57,6 +57,23 @@ impl Decimal {
         Decimal::fitting(product, self.scale.checked_add(other.scale)?)
     }
 
+    /// This number cut to so many significant digits, towards zero.
+    pub fn cut_to_digits(self, digits: u32) -> Decimal {
+        let (mut mantissa, mut scale, most) = (self.mantissa, self.scale, 10u64.saturating_pow(digits));
+        let mut zeros = 0;
+        while mantissa.unsigned_abs() >= most {
+            mantissa /= 10;
+            if scale > 0 { scale -= 1 } else { zeros += 1 }
+        }
+        Decimal::new(mantissa * 10i64.pow(zeros), scale)
+    }
+
+    /// This number cut to a whole one, towards zero.
+    pub fn cut_to_whole(self) -> Decimal {
+        let divisor = 10i128.pow(u32::from(self.scale));
+        Decimal::new((i128::from(self.mantissa) / divisor) as i64, 0)
+    }
+
     /// How often `step`, above zero, goes into the way from `self` up to `end`; where that fits.
     pub(crate) fn steps_to(self, end: Decimal, step: Decimal) -> Option<u128> {
         let scale = self.scale.max(end.scale).max(step.scale);

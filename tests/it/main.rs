@@ -100,6 +100,7 @@ mod shapes;
 mod shared_prompts;
 mod shell;
 mod smoke;
+mod staged;
 mod store_errors;
 mod sweeps;
 mod terminal;

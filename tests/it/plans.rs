@@ -17,6 +17,7 @@ const PLANS: &[(&str, &str, usize)] = &[
     ("cold-start", "repeat < 1", 2),
     ("saturation", "batch_size <= 2 and model == 'qwen-7b' and scenario in ['B1', 'summary']", 8),
     ("search", "qps == 10 and repeat == 0", 1),
+    ("release-gate", "qps == 10 and repeat == 0", 2),
     ("qps-curve", "qps >= 16", 4),
     ("engine-comparison", "qps == 8 and repeat < 2", 8),
     ("length-matrix", "qps == 4", 5),
@@ -106,6 +107,11 @@ fn the_flags_plan_runs() {
 #[timed_test]
 fn the_cold_start_plan_runs() {
     is_run_at_small_scale("cold-start");
+}
+
+#[timed_test]
+fn the_release_gate_runs() {
+    is_run_at_small_scale("release-gate");
 }
 
 #[timed_test]

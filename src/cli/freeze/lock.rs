@@ -8,7 +8,7 @@ use serde_json::Value;
 use super::super::replace::begins_with;
 use super::write::{Comment, table};
 use crate::cli::failure::Failure;
-use crate::expand::{Expansion, RunId};
+use crate::expand::{Expansion, Pending, RunId};
 use crate::plan::{self, Disk, Format, Loaded, Options, Plan, Step};
 use crate::report::format::plain;
 use crate::sweep::event::name;
@@ -17,6 +17,8 @@ use crate::sweep::event::name;
 const VERSION: &str = "# frozen by sweepline ";
 /// How a line begins that names a run.
 const RUN: &str = "# run ";
+/// How a line begins that names runs whose load an earlier sweep finds.
+const PENDING: &str = "# pending ";
 
 /// A lock that was read.
 pub(crate) struct Lock {
@@ -24,6 +26,8 @@ pub(crate) struct Lock {
     pub loaded: Loaded,
     /// The ids that it lists.
     pub ids: BTreeSet<RunId>,
+    /// The runs that it names whose load an earlier sweep finds.
+    pub pending: BTreeSet<String>,
     /// The version of the program that wrote it.
     pub version: String,
 }
@@ -40,8 +44,9 @@ impl Lock {
         };
         let id = |line: &str| line.strip_prefix(RUN)?.split_whitespace().next()?.parse().ok();
         let ids = text.lines().filter_map(id).collect();
+        let pending = text.lines().filter_map(|line| line.strip_prefix(PENDING)).map(str::to_owned).collect();
         let options = Options { allow_outside, ..Options::default() };
-        Ok(Lock { loaded: plan::parse_with(path, &text, Format::Yaml, &options, &Disk)?, ids, version })
+        Ok(Lock { loaded: plan::parse_with(path, &text, Format::Yaml, &options, &Disk)?, ids, pending, version })
     }
 }
 
@@ -53,6 +58,15 @@ pub(crate) fn is_lock(path: &Path) -> bool {
 /// The ids of all runs, each once; of searches and ladders those of all that they may ask for.
 pub(crate) fn ids(expansion: &Expansion) -> BTreeSet<RunId> {
     expansion.possible().map(|run| run.id).collect()
+}
+
+/// The runs whose load an earlier sweep finds, as a lock names them: `sustained × 2: vllm · llama · chat · 0.8 × limit.max_qps_under_slo`.
+pub(crate) fn pending(expansion: &Expansion) -> BTreeSet<String> {
+    let one = |pending: &Pending| {
+        let values: Vec<String> = pending.cell.iter().map(|(_, value)| value.to_string()).collect();
+        plain(&format!("{} × {}: {}", pending.sweep, pending.repeats, values.join(" · ")))
+    };
+    expansion.pending.iter().map(one).collect()
 }
 
 /// The text of a lock of `plan`, which is the loaded one with nothing left open.
@@ -74,6 +88,11 @@ pub(crate) fn text(loaded: &Loaded, plan: &Plan, expansion: &Expansion) -> Strin
     let mut told = BTreeSet::new();
     for run in expansion.possible().filter(|run| told.insert(run.id)) {
         text.push_str(&format!("{RUN}{} {} {}\n", run.id, plain(&run.sweep), plain(&name(&run.spec))));
+    }
+    let pending = pending(expansion);
+    if !pending.is_empty() {
+        text.push_str("\n# Runs whose load an earlier sweep finds; they have ids once it is known:\n");
+        pending.iter().for_each(|line| text.push_str(&format!("{PENDING}{line}\n")));
     }
     text
 }

@@ -21,6 +21,7 @@ use super::choices::{ChoiceState, choices};
 use super::data::{self, DataUse};
 use super::environments::{Differs, differing, or_changed};
 use super::hooks::{Happens, happens};
+use super::pending::{PendingCell, pending};
 use super::reason::{Changed, Places, changes, reason};
 use super::starts::{Starts, starts};
 
@@ -53,6 +54,9 @@ pub(crate) struct Preview {
     /// Its searches and ladders, which ask for one run after the other; absent where it has none.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub choices: Vec<ChoiceState>,
+    /// Cells that are no runs, or not yet, for what an earlier sweep finds decides about them; absent where there are none.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub pending: Vec<PendingCell>,
     /// How often servers that the plan launches are started for the runs to do; absent where it launches none.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub starts: Vec<Starts>,
@@ -225,6 +229,7 @@ impl Preview {
         let to_start = runs.iter().filter(is_to_do).filter_map(|entry| entry.at).collect();
         Preview {
             choices: choices(workspace),
+            pending: pending(workspace),
             starts: starts(workspace, &to_start),
             hooks: happens(workspace, &to_start),
             data,

@@ -6,6 +6,7 @@ mod data;
 pub(super) mod entries;
 pub(super) mod environments;
 mod hooks;
+mod pending;
 pub(super) mod reason;
 mod starts;
 pub(super) mod text;

@@ -3,6 +3,7 @@
 use indexmap::IndexMap;
 
 use crate::analysis::comparison::{allowed, percent};
+use crate::expand::Waits;
 use crate::report::format::duration;
 use crate::report::format::{digits, fill, plain};
 use crate::report::grid::{self, grid, lines};
@@ -13,6 +14,7 @@ use crate::units::text::counted;
 use super::super::estimate::Cost;
 use super::super::probe;
 use super::entries::{Counts, Entry, MarginCost, Preview};
+use super::pending::PendingCell;
 
 /// Runs of a group that are named.
 const MOST_NAMES: usize = 3;
@@ -37,10 +39,13 @@ pub(crate) fn text(preview: &Preview, all: bool) -> String {
     } else {
         for part in &preview.sweeps {
             let runs: Vec<&Entry> = preview.runs.iter().filter(|entry| entry.sweep == part.sweep).collect();
-            if !runs.is_empty() {
+            let waiting: Vec<&PendingCell> = preview.pending.iter().filter(|cell| cell.sweep == part.sweep).collect();
+            if !runs.is_empty() || !waiting.is_empty() {
                 let place = part.place.as_ref().map(|place| format!(" ({place})")).unwrap_or_default();
-                out.push_str(&format!("\n{}{place}: {}\n", plain(&part.sweep), counts(&part.totals.states)));
+                let counts = counts(&part.totals.states, &waiting);
+                out.push_str(&format!("\n{}{place}: {counts}\n", plain(&part.sweep)));
                 out.push_str(&groups(&runs));
+                out.push_str(&pending_groups(&waiting));
                 let choices = preview.choices.iter().filter(|choice| choice.sweep == part.sweep);
                 out.push_str(&choices.map(|choice| labelled(choice.chooses, &choice.words())).collect::<String>());
                 if part.totals.to_do.runs > 0 {
@@ -64,7 +69,8 @@ pub(crate) fn text(preview: &Preview, all: bool) -> String {
     } else {
         ""
     };
-    out.push_str(&format!("\nin all: {}{more}\n", counts(&preview.totals.states)));
+    let waiting: Vec<&PendingCell> = preview.pending.iter().collect();
+    out.push_str(&format!("\nin all: {}{more}\n", counts(&preview.totals.states, &waiting)));
     out.push_str(&totals(preview));
     out.push_str(&preview.data.iter().map(|data| labelled(data.note.used_for, &data.words())).collect::<String>());
     out.push_str(&servers(preview));
@@ -80,14 +86,22 @@ fn shown(margin: &MarginCost) -> String {
     )
 }
 
-/// `3 new, 1 to redo, 4 cached`.
-fn counts(counts: &Counts) -> String {
+/// `3 new, 1 to redo, 4 cached, 2 pending`; a run that waits for an earlier sweep counts among those in its state.
+fn counts(counts: &Counts, waiting: &[&PendingCell]) -> String {
     let Counts { new, redo, given_up, pending, pruned, cached, orphan } = counts;
+    let of = |state: Waits| -> usize {
+        waiting.iter().filter(|cell| cell.state == state).map(|cell| cell.repeats as usize).sum()
+    };
+    let (pending, pruned) = (&(pending + of(Waits::Pending)), &(pruned + of(Waits::Pruned)));
+    let [blocked, stopped, undecided] = &[Waits::Blocked, Waits::Stopped, Waits::Undecided].map(of);
     let all = [
         (new, "new"),
         (redo, "to redo"),
         (given_up, "given up"),
         (pending, "pending"),
+        (blocked, "blocked"),
+        (stopped, "stopped by a gate"),
+        (undecided, "behind a gate that cannot be decided"),
         (pruned, "pruned"),
         (cached, "cached"),
         (orphan, if *orphan == 1 { "orphan" } else { "orphans" }),
@@ -115,6 +129,22 @@ fn groups(entries: &[&Entry]) -> String {
         let label = format!("{:<7} {}", state.name(), counted(entries.len(), "run"));
         let reason = if *state == Action::Cached { committed(entries) } else { plain(reason) };
         format!("{}{}", labelled(&label, &reason), fill(&" ".repeat(INDENT), INDENT, &names(entries)))
+    };
+    groups.iter().map(group).collect()
+}
+
+/// A line for each state and reason of cells that are no runs, with the first of them.
+fn pending_groups(waiting: &[&PendingCell]) -> String {
+    let mut groups: IndexMap<(Waits, &str), Vec<&PendingCell>> = IndexMap::new();
+    for cell in waiting {
+        groups.entry((cell.state, &cell.why)).or_default().push(cell);
+    }
+    let group = |((state, why), cells): (&(Waits, &str), &Vec<&PendingCell>)| {
+        let runs: usize = cells.iter().map(|cell| cell.repeats as usize).sum();
+        let label = format!("{:<7} {}", state.name(), counted(runs, "run"));
+        let mut names: Vec<String> = cells.iter().take(MOST_NAMES).map(|cell| plain(&cell.name())).collect();
+        names.extend((cells.len() > MOST_NAMES).then(|| format!("… and {} more", cells.len() - MOST_NAMES)));
+        format!("{}{}", labelled(&label, &plain(why)), fill(&" ".repeat(INDENT), INDENT, &names.join(", ")))
     };
     groups.iter().map(group).collect()
 }

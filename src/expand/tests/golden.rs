@@ -124,6 +124,7 @@ pub(super) fn closed_chat() -> RunSpec {
         record: Recording::default(),
         errors: ErrorPolicy::default(),
         start: false,
+        taken: Vec::new(),
         seed: Seed(42),
         repeat: 0,
     }

@@ -8,6 +8,7 @@ mod origin;
 mod properties;
 mod resolve;
 mod rounds;
+mod taken;
 
 use serde_json::{Value, json};
 

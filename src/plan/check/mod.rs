@@ -23,6 +23,7 @@ mod rules;
 mod scenario;
 mod search;
 mod sweep;
+mod taken;
 mod talk;
 mod text_axes;
 mod trace;

@@ -104,8 +104,10 @@ impl Checker<'_> {
             Axis::Values(items) => {
                 for (index, Item { what, when }) in items.iter_mut().enumerate() {
                     let at = [at, &steps![index]].concat();
-                    if let What::Fields(fields) = what {
-                        self.rename(&at, fields);
+                    match what {
+                        What::Fields(fields) => self.rename(&at, fields),
+                        What::Taken(take) => first_names_of(&mut take.over.0),
+                        What::Values(_) | What::Range(_) => {}
                     }
                     if let Some(when) = when {
                         self.rename(&[&at[..], &steps!["when"]].concat(), when);
@@ -184,6 +186,15 @@ impl Checker<'_> {
     }
 }
 
+/// Names of axes under their first names; one that is no axis stays as it is.
+fn first_names_of(names: &mut [String]) {
+    for name in names {
+        if let Some(first) = axis::first_name(name) {
+            *name = first.to_owned();
+        }
+    }
+}
+
 /// The fields that an entry of a matrix gives, each once.
 pub(super) fn fields<'a>(key: &'a str, axis: &'a Axis) -> Vec<&'a str> {
     let mut fields: Vec<&str> = match axis {
@@ -191,7 +202,7 @@ pub(super) fn fields<'a>(key: &'a str, axis: &'a Axis) -> Vec<&'a str> {
         Axis::Values(items) => {
             let of_item = |item: &'a Item| match &item.what {
                 What::Fields(table) => table.keys().map(String::as_str).collect(),
-                What::Values(_) | What::Range(_) => vec![key],
+                What::Values(_) | What::Range(_) | What::Taken(_) => vec![key],
             };
             items.iter().flat_map(of_item).collect()
         }

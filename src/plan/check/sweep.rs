@@ -50,11 +50,14 @@ impl Checker<'_> {
             }
             self.grid(plan, name, &sweep, lacks_axes);
             self.rest(name, &sweep);
+            comes_after(&mut sweep);
             sizes.push((name.clone(), cells(&sweep).saturating_mul(u128::from(sweep.repeats))));
             resolved.insert(name.clone(), sweep);
         }
         self.size(plan, &sizes);
         self.after(plan);
+        self.circles(&resolved);
+        self.questions(plan, &resolved);
         resolved
     }
 
@@ -247,19 +250,43 @@ impl Checker<'_> {
                 }
             }
         }
+    }
+
+    /// Reports sweeps that wait for each other, by `after` or because one is asked what it finds.
+    fn circles(&mut self, sweeps: &Table<Sweep>) {
         let mut reported: Vec<Vec<&str>> = Vec::new();
-        for name in plan.sweeps.keys() {
-            let Some(circle) = circle_of_after(plan, name) else { continue };
+        for name in sweeps.keys() {
+            let Some(circle) = circle_of_after(sweeps, name) else { continue };
             let mut members = circle.clone();
             members.sort_unstable();
             members.dedup();
-            if !reported.contains(&members) {
-                let message = format!("sweeps wait for each other in a circle: {}", circle.join(" → "));
-                let remedy = "remove one `after` of the circle; a → b means that a waits for b";
-                let at = steps!["sweeps", name.as_str(), "after"];
-                self.report_key(&at, Diagnostic::new(Code::Circle, message).remedy(remedy));
-                reported.push(members);
+            if reported.contains(&members) {
+                continue;
             }
+            let message = format!("sweeps wait for each other in a circle: {}", circle.join(" → "));
+            let diagnostic = Diagnostic::new(Code::Circle, message);
+            let at = steps!["sweeps", name.as_str()];
+            match self.place_of_question(name, &sweeps[name.as_str()], circle[1]) {
+                Some(place) if !self.is_given(&at, "after") => {
+                    let remedy = "ask another sweep, or none; a → b means that a waits for b";
+                    self.report(&place, diagnostic.remedy(remedy));
+                }
+                _ => {
+                    let remedy = "remove one `after` of the circle; a → b means that a waits for b";
+                    self.report_key(&[&at[..], &steps!["after"]].concat(), diagnostic.remedy(remedy));
+                }
+            }
+            reported.push(members);
+        }
+    }
+}
+
+/// A sweep comes after those that it asks what they found.
+fn comes_after(sweep: &mut Sweep) {
+    let asked: Vec<String> = sweep.asks().map(|(other, _)| other.to_owned()).collect();
+    for other in asked {
+        if !sweep.after.0.contains(&other) {
+            sweep.after.0.push(other);
         }
     }
 }
@@ -271,11 +298,11 @@ fn cells(sweep: &Sweep) -> u128 {
 }
 
 /// The shortest way along `after` from a sweep back to itself.
-fn circle_of_after<'a>(plan: &'a Plan, start: &'a str) -> Option<Vec<&'a str>> {
+fn circle_of_after<'a>(sweeps: &'a Table<Sweep>, start: &'a str) -> Option<Vec<&'a str>> {
     let mut ways: std::collections::VecDeque<Vec<&str>> = [vec![start]].into();
     let mut seen = HashSet::new();
     while let Some(way) = ways.pop_front() {
-        let Some(sweep) = plan.sweeps.get(*way.last()?) else { continue };
+        let Some(sweep) = sweeps.get(*way.last()?) else { continue };
         for next in &sweep.after.0 {
             let longer = [&way[..], &[next.as_str()]].concat();
             if next == start {

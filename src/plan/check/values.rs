@@ -67,6 +67,7 @@ impl Checker<'_> {
                     }
                 }
                 What::Range(range) => self.range(&at, axis, *range),
+                What::Taken(take) => self.taken_value(&at, axis, take),
             }
         }
     }
@@ -91,7 +92,7 @@ impl Checker<'_> {
         for (field, list) in &zip.lists {
             let at = [&at[..], &steps![field.as_str()]].concat();
             self.items(&at, field, &list.0);
-            let odd = |item: &Item| item.when.is_some() || matches!(item.what, What::Fields(_));
+            let odd = |item: &Item| item.when.is_some() || matches!(item.what, What::Fields(_) | What::Taken(_));
             for (index, _) in list.0.iter().enumerate().filter(|(_, item)| odd(item)) {
                 let message = format!("the lists of a zip hold plain values, and `{field}` holds a table with more");
                 let remedy = "put the `when` beside `zip`, or write the axis as a list of tables with a `when` each";

@@ -5,6 +5,7 @@ use std::collections::HashMap;
 use crate::plan::model::matrix::{Axis, Condition, Item, What};
 use crate::plan::model::scalar::Scalar;
 use crate::plan::model::sweep::Sweep;
+use crate::plan::model::take::Take;
 use crate::plan::text::tree::Step;
 
 /// Why a matrix has no cells.
@@ -29,7 +30,7 @@ pub enum GridError {
         second: String,
     },
     /// Something in a zip that is no plain value.
-    #[error("`{field}` in the zip of `{axis}` holds a `when` or a table of axes")]
+    #[error("`{field}` in the zip of `{axis}` holds a `when`, a value of another sweep or a table of axes")]
     InZip {
         /// The axis.
         axis: String,
@@ -154,7 +155,7 @@ impl<'p> Axes<'p> {
             let name = self.claim(axis, field, ids)?;
             let mut length = 0;
             for (item, written) in items.iter().enumerate() {
-                if written.when.is_some() || matches!(written.what, What::Fields(_)) {
+                if written.when.is_some() || matches!(written.what, What::Fields(_) | What::Taken(_)) {
                     return Err(GridError::InZip { axis: axis.to_owned(), field: field.to_owned() });
                 }
                 for (value, inside) in values(written) {
@@ -195,6 +196,15 @@ impl<'p> Axes<'p> {
         fields.filter(move |(_, field)| Some(field.name) == id)
     }
 
+    /// What an earlier sweep finds, where that is the value of an axis.
+    pub fn taken<'w>(&self, field: &Field, written: &'w Axis) -> Option<&'w Take> {
+        let Axis::Values(items) = written else { return None };
+        match &items.get(field.item)?.what {
+            What::Taken(take) => Some(take),
+            What::Values(_) | What::Range(_) | What::Fields(_) => None,
+        }
+    }
+
     /// Where a value of an axis is written, from `matrix` on.
     pub fn place(&self, axis: usize, field: &Field, written: &Axis) -> Vec<Step> {
         let name = self.names[field.name];
@@ -221,6 +231,7 @@ fn values(item: &Item) -> Box<dyn Iterator<Item = (Scalar, Option<usize>)> + '_>
             Box::new(values.iter().cloned().enumerate().map(move |(at, value)| (value, (!is_plain).then_some(at))))
         }
         What::Range(range) => Box::new(range.values().map(|value| (Scalar::Number(value), None))),
+        What::Taken(take) => Box::new(std::iter::once((Scalar::Text(take.to_string()), None))),
         What::Fields(_) => Box::new(std::iter::empty()),
     }
 }

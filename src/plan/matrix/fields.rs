@@ -1,11 +1,25 @@
 //! Which fields and values the cells of a sweep may have.
 
 use crate::plan::matrix::axes::Axes;
-use crate::plan::model::matrix::{Axis, What};
+use crate::plan::model::matrix::{Axis, Condition, What};
 use crate::plan::model::scalar::Scalar;
 use crate::plan::model::sweep::Sweep;
 use crate::plan::model::table::Table;
+use crate::plan::model::take::{SweepMetric, Take};
 use crate::plan::text::tree::Step;
+
+/// A load of a matrix that is taken from an earlier sweep.
+#[derive(Debug, Clone)]
+pub struct TakenLoad<'s> {
+    /// Its axis.
+    pub axis: &'s str,
+    /// What is taken.
+    pub take: &'s Take,
+    /// Cells to which it applies; none: all.
+    pub when: Option<&'s Condition>,
+    /// Where it is written, from the sweep on.
+    pub place: Vec<Step>,
+}
 
 impl Sweep {
     /// Every value that some cell may have on `field`, as far as the matrix, `extend` and `add` name it; each once, in
@@ -36,6 +50,30 @@ impl Sweep {
         written
     }
 
+    /// The loads that are taken from earlier sweeps.
+    pub fn takes(&self) -> impl Iterator<Item = TakenLoad<'_>> {
+        let lists = self.matrix.iter().filter_map(|(axis, written)| match written {
+            Axis::Values(items) => Some((axis.as_str(), items)),
+            Axis::Zip(_) => None,
+        });
+        lists.flat_map(|(axis, items)| {
+            items.iter().enumerate().filter_map(move |(index, item)| match &item.what {
+                What::Taken(take) => {
+                    let place = vec!["matrix".into(), axis.into(), index.into()];
+                    Some(TakenLoad { axis, take, when: item.when.as_ref(), place })
+                }
+                What::Values(_) | What::Range(_) | What::Fields(_) => None,
+            })
+        })
+    }
+
+    /// What it asks earlier sweeps for, each sweep with the metric.
+    pub fn asks(&self) -> impl Iterator<Item = (&str, SweepMetric)> {
+        let takes = self.takes().map(|TakenLoad { take, .. }| (take.from.as_str(), take.take));
+        let skips = self.skip_if.iter().map(|skip| (skip.sweep.as_str(), skip.metric));
+        takes.chain(skips).chain(self.gate.iter().map(|gate| (gate.sweep.as_str(), gate.metric)))
+    }
+
     /// Every field that some cell may have, in the order in which they are written.
     pub fn fields(&self) -> Vec<&str> {
         let mut fields: Vec<&str> = Vec::new();
@@ -44,7 +82,7 @@ impl Sweep {
                 Axis::Zip(zip) => fields.extend(zip.lists.keys().map(String::as_str)),
                 Axis::Values(items) => items.iter().for_each(|item| match &item.what {
                     What::Fields(table) => fields.extend(table.keys().map(String::as_str)),
-                    What::Values(_) | What::Range(_) => fields.push(name),
+                    What::Values(_) | What::Range(_) | What::Taken(_) => fields.push(name),
                 }),
             }
         }

@@ -15,6 +15,7 @@ use crate::plan::model::search::Search;
 use crate::plan::model::shorthand::OneOrMany;
 use crate::plan::model::stop::StopRule;
 use crate::plan::model::table::Table;
+use crate::plan::model::take::{Gate, SkipIf};
 use crate::units::Decimal;
 
 /// What the runs of a sweep measure.
@@ -79,6 +80,12 @@ pub struct Sweep {
     #[serde(default, skip_serializing_if = "OneOrMany::is_empty")]
     #[schemars(example = &"saturation")]
     pub after: OneOrMany<String>,
+    /// Leave cells out by what an earlier sweep found in the cell with the same values on the axes that both have:
+    /// { sweep: limit, metric: max_qps_under_slo, below: 2 }.
+    pub skip_if: Option<SkipIf>,
+    /// What an earlier sweep must have found, in each of its cells, before this sweep and those that come after it run:
+    /// { sweep: limit, metric: max_qps_under_slo, at_least: 20 }. Where it did not, `run` exits with 4.
+    pub gate: Option<Gate>,
     /// How arrivals of an open loop are spaced: poisson, constant or { gamma: { cv: 2 } }; or how their rate changes over
     /// the run, by a ramp, steps, bursts or a curve. Default poisson.
     #[schemars(extend("default" = "poisson"))]

@@ -2,6 +2,7 @@
 
 mod broken;
 mod broken_matrix;
+mod broken_taken;
 mod compare;
 mod hostile;
 mod matrix;

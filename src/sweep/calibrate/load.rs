@@ -269,6 +269,7 @@ impl CalibrationLoad {
             record: Recording::default(),
             errors: ErrorPolicy::default(),
             start: false,
+            taken: Vec::new(),
             seed: Seed(0),
             repeat: 0,
         }

@@ -9,6 +9,7 @@ use serde::Serialize;
 
 use crate::plan::model::scalar::Scalar;
 use crate::plan::model::table::Table;
+use crate::plan::model::take::Take;
 use crate::units::Decimal;
 
 pub use crate::plan::model::matrix::range::{By, Range};
@@ -56,6 +57,8 @@ pub enum What {
     Range(Range),
     /// One point of several axes, by their names.
     Fields(Table<Scalar>),
+    /// A load that an earlier sweep finds.
+    Taken(Take),
 }
 
 /// Which cells are meant: every field given must match. A field that a cell lacks never matches.
@@ -128,7 +131,7 @@ impl Item {
         match &self.what {
             What::Values(values) => values.len(),
             What::Range(range) => range.len(),
-            What::Fields(_) => 1,
+            What::Fields(_) | What::Taken(_) => 1,
         }
     }
 
@@ -140,7 +143,7 @@ impl Item {
     fn weight(&self) -> usize {
         match &self.what {
             What::Fields(fields) => fields.len(),
-            What::Values(_) | What::Range(_) => self.len(),
+            What::Values(_) | What::Range(_) | What::Taken(_) => self.len(),
         }
     }
 }

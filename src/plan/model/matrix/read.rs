@@ -15,12 +15,13 @@ use crate::plan::model::matrix::{Axis, Condition, Filter, Item, List, Pick, What
 use crate::plan::model::scalar::Scalar;
 use crate::plan::model::shorthand::OneOrMany;
 use crate::plan::model::table::Table;
+use crate::plan::model::take::{SweepMetric, Take, Use};
 use crate::plan::text::alias::ALIASES;
-use crate::units::Decimal;
+use crate::units::{Decimal, Forms};
 
 /// Every key that a table in an axis may have: the words, then the axes under all their names.
 static KEYS: LazyLock<Vec<&'static str>> = LazyLock::new(|| {
-    let words = ["value", "from", "to", "times", "step", "when", "zip"];
+    let words = ["value", "from", "to", "times", "step", "take", "over", "use", "when", "zip"];
     words
         .into_iter()
         .chain(AXES.iter().map(|(name, ..)| *name))
@@ -48,15 +49,33 @@ impl<'de> Deserialize<'de> for Key {
     }
 }
 
+/// Where a range begins, or which sweep a value is taken from.
+enum From {
+    Number(Decimal),
+    Sweep(String),
+}
+
+impl<'de> Deserialize<'de> for From {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        Forms::expecting("a number, or the name of a sweep")
+            .number(From::Number)
+            .text(|text| Ok(From::Sweep(text.to_owned())))
+            .read(deserializer)
+    }
+}
+
 /// A table in an axis, before it is known what it is.
 #[derive(Default)]
 struct Raw {
     zip: Option<Table<List>>,
     value: Option<Vec<Scalar>>,
-    from: Option<Decimal>,
+    from: Option<From>,
     to: Option<Decimal>,
     times: Option<Decimal>,
     step: Option<Decimal>,
+    take: Option<SweepMetric>,
+    over: Option<OneOrMany<String>>,
+    uses: Option<Use>,
     fields: Table<Scalar>,
     when: Option<Condition>,
 }
@@ -72,6 +91,9 @@ impl Raw {
                 "to" => raw.to = Some(map.next_value()?),
                 "times" => raw.times = Some(map.next_value()?),
                 "step" => raw.step = Some(map.next_value()?),
+                "take" => raw.take = Some(map.next_value()?),
+                "over" => raw.over = Some(map.next_value()?),
+                "use" => raw.uses = Some(map.next_value()?),
                 "when" => raw.when = Some(map.next_value()?),
                 _ => drop(raw.fields.insert(key, map.next_value()?)),
             }
@@ -81,16 +103,23 @@ impl Raw {
 
     /// What kinds of things the table holds: it may be one only.
     fn kinds(&self) -> Vec<&'static str> {
-        let range = [self.from, self.to, self.times, self.step].iter().any(Option::is_some);
+        let range = self.from.is_some() || [self.to, self.times, self.step].iter().any(Option::is_some);
+        let is_taken = self.is_taken();
         [
             (self.zip.is_some(), "`zip`"),
             (self.value.is_some(), "`value`"),
-            (range, "a range"),
+            (range && !is_taken, "a range"),
+            (is_taken, "a value of another sweep"),
             (!self.fields.is_empty(), "axes by name"),
         ]
         .into_iter()
         .filter_map(|(is, kind)| is.then_some(kind))
         .collect()
+    }
+
+    /// Whether it names what an earlier sweep finds.
+    fn is_taken(&self) -> bool {
+        self.take.is_some() || self.over.is_some() || self.uses.is_some() || matches!(self.from, Some(From::Sweep(_)))
     }
 
     fn axis(self) -> Result<Axis, String> {
@@ -111,13 +140,39 @@ impl Raw {
             }
             Raw { value: Some(values), .. } => What::Values(values),
             Raw { fields, .. } if !fields.is_empty() => What::Fields(fields),
+            raw if raw.is_taken() => What::Taken(taken(raw)?),
             Raw { from: None, to: None, times: None, step: None, .. } => {
                 return Err("this table gives no value: write { value: 8, when: { endpoint: NAME } }".to_owned());
             }
-            Raw { from, to, times, step, .. } => What::Range(range(from, to, times, step)?),
+            Raw { from, to, times, step, .. } => {
+                let from = from.and_then(|from| if let From::Number(from) = from { Some(from) } else { None });
+                What::Range(range(from, to, times, step)?)
+            }
         };
         Ok(Item { what, when })
     }
+}
+
+/// A value of another sweep.
+fn taken(raw: Raw) -> Result<Take, String> {
+    let Raw { from, to, times, step, take, over, uses, .. } = raw;
+    let example = "{ from: limit, take: max_qps_under_slo, times: 0.8 }";
+    let from = match (from, take) {
+        (Some(From::Sweep(from)), Some(_)) => from,
+        (Some(From::Sweep(from)), None) => {
+            return Err(format!("`from` names sweep `{from}`, and nothing says what is taken of it: write {example}"));
+        }
+        (Some(From::Number(from)), _) => {
+            return Err(format!("`from` is the number {from}, and a value is taken from a sweep: write {example}"));
+        }
+        (None, _) => return Err(format!("nothing says from which sweep the value is taken: write {example}")),
+    };
+    if to.is_some() || step.is_some() {
+        let word = if to.is_some() { "to" } else { "step" };
+        return Err(format!("`{word}` belongs to a range, and this is a value of sweep `{from}`: write {example}"));
+    }
+    let Some(take) = take else { return Err(format!("nothing says what is taken of `{from}`: write {example}")) };
+    Ok(Take { from, take, over: over.unwrap_or_default(), uses, times: times.unwrap_or(Decimal::from(1)) })
 }
 
 fn range(
@@ -331,6 +386,7 @@ impl Serialize for Item {
                 (value, _) => Table { what: Value { value }, when }.serialize(serializer),
             },
             What::Range(range) => Table { what: range, when }.serialize(serializer),
+            What::Taken(take) => Table { what: take, when }.serialize(serializer),
             What::Fields(fields) => Table { what: fields, when }.serialize(serializer),
         }
     }

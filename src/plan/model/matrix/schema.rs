@@ -5,6 +5,7 @@ use serde_json::{Map, Value, json};
 
 use crate::plan::model::axis::{AXES, Kind};
 use crate::plan::model::parameter_value::ParameterValue;
+use crate::plan::model::take::SweepMetric;
 use crate::plan::text::alias::ALIASES;
 use crate::units::Decimal;
 
@@ -13,11 +14,60 @@ pub(crate) fn matrix_schema(generator: &mut SchemaGenerator) -> Schema {
     let group = group(generator);
     let axes = by_axis(|kind, meaning| json!({ "description": meaning, "anyOf": axis(generator, kind) }));
     let mut axes = axes;
+    let taken_when = condition_schema(generator).to_value();
+    for metric in SweepMetric::ALL {
+        let names = ALIASES.iter().filter(|(_, first)| *first == metric.axis()).map(|(alias, _)| *alias);
+        for name in names.chain([metric.axis()]) {
+            offer(&mut axes[name], &taken(metric, &taken_when));
+        }
+    }
     axes[SERVER] = server();
     let settings = json!({ SETTINGS: { "description": SETTING, "anyOf": axis(generator, Kind::Setting) } });
     json_schema!({
         "type": "object", "properties": axes, "patternProperties": settings, "additionalProperties": group,
     })
+}
+
+/// A load that an earlier sweep finds.
+fn taken(metric: SweepMetric, when: &Value) -> Value {
+    json!({
+        "type": "object",
+        "description": "A load that an earlier sweep finds, for each cell with the same values on the axes that both have: { from: limit, take: max_qps_under_slo, times: 0.8 }.",
+        "properties": {
+            "from": { "type": "string", "description": "The earlier sweep.", "examples": ["limit"] },
+            "take": {
+                "enum": [metric.name()],
+                "description": "What is taken: the highest load that meets the plan's `slo`.",
+            },
+            "over": {
+                "anyOf": [{ "type": "string" }, { "type": "array", "items": { "type": "string" }, "minItems": 1 }],
+                "description": "Axes of that sweep over which one value is made, so that all their values get the same load.",
+                "examples": ["endpoint"],
+            },
+            "use": {
+                "enum": ["min", "max"], "default": "min",
+                "description": "Which of the values over those axes is used: the least, or the greatest.",
+            },
+            "times": {
+                "type": "number", "exclusiveMinimum": 0, "default": 1, "examples": [0.8],
+                "description": "By what the value is multiplied; then it is rounded down, a rate to three significant digits.",
+            },
+            "when": described(when.clone(), "The cells to which it applies."),
+        },
+        "required": ["from", "take"], "additionalProperties": false,
+    })
+}
+
+/// Offers one more form of a value to an axis, alone and in a list.
+fn offer(axis: &mut Value, form: &Value) {
+    let Some(forms) = axis["anyOf"].as_array_mut() else { return };
+    for list in forms.iter_mut().filter(|other| other["type"] == "array") {
+        if let Some(items) = list["items"]["anyOf"].as_array_mut() {
+            items.push(form.clone());
+        }
+    }
+    let list = forms.iter().position(|other| other["type"] == "array").unwrap_or(forms.len());
+    forms.insert(list, form.clone());
 }
 
 /// The axis whose values are maps of flags, and how the axes of single flags are called.

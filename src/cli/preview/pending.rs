@@ -1,0 +1,49 @@
+//! Cells in a preview that are no runs, or not yet: what an earlier sweep finds decides about them.
+
+use schemars::JsonSchema;
+use serde::Serialize;
+use serde_json::{Map, Value};
+
+use crate::expand::{Pending, Waits};
+
+use super::super::workspace::Workspace;
+
+/// A cell that is no run as long as an earlier sweep says nothing else.
+#[derive(Debug, Serialize, JsonSchema)]
+pub(crate) struct PendingCell {
+    /// Its sweep.
+    pub sweep: String,
+    /// A value for each axis; a load that is not known stands as it will be made, `0.8 × limit.max_qps_under_slo`.
+    pub cell: Map<String, Value>,
+    /// How often it would be run.
+    pub repeats: u32,
+    /// `pending`: an earlier sweep has not answered yet; `blocked`: it has no answer, so that there is no load; `pruned`: `skip_if` leaves
+    /// it out; `stopped`: a gate said no; `undecided`: a gate cannot be decided.
+    pub state: Waits,
+    /// Why, in words.
+    pub why: String,
+}
+
+/// Every such cell of the plan, in its order.
+pub(super) fn pending(workspace: &Workspace) -> Vec<PendingCell> {
+    let one = |pending: &Pending| PendingCell {
+        sweep: pending.sweep.to_string(),
+        cell: pending
+            .cell
+            .iter()
+            .map(|(axis, value)| (axis.to_owned(), serde_json::to_value(value).unwrap_or(Value::Null)))
+            .collect(),
+        repeats: pending.repeats,
+        state: pending.state,
+        why: pending.why.clone(),
+    };
+    workspace.expansion.pending.iter().map(one).collect()
+}
+
+impl PendingCell {
+    /// What people call it in its sweep.
+    pub(super) fn name(&self) -> String {
+        let value = |value: &Value| value.as_str().map_or_else(|| value.to_string(), str::to_owned);
+        self.cell.values().map(value).collect::<Vec<_>>().join(" · ")
+    }
+}

@@ -1,0 +1,124 @@
+//! The stages of a sweep: what waits for the answer of an earlier sweep runs once that is there.
+
+use std::collections::{BTreeSet, HashSet};
+
+use indexmap::{IndexMap, IndexSet};
+
+use super::workspace::Workspace;
+use crate::expand::{PlannedRun, RunId, Waits};
+use crate::plan::Sweep;
+use crate::report::format::plain;
+use crate::sweep::Summary;
+use crate::sweep::resume::Decision;
+use crate::units::text::counted;
+
+/// What an invocation has run so far.
+#[derive(Debug, Default)]
+pub(super) struct Stages {
+    /// Runs that a stage was to execute: whatever came of them, they are not tried again in this invocation.
+    tried: HashSet<RunId>,
+}
+
+impl Stages {
+    /// Whether earlier sweeps decide anything about later ones.
+    pub(super) fn are_several(workspace: &Workspace) -> bool {
+        workspace.plan().sweeps.values().any(|sweep| Sweep::asks(sweep).next().is_some())
+    }
+
+    /// Takes out what is not to be executed in this stage: what was tried before, and sweeps behind one that is asked and has runs to do,
+    /// for those may change the answer.
+    pub(super) fn hold(&self, workspace: &Workspace, decisions: &mut [Option<Decision>]) {
+        if !Stages::are_several(workspace) {
+            return;
+        }
+        let runs = &workspace.expansion.runs;
+        let is_work = |decision: &Option<Decision>| decision.as_ref().is_some_and(|one| one.action.is_work());
+        for (run, decision) in runs.iter().zip(decisions.iter_mut()) {
+            if is_work(decision) && self.tried.contains(&run.id) {
+                *decision = None;
+            }
+        }
+        let busy: BTreeSet<&str> =
+            runs.iter().zip(&*decisions).filter(|(_, one)| is_work(one)).map(|(run, _)| &*run.sweep).collect();
+        let sweeps = &workspace.plan().sweeps;
+        let mut held: BTreeSet<&str> = BTreeSet::new();
+        loop {
+            let waits = |sweep: &Sweep| {
+                sweep.asks().any(|(asked, _)| busy.contains(asked))
+                    || sweep.after.0.iter().any(|before| held.contains(before.as_str()))
+            };
+            let more: Vec<&str> = sweeps
+                .iter()
+                .filter(|(name, sweep)| !held.contains(name.as_str()) && waits(sweep))
+                .map(|(name, _)| name.as_str())
+                .collect();
+            if more.is_empty() {
+                break;
+            }
+            held.extend(more);
+        }
+        for (run, decision) in runs.iter().zip(decisions) {
+            if is_work(decision) && held.contains(&*run.sweep) {
+                *decision = None;
+            }
+        }
+    }
+
+    /// Notes what a stage was to execute.
+    pub(super) fn ran(&mut self, workspace: &Workspace, decisions: &[Option<Decision>]) {
+        let runs = workspace.expansion.runs.iter().zip(decisions);
+        let work = runs.filter(|(_, decision)| decision.as_ref().is_some_and(|one| one.action.is_work()));
+        self.tried.extend(work.map(|(run, _)| run.id));
+    }
+}
+
+/// Two parts of an invocation as one.
+pub(super) fn together(first: Summary, second: Summary) -> Summary {
+    Summary {
+        committed: first.committed + second.committed,
+        failed: first.failed + second.failed,
+        given_up: first.given_up + second.given_up,
+        skipped: first.skipped + second.skipped,
+        refused: first.refused + second.refused,
+        left: first.left + second.left,
+        interrupted: second.interrupted,
+        launched: second.launched,
+    }
+}
+
+/// The loads that runs to do have taken from earlier sweeps, a line for each.
+pub(super) fn taken<'w>(workspace: &'w Workspace, decisions: &'w [Option<Decision>]) -> Vec<String> {
+    let work = workspace.expansion.runs.iter().zip(decisions);
+    let work = work.filter(|(_, decision)| decision.as_ref().is_some_and(|one| one.action.is_work()));
+    let lines: IndexSet<String> = work.flat_map(|(run, _)| lines_of(run)).collect();
+    lines.into_iter().collect()
+}
+
+/// The loads that the runs of the plan have taken from earlier sweeps, a line for each.
+pub(super) fn all_taken(workspace: &Workspace) -> Vec<String> {
+    let lines = workspace.expansion.runs.iter().flat_map(|run| lines_of(run));
+    lines.collect::<IndexSet<String>>().into_iter().collect()
+}
+
+fn lines_of(run: &PlannedRun) -> impl Iterator<Item = String> {
+    run.spec.taken.iter().map(|taken| plain(&format!("{}: {}", run.sweep, taken.words())))
+}
+
+/// What is no run because of an earlier sweep, a line for each sweep and reason.
+pub(crate) fn pending(workspace: &Workspace) -> Vec<String> {
+    let mut groups: IndexMap<(&str, Waits, &str), usize> = IndexMap::new();
+    for pending in &workspace.expansion.pending {
+        *groups.entry((&pending.sweep, pending.state, &pending.why)).or_default() += pending.repeats as usize;
+    }
+    let line = |((sweep, state, why), runs): (&(&str, Waits, &str), &usize)| {
+        let runs = counted(*runs, "run");
+        plain(&match state {
+            Waits::Pending => format!("{sweep}: {runs} pending: {why}"),
+            Waits::Blocked => format!("{sweep}: {runs} blocked: {why}"),
+            Waits::Pruned => format!("{sweep}: {runs} left out by `skip_if`: {why}"),
+            Waits::Stopped => format!("{sweep}: {runs} not made, the gate says no: {why}"),
+            Waits::Undecided => format!("{sweep}: {runs} not made, the gate cannot be decided: {why}"),
+        })
+    };
+    groups.iter().map(line).collect()
+}

@@ -1,0 +1,58 @@
+//! What sweeps have found so far. Pure data: nothing here decides.
+
+use std::sync::Arc;
+
+use crate::plan::SweepMetric;
+use crate::units::Decimal;
+
+use super::RunId;
+
+/// What is known of the sweeps that others ask.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct Known {
+    /// What each cell of them, but for its load, has found.
+    pub findings: Vec<Finding>,
+}
+
+/// What the runs of a sweep that differ in their load alone have found.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Finding {
+    /// Name of the sweep.
+    pub sweep: Arc<str>,
+    /// What it was asked for.
+    pub metric: SweepMetric,
+    /// Their values on all other axes.
+    pub cell: Vec<(String, String)>,
+    /// The answer.
+    pub says: Says,
+    /// The runs it rests on.
+    pub runs: Vec<RunId>,
+}
+
+/// An answer to the question for the highest load.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Says {
+    /// None yet; how it stands, in words.
+    Open(String),
+    /// A load.
+    Load {
+        /// The highest load that meets the objective.
+        load: Decimal,
+        /// Whether it is the heaviest that was run, so that the highest may lie above it.
+        is_least: bool,
+        /// What a reader must know of it, in words.
+        caveats: Vec<String>,
+    },
+    /// The lightest load that was run, this one, misses the objective.
+    Below(Decimal),
+    /// No answer, or one that is in doubt; why, in words.
+    Nothing(String),
+}
+
+impl Finding {
+    /// What people call it: `limit: vllm · llama · chat`.
+    pub fn title(&self) -> String {
+        let values: Vec<&str> = self.cell.iter().map(|(_, value)| value.as_str()).collect();
+        format!("{}: {}", self.sweep, values.join(" · "))
+    }
+}

@@ -1,0 +1,47 @@
+//! Cells that are no runs, or not yet: what an earlier sweep finds decides about them.
+
+use std::sync::Arc;
+
+use schemars::JsonSchema;
+use serde::Serialize;
+
+use super::Cell;
+
+/// A cell that is no run as long as an earlier sweep says nothing else.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Pending {
+    /// Name of the sweep.
+    pub sweep: Arc<str>,
+    /// The cell; a load that is not known stands as it will be made: `0.8 × limit.max_qps_under_slo`.
+    pub cell: Cell,
+    /// How often it would be run.
+    pub repeats: u32,
+    /// How it stands.
+    pub state: Waits,
+    /// Why, in words.
+    pub why: String,
+}
+
+/// How a cell stands that is no run.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, JsonSchema, strum::IntoStaticStr)]
+#[serde(rename_all = "snake_case")]
+#[strum(serialize_all = "snake_case")]
+pub enum Waits {
+    /// An earlier sweep has not answered yet.
+    Pending,
+    /// An earlier sweep has no answer, so that there is no load.
+    Blocked,
+    /// `skip_if` leaves it out.
+    Pruned,
+    /// A `gate` said no.
+    Stopped,
+    /// A `gate` cannot be decided.
+    Undecided,
+}
+
+impl Waits {
+    /// The name in files.
+    pub fn name(self) -> &'static str {
+        self.into()
+    }
+}

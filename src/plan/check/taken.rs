@@ -1,0 +1,252 @@
+//! What sweeps ask earlier ones: sweeps that are there and can answer, and one value for each cell.
+
+use super::checker::{Checker, out_of_range, steps};
+use crate::plan::diagnostic::error::{Code, Diagnostic};
+use crate::plan::diagnostic::suggest;
+use crate::plan::matrix::fields::TakenLoad;
+use crate::plan::model::matrix::Condition;
+use crate::plan::model::plan::Plan;
+use crate::plan::model::sweep::Sweep;
+use crate::plan::model::table::Table;
+use crate::plan::model::take::{Gate, SkipIf, SweepMetric, Take};
+use crate::plan::text::tree::Step;
+use crate::units::Decimal;
+
+impl Checker<'_> {
+    /// Checks a value of an axis that an earlier sweep finds, as far as it needs no other sweep.
+    pub(super) fn taken_value(&mut self, at: &[Step], axis: &str, take: &Take) {
+        let Take { from, take: metric, over, uses, times } = take;
+        if *axis != *metric.axis() {
+            let message =
+                format!("`{}` of a sweep is a value of axis `{}`, not of `{axis}`", metric.name(), metric.axis());
+            let other = SweepMetric::ALL.into_iter().find(|metric| metric.axis() == axis);
+            let remedy = match other {
+                Some(other) => format!("write take: {}, or put the value on axis `{}`", other.name(), metric.axis()),
+                None => format!("loads alone are taken from other sweeps: put it on axis `{}`", metric.axis()),
+            };
+            return self
+                .report(&[at, &steps!["take"]].concat(), Diagnostic::new(Code::AxisValue, message).remedy(remedy));
+        }
+        self.outside(at, "times", "a number above 0", Some(times).filter(|times| !times.is_positive()));
+        if uses.is_some() && over.is_empty() {
+            let message = "`use` says which of several values is used, and without `over` each cell takes one";
+            let remedy = format!(
+                "write over: endpoint, say, to make one value of what `{from}` found for each of them; or remove `use`"
+            );
+            self.report_key(&[at, &steps!["use"]].concat(), Diagnostic::new(Code::NoEffect, message).remedy(remedy));
+        }
+    }
+
+    /// Checks what sweeps ask earlier ones; their matrices have their one form.
+    pub(super) fn questions(&mut self, plan: &Plan, sweeps: &Table<Sweep>) {
+        for (name, sweep) in sweeps {
+            for taken in sweep.takes() {
+                let at = [&steps!["sweeps", name.as_str()][..], &taken.place].concat();
+                self.take(plan, (name, sweep), &taken, &at, sweeps);
+            }
+            if let Some(skip) = &sweep.skip_if {
+                self.skip_if(plan, (name, sweep), skip, sweeps);
+            }
+            if let Some(gate) = &sweep.gate {
+                self.gate(plan, name, gate, sweeps);
+            }
+        }
+    }
+
+    fn take(
+        &mut self,
+        plan: &Plan,
+        (name, sweep): (&str, &Sweep),
+        taken: &TakenLoad,
+        at: &[Step],
+        sweeps: &Table<Sweep>,
+    ) {
+        let Take { from, take, over, .. } = taken.take;
+        // A value of another axis was told.
+        if taken.axis != take.axis() {
+            return;
+        }
+        let Some(source) = self.answering(plan, (at, "from", "take"), (name, from, *take), sweeps) else { return };
+        for (index, axis) in over.0.iter().enumerate() {
+            let at = [at, &steps!["over", index]].concat();
+            if *axis == *take.axis() || !source.fields().contains(&axis.as_str()) {
+                let message = format!("`{from}` has no axis `{axis}` over which one value could be made");
+                let others = others(source, *take);
+                let remedy = match suggest::nearest(axis, others.iter().copied()) {
+                    Some(near) => format!("did you mean `{near}`?"),
+                    None => {
+                        format!("its axes are {}", suggest::choices(others.iter().copied()).replace(" or ", " and "))
+                    }
+                };
+                self.report(&at, Diagnostic::new(Code::UnknownAxis, message).remedy(remedy));
+            }
+        }
+        for axis in others(source, *take).into_iter().filter(|axis| !over.0.iter().any(|over| over == axis)) {
+            if !sweep.fields().contains(&axis) {
+                let values = source.values(axis);
+                if values.len() > 1 {
+                    let message = format!(
+                        "`{from}` finds a value for each of {} of `{axis}`, and sweep `{name}` has no such axis",
+                        values.len()
+                    );
+                    let remedy = format!("write over: {axis}, use: min in this table, or add `{axis}` to the matrix");
+                    self.report(at, Diagnostic::new(Code::MissingAxis, message).remedy(remedy));
+                }
+                continue;
+            }
+            self.has_value((name, sweep), (from, source), axis, taken.when);
+        }
+    }
+
+    /// Reports values of an axis for which the sweep that is asked finds nothing.
+    fn has_value(
+        &mut self,
+        (name, sweep): (&str, &Sweep),
+        (from, source): (&str, &Sweep),
+        axis: &str,
+        when: Option<&Condition>,
+    ) {
+        let found = source.values(axis);
+        let concerned = when.and_then(|when| when.get(axis));
+        for (value, place) in sweep.written(axis) {
+            if found.contains(&value) || concerned.is_some_and(|filter| !filter.matches(&value)) {
+                continue;
+            }
+            let message = format!("sweep `{name}` asks `{from}` about {axis} `{value}`, and `{from}` does not run it");
+            let remedy = format!("add `{value}` to axis `{axis}` of `{from}`, or take it from here");
+            let at = [&steps!["sweeps", name][..], &place].concat();
+            self.report(&at, Diagnostic::new(Code::UnknownName, message).remedy(remedy));
+        }
+    }
+
+    fn skip_if(&mut self, plan: &Plan, (name, sweep): (&str, &Sweep), skip: &SkipIf, sweeps: &Table<Sweep>) {
+        let at = steps!["sweeps", name, "skip_if"];
+        self.bounds_of_values(&at, ("below", skip.below), ("above", skip.above));
+        if let (Some(below), Some(above)) = (skip.below, skip.above)
+            && below > above
+        {
+            let message = format!("every value is below {below} or above {above}: this leaves everything out");
+            let remedy = "write the smaller number as `below`";
+            self.report(&at, Diagnostic::new(Code::Contradiction, message).remedy(remedy));
+        }
+        let question = (name, skip.sweep.as_str(), skip.metric);
+        let Some(source) = self.answering(plan, (&at, "sweep", "metric"), question, sweeps) else { return };
+        for axis in others(source, skip.metric).into_iter().filter(|axis| sweep.fields().contains(axis)) {
+            self.has_value((name, sweep), (&skip.sweep, source), axis, None);
+        }
+    }
+
+    fn gate(&mut self, plan: &Plan, name: &str, gate: &Gate, sweeps: &Table<Sweep>) {
+        let at = steps!["sweeps", name, "gate"];
+        self.bounds_of_values(&at, ("at_least", gate.at_least), ("at_most", gate.at_most));
+        if let (Some(least), Some(most)) = (gate.at_least, gate.at_most)
+            && least > most
+        {
+            let message = format!("no value is at least {least} and at most {most}");
+            let remedy = "write the smaller number as `at_least`";
+            self.report(&at, Diagnostic::new(Code::Contradiction, message).remedy(remedy));
+        }
+        self.answering(plan, (&at, "sweep", "metric"), (name, gate.sweep.as_str(), gate.metric), sweeps);
+    }
+
+    /// Reports a question without a bound, and bounds that no load has.
+    fn bounds_of_values(&mut self, at: &[Step], low: (&str, Option<Decimal>), high: (&str, Option<Decimal>)) {
+        if low.1.is_none() && high.1.is_none() && !self.is_given(at, low.0) && !self.is_given(at, high.0) {
+            let message = format!("nothing says which values are meant: neither `{}` nor `{}`", low.0, high.0);
+            let remedy = format!("write {}: 2, say", low.0);
+            self.report_key(at, Diagnostic::new(Code::MissingField, message).remedy(remedy));
+        }
+        for (word, bound) in [low, high] {
+            if let Some(bound) = bound.filter(|bound| !bound.is_positive()) {
+                self.report(&[at, &steps![word]].concat(), out_of_range(word, "a number above 0", bound));
+            }
+        }
+    }
+
+    /// The sweep that a sweep asks for a metric; reports one that is not there, is the sweep itself, or cannot answer. The words are the
+    /// keys of the sweep and of the metric in the table at `at`.
+    fn answering<'s>(
+        &mut self,
+        plan: &Plan,
+        (at, sweep_word, metric_word): (&[Step], &str, &str),
+        (name, from, metric): (&str, &str, SweepMetric),
+        sweeps: &'s Table<Sweep>,
+    ) -> Option<&'s Sweep> {
+        let place = [at, &steps![sweep_word]].concat();
+        let known = self.declared("sweeps");
+        if !known.contains(&from) {
+            let others: Vec<&str> = known.iter().copied().filter(|known| *known != name).collect();
+            self.unknown_name(&place, "sweep", from, &others);
+            return None;
+        }
+        // One that asks itself was told as a circle.
+        let source = sweeps.get(from).filter(|_| from != name)?;
+        let axis = metric.axis();
+        let node = self.tree.walk(&steps!["sweeps", from]).node;
+        if node.is_damaged() {
+            return None;
+        }
+        let cannot = |why: String, remedy: String| {
+            let message = format!("sweep `{from}` has no `{}`: {why}", metric.name());
+            Diagnostic::new(Code::WrongValue, message).remedy(remedy)
+        };
+        let metric_at = [at, &steps![metric_word]].concat();
+        if !source.fields().contains(&axis) {
+            let other = SweepMetric::ALL.into_iter().find(|other| source.fields().contains(&other.axis()));
+            let remedy = match other {
+                Some(other) => format!("ask it for {}, or another sweep", other.name()),
+                None => format!("ask a sweep that runs several loads: one with `search`, or with a list of `{axis}`"),
+            };
+            self.report(&metric_at, cannot(format!("it has no axis `{axis}`"), remedy));
+            return None;
+        }
+        if metric == SweepMetric::MaxBatchSizeUnderSlo && source.fields().contains(&"qps") {
+            let remedy = format!("ask it for {}", SweepMetric::MaxQpsUnderSlo.name());
+            self.report(&metric_at, cannot("beside a rate its batch sizes are caps".to_owned(), remedy));
+            return None;
+        }
+        if plan.slo.is_none() && !self.is_given(&[], "slo") {
+            let remedy = "add an objective at the top of the plan, like slo: { ttft: { p99: 500ms } }".to_owned();
+            self.report(&metric_at, cannot("the plan has no `slo`".to_owned(), remedy));
+            return None;
+        }
+        Some(source)
+    }
+
+    /// Where a sweep asks another one.
+    pub(super) fn place_of_question(&self, name: &str, sweep: &Sweep, other: &str) -> Option<Vec<Step>> {
+        let of_sweep = |place: &[Step]| [&steps!["sweeps", name][..], place].concat();
+        let taken = sweep.takes().find(|taken| taken.take.from == other).map(|taken| taken.place);
+        let skip = sweep.skip_if.iter().filter(|skip| skip.sweep == other).map(|_| steps!["skip_if", "sweep"].to_vec());
+        let gate = sweep.gate.iter().filter(|gate| gate.sweep == other).map(|_| steps!["gate", "sweep"].to_vec());
+        taken.into_iter().chain(skip).chain(gate).map(|place| of_sweep(&place)).next()
+    }
+
+    /// Reports comparisons whose arms take loads of their own.
+    pub(super) fn loads_of_arms(&mut self, plan: &Plan) {
+        for (name, sweep) in &plan.sweeps {
+            let Some(compare) = plan.compared(sweep) else { continue };
+            for TakenLoad { take, place, .. } in sweep.takes() {
+                let has_own = |source: &Sweep| source.fields().contains(&compare.by.as_str());
+                if take.over.0.contains(&compare.by) || !plan.sweeps.get(&take.from).is_some_and(has_own) {
+                    continue;
+                }
+                let by = &compare.by;
+                let message = format!(
+                    "sweep `{name}` is compared by `{by}`, and each {by} takes the load that `{}` found for it: nothing can be \
+                     compared at equal load",
+                    take.from
+                );
+                let remedy =
+                    format!("write over: {by}, use: min in this table, and all get the load that each of them bears");
+                let at = [&steps!["sweeps", name.as_str()][..], &place].concat();
+                self.report(&at, Diagnostic::new(Code::Contradiction, message).remedy(remedy));
+            }
+        }
+    }
+}
+
+/// The axes of a sweep but for the load that is asked for.
+fn others(source: &Sweep, metric: SweepMetric) -> Vec<&str> {
+    source.fields().into_iter().filter(|field| *field != metric.axis()).collect()
+}

@@ -1,0 +1,210 @@
+//! A load that is taken from what an earlier sweep found, as the user writes it.
+
+use std::fmt;
+
+use serde::{Deserialize, Serialize};
+
+use crate::plan::model::shorthand::OneOrMany;
+use crate::units::Decimal;
+
+/// What a sweep is asked for.
+#[derive(
+    Debug,
+    Clone,
+    Copy,
+    PartialEq,
+    Eq,
+    PartialOrd,
+    Ord,
+    Hash,
+    Serialize,
+    Deserialize,
+    schemars::JsonSchema,
+    strum::IntoStaticStr,
+)]
+#[serde(rename_all = "snake_case")]
+#[strum(serialize_all = "snake_case")]
+pub enum SweepMetric {
+    /// The highest rate of an open loop that meets the plan's `slo`, in requests per second.
+    MaxQpsUnderSlo,
+    /// The largest batch of a closed loop that meets the plan's `slo`, in requests in flight.
+    MaxBatchSizeUnderSlo,
+}
+
+impl SweepMetric {
+    /// All of them.
+    pub const ALL: [SweepMetric; 2] = [SweepMetric::MaxQpsUnderSlo, SweepMetric::MaxBatchSizeUnderSlo];
+
+    /// The name in plans.
+    pub fn name(self) -> &'static str {
+        self.into()
+    }
+
+    /// The axis whose values it is one of.
+    pub fn axis(self) -> &'static str {
+        match self {
+            SweepMetric::MaxQpsUnderSlo => "qps",
+            SweepMetric::MaxBatchSizeUnderSlo => "batch_size",
+        }
+    }
+
+    /// What it is counted in.
+    pub fn unit(self) -> &'static str {
+        match self {
+            SweepMetric::MaxQpsUnderSlo => "qps",
+            SweepMetric::MaxBatchSizeUnderSlo => "in flight",
+        }
+    }
+}
+
+/// Which of several values is used.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
+#[serde(rename_all = "lowercase")]
+pub enum Use {
+    /// The least of them: the load that each of them bears.
+    #[default]
+    Min,
+    /// The greatest of them.
+    Max,
+}
+
+impl Use {
+    /// The name in plans.
+    pub fn name(self) -> &'static str {
+        match self {
+            Use::Min => "min",
+            Use::Max => "max",
+        }
+    }
+}
+
+/// A load that is taken from an earlier sweep: of each cell what that sweep found in the cell with the same values on the axes that both
+/// sweeps have.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Take {
+    /// The sweep.
+    pub from: String,
+    /// What it is asked for.
+    pub take: SweepMetric,
+    /// Axes of that sweep over which one value is made, so that all their values get the same load.
+    #[serde(default, skip_serializing_if = "OneOrMany::is_empty")]
+    pub over: OneOrMany<String>,
+    /// Which of the values over those axes is used.
+    #[serde(rename = "use", default, skip_serializing_if = "Option::is_none")]
+    pub uses: Option<Use>,
+    /// By what the value is multiplied.
+    #[serde(default = "one", skip_serializing_if = "is_one")]
+    pub times: Decimal,
+}
+
+fn one() -> Decimal {
+    Decimal::from(1)
+}
+
+fn is_one(times: &Decimal) -> bool {
+    *times == one()
+}
+
+/// As it is shown before its value is known: `0.8 × limit.max_qps_under_slo`.
+impl fmt::Display for Take {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if !is_one(&self.times) {
+            write!(f, "{} × ", self.times)?;
+        }
+        write!(f, "{}.{}", self.from, self.take.name())?;
+        if !self.over.is_empty() {
+            write!(f, ", {} over {}", self.uses.unwrap_or_default().name(), self.over.0.join(" and "))?;
+        }
+        Ok(())
+    }
+}
+
+/// Significant digits of a rate that was taken.
+const DIGITS: u32 = 3;
+
+impl Take {
+    /// The load that follows from a value of the sweep: multiplied, then rounded down, a rate to three significant digits, a batch to a
+    /// whole number. None where that is no load: 0, or too large a number.
+    pub fn load(&self, value: Decimal) -> Option<Decimal> {
+        let product = value.checked_mul(self.times)?;
+        let load = match self.take {
+            SweepMetric::MaxQpsUnderSlo => product.cut_to_digits(DIGITS),
+            SweepMetric::MaxBatchSizeUnderSlo => product.cut_to_whole(),
+        };
+        load.is_positive().then_some(load)
+    }
+}
+
+/// When a sweep is left out, by what an earlier one found.
+#[serde_with::skip_serializing_none]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct SkipIf {
+    /// The earlier sweep.
+    #[schemars(example = &"limit")]
+    pub sweep: String,
+    /// What it is asked for.
+    pub metric: SweepMetric,
+    /// Cells are left out where the value is below this.
+    #[schemars(example = 2)]
+    pub below: Option<Decimal>,
+    /// Cells are left out where the value is above this.
+    #[schemars(example = 200)]
+    pub above: Option<Decimal>,
+}
+
+/// What an earlier sweep must have found before a sweep and those behind it run.
+#[serde_with::skip_serializing_none]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Gate {
+    /// The earlier sweep.
+    #[schemars(example = &"limit")]
+    pub sweep: String,
+    /// What it is asked for.
+    pub metric: SweepMetric,
+    /// The gate says no where a value is below this.
+    #[schemars(example = 20)]
+    pub at_least: Option<Decimal>,
+    /// The gate says no where a value is above this.
+    #[schemars(example = 200)]
+    pub at_most: Option<Decimal>,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn take(metric: SweepMetric, times: &str) -> Take {
+        let times = times.parse().expect("a number");
+        Take { from: "limit".to_owned(), take: metric, over: OneOrMany::default(), uses: None, times }
+    }
+
+    #[test]
+    fn loads_are_rounded_down_after_they_are_multiplied() {
+        let load = |metric, value: &str, times| {
+            take(metric, times).load(value.parse().expect("a number")).map(|load| load.to_string())
+        };
+        for (value, times, expected) in [
+            ("23.4", "0.8", "18.7"),
+            ("23.4", "1", "23.4"),
+            ("1234", "1", "1230"),
+            ("0.123", "0.1", "0.0123"),
+            ("199", "0.9999", "198"),
+        ] {
+            assert_eq!(load(SweepMetric::MaxQpsUnderSlo, value, times).as_deref(), Some(expected), "{value} × {times}");
+        }
+        assert_eq!(load(SweepMetric::MaxBatchSizeUnderSlo, "33", "0.8").as_deref(), Some("26"));
+        assert_eq!(load(SweepMetric::MaxBatchSizeUnderSlo, "1", "0.8"), None);
+    }
+
+    #[test]
+    fn it_is_shown_as_what_it_will_be() {
+        let mut take = take(SweepMetric::MaxQpsUnderSlo, "0.8");
+        assert_eq!(take.to_string(), "0.8 × limit.max_qps_under_slo");
+        take.over = OneOrMany(vec!["endpoint".to_owned()]);
+        take.times = Decimal::from(1);
+        assert_eq!(take.to_string(), "limit.max_qps_under_slo, min over endpoint");
+    }
+}

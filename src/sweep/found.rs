@@ -1,0 +1,251 @@
+//! What sweeps have found that later ones ask for: the highest load of each of their cells that meets the objective. No clock and no random
+//! numbers: the same results, the same answers.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use indexmap::{IndexMap, IndexSet};
+
+use crate::analysis::curve::{Bracket, Judged};
+use crate::analysis::search::{End, Outcome};
+use crate::analysis::slo::Answer;
+use crate::expand::{Cell, Expansion, Finding, Known, PlannedRun, Pool, RunId, Says, Waits};
+use crate::plan::{Plan, Scalar, Sweep, SweepMetric};
+use crate::units::Decimal;
+
+use super::choose::{Chosen, Ended, Judge};
+
+/// Values of a cell on the axes other than its load.
+type Key = Vec<(String, String)>;
+
+/// What is known of the sweeps of `plan` that others ask, `chosen` being how the pools of `expansion` stand.
+pub fn found(plan: &Plan, expansion: &Expansion, chosen: &[Chosen], judge: &dyn Judge) -> Known {
+    let questions: IndexSet<(&str, SweepMetric)> = plan.sweeps.values().flat_map(Sweep::asks).collect();
+    let of_question = |(sweep, metric): (&str, SweepMetric)| {
+        let answers = Answers { plan, sweep, metric, judge };
+        answers.of(expansion, chosen)
+    };
+    Known { findings: questions.into_iter().flat_map(of_question).collect() }
+}
+
+/// What is asked of one sweep.
+struct Answers<'a> {
+    plan: &'a Plan,
+    sweep: &'a str,
+    metric: SweepMetric,
+    judge: &'a dyn Judge,
+}
+
+/// What is there of one cell but for its load.
+#[derive(Default)]
+struct Part<'a> {
+    pool: Option<(&'a Pool, &'a Chosen)>,
+    runs: Vec<&'a PlannedRun>,
+    /// Why some of its loads are no runs.
+    pending: Option<(Waits, &'a str)>,
+}
+
+impl Answers<'_> {
+    fn of(&self, expansion: &Expansion, chosen: &[Chosen]) -> Vec<Finding> {
+        let mut parts: IndexMap<Key, Part> = IndexMap::new();
+        for (pool, chosen) in expansion.pools.iter().zip(chosen).filter(|(pool, _)| *pool.sweep == *self.sweep) {
+            if let Some(first) = pool.members.first() {
+                parts.entry(self.key(&first.run.cell)).or_default().pool = Some((pool, chosen));
+            }
+        }
+        for run in expansion.runs.iter().filter(|run| *run.sweep == *self.sweep) {
+            parts.entry(self.key(&run.cell)).or_default().runs.push(run);
+        }
+        for pending in expansion.pending.iter().filter(|pending| *pending.sweep == *self.sweep) {
+            let part = parts.entry(self.key(&pending.cell)).or_default();
+            part.pending.get_or_insert((pending.state, &pending.why));
+        }
+        parts.into_iter().map(|(cell, part)| self.finding(cell, &part)).collect()
+    }
+
+    fn key(&self, cell: &Cell) -> Key {
+        let others = cell.iter().filter(|(axis, _)| *axis != self.metric.axis());
+        others.map(|(axis, value)| (axis.to_owned(), value.to_string())).collect()
+    }
+
+    fn finding(&self, cell: Key, part: &Part) -> Finding {
+        let (says, runs) = match (part.pending, part.pool) {
+            (Some((Waits::Pending, why)), _) => (Says::Open(why.to_owned()), Vec::new()),
+            (Some((_, why)), _) => (Says::Nothing(format!("it was not run: {why}")), Vec::new()),
+            (None, Some((pool, chosen))) => {
+                let runs = chosen.finished.iter().map(|at| &pool.members[*at].run).collect::<Vec<_>>();
+                let says = match &chosen.end {
+                    None => Says::Open(chosen.to_string()),
+                    Some(Ended::Search(outcome)) => of_search(outcome, pool),
+                    Some(Ended::WholeLadder | Ended::Cut { .. }) => self.of_loads(&runs),
+                };
+                (says, ids(&runs))
+            }
+            (None, None) => {
+                let is_there = |run: &&&PlannedRun| self.judge.is_finished(run);
+                let there = part.runs.iter().filter(is_there).count();
+                let says = match part.runs.len() {
+                    all if there < all => Says::Open(format!("{there} of {all} runs are there")),
+                    _ => self.of_loads(&part.runs),
+                };
+                (says, ids(&part.runs))
+            }
+        };
+        Finding { sweep: Arc::from(self.sweep), metric: self.metric, cell, says, runs }
+    }
+
+    /// What finished runs of several loads say together: the highest that is shown to meet the objective, below the first that is shown
+    /// to miss it.
+    fn of_loads(&self, runs: &[&PlannedRun]) -> Says {
+        let mut loads: BTreeMap<Decimal, Vec<&PlannedRun>> = BTreeMap::new();
+        for run in runs {
+            if let Some(Scalar::Number(load)) = run.cell.get(self.metric.axis()) {
+                loads.entry(*load).or_default().push(run);
+            }
+        }
+        let judged: Vec<Judged> = loads.iter().map(|(load, runs)| self.judged(*load, runs)).collect();
+        let bracket = Bracket::of(&judged);
+        let of = |number: f64| loads.keys().copied().find(|load| load.to_f64() == number);
+        if let (Some(misses), Some(holds)) = (bracket.misses, bracket.out_of_order.last()) {
+            return Says::Nothing(format!(
+                "the answer is in doubt: {misses} misses the objective and {holds} meets it"
+            ));
+        }
+        let is_open =
+            [&bracket.undecided, &bracket.too_dear, &bracket.unknown].into_iter().any(|loads| !loads.is_empty());
+        match (bracket.holds.and_then(of), bracket.misses, loads.keys().next()) {
+            (Some(load), misses, _) => Says::Load { load, is_least: misses.is_none(), caveats: Vec::new() },
+            (None, Some(_), Some(lightest)) if !is_open => Says::Below(*lightest),
+            _ => Says::Nothing("no load is shown to meet the objective".to_owned()),
+        }
+    }
+
+    fn judged(&self, load: Decimal, runs: &[&PlannedRun]) -> Judged {
+        let said = self.judge.said(runs);
+        let limit = self.plan.slo.as_ref().and_then(|slo| slo.cost_per_million);
+        let cost = limit.map(|limit| match said.cost {
+            Some(cost) if cost <= limit.to_f64() => Answer::Holds,
+            Some(_) => Answer::Misses,
+            None => Answer::Undecided,
+        });
+        Judged { load: load.to_f64(), arrived_rate: None, serves: said.answer, cost }
+    }
+}
+
+fn ids(runs: &[&PlannedRun]) -> Vec<RunId> {
+    runs.iter().map(|run| run.id).collect()
+}
+
+/// What a search says that has ended. An answer that is in doubt is none: whoever took it would measure at a load that may be any.
+fn of_search(outcome: &Outcome, pool: &Pool) -> Says {
+    let nothing = |why: &str| Says::Nothing(why.to_owned());
+    let doubt = || {
+        let caveats: Vec<String> = outcome.caveats.iter().map(ToString::to_string).collect();
+        Says::Nothing(format!("the answer is in doubt: {}", caveats.join("; ")))
+    };
+    // A load of the grid, written as briefly as it can be, is the decimal that the plan holds.
+    let decimal = |load: f64| load.to_string().parse().ok();
+    match outcome.end {
+        End::Found | End::AboveRange => match outcome.found.and_then(decimal) {
+            Some(load) => Says::Load {
+                load,
+                is_least: outcome.end == End::AboveRange,
+                caveats: outcome.caveats.iter().map(ToString::to_string).collect(),
+            },
+            None => nothing("no load was found"),
+        },
+        End::BelowRange => match pool.loads().first().copied().and_then(decimal) {
+            Some(lightest) => Says::Below(lightest),
+            None => nothing("no load of the range meets the objective"),
+        },
+        End::NotMonotone | End::Drifting | End::Unsteady => doubt(),
+        End::Unconfirmed => nothing("no load was confirmed: the long runs missed the objective"),
+        End::OutOfProbes => nothing("not found in as many runs as the search may take"),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::expand::expand;
+    use crate::plan::{Format, ResolvedPlan, parse};
+    use crate::sweep::choose::{Said, choose};
+
+    /// Runs that say what a server with this knee says, as far as their loads are there.
+    struct Knee {
+        knee: f64,
+        there: f64,
+    }
+
+    impl Judge for Knee {
+        fn is_finished(&self, run: &PlannedRun) -> bool {
+            run.spec.load.qps().is_some_and(|load| load.to_f64() <= self.there)
+        }
+
+        fn said(&self, runs: &[&PlannedRun]) -> Said {
+            let load = runs[0].spec.load.qps().expect("an open loop").to_f64();
+            let answer = if load <= self.knee { Answer::Holds } else { Answer::Misses };
+            let pressure = Some(load / self.knee);
+            Said { answer: Some(answer), is_saturated: false, is_failed: false, cost: None, pressure, requests: 5_000 }
+        }
+    }
+
+    /// A plan whose sweep `limit` is this, and is asked by another one.
+    fn plan(limit: serde_json::Value) -> ResolvedPlan {
+        let taken = serde_json::json!({ "from": "limit", "take": "max_qps_under_slo" });
+        let plan = serde_json::json!({
+            "sweepline": 1, "name": "t", "endpoints": { "e": { "engine": "mock" } }, "models": { "m": { "id": "x" } },
+            "slo": { "ttft": { "p90": "50ms" } },
+            "sweeps": { "limit": limit, "later": { "matrix": { "qps": taken } } },
+        });
+        parse("plan.yaml".as_ref(), &plan.to_string(), Format::Yaml).unwrap_or_else(|errors| panic!("{errors}")).plan
+    }
+
+    fn says(limit: serde_json::Value, judge: &Knee) -> Says {
+        let plan = plan(limit);
+        let expansion = expand(&plan).expect("expands");
+        let chosen: Vec<Chosen> = expansion.pools.iter().map(|pool| choose(pool, judge)).collect();
+        let known = found(&plan, &expansion, &chosen, judge);
+        let [finding] = &known.findings[..] else { panic!("one cell: {known:?}") };
+        assert_eq!(finding.title(), "limit: e · m · B1");
+        finding.says.clone()
+    }
+
+    fn load(load: &str, is_least: bool) -> Says {
+        Says::Load { load: load.parse().expect("a number"), is_least, caveats: Vec::new() }
+    }
+
+    #[test]
+    fn a_list_of_loads_answers_with_the_highest_that_is_shown_to_meet_the_objective() {
+        let list = || serde_json::json!({ "matrix": { "qps": [10, 20, 40] }, "repeats": 2 });
+        let of = |knee, there| says(list(), &Knee { knee, there });
+        assert_eq!(of(30.0, 100.0), load("20", false));
+        assert_eq!(of(90.0, 100.0), load("40", true), "the heaviest is a lower bound");
+        assert_eq!(of(5.0, 100.0), Says::Below("10".parse().expect("a number")));
+        assert_eq!(of(30.0, 20.0), Says::Open("4 of 6 runs are there".to_owned()));
+    }
+
+    #[test]
+    fn a_ladder_answers_once_it_has_ended() {
+        let ladder = || serde_json::json!({ "matrix": { "qps": [10, 20, 40, 80] }, "stop": "slo_missed" });
+        let of = |knee, there| says(ladder(), &Knee { knee, there });
+        assert_eq!(of(30.0, 40.0), load("20", false), "80 was left out");
+        assert_eq!(of(30.0, 20.0), Says::Open("above 20 qps, 2 runs so far".to_owned()));
+        assert_eq!(of(90.0, 100.0), load("80", true));
+    }
+
+    #[test]
+    fn a_search_answers_with_what_it_found_and_with_nothing_where_that_is_in_doubt() {
+        let search = || serde_json::json!({ "matrix": { "scenario": "B1" }, "search": { "qps": { "from": 5, "to": 50 }, "confirm": "0s" } });
+        let of = |knee| says(search(), &Knee { knee, there: 1_000.0 });
+        let Says::Load { load: found, is_least: false, .. } = of(30.0) else { panic!("found: {:?}", of(30.0)) };
+        assert!((28.0..=31.5).contains(&found.to_f64()), "{found}");
+        assert_eq!(of(2.0), Says::Below("5".parse().expect("a number")));
+        assert!(matches!(of(500.0), Says::Load { is_least: true, .. }), "{:?}", of(500.0));
+        let pools = expand(&plan(search())).expect("expands").pools;
+        for end in [End::NotMonotone, End::Drifting, End::Unsteady, End::Unconfirmed, End::OutOfProbes] {
+            let outcome = Outcome { found: Some(20.0), misses: Some(21.0), end, caveats: Vec::new() };
+            assert!(matches!(of_search(&outcome, &pools[0]), Says::Nothing(_)), "{end:?}");
+        }
+    }
+}

@@ -1,0 +1,116 @@
+//! Sweeps that take what an earlier one found: staged runs, kills between the stages, gates and sweeps that are left out.
+
+use rustix::process::Signal;
+use serde_json::Value;
+
+use super::lab::Lab;
+use super::sweeps::{Talking, honest, names};
+
+/// A server with four slots: up to four requests in flight nobody waits, and with eight each waits for a whole answer, 140 ms.
+const HEAD: &str = "
+sweepline: 1
+name: staged
+endpoints: { a: { engine: mock, mock: { ttft: 20ms, itl: 20ms, slots: 4 } } }
+models: { m: { id: demo } }
+scenarios: { short: { prompt_tokens: 20, output_tokens: 7 } }
+slo: { ttft: { p50: 90ms } }
+phases: { fill: 0s, stabilize: 100ms, measure: 1500ms, drain: 5s }
+# A busy machine sends late; what is asked here is which runs are made.
+validity: { client_late: { suspect: 100%, invalid: 100% } }
+sweeps:
+  ladder: { matrix: { scenario: short, batch_size: [2, 4, 8] }, stop: slo_missed }
+";
+
+/// The ladder, and a sweep behind it.
+fn behind(sweep: &str) -> String {
+    format!("{HEAD}{sweep}\n")
+}
+
+const SUSTAINED: &str = "  sustained: { matrix: { scenario: short, batch_size: { from: ladder, take: max_batch_size_under_slo, \
+                         times: 0.8 } }, repeats: 2 }";
+
+fn preview(lab: &Lab, plan: &str) -> Value {
+    let preview = lab.ok(&["preview", plan, "--format", "json"]).json();
+    lab.follows("preview", &preview);
+    preview
+}
+
+/// State and reason of the cells that are no runs.
+fn pending(preview: &Value) -> Vec<(String, String)> {
+    let text = |value: &Value| value.as_str().unwrap().to_owned();
+    let cells = preview["pending"].as_array().cloned().unwrap_or_default();
+    cells.iter().map(|cell| (text(&cell["state"]), text(&cell["why"]))).collect()
+}
+
+#[timed_test]
+fn a_load_is_taken_from_a_ladder_and_a_kill_between_the_stages_changes_nothing() {
+    let lab = Lab::new();
+    lab.write("plan.yaml", &behind(SUSTAINED));
+    let before = preview(&lab, "plan.yaml");
+    assert_eq!(before["pending"][0]["cell"]["batch_size"], "0.8 × ladder.max_batch_size_under_slo");
+    let why = "waits for ladder: a · m · short: 0 runs so far";
+    assert_eq!(pending(&before), [("pending".to_owned(), why.to_owned())]);
+    assert!(lab.ok(&["preview", "plan.yaml"]).stdout.contains("pending 2 runs"));
+    lab.ok(&["freeze", "plan.yaml", "-o", "plan.lock"]);
+    // Killed once the value is there, before anything was run at it.
+    let run = ["run", "plan.yaml", "--progress", "plain"];
+    let talking = Talking::start(&mut lab.command(&run), lab.path().join("stderr"));
+    talking.wait_to_say("× 0.8 → 3 in flight");
+    talking.signal(Signal::KILL);
+    talking.end();
+    let ended = lab.measured(&["run", "plan.yaml", "--progress", "plain", "--frozen", "plan.lock"]);
+    honest(&ended);
+    assert!(ended.stderr.contains("(a · m · short) × 0.8 → 3 in flight"), "{}", ended.stderr);
+    assert_eq!(names(&lab, "runs").len(), 5, "2, 4 and 8, and twice the 3 that follows");
+    assert_eq!(pending(&preview(&lab, "plan.yaml")), []);
+    // Its runs are those of the load written out, and say where the load is from.
+    lab.write("written.yaml", &behind("  sustained: { matrix: { scenario: short, batch_size: 3 }, repeats: 2 }"));
+    let written = preview(&lab, "written.yaml");
+    let states: Vec<&Value> = written["runs"].as_array().unwrap().iter().map(|run| &run["state"]).collect();
+    assert!(states.len() == 5 && states.iter().all(|state| *state == "cached"), "{written:#}");
+    let of_sustained = written["runs"].as_array().unwrap().iter().find(|run| run["sweep"] == "sustained").unwrap();
+    let folder = lab.results().join("runs").join(&of_sustained["id"].as_str().unwrap()[..16]);
+    let record: Value = serde_json::from_slice(&std::fs::read(folder.join("run.json")).unwrap()).unwrap();
+    let taken = &record["spec"]["taken"][0];
+    assert_eq!((&taken["from"], &taken["load"], &taken["found"][0]["load"]), (&"ladder".into(), &3.into(), &4.into()));
+    assert_eq!(taken["found"][0]["runs"].as_array().unwrap().len(), 3, "{taken:#}");
+}
+
+#[timed_test]
+fn gates_stop_and_skip_if_leaves_out_by_what_was_found() {
+    let lab = Lab::new();
+    let gate = |bound: &str| {
+        behind(&format!(
+            "  checked: {{ matrix: {{ scenario: short, batch_size: 1 }}, gate: {{ sweep: ladder, metric: \
+             max_batch_size_under_slo, {bound} }} }}\n  behind: {{ matrix: {{ scenario: short, batch_size: 5 }}, after: checked }}"
+        ))
+    };
+    lab.write("no.yaml", &gate("at_least: 5"));
+    let ended = lab.run(&["run", "no.yaml", "--progress", "plain", "--markdown", "gate.md"]);
+    let why = "checked: 1 run not made, the gate says no: ladder: a · m · short: max_batch_size_under_slo is 4 in flight, below 5";
+    assert!(ended.code == Some(4) && ended.stderr.contains(why), "{:?}: {}", ended.code, ended.stderr);
+    assert_eq!(names(&lab, "runs").len(), 3, "the ladder alone");
+    let page = std::fs::read_to_string(lab.path().join("gate.md")).unwrap();
+    assert!(page.contains("### staged: the gate says no") && page.contains(&why.replace('_', "\\_")), "{page}");
+    assert!(page.contains("- ladder: a · m · short: 8 in flight misses the objective"), "{page}");
+    let refused = lab.run(&["run", "no.yaml", "--markdown", "no.yaml"]);
+    assert!(refused.code == Some(2) && refused.stderr.contains("is no such page"), "{}", refused.stderr);
+    let skip = "  later: { matrix: { scenario: short, batch_size: 1 }, skip_if: { sweep: ladder, metric: \
+                max_batch_size_under_slo, below: 5 } }";
+    lab.write("skip.yaml", &behind(skip));
+    let ended = lab.ok(&["run", "skip.yaml"]);
+    assert!(ended.stderr.contains("later: 1 run left out by `skip_if`: ladder: a"), "{}", ended.stderr);
+    // The ladder holds at its heaviest load: more than that is not known.
+    lab.write("unknown.yaml", &gate("at_least: 5").replace("[2, 4, 8]", "[2, 4]"));
+    let ended = lab.run(&["run", "unknown.yaml"]);
+    assert!(ended.code == Some(2) && ended.stderr.contains("cannot be decided"), "{:?}: {}", ended.code, ended.stderr);
+    // No load of this one meets the objective: there is none to take, and nothing is guessed.
+    lab.write("none.yaml", &behind(SUSTAINED).replace("[2, 4, 8]", "[8, 16]"));
+    let ended = lab.run(&["run", "none.yaml"]);
+    let why = "sustained: 2 runs blocked: there is no load to take: ladder: a · m · short: 8 in flight, the lightest load, misses";
+    assert!(ended.code == Some(3) && ended.stderr.contains(why), "{:?}: {}", ended.code, ended.stderr);
+    assert_eq!(names(&lab, "runs").len(), 3, "nothing was measured for any of them");
+    lab.write("yes.yaml", &gate("at_least: 4"));
+    honest(&lab.measured(&["run", "yes.yaml"]));
+    assert_eq!(names(&lab, "runs").len(), 5, "the gate lets both through");
+}
