@@ -12,6 +12,7 @@ use crate::analysis::slo::SloTest;
 use crate::analysis::stats::Value;
 use crate::expand::{PlannedRun, Pool, RunId};
 use crate::plan::Plan;
+use crate::plan::model::search::Objective;
 use crate::store::Store;
 use crate::sweep::choose::{Chosen, Judge, Said, choose};
 
@@ -58,7 +59,7 @@ impl Judge for Chooser<'_> {
         }
     }
 
-    fn said(&self, runs: &[&PlannedRun]) -> Said {
+    fn said(&self, runs: &[&PlannedRun], of: Objective) -> Said {
         let (known, given_up) = (self.known.borrow(), self.given_up.borrow());
         let abandoned: Vec<_> =
             runs.iter().filter(|run| !known.contains_key(&run.id)).filter_map(|run| given_up.get(run)).collect();
@@ -78,19 +79,32 @@ impl Judge for Chooser<'_> {
         let rung = Rung::of(0.0, measured.chain(lost));
         let costs: Option<Vec<f64>> =
             rung.runs.iter().map(|run| run.plan_metrics.cost_per_million_output_tokens).collect();
+        let judged = rung.judged();
+        let limit = self.plan.slo.as_ref().and_then(|slo| slo.cost_per_million);
+        let is_cost = of == Objective::CostPerMillion;
+        let over_limit = |answered: &Answered| {
+            Some(answered.plan_metrics.cost_per_million_output_tokens? / limit?.to_f64()).filter(|_| is_cost)
+        };
+        let pressures = answered.iter().filter_map(|(_, answered)| match is_cost {
+            true => over_limit(answered),
+            false => pressure(answered, of),
+        });
         Said {
-            answer: rung.judged().and_then(|judged| judged.serves),
+            answer: match is_cost {
+                true => judged.and_then(|judged| judged.cost),
+                false => judged.and_then(|_| rung.serves(|limit| of.has(limit.metric))),
+            },
             is_saturated: rung.is_saturated(),
             is_failed: rung.has_failed() || rung.is_rejected(),
             cost: costs.and_then(|costs| costs.into_iter().reduce(f64::max)),
-            pressure: answered.iter().filter_map(|(_, answered)| pressure(answered)).reduce(f64::max),
+            pressure: pressures.reduce(f64::max),
             requests: answered.iter().map(|(_, answered)| answered.metrics.counts.requests).sum(),
         }
     }
 }
 
-/// The observed percentile over its limit, the largest over the limits of the objective.
-fn pressure(answered: &Answered) -> Option<f64> {
+/// The observed percentile over its limit, the largest over the limits of an objective.
+fn pressure(answered: &Answered, objective: Objective) -> Option<f64> {
     let of = |test: &SloTest| {
         let Get::Summary(get) = metric::get(metric::find(test.metric)?) else { return None };
         let observed = match get(&answered.metrics).percentile(test.percentile).value()? {
@@ -100,5 +114,5 @@ fn pressure(answered: &Answered) -> Option<f64> {
         };
         Some(observed / test.limit.millis())
     };
-    answered.slo.iter().filter_map(of).reduce(f64::max)
+    answered.slo.iter().filter(|test| objective.has(test.metric)).filter_map(of).reduce(f64::max)
 }

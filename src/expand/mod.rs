@@ -42,11 +42,11 @@ pub use hooks::{ConcreteHook, concrete_hooks};
 pub use identity::{Difference, RunId, differences};
 pub use origin::origin;
 pub use planned::PlannedRun;
-pub use pool::{Chooses, Member, Pool};
+pub use pool::{Chooses, Member, Pool, Searched};
 pub use rounds::{Rounds, rounds};
 pub use spec::*;
 
-use crate::plan::{ErrorPolicy, Plan, ResolvedPlan, Sweep};
+use crate::plan::{ErrorPolicy, Plan, ResolvedPlan, Slo, Sweep};
 
 /// All runs of `plan`: sweeps in declared order, in each a block per repeat that holds every cell once, shuffled; what is
 /// compared stays together.
@@ -85,7 +85,7 @@ impl Making<'_> {
     fn sweep(&mut self, plan: &Plan, name: &str, sweep: &Sweep, runs: &mut Vec<PlannedRun>) -> Result<(), ExpandError> {
         let cells = matrix::cells(name, sweep)?;
         if sweep.chooses_loads() {
-            return self.pools_of(name, sweep, &cells);
+            return self.pools_of(name, sweep, plan.slo.as_ref(), &cells);
         }
         let compared = plan.compared(sweep).map(|compare| rounds(&cells, &compare.by).groups);
         let name: Arc<str> = name.into();
@@ -112,9 +112,9 @@ impl Making<'_> {
     }
 
     /// The pools of a sweep whose loads are chosen: one for each cell but for its load.
-    fn pools_of(&mut self, name: &str, sweep: &Sweep, cells: &[Cell]) -> Result<(), ExpandError> {
+    fn pools_of(&mut self, name: &str, sweep: &Sweep, slo: Option<&Slo>, cells: &[Cell]) -> Result<(), ExpandError> {
         let name: Arc<str> = name.into();
-        for (chooses, cells) in pool::groups(sweep, cells) {
+        for (chooses, cells) in pool::groups(sweep, slo, cells) {
             let mut members = Vec::new();
             for wanted in pool::wanted(sweep, &chooses, &cells) {
                 let spec = self.resolver.run(sweep, wanted.cell, wanted.repeat);

@@ -5,26 +5,35 @@ use std::sync::Arc;
 
 use indexmap::IndexMap;
 
-use crate::plan::model::search::{MOST_CONFIRMATIONS, MOST_OF_A_LOAD};
-use crate::plan::{Scalar, StopRule, Sweep};
+use crate::plan::model::content::Reuse;
+use crate::plan::model::search::{MOST_CONFIRMATIONS, MOST_OF_A_LOAD, Objective};
+use crate::plan::{Scalar, Sessions, Slo, StopRule, Sweep};
 use crate::units::Nanos;
 
 use super::cell::Cell;
 use super::planned::PlannedRun;
 use super::spec::RunSpec;
 
+/// What is searched.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Searched {
+    /// The axis that is searched: `qps` or `batch_size`.
+    pub axis: &'static str,
+    /// The resolution, as a share of a load.
+    pub within: f64,
+    /// The window of the run that confirms the answer; none where nothing is confirmed.
+    pub confirm: Option<Nanos>,
+    /// What is asked, in this order; never nothing.
+    pub meets: Vec<Objective>,
+    /// The latencies that the plan's objective limits.
+    pub limits: Vec<Objective>,
+}
+
 /// How the runs of a pool are chosen.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Chooses {
     /// The highest load is searched that meets the objective.
-    Search {
-        /// The axis that is searched: `qps` or `batch_size`.
-        axis: &'static str,
-        /// The resolution, as a share of a load.
-        within: f64,
-        /// The window of the run that confirms the answer; none where nothing is confirmed.
-        confirm: Option<Nanos>,
-    },
+    Search(Searched),
     /// Loads run from the lightest up until one is shown to be too much.
     Ladder {
         /// The axis that rises: `qps` or `batch_size`.
@@ -38,7 +47,7 @@ impl Chooses {
     /// The axis whose value is chosen.
     pub fn axis(&self) -> &'static str {
         match self {
-            Chooses::Search { axis, .. } | Chooses::Ladder { axis, .. } => axis,
+            Chooses::Search(Searched { axis, .. }) | Chooses::Ladder { axis, .. } => axis,
         }
     }
 }
@@ -71,6 +80,19 @@ impl Pool {
         let mut loads: Vec<f64> = self.members.iter().map(|member| member.load).collect();
         loads.dedup();
         loads
+    }
+
+    /// What its loads count: `qps`, `conversations per second`, `users` of conversations, or requests `in flight`.
+    pub fn unit(&self) -> &'static str {
+        let scenario = self.members.first().map(|member| &member.run.spec.scenario);
+        let converses = scenario.is_some_and(|scenario| scenario.reuse == Reuse::Conversation);
+        let arrive = scenario.is_some_and(|scenario| scenario.talk.sessions == Sessions::Open);
+        match (self.chooses.axis(), converses) {
+            ("qps", true) if arrive => "conversations per second",
+            ("qps", _) => "qps",
+            (_, true) => "users",
+            (_, false) => "in flight",
+        }
     }
 
     /// The member of this load and repeat, counted from 0 among those that confirm, or that do not.
@@ -106,10 +128,10 @@ pub(super) struct Wanted<'c> {
 type Group<'c> = (Chooses, Vec<&'c Cell>);
 
 /// The cells of a sweep that differ in their load alone, with how it is chosen.
-pub(super) fn groups<'c>(sweep: &Sweep, cells: &'c [Cell]) -> Vec<Group<'c>> {
+pub(super) fn groups<'c>(sweep: &Sweep, slo: Option<&Slo>, cells: &'c [Cell]) -> Vec<Group<'c>> {
     let mut groups: IndexMap<Vec<(&str, String)>, Group> = IndexMap::new();
     for cell in cells {
-        let Some(chooses) = chooses(sweep, cell) else { continue };
+        let Some(chooses) = chooses(sweep, slo, cell) else { continue };
         let others = cell.iter().filter(|(axis, _)| *axis != chooses.axis());
         let key = others.map(|(axis, value)| (axis, value.to_string())).collect();
         groups.entry(key).or_insert_with(|| (chooses, Vec::new())).1.push(cell);
@@ -117,9 +139,15 @@ pub(super) fn groups<'c>(sweep: &Sweep, cells: &'c [Cell]) -> Vec<Group<'c>> {
     groups.into_values().collect()
 }
 
-fn chooses(sweep: &Sweep, cell: &Cell) -> Option<Chooses> {
+fn chooses(sweep: &Sweep, slo: Option<&Slo>, cell: &Cell) -> Option<Chooses> {
     if let Some((search, (axis, range))) = sweep.search.as_ref().and_then(|search| Some((search, search.axis()?))) {
-        return Some(Chooses::Search { axis, within: range.within.to_f64(), confirm: search.confirmation() });
+        return Some(Chooses::Search(Searched {
+            axis,
+            within: range.within.to_f64(),
+            confirm: search.confirmation(),
+            meets: search.objectives(slo),
+            limits: slo.map(Objective::latencies_of).unwrap_or_default(),
+        }));
     }
     // A batch size beside a rate is a cap.
     let axis = if cell.get("qps").is_some() { "qps" } else { "batch_size" };
@@ -133,7 +161,7 @@ pub(super) fn wanted<'c>(sweep: &Sweep, chooses: &Chooses, cells: &[&'c Cell]) -
     loads.sort_by(|a, b| a.0.total_cmp(&b.0));
     let of = |(load, cell): (f64, &'c Cell)| {
         let (repeats, confirm) = match chooses {
-            Chooses::Search { confirm, .. } => (MOST_OF_A_LOAD, *confirm),
+            Chooses::Search(search) => (MOST_OF_A_LOAD, search.confirm),
             Chooses::Ladder { .. } => (sweep.repeats, None),
         };
         let probes = (0..repeats).map(move |repeat| Wanted { cell, load, repeat, window: None });

@@ -4,7 +4,8 @@ use schemars::JsonSchema;
 use serde::Serialize;
 
 use crate::expand::{Chooses, Pool};
-use crate::sweep::choose::{Chosen, most_runs};
+use crate::plan::model::search::Objective;
+use crate::sweep::choose::{Chosen, Part, most_runs};
 use crate::units::text::counted;
 
 use super::super::workspace::Workspace;
@@ -24,6 +25,8 @@ pub(crate) struct ChoiceState {
     pub from: f64,
     /// The heaviest load that may be run.
     pub to: f64,
+    /// What loads count: `qps`, `conversations per second`, `in flight`, or `users` of conversations.
+    pub unit: &'static str,
     /// Runs that it takes at most, those that are there among them.
     pub most_runs: usize,
     /// Full ids of its runs that are there, in the order in which they were asked for: the evidence of its decisions.
@@ -32,8 +35,40 @@ pub(crate) struct ChoiceState {
     pub next: Option<String>,
     /// How it stands, or how it ended, in words.
     pub standing: String,
+    /// Of a search: each objective that `meets` asks for, in its order, then further limits of the plan's objective; empty of a ladder.
+    pub answers: Vec<AnswerState>,
+    /// Of a search: the latency that the lightest load above the answer misses by most; null where one alone is limited, and where none is
+    /// missed, as where the server does not keep up.
+    pub binds: Option<&'static str>,
     #[serde(skip)]
     confirms: Option<String>,
+}
+
+/// What a search says of one objective.
+#[derive(Debug, Serialize, JsonSchema)]
+pub(crate) struct AnswerState {
+    /// `slo`, all limits on latencies together; `ttft`, `itl`, `tpot` or `e2e`, those on it alone; or `cost_per_million`.
+    pub objective: &'static str,
+    /// Whether `meets` asks for it. What is not asked has no answer: runs that were made for others say what they say.
+    pub asked: bool,
+    /// The highest load that meets it; of `cost_per_million` the lowest from which on it is kept. Null without an answer.
+    pub found: Option<f64>,
+    /// The lightest load above `found` that missed it; of `cost_per_million` the heaviest below. Null where there is none.
+    pub misses: Option<f64>,
+    /// How its search ended; null while it goes on, and where it is not asked. Of `cost_per_million` `below_range` says that the lightest load
+    /// keeps it, `above_range` that none does, `unknown` that nobody counted tokens.
+    pub end: Option<&'static str>,
+    /// The highest load that met it below every load that did not, as far as runs show; of `cost_per_million` the highest that did not.
+    pub low: Option<f64>,
+    /// The lowest load above that which did not; of `cost_per_million` the lowest that did.
+    pub high: Option<f64>,
+}
+
+impl From<&Part> for AnswerState {
+    fn from(part: &Part) -> AnswerState {
+        let ((found, misses), (low, high)) = (part.found(), part.between);
+        AnswerState { objective: part.of.name(), asked: part.is_asked, found, misses, end: part.end(), low, high }
+    }
 }
 
 /// Every search and ladder of the plan, in its order.
@@ -51,7 +86,7 @@ impl ChoiceState {
     fn of(pool: &Pool, chosen: &Chosen) -> ChoiceState {
         let id = |at: &usize| pool.members[*at].run.id.to_string();
         let (chooses, confirms) = match &pool.chooses {
-            Chooses::Search { confirm, .. } => ("search", confirm.map(|window| window.to_string())),
+            Chooses::Search(search) => ("search", search.confirm.map(|window| window.to_string())),
             Chooses::Ladder { .. } => ("ladder", None),
         };
         let loads = pool.loads();
@@ -65,7 +100,10 @@ impl ChoiceState {
             most_runs: most_runs(pool),
             finished: chosen.finished.iter().map(id).collect(),
             next: chosen.next.as_ref().map(id),
+            unit: pool.unit(),
             standing: chosen.to_string(),
+            answers: chosen.parts.iter().map(AnswerState::from).collect(),
+            binds: chosen.binds.map(Objective::name),
             confirms,
         }
     }
@@ -75,15 +113,15 @@ impl ChoiceState {
         if self.next.is_none() {
             return format!("{}: {}", self.cell, self.standing);
         }
-        let unit = if self.axis == "qps" { "qps" } else { "in flight" };
         let most = counted(self.most_runs, "run");
         let confirms = self.confirms.as_ref().map(|window| format!(", the last with a window of {window}"));
         let so_far = if self.finished.is_empty() { String::new() } else { format!("; {}", self.standing) };
         format!(
-            "{}: {} to {} {unit}, at most {most}{}{so_far}",
+            "{}: {} to {} {}, at most {most}{}{so_far}",
             self.cell,
             self.from,
             self.to,
+            self.unit,
             confirms.unwrap_or_default()
         )
     }
