@@ -42,7 +42,7 @@ pub use hooks::{ConcreteHook, concrete_hooks};
 pub use identity::{Difference, RunId, differences};
 pub use origin::origin;
 pub use planned::PlannedRun;
-pub use pool::{Chooses, Member, Pool, Searched};
+pub use pool::{Chooses, Member, Optimized, Pool, Searched, Trial};
 pub use rounds::{Rounds, rounds};
 pub use spec::*;
 
@@ -84,7 +84,7 @@ struct Making<'p> {
 impl Making<'_> {
     fn sweep(&mut self, plan: &Plan, name: &str, sweep: &Sweep, runs: &mut Vec<PlannedRun>) -> Result<(), ExpandError> {
         let cells = matrix::cells(name, sweep)?;
-        if sweep.chooses_loads() {
+        if sweep.chooses_runs() {
             return self.pools_of(name, sweep, plan.slo.as_ref(), &cells);
         }
         let compared = plan.compared(sweep).map(|compare| rounds(&cells, &compare.by).groups);
@@ -122,10 +122,16 @@ impl Making<'_> {
                 if let Some(window) = wanted.window {
                     pool::lengthen(&mut spec, window);
                 }
+                if let Some(trial) = wanted.trial {
+                    pool::at_rung(&mut spec, trial.rung);
+                }
                 let id = RunId::with(&mut self.bytes, &spec);
                 let (cell, repeat, spec) = (wanted.cell.clone(), wanted.repeat, Arc::new(spec));
                 let run = PlannedRun { sweep: name.clone(), cell, repeat, spec, id };
-                members.push(Member { run, load: wanted.load, confirms: wanted.window.is_some() });
+                members.push(Member { run, load: wanted.load, confirms: wanted.window.is_some(), trial: wanted.trial });
+            }
+            if let Some(mistake) = pool::too_small(&chooses, &members) {
+                return Err(ExpandError::new(&name, &members[0].run.cell, mistake));
             }
             self.pools.push(Pool { sweep: name.clone(), chooses, members });
         }

@@ -4,19 +4,24 @@
 mod chosen;
 mod judge;
 mod ladder;
+mod optimizing;
 mod searching;
+mod settings;
 
 pub use chosen::{Chosen, Ended, Part, PartAnswer};
-pub use judge::{Judge, Said};
+pub use judge::{Judge, Said, ServerStarted, Tried};
+pub use settings::{Setting, Settings};
 
 use crate::expand::{Chooses, Pool};
 use ladder::ladder;
+use optimizing::Optimizing;
 use searching::Searching;
 
 /// Which member of a pool comes next, by what is known of those that have ended.
 pub fn choose(pool: &Pool, judge: &dyn Judge) -> Chosen {
     match &pool.chooses {
         Chooses::Search(search) => Searching { pool, search }.stands(judge),
+        Chooses::Optimize(optimized) => Optimizing { pool, optimized }.stands(judge),
         Chooses::Ladder { stop, .. } => ladder(pool, *stop, judge),
     }
 }
@@ -25,6 +30,7 @@ pub fn choose(pool: &Pool, judge: &dyn Judge) -> Chosen {
 pub fn most_runs(pool: &Pool) -> usize {
     match &pool.chooses {
         Chooses::Search(search) => Searching { pool, search }.most_runs(),
+        Chooses::Optimize(optimized) => Optimizing { pool, optimized }.most_runs(),
         Chooses::Ladder { .. } => pool.members.len(),
     }
 }
@@ -36,7 +42,7 @@ mod tests {
     use crate::analysis::slo::Answer;
     use crate::expand::{PlannedRun, expand};
     use crate::plan::model::search::Objective;
-    use crate::plan::{Format, parse};
+    use crate::plan::{Aim, Format, parse};
 
     /// The pools of a plan whose only sweep says this of its loads.
     fn pools(loads: serde_json::Value) -> Vec<Pool> {
@@ -106,6 +112,10 @@ mod tests {
             let pressure = Some(pressure);
             Said { answer: Some(answer), is_saturated: false, is_failed: false, cost: None, pressure, requests: 5_000 }
         }
+
+        fn tried(&self, _: &PlannedRun, _: Aim) -> Tried {
+            unreachable!("no settings are tried")
+        }
     }
 
     #[test]
@@ -170,6 +180,65 @@ mod tests {
         }
         let late = of(whole.finished.len() - 1).to_string();
         assert!(late.starts_with("slo: between "), "{late}");
+    }
+
+    /// Servers of one, two, four and eight slots, of which the last three are alike; runs are there as far as they were counted.
+    struct Slots {
+        there: std::cell::Cell<usize>,
+    }
+
+    impl Judge for Slots {
+        fn is_finished(&self, _: &PlannedRun) -> bool {
+            self.there.replace(self.there.get().saturating_sub(1)) > 0
+        }
+
+        fn said(&self, _: &[&PlannedRun], _: Objective) -> Said {
+            unreachable!("no load is judged")
+        }
+
+        fn tried(&self, run: &PlannedRun, _: Aim) -> Tried {
+            let slots = run.cell.get("server.slots").expect("an axis").to_string();
+            let value = match slots.as_str() {
+                "1" => 40.0,
+                "2" => 98.0,
+                "4" => 100.0,
+                _ => 99.0,
+            };
+            let deviation = 4.0 / 3_f64.powi(run.repeat as i32).sqrt();
+            Tried { value: Some(value), deviation, start: None }
+        }
+    }
+
+    #[test]
+    fn settings_that_may_be_best_have_longer_runs_wherever_it_was_cut() {
+        let plan = serde_json::json!({
+            "sweepline": 1, "name": "t", "models": { "m": { "id": "x" } },
+            "endpoints": { "e": { "engine": "mock", "launch": { "command": ["serve", "{{ server.args }}"], "port": "auto" } } },
+            "sweeps": { "s": {
+                "matrix": { "batch_size": [8, 64], "server.slots": [1, 2, 4, 8] },
+                "optimize": { "for": "output_throughput", "budget": "2h" },
+            } },
+        });
+        let plan = parse("plan.yaml".as_ref(), &plan.to_string(), Format::Yaml).expect("a plan").plan;
+        let pools = expand(&plan).expect("expands").pools;
+        assert_eq!(pools.iter().map(Pool::name).collect::<Vec<_>>(), ["e · m · B1 · 8", "e · m · B1 · 64"]);
+        let of = |there| choose(&pools[0], &Slots { there: std::cell::Cell::new(there) });
+        let whole = of(usize::MAX);
+        let trials: Vec<(usize, u32)> = whole
+            .finished
+            .iter()
+            .filter_map(|at| pools[0].members[*at].trial.map(|trial| (trial.configuration, trial.rung)))
+            .collect();
+        // The second rung runs the other way, so that the server of the last run is asked again.
+        assert_eq!(trials, [(0, 0), (1, 0), (2, 0), (3, 0), (3, 1), (2, 1), (1, 1)]);
+        let window = |at: usize| pools[0].members[whole.finished[at]].run.spec.phases.measure.duration;
+        assert_eq!(window(4).0, 3 * window(0).0);
+        assert!(whole.to_string().starts_with("undecided between slots=4 with 100 tokens/s ("), "{whole}");
+        for there in 0..whole.finished.len() {
+            let cut = of(there);
+            assert_eq!((&cut.finished[..], cut.next), (&whole.finished[..there], Some(whole.finished[there])));
+        }
+        assert!(of(5).to_string().starts_with("4 settings, rung 2 of 2; 5 runs so far"), "{}", of(5));
     }
 
     #[test]

@@ -2,6 +2,8 @@
 
 use std::fmt;
 
+use super::settings::Settings;
+use crate::analysis::halving;
 use crate::analysis::search::{Cheapest, End, Outcome};
 use crate::plan::model::search::Objective;
 
@@ -20,6 +22,8 @@ pub struct Chosen {
     pub parts: Vec<Part>,
     /// Of a search: the latency of the objective that the load above the answer misses by most, where several are limited.
     pub binds: Option<Objective>,
+    /// Where the best settings of a server are looked for: how that stands.
+    pub settings: Option<Settings>,
     /// What loads count: `qps`, `in flight`.
     pub(super) unit: &'static str,
 }
@@ -29,6 +33,8 @@ pub struct Chosen {
 pub enum Ended {
     /// A search.
     Search(Outcome),
+    /// Looking for the best settings of a server.
+    Settings(halving::Outcome),
     /// A ladder whose loads all ran.
     WholeLadder,
     /// A ladder that was cut: behind this load, for this reason. So many loads were left out.
@@ -152,7 +158,7 @@ impl Chosen {
     /// A pool of which nothing is known.
     pub(super) fn nothing(unit: &'static str) -> Chosen {
         let (finished, parts) = (Vec::new(), Vec::new());
-        Chosen { finished, next: None, between: (None, None), end: None, parts, binds: None, unit }
+        Chosen { finished, next: None, between: (None, None), end: None, parts, binds: None, settings: None, unit }
     }
 
     /// The members that are there or asked for, by position in the pool.
@@ -193,7 +199,12 @@ impl fmt::Display for Chosen {
         if let (None, Some(objective)) = (&self.end, self.searching()) {
             write!(f, "{}: ", objective.name())?;
         }
+        if let Some(settings) = &self.settings {
+            let so_far = if self.end.is_none() { " so far" } else { "" };
+            return write!(f, "{settings}; {runs}{so_far}");
+        }
         match (&self.end, self.between) {
+            (Some(Ended::Settings(outcome)), _) => write!(f, "{}; {runs}", outcome.end.name()),
             (Some(Ended::Search(_)), _) => write!(f, "{}; {runs}", self.searched()),
             (Some(Ended::WholeLadder), _) => write!(f, "no load was too much; {runs}"),
             (Some(Ended::Cut { load, why, pruned: 0 }), _) => write!(f, "{load} {unit} {why}; {runs}"),
