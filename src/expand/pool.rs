@@ -261,10 +261,10 @@ pub(super) fn lengthen(spec: &mut RunSpec, window: Nanos) {
 
 /// A run of a rung has a window three times as long as one of the rung before; that of the first is the plan's.
 pub(super) fn at_rung(spec: &mut RunSpec, rung: u32) {
+    let times = u64::from(optimize::FACTOR).saturating_pow(rung);
     let measure = &mut spec.phases.measure;
-    let times = |time: Nanos| Nanos(time.0.saturating_mul(u64::from(optimize::FACTOR).saturating_pow(rung)));
-    measure.duration = times(measure.duration);
-    measure.at_most = measure.at_most.map(times);
+    measure.duration = Nanos(measure.duration.0.saturating_mul(times));
+    measure.at_most = measure.at_most.map(|at_most| Nanos(at_most.0.saturating_mul(times)));
 }
 
 /// Why a budget is too small: every setting has a run of the first rung. Windows that `min_requests` prolongs are counted as they are written.
