@@ -213,7 +213,7 @@ mod tests {
     fn settings_that_may_be_best_have_longer_runs_wherever_it_was_cut() {
         let plan = serde_json::json!({
             "sweepline": 1, "name": "t", "models": { "m": { "id": "x" } },
-            "endpoints": { "e": { "engine": "mock", "launch": { "command": ["serve", "{{ server.args }}"], "port": "auto" } } },
+            "endpoints": { "e": { "engine": "mock", "launch": { "command": ["serve", "{{ server.args }}", "{{ port }}"], "port": "auto" } } },
             "sweeps": { "s": {
                 "matrix": { "batch_size": [8, 64], "server.slots": [1, 2, 4, 8] },
                 "optimize": { "for": "output_throughput", "budget": "2h" },
