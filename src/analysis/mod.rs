@@ -28,6 +28,7 @@ pub mod flow;
 pub mod gaps;
 pub mod generator;
 pub mod goodput;
+pub mod halving;
 mod idle;
 pub mod lengths;
 pub mod measure;

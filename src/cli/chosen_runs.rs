@@ -8,25 +8,34 @@ use super::given_up::GivenUpRuns;
 use super::left_out::LeftOut;
 use crate::analysis::curve::{GivenUpRun as GivenUpPoint, Point, Rung};
 use crate::analysis::metric::{self, Get};
-use crate::analysis::slo::SloTest;
+use crate::analysis::slo::{Answer, SloTest};
 use crate::analysis::stats::Value;
+use crate::analysis::verdict::State;
 use crate::expand::{PlannedRun, Pool, RunId};
-use crate::plan::Plan;
+use crate::plan::model::search::Objective;
+use crate::plan::{Aim, Plan};
 use crate::store::Store;
-use crate::sweep::choose::{Chosen, Judge, Said, choose};
+use crate::sweep::choose::{Chosen, Judge, Said, ServerStarted, Tried, choose};
 
 /// Decides over a results folder. What was read of a committed run is kept; a run without a result is looked for each time.
 pub(super) struct Chooser<'a> {
     store: &'a Store,
     plan: &'a Plan,
     known: RefCell<HashMap<RunId, Answered>>,
+    starts: RefCell<HashMap<RunId, ServerStarted>>,
     given_up: RefCell<GivenUpRuns>,
 }
 
 impl<'a> Chooser<'a> {
     /// Over the results in `store`, judged under `plan`.
     pub(super) fn new(store: &'a Store, plan: &'a Plan) -> Chooser<'a> {
-        let chooser = Chooser { store, plan, known: RefCell::default(), given_up: RefCell::default() };
+        let chooser = Chooser {
+            store,
+            plan,
+            known: RefCell::default(),
+            starts: RefCell::default(),
+            given_up: RefCell::default(),
+        };
         chooser.look_again();
         chooser
     }
@@ -61,13 +70,29 @@ impl<'a> Chooser<'a> {
 }
 
 impl Judge for Chooser<'_> {
+    fn tried(&self, run: &PlannedRun, aim: Aim) -> Tried {
+        // What settings do beside the objective is not asked; goodput has its limits in it.
+        let misses = aim != Aim::Goodput && self.said(&[run], Objective::Slo).answer == Some(Answer::Misses);
+        let known = self.known.borrow();
+        let is_valid = |answered: &&Answered| answered.verdict.state != State::Invalid && !misses;
+        let told = known.get(&run.id).filter(is_valid).and_then(|answered| aimed(answered, aim));
+        let start = self.starts.borrow().get(&run.id).cloned();
+        Tried { value: told.map(|(value, _)| value), deviation: told.map_or(0.0, |(_, deviation)| deviation), start }
+    }
+
     fn is_finished(&self, run: &PlannedRun) -> bool {
         if self.known.borrow().contains_key(&run.id) {
             return true;
         }
         // One that is damaged or cannot be read is asked for again; what becomes of it `resume` decides.
         match answers::answer(self.store, run, self.plan) {
-            Ok(Some((_, answered))) => {
+            Ok(Some((record, answered))) => {
+                let start = record
+                    .environment
+                    .server_start
+                    .as_ref()
+                    .map(|start| ServerStarted { at: start.at.clone(), seconds: start.first_answer_ns as f64 / 1e9 });
+                self.starts.borrow_mut().extend(start.map(|start| (run.id, start)));
                 self.known.borrow_mut().insert(run.id, answered);
                 true
             }
@@ -75,12 +100,17 @@ impl Judge for Chooser<'_> {
         }
     }
 
-    fn said(&self, runs: &[&PlannedRun]) -> Said {
+    fn said(&self, runs: &[&PlannedRun], of: Objective) -> Said {
+        let is_cost = of == Objective::CostPerMillion;
         let rung = |rung: &Rung| {
             let costs: Option<Vec<f64>> =
                 rung.runs.iter().map(|run| run.plan_metrics.cost_per_million_output_tokens).collect();
+            let judged = rung.judged();
             Said {
-                answer: rung.judged().and_then(|judged| judged.serves),
+                answer: match is_cost {
+                    true => judged.and_then(|judged| judged.cost),
+                    false => judged.and_then(|_| rung.serves(|limit| of.has(limit.metric))),
+                },
                 is_saturated: rung.is_saturated(),
                 is_failed: rung.has_failed() || rung.is_rejected(),
                 cost: costs.and_then(|costs| costs.into_iter().reduce(f64::max)),
@@ -91,16 +121,67 @@ impl Judge for Chooser<'_> {
         let said = self.with_rung(runs, rung);
         let known = self.known.borrow();
         let answered = || runs.iter().filter_map(|run| known.get(&run.id));
+        let limit = self.plan.slo.as_ref().and_then(|slo| slo.cost_per_million);
+        let over_limit =
+            |answered: &Answered| Some(answered.plan_metrics.cost_per_million_output_tokens? / limit?.to_f64());
+        let pressures = answered().filter_map(|answered| match is_cost {
+            true => over_limit(answered),
+            false => pressure(answered, of),
+        });
         Said {
-            pressure: answered().filter_map(pressure).reduce(f64::max),
+            pressure: pressures.reduce(f64::max),
             requests: answered().map(|answered| answered.metrics.counts.requests).sum(),
             ..said
         }
     }
 }
 
-/// The observed percentile over its limit, the largest over the limits of the objective.
-fn pressure(answered: &Answered) -> Option<f64> {
+/// What the settings of a run's server are to be best at, and its standard deviation; none where it cannot be told.
+fn aimed(answered: &Answered, aim: Aim) -> Option<(f64, f64)> {
+    let metrics = &answered.plan_metrics;
+    match aim {
+        Aim::Goodput => {
+            let goodput = metrics.goodput.as_ref()?;
+            let (missing, rate) = (goodput.missing, goodput.missing.n as f64 / answered.metrics.flow.seconds?);
+            // Where none is good, or all are, that is no certainty.
+            let share = (missing.above as f64 + 1.0) / (missing.n as f64 + 2.0);
+            let of_share = (share * (1.0 - share) / missing.worth.requests.max(1.0)).sqrt() * rate;
+            // Arrivals of an open loop are the same for all settings; in a closed one the server makes the rate.
+            let is_open = answered.labels.qps.is_some();
+            let value = goodput.share * rate;
+            let of_rate = if is_open { 0.0 } else { value * unevenness(answered) };
+            Some((value, of_share.hypot(of_rate)))
+        }
+        Aim::OutputThroughput => {
+            let value = answered.metrics.flow.output_throughput?;
+            Some((value, value * unevenness(answered)))
+        }
+        Aim::CostPerMillion => {
+            let value = metrics.cost_per_million_output_tokens?;
+            Some((value, value * unevenness(answered)))
+        }
+    }
+}
+
+/// Parts of a window whose means are compared.
+const PARTS: usize = 8;
+
+/// The standard deviation of a run's mean throughput as a share of it, from the means of some parts of the window; 0 where they are too short.
+fn unevenness(answered: &Answered) -> f64 {
+    let of_window = answered.pulse.as_ref().and_then(|pulse| {
+        let [from, to] = pulse.window;
+        pulse.tokens_per_s.as_ref()?.get(from + 1..to.saturating_sub(1))
+    });
+    let Some(rates) = of_window.filter(|rates| rates.len() >= 2 * PARTS) else { return 0.0 };
+    let mean = |rates: &[f64]| rates.iter().sum::<f64>() / rates.len() as f64;
+    let parts: Vec<f64> = rates.chunks_exact(rates.len() / PARTS).map(mean).collect();
+    let whole = mean(&parts);
+    let variance = parts.iter().map(|part| (part - whole).powi(2)).sum::<f64>() / (parts.len() - 1) as f64;
+    if whole > 0.0 { (variance / parts.len() as f64).sqrt() / whole } else { 0.0 }
+}
+
+/// The observed percentile over its limit, the largest over the limits of an objective.
+fn pressure(answered: &Answered, objective: Objective) -> Option<f64> {
     let of = |test: &SloTest| {
         let Get::Summary(get) = metric::get(metric::find(test.metric)?) else { return None };
         let observed = match get(&answered.metrics).percentile(test.percentile).value()? {
@@ -110,5 +191,5 @@ fn pressure(answered: &Answered) -> Option<f64> {
         };
         Some(observed / test.limit.millis())
     };
-    answered.slo.iter().filter_map(of).reduce(f64::max)
+    answered.slo.iter().filter(|test| objective.has(test.metric)).filter_map(of).reduce(f64::max)
 }

@@ -41,7 +41,7 @@ pub(crate) struct Gate {
 pub(super) fn is_one(plan: &Plan) -> Result<(), Failure> {
     let compares =
         plan.compare.is_some() || plan.sweeps.values().any(|sweep| sweep.compare.is_some() || sweep.gate.is_some());
-    let holds_loads = plan.slo.is_some() && plan.sweeps.values().any(|sweep| !sweep.chooses_loads());
+    let holds_loads = plan.slo.is_some() && plan.sweeps.values().any(|sweep| !sweep.chooses_runs());
     if holds_loads || compares {
         return Ok(());
     }
@@ -61,7 +61,7 @@ pub(super) fn check(workspace: &Workspace, store: &Store, runs: &[&PlannedRun], 
     let plan = workspace.plan();
     let mut gate = Gate::default();
     if plan.slo.is_some() {
-        let is_promised = |run: &&&PlannedRun| !plan.sweeps.get(&*run.sweep).is_some_and(Sweep::chooses_loads);
+        let is_promised = |run: &&&PlannedRun| !plan.sweeps.get(&*run.sweep).is_some_and(Sweep::chooses_runs);
         let promised_runs: Vec<&PlannedRun> = runs.iter().filter(is_promised).copied().collect();
         for cell in Cell::all(workspace, store, &promised_runs, left_out) {
             promised(&mut gate, plan, &cell);

@@ -3,12 +3,19 @@
 use super::chosen_runs::Chooser;
 use crate::analysis::search::{Probe, Purpose};
 use crate::expand::{Chooses, PlannedRun, Pool};
+use crate::plan::model::search::Objective;
 use crate::report::{Trail, TrailNext, TrailStep};
 use crate::sweep::choose::{Chosen, Ended, Judge, Said};
 
 /// The trail of a pool that stands so.
 pub(super) fn trail(chooser: &Chooser, pool: &Pool, chosen: &Chosen) -> Trail {
-    let is_search = matches!(pool.chooses, Chooses::Search { .. });
+    let of = match &pool.chooses {
+        Chooses::Optimize(_) => return of_settings(pool, chosen),
+        // What further objectives say of the same runs stands in the answer.
+        Chooses::Search(search) => search.meets.first().copied().unwrap_or(Objective::Slo),
+        Chooses::Ladder { .. } => Objective::Slo,
+    };
+    let is_search = matches!(pool.chooses, Chooses::Search(_));
     let mut probes: Vec<Probe> = Vec::new();
     let mut steps = Vec::new();
     for members in together(pool, chosen, is_search) {
@@ -16,8 +23,8 @@ pub(super) fn trail(chooser: &Chooser, pool: &Pool, chosen: &Chosen) -> Trail {
         let runs: Vec<&PlannedRun> = members.iter().map(|at| &pool.members[*at].run).collect();
         let purpose = purpose(is_search, &probes, first.load, first.confirms);
         let ids = runs.iter().map(|run| run.id.to_string()).collect();
-        let Said { answer, pressure, requests, .. } = chooser.said(&runs);
-        probes.push(Probe { load: first.load, confirms: first.confirms, answer, pressure, requests });
+        let Said { answer, pressure, requests, .. } = chooser.said(&runs, of);
+        probes.push(Probe { load: first.load, confirms: first.confirms, own: true, answer, pressure, requests });
         steps.push(chooser.with_rung(&runs, |rung| TrailStep::of(rung, first.load, ids, purpose)));
     }
     let next = chosen.next.map(|at| {
@@ -25,16 +32,11 @@ pub(super) fn trail(chooser: &Chooser, pool: &Pool, chosen: &Chosen) -> Trail {
         let purpose = purpose(is_search, &probes, member.load, member.confirms);
         TrailNext { run: member.run.id.to_string(), load: member.load, purpose: purpose.name(), words: purpose.words() }
     });
-    let state = match (&next, steps.is_empty()) {
-        (None, _) => "done",
-        (Some(_), true) => "pending",
-        (Some(_), false) => "searching",
-    };
     let (found, end) = match &chosen.end {
         Some(Ended::Search(outcome)) => (outcome.found, Some(outcome.end.name())),
         Some(Ended::WholeLadder) => (None, Some("whole")),
         Some(Ended::Cut { .. }) => (None, Some("cut")),
-        None => (None, None),
+        Some(Ended::Settings(_)) | None => (None, None),
     };
     let cut = match chosen.end {
         Some(Ended::Cut { why, .. }) => Some(why),
@@ -45,7 +47,7 @@ pub(super) fn trail(chooser: &Chooser, pool: &Pool, chosen: &Chosen) -> Trail {
         cell: pool.name(),
         chooses: if is_search { "search" } else { "ladder" },
         axis: pool.chooses.axis(),
-        state,
+        state: state(chosen),
         standing: chosen.to_string(),
         found,
         end,
@@ -53,6 +55,33 @@ pub(super) fn trail(chooser: &Chooser, pool: &Pool, chosen: &Chosen) -> Trail {
         next,
         pruned: pruned(pool, chosen),
         cut,
+    }
+}
+
+/// Whether its end is known, or any of its runs.
+fn state(chosen: &Chosen) -> &'static str {
+    match (chosen.next, chosen.finished.is_empty()) {
+        (None, _) => "done",
+        (Some(_), true) => "pending",
+        (Some(_), false) => "searching",
+    }
+}
+
+/// That of looking for the best settings: how it stands says what is left; the runs themselves have no loads to be listed by.
+fn of_settings(pool: &Pool, chosen: &Chosen) -> Trail {
+    Trail {
+        sweep: pool.sweep.to_string(),
+        cell: pool.name(),
+        chooses: "optimize",
+        axis: pool.chooses.axis(),
+        state: state(chosen),
+        standing: chosen.to_string(),
+        found: None,
+        end: None,
+        steps: Vec::new(),
+        next: None,
+        pruned: Vec::new(),
+        cut: None,
     }
 }
 

@@ -4,6 +4,7 @@ use crate::plan::matrix::axes::GridError;
 use crate::plan::model::task::Misfit;
 use crate::plan::template::cell::CellMistake;
 use crate::plan::{Api, Engine, NonceMode, Scalar};
+use crate::units::Nanos;
 
 use super::Cell;
 
@@ -145,6 +146,19 @@ pub enum Mistake {
         limit: u32,
         /// Tokens of a first turn and its output.
         needs: u64,
+    },
+    /// A budget that is over before every setting has had a run.
+    #[error(
+        "`optimize.budget: {budget}` is less than one run of each of the {settings} settings takes, {needs}: write more, beside the time \
+         that their servers take to start, or fewer settings"
+    )]
+    SmallBudget {
+        /// The budget.
+        budget: Nanos,
+        /// How many settings there are.
+        settings: usize,
+        /// What one run of each takes.
+        needs: Nanos,
     },
     /// A fill that no duration can hold.
     #[error("`fill.per_second` must be above 0 and fill {slots} slots within five centuries")]

@@ -49,11 +49,11 @@ pub use known::{Finding, Known, Says};
 pub use origin::origin;
 pub use pending::{Pending, Waits};
 pub use planned::PlannedRun;
-pub use pool::{Chooses, Member, Pool};
+pub use pool::{Chooses, Member, Optimized, Pool, Searched, Trial};
 pub use rounds::{Rounds, rounds};
 pub use spec::*;
 
-use crate::plan::{ErrorPolicy, Plan, ResolvedPlan, Sweep};
+use crate::plan::{ErrorPolicy, Plan, ResolvedPlan, Slo, Sweep};
 
 /// All runs of `plan`: sweeps in declared order, in each a block per repeat that holds every cell once, shuffled; what is
 /// compared stays together. Loads that earlier sweeps find are pending; gates and `skip_if` stop nothing.
@@ -111,8 +111,8 @@ impl Making<'_> {
         let settled = taken::settle(&name, sweep, cells, self.known, self.gates.get(&*name));
         self.pending.extend(settled.pending);
         let (cells, evidence) = (settled.cells, settled.evidence);
-        if sweep.chooses_loads() {
-            return self.pools_of(name, sweep, &cells, &evidence);
+        if sweep.chooses_runs() {
+            return self.pools_of(name, sweep, plan.slo.as_ref(), (&cells, &evidence));
         }
         let compared = plan.compared(sweep).map(|compare| rounds(&cells, &compare.by).groups);
         let first = runs.len();
@@ -142,10 +142,10 @@ impl Making<'_> {
         &mut self,
         name: Arc<str>,
         sweep: &Sweep,
-        cells: &[Cell],
-        evidence: &Evidence,
+        slo: Option<&Slo>,
+        (cells, evidence): (&[Cell], &Evidence),
     ) -> Result<(), ExpandError> {
-        for (chooses, cells) in pool::groups(sweep, cells) {
+        for (chooses, cells) in pool::groups(sweep, slo, cells) {
             let mut members = Vec::new();
             for wanted in pool::wanted(sweep, &chooses, &cells) {
                 let spec = self.resolver.run(sweep, wanted.cell, wanted.repeat);
@@ -154,10 +154,16 @@ impl Making<'_> {
                 if let Some(window) = wanted.window {
                     pool::lengthen(&mut spec, window);
                 }
+                if let Some(trial) = wanted.trial {
+                    pool::at_rung(&mut spec, trial.rung);
+                }
                 let id = RunId::with(&mut self.bytes, &spec);
                 let (cell, repeat, spec) = (wanted.cell.clone(), wanted.repeat, Arc::new(spec));
                 let run = PlannedRun { sweep: name.clone(), cell, repeat, spec, id };
-                members.push(Member { run, load: wanted.load, confirms: wanted.window.is_some() });
+                members.push(Member { run, load: wanted.load, confirms: wanted.window.is_some(), trial: wanted.trial });
+            }
+            if let Some(mistake) = pool::too_small(&chooses, &members) {
+                return Err(ExpandError::new(&name, &members[0].run.cell, mistake));
             }
             self.pools.push(Pool { sweep: name.clone(), chooses, members });
         }

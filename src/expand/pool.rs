@@ -5,26 +5,62 @@ use std::sync::Arc;
 
 use indexmap::IndexMap;
 
-use crate::plan::model::search::{MOST_CONFIRMATIONS, MOST_OF_A_LOAD};
-use crate::plan::{Scalar, StopRule, Sweep};
+use crate::plan::model::axis::server_flag;
+use crate::plan::model::content::Reuse;
+use crate::plan::model::optimize;
+use crate::plan::model::search::{MOST_CONFIRMATIONS, MOST_OF_A_LOAD, Objective};
+use crate::plan::{Aim, Scalar, Sessions, Slo, StopRule, Sweep};
 use crate::units::Nanos;
 
 use super::cell::Cell;
+use super::error::Mistake;
 use super::planned::PlannedRun;
 use super::spec::RunSpec;
+
+/// What is searched.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Searched {
+    /// The axis that is searched: `qps` or `batch_size`.
+    pub axis: &'static str,
+    /// The resolution, as a share of a load.
+    pub within: f64,
+    /// The window of the run that confirms the answer; none where nothing is confirmed.
+    pub confirm: Option<Nanos>,
+    /// What is asked, in this order; never nothing.
+    pub meets: Vec<Objective>,
+    /// The latencies that the plan's objective limits.
+    pub limits: Vec<Objective>,
+}
+
+/// What the best settings of a server are looked for.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Optimized {
+    /// What they are best at.
+    pub aim: Aim,
+    /// How long all runs may take together.
+    pub budget: Nanos,
+    /// How often it becomes longer, and one: the rungs.
+    pub rungs: u32,
+    /// The settings, in the order of the matrix: the values on `server` axes.
+    pub configurations: Vec<String>,
+}
+
+/// A run that looks for the best settings.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Trial {
+    /// Its settings, by position.
+    pub configuration: usize,
+    /// Its rung, from 0: the window is three times as long with each.
+    pub rung: u32,
+}
 
 /// How the runs of a pool are chosen.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Chooses {
     /// The highest load is searched that meets the objective.
-    Search {
-        /// The axis that is searched: `qps` or `batch_size`.
-        axis: &'static str,
-        /// The resolution, as a share of a load.
-        within: f64,
-        /// The window of the run that confirms the answer; none where nothing is confirmed.
-        confirm: Option<Nanos>,
-    },
+    Search(Searched),
+    /// The best settings of a server are looked for, in runs that become longer.
+    Optimize(Optimized),
     /// Loads run from the lightest up until one is shown to be too much.
     Ladder {
         /// The axis that rises: `qps` or `batch_size`.
@@ -35,10 +71,21 @@ pub enum Chooses {
 }
 
 impl Chooses {
-    /// The axis whose value is chosen.
+    /// The axis whose value is chosen; `server` stands for all flags of a server.
     pub fn axis(&self) -> &'static str {
         match self {
-            Chooses::Search { axis, .. } | Chooses::Ladder { axis, .. } => axis,
+            Chooses::Optimize(_) => "server",
+            Chooses::Search(Searched { axis, .. }) | Chooses::Ladder { axis, .. } => axis,
+        }
+    }
+}
+
+impl Chooses {
+    /// Whether the values on this axis are chosen.
+    fn is_chosen(&self, axis: &str) -> bool {
+        match self {
+            Chooses::Optimize(_) => server_flag(axis).is_some(),
+            _ => axis == self.axis(),
         }
     }
 }
@@ -48,10 +95,12 @@ impl Chooses {
 pub struct Member {
     /// The run.
     pub run: PlannedRun,
-    /// Its load: requests per second, or requests in flight.
+    /// Its load: requests per second, or requests in flight; 0 where settings are chosen and loads are not.
     pub load: f64,
     /// Whether it confirms the answer of a search, with the longer window.
     pub confirms: bool,
+    /// Which settings it has, and how long it is, where settings are chosen.
+    pub trial: Option<Trial>,
 }
 
 /// The runs of one cell but for its load.
@@ -73,6 +122,19 @@ impl Pool {
         loads
     }
 
+    /// What its loads count: `qps`, `conversations per second`, `users` of conversations, or requests `in flight`.
+    pub fn unit(&self) -> &'static str {
+        let scenario = self.members.first().map(|member| &member.run.spec.scenario);
+        let converses = scenario.is_some_and(|scenario| scenario.reuse == Reuse::Conversation);
+        let arrive = scenario.is_some_and(|scenario| scenario.talk.sessions == Sessions::Open);
+        match (self.chooses.axis(), converses) {
+            ("qps", true) if arrive => "conversations per second",
+            ("qps", _) => "qps",
+            (_, true) => "users",
+            (_, false) => "in flight",
+        }
+    }
+
     /// The member of this load and repeat, counted from 0 among those that confirm, or that do not.
     pub fn find(&self, load: f64, repeat: u32, confirms: bool) -> Option<usize> {
         let members = self.members.iter().enumerate();
@@ -88,7 +150,7 @@ impl Pool {
     /// What people call it in its sweep: endpoint, model and scenario, and its values on further axes.
     pub fn name(&self) -> String {
         let Some(first) = self.members.first() else { return self.sweep.to_string() };
-        let values = first.run.cell.iter().filter(|(axis, _)| *axis != self.chooses.axis());
+        let values = first.run.cell.iter().filter(|(axis, _)| !self.chooses.is_chosen(axis));
         values.map(|(_, value)| value.to_string()).collect::<Vec<_>>().join(" · ")
     }
 }
@@ -100,26 +162,52 @@ pub(super) struct Wanted<'c> {
     pub repeat: u32,
     /// The window that confirms; none of an ordinary run.
     pub window: Option<Nanos>,
+    /// Settings and length, where settings are chosen.
+    pub trial: Option<Trial>,
 }
 
 /// Cells that differ in their load alone, with how it is chosen.
 type Group<'c> = (Chooses, Vec<&'c Cell>);
 
 /// The cells of a sweep that differ in their load alone, with how it is chosen.
-pub(super) fn groups<'c>(sweep: &Sweep, cells: &'c [Cell]) -> Vec<Group<'c>> {
+pub(super) fn groups<'c>(sweep: &Sweep, slo: Option<&Slo>, cells: &'c [Cell]) -> Vec<Group<'c>> {
     let mut groups: IndexMap<Vec<(&str, String)>, Group> = IndexMap::new();
     for cell in cells {
-        let Some(chooses) = chooses(sweep, cell) else { continue };
-        let others = cell.iter().filter(|(axis, _)| *axis != chooses.axis());
+        let Some(chooses) = chooses(sweep, slo, cell) else { continue };
+        let others = cell.iter().filter(|(axis, _)| !chooses.is_chosen(axis));
         let key = others.map(|(axis, value)| (axis, value.to_string())).collect();
         groups.entry(key).or_insert_with(|| (chooses, Vec::new())).1.push(cell);
     }
-    groups.into_values().collect()
+    groups.into_values().map(|(chooses, cells)| (chooses.over(&cells), cells)).collect()
 }
 
-fn chooses(sweep: &Sweep, cell: &Cell) -> Option<Chooses> {
+impl Chooses {
+    /// The same for these cells: which settings there are, and how many rungs they take.
+    fn over(self, cells: &[&Cell]) -> Chooses {
+        let Chooses::Optimize(optimized) = self else { return self };
+        let configurations: Vec<String> = cells.iter().map(|cell| settings(cell)).collect();
+        Chooses::Optimize(Optimized { rungs: optimize::rungs(configurations.len()), configurations, ..optimized })
+    }
+}
+
+/// The settings of a cell: `max_num_seqs=64 enable_prefix_caching=false`.
+fn settings(cell: &Cell) -> String {
+    let flags = cell.iter().filter_map(|(axis, value)| Some(format!("{}={value}", server_flag(axis)?)));
+    flags.collect::<Vec<_>>().join(" ")
+}
+
+fn chooses(sweep: &Sweep, slo: Option<&Slo>, cell: &Cell) -> Option<Chooses> {
     if let Some((search, (axis, range))) = sweep.search.as_ref().and_then(|search| Some((search, search.axis()?))) {
-        return Some(Chooses::Search { axis, within: range.within.to_f64(), confirm: search.confirmation() });
+        return Some(Chooses::Search(Searched {
+            axis,
+            within: range.within.to_f64(),
+            confirm: search.confirmation(),
+            meets: search.objectives(slo),
+            limits: slo.map(Objective::latencies_of).unwrap_or_default(),
+        }));
+    }
+    if let Some(optimize::Optimize { aim, budget }) = sweep.optimize {
+        return Some(Chooses::Optimize(Optimized { aim, budget, rungs: 0, configurations: Vec::new() }));
     }
     // A batch size beside a rate is a cap.
     let axis = if cell.get("qps").is_some() { "qps" } else { "batch_size" };
@@ -128,19 +216,29 @@ fn chooses(sweep: &Sweep, cell: &Cell) -> Option<Chooses> {
 
 /// All runs of a pool, from the lightest load up.
 pub(super) fn wanted<'c>(sweep: &Sweep, chooses: &Chooses, cells: &[&'c Cell]) -> Vec<Wanted<'c>> {
+    if let Chooses::Optimize(optimized) = chooses {
+        let of = |rung| {
+            let trials = cells.iter().enumerate();
+            trials.map(move |(configuration, cell)| {
+                let trial = Some(Trial { configuration, rung });
+                Wanted { cell, load: 0.0, repeat: rung, window: None, trial }
+            })
+        };
+        return (0..optimized.rungs).flat_map(of).collect();
+    }
     let mut loads: Vec<(f64, &Cell)> =
         cells.iter().filter_map(|cell| Some((load(cell, chooses.axis())?, *cell))).collect();
     loads.sort_by(|a, b| a.0.total_cmp(&b.0));
     let of = |(load, cell): (f64, &'c Cell)| {
         let (repeats, confirm) = match chooses {
-            Chooses::Search { confirm, .. } => (MOST_OF_A_LOAD, *confirm),
-            Chooses::Ladder { .. } => (sweep.repeats, None),
+            Chooses::Search(search) => (MOST_OF_A_LOAD, search.confirm),
+            Chooses::Ladder { .. } | Chooses::Optimize(_) => (sweep.repeats, None),
         };
-        let probes = (0..repeats).map(move |repeat| Wanted { cell, load, repeat, window: None });
+        let probes = (0..repeats).map(move |repeat| Wanted { cell, load, repeat, window: None, trial: None });
         // Arrivals and texts of their own: a load that was lucky with those of its probes is not lucky with them again.
         let confirming = confirm.into_iter().flat_map(move |window| {
             let repeats = repeats..repeats + MOST_CONFIRMATIONS;
-            repeats.map(move |repeat| Wanted { cell, load, repeat, window: Some(window) })
+            repeats.map(move |repeat| Wanted { cell, load, repeat, window: Some(window), trial: None })
         });
         probes.chain(confirming)
     };
@@ -159,4 +257,24 @@ pub(super) fn lengthen(spec: &mut RunSpec, window: Nanos) {
     let measure = &mut spec.phases.measure;
     measure.duration = measure.duration.max(window);
     measure.at_most = measure.at_most.map(|at_most| at_most.max(measure.duration));
+}
+
+/// A run of a rung has a window three times as long as one of the rung before; that of the first is the plan's.
+pub(super) fn at_rung(spec: &mut RunSpec, rung: u32) {
+    let times = u64::from(optimize::FACTOR).saturating_pow(rung);
+    let measure = &mut spec.phases.measure;
+    measure.duration = Nanos(measure.duration.0.saturating_mul(times));
+    measure.at_most = measure.at_most.map(|at_most| Nanos(at_most.0.saturating_mul(times)));
+}
+
+/// Why a budget is too small: every setting has a run of the first rung. Windows that `min_requests` prolongs are counted as they are written.
+pub(super) fn too_small(chooses: &Chooses, members: &[Member]) -> Option<Mistake> {
+    let Chooses::Optimize(Optimized { budget, configurations, .. }) = chooses else { return None };
+    let first = members.iter().filter(|member| member.trial.is_some_and(|trial| trial.rung == 0));
+    let time = |member: &Member| {
+        let phases = &member.run.spec.phases;
+        phases.measure_start().saturating_add(phases.idle.unwrap_or_default()).saturating_add(phases.measure.duration)
+    };
+    let needs = first.map(time).fold(Nanos::ZERO, Nanos::saturating_add);
+    (*budget < needs).then_some(Mistake::SmallBudget { budget: *budget, settings: configurations.len(), needs })
 }

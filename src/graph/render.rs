@@ -57,7 +57,7 @@ pub fn dot(drawing: &Drawing) -> String {
         let shape = match node.kind {
             "gate" => ", shape=diamond",
             "serve" | "probe" => ", shape=ellipse",
-            "search" | "ladder" => ", shape=hexagon",
+            "search" | "ladder" | "optimize" => ", shape=hexagon",
             _ => "",
         };
         let style = match node.state {
@@ -96,7 +96,7 @@ pub fn mermaid(drawing: &Drawing) -> String {
         let (open, close) = match node.kind {
             "gate" => ("{", "}"),
             "serve" | "probe" => ("(", ")"),
-            "search" | "ladder" => ("{{", "}}"),
+            "search" | "ladder" | "optimize" => ("{{", "}}"),
             _ => ("[", "]"),
         };
         let _ = writeln!(out, "  n{at}{open}\"{label}\"{close}");

@@ -125,8 +125,11 @@ impl<'g> Walk<'g> {
         waited
     }
 
-    /// A node under way goes on with something else, in its turn: what waits for it waits on.
+    /// A node under way, or one that waits for its server, goes on with something else, in its turn: what waits for it waits on.
     pub fn again(&mut self, node: NodeIndex) {
+        if self.come_back(node) {
+            return;
+        }
         if self.running.remove(&node) {
             if let Some(resource) = self.graph.resource(node) {
                 self.taken.remove(resource);

@@ -21,9 +21,9 @@ pub(crate) struct Trail {
     pub(crate) sweep: String,
     /// Its cell but for the load: endpoint, model, scenario and values on further axes.
     pub(crate) cell: String,
-    /// search or ladder.
+    /// search, ladder or optimize.
     pub(crate) chooses: &'static str,
-    /// The axis whose value is chosen: qps or batch_size.
+    /// The axis whose value is chosen: qps or batch_size; server, where its settings are.
     pub(crate) axis: &'static str,
     /// pending (none of its runs is there), searching (it asks for another run) or done.
     pub(crate) state: &'static str,

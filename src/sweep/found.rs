@@ -10,6 +10,7 @@ use crate::analysis::curve::{Bracket, Judged};
 use crate::analysis::search::{End, Outcome};
 use crate::analysis::slo::Answer;
 use crate::expand::{Cell, Expansion, Finding, Known, PlannedRun, Pool, RunId, Says, Waits};
+use crate::plan::model::search::Objective;
 use crate::plan::{Plan, Scalar, Sweep, SweepMetric};
 use crate::units::Decimal;
 
@@ -78,6 +79,7 @@ impl Answers<'_> {
                     None => Says::Open(chosen.to_string()),
                     Some(Ended::Search(outcome)) => of_search(outcome, pool),
                     Some(Ended::WholeLadder | Ended::Cut { .. }) => self.of_loads(&runs),
+                    Some(Ended::Settings(_)) => Says::Nothing("it looks for settings, and for no load".to_owned()),
                 };
                 (says, ids(&runs))
             }
@@ -121,7 +123,7 @@ impl Answers<'_> {
     }
 
     fn judged(&self, load: Decimal, runs: &[&PlannedRun]) -> Judged {
-        let said = self.judge.said(runs);
+        let said = self.judge.said(runs, Objective::Slo);
         let limit = self.plan.slo.as_ref().and_then(|slo| slo.cost_per_million);
         let cost = limit.map(|limit| match said.cost {
             Some(cost) if cost <= limit.to_f64() => Answer::Holds,
@@ -168,8 +170,9 @@ fn of_search(outcome: &Outcome, pool: &Pool) -> Says {
 mod tests {
     use super::*;
     use crate::expand::expand;
+    use crate::plan::Aim;
     use crate::plan::{Format, ResolvedPlan, parse};
-    use crate::sweep::choose::{Said, choose};
+    use crate::sweep::choose::{Said, Tried, choose};
 
     /// Runs that say what a server with this knee says, as far as their loads are there.
     struct Knee {
@@ -182,7 +185,11 @@ mod tests {
             run.spec.load.qps().is_some_and(|load| load.to_f64() <= self.there)
         }
 
-        fn said(&self, runs: &[&PlannedRun]) -> Said {
+        fn tried(&self, _: &PlannedRun, _: Aim) -> Tried {
+            Tried { value: None, deviation: 0.0, start: None }
+        }
+
+        fn said(&self, runs: &[&PlannedRun], _: Objective) -> Said {
             let load = runs[0].spec.load.qps().expect("an open loop").to_f64();
             let answer = if load <= self.knee { Answer::Holds } else { Answer::Misses };
             let pressure = Some(load / self.knee);

@@ -201,6 +201,8 @@ struct Scheduler<'a, 'o> {
     asking: HashSet<NodeIndex>,
     /// Runs of those whose server is being ended, since each attempt wants a new one.
     restarting: HashSet<NodeIndex>,
+    /// Runs for which the server was started anew with other settings.
+    changed: HashSet<usize>,
     /// How many attempts at each run the environment spoiled, those of earlier invocations included.
     spoiled: Vec<u32>,
     /// Runs of which an attempt was begun, with the live counters of the last one.
@@ -269,6 +271,7 @@ impl<'a, 'o> Scheduler<'a, 'o> {
             guard: Guard::new(sweep.environment.clone()),
             asking: HashSet::new(),
             restarting: HashSet::new(),
+            changed: HashSet::new(),
             spoiled: sweep.spoiled.clone(),
             begun: HashMap::new(),
             cells: Cells::of(runs.iter().map(planned)),
@@ -510,6 +513,9 @@ impl<'a, 'o> Scheduler<'a, 'o> {
             self.skip(node, at, reason);
             return Ok(());
         }
+        if self.needs_another_server(at) {
+            return self.change_server(node, at);
+        }
         if self.doubted.contains(&endpoint) {
             self.asking.insert(node);
             let spec = Arc::clone(&self.sweep.expansion.runs[at].spec);
@@ -688,6 +694,10 @@ impl<'a, 'o> Scheduler<'a, 'o> {
                     self.halt.send_replace(true);
                     self.walk.done(node, Outcome::Failed);
                 }
+            }
+            // What a server cannot even start with is an answer, and the next settings are tried.
+            Err(unready) if unready.has_ended && !unready.is_final && self.changed.contains(&at) => {
+                self.changed_in_vain(node, at, unready.reason);
             }
             Err(unready) => {
                 let is_final = unready.is_final;

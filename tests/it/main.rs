@@ -69,6 +69,7 @@ mod new;
 mod night;
 mod nonce;
 mod observe;
+mod optimize;
 mod outage;
 mod outcomes;
 mod overwrite;

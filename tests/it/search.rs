@@ -238,6 +238,62 @@ fn a_server_that_never_meets_the_objective_and_one_that_always_does_are_said_to_
 }
 
 #[timed_test]
+fn one_search_answers_for_each_limit_of_the_objective() {
+    let lab = Lab::new();
+    // Each further answer slows the tokens of all by half: 5 ms alone, 7.5 ms for two, 10 ms for three. Four have a slot at once.
+    let slower = HEAD.replace("slots: 4", "slots: 4, load: 0.5").replace("output_tokens: 12", "output_tokens: 6");
+    let slower = slower.replace("p90: 18ms } }", "p50: 18ms }, tpot: { p50: 8700us } }").replace("1200ms", "800ms");
+    let search = "  limit: { matrix: { scenario: short }, search: { batch_size: { from: 1, to: 8, within: 20% }, \
+                  meets: MEETS, confirm: 0s } }\n";
+    let plan = |meets: &str| format!("{slower}sweeps:\n{}", search.replace("MEETS", meets));
+    lab.write("plan.yaml", &plan("[slo, ttft]"));
+    honest(&lab.measured(&["run", "plan.yaml"]));
+    let ended = &choices(&lab, "plan.yaml")[0];
+    let of = |choice: &Value, objective: &str| {
+        let answers = choice["answers"].as_array().unwrap();
+        answers.iter().find(|answer| answer["objective"] == objective).cloned().unwrap()
+    };
+    // Of five in flight one waits, and the median hardly shows it. Without long runs an answer may be a step off.
+    let [whole, alone] = ["slo", "ttft"].map(|objective| of(ended, objective)["found"].as_f64().unwrap());
+    assert!((2.0..=3.0).contains(&whole) && (4.0..=6.0).contains(&alone), "{ended:#}");
+    assert_eq!((&ended["binds"], &of(ended, "tpot")["asked"]), (&"tpot".into(), &false.into()), "{ended:#}");
+    let standing = ended["standing"].as_str().unwrap();
+    assert!(
+        standing.starts_with(&format!("{whole} in flight meets the objective, ")) && standing.contains("(tpot)"),
+        "{standing}"
+    );
+    assert!(standing.contains(&format!("; ttft alone: {alone} in flight meets it, ")), "{standing}");
+    assert_eq!(finished(ended), names(&lab, "runs"), "what was asked for is what was run");
+    // The whole objective alone asks for no run that is not there.
+    lab.write("whole.yaml", &plan("slo"));
+    let same = &choices(&lab, "whole.yaml")[0];
+    assert!(same["next"].is_null() && of(same, "slo")["found"] == whole, "{same:#}");
+}
+
+#[timed_test]
+fn a_search_over_arriving_conversations_counts_conversations() {
+    let lab = Lab::new();
+    // One slot and two turns of 12 ms each: it answers at most 41 conversations a second.
+    let server = HEAD.replace("ttft: 10ms, itl: 5ms, slots: 4", "ttft: 4ms, itl: 1ms, slots: 1");
+    let plan = server.replace("p90: 18ms", "p50: 60ms").replace("1200ms", "600ms");
+    let plan = plan.replace(
+        "short: { prompt_tokens: 20, output_tokens: 12 }",
+        "visits: { base: D, turns: 2, output_tokens: 8, think: 10ms, sessions: open }",
+    );
+    let search =
+        "  limit: { matrix: { scenario: visits }, search: { qps: { from: 20, to: 80, within: 50% }, confirm: 0s } }\n";
+    lab.write("plan.yaml", &format!("{plan}sweeps:\n{search}"));
+    let before = &choices(&lab, "plan.yaml")[0];
+    assert_eq!(before["unit"], "conversations per second");
+    honest(&lab.measured(&["run", "plan.yaml"]));
+    let ended = &choices(&lab, "plan.yaml")[0];
+    let found = ended["answers"][0]["found"].as_f64().unwrap();
+    assert!((20.0..=66.0).contains(&found), "{ended:#}");
+    let standing = ended["standing"].as_str().unwrap();
+    assert!(standing.starts_with(&format!("{found} conversations per second meets the objective")), "{standing}");
+}
+
+#[timed_test]
 fn what_a_search_cannot_be_beside_is_a_mistake_at_its_place() {
     let lab = Lab::new();
     let wrong = |sweep: &str, words: &str| {
@@ -251,6 +307,11 @@ fn what_a_search_cannot_be_beside_is_a_mistake_at_its_place() {
     wrong("    search: { qps: { from: 0, to: 5 } }", "`from` must be a number above 0, not 0");
     wrong("    search: { batch_size: { from: 1.5, to: 5 } }", "`from` must be a whole number, 1 or more, not 1.5");
     wrong("    search: { qps: { from: 1, to: 5, within: 0.1% } }", "`within` must be a share from 0.5% to 50%");
+    let met = |meets: &str| format!("    search: {{ qps: {{ from: 1, to: 5 }}, meets: {meets} }}");
+    wrong(&met("[slo, tpot]"), "`meets` asks for `tpot`, and the plan's `slo` has no limit on it");
+    wrong(&met("[]"), "`meets` is empty");
+    wrong(&met("cost_per_million"), "falls as the load rises, so that there is no highest load that keeps it");
+    wrong(&met("goodput"), "`goodput`");
     wrong("    search: { confirm: 5m }", "`search` does not say which load is searched");
     wrong("    search: { qps: { from: 1, to: 5 }, batch_size: { from: 1, to: 5 } }", "`search` names two loads");
     wrong("    search: { qps: { from: 1, to: 5 } }\n    repeats: 3", "`repeats` has no effect beside `search`");

@@ -89,18 +89,22 @@ impl<'a> Rung<'a> {
         if !is_tested && !self.given_up.iter().any(|run| run.objective) {
             return None;
         }
-        let is_missed = self.has_failed() || self.is_rejected() || self.is_saturated();
-        let serves = if is_missed {
-            Some(Answer::Misses)
-        } else if self.runs.is_empty() {
-            (!self.excluded.is_empty()).then_some(Answer::Undecided)
-        } else {
-            let answer = decision::all(self.limits().iter().map(|limit| limit.answer));
-            let is_short = self.state() == Some(Saturation::NotShown) && answer == Answer::Holds;
-            Some(if is_short { Answer::Undecided } else { answer })
-        };
+        let serves = self.serves(|_| true);
         let costs: Vec<Answer> = self.runs.iter().filter_map(|run| run.cost).collect();
         Some(Judged { load: self.load, arrived_rate: self.arrived_rate(), serves, cost: decision::unanimous(&costs) })
+    }
+
+    /// Whether it serves what came within those limits of the objective that are `meant`; none where no run of it says anything.
+    pub fn serves(&self, meant: impl Fn(&Limit) -> bool) -> Option<Answer> {
+        if self.has_failed() || self.is_rejected() || self.is_saturated() {
+            return Some(Answer::Misses);
+        }
+        if self.runs.is_empty() {
+            return (!self.excluded.is_empty()).then_some(Answer::Undecided);
+        }
+        let answer = decision::all(self.limits().iter().filter(|limit| meant(limit)).map(|limit| limit.answer));
+        let is_short = self.state() == Some(Saturation::NotShown) && answer == Answer::Holds;
+        Some(if is_short { Answer::Undecided } else { answer })
     }
 
     /// The limits of the objective, each decided over its runs.

@@ -13,7 +13,7 @@ const INVALID: usize = 4;
 pub(super) fn next_by(method: &impl Method, question: &Question, probes: &[Probe]) -> Next {
     let grid = Grid::of(question);
     let bracket = Bracket::of(&grid, probes);
-    if probes.len() >= most_by(method, question) {
+    if probes.iter().filter(|probe| probe.own).count() >= most_by(method, question) {
         return Next::Ended(ending::out_of_probes(question, &grid, probes, &bracket));
     }
     match method.next(&grid, probes, &bracket) {

@@ -26,7 +26,7 @@ pub(super) fn next(question: &Question, grid: &Grid, probes: &[Probe], bracket: 
     let Some(at) = at else {
         return end(None, End::BelowRange);
     };
-    let long = || probes.iter().filter(|probe| probe.confirms);
+    let long = || probes.iter().filter(|probe| probe.own && probe.confirms);
     let held = long().filter(|probe| met(probe) == Some(true)).map(|probe| probe.load).reduce(f64::max);
     let failed = long().filter(|probe| met(probe) == Some(false)).map(|probe| probe.load).reduce(f64::min);
     if let (false, None) | (_, Some(_)) = (question.confirm, held) {
@@ -48,7 +48,7 @@ pub(super) fn next(question: &Question, grid: &Grid, probes: &[Probe], bracket: 
 
 /// Whether an ordinary run followed the long ones: one at the same load that differs shows that runs differ.
 fn is_measured_again(probes: &[Probe]) -> bool {
-    let last = probes.iter().rposition(|probe| probe.confirms);
+    let last = probes.iter().rposition(|probe| probe.own && probe.confirms);
     last.is_none_or(|last| probes[last + 1..].iter().any(|probe| met(probe).is_some()))
 }
 
@@ -129,7 +129,7 @@ fn contradicted(found: Option<f64>, probes: &[Probe]) -> Option<f64> {
 
 fn about_confirmation(found: Option<f64>, probes: &[Probe]) -> Vec<Caveat> {
     let mut caveats = Vec::new();
-    let long = || probes.iter().filter(|probe| probe.confirms);
+    let long = || probes.iter().filter(|probe| probe.own && probe.confirms);
     if let Some(load) = found {
         let shown = |probe: &Probe| probe.load == load && probe.answer == Some(Answer::Holds);
         if long().any(|probe| probe.load == load) && !long().any(shown) {

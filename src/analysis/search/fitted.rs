@@ -38,12 +38,13 @@ impl Method for Fitted {
         let at = |load: f64| said().filter(|probe| probe.load == load).count();
         let is_below = fit.quantile(0.9) < first && at(first) >= ENDS;
         let is_above = fit.quantile(0.1) > last && at(last) >= ENDS;
-        let confirmed = probes.iter().any(|probe| probe.confirms);
+        let confirmed = probes.iter().any(|probe| probe.own && probe.confirms);
         let near = said().filter(|probe| (probe.load / middle).ln().abs() < 0.3).count();
         let nearest = grid.nearest(middle);
         let step = (1.0 + self.within).ln().max((grid.above(nearest).unwrap_or(nearest) / nearest).ln());
         let is_known = near >= LEAST && fit.deviation() <= GOAL * step;
-        let is_spent = within_range(probes) >= MOST || said().count() >= bracket::most(grid) + MOST;
+        let is_spent =
+            within_range(probes) >= MOST || said().filter(|probe| probe.own).count() >= bracket::most(grid) + MOST;
         let is_short = !is_below && nothing_missed(probes) && highest < last;
         if is_short || !(confirmed || is_below || is_above || is_known || is_spent) {
             return Step::Probe(match upwards(grid, probes, highest) {
@@ -55,9 +56,11 @@ impl Method for Fitted {
             return Step::Settled(None);
         }
         let found = grid.nearest(fit.quantile(SURE));
-        let seen = said().any(|probe| probe.load >= SEEN * found);
+        // Where the grid is coarse, the load above may be nearer than what else counts as seen.
+        let above = grid.times(found, LOOK);
+        let seen = said().any(|probe| probe.load >= above.min(SEEN * found));
         if !confirmed && LOOK * found <= last && !seen {
-            return Step::Probe(grid.times(found, LOOK));
+            return Step::Probe(above);
         }
         Step::Settled(Some(found))
     }
@@ -78,14 +81,14 @@ fn upwards(grid: &Grid, probes: &[Probe], highest: f64) -> Option<f64> {
     (nothing_missed(probes) && highest < grid.last()).then(|| grid.times(highest, 2.0))
 }
 
-/// Runs of loads that are not the highest so far.
+/// Runs that this search asked for, of loads that are not the highest so far.
 fn within_range(probes: &[Probe]) -> usize {
     let mut highest = 0.0;
     let said = probes.iter().filter(|probe| !probe.confirms && met(probe).is_some());
     said.filter(|probe| {
         let is_higher = probe.load > highest;
         highest = probe.load.max(highest);
-        !is_higher
+        probe.own && !is_higher
     })
     .count()
 }

@@ -6,6 +6,7 @@
 //! the search down, and one more ordinary run shows whether the server is still the same (`ending`). What was tried against it, and how often each is wrong: `docs/SEARCH.md`.
 
 mod bracket;
+mod cheapest;
 mod decide;
 mod ending;
 mod fit;
@@ -16,6 +17,7 @@ mod outcome;
 mod purpose;
 mod question;
 
+pub use cheapest::{Cheapest, CheapestNext, cheapest, most_cheapest};
 pub use grid::Grid;
 pub use outcome::{Caveat, End, Outcome};
 pub use purpose::Purpose;

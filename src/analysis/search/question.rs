@@ -25,6 +25,9 @@ pub struct Probe {
     pub load: f64,
     /// Whether it is the long run that confirms.
     pub confirms: bool,
+    /// Whether this search asked for it. One that another search of the same loads asked for, for another objective, says as much of the
+    /// server, and is no step of this search: it is not counted, and its long run confirms nothing here.
+    pub own: bool,
     /// What this run alone says of the objective, and of whether the server kept up; none of an invalid run, which says nothing.
     pub answer: Option<Answer>,
     /// The observed percentile over its limit, the largest over the limits; infinite where it lies among failures.

@@ -9,7 +9,7 @@ fn question() -> Question {
 fn run(load: f64, confirms: bool, knee: f64) -> Probe {
     let pressure = (load / knee).powi(3);
     let answer = if pressure <= 1.0 { Answer::Holds } else { Answer::Misses };
-    Probe { load, confirms, answer: Some(answer), pressure: Some(pressure), requests: 1_000 }
+    Probe { load, confirms, own: true, answer: Some(answer), pressure: Some(pressure), requests: 1_000 }
 }
 
 /// All runs of a search, and how it ended.
@@ -48,6 +48,16 @@ fn whole_loads_are_found_exactly() {
         let (_, outcome) = search(&question, |load, confirms, _| run(load, confirms, knee + 0.5));
         assert_eq!((outcome.found, outcome.end), (Some(knee), End::Found), "{outcome:?}");
         assert!(outcome.misses.is_some_and(|misses| misses > knee), "{outcome:?}");
+    }
+}
+
+#[test]
+fn a_coarse_grid_has_an_end_as_well() {
+    let question = Question { from: 10.0, to: 160.0, within: 0.5, confirm: false, ..question() };
+    for knee in [14.0, 40.0, 50.0, 55.0] {
+        let (probes, outcome) = search(&question, |load, confirms, _| run(load, confirms, knee));
+        let found = outcome.found.expect("a load");
+        assert!(found <= knee * 1.25 && found * 1.5 > knee, "{found} for {knee}: {probes:?}");
     }
 }
 

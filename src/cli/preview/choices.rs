@@ -3,8 +3,10 @@
 use schemars::JsonSchema;
 use serde::Serialize;
 
+use crate::analysis::halving::Estimate;
 use crate::expand::{Chooses, Pool};
-use crate::sweep::choose::{Chosen, most_runs};
+use crate::plan::model::search::Objective;
+use crate::sweep::choose::{Chosen, Part, Setting, most_runs};
 use crate::units::text::counted;
 
 use super::super::workspace::Workspace;
@@ -16,14 +18,16 @@ pub(crate) struct ChoiceState {
     pub sweep: String,
     /// Its cell but for the load: endpoint, model, scenario and values on further axes.
     pub cell: String,
-    /// `search`, or `ladder`.
+    /// `search`, `ladder`, or `optimize`.
     pub chooses: &'static str,
-    /// The axis whose value is chosen: `qps` or `batch_size`.
+    /// The axis whose value is chosen: `qps` or `batch_size`; `server` where settings are chosen.
     pub axis: &'static str,
-    /// The lightest load that may be run.
-    pub from: f64,
-    /// The heaviest load that may be run.
-    pub to: f64,
+    /// The lightest load that may be run; null where settings are chosen.
+    pub from: Option<f64>,
+    /// The heaviest load that may be run; null where settings are chosen.
+    pub to: Option<f64>,
+    /// What loads count, or what settings are best at: `qps`, `conversations per second`, `in flight`, or `users` of conversations.
+    pub unit: &'static str,
     /// Runs that it takes at most, those that are there among them.
     pub most_runs: usize,
     /// Full ids of its runs that are there, in the order in which they were asked for: the evidence of its decisions.
@@ -32,8 +36,74 @@ pub(crate) struct ChoiceState {
     pub next: Option<String>,
     /// How it stands, or how it ended, in words.
     pub standing: String,
+    /// Of a search: each objective that `meets` asks for, in its order, then further limits of the plan's objective; empty of a ladder.
+    pub answers: Vec<AnswerState>,
+    /// Of a search: the latency that the lightest load above the answer misses by most; null where one alone is limited, and where none is
+    /// missed, as where the server does not keep up.
+    pub binds: Option<&'static str>,
+    /// Where settings are chosen: each of them, in the order of the matrix; empty elsewhere.
+    pub settings: Vec<SettingState>,
     #[serde(skip)]
-    confirms: Option<String>,
+    about: About,
+}
+
+/// What a reader wants to know before it runs.
+#[derive(Debug)]
+enum About {
+    /// Loads, and the window that confirms.
+    Loads(Option<String>),
+    /// Settings: the windows of their runs, the most time, and what they are best at.
+    Settings { windows: String, budget: String, aim: &'static str },
+}
+
+/// What is known of some settings of a server.
+#[derive(Debug, Serialize, JsonSchema)]
+pub(crate) struct SettingState {
+    /// Their values on `server` axes: `max_num_seqs=64`.
+    pub settings: String,
+    /// Runs that are there.
+    pub runs: usize,
+    /// The mean of what they are to be best at, by what the runs are worth; null without a run, and where they cannot be chosen.
+    pub value: Option<f64>,
+    /// The lower end of its 95 % interval; runs are taken to differ by 1 % besides what follows from their requests.
+    pub low: Option<f64>,
+    /// The upper end.
+    pub high: Option<f64>,
+}
+
+impl From<&Setting> for SettingState {
+    fn from(setting: &Setting) -> SettingState {
+        let of = |value: fn(&Estimate) -> f64| setting.estimate.as_ref().map(value);
+        let (value, low, high) = (of(|one| one.value), of(|one| one.low), of(|one| one.high));
+        SettingState { settings: setting.name.clone(), runs: setting.runs, value, low, high }
+    }
+}
+
+/// What a search says of one objective.
+#[derive(Debug, Serialize, JsonSchema)]
+pub(crate) struct AnswerState {
+    /// `slo`, all limits on latencies together; `ttft`, `itl`, `tpot` or `e2e`, those on it alone; or `cost_per_million`.
+    pub objective: &'static str,
+    /// Whether `meets` asks for it. What is not asked has no answer: runs that were made for others say what they say.
+    pub asked: bool,
+    /// The highest load that meets it; of `cost_per_million` the lowest from which on it is kept. Null without an answer.
+    pub found: Option<f64>,
+    /// The lightest load above `found` that missed it; of `cost_per_million` the heaviest below. Null where there is none.
+    pub misses: Option<f64>,
+    /// How its search ended; null while it goes on, and where it is not asked. Of `cost_per_million` `below_range` says that the lightest load
+    /// keeps it, `above_range` that none does, `unknown` that nobody counted tokens.
+    pub end: Option<&'static str>,
+    /// The highest load that met it below every load that did not, as far as runs show; of `cost_per_million` the highest that did not.
+    pub low: Option<f64>,
+    /// The lowest load above that which did not; of `cost_per_million` the lowest that did.
+    pub high: Option<f64>,
+}
+
+impl From<&Part> for AnswerState {
+    fn from(part: &Part) -> AnswerState {
+        let ((found, misses), (low, high)) = (part.found(), part.between);
+        AnswerState { objective: part.of.name(), asked: part.is_asked, found, misses, end: part.end(), low, high }
+    }
 }
 
 /// Every search and ladder of the plan, in its order.
@@ -50,23 +120,38 @@ pub(super) fn choices(workspace: &Workspace) -> Vec<ChoiceState> {
 impl ChoiceState {
     fn of(pool: &Pool, chosen: &Chosen) -> ChoiceState {
         let id = |at: &usize| pool.members[*at].run.id.to_string();
-        let (chooses, confirms) = match &pool.chooses {
-            Chooses::Search { confirm, .. } => ("search", confirm.map(|window| window.to_string())),
-            Chooses::Ladder { .. } => ("ladder", None),
+        let (chooses, about) = match &pool.chooses {
+            Chooses::Search(search) => ("search", About::Loads(search.confirm.map(|window| window.to_string()))),
+            Chooses::Ladder { .. } => ("ladder", About::Loads(None)),
+            Chooses::Optimize(optimized) => {
+                let mut windows: Vec<String> =
+                    pool.members.iter().map(|member| member.run.spec.phases.measure.duration.to_string()).collect();
+                windows.dedup();
+                let (budget, aim) = (optimized.budget.to_string(), optimized.aim.name());
+                ("optimize", About::Settings { windows: windows.join(", "), budget, aim })
+            }
         };
-        let loads = pool.loads();
+        let unit = match &pool.chooses {
+            Chooses::Optimize(optimized) => optimized.aim.unit(),
+            _ => pool.unit(),
+        };
+        let loads = if chooses == "optimize" { Vec::new() } else { pool.loads() };
         ChoiceState {
             sweep: pool.sweep.to_string(),
             cell: pool.name(),
             chooses,
             axis: pool.chooses.axis(),
-            from: loads.first().copied().unwrap_or_default(),
-            to: loads.last().copied().unwrap_or_default(),
+            from: loads.first().copied(),
+            to: loads.last().copied(),
             most_runs: most_runs(pool),
             finished: chosen.finished.iter().map(id).collect(),
             next: chosen.next.as_ref().map(id),
+            unit,
             standing: chosen.to_string(),
-            confirms,
+            answers: chosen.parts.iter().map(AnswerState::from).collect(),
+            binds: chosen.binds.map(Objective::name),
+            settings: chosen.settings.iter().flat_map(|settings| &settings.all).map(SettingState::from).collect(),
+            about,
         }
     }
 
@@ -75,16 +160,24 @@ impl ChoiceState {
         if self.next.is_none() {
             return format!("{}: {}", self.cell, self.standing);
         }
-        let unit = if self.axis == "qps" { "qps" } else { "in flight" };
         let most = counted(self.most_runs, "run");
-        let confirms = self.confirms.as_ref().map(|window| format!(", the last with a window of {window}"));
         let so_far = if self.finished.is_empty() { String::new() } else { format!("; {}", self.standing) };
-        format!(
-            "{}: {} to {} {unit}, at most {most}{}{so_far}",
-            self.cell,
-            self.from,
-            self.to,
-            confirms.unwrap_or_default()
-        )
+        match &self.about {
+            About::Loads(confirms) => {
+                let confirms = confirms.as_ref().map(|window| format!(", the last with a window of {window}"));
+                let [from, to] = [self.from, self.to].map(Option::unwrap_or_default);
+                format!(
+                    "{}: {from} to {to} {}, at most {most}{}{so_far}",
+                    self.cell,
+                    self.unit,
+                    confirms.unwrap_or_default()
+                )
+            }
+            About::Settings { windows, budget, aim } => format!(
+                "{}: {} for {aim}, windows of {windows}, at most {most} and {budget}; each change of settings starts the server{so_far}",
+                self.cell,
+                counted(self.settings.len(), "setting"),
+            ),
+        }
     }
 }

@@ -16,6 +16,7 @@ mod lengths;
 mod limits;
 mod mix;
 mod names;
+mod optimize;
 mod pairs;
 mod prefix;
 mod profiled;

@@ -5,7 +5,7 @@ use crate::plan::diagnostic::error::{Code, Diagnostic};
 use crate::plan::model::matrix::{Axis, Item, What};
 use crate::plan::model::plan::Plan;
 use crate::plan::model::scalar::Scalar;
-use crate::plan::model::search::{FINEST, SearchRange};
+use crate::plan::model::search::{FINEST, Objective, Search, SearchRange};
 use crate::plan::model::stop::StopRule;
 use crate::plan::model::sweep::Sweep;
 use crate::plan::text::tree::Step;
@@ -28,6 +28,7 @@ impl Checker<'_> {
             return self.report_key(&at, Diagnostic::new(Code::Contradiction, message).remedy(remedy));
         };
         self.has_objective(plan, &at, "a search looks for the highest load that meets the objective");
+        self.met(plan, name, &search);
         self.stands_alone(name, sweep, "search");
         if sweep.stop.is_some() {
             let message = "`search` and `stop` both decide which loads are run";
@@ -55,6 +56,46 @@ impl Checker<'_> {
             );
         }
         self.writes_axis(name, sweep, axis, &loads);
+    }
+
+    /// Checks what the load has to meet: each limit that is named is one of the plan's objective.
+    fn met(&mut self, plan: &Plan, name: &str, search: &Search) {
+        let at = steps!["sweeps", name, "search", "meets"];
+        let asked = search.objectives(plan.slo.as_ref());
+        if asked.is_empty() {
+            let message = "`meets` is empty, and a search has to know what the load is to meet";
+            let remedy = "write slo, each, or a list like [slo, ttft, tpot]; without `meets` it is slo";
+            return self.report(&at, Diagnostic::new(Code::WrongValue, message).remedy(remedy));
+        }
+        if asked.iter().all(|objective| *objective == Objective::CostPerMillion) {
+            let message = "what tokens cost falls as the load rises, so that there is no highest load that keeps it";
+            let remedy = "ask for a latency beside it, like [slo, cost_per_million]: then the search also says from which load on it is kept";
+            self.report(&at, Diagnostic::new(Code::Contradiction, message).remedy(remedy));
+        }
+        let Some(slo) = &plan.slo else { return };
+        let limited = Objective::latencies_of(slo);
+        for (index, meets) in search.meets.0.iter().enumerate() {
+            let Some(objective) = meets.objective() else { continue };
+            let is_there = match objective {
+                Objective::Slo => true,
+                Objective::CostPerMillion => slo.cost_per_million.is_some(),
+                of => limited.contains(&of),
+            };
+            let key = objective.name();
+            if is_there || self.is_given(&steps!["slo"], key) {
+                continue;
+            }
+            let message = format!("`meets` asks for `{key}`, and the plan's `slo` has no limit on it");
+            let limit = if key == "cost_per_million" { "3" } else { "{ p99: 500ms }" };
+            let remedy = format!(
+                "add one at the top of the plan, like slo: {{ {key}: {limit} }}, or take `{key}` out of `meets`"
+            );
+            // Of one word that stands for a list of one, the path leads to the word.
+            self.report(
+                &[at.as_slice(), &steps![index]].concat(),
+                Diagnostic::new(Code::MissingField, message).remedy(remedy),
+            );
+        }
     }
 
     /// Whether the range of a search has loads; reports what is wrong with it.

@@ -37,6 +37,7 @@ impl Checker<'_> {
             self.values(name, &mut sweep);
             self.search(plan, name, &mut sweep);
             self.stop(plan, name, &sweep);
+            self.optimize(plan, name, &sweep);
             let damaged = self.tree.walk(&steps!["sweeps", name.as_str(), "matrix"]).node.is_damaged();
             let lacks_axes = sweep.matrix.len() < axes || damaged;
             self.imply(name, &mut sweep, lacks_axes);

@@ -16,7 +16,7 @@ impl Plan {
     /// What is compared in a sweep: what it says itself, else what the plan says, where it has such cells. Of loads that a search or the
     /// end of a ladder chooses, each arm has its own: nothing is compared there.
     pub fn compared<'p>(&'p self, sweep: &'p Sweep) -> Option<&'p Compare> {
-        if sweep.chooses_loads() {
+        if sweep.chooses_runs() {
             return None;
         }
         sweep.compare.as_ref().or(self.compare.as_ref()).filter(|compare| compare.applies_to(sweep))

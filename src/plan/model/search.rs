@@ -1,8 +1,12 @@
 //! A search for the highest load that meets the objective, as the user writes it, and the loads that it may try.
 
+use std::collections::HashSet;
+
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use crate::plan::model::objective::Slo;
+use crate::plan::model::shorthand::OneOrMany;
 use crate::units::{Decimal, Nanos, Share};
 
 /// How often a search runs one load at most, before it calls it undecided.
@@ -10,13 +14,77 @@ pub const MOST_OF_A_LOAD: u32 = 8;
 /// How often a search confirms one load at most.
 pub const MOST_CONFIRMATIONS: u32 = 5;
 
-/// What a load has to meet.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "lowercase")]
+/// What a load has to meet, as it is written.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
 pub enum Meets {
-    /// The plan's `slo`.
-    #[default]
+    /// The plan's `slo`, all limits on latencies together.
     Slo,
+    /// The plan's `slo`, and then each of its limits alone.
+    Each,
+    /// Its limits on the time to first token alone.
+    Ttft,
+    /// Its limits on the inter-token latency alone.
+    Itl,
+    /// Its limits on the time per output token alone.
+    Tpot,
+    /// Its limits on the end-to-end latency alone.
+    E2e,
+    /// Its limit on what a million output tokens cost: the lowest load from which on it is kept.
+    CostPerMillion,
+}
+
+/// What one search answers: for the whole objective, or for one limit of it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, strum::IntoStaticStr)]
+#[strum(serialize_all = "snake_case")]
+pub enum Objective {
+    /// All limits on latencies together.
+    Slo,
+    /// Those on the time to first token.
+    Ttft,
+    /// Those on the inter-token latency.
+    Itl,
+    /// Those on the time per output token.
+    Tpot,
+    /// Those on the end-to-end latency.
+    E2e,
+    /// What a million output tokens may cost.
+    CostPerMillion,
+}
+
+impl Objective {
+    /// The name in plans and answers.
+    pub fn name(self) -> &'static str {
+        self.into()
+    }
+
+    /// Whether a limit on this metric, by its key in the metric table, is one of its limits.
+    pub fn has(self, metric: &str) -> bool {
+        // In open loops users wait from the schedule on, and the metric says so.
+        self == Objective::Slo || metric.strip_suffix("_from_schedule").unwrap_or(metric) == self.name()
+    }
+
+    /// The latencies that an objective limits, in the order in which it is written about.
+    pub fn latencies_of(slo: &Slo) -> Vec<Objective> {
+        let Slo { ttft, itl, tpot, e2e, cost_per_million: _ } = slo;
+        let limits = [(Objective::Ttft, ttft), (Objective::Itl, itl), (Objective::Tpot, tpot), (Objective::E2e, e2e)];
+        limits.into_iter().filter(|(_, limits)| !limits.is_empty()).map(|(objective, _)| objective).collect()
+    }
+}
+
+impl Meets {
+    /// The one objective that it names; none of `each`.
+    pub fn objective(self) -> Option<Objective> {
+        Some(match self {
+            Meets::Slo => Objective::Slo,
+            Meets::Each => return None,
+            Meets::Ttft => Objective::Ttft,
+            Meets::Itl => Objective::Itl,
+            Meets::Tpot => Objective::Tpot,
+            Meets::E2e => Objective::E2e,
+            Meets::CostPerMillion => Objective::CostPerMillion,
+        })
+    }
 }
 
 /// Between which loads is searched, and how finely.
@@ -35,6 +103,10 @@ pub struct SearchRange {
     pub within: Share,
 }
 
+fn the_slo() -> OneOrMany<Meets> {
+    OneOrMany(vec![Meets::Slo])
+}
+
 const fn five_percent() -> Share {
     Share::percent(5)
 }
@@ -51,10 +123,11 @@ pub struct Search {
     pub qps: Option<SearchRange>,
     /// Search the largest batch of a closed loop, in requests kept in flight.
     pub batch_size: Option<SearchRange>,
-    /// What the load has to meet: `slo`, the plan's objective.
-    #[serde(default)]
-    #[schemars(extend("default" = "slo"))]
-    pub meets: Meets,
+    /// What the load has to meet: `slo` (default), all latencies of the plan's objective together; `each`, and then each limit alone, what tokens
+    /// may cost among them; or a list of what is asked, in this order, like [slo, ttft, tpot, cost_per_million]. Each run says something of all.
+    #[serde(default = "the_slo")]
+    #[schemars(extend("default" = "slo"), example = &"each")]
+    pub meets: OneOrMany<Meets>,
     /// The window of the run that confirms the answer; 0s: none. Where it misses, the search goes on below. Default 5m.
     #[schemars(extend("default" = "5m"), example = &"5m")]
     pub confirm: Option<Nanos>,
@@ -71,6 +144,25 @@ impl Search {
             (None, Some(range)) => Some(("batch_size", range)),
             _ => None,
         }
+    }
+
+    /// What is asked, in its order, each once; `slo` is the plan's objective.
+    pub fn objectives(&self, slo: Option<&Slo>) -> Vec<Objective> {
+        let mut asked = Vec::new();
+        for meets in &self.meets.0 {
+            let each = || {
+                let latencies = slo.map(Objective::latencies_of).unwrap_or_default();
+                // One limit alone is the whole.
+                let alone = if latencies.len() > 1 { latencies } else { Vec::new() };
+                let cost = slo.and_then(|slo| slo.cost_per_million).map(|_| Objective::CostPerMillion);
+                [Objective::Slo].into_iter().chain(alone).chain(cost).collect()
+            };
+            let named = meets.objective().map_or_else(each, |objective| vec![objective]);
+            asked.extend(named);
+        }
+        let mut seen = HashSet::new();
+        asked.retain(|objective| seen.insert(*objective));
+        asked
     }
 
     /// The window of the run that confirms the answer; none where nothing is confirmed.
@@ -137,6 +229,21 @@ mod tests {
     fn another_range_has_the_same_loads_within() {
         let (one, other) = (search("qps", "1", "200", "5%").loads(), search("qps", "5", "50", "5%").loads());
         assert!(other[1..other.len() - 1].iter().all(|load| one.contains(load)), "{other:?}");
+    }
+
+    #[test]
+    fn each_is_the_objective_and_every_limit_of_it_once() {
+        let of = |meets: serde_json::Value, slo: serde_json::Value| {
+            let range = serde_json::json!({ "from": 1, "to": 9 });
+            let search: Search = serde_json::from_value(serde_json::json!({ "qps": range, "meets": meets })).unwrap();
+            let slo: Slo = serde_json::from_value(slo).unwrap();
+            search.objectives(Some(&slo)).into_iter().map(Objective::name).collect::<Vec<_>>()
+        };
+        let two = serde_json::json!({ "tpot": { "p99": "50ms" }, "ttft": { "p50": "1s", "p99": "2s" }, "cost_per_million": 3 });
+        assert_eq!(of("slo".into(), two.clone()), ["slo"]);
+        assert_eq!(of("each".into(), two.clone()), ["slo", "ttft", "tpot", "cost_per_million"]);
+        assert_eq!(of(serde_json::json!(["tpot", "slo", "tpot"]), two), ["tpot", "slo"]);
+        assert_eq!(of("each".into(), serde_json::json!({ "e2e": { "p99": "2s" } })), ["slo"]);
     }
 
     #[test]

@@ -8,6 +8,7 @@ use crate::plan::model::arrivals::Arrivals;
 use crate::plan::model::client::{Connections, LoadEnginePatch};
 use crate::plan::model::compare::Compare;
 use crate::plan::model::matrix::{Axis, Condition, Extend};
+use crate::plan::model::optimize::Optimize;
 use crate::plan::model::phases::{Between, PhasesPatch};
 use crate::plan::model::record::RecordPatch;
 use crate::plan::model::scalar::Scalar;
@@ -71,6 +72,9 @@ pub struct Sweep {
     /// a run is invalid, or the server rejects the load.
     #[schemars(example = &"slo_missed")]
     pub stop: Option<StopRule>,
+    /// Find the settings of the server that are best at the loads of the sweep, over its `server` axes: all settings have a short run, the
+    /// better ones go on to longer runs, within a budget of time: { for: goodput, budget: 2h }.
+    pub optimize: Option<Optimize>,
     /// How often each cell is run. Default 1.
     #[serde(default = "one")]
     #[schemars(range(min = 1))]
@@ -130,9 +134,10 @@ impl Sweep {
         self.measure == Some(SweepMeasure::Start)
     }
 
-    /// Whether what was measured decides which of its loads are run: by a search, or by a ladder that ends early.
-    pub fn chooses_loads(&self) -> bool {
-        self.search.is_some() || self.stop.is_some()
+    /// Whether what was measured decides which of its runs are made: by a search, by a ladder that ends early, or by looking for the best
+    /// settings of a server.
+    pub fn chooses_runs(&self) -> bool {
+        self.search.is_some() || self.stop.is_some() || self.optimize.is_some()
     }
 
     /// How arrivals are spaced where neither an axis nor a scenario says it.

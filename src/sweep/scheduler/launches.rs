@@ -15,6 +15,8 @@ use super::{Answer, Scheduler, SweepError, one_less};
 use crate::sweep::event::Event;
 use crate::sweep::launching::{Launching, Started};
 use crate::sweep::live::Live;
+use crate::sweep::perform::RunError;
+use crate::units::text::quoted;
 
 /// The pause before a server that ended at once is started again; it doubles.
 const FIRST_PAUSE: Duration = Duration::from_secs(1);
@@ -70,6 +72,43 @@ impl Scheduler<'_, '_> {
             }
             Answer::Launched(launching.start())
         })
+    }
+
+    /// Whether the server that is up was launched with other settings than a run needs. So it is where the run that a node stands for was
+    /// chosen, and has other settings than the one before; all others wait for the start of their server.
+    pub(super) fn needs_another_server(&self, at: usize) -> bool {
+        let spec = &self.sweep.expansion.runs[at].spec;
+        let up = self.servers.get(&spec.endpoint.name).and_then(|live| live.launched.as_ref());
+        up.is_some_and(|started| started.spec.endpoint.launch != spec.endpoint.launch)
+    }
+
+    /// Ends the server that is up and starts the one that a run needs, which then begins.
+    pub(super) fn change_server(&mut self, node: NodeIndex, at: usize) -> Result<(), SweepError> {
+        let spec = Arc::clone(&self.sweep.expansion.runs[at].spec);
+        let name = spec.endpoint.name.clone();
+        self.waited.remove(&name);
+        self.guard.forget(&name);
+        self.asking.insert(node);
+        self.restarting.insert(node);
+        self.changed.insert(at);
+        // Its port is known when it starts.
+        let written = spec.endpoint.launch.iter().flat_map(|launch| &launch.command);
+        let command = written.map(|part| quoted(part)).collect::<Vec<_>>().join(" ");
+        self.observer.event(Event::Launching { endpoint: name.clone(), command });
+        self.ask(node, &name, (&spec, true), Duration::ZERO)?;
+        self.end_server(&name);
+        Ok(())
+    }
+
+    /// The server of a run ended before it was ready with the settings of the run: that spoils an attempt as if it had ended under it.
+    pub(super) fn changed_in_vain(&mut self, node: NodeIndex, at: usize, reason: String) {
+        let run = &self.sweep.expansion.runs[at];
+        let spoiled = Spoiled { cause: SpoilCause::ServerDied, detail: reason, retry_after: None };
+        let given_up = self.retries(at).given_up_with_this();
+        let attempt = self.sweep.writer.begin(&run.id.to_string(), &run.spec);
+        let kept = attempt.and_then(|attempt| attempt.spoil(spoiled.clone(), given_up));
+        self.runs_under_way += 1;
+        self.run_ended(node, at, Err(kept.err().map_or(RunError::Spoiled(spoiled), RunError::Store)));
     }
 
     /// A server was started; it is not ready yet.

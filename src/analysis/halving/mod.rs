@@ -1,0 +1,16 @@
+//! Which of several configurations is best, in less time than all of them at full length: successive halving over the lengths of runs
+//! (Jamieson and Talwalkar, *Non-stochastic best arm identification and hyperparameter optimization*, AISTATS 2016; Karnin, Koren and Somekh,
+//! *Almost optimal exploration in multi-armed bandits*, ICML 2013). Every configuration has a run; the best third goes on to runs three times as
+//! long, and so on. Nothing is cut on luck: a configuration whose interval reaches that of the last of the third goes on with it, and the
+//! budget bounds what that costs. Whoever is hardly more than 3 % better than the best estimate has no longer run either. What was measured on the way counts to the end.
+//!
+//! Pure: no clock, no random numbers. A sweep that is resumed replays its decisions from the runs. How often it is right: `docs/SEARCH.md`.
+
+mod decide;
+mod question;
+
+pub use decide::{estimates, next};
+pub use question::{End, Estimate, Next, Outcome, Question, Seen};
+
+#[cfg(test)]
+mod tests;

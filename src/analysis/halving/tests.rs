@@ -1,0 +1,152 @@
+use rand::{RngExt, SeedableRng};
+use rand_chacha::ChaCha8Rng;
+
+use super::*;
+use crate::plan::model::optimize::{FACTOR, rungs};
+
+/// Runs of configurations with these true values, each measured with this relative deviation at the length of the first rung, and of which
+/// runs differ by one percent.
+struct Servers {
+    values: Vec<f64>,
+    deviation: f64,
+    rng: ChaCha8Rng,
+}
+
+/// What a run takes beside its window, in windows of the first rung.
+const AROUND: f64 = 0.75;
+
+impl Servers {
+    fn normal(&mut self) -> f64 {
+        let [a, b]: [f64; 2] = std::array::from_fn(|_| self.rng.random::<f64>());
+        (-2.0 * (1.0 - a).ln()).sqrt() * (std::f64::consts::TAU * b).cos()
+    }
+
+    fn run(&mut self, configuration: usize, rung: usize) -> Seen {
+        let value = self.values[configuration];
+        let deviation = self.deviation / (f64::from(FACTOR.pow(rung as u32))).sqrt();
+        let noise = 1.0 + self.normal() * deviation + self.normal() * 0.01;
+        let value = Some(value * noise);
+        Seen { configuration, rung, value, deviation: deviation * self.values[configuration], start: None }
+    }
+}
+
+fn question(configurations: usize, budget: f64) -> Question {
+    let rungs = rungs(configurations);
+    let seconds = (0..rungs).map(|rung| AROUND + f64::from(FACTOR.pow(rung))).collect();
+    Question { configurations, seconds, budget, is_more_better: true }
+}
+
+fn whole(question: &Question, servers: &mut Servers) -> (Vec<Seen>, Outcome) {
+    let mut seen = Vec::new();
+    loop {
+        match next(question, &seen) {
+            Next::Run { configuration, rung } => seen.push(servers.run(configuration, rung)),
+            Next::Ended(outcome) => return (seen, outcome),
+        }
+        assert!(seen.len() <= question.configurations * question.seconds.len());
+    }
+}
+
+fn spent(question: &Question, seen: &[Seen]) -> f64 {
+    seen.iter().map(|run| question.seconds[run.rung]).sum()
+}
+
+#[test]
+fn the_best_of_eight_is_found_in_half_of_the_time() {
+    println!("| deviation of a run | within 3 % | called best, and is not | undecided | time, mean | time, most |");
+    println!("|---|---|---|---|---|---|");
+    let mut times = Vec::new();
+    for deviation in [0.01, 0.02, 0.03] {
+        let (mut near, mut wrong, mut undecided, mut shares) = (0, 0, 0, Vec::new());
+        for seed in 0..200 {
+            let mut rng = ChaCha8Rng::seed_from_u64(seed);
+            let mut values: Vec<f64> = (0..8).map(|_| 1.0 - 0.5 * rng.random::<f64>()).collect();
+            values[(seed % 8) as usize] = 1.0;
+            let best = values.iter().copied().fold(0.0, f64::max);
+            let mut servers = Servers { values: values.clone(), deviation, rng };
+            let question = question(8, f64::INFINITY);
+            let (seen, outcome) = whole(&question, &mut servers);
+            let chosen = values[outcome.best.expect("a best")];
+            near += u32::from(chosen >= 0.97 * best);
+            wrong += u32::from(outcome.end == End::Best && chosen < best);
+            undecided += u32::from(outcome.end == End::Undecided);
+            shares.push(spent(&question, &seen) / (8.0 * question.seconds.last().unwrap()));
+        }
+        let mean = shares.iter().sum::<f64>() / shares.len() as f64;
+        let most = shares.iter().copied().fold(0.0, f64::max);
+        let percent = |share: f64| format!("{:.1} %", 100.0 * share);
+        let of = |count: u32| percent(f64::from(count) / 200.0);
+        println!(
+            "| {} | {} | {} | {} | {} | {} |",
+            percent(deviation),
+            of(near),
+            of(wrong),
+            of(undecided),
+            percent(mean),
+            percent(most)
+        );
+        assert!(near >= 190 && wrong <= 10, "{deviation}: {near} near, {wrong} wrong");
+        times.push(mean);
+    }
+    // Of noisier runs more are needed to tell as much.
+    assert!(times[0] <= 0.5 && times[1] <= 0.52 && times[2] <= 0.55, "{times:?}");
+}
+
+#[test]
+fn nothing_is_cut_on_luck_and_equal_ones_are_undecided() {
+    let seen = |values: [f64; 4], deviation: f64| -> Vec<Seen> {
+        let run = |(configuration, value): (usize, &f64)| Seen {
+            configuration,
+            rung: 0,
+            value: Some(*value),
+            deviation,
+            start: None,
+        };
+        values.iter().enumerate().map(run).collect()
+    };
+    let question = question(4, f64::INFINITY);
+    // All four within noise of the second: all go on, the server that is up first.
+    assert_eq!(next(&question, &seen([1.0, 0.99, 0.98, 0.97], 0.04)), Next::Run { configuration: 3, rung: 1 });
+    // One is better than all others: nothing more is run.
+    let Next::Ended(outcome) = next(&question, &seen([0.5, 1.0, 0.6, 0.7], 0.02)) else { panic!("it ended") };
+    assert_eq!((outcome.best, outcome.end, outcome.rivals.len()), (Some(1), End::Best, 0));
+    // Two alike, and two far behind.
+    assert_eq!(next(&question, &seen([0.5, 1.0, 0.99, 0.7], 0.03)), Next::Run { configuration: 2, rung: 1 });
+    let mut equal = Servers { values: vec![1.0; 4], deviation: 0.02, rng: ChaCha8Rng::seed_from_u64(1) };
+    let (_, outcome) = whole(&question, &mut equal);
+    assert_eq!((outcome.end, outcome.rivals.is_empty()), (End::Undecided, false), "{outcome:?}");
+}
+
+#[test]
+fn less_is_better_of_a_cost_and_what_cannot_be_chosen_is_left_out() {
+    let question = Question { is_more_better: false, ..question(3, f64::INFINITY) };
+    let run = |configuration, value| Seen { configuration, rung: 0, value, deviation: 0.01, start: None };
+    let seen = [run(0, Some(3.0)), run(1, None), run(2, Some(2.0))];
+    let Next::Ended(outcome) = next(&question, &seen) else { panic!("it ended") };
+    assert_eq!((outcome.best, outcome.end), (Some(2), End::Best));
+    let Next::Ended(outcome) = next(&question, &[run(0, None), run(1, None), run(2, None)]) else { panic!("ended") };
+    assert_eq!((outcome.best, outcome.end), (None, End::None));
+}
+
+#[test]
+fn the_budget_is_kept_and_what_it_leaves_out_is_said() {
+    let mut wanting = 0;
+    for seed in 0..50 {
+        let mut rng = ChaCha8Rng::seed_from_u64(seed);
+        let values = (0..8).map(|_| 1.0 - 0.05 * rng.random::<f64>()).collect();
+        let mut servers = Servers { values, deviation: 0.03, rng };
+        for budget in [15.0, 20.0, 30.0, 60.0] {
+            let question = question(8, budget);
+            let (seen, outcome) = whole(&question, &mut servers);
+            assert!(spent(&question, &seen) <= budget, "{budget}: {seen:?}");
+            assert!(outcome.unaffordable.is_empty() || outcome.end == End::Budget, "{outcome:?}");
+            wanting += usize::from(outcome.end == End::Budget);
+        }
+    }
+    assert!(wanting > 25, "{wanting}");
+    // A start costs as well.
+    let question = question(3, 14.0);
+    let run = |configuration| Seen { configuration, rung: 0, value: Some(1.0), deviation: 0.03, start: Some(2.0) };
+    let Next::Ended(outcome) = next(&question, &[0, 1, 2].map(run)) else { panic!("it ended") };
+    assert_eq!((outcome.end, outcome.rivals.len()), (End::Budget, 2));
+}

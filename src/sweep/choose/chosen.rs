@@ -1,0 +1,225 @@
+//! How a pool stands and how it ended, and the words for it.
+
+use std::fmt;
+
+use super::settings::Settings;
+use crate::analysis::halving;
+use crate::analysis::search::{Cheapest, End, Outcome};
+use crate::plan::model::search::Objective;
+
+/// How a pool stands.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Chosen {
+    /// Finished members, by position in the pool, in the order in which they were asked for.
+    pub finished: Vec<usize>,
+    /// The member that is asked for next; none at the end.
+    pub next: Option<usize>,
+    /// The highest load that is not too much, and the lowest that is, as far as they are known; of the objective that is searched now.
+    pub between: (Option<f64>, Option<f64>),
+    /// How it ended; of several objectives the first that is no cost.
+    pub end: Option<Ended>,
+    /// Of a search: what it says of each objective that is asked, in their order, and then of further limits of the plan's objective.
+    pub parts: Vec<Part>,
+    /// Of a search: the latency of the objective that the load above the answer misses by most, where several are limited.
+    pub binds: Option<Objective>,
+    /// Where the best settings of a server are looked for: how that stands.
+    pub settings: Option<Settings>,
+    /// What loads count: `qps`, `in flight`.
+    pub(super) unit: &'static str,
+}
+
+/// How a pool ended.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Ended {
+    /// A search.
+    Search(Outcome),
+    /// Looking for the best settings of a server.
+    Settings(halving::Outcome),
+    /// A ladder whose loads all ran.
+    WholeLadder,
+    /// A ladder that was cut: behind this load, for this reason. So many loads were left out.
+    Cut {
+        /// The last load that ran.
+        load: f64,
+        /// What was shown of it.
+        why: &'static str,
+        /// How many heavier loads are left out.
+        pruned: usize,
+    },
+}
+
+/// What the runs of a search say of one objective.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Part {
+    /// The objective.
+    pub of: Objective,
+    /// Whether the plan asks for it: the runs of others were made for others, and say what they say.
+    pub is_asked: bool,
+    /// The highest load that meets it and the lowest that does not, as far as they are known.
+    pub between: (Option<f64>, Option<f64>),
+    /// Its answer; none while it is searched, and where it is not asked.
+    pub answer: Option<PartAnswer>,
+}
+
+/// The answer for one objective.
+#[derive(Debug, Clone, PartialEq)]
+pub enum PartAnswer {
+    /// The highest load that meets it.
+    Highest {
+        /// How its search ended.
+        outcome: Outcome,
+        /// Whether the load that is called too much was shown to miss, and did not only look so.
+        is_miss_shown: bool,
+    },
+    /// From which load on tokens are cheap enough.
+    Cheapest(Cheapest),
+}
+
+impl Part {
+    /// The load that was found: the highest that meets a latency, the lowest that is cheap enough. And the one next to it that is not met.
+    pub fn found(&self) -> (Option<f64>, Option<f64>) {
+        match &self.answer {
+            None => (None, None),
+            Some(PartAnswer::Highest { outcome, .. }) => (outcome.found, outcome.misses),
+            Some(PartAnswer::Cheapest(Cheapest::From { load, dearer })) => (Some(*load), *dearer),
+            Some(PartAnswer::Cheapest(Cheapest::Never { load })) => (None, Some(*load)),
+            Some(PartAnswer::Cheapest(Cheapest::Unknown)) => (None, None),
+        }
+    }
+
+    /// How its search ended; none while it goes on. `below_range` of a cost: the lightest load is cheap enough; `above_range`: none is.
+    pub fn end(&self) -> Option<&'static str> {
+        Some(match self.answer.as_ref()? {
+            PartAnswer::Highest { outcome, .. } => outcome.end.name(),
+            PartAnswer::Cheapest(Cheapest::From { dearer: Some(_), .. }) => "found",
+            PartAnswer::Cheapest(Cheapest::From { dearer: None, .. }) => "below_range",
+            PartAnswer::Cheapest(Cheapest::Never { .. }) => "above_range",
+            PartAnswer::Cheapest(Cheapest::Unknown) => "unknown",
+        })
+    }
+
+    /// What is called met in a sentence.
+    fn what(&self) -> &'static str {
+        if self.of == Objective::Slo { "the objective" } else { "it" }
+    }
+
+    /// Its answer in a sentence without its end; `binds` is the latency that the load above the answer misses by most.
+    fn said(&self, unit: &str, binds: Option<Objective>) -> String {
+        match &self.answer {
+            Some(PartAnswer::Highest { outcome, is_miss_shown }) => self.highest(outcome, *is_miss_shown, unit, binds),
+            Some(PartAnswer::Cheapest(cheapest)) => match cheapest {
+                Cheapest::From { load, dearer: Some(dearer) } => {
+                    format!("kept from {load} {unit} on, {dearer} is dearer")
+                }
+                Cheapest::From { load, dearer: None } => {
+                    format!("kept from {load} {unit} on, the lightest load of the range")
+                }
+                Cheapest::Never { load } => format!("kept by no load of the range, not even {load} {unit}"),
+                Cheapest::Unknown => "not known, for nobody counted the tokens".to_owned(),
+            },
+            None => match self.between {
+                (Some(low), Some(high)) => format!("{low} {unit} met it, {high} did not"),
+                (Some(low), None) => format!("{low} {unit} met it, and no heavier run missed it"),
+                (None, Some(high)) => format!("{high} {unit} did not meet it"),
+                (None, None) => "no run says anything".to_owned(),
+            },
+        }
+    }
+
+    fn highest(&self, outcome: &Outcome, is_miss_shown: bool, unit: &str, binds: Option<Objective>) -> String {
+        let what = self.what();
+        let of = binds.map(|binds| format!(" ({})", binds.name())).unwrap_or_default();
+        let missed = outcome.misses.map(|load| match is_miss_shown {
+            true => format!("{load} misses it{of}"),
+            false => format!("a run at {load} missed it{of}, which is not shown"),
+        });
+        let mut said = match (outcome.found, outcome.end, missed) {
+            (Some(found), _, Some(missed)) => format!("{found} {unit} meets {what}, {missed}"),
+            (Some(found), End::AboveRange, None) => {
+                format!("{found} {unit} meets {what}, the heaviest load of the range")
+            }
+            (Some(found), _, None) => format!("{found} {unit} meets {what}, and no heavier run missed it"),
+            (None, End::BelowRange, _) => {
+                let missed = outcome.misses.map(|load| format!(": {load} {unit} misses it{of}")).unwrap_or_default();
+                format!("no load of the range meets {what}{missed}")
+            }
+            (None, End::Unconfirmed, _) => format!("no load was confirmed: the long runs missed {what}"),
+            (None, End::OutOfProbes, _) => "not found in as many runs as it may take".to_owned(),
+            (None, ..) => format!("no load is shown to meet {what}"),
+        };
+        for caveat in &outcome.caveats {
+            said.push_str(&format!("; {caveat}"));
+        }
+        said
+    }
+}
+
+impl Chosen {
+    /// A pool of which nothing is known.
+    pub(super) fn nothing(unit: &'static str) -> Chosen {
+        let (finished, parts) = (Vec::new(), Vec::new());
+        Chosen { finished, next: None, between: (None, None), end: None, parts, binds: None, settings: None, unit }
+    }
+
+    /// The members that are there or asked for, by position in the pool.
+    pub fn members(&self) -> Vec<usize> {
+        self.finished.iter().copied().chain(self.next).collect()
+    }
+
+    /// What a search found, in words: the answer for each objective, with its name where there are several.
+    fn searched(&self) -> String {
+        let with_name = |part: &Part| {
+            let binds = self.binds.filter(|_| part.of == Objective::Slo);
+            let said = part.said(self.unit, binds);
+            match (self.parts.len(), part.of) {
+                (1, _) | (_, Objective::Slo) => said,
+                (_, Objective::CostPerMillion) => format!("the cost is {said}"),
+                (_, of) => format!("{} alone: {said}", of.name()),
+            }
+        };
+        self.parts.iter().map(with_name).collect::<Vec<_>>().join("; ")
+    }
+
+    /// The objective that is searched now, where the plan asks for several: the first without an answer.
+    fn searching(&self) -> Option<Objective> {
+        let asked = || self.parts.iter().filter(|part| part.is_asked);
+        let open = asked().find(|part| part.answer.is_none())?;
+        (asked().count() > 1).then_some(open.of)
+    }
+}
+
+/// Where it stands, in a few words: `between 24 and 28 qps, 6 runs so far`.
+impl fmt::Display for Chosen {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let unit = self.unit;
+        let runs = match self.finished.len() {
+            1 => "1 run".to_owned(),
+            runs => format!("{runs} runs"),
+        };
+        if let (None, Some(objective)) = (&self.end, self.searching()) {
+            write!(f, "{}: ", objective.name())?;
+        }
+        if let Some(settings) = &self.settings {
+            let so_far = if self.end.is_none() { " so far" } else { "" };
+            return write!(f, "{settings}; {runs}{so_far}");
+        }
+        match (&self.end, self.between) {
+            (Some(Ended::Settings(outcome)), _) => write!(f, "{}; {runs}", outcome.end.name()),
+            (Some(Ended::Search(_)), _) => write!(f, "{}; {runs}", self.searched()),
+            (Some(Ended::WholeLadder), _) => write!(f, "no load was too much; {runs}"),
+            (Some(Ended::Cut { load, why, pruned: 0 }), _) => write!(f, "{load} {unit} {why}; {runs}"),
+            (Some(Ended::Cut { load, why, pruned }), _) => {
+                let loads = if *pruned == 1 {
+                    "one heavier load was".to_owned()
+                } else {
+                    format!("{pruned} heavier loads were")
+                };
+                write!(f, "{load} {unit} {why}, so {loads} left out; {runs}")
+            }
+            (None, (Some(low), Some(high))) => write!(f, "between {low} and {high} {unit}, {runs} so far"),
+            (None, (Some(low), None)) => write!(f, "above {low} {unit}, {runs} so far"),
+            (None, (None, Some(high))) => write!(f, "below {high} {unit}, {runs} so far"),
+            (None, (None, None)) => write!(f, "{runs} so far"),
+        }
+    }
+}

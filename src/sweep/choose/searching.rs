@@ -1,0 +1,185 @@
+//! A search for one objective or several. Each has a search of its own over the same loads, and each run says something of all of them, so the
+//! searches take turns: the first that still asks for a run has it, and the others see what it says.
+
+use super::chosen::{Chosen, Ended, Part, PartAnswer};
+use super::judge::Judge;
+use crate::analysis::search::{self, Caveat, Cheapest, CheapestNext, End, Next, Outcome, Probe, Question, Standing};
+use crate::analysis::slo::Answer;
+use crate::expand::{Pool, Searched};
+use crate::plan::model::search::Objective;
+
+/// A pool that is searched.
+pub(super) struct Searching<'p> {
+    pub pool: &'p Pool,
+    pub search: &'p Searched,
+}
+
+/// The search for one objective, with what all runs so far say of it.
+struct Track {
+    of: Objective,
+    probes: Vec<Probe>,
+    answer: Option<PartAnswer>,
+}
+
+/// What a track asks for.
+enum Asks {
+    Run { load: f64, repeat: u32, confirms: bool },
+    Nothing,
+}
+
+impl Searching<'_> {
+    /// How it stands.
+    pub(super) fn stands(&self, judge: &dyn Judge) -> Chosen {
+        let question = self.question();
+        let track = |of: &Objective| Track { of: *of, probes: Vec::new(), answer: None };
+        let mut tracks: Vec<Track> = self.search.meets.iter().map(track).collect();
+        let mut chosen = Chosen::nothing(self.pool.unit());
+        let mut turn = 0;
+        while turn < tracks.len() {
+            let Asks::Run { load, repeat, confirms } = tracks[turn].asks(&question) else {
+                turn += 1;
+                continue;
+            };
+            let Some(at) = self.pool.find(load, repeat, confirms) else {
+                let standing = search::standing(&question, &tracks[turn].probes);
+                tracks[turn].ends_without_runs(standing);
+                continue;
+            };
+            let run = &self.pool.members[at].run;
+            if !judge.is_finished(run) {
+                chosen.next = Some(at);
+                break;
+            }
+            chosen.finished.push(at);
+            for (other, track) in tracks.iter_mut().enumerate() {
+                let said = judge.said(&[run], track.of);
+                let (answer, pressure, requests) = (said.answer, said.pressure, said.requests);
+                track.probes.push(Probe { load, confirms, own: other == turn, answer, pressure, requests });
+            }
+        }
+        self.tell(&mut chosen, tracks, turn, judge);
+        chosen
+    }
+
+    /// Writes down what the searches come to.
+    fn tell(&self, chosen: &mut Chosen, tracks: Vec<Track>, turn: usize, judge: &dyn Judge) {
+        let question = self.question();
+        let of_limit = |of: &Objective| {
+            let said = |at: &usize| {
+                let member = &self.pool.members[*at];
+                let said = judge.said(&[&member.run], *of);
+                let (answer, pressure, requests) = (said.answer, said.pressure, said.requests);
+                Probe { load: member.load, confirms: member.confirms, own: false, answer, pressure, requests }
+            };
+            (*of, chosen.finished.iter().map(said).collect::<Vec<Probe>>())
+        };
+        // Where one latency alone is limited, it is the whole.
+        let is_told = |of: &&Objective| self.search.limits.len() > 1 && !self.search.meets.contains(of);
+        let further: Vec<(Objective, Vec<Probe>)> = self.search.limits.iter().filter(is_told).map(of_limit).collect();
+        let asked = tracks.into_iter().map(|track| (track.of, track.probes, track.answer, true));
+        let further = further.into_iter().map(|(of, probes)| (of, probes, None, false));
+        let mut parts = Vec::new();
+        for (of, probes, answer, is_asked) in asked.chain(further) {
+            let between = between(&question, of, &probes);
+            parts.push(Part { of, is_asked, between, answer });
+        }
+        chosen.between = parts.get(turn).or(parts.first()).map_or((None, None), |part| part.between);
+        chosen.binds = self.binds(&parts, &chosen.finished, judge);
+        if chosen.next.is_none() {
+            let outcome = parts.iter().find_map(|part| match &part.answer {
+                Some(PartAnswer::Highest { outcome, .. }) => Some(outcome.clone()),
+                _ => None,
+            });
+            chosen.end = outcome.map(Ended::Search);
+        }
+        chosen.parts = parts;
+    }
+
+    /// The latency of the objective that is missed by most in the lightest load above the answer that misses it, where several are limited.
+    fn binds(&self, parts: &[Part], finished: &[usize], judge: &dyn Judge) -> Option<Objective> {
+        let slo = parts.iter().find(|part| part.of == Objective::Slo)?;
+        let (_, Some(missed)) = slo.found() else { return None };
+        let of = |limit: &Objective| {
+            let runs = finished.iter().map(|at| &self.pool.members[*at]).filter(|member| member.load == missed);
+            let pressures = runs.filter_map(|member| judge.said(&[&member.run], *limit).pressure);
+            Some((*limit, pressures.reduce(f64::max)?))
+        };
+        let pressed: Vec<(Objective, f64)> = self.search.limits.iter().filter_map(of).collect();
+        let most = pressed.iter().copied().max_by(|a, b| a.1.total_cmp(&b.1))?;
+        // A load may miss because the server does not keep up with it, whatever its latencies.
+        (self.search.limits.len() > 1 && most.1 > 1.0).then_some(most.0)
+    }
+
+    /// How many runs it takes at most, whatever is measured.
+    pub(super) fn most_runs(&self) -> usize {
+        let question = self.question();
+        let of = |objective: &Objective| match objective {
+            Objective::CostPerMillion => search::most_cheapest(&question),
+            _ => search::most_probes(&question),
+        };
+        self.search.meets.iter().map(of).sum::<usize>().min(self.pool.members.len())
+    }
+
+    pub(super) fn question(&self) -> Question {
+        let loads = self.pool.loads();
+        let (from, to) = (loads.first().copied().unwrap_or(1.0), loads.last().copied().unwrap_or(1.0));
+        let Searched { axis, within, confirm, .. } = self.search;
+        Question { from, to, within: *within, whole: *axis == "batch_size", confirm: confirm.is_some() }
+    }
+}
+
+impl Track {
+    /// The run that it asks for. What has ended asks for nothing more, whatever the runs of others say.
+    fn asks(&mut self, question: &Question) -> Asks {
+        while self.answer.is_none() {
+            if self.of == Objective::CostPerMillion {
+                match search::cheapest(question, &self.probes) {
+                    CheapestNext::Probe { load, repeat } => return Asks::Run { load, repeat, confirms: false },
+                    CheapestNext::Ended(cheapest) => self.answer = Some(PartAnswer::Cheapest(cheapest)),
+                }
+                continue;
+            }
+            match search::next(question, &self.probes) {
+                Next::Probe { load, repeat } => return Asks::Run { load, repeat, confirms: false },
+                Next::Confirm { load, repeat } => {
+                    // A long run that another objective asked for confirms this one as well.
+                    let there = |probe: &&mut Probe| probe.confirms && !probe.own && probe.load == load;
+                    match self.probes.iter_mut().find(there) {
+                        Some(probe) => probe.own = true,
+                        None => return Asks::Run { load, repeat, confirms: true },
+                    }
+                }
+                Next::Ended(outcome) => self.ends(outcome),
+            }
+        }
+        Asks::Nothing
+    }
+
+    fn ends(&mut self, outcome: Outcome) {
+        let misses = outcome.misses;
+        let is_shown = |probe: &Probe| Some(probe.load) == misses && probe.answer == Some(Answer::Misses);
+        let is_miss_shown = self.probes.iter().any(is_shown);
+        self.answer = Some(PartAnswer::Highest { outcome, is_miss_shown });
+    }
+
+    /// It asks for one run of a load more than there are: its runs do not agree.
+    fn ends_without_runs(&mut self, standing: Standing) {
+        if self.of == Objective::CostPerMillion {
+            self.answer = Some(PartAnswer::Cheapest(Cheapest::Unknown));
+            return;
+        }
+        let caveats = standing.low.map(|load| Caveat::Unconfirmed { load }).into_iter().collect();
+        self.ends(Outcome { found: None, misses: standing.high, end: End::OutOfProbes, caveats });
+    }
+}
+
+/// The highest load that meets an objective, and the lowest that does not; of a cost the lowest that does comes first too.
+fn between(question: &Question, of: Objective, probes: &[Probe]) -> (Option<f64>, Option<f64>) {
+    if of != Objective::CostPerMillion {
+        let standing = search::standing(question, probes);
+        return (standing.low, standing.high);
+    }
+    let loads = |answer| probes.iter().filter(move |probe| probe.answer == Some(answer)).map(|probe| probe.load);
+    let cheap = loads(Answer::Holds).reduce(f64::min);
+    (loads(Answer::Misses).filter(|load| cheap.is_none_or(|cheap| *load < cheap)).reduce(f64::max), cheap)
+}

@@ -1,0 +1,145 @@
+//! The best settings of a server: short runs of all, longer ones of those that may be best, each on a server that was started with them.
+
+use serde_json::Value;
+
+use super::lab::{Ended, Lab};
+use super::sweeps::{honest, names};
+
+const SWEEPLINE: &str = env!("CARGO_BIN_EXE_sweepline");
+
+/// Eight in flight on a mock of so many slots: one slot answers an eighth of what eight do, and sixteen no more than eight.
+fn plan(sweep: &str) -> String {
+    format!(
+        "\
+sweepline: 1
+name: tuned
+endpoints:
+  m:
+    engine: mock
+    launch: {{ command: [{SWEEPLINE}, mock, --ttft, 5ms, --itl, 2ms, --port, '{{{{ port }}}}', '{{{{ server.args }}}}'], port: auto }}
+models: {{ tiny: {{ id: mock }} }}
+scenarios: {{ short: {{ base: B1, output_tokens: 8 }} }}
+phases: {{ fill: 0s, stabilize: 100ms, measure: 500ms, drain: 10s }}
+validity: {{ client_late: {{ suspect: 100%, invalid: 100% }} }}
+sweeps:
+  flags: {{ matrix: {{ batch_size: 8, server.slots: [1, 8, 16] }}, {sweep} }}
+"
+    )
+}
+
+fn choice(lab: &Lab) -> Value {
+    let preview = lab.ok(&["preview", "plan.yaml", "--format", "json"]).json();
+    lab.follows("preview", &preview);
+    preview["choices"][0].clone()
+}
+
+fn starts(ended: &Ended) -> usize {
+    ended.stderr.lines().filter(|line| line.starts_with("m: starting ")).count()
+}
+
+#[timed_test]
+fn settings_that_are_worse_have_a_short_run_and_alike_ones_are_said_to_be_so() {
+    let lab = Lab::new();
+    lab.write("plan.yaml", &plan("optimize: { for: output_throughput, budget: 1m }"));
+    let before = choice(&lab);
+    assert_eq!((&before["chooses"], &before["most_runs"]), (&"optimize".into(), &6.into()), "{before:#}");
+    let text = lab.ok(&["preview", "plan.yaml"]).stdout;
+    let text = text.split_whitespace().collect::<Vec<_>>().join(" ");
+    assert!(
+        text.contains("3 settings for output_throughput, windows of 500ms, 1500ms, at most 6 runs and 1m"),
+        "{text}"
+    );
+    let ended = lab.measured(&["run", "plan.yaml", "--progress", "plain"]);
+    honest(&ended);
+    let after = choice(&lab);
+    let standing = after["standing"].as_str().unwrap();
+    assert!(after["next"].is_null() && after["finished"].as_array().unwrap().len() <= 5, "{after:#}");
+    let settings = after["settings"].as_array().unwrap();
+    let of = |at: usize, key: &str| settings[at][key].as_f64().unwrap();
+    assert_eq!(of(0, "runs"), 1.0, "eight times slower: it is not run again: {after:#}");
+    assert!(of(1, "low") > 4.0 * of(0, "high"), "{after:#}");
+    // Which of two equal ones looks better is luck.
+    let is_named = standing.contains("slots=8 with ") || standing.contains("slots=16 with ");
+    assert!(is_named && !standing.contains("slots=1 with "), "{standing}");
+    // A start of each, and one more where the other of the two has a longer run: the last one stays up.
+    let expected = if after["finished"].as_array().unwrap().len() == 5 { 4 } else { 3 };
+    assert_eq!(starts(&ended), expected, "{}", ended.stderr);
+    let runs: Vec<String> =
+        after["finished"].as_array().unwrap().iter().map(|id| id.as_str().unwrap()[..16].to_owned()).collect();
+    assert_eq!(runs.iter().cloned().collect::<std::collections::BTreeSet<_>>(), names(&lab, "runs"));
+    for (short, run) in &lab.runs() {
+        let command = run.json["spec"]["endpoint"]["launch"]["command"].as_array().unwrap();
+        let at = command.iter().position(|part| part == "--slots").unwrap();
+        assert_eq!(
+            run.json["spec"]["endpoint"]["server"]["flags.slots"].to_string(),
+            command[at + 1].as_str().unwrap(),
+            "{short}"
+        );
+    }
+    let again = lab.ok(&["run", "plan.yaml"]);
+    assert!(again.stderr.contains("nothing to do") && starts(&again) == 0, "{}", again.stderr);
+    // The runs that are there decide the same wherever a sweep is cut: each is the one that those before it ask for.
+    let dir = lab.results().join("runs");
+    let aside = lab.path().join("aside");
+    std::fs::rename(&dir, &aside).unwrap();
+    std::fs::create_dir(&dir).unwrap();
+    for (at, run) in runs.iter().enumerate() {
+        let next = choice(&lab)["next"].as_str().map(|id| id[..16].to_owned());
+        assert_eq!(next.as_ref(), Some(run), "decision {at}");
+        std::fs::rename(aside.join(run), dir.join(run)).unwrap();
+    }
+    assert_eq!(choice(&lab)["standing"], after["standing"]);
+}
+
+#[timed_test]
+fn settings_that_a_server_does_not_start_with_are_none_to_choose() {
+    let lab = Lab::new();
+    let plan = plan("optimize: { for: output_throughput, budget: 1m }").replace("[1, 8, 16]", "[1, 0, 8]");
+    lab.write("plan.yaml", &plan.replace("engine: mock", "engine: mock\n    retries: { runs: 1 }"));
+    let ended = lab.run(&["run", "plan.yaml", "--progress", "plain"]);
+    assert_eq!(ended.code, Some(3), "a run is given up, the others are there: {}", ended.stderr);
+    let after = choice(&lab);
+    assert!(after["next"].is_null() && after["finished"].as_array().unwrap().len() == 3, "{after:#}");
+    assert!(after["settings"][1]["value"].is_null(), "{after:#}");
+    assert!(after["standing"].as_str().unwrap().starts_with("best: slots=8 with "), "{after:#}");
+}
+
+#[timed_test]
+fn what_optimize_cannot_be_beside_is_a_mistake_at_its_place() {
+    let lab = Lab::new();
+    let wrong = |command: &str, sweep: &str, words: &str| {
+        lab.write("plan.yaml", &plan(sweep));
+        let ended = lab.run(&[command, "plan.yaml"]);
+        let told = ended.stderr.clone() + &ended.stdout;
+        assert_eq!(ended.code, Some(2), "{told}");
+        assert!(told.split_whitespace().collect::<Vec<_>>().join(" ").contains(words), "{words}: {told}");
+    };
+    let goodput = "optimize: { for: goodput, budget: 2h }";
+    wrong("check", goodput, "`for: goodput` counts requests that are good, and the plan does not say what is good");
+    wrong("check", "optimize: { for: cost_per_million, budget: 2h }", "needs a price, and no endpoint has one");
+    wrong(
+        "check",
+        "optimize: { for: output_throughput, budget: 300ms }",
+        "a budget of 300ms is less than one run takes",
+    );
+    wrong(
+        "preview",
+        "optimize: { for: output_throughput, budget: 1s }",
+        "one run of each of the 3 settings takes, 1800ms",
+    );
+    wrong(
+        "check",
+        "optimize: { for: output_throughput, budget: 1h }, repeats: 3",
+        "`repeats` has no effect beside `optimize`",
+    );
+    wrong(
+        "check",
+        "optimize: { for: output_throughput, budget: 1h }, stop: saturated",
+        "both decide which runs are made",
+    );
+    wrong("check", "optimize: { for: tokens, budget: 1h }", "`tokens`");
+    let without = plan("optimize: { for: output_throughput, budget: 1h }").replace(", server.slots: [1, 8, 16]", "");
+    lab.write("plan.yaml", &without);
+    let told = lab.run(&["check", "plan.yaml"]);
+    assert!(told.stderr.contains("the matrix has no `server` axis"), "{}", told.stderr);
+}
