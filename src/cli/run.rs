@@ -113,7 +113,7 @@ pub(super) fn run(args: RunArgs) -> Result<Exit, Failure> {
     }
     args.markdown.as_deref().map_or(Ok(()), gate_page::check)?;
     let mut stages = Stages::default();
-    let (mut decisions, mut looks, mut changes) = what_to_do(&args, &workspace, (wishes, &stages))?;
+    let Stage { mut decisions, mut looks, mut changes } = what_to_do(&args, &workspace, (wishes, &stages))?;
     let has_left = !left_servers(&Store::open(&args.folder.results).layout().servers()).is_empty();
     let writer = if any_work(&decisions) {
         have_room(&args, &workspace, &decisions)?;
@@ -166,7 +166,7 @@ pub(super) fn run(args: RunArgs) -> Result<Exit, Failure> {
                 }
                 // What was measured may have answered what later sweeps wait for.
                 workspace.look_again()?;
-                (decisions, looks, changes) = what_to_do(&args, &workspace, (wishes, &stages))?;
+                Stage { decisions, looks, changes } = what_to_do(&args, &workspace, (wishes, &stages))?;
                 if !any_work(&decisions) {
                     break all;
                 }
@@ -189,17 +189,23 @@ pub(super) fn run(args: RunArgs) -> Result<Exit, Failure> {
     conclude(&args, &workspace, &decisions, &summary)
 }
 
-/// What this stage is to do: for each run what is to be done with it, what servers said, and a line for each of those that are others now.
-fn what_to_do(
-    args: &RunArgs,
-    workspace: &Workspace,
-    (wishes, stages): (Wishes, &Stages),
-) -> Result<(Vec<Option<Decision>>, Looks, Vec<String>), Failure> {
+/// What a stage is to do.
+struct Stage {
+    /// For each run what is to be done with it; none where that is nothing of this stage.
+    decisions: Vec<Option<Decision>>,
+    /// What servers said.
+    looks: Looks,
+    /// A line for each server that is another one now.
+    changes: Vec<String>,
+}
+
+/// What the next stage is to do.
+fn what_to_do(args: &RunArgs, workspace: &Workspace, (wishes, stages): (Wishes, &Stages)) -> Result<Stage, Failure> {
     let mut decisions = decide(workspace, &args.selection, wishes)?;
     let looks = Looks::take(workspace, &decisions, args.plan_folder(), |_| true);
     let changes = looks.apply(workspace, &mut decisions)?;
     stages.hold(workspace, &mut decisions);
-    Ok((decisions, looks, changes))
+    Ok(Stage { decisions, looks, changes })
 }
 
 /// Says these lines.

@@ -96,7 +96,7 @@ pub(super) fn taken<'w>(workspace: &'w Workspace, decisions: &'w [Option<Decisio
 
 /// The loads that the runs of the plan have taken from earlier sweeps, a line for each.
 pub(super) fn all_taken(workspace: &Workspace) -> Vec<String> {
-    let lines = workspace.expansion.runs.iter().flat_map(|run| lines_of(run));
+    let lines = workspace.expansion.runs.iter().flat_map(lines_of);
     lines.collect::<IndexSet<String>>().into_iter().collect()
 }
 
