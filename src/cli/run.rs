@@ -23,7 +23,7 @@ use crate::cli::colour::Colour;
 use crate::cli::failure::{Exit, Failure};
 use crate::cli::options::{Folder, Loudness, Shown, TextOrJson};
 use crate::cli::{answers, connection_limits, gate, lints, missing_texts, preview};
-use crate::expand::{PlannedRun, Pool};
+use crate::expand::{PlannedRun, Pool, Series};
 use crate::report::calibration;
 use crate::report::format::{duration, plain};
 use crate::report::progress::{Publisher, Screen};
@@ -33,7 +33,7 @@ use crate::store::{RunRecord, Store, Writer, ignore_file_size_signal};
 use crate::sweep::calibrate::{Known, known};
 use crate::sweep::event::{Event, Naming, Observer, RunView};
 use crate::sweep::resume::{Action, Decision, Wishes};
-use crate::sweep::{self, Choices, Summary, Sweep, SweepError, secret_behind};
+use crate::sweep::{self, Choices, EndsOf, Summary, Sweep, SweepError, secret_behind};
 use crate::units::text::counted;
 
 pub(super) use crate::units::text::quoted;
@@ -112,6 +112,7 @@ pub(super) fn run(args: RunArgs) -> Result<Exit, Failure> {
     let has_left = !left_servers(&Store::open(&args.folder.results).layout().servers()).is_empty();
     let looks = Looks::take(&workspace, &decisions, args.plan_folder(), |_| true);
     let mut changes = looks.apply(&workspace, &mut decisions)?;
+    workspace.reopen(&mut decisions);
     let writer = if any_work(&decisions) {
         have_room(&args, &workspace, &decisions)?;
         raise_file_limit();
@@ -121,6 +122,7 @@ pub(super) fn run(args: RunArgs) -> Result<Exit, Failure> {
         workspace.look_again()?;
         decisions = decide(&workspace, &picked, wishes);
         changes = looks.apply(&workspace, &mut decisions)?;
+        workspace.reopen(&mut decisions);
         Some(writer)
     } else if has_left {
         Store::lock(&args.folder.results).ok()
@@ -155,12 +157,17 @@ pub(super) fn run(args: RunArgs) -> Result<Exit, Failure> {
         }
         None => Summary::default(),
     };
-    if !workspace.expansion.pools.is_empty() {
+    if !workspace.expansion.pools.is_empty() || !workspace.expansion.series.is_empty() {
         workspace.look_again()?;
         let picked = args.selection.pick(workspace.plan(), &workspace.expansion.runs)?;
         decisions = decide(&workspace, &picked, Wishes::default());
         for (pool, chosen) in workspace.expansion.pools.iter().zip(&workspace.chosen) {
             args.screen().line(&plain(&format!("{}: {chosen}", pool.title())));
+        }
+        let repeats = preview::repeats::repeats(&workspace);
+        for sweep in workspace.plan().sweeps.keys() {
+            let words = preview::repeats::words(repeats.iter().filter(|cell| cell.sweep == *sweep));
+            words.iter().for_each(|words| args.screen().line(&plain(&format!("{sweep}: {words}"))));
         }
     }
     conclude(&args, &workspace, &decisions, &summary)
@@ -210,6 +217,7 @@ fn measure_late(
         skipped: first.skipped + second.skipped,
         refused: first.refused + second.refused,
         left: first.left + second.left,
+        pruned: first.pruned + second.pruned,
         interrupted: second.interrupted,
         launched: second.launched,
     })
@@ -259,12 +267,16 @@ fn announce(args: &RunArgs, workspace: &Workspace, decisions: &[Option<Decision>
     let name = plain(&workspace.plan().name);
     let results = args.folder.results.display();
     let given_up = lacking.iter().filter(|(_, decision)| decision.action == Action::GivenUp).count();
+    let is_not_needed = |run: &PlannedRun| workspace.expansion.why_pruned(run).is_some();
+    let not_needed = lacking.iter().filter(|(run, decision)| decision.action == Action::Pruned && is_not_needed(run));
+    let not_needed = not_needed.count();
+    let not_needed = (not_needed > 0).then(|| format!("{not_needed} not needed"));
     let given_up = (given_up > 0).then(|| format!("{given_up} given up; --redo given-up tries again"));
     if todo.is_empty() {
-        let given_up = given_up.map(|words| format!(", {words}")).unwrap_or_default();
+        let others: String = [given_up, not_needed].into_iter().flatten().map(|words| format!(", {words}")).collect();
         let sent = if looks.any() { "servers were only asked for their version" } else { "no request was sent" };
         screen.line(&format!(
-            "{name}: nothing to do; {} in {results}{given_up}; {sent}",
+            "{name}: nothing to do; {} in {results}{others}; {sent}",
             match there.len() {
                 _ if !lacking.is_empty() => {
                     format!("the results of {} of {} runs are", there.len(), there.len() + lacking.len())
@@ -276,7 +288,7 @@ fn announce(args: &RunArgs, workspace: &Workspace, decisions: &[Option<Decision>
         looks.lines().iter().for_each(|line| screen.line(&format!("  {}", plain(line))));
     } else {
         let cached = (!there.is_empty()).then(|| format!("{} are done already", there.len()));
-        let settled: Vec<String> = [cached, given_up].into_iter().flatten().collect();
+        let settled: Vec<String> = [cached, given_up, not_needed].into_iter().flatten().collect();
         let settled = if settled.is_empty() { String::new() } else { format!(" ({})", settled.join(", ")) };
         let (_, side_by_side, unknown) = expected(args, workspace, decisions);
         let time = match (side_by_side, unknown) {
@@ -337,6 +349,11 @@ fn execute(
     let (whole, places) = workspace.expansion.with_members();
     let chooser = Chooser::new(writer.store(), workspace.plan());
     let choose = |pool: &Pool| chooser.choose(pool);
+    let ends = |series: &Series, is_open: &dyn Fn(&PlannedRun) -> bool| {
+        chooser.look_again();
+        let standing = chooser.stand(series, &workspace.expansion.series, is_open);
+        standing.into_iter().map(|cell| cell.end).collect()
+    };
     let picked = if places.is_empty() { Vec::new() } else { args.selection.pick(workspace.plan(), &whole.runs)? };
     let more = || std::iter::repeat_n(&None, whole.runs.len() - decisions.len());
     let all = || decisions.iter().chain(more());
@@ -354,6 +371,7 @@ fn execute(
         servers: writer.store().layout().servers(),
         jobs: usize::from(args.jobs),
         choices: (!places.is_empty()).then_some(Choices { places, picked, choose: &choose }),
+        ends: (!workspace.expansion.series.is_empty()).then_some(&ends as EndsOf),
         fail_fast: args.fail_fast,
     };
     let (in_turn, side_by_side, _) = expected(args, workspace, decisions);

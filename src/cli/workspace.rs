@@ -1,5 +1,6 @@
 //! What most commands begin with: a plan, its runs, and what is on disk of them.
 
+use std::collections::HashSet;
 use std::path::Path;
 
 use super::changes::Changes;
@@ -8,12 +9,13 @@ use super::selection::Selection;
 use crate::cli::failure::Failure;
 use crate::cli::options::Folder;
 use crate::cli::{answers, stderr};
-use crate::expand::{Expansion, PlannedRun, expand};
+use crate::expand::{Expansion, PlannedRun, RunId, Series, expand};
 use crate::plan::{Endpoint, Loaded, Plan};
 use crate::report::format::plain;
 use crate::store::{RunRecord, Store};
 use crate::sweep::choose::Chosen;
-use crate::sweep::resume::{Decision, OnDisk, Wishes, decide};
+use crate::sweep::endings::CellStanding;
+use crate::sweep::resume::{Action, Decision, OnDisk, Wishes, decide};
 
 /// A plan with its runs and the results folder.
 pub(crate) struct Workspace {
@@ -27,6 +29,8 @@ pub(crate) struct Workspace {
     pub disk: OnDisk,
     /// How each of its searches and ladders stands.
     pub(crate) chosen: Vec<Chosen>,
+    /// How each cell of its series stands.
+    pub(crate) standing: Vec<Vec<CellStanding>>,
     /// Whether plans may use files outside of their folder.
     pub(crate) allow_outside: bool,
 }
@@ -40,13 +44,15 @@ impl Workspace {
         warn_of_no_inventory(&store);
         let disk = on_disk(&store, &expansion)?;
         let chosen = choose(&store, &loaded.plan, &mut expansion);
-        Ok(Workspace { loaded, expansion, store, disk, chosen, allow_outside: changes.allow_outside() })
+        let standing = end_early(&store, &loaded.plan, &mut expansion);
+        Ok(Workspace { loaded, expansion, store, disk, chosen, standing, allow_outside: changes.allow_outside() })
     }
 
     /// Lists the results folder anew.
     pub(crate) fn look_again(&mut self) -> Result<(), Failure> {
         self.disk = on_disk(&self.store, &self.expansion)?;
         self.chosen = choose(&self.store, &self.loaded.plan, &mut self.expansion);
+        self.standing = end_early(&self.store, &self.loaded.plan, &mut self.expansion);
         Ok(())
     }
 
@@ -55,18 +61,44 @@ impl Workspace {
         &self.loaded.plan
     }
 
-    /// The runs of the plan that are asked for.
+    /// The runs of the plan that are asked for, but for those that are not needed and not there.
     pub(super) fn picked(&self, selection: &Selection) -> Result<Vec<&PlannedRun>, Failure> {
         let runs = &self.expansion.runs;
         let picked = selection.pick(self.plan(), runs)?;
-        Ok(runs.iter().zip(picked).filter(|(_, is)| *is).map(|(run, _)| run).collect())
+        let is_wanted =
+            |run: &PlannedRun| self.expansion.why_pruned(run).is_none() || self.disk.record(&run.id).is_some();
+        Ok(runs.iter().zip(picked).filter(|(run, is)| *is && is_wanted(run)).map(|(run, _)| run).collect())
     }
 
     /// What is to be done with one run.
     pub(crate) fn decide(&self, run: &PlannedRun, wishes: Wishes) -> Decision {
         let is_invalid = |record: &RunRecord| answers::is_invalid(&self.store, record, self.plan());
         let retries = self.plan().endpoints.get(&run.spec.endpoint.name).map_or(0, Endpoint::retries);
-        decide(run, &self.disk, (wishes, retries), &is_invalid)
+        let decision = decide(run, &self.disk, (wishes, retries), &is_invalid);
+        // Whoever wants all runs again wants the decisions again, too.
+        match self.expansion.why_pruned(run).filter(|_| decision.action == Action::New && !wishes.force) {
+            Some(why) => Decision::pruned(why),
+            None => decision,
+        }
+    }
+
+    /// Repeats that are not needed, by results of which one is measured again, may be needed after all.
+    pub(crate) fn reopen(&self, decisions: &mut [Option<Decision>]) {
+        let is_again = |decision: &Option<Decision>| decision.as_ref().is_some_and(|d| d.action == Action::Redo);
+        let runs = || self.expansion.runs.iter().zip(decisions.iter());
+        let again: HashSet<RunId> = runs().filter(|(_, decision)| is_again(decision)).map(|(run, _)| run.id).collect();
+        if again.is_empty() {
+            return;
+        }
+        let is_open = |series: &&Series| series.runs().any(|run| again.contains(&run.id));
+        let open = self.expansion.series.iter().filter(is_open).flat_map(|series| series.runs().map(|run| run.id));
+        let open: HashSet<RunId> = open.collect();
+        for (run, decision) in self.expansion.runs.iter().zip(decisions) {
+            let is_pruned = decision.as_ref().is_some_and(|decision| decision.action == Action::Pruned);
+            if is_pruned && open.contains(&run.id) && self.expansion.why_pruned(run).is_some() {
+                *decision = Some(self.decide(run, Wishes { force: true, ..Wishes::default() }));
+            }
+        }
     }
 }
 
@@ -79,6 +111,18 @@ fn choose(store: &Store, plan: &Plan, expansion: &mut Expansion) -> Vec<Chosen> 
     let chosen: Vec<Chosen> = expansion.pools.iter().map(|pool| chooser.choose(pool)).collect();
     expansion.choose(&chosen.iter().map(Chosen::members).collect::<Vec<_>>());
     chosen
+}
+
+/// How the cells of a plan stand whose repeats may end early.
+fn end_early(store: &Store, plan: &Plan, expansion: &mut Expansion) -> Vec<Vec<CellStanding>> {
+    if expansion.series.is_empty() {
+        return Vec::new();
+    }
+    let chooser = Chooser::new(store, plan);
+    let all = &expansion.series;
+    let standing: Vec<Vec<CellStanding>> = all.iter().map(|series| chooser.stand(series, all, &|_| false)).collect();
+    expansion.end_early(standing.iter().map(|cells| cells.iter().map(|cell| cell.end.clone()).collect()).collect());
+    standing
 }
 
 /// Says that something else lies in the place of the inventory; the runs are there all the same.

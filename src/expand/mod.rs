@@ -22,6 +22,7 @@ pub mod pool;
 pub mod resolve;
 pub mod resource;
 mod rounds;
+mod series;
 pub mod spacing;
 mod spec;
 
@@ -44,6 +45,7 @@ pub use origin::origin;
 pub use planned::PlannedRun;
 pub use pool::{Chooses, Member, Pool};
 pub use rounds::{Rounds, rounds};
+pub use series::{CellEnd, CellRuns, Ends, Series};
 pub use spec::*;
 
 use crate::plan::{ErrorPolicy, Plan, ResolvedPlan, Sweep};
@@ -65,6 +67,8 @@ pub fn expand(plan: &ResolvedPlan) -> Result<Expansion, ExpandError> {
     keep_what_any_asks(&mut runs);
     let after = plan.sweeps.iter().map(|(name, sweep)| (name.clone(), sweep.after.0.clone())).collect();
     Ok(Expansion {
+        series: series::series(plan, &runs),
+        pruned: HashMap::new(),
         runs,
         pools: making.pools,
         after,
@@ -90,8 +94,8 @@ impl Making<'_> {
         let compared = plan.compared(sweep).map(|compare| rounds(&cells, &compare.by).groups);
         let name: Arc<str> = name.into();
         let first = runs.len();
-        runs.reserve_exact(cells.len() * sweep.repeats as usize);
-        for repeat in 0..sweep.repeats {
+        runs.reserve_exact(cells.len() * sweep.repeats.at_most as usize);
+        for repeat in 0..sweep.repeats.at_most {
             let order = match &compared {
                 Some(groups) => order::rounds(plan.seed, &name, repeat, groups),
                 None => order::block(plan.seed, &name, repeat, cells.len()),

@@ -22,6 +22,7 @@ use super::data::{self, DataUse};
 use super::environments::{Differs, differing, or_changed};
 use super::hooks::{Happens, happens};
 use super::reason::{Changed, Places, changes, reason};
+use super::repeats::{RepeatsState, repeats};
 use super::starts::{Starts, starts};
 
 /// When a run is called given up.
@@ -32,8 +33,8 @@ const ORPHAN_RULE: &str = "a committed run on an endpoint with a name of this pl
 /// When a run is called pending.
 const PENDING_RULE: &str = "another process holds the results folder and is measuring the run";
 /// When a run is called pruned.
-const PRUNED_RULE: &str = "run would wait for its endpoint, which, with --probe, is not ready, or leave it out: there is a result that \
-                           cannot be read";
+const PRUNED_RULE: &str = "run would wait for its endpoint, which, with --probe, is not ready, or leave it out: it is a repeat that is not \
+                           needed, or there is a result that cannot be read";
 
 /// What `run` would do.
 #[derive(Debug, Serialize, JsonSchema)]
@@ -53,6 +54,9 @@ pub(crate) struct Preview {
     /// Its searches and ladders, which ask for one run after the other; absent where it has none.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub choices: Vec<ChoiceState>,
+    /// Its cells whose repeats may end early; absent where it has none.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub repeats: Vec<RepeatsState>,
     /// How often servers that the plan launches are started for the runs to do; absent where it launches none.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub starts: Vec<Starts>,
@@ -95,6 +99,9 @@ pub(crate) struct Entry {
     /// What people call the run.
     #[serde(skip)]
     pub name: String,
+    /// Whether it is a repeat that is not needed: its cell has ended.
+    #[serde(skip)]
+    pub is_not_needed: bool,
     /// Its position in the expansion; none for an orphan.
     #[serde(skip)]
     pub at: Option<usize>,
@@ -130,8 +137,9 @@ impl MarginCost {
     fn of(plan: &Plan, sweep: &Sweep) -> Option<MarginCost> {
         let compare = plan.compared(sweep)?;
         let margin = compare.margin?.to_f64();
-        let rounds_may_differ_by = tolerated(margin, sweep.repeats, compare.sequential)?;
-        Some(MarginCost { margin, repeats: sweep.repeats, rounds_may_differ_by })
+        let repeats = sweep.repeats.at_most;
+        let rounds_may_differ_by = tolerated(margin, repeats, compare.sequential)?;
+        Some(MarginCost { margin, repeats, rounds_may_differ_by })
     }
 }
 
@@ -225,6 +233,7 @@ impl Preview {
         let to_start = runs.iter().filter(is_to_do).filter_map(|entry| entry.at).collect();
         Preview {
             choices: choices(workspace),
+            repeats: repeats(workspace),
             starts: starts(workspace, &to_start),
             hooks: happens(workspace, &to_start),
             data,
@@ -260,10 +269,10 @@ impl Preview {
         self.runs.sort_by(|a, b| place(a).cmp(&place(b)));
     }
 
-    /// Whether a run has no result that stays, and is not given up.
+    /// Whether a run has no result that stays, is needed, and is not given up.
     pub(crate) fn has_work(&self) -> bool {
         let settled = |state| matches!(state, Action::Cached | Action::Orphan | Action::GivenUp);
-        self.runs.iter().any(|entry| !settled(entry.state))
+        self.runs.iter().any(|entry| !settled(entry.state) && !entry.is_not_needed)
     }
 }
 
@@ -298,6 +307,7 @@ fn entries(workspace: &Workspace, seen: &Seen, asked: Option<&[ProbedEndpoint]>,
         let mut decision = workspace.decide(run, seen.wishes);
         or_pending(&mut decision, run, &workspace.disk);
         or_changed(&mut decision, run, workspace, asked.unwrap_or_default());
+        let is_not_needed = decision.action == Action::Pruned && workspace.expansion.why_pruned(run).is_some();
         let why = unready.get(run.spec.endpoint.name.as_str());
         if let Some(why) = why.filter(|_| decision.action.is_work()) {
             decision.action = Action::Pruned;
@@ -305,7 +315,7 @@ fn entries(workspace: &Workspace, seen: &Seen, asked: Option<&[ProbedEndpoint]>,
         }
         explain(&mut decision, run, &workspace.disk, count);
         let tries = workspace.disk.tries(&run.id).and_then(Tried::of);
-        Entry { tries, ..entry(at, run, &decision, places) }
+        Entry { tries, is_not_needed, ..entry(at, run, &decision, places) }
     };
     picked().map(one).collect()
 }
@@ -330,6 +340,7 @@ fn entry(at: usize, run: &PlannedRun, decision: &Decision, places: &Places) -> E
         changed,
         tries: None,
         name: planned_name(run),
+        is_not_needed: false,
         at: Some(at),
     }
 }
@@ -355,6 +366,7 @@ fn orphan(record: &RunRecord) -> Entry {
         changed: Vec::new(),
         tries: None,
         name: name(spec),
+        is_not_needed: false,
         at: None,
     }
 }

@@ -7,6 +7,7 @@ pub(super) mod entries;
 pub(super) mod environments;
 mod hooks;
 pub(super) mod reason;
+pub(super) mod repeats;
 mod starts;
 pub(super) mod text;
 

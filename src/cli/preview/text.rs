@@ -13,6 +13,7 @@ use crate::units::text::counted;
 use super::super::estimate::Cost;
 use super::super::probe;
 use super::entries::{Counts, Entry, MarginCost, Preview};
+use super::repeats;
 
 /// Runs of a group that are named.
 const MOST_NAMES: usize = 3;
@@ -43,6 +44,8 @@ pub(crate) fn text(preview: &Preview, all: bool) -> String {
                 out.push_str(&groups(&runs));
                 let choices = preview.choices.iter().filter(|choice| choice.sweep == part.sweep);
                 out.push_str(&choices.map(|choice| labelled(choice.chooses, &choice.words())).collect::<String>());
+                let repeats = repeats::words(preview.repeats.iter().filter(|cell| cell.sweep == part.sweep));
+                out.push_str(&repeats.map(|words| labelled("repeats", &plain(&words))).unwrap_or_default());
                 if part.totals.to_do.runs > 0 {
                     out.push_str(&labelled("to do", &in_one_line(&part.totals.to_do)));
                 }

@@ -29,6 +29,7 @@ impl Checker<'_> {
                 self.compared(&steps!["sweeps", name.as_str(), "compare"], compare, vec![(name, sweep)]);
             }
         }
+        self.compared_until(&plan);
         plan
     }
 

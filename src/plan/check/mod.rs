@@ -19,6 +19,7 @@ mod names;
 mod pairs;
 mod prefix;
 mod profiled;
+mod repeats;
 mod rules;
 mod scenario;
 mod search;

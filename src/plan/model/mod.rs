@@ -41,6 +41,7 @@ pub mod profile;
 pub(crate) mod profiled;
 pub mod ready;
 pub mod record;
+pub mod repeats;
 pub mod request_fields;
 pub mod retries;
 pub mod sampling;
@@ -97,6 +98,7 @@ pub(crate) use profile::{Bursts, Ramp, RateShape, Step as StepOfProfile};
 pub use profile::{Point, Profile, Rate};
 pub(crate) use profiled::file::ProfileFile;
 pub use ready::Ready;
+pub use repeats::Repeats;
 pub use request_fields::{FieldValue, RequestFields};
 pub use retries::Retries;
 #[cfg(test)]

@@ -10,6 +10,7 @@ use crate::plan::model::compare::Compare;
 use crate::plan::model::matrix::{Axis, Condition, Extend};
 use crate::plan::model::phases::{Between, PhasesPatch};
 use crate::plan::model::record::RecordPatch;
+use crate::plan::model::repeats::Repeats;
 use crate::plan::model::scalar::Scalar;
 use crate::plan::model::search::Search;
 use crate::plan::model::shorthand::OneOrMany;
@@ -70,11 +71,10 @@ pub struct Sweep {
     /// a run is invalid, or the server rejects the load.
     #[schemars(example = &"slo_missed")]
     pub stop: Option<StopRule>,
-    /// How often each cell is run. Default 1.
-    #[serde(default = "one")]
-    #[schemars(range(min = 1))]
-    #[schemars(example = 3)]
-    pub repeats: u32,
+    /// How often each cell is run: a number of times, or until its means are known. Default 1.
+    #[serde(default)]
+    #[schemars(example = 3, example = serde_json::json!({ "until": "2%", "at_most": 12 }))]
+    pub repeats: Repeats,
     /// Sweeps that end before this one starts.
     #[serde(default, skip_serializing_if = "OneOrMany::is_empty")]
     #[schemars(example = &"saturation")]
@@ -111,10 +111,6 @@ pub struct Sweep {
     /// Anything a reader of the results should know.
     #[schemars(example = "run after the nightly deploy")]
     pub notes: Option<String>,
-}
-
-fn one() -> u32 {
-    1
 }
 
 impl Sweep {
