@@ -9,6 +9,7 @@
 mod answers;
 mod asked_server;
 mod attempts;
+mod budget;
 mod calibrate;
 mod capacity;
 mod changes;

@@ -6,6 +6,7 @@ use std::path::{Path, PathBuf};
 use clap::Args;
 use tokio::sync::watch;
 
+use super::budget::{self, BudgetState};
 use super::changes::Changes;
 use super::chosen_runs::Chooser;
 use super::counting::Explain;
@@ -104,6 +105,7 @@ pub(super) fn run(args: RunArgs) -> Result<Exit, Failure> {
     }
     let mut workspace = Workspace::open(&args.plan, &args.changes, &args.folder)?;
     args.frozen.check(&workspace)?;
+    budget::allows_a_run(&workspace)?;
     if args.gate {
         gate::is_one(workspace.plan())?;
     }
@@ -153,11 +155,13 @@ pub(super) fn run(args: RunArgs) -> Result<Exit, Failure> {
         Some(writer) => {
             let stop = listen_for_signals()?;
             let summary = execute(&args, &workspace, (&decisions, &looks), (&writer, &stop))?;
-            measure_late(&args, &workspace, (&decisions, &looks), (&writer, &stop), summary)?
+            let summary = measure_late(&args, &workspace, (&decisions, &looks), (&writer, &stop), summary)?;
+            spend_the_rest(&args, &mut workspace, &looks, (&writer, &stop), summary)?
         }
         None => Summary::default(),
     };
-    if !workspace.expansion.pools.is_empty() || !workspace.expansion.series.is_empty() {
+    let is_decided = workspace.expansion.pools.is_empty() && workspace.expansion.series.is_empty();
+    if !is_decided || workspace.budget.is_some() {
         workspace.look_again()?;
         let picked = args.selection.pick(workspace.plan(), &workspace.expansion.runs)?;
         decisions = decide(&workspace, &picked, Wishes::default());
@@ -169,6 +173,8 @@ pub(super) fn run(args: RunArgs) -> Result<Exit, Failure> {
             let words = preview::repeats::words(repeats.iter().filter(|cell| cell.sweep == *sweep));
             words.iter().for_each(|words| args.screen().line(&plain(&format!("{sweep}: {words}"))));
         }
+        let words = workspace.budget.iter().flat_map(BudgetState::words);
+        words.for_each(|words| args.screen().line(&format!("budget: {words}")));
     }
     conclude(&args, &workspace, &decisions, &summary)
 }
@@ -210,17 +216,38 @@ fn measure_late(
     }
     lines.iter().for_each(|line| args.screen().with_times().line(&plain(line)));
     let second = execute(args, workspace, (&again, &late), (writer, stop))?;
-    Ok(Summary {
-        committed: first.committed + second.committed,
-        failed: first.failed + second.failed,
-        given_up: first.given_up + second.given_up,
-        skipped: first.skipped + second.skipped,
-        refused: first.refused + second.refused,
-        left: first.left + second.left,
-        pruned: first.pruned + second.pruned,
-        interrupted: second.interrupted,
-        launched: second.launched,
-    })
+    Ok(first.and(second))
+}
+
+/// Measures optional sweeps that the budget did not suffice for in the worst case, and does now: searches have ended, and repeats were not
+/// needed.
+fn spend_the_rest(
+    args: &RunArgs,
+    workspace: &mut Workspace,
+    looks: &Looks,
+    (writer, stop): (&Writer, &watch::Receiver<bool>),
+    mut summary: Summary,
+) -> Result<Summary, Failure> {
+    let left_out = |workspace: &Workspace| workspace.budget.as_ref().map_or(0, |budget| budget.left_out.len());
+    loop {
+        let is_whole = summary.failed + summary.skipped + summary.refused + summary.left == 0;
+        let before = left_out(workspace);
+        if before == 0 || !is_whole || summary.interrupted || *stop.borrow() {
+            return Ok(summary);
+        }
+        workspace.look_again()?;
+        if left_out(workspace) >= before {
+            return Ok(summary);
+        }
+        let picked = args.selection.pick(workspace.plan(), &workspace.expansion.runs)?;
+        let decisions = decide(workspace, &picked, Wishes::default());
+        let count = decisions.iter().flatten().filter(|decision| decision.action.is_work()).count();
+        if count > 0 {
+            let text = format!("the budget suffices for an optional sweep now: {}", runs(count));
+            args.screen().with_times().line(&text);
+            summary = summary.and(execute(args, workspace, (&decisions, looks), (writer, stop))?);
+        }
+    }
 }
 
 /// Whether a run is to be executed.
@@ -265,12 +292,16 @@ fn announce(args: &RunArgs, workspace: &Workspace, decisions: &[Option<Decision>
     let lacks = |action: Action| matches!(action, Action::Pruned | Action::GivenUp);
     let (lacking, there): (Vec<_>, Vec<_>) = rest.into_iter().partition(|(_, decision)| lacks(decision.action));
     let name = plain(&workspace.plan().name);
+    if any_work(decisions) {
+        let words = workspace.budget.iter().flat_map(BudgetState::words);
+        words.for_each(|words| screen.line(&format!("budget: {words}")));
+    }
     let results = args.folder.results.display();
     let given_up = lacking.iter().filter(|(_, decision)| decision.action == Action::GivenUp).count();
     let is_not_needed = |run: &PlannedRun| workspace.expansion.why_pruned(run).is_some();
     let not_needed = lacking.iter().filter(|(run, decision)| decision.action == Action::Pruned && is_not_needed(run));
     let not_needed = not_needed.count();
-    let not_needed = (not_needed > 0).then(|| format!("{not_needed} not needed"));
+    let not_needed = (not_needed > 0).then(|| format!("{not_needed} left out"));
     let given_up = (given_up > 0).then(|| format!("{given_up} given up; --redo given-up tries again"));
     if todo.is_empty() {
         let others: String = [given_up, not_needed].into_iter().flatten().map(|words| format!(", {words}")).collect();
@@ -354,7 +385,8 @@ fn execute(
         let standing = chooser.stand(series, &workspace.expansion.series, is_open);
         standing.into_iter().map(|cell| cell.end).collect()
     };
-    let picked = if places.is_empty() { Vec::new() } else { args.selection.pick(workspace.plan(), &whole.runs)? };
+    let mut picked = if places.is_empty() { Vec::new() } else { args.selection.pick(workspace.plan(), &whole.runs)? };
+    picked.iter_mut().zip(&whole.runs).for_each(|(picked, run)| *picked &= whole.why_left_out(run).is_none());
     let more = || std::iter::repeat_n(&None, whole.runs.len() - decisions.len());
     let all = || decisions.iter().chain(more());
     let sweep = Sweep {

@@ -3,6 +3,7 @@
 use std::collections::HashSet;
 use std::path::Path;
 
+use super::budget::{self, BudgetState};
 use super::changes::Changes;
 use super::chosen_runs::Chooser;
 use super::selection::Selection;
@@ -31,6 +32,8 @@ pub(crate) struct Workspace {
     pub(crate) chosen: Vec<Chosen>,
     /// How each cell of its series stands.
     pub(crate) standing: Vec<Vec<CellStanding>>,
+    /// How its budget stands; none where it has none.
+    pub(crate) budget: Option<BudgetState>,
     /// Whether plans may use files outside of their folder.
     pub(crate) allow_outside: bool,
 }
@@ -45,7 +48,10 @@ impl Workspace {
         let disk = on_disk(&store, &expansion)?;
         let chosen = choose(&store, &loaded.plan, &mut expansion);
         let standing = end_early(&store, &loaded.plan, &mut expansion);
-        Ok(Workspace { loaded, expansion, store, disk, chosen, standing, allow_outside: changes.allow_outside() })
+        let allow_outside = changes.allow_outside();
+        let mut workspace = Workspace { loaded, expansion, store, disk, chosen, standing, budget: None, allow_outside };
+        workspace.keep_budget();
+        Ok(workspace)
     }
 
     /// Lists the results folder anew.
@@ -53,7 +59,23 @@ impl Workspace {
         self.disk = on_disk(&self.store, &self.expansion)?;
         self.chosen = choose(&self.store, &self.loaded.plan, &mut self.expansion);
         self.standing = end_early(&self.store, &self.loaded.plan, &mut self.expansion);
+        self.keep_budget();
         Ok(())
+    }
+
+    /// Leaves out what the budget does not suffice for.
+    fn keep_budget(&mut self) {
+        self.expansion.leave_out(Vec::new());
+        let asked = budget::Asked {
+            plan: &self.loaded.plan,
+            expansion: &self.expansion,
+            disk: &self.disk,
+            chosen: &self.chosen,
+            standing: &self.standing,
+        };
+        let Some((state, left_out)) = budget::decide(&asked) else { return };
+        self.expansion.leave_out(left_out);
+        self.budget = Some(state);
     }
 
     /// The plan.
@@ -75,6 +97,9 @@ impl Workspace {
         let is_invalid = |record: &RunRecord| answers::is_invalid(&self.store, record, self.plan());
         let retries = self.plan().endpoints.get(&run.spec.endpoint.name).map_or(0, Endpoint::retries);
         let decision = decide(run, &self.disk, (wishes, retries), &is_invalid);
+        if let Some(why) = self.expansion.why_left_out(run).filter(|_| decision.action.is_work()) {
+            return Decision::pruned(why);
+        }
         // Whoever wants all runs again wants the decisions again, too.
         match self.expansion.why_pruned(run).filter(|_| decision.action == Action::New && !wishes.force) {
             Some(why) => Decision::pruned(why),

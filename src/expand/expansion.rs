@@ -22,6 +22,8 @@ pub struct Expansion {
     pub series: Vec<Series>,
     /// Runs behind the end of their cell, with the reason; by sweep and id.
     pub(super) pruned: HashMap<Arc<str>, HashMap<RunId, String>>,
+    /// Sweeps that are left out, with the reason.
+    pub(super) left_out: HashMap<String, String>,
     /// For each sweep, in declared order, the sweeps it comes after.
     pub after: Table<Vec<String>>,
     /// For each endpoint, what its runs occupy: runs on one resource never overlap.
@@ -50,8 +52,22 @@ impl Expansion {
         }
     }
 
-    /// Why a run is not needed: it lies behind the end of its cell. It may be there all the same.
+    /// Takes in which sweeps are left out, and why.
+    pub fn leave_out(&mut self, sweeps: Vec<(String, String)>) {
+        self.left_out = sweeps.into_iter().collect();
+    }
+
+    /// Why the sweep of a run is left out.
+    pub fn why_left_out(&self, run: &PlannedRun) -> Option<&str> {
+        self.left_out.get(&*run.sweep).map(String::as_str)
+    }
+
+    /// Why a run is not needed: its sweep is left out, or it lies behind the end of its cell. It may be there all the same.
     pub fn why_pruned(&self, run: &PlannedRun) -> Option<&str> {
+        self.why_left_out(run).or_else(|| self.why_behind(run))
+    }
+
+    fn why_behind(&self, run: &PlannedRun) -> Option<&str> {
         self.pruned.get(&run.sweep)?.get(&run.id).map(String::as_str)
     }
 

@@ -69,6 +69,7 @@ pub fn expand(plan: &ResolvedPlan) -> Result<Expansion, ExpandError> {
     Ok(Expansion {
         series: series::series(plan, &runs),
         pruned: HashMap::new(),
+        left_out: HashMap::new(),
         runs,
         pools: making.pools,
         after,

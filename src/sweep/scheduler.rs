@@ -2,6 +2,7 @@
 //! servers and the observer.
 
 mod choices;
+mod ended;
 mod endings;
 mod launches;
 mod pools;
@@ -35,8 +36,8 @@ use super::perform::{self, Order, Retries, RunError};
 use super::ready::{Asking, LOOK_UP, ProbeOutcome, Waiting};
 use super::settle::Settle;
 use super::tokenizers::Tokenizers;
-use endings::EarlyEnds;
-pub(crate) use endings::EndsOf;
+use ended::EarlyEnds;
+pub(crate) use ended::EndsOf;
 pub(crate) use pools::Choices;
 use pools::Pools;
 
@@ -99,6 +100,23 @@ pub struct Summary {
     pub interrupted: bool,
     /// What the servers said that were launched for it.
     pub(crate) launched: Vec<LaunchedSaid>,
+}
+
+impl Summary {
+    /// This, and what came out of another one after it.
+    pub(crate) fn and(self, second: Summary) -> Summary {
+        Summary {
+            committed: self.committed + second.committed,
+            failed: self.failed + second.failed,
+            given_up: self.given_up + second.given_up,
+            skipped: self.skipped + second.skipped,
+            refused: self.refused + second.refused,
+            left: self.left + second.left,
+            pruned: self.pruned + second.pruned,
+            interrupted: second.interrupted,
+            launched: second.launched,
+        }
+    }
 }
 
 /// Why a sweep cannot go on.
@@ -279,7 +297,7 @@ impl<'a, 'o> Scheduler<'a, 'o> {
             cells: Cells::of(runs.iter().map(planned)),
             runs_under_way: 0,
             pools: Pools::behind(sweep.settled + runs.len()),
-            early: EarlyEnds::of(sweep, graph),
+            early: EarlyEnds::of(sweep.expansion, &sweep.todo, graph),
             fatal: None,
             summary: Summary::default(),
         }

@@ -69,7 +69,7 @@ fn repeats_end_when_means_are_known_and_a_killed_sweep_leaves_out_the_same() {
     );
     // The same rows, seen again: nothing to do, for people, pipelines and locks.
     let again = lab.ok(&["run", "plan.yaml", "--frozen", "plan.lock"]);
-    assert!(again.stderr.contains("nothing to do") && again.stderr.contains("not needed"), "{}", again.stderr);
+    assert!(again.stderr.contains("nothing to do") && again.stderr.contains(" left out"), "{}", again.stderr);
     lab.ok(&["preview", "plan.yaml", "--exit-code"]);
     let id = pruned.first().unwrap();
     let why = lab.ok(&["why", id, "--plan", "plan.yaml"]).stdout;
@@ -97,4 +97,47 @@ fn rounds_end_when_a_difference_is_shown_and_compare_judges_by_that_look() {
     assert_eq!((&test["outcome"], &test["sequence"]["round"]), (&"worse".into(), &rounds.into()), "{test:#}");
     assert_eq!(compared["families"][0]["cells"][0]["left_out"].as_array().map(Vec::len), Some(0), "{compared:#}");
     assert!(lab.ok(&["run", "plan.yaml"]).stderr.contains("nothing to do"));
+}
+
+#[timed_test]
+fn a_budget_leaves_out_what_is_optional_and_spends_what_was_not_needed() {
+    let lab = Lab::new();
+    let plan = |budget: &str| {
+        format!(
+            "{HEAD}budget: {{ time: {budget} }}\nsweeps:\n  \
+             must: {{ matrix: {{ endpoint: fast, scenario: short, batch_size: 1 }}, \
+             repeats: {{ until: 50%, at_most: 4, metrics: e2e_p50 }} }}\n  \
+             more: {{ matrix: {{ endpoint: fast, scenario: short, batch_size: [2, 3, 4] }}, optional: true }}\n  \
+             last: {{ matrix: {{ endpoint: fast, scenario: short, batch_size: 5 }}, optional: true }}\n"
+        )
+    };
+    // One run is refused, at its place.
+    lab.write("plan.yaml", &plan("100ms"));
+    let refused = lab.run(&["run", "plan.yaml"]);
+    assert_eq!(refused.code, Some(2), "{}", refused.stderr);
+    assert!(refused.stderr.contains("plan.yaml:12:17: `budget.time` is "), "{}", refused.stderr);
+    // What is not optional runs, and it is said.
+    lab.write("plan.yaml", &plan("1s"));
+    let shown = lab.ok(&["preview", "plan.yaml"]).stdout;
+    assert!(shown.contains("what is not optional takes"), "{shown}");
+    // 1.6 s at most, of which optional sweeps of 1.2 and 0.4 s leave too little; 1.2 s are needed in the end.
+    lab.write("plan.yaml", &plan("2500ms"));
+    let budget = || lab.ok(&["preview", "plan.yaml", "--format", "json"]).json()["budget"].clone();
+    let left_out = |budget: &Value| -> Vec<String> {
+        budget["left_out"].as_array().unwrap().iter().map(|name| name.as_str().unwrap().to_owned()).collect()
+    };
+    let before = budget();
+    assert_eq!(left_out(&before), ["last", "more"], "{before:#}");
+    assert_eq!(
+        (&before["limits"][0]["of"], &before["limits"][0]["worst"]),
+        (&"time".into(), &1.6.into()),
+        "{before:#}"
+    );
+    let ended = lab.measured(&["run", "plan.yaml"]);
+    honest(&ended);
+    assert!(ended.stderr.contains("the budget suffices for an optional sweep now: 3 runs"), "{}", ended.stderr);
+    assert!(ended.stderr.contains("optional and the last declared first: `last`"), "{}", ended.stderr);
+    assert_eq!((left_out(&budget()), names(&lab, "runs").len()), (vec!["last".to_owned()], 6));
+    let (pruned, _) = preview(&lab, "pruned");
+    assert_eq!(pruned.len(), 2, "a repeat, and the last sweep");
 }

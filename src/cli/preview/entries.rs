@@ -14,6 +14,7 @@ use crate::sweep::event::{name, planned_name};
 use crate::sweep::resume::{Action, Decision, Wishes, explain, or_pending};
 
 use super::super::attempts::Tried;
+use super::super::budget::BudgetState;
 use super::super::estimate::{Cost, Estimator, MONEY_RULE, REQUESTS_RULE, TIME_RULE, TOKENS_RULE};
 use super::super::probe::ProbedEndpoint;
 use super::super::workspace::Workspace;
@@ -34,7 +35,7 @@ const ORPHAN_RULE: &str = "a committed run on an endpoint with a name of this pl
 const PENDING_RULE: &str = "another process holds the results folder and is measuring the run";
 /// When a run is called pruned.
 const PRUNED_RULE: &str = "run would wait for its endpoint, which, with --probe, is not ready, or leave it out: it is a repeat that is not \
-                           needed, or there is a result that cannot be read";
+                           needed or of a sweep that the budget leaves out, or there is a result that cannot be read";
 
 /// What `run` would do.
 #[derive(Debug, Serialize, JsonSchema)]
@@ -54,6 +55,9 @@ pub(crate) struct Preview {
     /// Its searches and ladders, which ask for one run after the other; absent where it has none.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub choices: Vec<ChoiceState>,
+    /// Its budget, and what is left out for it; absent where it has none.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub budget: Option<BudgetState>,
     /// Its cells whose repeats may end early; absent where it has none.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub repeats: Vec<RepeatsState>,
@@ -234,6 +238,7 @@ impl Preview {
         Preview {
             choices: choices(workspace),
             repeats: repeats(workspace),
+            budget: workspace.budget.clone(),
             starts: starts(workspace, &to_start),
             hooks: happens(workspace, &to_start),
             data,

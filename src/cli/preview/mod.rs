@@ -17,6 +17,7 @@ use clap::Args;
 use entries::{Preview, Seen};
 use environments::pinned;
 
+use super::budget;
 use super::changes::Changes;
 use super::freeze::Frozen;
 use super::redo::Again;
@@ -109,6 +110,9 @@ pub(super) fn show(workspace: &Workspace, selection: &Selection, wishes: Wishes,
     let todo = preview.runs.iter().filter(|entry| entry.state.is_work()).filter_map(|entry| entry.at);
     for obstacle in connection_limits::obstacles(workspace, todo.map(|at| &workspace.expansion.runs[at]), jobs) {
         stderr::complain(&format!("`run` would refuse this: {obstacle}"));
+    }
+    if let Err(Failure::Usage(reason)) = budget::allows_a_run(workspace) {
+        stderr::complain(&format!("`run` would refuse this: {}", plain(&reason)));
     }
     for reason in refused {
         stderr::complain(&format!("`run` would refuse this: {}", plain(&reason)));

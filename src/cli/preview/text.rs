@@ -10,6 +10,7 @@ use crate::report::{has_screen, priced};
 use crate::sweep::resume::Action;
 use crate::units::text::counted;
 
+use super::super::budget::BudgetState;
 use super::super::estimate::Cost;
 use super::super::probe;
 use super::entries::{Counts, Entry, MarginCost, Preview};
@@ -69,6 +70,8 @@ pub(crate) fn text(preview: &Preview, all: bool) -> String {
     };
     out.push_str(&format!("\nin all: {}{more}\n", counts(&preview.totals.states)));
     out.push_str(&totals(preview));
+    let budget = preview.budget.iter().flat_map(BudgetState::words);
+    out.push_str(&budget.map(|words| labelled("budget", &words)).collect::<String>());
     out.push_str(&preview.data.iter().map(|data| labelled(data.note.used_for, &data.words())).collect::<String>());
     out.push_str(&servers(preview));
     out

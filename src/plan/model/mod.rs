@@ -6,6 +6,7 @@
 pub mod allow;
 pub mod arrivals;
 pub mod axis;
+pub mod budget;
 pub mod client;
 pub mod compare;
 pub mod content;
@@ -67,6 +68,7 @@ pub use crate::plan::text::secret::SecretRef;
 pub use crate::protocol::Api;
 pub use allow::{Allow, LintCode};
 pub use arrivals::Arrivals;
+pub use budget::Budget;
 pub use client::{Connections, LoadEnginePatch, Timeouts, Timer};
 pub use compare::{Compare, MetricName};
 pub(crate) use data::corpus::{Corpus, Dialogue, Means as DataMeans, Order as DataOrder, Source as DataSource};

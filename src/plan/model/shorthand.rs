@@ -26,7 +26,7 @@ pub(crate) struct Shorthand {
 }
 
 /// All of them.
-pub(crate) const SHORTHANDS: [Shorthand; 8] = [
+pub(crate) const SHORTHANDS: [Shorthand; 7] = [
     Shorthand {
         table: "Fill",
         field: "for",
@@ -75,13 +75,6 @@ pub(crate) const SHORTHANDS: [Shorthand; 8] = [
         expected: "a version of HTTP, 1.1 or 2, or { version: 2, streams: 64 }",
         is_number: true,
         has_decimals: true,
-    },
-    Shorthand {
-        table: "Repeats",
-        field: "at_most",
-        expected: "a number of repeats, or { until: 2%, at_most: 12 }",
-        is_number: true,
-        has_decimals: false,
     },
 ];
 

@@ -75,6 +75,10 @@ pub struct Sweep {
     #[serde(default)]
     #[schemars(example = 3, example = serde_json::json!({ "until": "2%", "at_most": 12 }))]
     pub repeats: Repeats,
+    /// Leave this sweep out where the plan's `budget` does not suffice for it. Of several the last declared one goes first.
+    #[serde(default, skip_serializing_if = "crate::units::is_default")]
+    #[schemars(example = true)]
+    pub optional: bool,
     /// Sweeps that end before this one starts.
     #[serde(default, skip_serializing_if = "OneOrMany::is_empty")]
     #[schemars(example = &"saturation")]

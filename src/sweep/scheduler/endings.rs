@@ -1,56 +1,12 @@
 //! The part of the scheduler that leaves out repeats which are not needed any more. Their nodes stay in the graph and end as soon as their turn
 //! comes, so that what waits for them goes on; a server that only they need is not started.
 
-use std::collections::{HashMap, HashSet};
-
 use petgraph::graph::NodeIndex;
 
-use super::{Scheduler, Sweep, one_less};
-use crate::expand::{CellEnd, PlannedRun, RunId, Series};
-use crate::graph::{Graph, Node};
+use super::{Scheduler, one_less};
+use crate::expand::{CellEnd, PlannedRun, Series};
+use crate::graph::Node;
 use crate::sweep::event::{Event, planned_cell};
-
-/// When the cells of a series end, by what is there; a run of which the second argument says so has yet to be measured, whatever is there.
-pub(crate) type EndsOf<'a> = &'a dyn Fn(&Series, &dyn Fn(&PlannedRun) -> bool) -> Vec<Option<CellEnd>>;
-
-/// Runs that are left out because their cells have ended.
-#[derive(Debug, Default)]
-pub(super) struct EarlyEnds {
-    /// For each run to do its position and its node.
-    nodes: HashMap<RunId, (usize, NodeIndex)>,
-    /// How many sweeps still ask for each run to do.
-    wanted: HashMap<RunId, usize>,
-    /// Runs that have ended for good in this invocation.
-    ended: HashSet<RunId>,
-    /// Cells whose end is known, as positions of series and cell.
-    known: HashSet<(usize, usize)>,
-    /// Runs that are left out, by position.
-    left_out: HashSet<usize>,
-}
-
-impl EarlyEnds {
-    /// None yet.
-    pub(super) fn of(sweep: &Sweep, graph: &Graph) -> EarlyEnds {
-        let mut ends = EarlyEnds::default();
-        if sweep.expansion.series.is_empty() {
-            return ends;
-        }
-        for node in graph.nodes() {
-            if let Node::Run(at) = graph.node(node) {
-                ends.nodes.insert(sweep.expansion.runs[*at].id, (*at, node));
-            }
-        }
-        for (run, _) in sweep.expansion.runs.iter().zip(&sweep.todo).filter(|(_, todo)| **todo) {
-            *ends.wanted.entry(run.id).or_default() += 1;
-        }
-        ends
-    }
-
-    /// Whether the run at this position is left out.
-    pub(super) fn leaves_out(&self, at: usize) -> bool {
-        self.left_out.contains(&at)
-    }
-}
 
 impl Scheduler<'_, '_> {
     /// After a run has ended for good: leaves out what its cell, and those that are compared with it, need no more.
@@ -82,7 +38,7 @@ impl Scheduler<'_, '_> {
             if self.begun.contains_key(&at) || self.asking.contains(&node) || self.early.ended.contains(&run.id) {
                 continue;
             }
-            if one_less_wanted(&mut self.early.wanted, &run.id) > 0 {
+            if self.early.one_less_wants(&run.id) > 0 {
                 continue;
             }
             self.early.left_out.insert(at);
@@ -115,11 +71,4 @@ impl Scheduler<'_, '_> {
             }
         }
     }
-}
-
-/// One sweep less asks for a run; gives how many do.
-fn one_less_wanted(wanted: &mut HashMap<RunId, usize>, id: &RunId) -> usize {
-    let count = wanted.entry(*id).or_default();
-    *count = count.saturating_sub(1);
-    *count
 }
