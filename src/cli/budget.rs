@@ -9,10 +9,8 @@ use schemars::JsonSchema;
 use serde::Serialize;
 
 use super::estimate::{Cost, Estimator};
-use super::workspace::Workspace;
-use crate::cli::failure::Failure;
 use crate::expand::{Expansion, PlannedRun, Pool};
-use crate::plan::{Budget, Plan, Step};
+use crate::plan::{Budget, Plan};
 use crate::report::format::{digits, duration, plain};
 use crate::report::priced;
 use crate::sweep::choose::{Chosen, most_runs};
@@ -170,30 +168,33 @@ fn to_come<'p>(pool: &'p Pool, chosen: &Chosen) -> Vec<&'p PlannedRun> {
     others
 }
 
-/// Refuses a budget that does not allow one run, at its place, before anything is sent.
-pub(super) fn allows_a_run(workspace: &Workspace) -> Result<(), Failure> {
-    let Some(state) = &workspace.budget else { return Ok(()) };
-    let (plan, disk) = (workspace.plan(), &workspace.disk);
-    let estimator = Estimator::of(plan, &workspace.expansion, disk);
-    for limit in &state.limits {
-        let of = |run: &PlannedRun| {
-            let cost = estimator.cost(std::iter::once(run), 1, &mut HashSet::new());
-            match limit.of {
-                "time" => (cost.runs_of_unknown_length == 0).then_some(cost.seconds),
-                "money" => cost.money.filter(|_| cost.runs_of_unknown_length == 0),
-                _ => (cost.runs_with_unknown_requests == 0).then_some((cost.prompt_tokens + cost.output_tokens) as f64),
-            }
+/// A limit that does not allow one run.
+pub(super) struct TooLittle {
+    /// Which limit: `time`, `tokens` or `money`.
+    pub of: &'static str,
+    /// What is wrong with it, and what to do.
+    pub words: String,
+}
+
+/// The first limit of a budget that does not allow one run; none where all do, and where nobody knows.
+pub(super) fn below_one_run(asked: &Asked, state: &BudgetState) -> Option<TooLittle> {
+    let estimator = Estimator::of(asked.plan, asked.expansion, asked.disk);
+    let costs: Vec<Cost> =
+        asked.expansion.possible().map(|run| estimator.cost(std::iter::once(run), 1, &mut HashSet::new())).collect();
+    state.limits.iter().find_map(|limit| {
+        let of = |cost: &Cost| match limit.of {
+            "time" => (cost.runs_of_unknown_length == 0).then_some(cost.seconds),
+            "money" => cost.money.filter(|_| cost.runs_of_unknown_length == 0),
+            _ => (cost.runs_with_unknown_requests == 0).then_some((cost.prompt_tokens + cost.output_tokens) as f64),
         };
-        let least = workspace.expansion.possible().map(of).collect::<Option<Vec<f64>>>();
-        let least = least.and_then(|all| all.into_iter().reduce(f64::min));
-        let Some(least) = least.filter(|least| *least > limit.budget) else { continue };
-        let place = workspace.loaded.written(&[Step::from("budget"), Step::from(limit.of)]);
-        let place = place.map(|origin| format!("{}: ", origin.place)).unwrap_or_default();
-        let (budget, least) = (limit.shown(limit.budget), limit.shown(least));
-        return Err(Failure::Usage(format!(
-            "{place}`budget.{}` is {budget}, and one run takes {least}: write at least as much, or shorten `phases`",
-            limit.of
-        )));
-    }
-    Ok(())
+        let least = costs.iter().map(of).collect::<Option<Vec<f64>>>()?.into_iter().reduce(f64::min)?;
+        (least > limit.budget).then(|| {
+            let (budget, least) = (limit.shown(limit.budget), limit.shown(least));
+            let words = format!(
+                "`budget.{}` is {budget}, and one run takes {least}: write at least as much, or shorten `phases`",
+                limit.of
+            );
+            TooLittle { of: limit.of, words }
+        })
+    })
 }

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use clap::Args;
 use tokio::sync::watch;
 
-use super::budget::{self, BudgetState};
+use super::budget::BudgetState;
 use super::changes::Changes;
 use super::chosen_runs::Chooser;
 use super::counting::Explain;
@@ -105,7 +105,7 @@ pub(super) fn run(args: RunArgs) -> Result<Exit, Failure> {
     }
     let mut workspace = Workspace::open(&args.plan, &args.changes, &args.folder)?;
     args.frozen.check(&workspace)?;
-    budget::allows_a_run(&workspace)?;
+    workspace.budget_allows_a_run()?;
     if args.gate {
         gate::is_one(workspace.plan())?;
     }
@@ -353,7 +353,7 @@ fn runs(count: usize) -> String {
 /// How long the runs to do take, in nanoseconds: one after another, and with as many side by side as `--jobs` and their
 /// resources allow; and whether there are more of which nobody knows how long they take.
 fn expected(args: &RunArgs, workspace: &Workspace, decisions: &[Option<Decision>]) -> (u64, u64, bool) {
-    let estimator = Estimator::new(workspace);
+    let estimator = Estimator::of(workspace.plan(), &workspace.expansion, &workspace.disk);
     let mut is_unknown = false;
     let expansion = &workspace.expansion;
     let mut seen = HashSet::new();

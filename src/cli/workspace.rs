@@ -11,7 +11,7 @@ use crate::cli::failure::Failure;
 use crate::cli::options::Folder;
 use crate::cli::{answers, stderr};
 use crate::expand::{Expansion, PlannedRun, RunId, Series, expand};
-use crate::plan::{Endpoint, Loaded, Plan};
+use crate::plan::{Endpoint, Loaded, Plan, Step};
 use crate::report::format::plain;
 use crate::store::{RunRecord, Store};
 use crate::sweep::choose::Chosen;
@@ -63,17 +63,30 @@ impl Workspace {
         Ok(())
     }
 
-    /// Leaves out what the budget does not suffice for.
-    fn keep_budget(&mut self) {
-        self.expansion.leave_out(Vec::new());
-        let asked = budget::Asked {
+    /// What a budget is held against.
+    fn asked(&self) -> budget::Asked<'_> {
+        budget::Asked {
             plan: &self.loaded.plan,
             expansion: &self.expansion,
             disk: &self.disk,
             chosen: &self.chosen,
             standing: &self.standing,
-        };
-        let Some((state, left_out)) = budget::decide(&asked) else { return };
+        }
+    }
+
+    /// Refuses a budget that does not allow one run, at its place, before anything is sent.
+    pub(super) fn budget_allows_a_run(&self) -> Result<(), Failure> {
+        let too_little = self.budget.as_ref().and_then(|state| budget::below_one_run(&self.asked(), state));
+        let Some(too_little) = too_little else { return Ok(()) };
+        let place = self.loaded.written(&[Step::from("budget"), Step::from(too_little.of)]);
+        let place = place.map(|origin| format!("{}: ", origin.place)).unwrap_or_default();
+        Err(Failure::Usage(format!("{place}{}", too_little.words)))
+    }
+
+    /// Leaves out what the budget does not suffice for.
+    fn keep_budget(&mut self) {
+        self.expansion.leave_out(Vec::new());
+        let Some((state, left_out)) = budget::decide(&self.asked()) else { return };
         self.expansion.leave_out(left_out);
         self.budget = Some(state);
     }

@@ -107,7 +107,7 @@ fn of_sweep(plan: &Plan, (name, sweep): (&String, &Sweep), runs: &[PlannedRun]) 
         declared_by: sweep.compare.as_ref().map(|_| Arc::clone(&sweep_name)),
     };
     let of_group = |group: &Vec<usize>| {
-        let baseline = group.iter().position(|at| is_baseline(at)).filter(|_| group.len() > 1)?;
+        let baseline = group.iter().position(is_baseline).filter(|_| group.len() > 1)?;
         let mut group = group.clone();
         group[..=baseline].rotate_right(1);
         let cells = group.iter().map(|at| cells[*at].clone()).collect();

@@ -215,7 +215,7 @@ impl Preview {
             let is_ours = |endpoint: &str| workspace.plan().endpoints.contains_key(endpoint);
             runs.extend(workspace.disk.orphans(is_ours).into_iter().map(orphan));
         }
-        let estimator = Estimator::new(workspace);
+        let estimator = Estimator::of(workspace.plan(), &workspace.expansion, &workspace.disk);
         let is_to_do = |entry: &&Entry| entry.state.is_work();
         let planned = |entry: &Entry| Some(&workspace.expansion.runs[entry.at?]);
         let (plan, mut counted) = (workspace.plan(), HashSet::new());

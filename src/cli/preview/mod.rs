@@ -17,7 +17,6 @@ use clap::Args;
 use entries::{Preview, Seen};
 use environments::pinned;
 
-use super::budget;
 use super::changes::Changes;
 use super::freeze::Frozen;
 use super::redo::Again;
@@ -111,7 +110,7 @@ pub(super) fn show(workspace: &Workspace, selection: &Selection, wishes: Wishes,
     for obstacle in connection_limits::obstacles(workspace, todo.map(|at| &workspace.expansion.runs[at]), jobs) {
         stderr::complain(&format!("`run` would refuse this: {obstacle}"));
     }
-    if let Err(Failure::Usage(reason)) = budget::allows_a_run(workspace) {
+    if let Err(Failure::Usage(reason)) = workspace.budget_allows_a_run() {
         stderr::complain(&format!("`run` would refuse this: {}", plain(&reason)));
     }
     for reason in refused {

@@ -46,7 +46,7 @@ impl FromStr for TokenCount {
         let count = count.filter(|count| (0.0..1e18).contains(count));
         count
             .map(|count| TokenCount(count.round() as u64))
-            .ok_or_else(|| "write a number of tokens, like 500k or 20M".to_owned())
+            .ok_or_else(|| format!("`{text}` is no number of tokens: write one like 500k or 20M"))
     }
 }
 

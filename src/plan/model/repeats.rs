@@ -5,7 +5,7 @@ use std::fmt;
 
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::de::value::MapAccessDeserializer;
-use serde::de::{self, Deserializer, MapAccess, Visitor};
+use serde::de::{self, Deserializer, MapAccess, Unexpected, Visitor};
 use serde::{Deserialize, Serialize, Serializer};
 
 use crate::plan::model::compare::MetricName;
@@ -84,8 +84,8 @@ impl<'de> Deserialize<'de> for Repeats {
             }
 
             fn visit_u64<E: de::Error>(self, count: u64) -> Result<Repeats, E> {
-                let count = u32::try_from(count);
-                count.map(Repeats::times).map_err(|_| E::custom("no cell is run so often; write a smaller number"))
+                let fits = u32::try_from(count);
+                fits.map(Repeats::times).map_err(|_| E::invalid_value(Unexpected::Unsigned(count), &self))
             }
 
             fn visit_map<A: MapAccess<'de>>(self, map: A) -> Result<Repeats, A::Error> {
