@@ -27,7 +27,7 @@ pub fn exercise(text: &str) {
 fn expands(plan: &ResolvedPlan) {
     let runs = |sweep: &sweepline::plan::Sweep| {
         let cells = sweep.matrix.values().map(|axis| axis.len()).fold(1, usize::saturating_mul);
-        cells.saturating_add(sweep.add.len()).saturating_mul(sweep.repeats as usize)
+        cells.saturating_add(sweep.add.len()).saturating_mul(sweep.repeats.at_most as usize)
     };
     if plan.sweeps.values().map(runs).fold(0, usize::saturating_add) <= MOST_RUNS {
         // What only the expansion can see is an error of its own; what must not happen is a panic.

@@ -1,4 +1,4 @@
-//! Which runs of searches and ladders are asked for, decided from what lies in the results folder.
+//! Which runs of searches and ladders are asked for, and which repeats are needed no more, decided from what lies in the results folder.
 
 use std::cell::RefCell;
 use std::collections::HashMap;
@@ -6,16 +6,18 @@ use std::collections::HashMap;
 use super::answers::{self, Answered};
 use super::given_up::GivenUpRuns;
 use super::left_out::LeftOut;
+use crate::analysis::comparison::{RunValue, read};
 use crate::analysis::curve::{GivenUpRun as GivenUpPoint, Point, Rung};
 use crate::analysis::metric::{self, Get};
 use crate::analysis::slo::{Answer, SloTest};
 use crate::analysis::stats::Value;
 use crate::analysis::verdict::State;
-use crate::expand::{PlannedRun, Pool, RunId};
+use crate::expand::{PlannedRun, Pool, RunId, Series};
 use crate::plan::model::search::Objective;
-use crate::plan::{Aim, Plan};
+use crate::plan::{Aim, MetricName, Plan};
 use crate::store::Store;
 use crate::sweep::choose::{Chosen, Judge, Said, ServerStarted, Tried, choose};
+use crate::sweep::endings::{CellStanding, Evidence, stand, tests};
 
 /// Decides over a results folder. What was read of a committed run is kept; a run without a result is looked for each time.
 pub(super) struct Chooser<'a> {
@@ -41,7 +43,7 @@ impl<'a> Chooser<'a> {
     }
 
     /// Looks anew which runs were given up.
-    fn look_again(&self) {
+    pub(super) fn look_again(&self) {
         *self.given_up.borrow_mut() = GivenUpRuns::of(self.store, Some(self.plan), &LeftOut::default());
     }
 
@@ -49,6 +51,16 @@ impl<'a> Chooser<'a> {
     pub(super) fn choose(&self, pool: &Pool) -> Chosen {
         self.look_again();
         choose(pool, self)
+    }
+
+    /// How the cells of a series stand, one of `all`; what `is_open` says of is yet to be measured.
+    pub(super) fn stand(
+        &self,
+        series: &Series,
+        all: &[Series],
+        is_open: &dyn Fn(&PlannedRun) -> bool,
+    ) -> Vec<CellStanding> {
+        stand(series, tests(all, series), &Without { chooser: self, is_open })
     }
 
     /// Makes something of finished runs of one load together.
@@ -66,6 +78,24 @@ impl<'a> Chooser<'a> {
             Point::GivenUp(GivenUpPoint { sweep, labels, given_up: &found.given_up, objective })
         });
         make(&Rung::of(0.0, measured.chain(lost)))
+    }
+}
+
+/// A results folder of which some runs are to be measured again: until then they say nothing.
+struct Without<'a> {
+    chooser: &'a Chooser<'a>,
+    is_open: &'a dyn Fn(&PlannedRun) -> bool,
+}
+
+impl Evidence for Without<'_> {
+    fn is_finished(&self, run: &PlannedRun) -> bool {
+        !(self.is_open)(run) && self.chooser.is_finished(run)
+    }
+
+    fn value(&self, run: &PlannedRun, name: MetricName) -> Option<RunValue> {
+        let known = self.chooser.known.borrow();
+        let answered = known.get(&run.id).filter(|answered| answered.verdict.state != State::Invalid)?;
+        Some(read(name, &answered.metrics, &answered.plan_metrics))
     }
 }
 

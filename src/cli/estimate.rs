@@ -17,8 +17,6 @@ use crate::sweep::resume::OnDisk;
 use crate::units::Currency;
 use crate::workload::lengths::{Expected, expected};
 
-use super::workspace::Workspace;
-
 /// How requests are counted.
 pub(crate) const REQUESTS_RULE: &str = "an open loop's are its rate times stabilize, its window and half of fill, with a \
                                  profile as much as its rates come to, and times the turns where conversations arrive; \
@@ -75,11 +73,6 @@ pub(crate) struct Estimator<'a> {
 }
 
 impl<'a> Estimator<'a> {
-    /// Over the results of the workspace.
-    pub(super) fn new(workspace: &'a Workspace) -> Estimator<'a> {
-        Estimator::of(workspace.plan(), &workspace.expansion, &workspace.disk)
-    }
-
     /// Of a plan's runs, over what a folder has.
     pub(crate) fn of(plan: &'a Plan, expansion: &'a Expansion, disk: &'a OnDisk) -> Estimator<'a> {
         let mut latest: HashMap<String, &RunRecord> = HashMap::new();

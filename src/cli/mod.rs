@@ -10,6 +10,7 @@ mod answers;
 mod asked_by;
 mod asked_server;
 mod attempts;
+mod budget;
 mod calibrate;
 mod capacity;
 mod changes;

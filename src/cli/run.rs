@@ -6,6 +6,7 @@ use std::path::{Path, PathBuf};
 use clap::Args;
 use tokio::sync::watch;
 
+use super::budget::BudgetState;
 use super::changes::Changes;
 use super::chosen_runs::Chooser;
 use super::counting::Explain;
@@ -18,13 +19,13 @@ use super::limits::raise_file_limit;
 use super::preview::View;
 use super::redo::Again;
 use super::selection::Selection;
-use super::stages::{self, Stages, together};
+use super::stages::{self, Stages};
 use super::workspace::Workspace;
 use crate::cli::colour::Colour;
 use crate::cli::failure::{Exit, Failure};
 use crate::cli::options::{Folder, Loudness, Shown, TextOrJson};
 use crate::cli::{answers, connection_limits, gate, gate_page, lints, missing_texts, preview};
-use crate::expand::{PlannedRun, Pool, Waits};
+use crate::expand::{PlannedRun, Pool, Series, Waits};
 use crate::report::calibration;
 use crate::report::format::{duration, plain};
 use crate::report::progress::{Publisher, Screen};
@@ -34,7 +35,7 @@ use crate::store::{RunRecord, Store, Writer, ignore_file_size_signal};
 use crate::sweep::calibrate::{Known, known};
 use crate::sweep::event::{Event, Naming, Observer, RunView};
 use crate::sweep::resume::{Action, Decision, Wishes};
-use crate::sweep::{self, Choices, Summary, Sweep, SweepError, secret_behind};
+use crate::sweep::{self, Choices, EndsOf, Summary, Sweep, SweepError, secret_behind};
 use crate::units::text::counted;
 
 pub(super) use crate::units::text::quoted;
@@ -108,12 +109,13 @@ pub(super) fn run(args: RunArgs) -> Result<Exit, Failure> {
     }
     let mut workspace = Workspace::open(&args.plan, &args.changes, &args.folder)?;
     args.frozen.check(&workspace)?;
+    workspace.budget_allows_a_run()?;
     if args.gate {
         gate::is_one(workspace.plan())?;
     }
     args.markdown.as_deref().map_or(Ok(()), gate_page::check)?;
     let mut stages = Stages::default();
-    let Stage { mut decisions, mut looks, mut changes } = what_to_do(&args, &workspace, (wishes, &stages))?;
+    let Stage { mut decisions, mut looks, mut changes } = what_to_do(&args, &mut workspace, (wishes, &stages))?;
     let has_left = !left_servers(&Store::open(&args.folder.results).layout().servers()).is_empty();
     let writer = if any_work(&decisions) {
         have_room(&args, &workspace, &decisions)?;
@@ -124,6 +126,7 @@ pub(super) fn run(args: RunArgs) -> Result<Exit, Failure> {
         workspace.look_again()?;
         decisions = decide(&workspace, &args.selection, wishes)?;
         changes = looks.apply(&workspace, &mut decisions)?;
+        workspace.reopen(&mut decisions);
         stages.hold(&workspace, &mut decisions);
         Some(writer)
     } else if has_left {
@@ -155,10 +158,10 @@ pub(super) fn run(args: RunArgs) -> Result<Exit, Failure> {
         Some(writer) => {
             let stop = listen_for_signals()?;
             let mut all = Summary::default();
-            loop {
+            let all = loop {
                 let summary = execute(&args, &workspace, (&decisions, &looks), (&writer, &stop))?;
                 let summary = measure_late(&args, &workspace, (&decisions, &looks), (&writer, &stop), summary)?;
-                all = together(all, summary);
+                all = all.and(summary);
                 stages.ran(&workspace, &decisions);
                 let is_over = all.interrupted || *stop.borrow() || (args.fail_fast && all.failed > 0);
                 if is_over || !Stages::are_several(&workspace) {
@@ -166,25 +169,34 @@ pub(super) fn run(args: RunArgs) -> Result<Exit, Failure> {
                 }
                 // What was measured may have answered what later sweeps wait for.
                 workspace.look_again()?;
-                Stage { decisions, looks, changes } = what_to_do(&args, &workspace, (wishes, &stages))?;
+                Stage { decisions, looks, changes } = what_to_do(&args, &mut workspace, (wishes, &stages))?;
                 if !any_work(&decisions) {
                     break all;
                 }
                 have_room(&args, &workspace, &decisions)?;
                 announce(&args, &workspace, &decisions, &looks);
                 tell(&args, &changes);
-            }
+            };
+            spend_the_rest(&args, &mut workspace, &looks, (&writer, &stop), all)?
         }
         None => Summary::default(),
     };
     let is_staged = Stages::are_several(&workspace);
-    if !workspace.expansion.pools.is_empty() || is_staged {
+    let is_chosen = !workspace.expansion.pools.is_empty() || !workspace.expansion.series.is_empty();
+    if is_chosen || is_staged || workspace.budget.is_some() {
         workspace.look_again()?;
         decisions = decide(&workspace, &args.selection, Wishes::default())?;
         for (pool, chosen) in workspace.expansion.pools.iter().zip(&workspace.chosen) {
             args.screen().line(&plain(&format!("{}: {chosen}", pool.title())));
         }
         tell(&args, &stages::pending(&workspace));
+        let repeats = preview::repeats::repeats(&workspace);
+        for sweep in workspace.plan().sweeps.keys() {
+            let words = preview::repeats::words(repeats.iter().filter(|cell| cell.sweep == *sweep));
+            words.iter().for_each(|words| args.screen().line(&plain(&format!("{sweep}: {words}"))));
+        }
+        let words = workspace.budget.iter().flat_map(BudgetState::words);
+        words.for_each(|words| args.screen().line(&format!("budget: {words}")));
     }
     conclude(&args, &workspace, &decisions, &summary)
 }
@@ -200,10 +212,15 @@ struct Stage {
 }
 
 /// What the next stage is to do.
-fn what_to_do(args: &RunArgs, workspace: &Workspace, (wishes, stages): (Wishes, &Stages)) -> Result<Stage, Failure> {
+fn what_to_do(
+    args: &RunArgs,
+    workspace: &mut Workspace,
+    (wishes, stages): (Wishes, &Stages),
+) -> Result<Stage, Failure> {
     let mut decisions = decide(workspace, &args.selection, wishes)?;
     let looks = Looks::take(workspace, &decisions, args.plan_folder(), |_| true);
     let changes = looks.apply(workspace, &mut decisions)?;
+    workspace.reopen(&mut decisions);
     stages.hold(workspace, &mut decisions);
     Ok(Stage { decisions, looks, changes })
 }
@@ -250,7 +267,37 @@ fn measure_late(
     }
     lines.iter().for_each(|line| args.screen().with_times().line(&plain(line)));
     let second = execute(args, workspace, (&again, &late), (writer, stop))?;
-    Ok(together(first, second))
+    Ok(first.and(second))
+}
+
+/// Measures optional sweeps that the budget did not suffice for in the worst case, and does now: searches have ended, and repeats were not
+/// needed.
+fn spend_the_rest(
+    args: &RunArgs,
+    workspace: &mut Workspace,
+    looks: &Looks,
+    (writer, stop): (&Writer, &watch::Receiver<bool>),
+    mut summary: Summary,
+) -> Result<Summary, Failure> {
+    let left_out = |workspace: &Workspace| workspace.budget.as_ref().map_or(0, |budget| budget.left_out.len());
+    loop {
+        let is_whole = summary.failed + summary.skipped + summary.refused + summary.left == 0;
+        let before = left_out(workspace);
+        if before == 0 || !is_whole || summary.interrupted || *stop.borrow() {
+            return Ok(summary);
+        }
+        workspace.look_again()?;
+        if left_out(workspace) >= before {
+            return Ok(summary);
+        }
+        let decisions = decide(workspace, &args.selection, Wishes::default())?;
+        let count = decisions.iter().flatten().filter(|decision| decision.action.is_work()).count();
+        if count > 0 {
+            let text = format!("the budget suffices for an optional sweep now: {}", runs(count));
+            args.screen().with_times().line(&text);
+            summary = summary.and(execute(args, workspace, (&decisions, looks), (writer, stop))?);
+        }
+    }
 }
 
 /// Whether a run is to be executed.
@@ -296,14 +343,22 @@ fn announce(args: &RunArgs, workspace: &Workspace, decisions: &[Option<Decision>
     let lacks = |action: Action| matches!(action, Action::Pruned | Action::GivenUp);
     let (lacking, there): (Vec<_>, Vec<_>) = rest.into_iter().partition(|(_, decision)| lacks(decision.action));
     let name = plain(&workspace.plan().name);
+    if any_work(decisions) {
+        let words = workspace.budget.iter().flat_map(BudgetState::words);
+        words.for_each(|words| screen.line(&format!("budget: {words}")));
+    }
     let results = args.folder.results.display();
     let given_up = lacking.iter().filter(|(_, decision)| decision.action == Action::GivenUp).count();
+    let is_not_needed = |run: &PlannedRun| workspace.expansion.why_pruned(run).is_some();
+    let not_needed = lacking.iter().filter(|(run, decision)| decision.action == Action::Pruned && is_not_needed(run));
+    let not_needed = not_needed.count();
+    let not_needed = (not_needed > 0).then(|| format!("{not_needed} left out"));
     let given_up = (given_up > 0).then(|| format!("{given_up} given up; --redo given-up tries again"));
     if todo.is_empty() {
-        let given_up = given_up.map(|words| format!(", {words}")).unwrap_or_default();
+        let others: String = [given_up, not_needed].into_iter().flatten().map(|words| format!(", {words}")).collect();
         let sent = if looks.any() { "servers were only asked for their version" } else { "no request was sent" };
         screen.line(&format!(
-            "{name}: nothing to do; {} in {results}{given_up}; {sent}",
+            "{name}: nothing to do; {} in {results}{others}; {sent}",
             match there.len() {
                 _ if !lacking.is_empty() => {
                     format!("the results of {} of {} runs are", there.len(), there.len() + lacking.len())
@@ -315,7 +370,7 @@ fn announce(args: &RunArgs, workspace: &Workspace, decisions: &[Option<Decision>
         looks.lines().iter().for_each(|line| screen.line(&format!("  {}", plain(line))));
     } else {
         let cached = (!there.is_empty()).then(|| format!("{} are done already", there.len()));
-        let settled: Vec<String> = [cached, given_up].into_iter().flatten().collect();
+        let settled: Vec<String> = [cached, given_up, not_needed].into_iter().flatten().collect();
         let settled = if settled.is_empty() { String::new() } else { format!(" ({})", settled.join(", ")) };
         let (_, side_by_side, unknown) = expected(args, workspace, decisions);
         let time = match (side_by_side, unknown) {
@@ -352,7 +407,7 @@ fn runs(count: usize) -> String {
 /// How long the runs to do take, in nanoseconds: one after another, and with as many side by side as `--jobs` and their
 /// resources allow; and whether there are more of which nobody knows how long they take.
 fn expected(args: &RunArgs, workspace: &Workspace, decisions: &[Option<Decision>]) -> (u64, u64, bool) {
-    let estimator = Estimator::new(workspace);
+    let estimator = Estimator::of(workspace.plan(), &workspace.expansion, &workspace.disk);
     let mut is_unknown = false;
     let expansion = &workspace.expansion;
     let mut seen = HashSet::new();
@@ -379,7 +434,13 @@ fn execute(
     let (whole, places) = workspace.expansion.with_members();
     let chooser = Chooser::new(writer.store(), workspace.plan());
     let choose = |pool: &Pool| chooser.choose(pool);
-    let picked = if places.is_empty() { Vec::new() } else { args.selection.pick(workspace.plan(), &whole.runs)? };
+    let ends = |series: &Series, is_open: &dyn Fn(&PlannedRun) -> bool| {
+        chooser.look_again();
+        let standing = chooser.stand(series, &workspace.expansion.series, is_open);
+        standing.into_iter().map(|cell| cell.end).collect()
+    };
+    let mut picked = if places.is_empty() { Vec::new() } else { args.selection.pick(workspace.plan(), &whole.runs)? };
+    picked.iter_mut().zip(&whole.runs).for_each(|(picked, run)| *picked &= whole.why_left_out(run).is_none());
     let more = || std::iter::repeat_n(&None, whole.runs.len() - decisions.len());
     let all = || decisions.iter().chain(more());
     let sweep = Sweep {
@@ -396,6 +457,7 @@ fn execute(
         servers: writer.store().layout().servers(),
         jobs: usize::from(args.jobs),
         choices: (!places.is_empty()).then_some(Choices { places, picked, choose: &choose }),
+        ends: (!workspace.expansion.series.is_empty()).then_some(&ends as EndsOf),
         fail_fast: args.fail_fast,
     };
     let (in_turn, side_by_side, _) = expected(args, workspace, decisions);

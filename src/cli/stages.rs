@@ -8,7 +8,6 @@ use super::workspace::Workspace;
 use crate::expand::{PlannedRun, RunId, Waits};
 use crate::plan::Sweep;
 use crate::report::format::plain;
-use crate::sweep::Summary;
 use crate::sweep::resume::Decision;
 use crate::units::text::counted;
 
@@ -69,20 +68,6 @@ impl Stages {
         let runs = workspace.expansion.runs.iter().zip(decisions);
         let work = runs.filter(|(_, decision)| decision.as_ref().is_some_and(|one| one.action.is_work()));
         self.tried.extend(work.map(|(run, _)| run.id));
-    }
-}
-
-/// Two parts of an invocation as one.
-pub(super) fn together(first: Summary, second: Summary) -> Summary {
-    Summary {
-        committed: first.committed + second.committed,
-        failed: first.failed + second.failed,
-        given_up: first.given_up + second.given_up,
-        skipped: first.skipped + second.skipped,
-        refused: first.refused + second.refused,
-        left: first.left + second.left,
-        interrupted: second.interrupted,
-        launched: second.launched,
     }
 }
 

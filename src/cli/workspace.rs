@@ -1,7 +1,9 @@
 //! What most commands begin with: a plan, its runs, and what is on disk of them.
 
+use std::collections::HashSet;
 use std::path::Path;
 
+use super::budget::{self, BudgetState};
 use super::changes::Changes;
 use super::chosen_runs::Chooser;
 use super::selection::Selection;
@@ -9,14 +11,15 @@ use super::trails::trail;
 use crate::cli::failure::Failure;
 use crate::cli::options::Folder;
 use crate::cli::{answers, stderr};
-use crate::expand::{Expansion, Known, PlannedRun, expand_with};
-use crate::plan::{Endpoint, Loaded, Plan, ResolvedPlan, Sweep};
+use crate::expand::{Expansion, Known, PlannedRun, RunId, Series, expand_with};
+use crate::plan::{Endpoint, Loaded, Plan, ResolvedPlan, Step, Sweep};
 use crate::report::Trail;
 use crate::report::format::plain;
 use crate::store::{RunRecord, Store};
 use crate::sweep::choose::Chosen;
+use crate::sweep::endings::CellStanding;
 use crate::sweep::found::found;
-use crate::sweep::resume::{Decision, OnDisk, Wishes, decide};
+use crate::sweep::resume::{Action, Decision, OnDisk, Wishes, decide};
 
 /// A plan with its runs and the results folder.
 pub(crate) struct Workspace {
@@ -32,6 +35,10 @@ pub(crate) struct Workspace {
     pub(crate) chosen: Vec<Chosen>,
     /// How each of them came to stand so.
     pub(crate) trails: Vec<Trail>,
+    /// How each cell of its series stands.
+    pub(crate) standing: Vec<Vec<CellStanding>>,
+    /// How its budget stands; none where it has none.
+    pub(crate) budget: Option<BudgetState>,
     /// Whether plans may use files outside of their folder.
     pub(crate) allow_outside: bool,
 }
@@ -42,10 +49,14 @@ impl Workspace {
         let loaded = changes.load(path)?;
         let store = Store::open(&folder.results);
         warn_of_no_inventory(&store);
-        let Staged { expansion, chosen, trails } = staged(&store, &loaded.plan)?;
+        let Staged { mut expansion, chosen, trails } = staged(&store, &loaded.plan)?;
         let disk = on_disk(&store, &expansion)?;
+        let standing = end_early(&store, &loaded.plan, &mut expansion);
         let allow_outside = changes.allow_outside();
-        Ok(Workspace { loaded, expansion, store, disk, chosen, trails, allow_outside })
+        let mut workspace =
+            Workspace { loaded, expansion, store, disk, chosen, trails, standing, budget: None, allow_outside };
+        workspace.keep_budget();
+        Ok(workspace)
     }
 
     /// Lists the results folder anew; what it says of earlier sweeps may make runs of cells that were pending.
@@ -53,7 +64,37 @@ impl Workspace {
         Staged { expansion: self.expansion, chosen: self.chosen, trails: self.trails } =
             staged(&self.store, &self.loaded.plan)?;
         self.disk = on_disk(&self.store, &self.expansion)?;
+        self.standing = end_early(&self.store, &self.loaded.plan, &mut self.expansion);
+        self.keep_budget();
         Ok(())
+    }
+
+    /// What a budget is held against.
+    fn asked(&self) -> budget::Asked<'_> {
+        budget::Asked {
+            plan: &self.loaded.plan,
+            expansion: &self.expansion,
+            disk: &self.disk,
+            chosen: &self.chosen,
+            standing: &self.standing,
+        }
+    }
+
+    /// Refuses a budget that does not allow one run, at its place, before anything is sent.
+    pub(super) fn budget_allows_a_run(&self) -> Result<(), Failure> {
+        let too_little = self.budget.as_ref().and_then(|state| budget::below_one_run(&self.asked(), state));
+        let Some(too_little) = too_little else { return Ok(()) };
+        let place = self.loaded.written(&[Step::from("budget"), Step::from(too_little.of)]);
+        let place = place.map(|origin| format!("{}: ", origin.place)).unwrap_or_default();
+        Err(Failure::Usage(format!("{place}{}", too_little.words)))
+    }
+
+    /// Leaves out what the budget does not suffice for.
+    fn keep_budget(&mut self) {
+        self.expansion.leave_out(Vec::new());
+        let Some((state, left_out)) = budget::decide(&self.asked()) else { return };
+        self.expansion.leave_out(left_out);
+        self.budget = Some(state);
     }
 
     /// The plan.
@@ -61,18 +102,47 @@ impl Workspace {
         &self.loaded.plan
     }
 
-    /// The runs of the plan that are asked for.
+    /// The runs of the plan that are asked for, but for those that are not needed and not there.
     pub(super) fn picked(&self, selection: &Selection) -> Result<Vec<&PlannedRun>, Failure> {
         let runs = &self.expansion.runs;
         let picked = selection.pick(self.plan(), runs)?;
-        Ok(runs.iter().zip(picked).filter(|(_, is)| *is).map(|(run, _)| run).collect())
+        let is_wanted =
+            |run: &PlannedRun| self.expansion.why_pruned(run).is_none() || self.disk.record(&run.id).is_some();
+        Ok(runs.iter().zip(picked).filter(|(run, is)| *is && is_wanted(run)).map(|(run, _)| run).collect())
     }
 
     /// What is to be done with one run.
     pub(crate) fn decide(&self, run: &PlannedRun, wishes: Wishes) -> Decision {
         let is_invalid = |record: &RunRecord| answers::is_invalid(&self.store, record, self.plan());
         let retries = self.plan().endpoints.get(&run.spec.endpoint.name).map_or(0, Endpoint::retries);
-        decide(run, &self.disk, (wishes, retries), &is_invalid)
+        let decision = decide(run, &self.disk, (wishes, retries), &is_invalid);
+        if let Some(why) = self.expansion.why_left_out(run).filter(|_| decision.action.is_work()) {
+            return Decision::pruned(why);
+        }
+        // Whoever wants all runs again wants the decisions again, too.
+        match self.expansion.why_pruned(run).filter(|_| decision.action == Action::New && !wishes.force) {
+            Some(why) => Decision::pruned(why),
+            None => decision,
+        }
+    }
+
+    /// Repeats that are not needed, by results of which one is measured again, may be needed after all.
+    pub(crate) fn reopen(&self, decisions: &mut [Option<Decision>]) {
+        let is_again = |decision: &Option<Decision>| decision.as_ref().is_some_and(|d| d.action == Action::Redo);
+        let runs = || self.expansion.runs.iter().zip(decisions.iter());
+        let again: HashSet<RunId> = runs().filter(|(_, decision)| is_again(decision)).map(|(run, _)| run.id).collect();
+        if again.is_empty() {
+            return;
+        }
+        let is_open = |series: &&Series| series.runs().any(|run| again.contains(&run.id));
+        let open = self.expansion.series.iter().filter(is_open).flat_map(|series| series.runs().map(|run| run.id));
+        let open: HashSet<RunId> = open.collect();
+        for (run, decision) in self.expansion.runs.iter().zip(decisions) {
+            let is_pruned = decision.as_ref().is_some_and(|decision| decision.action == Action::Pruned);
+            if is_pruned && open.contains(&run.id) && self.expansion.why_pruned(run).is_some() {
+                *decision = Some(self.decide(run, Wishes { force: true, ..Wishes::default() }));
+            }
+        }
     }
 }
 
@@ -108,6 +178,18 @@ fn staged(store: &Store, plan: &ResolvedPlan) -> Result<Staged, Failure> {
         known = now;
         expansion = expand_with(plan, &known)?;
     }
+}
+
+/// How the cells of a plan stand whose repeats may end early.
+fn end_early(store: &Store, plan: &Plan, expansion: &mut Expansion) -> Vec<Vec<CellStanding>> {
+    if expansion.series.is_empty() {
+        return Vec::new();
+    }
+    let chooser = Chooser::new(store, plan);
+    let all = &expansion.series;
+    let standing: Vec<Vec<CellStanding>> = all.iter().map(|series| chooser.stand(series, all, &|_| false)).collect();
+    expansion.end_early(standing.iter().map(|cells| cells.iter().map(|cell| cell.end.clone()).collect()).collect());
+    standing
 }
 
 /// Says that something else lies in the place of the inventory; the runs are there all the same.

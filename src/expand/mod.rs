@@ -25,6 +25,7 @@ pub mod pool;
 pub mod resolve;
 pub mod resource;
 mod rounds;
+mod series;
 pub mod spacing;
 mod spec;
 mod taken;
@@ -51,6 +52,7 @@ pub use pending::{Pending, Waits};
 pub use planned::PlannedRun;
 pub use pool::{Chooses, Member, Optimized, Pool, Searched, Trial};
 pub use rounds::{Rounds, rounds};
+pub use series::{CellEnd, CellRuns, Ends, Series};
 pub use spec::*;
 
 use crate::plan::{ErrorPolicy, Plan, ResolvedPlan, Slo, Sweep};
@@ -84,6 +86,9 @@ fn expand_by(plan: &ResolvedPlan, known: Option<&Known>) -> Result<Expansion, Ex
     keep_what_any_asks(&mut runs);
     let after = plan.sweeps.iter().map(|(name, sweep)| (name.clone(), sweep.after.0.clone())).collect();
     Ok(Expansion {
+        series: series::series(plan, &runs),
+        pruned: HashMap::new(),
+        left_out: HashMap::new(),
         runs,
         pools: making.pools,
         pending: making.pending,
@@ -116,8 +121,8 @@ impl Making<'_> {
         }
         let compared = plan.compared(sweep).map(|compare| rounds(&cells, &compare.by).groups);
         let first = runs.len();
-        runs.reserve_exact(cells.len() * sweep.repeats as usize);
-        for repeat in 0..sweep.repeats {
+        runs.reserve_exact(cells.len() * sweep.repeats.at_most as usize);
+        for repeat in 0..sweep.repeats.at_most {
             let order = match &compared {
                 Some(groups) => order::rounds(plan.seed, &name, repeat, groups),
                 None => order::block(plan.seed, &name, repeat, cells.len()),

@@ -232,7 +232,7 @@ pub(super) fn wanted<'c>(sweep: &Sweep, chooses: &Chooses, cells: &[&'c Cell]) -
     let of = |(load, cell): (f64, &'c Cell)| {
         let (repeats, confirm) = match chooses {
             Chooses::Search(search) => (MOST_OF_A_LOAD, search.confirm),
-            Chooses::Ladder { .. } | Chooses::Optimize(_) => (sweep.repeats, None),
+            Chooses::Ladder { .. } | Chooses::Optimize(_) => (sweep.repeats.at_most, None),
         };
         let probes = (0..repeats).map(move |repeat| Wanted { cell, load, repeat, window: None, trial: None });
         // Arrivals and texts of their own: a load that was lucky with those of its probes is not lucky with them again.

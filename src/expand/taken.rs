@@ -83,7 +83,7 @@ pub(super) fn settle(
                 settled.cells.push(filled);
             }
             Err(Stop { state, why }) => {
-                settled.pending.push(Pending { sweep: name.clone(), cell, repeats: sweep.repeats, state, why });
+                settled.pending.push(Pending { sweep: name.clone(), cell, repeats: sweep.repeats.at_most, state, why });
             }
         }
     }

@@ -182,6 +182,15 @@ pub enum Event {
         /// The run that is asked for; none at the end.
         next: Option<RunView>,
     },
+    /// A cell has ended before all of its repeats were made: these runs are left out.
+    Pruned {
+        /// Which: its sweep, and what people call it.
+        cell: String,
+        /// What was shown, in words.
+        why: String,
+        /// The runs that are left out.
+        runs: Vec<RunView>,
+    },
     /// An embedded server is being started, or a server is being asked.
     Endpoint {
         /// Its name.

@@ -2,6 +2,7 @@
 
 pub mod calibrate;
 pub mod choose;
+pub mod endings;
 pub(crate) mod environment;
 pub mod event;
 mod first_look;
@@ -24,5 +25,5 @@ pub use live::target;
 pub(crate) use perform::secrets_of;
 pub use perform::{ask, question};
 pub(crate) use ready::Waiting;
-pub(crate) use scheduler::{Choices, SweepError};
+pub(crate) use scheduler::{Choices, EndsOf, SweepError};
 pub use scheduler::{Summary, Sweep, run};

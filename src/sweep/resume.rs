@@ -29,7 +29,7 @@ pub(crate) enum Action {
     GivenUp,
     /// Another process is measuring it at this moment.
     Pending,
-    /// It has no result that could be read, and `run` would leave it out.
+    /// It has no result that could be read, or needs none, and `run` would leave it out.
     Pruned,
     /// A result that no run of the plan asks for, of an endpoint that the plan has.
     Orphan,
@@ -69,6 +69,11 @@ pub(crate) struct Decision {
 impl Decision {
     fn new(action: Action, reason: impl Into<String>) -> Decision {
         Decision { action, reason: reason.into(), change: None, spoiled: 0, afresh: false }
+    }
+
+    /// Of a run that is not needed, for this reason.
+    pub(crate) fn pruned(reason: &str) -> Decision {
+        Decision::new(Action::Pruned, reason)
     }
 
     /// The fields by which a new run is told from the results nearest to it.

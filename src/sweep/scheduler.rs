@@ -2,6 +2,8 @@
 //! servers and the observer.
 
 mod choices;
+mod ended;
+mod endings;
 mod launches;
 mod pools;
 
@@ -34,6 +36,8 @@ use super::perform::{self, Order, Retries, RunError};
 use super::ready::{Asking, LOOK_UP, ProbeOutcome, Waiting};
 use super::settle::Settle;
 use super::tokenizers::Tokenizers;
+use ended::EarlyEnds;
+pub(crate) use ended::EndsOf;
 pub(crate) use pools::Choices;
 use pools::Pools;
 
@@ -68,6 +72,8 @@ pub struct Sweep<'a> {
     pub jobs: usize,
     /// What chooses among the runs of pools; none where the plan has none.
     pub(crate) choices: Option<Choices<'a>>,
+    /// When cells end whose repeats may end early; none where the plan has no such cells.
+    pub(crate) ends: Option<EndsOf<'a>>,
     /// Stop at the first failure.
     pub(crate) fail_fast: bool,
 }
@@ -88,10 +94,29 @@ pub struct Summary {
     pub refused: usize,
     /// Runs that were left because the sweep was stopped.
     pub left: usize,
+    /// Runs that were left out because their cells had ended: they are not needed.
+    pub pruned: usize,
     /// Whether it was told to stop.
     pub interrupted: bool,
     /// What the servers said that were launched for it.
     pub(crate) launched: Vec<LaunchedSaid>,
+}
+
+impl Summary {
+    /// This, and what came out of another one after it.
+    pub(crate) fn and(self, second: Summary) -> Summary {
+        Summary {
+            committed: self.committed + second.committed,
+            failed: self.failed + second.failed,
+            given_up: self.given_up + second.given_up,
+            skipped: self.skipped + second.skipped,
+            refused: self.refused + second.refused,
+            left: self.left + second.left,
+            pruned: self.pruned + second.pruned,
+            interrupted: second.interrupted,
+            launched: second.launched,
+        }
+    }
 }
 
 /// Why a sweep cannot go on.
@@ -212,6 +237,8 @@ struct Scheduler<'a, 'o> {
     runs_under_way: usize,
     /// What the nodes of pools stand for.
     pools: Pools,
+    /// What is left out since its cell has ended.
+    early: EarlyEnds,
     fatal: Option<SweepError>,
     summary: Summary,
 }
@@ -277,6 +304,7 @@ impl<'a, 'o> Scheduler<'a, 'o> {
             cells: Cells::of(runs.iter().map(planned)),
             runs_under_way: 0,
             pools: Pools::behind(sweep.settled + runs.len()),
+            early: EarlyEnds::of(sweep.expansion, &sweep.todo, graph),
             fatal: None,
             summary: Summary::default(),
         }
@@ -309,7 +337,8 @@ impl<'a, 'o> Scheduler<'a, 'o> {
         }
         // Beside those that were begun and abandoned.
         self.summary.left += self.asking.len();
-        self.summary.left += self.walk.left().iter().filter(|at| matches!(self.graph.node(**at), Node::Run(_))).count();
+        let is_left = |at: &&NodeIndex| matches!(self.graph.node(**at), Node::Run(run) if !self.early.leaves_out(*run));
+        self.summary.left += self.walk.left().iter().filter(is_left).count();
         self.fatal.take().map_or(Ok(()), Err)
     }
 
@@ -326,6 +355,10 @@ impl<'a, 'o> Scheduler<'a, 'o> {
     }
 
     fn start(&mut self, node: NodeIndex) -> Result<(), SweepError> {
+        if self.has_nothing_to_do(node) {
+            self.walk.done(node, Outcome::Ok);
+            return Ok(());
+        }
         match self.node(node) {
             Node::Gate { .. } => {
                 self.walk.done(node, Outcome::Ok);
@@ -752,6 +785,9 @@ impl<'a, 'o> Scheduler<'a, 'o> {
         }
         for skipped in self.walk.done(node, Outcome::Failed) {
             if let Node::Run(run) = self.graph.node(skipped.node) {
+                if self.early.leaves_out(*run) {
+                    continue;
+                }
                 // It may be ready next time: nobody waited to the end.
                 if is_stopped {
                     self.summary.left += 1;
@@ -828,6 +864,9 @@ impl<'a, 'o> Scheduler<'a, 'o> {
             }
         };
         let goes_on = !self.halted() && is_settled && self.choose_next(node, at);
+        if is_settled {
+            self.end_early(at);
+        }
         let endpoint = &run.spec.endpoint.name;
         self.cells.end(run);
         if one_less(&mut self.runs_left, endpoint) == 0 {

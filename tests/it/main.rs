@@ -85,6 +85,7 @@ mod rates;
 mod readers;
 mod readme;
 mod realserver;
+mod repeats;
 mod report;
 mod report_claims;
 mod report_figures;

@@ -256,6 +256,55 @@ fn means_are_known_as_well_as_is_said() {
     }
 }
 
+/// A cell ends when all its means are known: the interval of each holds then, too, wherever that is.
+#[test]
+fn means_that_wait_for_each_other_are_known_as_well() {
+    for (what, memory, common) in [("apart", 0.0, 0.0), ("alike", 0.0, 0.7), ("AR .5", 0.5, 0.7)] {
+        let until = Until { within: 0.02, at_least: 3, at_most: 12 };
+        for share in [0.5, 0.85] {
+            let mut rng = ChaCha8Rng::seed_from_u64(9);
+            let held: Vec<[bool; 3]> =
+                (0..times()).map(|_| together(&mut rng, &until, share * 0.02, [memory, common])).collect();
+            for metric in 0..3 {
+                let covered = held.iter().filter(|holds| holds[metric]).count() as f64 / times() as f64;
+                println!("three means within ±2 %, {what}, {share}: covered {:.1} %", 100.0 * covered);
+                assert!(covered >= 0.95 - chance(), "{what} {share}: {covered}");
+            }
+        }
+    }
+}
+
+/// Whether the intervals of three means of 1 hold when the last of them is known. Runs remember `memory` of the one before; so much of the noise of
+/// a run is `common` to its metrics.
+fn together(rng: &mut ChaCha8Rng, until: &Until, deviation: f64, [memory, common]: [f64; 2]) -> [bool; 3] {
+    let mut state = [(); 3].map(|_| normal(rng));
+    let mut values = [const { Vec::new() }; 3];
+    loop {
+        let shared = normal(rng);
+        for (state, values) in state.iter_mut().zip(&mut values) {
+            values.push(1.0 + deviation * *state);
+            let noise = f64::sqrt(common) * shared + (1.0 - common).sqrt() * normal(rng);
+            *state = memory * *state + (1.0 - memory * memory).sqrt() * noise;
+        }
+        let looks = [0, 1, 2].map(|metric: usize| known(until, &values[metric]));
+        let half = |look: &Precision| match look {
+            Precision::Reached { half, .. } => Some(*half),
+            Precision::NotYet { .. } => None,
+            Precision::AtMost { half } => *half,
+        };
+        let is_last = values[0].len() as u32 == until.at_most;
+        if let [Some(a), Some(b), Some(c)] = [0, 1, 2].map(|metric: usize| half(&looks[metric]))
+            && (is_last || looks.iter().all(|look| matches!(look, Precision::Reached { .. })))
+        {
+            let holds = |metric: usize, half: f64| {
+                let mean = values[metric].iter().sum::<f64>() / values[metric].len() as f64;
+                (mean - 1.0).abs() <= half * mean
+            };
+            return [holds(0, a), holds(1, b), holds(2, c)];
+        }
+    }
+}
+
 /// Whether the interval at the end holds the mean of 1, and the runs it took.
 fn mean(rng: &mut ChaCha8Rng, until: &Until, deviation: f64, memory: f64, is_log: bool) -> (bool, usize) {
     let mut state = normal(rng);

@@ -99,8 +99,8 @@ pub(crate) fn arms(
     for sweep in &declared.sweeps {
         let cells = cells((expansion, picked), sweep);
         match (&declared.by, earlier) {
-            (Some(by), _) => all.extend(by_axis(results, &cells, by, &declared.baseline)),
-            (None, Some(earlier)) => all.extend(by_time(results, &cells, &declared.baseline, earlier)),
+            (Some(by), _) => all.extend(by_axis(results, (expansion, &cells), (by, &declared.baseline))),
+            (None, Some(earlier)) => all.extend(by_time(results, (expansion, &cells), &declared.baseline, earlier)),
             (None, None) => {}
         }
     }
@@ -120,7 +120,11 @@ fn cells<'e>((expansion, picked): Picked<'e>, sweep: &str) -> Vec<(&'e Cell, Vec
 type CellRuns<'e> = (&'e Cell, Vec<&'e PlannedRun>);
 
 /// Each value of an axis against the baseline.
-fn by_axis(results: &mut Results, cells: &[CellRuns], by: &str, baseline: &str) -> Vec<Arms> {
+fn by_axis(
+    results: &mut Results,
+    (expansion, cells): (&Expansion, &[CellRuns]),
+    (by, baseline): (&str, &str),
+) -> Vec<Arms> {
     let alone: Vec<&Cell> = cells.iter().map(|(cell, _)| *cell).collect();
     let rounds = rounds(&alone, by);
     let mut all = Vec::new();
@@ -129,14 +133,21 @@ fn by_axis(results: &mut Results, cells: &[CellRuns], by: &str, baseline: &str) 
         let has_runs = |at: &&usize| !cells[**at].1.is_empty();
         let first = group.iter().find(|at| value(at).as_deref() == Some(baseline));
         let Some(first) = first.filter(has_runs) else { continue };
-        let from = runs(results, &cells[*first].1);
+        let from = runs(results, expansion, &cells[*first].1);
         for other in group.iter().filter(|at| *at != first).filter(has_runs) {
             let apart = |axis: &str| axis == by || rounds.bound.iter().any(|bound| bound == axis);
             let shared: Vec<(&str, &Scalar)> = alone[*other].iter().filter(|(axis, _)| !apart(axis)).collect();
+            // An arm is judged by the look that ended it; a round that was under way then changes nothing.
+            let ended = cells[*other].1.first().and_then(|run| expansion.rounds_of(&run.sweep, &run.cell));
+            let until_end = |mut runs: BTreeMap<u32, Result<Sample, Absent>>| {
+                runs.retain(|repeat, _| ended.is_none_or(|ended| *repeat < ended));
+                runs
+            };
+            let to = runs(results, expansion, &cells[*other].1);
             all.push(Arms {
                 names: [baseline.to_owned(), value(other).unwrap_or_default()],
                 bound: rounds.bound.clone(),
-                runs: [from.clone(), runs(results, &cells[*other].1)],
+                runs: [from.clone(), to].map(until_end),
                 ..Arms::empty(results.plan, &cells[*other], &shared)
             });
         }
@@ -145,10 +156,15 @@ fn by_axis(results: &mut Results, cells: &[CellRuns], by: &str, baseline: &str) 
 }
 
 /// Each cell against itself in earlier results.
-fn by_time(results: &mut Results, cells: &[CellRuns], baseline: &str, earlier: &Earlier) -> Vec<Arms> {
+fn by_time(
+    results: &mut Results,
+    (expansion, cells): (&Expansion, &[CellRuns]),
+    baseline: &str,
+    earlier: &Earlier,
+) -> Vec<Arms> {
     let mut all = Vec::new();
     for cell in cells.iter().filter(|(_, runs)| !runs.is_empty()) {
-        let now = runs(results, &cell.1);
+        let now = runs(results, expansion, &cell.1);
         let mut then = BTreeMap::new();
         for run in &cell.1 {
             let found = earlier.find(run, results.plan);
@@ -191,6 +207,10 @@ impl Arms {
     }
 }
 
-fn runs(results: &mut Results, runs: &[&PlannedRun]) -> BTreeMap<u32, Result<Sample, Absent>> {
-    runs.iter().map(|run| (run.repeat, results.of(run))).collect()
+/// The results of a cell by repeat; without those that are not needed and not there.
+fn runs(results: &mut Results, expansion: &Expansion, runs: &[&PlannedRun]) -> BTreeMap<u32, Result<Sample, Absent>> {
+    let found = runs.iter().map(|run| (run, results.of(run)));
+    let is_wanted =
+        |run: &PlannedRun, found: &Result<Sample, Absent>| found.is_ok() || expansion.why_pruned(run).is_none();
+    found.filter(|(run, found)| is_wanted(run, found)).map(|(run, found)| (run.repeat, found)).collect()
 }

@@ -14,6 +14,7 @@ use crate::sweep::event::{name, planned_name};
 use crate::sweep::resume::{Action, Decision, Wishes, explain, or_pending};
 
 use super::super::attempts::Tried;
+use super::super::budget::BudgetState;
 use super::super::estimate::{Cost, Estimator, MONEY_RULE, REQUESTS_RULE, TIME_RULE, TOKENS_RULE};
 use super::super::probe::ProbedEndpoint;
 use super::super::workspace::Workspace;
@@ -23,6 +24,7 @@ use super::environments::{Differs, differing, or_changed};
 use super::hooks::{Happens, happens};
 use super::pending::{PendingCell, pending};
 use super::reason::{Changed, Places, changes, reason};
+use super::repeats::{RepeatsState, repeats};
 use super::starts::{Starts, starts};
 
 /// When a run is called given up.
@@ -33,8 +35,8 @@ const ORPHAN_RULE: &str = "a committed run on an endpoint with a name of this pl
 /// When a run is called pending.
 const PENDING_RULE: &str = "another process holds the results folder and is measuring the run";
 /// When a run is called pruned.
-const PRUNED_RULE: &str = "run would wait for its endpoint, which, with --probe, is not ready, or leave it out: there is a result that \
-                           cannot be read";
+const PRUNED_RULE: &str = "run would wait for its endpoint, which, with --probe, is not ready, or leave it out: it is a repeat that is not \
+                           needed or of a sweep that the budget leaves out, or there is a result that cannot be read";
 
 /// What `run` would do.
 #[derive(Debug, Serialize, JsonSchema)]
@@ -57,6 +59,12 @@ pub(crate) struct Preview {
     /// Cells that are no runs, or not yet, for what an earlier sweep finds decides about them; absent where there are none.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub pending: Vec<PendingCell>,
+    /// Its budget, and what is left out for it; absent where it has none.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub budget: Option<BudgetState>,
+    /// Its cells whose repeats may end early; absent where it has none.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub repeats: Vec<RepeatsState>,
     /// How often servers that the plan launches are started for the runs to do; absent where it launches none.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub starts: Vec<Starts>,
@@ -99,6 +107,9 @@ pub(crate) struct Entry {
     /// What people call the run.
     #[serde(skip)]
     pub name: String,
+    /// Whether it is a repeat that is not needed: its cell has ended.
+    #[serde(skip)]
+    pub is_not_needed: bool,
     /// Its position in the expansion; none for an orphan.
     #[serde(skip)]
     pub at: Option<usize>,
@@ -134,8 +145,9 @@ impl MarginCost {
     fn of(plan: &Plan, sweep: &Sweep) -> Option<MarginCost> {
         let compare = plan.compared(sweep)?;
         let margin = compare.margin?.to_f64();
-        let rounds_may_differ_by = tolerated(margin, sweep.repeats, compare.sequential)?;
-        Some(MarginCost { margin, repeats: sweep.repeats, rounds_may_differ_by })
+        let repeats = sweep.repeats.at_most;
+        let rounds_may_differ_by = tolerated(margin, repeats, compare.sequential)?;
+        Some(MarginCost { margin, repeats, rounds_may_differ_by })
     }
 }
 
@@ -207,7 +219,7 @@ impl Preview {
             let is_ours = |endpoint: &str| workspace.plan().endpoints.contains_key(endpoint);
             runs.extend(workspace.disk.orphans(is_ours).into_iter().map(orphan));
         }
-        let estimator = Estimator::new(workspace);
+        let estimator = Estimator::of(workspace.plan(), &workspace.expansion, &workspace.disk);
         let is_to_do = |entry: &&Entry| entry.state.is_work();
         let planned = |entry: &Entry| Some(&workspace.expansion.runs[entry.at?]);
         let (plan, mut counted) = (workspace.plan(), HashSet::new());
@@ -230,6 +242,8 @@ impl Preview {
         Preview {
             choices: choices(workspace),
             pending: pending(workspace),
+            repeats: repeats(workspace),
+            budget: workspace.budget.clone(),
             starts: starts(workspace, &to_start),
             hooks: happens(workspace, &to_start),
             data,
@@ -265,10 +279,10 @@ impl Preview {
         self.runs.sort_by(|a, b| place(a).cmp(&place(b)));
     }
 
-    /// Whether a run has no result that stays, and is not given up.
+    /// Whether a run has no result that stays, is needed, and is not given up.
     pub(crate) fn has_work(&self) -> bool {
         let settled = |state| matches!(state, Action::Cached | Action::Orphan | Action::GivenUp);
-        self.runs.iter().any(|entry| !settled(entry.state))
+        self.runs.iter().any(|entry| !settled(entry.state) && !entry.is_not_needed)
     }
 }
 
@@ -303,6 +317,7 @@ fn entries(workspace: &Workspace, seen: &Seen, asked: Option<&[ProbedEndpoint]>,
         let mut decision = workspace.decide(run, seen.wishes);
         or_pending(&mut decision, run, &workspace.disk);
         or_changed(&mut decision, run, workspace, asked.unwrap_or_default());
+        let is_not_needed = decision.action == Action::Pruned && workspace.expansion.why_pruned(run).is_some();
         let why = unready.get(run.spec.endpoint.name.as_str());
         if let Some(why) = why.filter(|_| decision.action.is_work()) {
             decision.action = Action::Pruned;
@@ -310,7 +325,7 @@ fn entries(workspace: &Workspace, seen: &Seen, asked: Option<&[ProbedEndpoint]>,
         }
         explain(&mut decision, run, &workspace.disk, count);
         let tries = workspace.disk.tries(&run.id).and_then(Tried::of);
-        Entry { tries, ..entry(at, run, &decision, places) }
+        Entry { tries, is_not_needed, ..entry(at, run, &decision, places) }
     };
     picked().map(one).collect()
 }
@@ -335,6 +350,7 @@ fn entry(at: usize, run: &PlannedRun, decision: &Decision, places: &Places) -> E
         changed,
         tries: None,
         name: planned_name(run),
+        is_not_needed: false,
         at: Some(at),
     }
 }
@@ -360,6 +376,7 @@ fn orphan(record: &RunRecord) -> Entry {
         changed: Vec::new(),
         tries: None,
         name: name(spec),
+        is_not_needed: false,
         at: None,
     }
 }

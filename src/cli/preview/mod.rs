@@ -8,6 +8,7 @@ pub(super) mod environments;
 mod hooks;
 mod pending;
 pub(super) mod reason;
+pub(super) mod repeats;
 mod starts;
 pub(super) mod text;
 
@@ -109,6 +110,9 @@ pub(super) fn show(workspace: &Workspace, selection: &Selection, wishes: Wishes,
     let todo = preview.runs.iter().filter(|entry| entry.state.is_work()).filter_map(|entry| entry.at);
     for obstacle in connection_limits::obstacles(workspace, todo.map(|at| &workspace.expansion.runs[at]), jobs) {
         stderr::complain(&format!("`run` would refuse this: {obstacle}"));
+    }
+    if let Err(Failure::Usage(reason)) = workspace.budget_allows_a_run() {
+        stderr::complain(&format!("`run` would refuse this: {}", plain(&reason)));
     }
     for reason in refused {
         stderr::complain(&format!("`run` would refuse this: {}", plain(&reason)));

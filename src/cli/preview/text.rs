@@ -11,10 +11,12 @@ use crate::report::{has_screen, priced};
 use crate::sweep::resume::Action;
 use crate::units::text::counted;
 
+use super::super::budget::BudgetState;
 use super::super::estimate::Cost;
 use super::super::probe;
 use super::entries::{Counts, Entry, MarginCost, Preview};
 use super::pending::PendingCell;
+use super::repeats;
 
 /// Runs of a group that are named.
 const MOST_NAMES: usize = 3;
@@ -48,6 +50,8 @@ pub(crate) fn text(preview: &Preview, all: bool) -> String {
                 out.push_str(&pending_groups(&waiting));
                 let choices = preview.choices.iter().filter(|choice| choice.sweep == part.sweep);
                 out.push_str(&choices.map(|choice| labelled(choice.chooses, &choice.words())).collect::<String>());
+                let repeats = repeats::words(preview.repeats.iter().filter(|cell| cell.sweep == part.sweep));
+                out.push_str(&repeats.map(|words| labelled("repeats", &plain(&words))).unwrap_or_default());
                 if part.totals.to_do.runs > 0 {
                     out.push_str(&labelled("to do", &in_one_line(&part.totals.to_do)));
                 }
@@ -72,6 +76,8 @@ pub(crate) fn text(preview: &Preview, all: bool) -> String {
     let waiting: Vec<&PendingCell> = preview.pending.iter().collect();
     out.push_str(&format!("\nin all: {}{more}\n", counts(&preview.totals.states, &waiting)));
     out.push_str(&totals(preview));
+    let budget = preview.budget.iter().flat_map(BudgetState::words);
+    out.push_str(&budget.map(|words| labelled("budget", &words)).collect::<String>());
     out.push_str(&preview.data.iter().map(|data| labelled(data.note.used_for, &data.words())).collect::<String>());
     out.push_str(&servers(preview));
     out

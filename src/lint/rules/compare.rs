@@ -17,8 +17,8 @@ const MOST: usize = 100;
 
 /// M007: a comparison is declared, and cells have fewer than 3 runs.
 pub(crate) fn no_repeats(_: &View, sweep: &SweepView) -> Option<Finding> {
-    let compare = sweep.compare.filter(|_| sweep.sweep.repeats < REPEATS)?;
-    let times = if sweep.sweep.repeats == 1 { "once" } else { "twice" };
+    let compare = sweep.compare.filter(|_| sweep.sweep.repeats.at_most < REPEATS)?;
+    let times = if sweep.sweep.repeats.at_most == 1 { "once" } else { "twice" };
     Some(sweep.finding(
         [&sweep.path()[..], &[crate::plan::Step::from("repeats")]].concat(),
         format!("cells are compared by {}, and each is run {times}", compare.by),
@@ -33,7 +33,7 @@ const QUIET: f64 = 0.01;
 pub(crate) fn narrow_margin(_: &View, sweep: &SweepView) -> Option<Finding> {
     let compare = sweep.compare?;
     let margin = compare.margin?.to_f64();
-    let repeats = sweep.sweep.repeats;
+    let repeats = sweep.sweep.repeats.at_most;
     let tolerated_by = |repeats: u32| comparison::tolerated(margin, repeats, compare.sequential);
     let tolerated = tolerated_by(repeats).filter(|tolerated| *tolerated < QUIET)?;
     let enough = |repeats: &u32| tolerated_by(*repeats).is_some_and(|tolerated| tolerated >= QUIET);

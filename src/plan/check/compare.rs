@@ -30,6 +30,7 @@ impl Checker<'_> {
             }
         }
         self.loads_of_arms(&plan);
+        self.compared_until(&plan);
         plan
     }
 

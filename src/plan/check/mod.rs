@@ -2,6 +2,7 @@
 //! Every mistake is addressed by its path in the plan; the tree says where that is written.
 
 mod arrivals;
+mod budget;
 mod checker;
 mod compare;
 mod condition;
@@ -20,6 +21,7 @@ mod optimize;
 mod pairs;
 mod prefix;
 mod profiled;
+mod repeats;
 mod rules;
 mod scenario;
 mod search;
@@ -55,6 +57,7 @@ pub(super) fn check(plan: &Plan, tree: &Node) -> (ResolvedPlan, Vec<Diagnostic>)
     checker.models(plan);
     checker.scenarios(plan);
     checker.limits(plan);
+    checker.budget(plan);
     let resolved = Plan { sweeps: checker.sweeps(plan), ..plan.clone() };
     let resolved = checker.comparisons(resolved);
     (ResolvedPlan::new(resolved), checker.found)

@@ -31,7 +31,7 @@ impl Checker<'_> {
                 self.report_key(&at, Diagnostic::new(Code::Contradiction, message).remedy(remedy));
             }
         }
-        if sweep.repeats != 1 {
+        if sweep.repeats.at_most != 1 {
             let message = "`repeats` has no effect beside `optimize`, which makes longer runs where settings are alike";
             let diagnostic = Diagnostic::new(Code::NoEffect, message).remedy("remove `repeats`");
             self.report_key(&steps!["sweeps", name, "repeats"], diagnostic);

@@ -4,6 +4,7 @@ use super::checker::{Checker, steps};
 use crate::plan::diagnostic::error::{Code, Diagnostic};
 use crate::plan::model::matrix::{Axis, Item, What};
 use crate::plan::model::plan::Plan;
+use crate::plan::model::repeats::Repeats;
 use crate::plan::model::scalar::Scalar;
 use crate::plan::model::search::{FINEST, Objective, Search, SearchRange};
 use crate::plan::model::stop::StopRule;
@@ -38,7 +39,7 @@ impl Checker<'_> {
                 Diagnostic::new(Code::Contradiction, message).remedy(remedy),
             );
         }
-        if sweep.repeats != 1 {
+        if sweep.repeats != Repeats::default() {
             let message = "`repeats` has no effect beside `search`, which repeats a load as often as its answer takes";
             let diagnostic = Diagnostic::new(Code::NoEffect, message).remedy("remove `repeats`");
             self.report_key(&steps!["sweeps", name, "repeats"], diagnostic);

@@ -52,7 +52,7 @@ impl Checker<'_> {
             self.grid(plan, name, &sweep, lacks_axes);
             self.rest(name, &sweep);
             comes_after(&mut sweep);
-            sizes.push((name.clone(), cells(&sweep).saturating_mul(u128::from(sweep.repeats))));
+            sizes.push((name.clone(), cells(&sweep).saturating_mul(u128::from(sweep.repeats.at_most))));
             resolved.insert(name.clone(), sweep);
         }
         self.size(plan, &sizes);
@@ -197,7 +197,7 @@ impl Checker<'_> {
     }
 
     fn rest(&mut self, name: &str, sweep: &Sweep) {
-        self.outside(&steps!["sweeps", name], "repeats", "1 or more", (sweep.repeats == 0).then_some(0));
+        self.repeats(name, sweep);
         self.arrivals(name, sweep);
         self.phases(&steps!["sweeps", name, "phases"], &sweep.phases);
         self.engine(&steps!["sweeps", name, "engine"], sweep.engine);

@@ -24,6 +24,6 @@ impl Plan {
 
     /// Most rounds of a sweep whose comparison may stop as soon as something is shown; none where all rounds are made.
     pub fn most_rounds(&self, sweep: &Sweep) -> Option<u32> {
-        self.compared(sweep).filter(|compare| compare.sequential).map(|_| sweep.repeats)
+        self.compared(sweep).filter(|compare| compare.sequential).map(|_| sweep.repeats.at_most)
     }
 }

@@ -39,8 +39,8 @@ pub struct Compare {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(example = &"2%")]
     pub margin: Option<Share>,
-    /// Stop the rounds of a cell once each of its metrics is decided: a difference is shown, or its absence within the margin. `repeats`
-    /// is then the most rounds; `compare` looks after each from the third on, and its p-values and intervals hold over all looks
+    /// End the rounds of a cell once each of its metrics is decided: a difference is shown, or its absence within the margin. `repeats`
+    /// is then the most rounds; `run` looks after each from the third on, and the p-values and intervals of `compare` hold over all looks
     /// together. Default: all rounds are made, and looked at once.
     #[serde(default, skip_serializing_if = "crate::units::is_default")]
     #[schemars(example = true)]
@@ -80,6 +80,15 @@ pub struct MetricName {
     pub key: &'static str,
     /// The percentile that is named.
     pub percentile: Option<Percentile>,
+}
+
+impl MetricName {
+    /// One value of a run: of a metric of requests without a percentile the median.
+    pub fn or_median(self) -> MetricName {
+        let is_of_requests = metrics::find(self.key).is_some_and(|metric| metric.kind.is_distribution());
+        let median = is_of_requests.then_some(Percentile::P50);
+        MetricName { percentile: self.percentile.or(median), ..self }
+    }
 }
 
 impl FromStr for MetricName {

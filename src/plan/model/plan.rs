@@ -7,6 +7,7 @@ use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::{Deserialize, Serialize};
 
 use crate::plan::model::allow::Allow;
+use crate::plan::model::budget::Budget;
 use crate::plan::model::client::{Connections, LoadEnginePatch, Timeouts};
 use crate::plan::model::compare::Compare;
 use crate::plan::model::content::BUILT_IN;
@@ -135,6 +136,10 @@ pub struct Plan {
     pub max_cells: u32,
     /// Which cells will be compared, in every sweep that has the axis and the baseline. Also per sweep.
     pub compare: Option<Compare>,
+    /// What all runs together may take: { time: 2h, tokens: 20M, money: 50 }. Kept by leaving out sweeps that are `optional`, the last
+    /// declared one first. Decides no number: results stay.
+    #[schemars(example = serde_json::json!({ "time": "2h" }))]
+    pub budget: Option<Budget>,
     /// Rules of the methodology lint that do not hold for this plan. Also per sweep.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub allow: Vec<Allow>,

@@ -11,6 +11,7 @@ use crate::plan::model::matrix::{Axis, Condition, Extend};
 use crate::plan::model::optimize::Optimize;
 use crate::plan::model::phases::{Between, PhasesPatch};
 use crate::plan::model::record::RecordPatch;
+use crate::plan::model::repeats::Repeats;
 use crate::plan::model::scalar::Scalar;
 use crate::plan::model::search::Search;
 use crate::plan::model::shorthand::OneOrMany;
@@ -75,11 +76,14 @@ pub struct Sweep {
     /// Find the settings of the server that are best at the loads of the sweep, over its `server` axes: all settings have a short run, the
     /// better ones go on to longer runs, within a budget of time: { for: goodput, budget: 2h }.
     pub optimize: Option<Optimize>,
-    /// How often each cell is run. Default 1.
-    #[serde(default = "one")]
-    #[schemars(range(min = 1))]
-    #[schemars(example = 3)]
-    pub repeats: u32,
+    /// How often each cell is run: a number of times, or until its means are known. Default 1.
+    #[serde(default)]
+    #[schemars(example = 3, example = serde_json::json!({ "until": "2%", "at_most": 12 }))]
+    pub repeats: Repeats,
+    /// Leave this sweep out where the plan's `budget` does not suffice for it. Of several the last declared one goes first.
+    #[serde(default, skip_serializing_if = "crate::units::is_default")]
+    #[schemars(example = true)]
+    pub optional: bool,
     /// Sweeps that end before this one starts.
     #[serde(default, skip_serializing_if = "OneOrMany::is_empty")]
     #[schemars(example = &"saturation")]
@@ -122,10 +126,6 @@ pub struct Sweep {
     /// Anything a reader of the results should know.
     #[schemars(example = "run after the nightly deploy")]
     pub notes: Option<String>,
-}
-
-fn one() -> u32 {
-    1
 }
 
 impl Sweep {

@@ -53,6 +53,8 @@ pub(crate) enum Kind {
     Committed,
     /// How a search or a ladder stands, and which run it asks for next.
     Chosen,
+    /// A cell has ended before all of its repeats were made: the others are left out.
+    Pruned,
     /// A run failed.
     Failed,
     /// The environment spoiled an attempt; the run is tried again.

@@ -29,7 +29,7 @@ pub(crate) use words::phase;
 use super::format::{duration, fill_to, plain};
 use crate::sweep::Waiting;
 use crate::sweep::event::{Event, RunView};
-use crate::units::text::page;
+use crate::units::text::{counted, page};
 use crate::units::{Nanos, clock};
 use json::{Kind, Said};
 use ticker::Ticker;
@@ -147,6 +147,10 @@ impl Screen {
                 self.total += usize::from(next.is_some());
                 let text = plain(&format!("{pool}: {standing}"));
                 self.tell(false, Said { kind: Kind::Chosen, run: None, endpoint: None, text });
+            }
+            Event::Pruned { cell, why, runs } => {
+                let text = plain(&format!("{cell}: {why}; {} left out", counted(runs.len(), "run")));
+                self.tell(false, Said { kind: Kind::Pruned, run: None, endpoint: None, text });
             }
             Event::Launching { endpoint, command } => {
                 self.of(Kind::Server, endpoint, false, &format!("starting {}", plain(command)));

@@ -69,6 +69,10 @@ impl Tracker {
                 self.sweep.runs += 1;
                 self.remaining.insert(run.number, run.expected_ns());
             }
+            Event::Pruned { runs, .. } => {
+                runs.iter().for_each(|run| self.off(run, true));
+                self.sweep.settled += runs.len();
+            }
             Event::Started { run, progress } => self.running.push(Running::new(run, progress)),
             Event::Committed { run } => {
                 self.off(run, true);

@@ -149,6 +149,9 @@ impl Scheduler<'_, '_> {
         let short = spoiled.in_one_line();
         for skipped in self.walk.done(node, Outcome::Failed) {
             let Node::Run(at) = self.graph.node(skipped.node) else { continue };
+            if self.early.leaves_out(*at) {
+                continue;
+            }
             let run = &self.sweep.expansion.runs[*at];
             let attempt = self.sweep.writer.begin(&run.id.to_string(), &run.spec);
             if let Err(error) = attempt.and_then(|attempt| attempt.spoil(spoiled.clone(), Some(times))) {

@@ -1,0 +1,200 @@
+//! The budget of a plan: what all its runs take by the rules of `preview`, and which optional sweeps are left out for it.
+//!
+//! Decided from the worst case, so that what is left out is known before anything is sent, and the budget is kept by what is not. As
+//! results come in the worst case shrinks: searches end, repeats turn out not to be needed. Then a sweep that was left out may fit.
+
+use std::collections::HashSet;
+
+use schemars::JsonSchema;
+use serde::Serialize;
+
+use super::estimate::{Cost, Estimator};
+use crate::expand::{Expansion, PlannedRun, Pool};
+use crate::plan::{Budget, Plan};
+use crate::report::format::{digits, duration, plain};
+use crate::report::priced;
+use crate::sweep::choose::{Chosen, most_runs};
+use crate::sweep::endings::CellStanding;
+use crate::sweep::resume::OnDisk;
+use crate::units::Currency;
+use crate::units::text::counted;
+
+/// A budget, and what of it the plan takes.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, JsonSchema)]
+pub(crate) struct BudgetState {
+    /// What is limited.
+    pub limits: Vec<LimitState>,
+    /// Optional sweeps that are left out, in the order in which they were left out: the last declared one first.
+    pub left_out: Vec<String>,
+}
+
+/// One limit of a budget. Runs that are there count as those that are to come.
+#[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
+pub(crate) struct LimitState {
+    /// `time`, in seconds; `tokens`, prompt and output; or `money`, in the currency of the plan.
+    pub of: &'static str,
+    /// The most that all runs together may take.
+    pub budget: f64,
+    /// What they take where searches and repeats end as early as what is there makes one expect.
+    pub expected: f64,
+    /// What they take at most.
+    pub worst: f64,
+    /// Runs of which it is not known: they are not counted.
+    pub runs_not_counted: usize,
+    #[serde(skip)]
+    currency: Option<Currency>,
+}
+
+impl LimitState {
+    fn shown(&self, number: f64) -> String {
+        match self.of {
+            "time" if number < 60.0 => format!("{}s", (number * 10.0).round() / 10.0),
+            "time" => duration(number.ceil() as u64),
+            "money" => priced(digits(number), self.currency),
+            _ => format!("{} tokens", number.round() as u64),
+        }
+    }
+
+    fn is_exceeded(&self) -> bool {
+        self.worst > self.budget
+    }
+
+    /// `time: 1h10m expected and 1h50m at most, of 2h`.
+    fn words(&self) -> String {
+        let [budget, expected, worst] = [self.budget, self.expected, self.worst].map(|number| self.shown(number));
+        let takes = if expected == worst { worst } else { format!("{expected} expected and {worst} at most") };
+        let unknown = match self.runs_not_counted {
+            0 => String::new(),
+            count => format!("; {} not counted, of which that is not known before", counted(count, "run")),
+        };
+        let of = match self.is_exceeded() {
+            true => format!("budget of {budget}: what is not optional takes {takes}"),
+            false => format!("{takes}, of {budget}"),
+        };
+        format!("{}: {of}{unknown}", self.of)
+    }
+}
+
+impl BudgetState {
+    /// A line for each limit, and one on what is left out.
+    pub(crate) fn words(&self) -> Vec<String> {
+        let mut lines: Vec<String> = self.limits.iter().map(LimitState::words).collect();
+        if !self.left_out.is_empty() {
+            let names: Vec<String> = self.left_out.iter().map(|name| format!("`{}`", plain(name))).collect();
+            lines.push(format!("left out, optional and the last declared first: {}", names.join(", ")));
+        }
+        lines
+    }
+}
+
+/// What decides: the plan, its runs, and how those stand that follow from what is measured.
+pub(super) struct Asked<'a> {
+    pub plan: &'a Plan,
+    pub expansion: &'a Expansion,
+    pub disk: &'a OnDisk,
+    pub chosen: &'a [Chosen],
+    pub standing: &'a [Vec<CellStanding>],
+}
+
+/// How a plan's budget stands, and for each optional sweep that is left out why; none of a plan without a budget.
+pub(super) fn decide(asked: &Asked) -> Option<(BudgetState, Vec<(String, String)>)> {
+    let budget = asked.plan.budget?;
+    let mut kept: Vec<&str> = asked.plan.sweeps.keys().map(String::as_str).collect();
+    let mut left_out = Vec::new();
+    loop {
+        let limits = limits(asked, &budget, &kept);
+        let last = kept.iter().rposition(|name| asked.plan.sweeps[*name].optional);
+        let Some((exceeded, last)) = limits.iter().find(|limit| limit.is_exceeded()).zip(last) else {
+            let names = left_out.iter().map(|(name, _): &(String, String)| name.clone()).collect();
+            return Some((BudgetState { limits, left_out: names }, left_out));
+        };
+        let (budget, worst) = (exceeded.shown(exceeded.budget), exceeded.shown(exceeded.worst));
+        let why = format!("optional: with it and what comes before, up to {worst} of a budget of {budget}");
+        left_out.push((kept.remove(last).to_owned(), why));
+    }
+}
+
+/// What the runs of these sweeps take of each limit.
+fn limits(asked: &Asked, budget: &Budget, kept: &[&str]) -> Vec<LimitState> {
+    let [expected, worst] = [false, true].map(|at_worst| cost(asked, kept, at_worst));
+    let currency = asked.plan.currency;
+    let limit = |of, budget: f64, number: fn(&Cost) -> f64, unknown: fn(&Cost) -> usize| LimitState {
+        of,
+        budget,
+        expected: number(&expected),
+        worst: number(&worst),
+        runs_not_counted: unknown(&worst),
+        currency,
+    };
+    let time = budget.time.map(|time| limit("time", time.secs(), |cost| cost.seconds, |c| c.runs_of_unknown_length));
+    let tokens = |cost: &Cost| (cost.prompt_tokens + cost.output_tokens) as f64;
+    let tokens = budget.tokens.map(|most| limit("tokens", most.0 as f64, tokens, |c| c.runs_with_unknown_requests));
+    let money = |cost: &Cost| cost.money.unwrap_or(0.0);
+    let money = budget.money.map(|most| limit("money", most.to_f64(), money, |c| c.runs_of_unknown_length));
+    [time, tokens, money].into_iter().flatten().collect()
+}
+
+/// What the runs of these sweeps cost, one after another.
+fn cost(asked: &Asked, kept: &[&str], at_worst: bool) -> Cost {
+    let expansion = asked.expansion;
+    let mut out: HashSet<(&str, u32, &[u32])> = HashSet::new();
+    for (series, standing) in expansion.series.iter().zip(asked.standing).filter(|_| !at_worst) {
+        for (cell, standing) in series.cells.iter().zip(standing) {
+            let expected = standing.expect.unwrap_or(u32::MAX) as usize;
+            let behind = cell.runs.iter().skip(expected);
+            out.extend(behind.map(|run| (&*run.sweep, run.repeat, run.cell.rank())));
+        }
+    }
+    let is_needed = |run: &PlannedRun| {
+        let is_there = asked.disk.record(&run.id).is_some();
+        is_there || (expansion.why_pruned(run).is_none() && !out.contains(&(&*run.sweep, run.repeat, run.cell.rank())))
+    };
+    let runs = expansion.runs.iter().filter(|run| is_needed(run));
+    let more = expansion.pools.iter().zip(asked.chosen).flat_map(|(pool, chosen)| to_come(pool, chosen));
+    let all = runs.chain(more).filter(|run| kept.contains(&&*run.sweep));
+    Estimator::of(asked.plan, expansion, asked.disk).cost(all, 1, &mut HashSet::new())
+}
+
+/// The runs that a pool may still ask for besides those that are among the plan's runs: the longest ones, for nobody knows which.
+fn to_come<'p>(pool: &'p Pool, chosen: &Chosen) -> Vec<&'p PlannedRun> {
+    if chosen.next.is_none() {
+        return Vec::new();
+    }
+    let there = chosen.members();
+    let others = pool.members.iter().enumerate().filter(|(at, _)| !there.contains(at));
+    let mut others: Vec<&PlannedRun> = others.map(|(_, member)| &member.run).collect();
+    others.sort_by_key(|run| std::cmp::Reverse(run.spec.phases.measure.duration));
+    others.truncate(most_runs(pool).saturating_sub(there.len()));
+    others
+}
+
+/// A limit that does not allow one run.
+pub(super) struct TooLittle {
+    /// Which limit: `time`, `tokens` or `money`.
+    pub of: &'static str,
+    /// What is wrong with it, and what to do.
+    pub words: String,
+}
+
+/// The first limit of a budget that does not allow one run; none where all do, and where nobody knows.
+pub(super) fn below_one_run(asked: &Asked, state: &BudgetState) -> Option<TooLittle> {
+    let estimator = Estimator::of(asked.plan, asked.expansion, asked.disk);
+    let costs: Vec<Cost> =
+        asked.expansion.possible().map(|run| estimator.cost(std::iter::once(run), 1, &mut HashSet::new())).collect();
+    state.limits.iter().find_map(|limit| {
+        let of = |cost: &Cost| match limit.of {
+            "time" => (cost.runs_of_unknown_length == 0).then_some(cost.seconds),
+            "money" => cost.money.filter(|_| cost.runs_of_unknown_length == 0),
+            _ => (cost.runs_with_unknown_requests == 0).then_some((cost.prompt_tokens + cost.output_tokens) as f64),
+        };
+        let least = costs.iter().map(of).collect::<Option<Vec<f64>>>()?.into_iter().reduce(f64::min)?;
+        (least > limit.budget).then(|| {
+            let (budget, least) = (limit.shown(limit.budget), limit.shown(least));
+            let words = format!(
+                "`budget.{}` is {budget}, and one run takes {least}: write at least as much, or shorten `phases`",
+                limit.of
+            );
+            TooLittle { of: limit.of, words }
+        })
+    })
+}

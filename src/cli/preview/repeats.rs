@@ -1,0 +1,109 @@
+//! Repeats that end early, in a preview: how many runs they take at least and at most, how many are expected, and how each cell stands.
+
+use schemars::JsonSchema;
+use serde::Serialize;
+
+use crate::analysis::comparison::{allowed, percent};
+use crate::expand::{CellRuns, Ends, Series};
+use crate::sweep::endings::{CellStanding, FEWEST};
+use crate::sweep::event::planned_cell;
+use crate::units::text::counted;
+
+use super::super::workspace::Workspace;
+
+/// How a cell stands whose repeats may end early.
+#[derive(Debug, Serialize, JsonSchema)]
+pub(crate) struct RepeatsState {
+    /// Its sweep.
+    pub sweep: String,
+    /// What people call the cell.
+    pub cell: String,
+    /// What ends it: `known`, its means are known well enough; or `shown`, every metric of a comparison is decided.
+    pub ends: &'static str,
+    /// Of `known`: half of the interval that a mean may have at most, as a share of it (0.02: 2 %); null of `shown`.
+    pub within: Option<f64>,
+    /// The metrics that are looked at, by name; of `shown` those that the plan names.
+    pub metrics: Vec<String>,
+    /// Repeats that count: those that have ended, up to the first that has not.
+    pub finished: u32,
+    /// Repeats that it takes at least.
+    pub at_least: u32,
+    /// Repeats that it takes at most.
+    pub at_most: u32,
+    /// Of `known`: half of the widest interval so far, as a share; null before three repeats.
+    pub half: Option<f64>,
+    /// Repeats that it is expected to take, by how its runs deviate so far; null where nobody can tell.
+    pub expected: Option<u32>,
+    /// How it stands, or how it ended, in words.
+    pub standing: String,
+    #[serde(skip)]
+    has_answer: bool,
+}
+
+/// Every cell of the plan whose repeats may end early, in its order.
+pub(crate) fn repeats(workspace: &Workspace) -> Vec<RepeatsState> {
+    let all = workspace.expansion.series.iter().zip(&workspace.standing);
+    let of = |(series, standing): (&'_ Series, &'_ Vec<CellStanding>)| -> Vec<RepeatsState> {
+        series.cells.iter().zip(standing).map(|(cell, standing)| RepeatsState::of(series, cell, standing)).collect()
+    };
+    all.flat_map(of).collect()
+}
+
+impl RepeatsState {
+    fn of(series: &Series, cell: &CellRuns, standing: &CellStanding) -> RepeatsState {
+        let (ends, within, metrics) = match &series.ends {
+            Ends::Known { within, metrics } => ("known", Some(*within), metrics),
+            Ends::Shown { metrics, .. } => ("shown", None, metrics),
+        };
+        let most = cell.runs.len() as u32;
+        let end = standing.end.as_ref();
+        let half =
+            standing.half.filter(|_| end.is_none()).map(|half| format!(": known within {} so far", percent(half)));
+        let word = if within.is_some() { "repeat" } else { "round" };
+        RepeatsState {
+            sweep: series.sweep.to_string(),
+            cell: planned_cell(&cell.runs[0]),
+            ends,
+            within,
+            metrics: metrics.iter().map(|name| name.to_string()).collect(),
+            finished: standing.finished,
+            at_least: end.map_or(FEWEST.max(standing.finished).min(most), |end| end.after),
+            at_most: end.map_or(most, |end| end.after),
+            half: standing.half,
+            expected: end.map(|end| end.after).or(standing.expect),
+            has_answer: end.is_some(),
+            standing: match end {
+                Some(end) => end.why.clone(),
+                None => {
+                    let of = counted(most as usize, word);
+                    format!("{} of {of}{}", standing.finished, half.unwrap_or_default())
+                }
+            },
+        }
+    }
+}
+
+/// What a reader wants to know of the repeats of one sweep, before it runs and after; none of a sweep whose repeats are fixed.
+pub(crate) fn words<'a>(cells: impl Iterator<Item = &'a RepeatsState> + Clone) -> Option<String> {
+    let first = cells.clone().next()?;
+    let rule = match first.within {
+        Some(within) => {
+            format!("until the means of {} are known within {}", first.metrics.join(", "), allowed(within))
+        }
+        None => "until every metric of the comparison is decided".to_owned(),
+    };
+    let sum = |of: fn(&RepeatsState) -> u32| cells.clone().map(of).sum::<u32>();
+    let (least, most) = (sum(|cell| cell.at_least), sum(|cell| cell.at_most));
+    let (count, answered) = (cells.clone().count(), cells.clone().filter(|cell| cell.has_answer).count());
+    let word = if first.within.is_some() { "known" } else { "decided" };
+    let runs = match least == most {
+        true => counted(most as usize, "run"),
+        false => {
+            let expected: Option<u32> = cells.map(|cell| cell.expected).sum();
+            let expected = expected.map(|expected| format!(", {expected} expected by those that are there"));
+            format!("{least} to {most} runs{}", expected.unwrap_or_default())
+        }
+    };
+    let answered = if answered == 0 && least < most { String::new() } else { format!(", {answered} of them {word}") };
+    Some(format!("{rule}: {runs} in {}{answered}", counted(count, "cell")))
+}

@@ -1,0 +1,140 @@
+//! Repeats that end early: cells whose last runs are left out once what was measured says enough. All runs are known beforehand, with the
+//! ids that they have where every repeat is made; nothing here decides.
+
+use std::sync::Arc;
+
+use indexmap::IndexMap;
+
+use crate::plan::{MetricName, Percentile, Plan, Sweep};
+
+use super::planned::PlannedRun;
+use super::rounds::rounds;
+
+/// What ends the repeats of cells.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Ends {
+    /// Every mean over the runs of a cell is known so well.
+    Known {
+        /// Half of the interval, as a share of the mean.
+        within: f64,
+        /// The metrics whose means have to be known.
+        metrics: Vec<MetricName>,
+    },
+    /// Each arm is told from its baseline, or shown to be like it.
+    Shown {
+        /// The metrics that are named; none where the usual ones are compared.
+        metrics: Vec<MetricName>,
+        /// By how much an arm may be worse, as a share.
+        margin: Option<f64>,
+        /// The sweep that declares the comparison; none where the plan does, for all its sweeps.
+        declared_by: Option<Arc<str>>,
+    },
+}
+
+/// After how many repeats a cell ends, and why.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct CellEnd {
+    /// The repeats that are made.
+    pub after: u32,
+    /// What was shown by them, in words.
+    pub why: String,
+}
+
+/// The runs of one cell, in the order of their repeats.
+#[derive(Debug, Clone, PartialEq)]
+pub struct CellRuns {
+    /// All that there may be.
+    pub runs: Vec<PlannedRun>,
+    /// When they end, as far as results say it; see [`super::Expansion::end_early`].
+    pub end: Option<CellEnd>,
+}
+
+/// Cells whose repeats end together, or by each other: one cell alone, or the arms of a comparison with their baseline first.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Series {
+    /// Name of the sweep.
+    pub sweep: Arc<str>,
+    /// What ends them.
+    pub ends: Ends,
+    /// The cells.
+    pub cells: Vec<CellRuns>,
+}
+
+impl Series {
+    /// Its runs, in no order that matters.
+    pub fn runs(&self) -> impl Iterator<Item = &PlannedRun> {
+        self.cells.iter().flat_map(|cell| &cell.runs)
+    }
+
+    /// Most runs of one cell.
+    pub fn at_most(&self) -> u32 {
+        self.cells.iter().map(|cell| cell.runs.len() as u32).max().unwrap_or(0)
+    }
+}
+
+/// The series of a plan, of its runs.
+pub(super) fn series(plan: &Plan, runs: &[PlannedRun]) -> Vec<Series> {
+    plan.sweeps.iter().flat_map(|(name, sweep)| of_sweep(plan, (name, sweep), runs)).collect()
+}
+
+fn of_sweep(plan: &Plan, (name, sweep): (&String, &Sweep), runs: &[PlannedRun]) -> Vec<Series> {
+    let is_sequential = plan.most_rounds(sweep).is_some();
+    if sweep.chooses_runs() || (sweep.repeats.until.is_none() && !is_sequential) {
+        return Vec::new();
+    }
+    let mut cells: IndexMap<&[u32], Vec<PlannedRun>> = IndexMap::new();
+    for run in runs.iter().filter(|run| *run.sweep == **name) {
+        cells.entry(run.cell.rank()).or_default().push(run.clone());
+    }
+    let mut cells: Vec<CellRuns> = cells.into_values().map(|runs| CellRuns { runs, end: None }).collect();
+    cells.iter_mut().for_each(|cell| cell.runs.sort_by_key(|run| run.repeat));
+    let sweep_name: Arc<str> = name.as_str().into();
+    if let Some(within) = sweep.repeats.until {
+        let one = |cell: CellRuns| Series {
+            sweep: Arc::clone(&sweep_name),
+            ends: Ends::Known { within: within.to_f64(), metrics: metrics(plan, sweep, &cell.runs[0]) },
+            cells: vec![cell],
+        };
+        return cells.into_iter().map(one).collect();
+    }
+    let Some(compare) = plan.compared(sweep) else { return Vec::new() };
+    let of_cells: Vec<&super::Cell> = cells.iter().map(|cell| &cell.runs[0].cell).collect();
+    let groups = rounds(&of_cells, &compare.by).groups;
+    let is_baseline = |at: &usize| of_cells[*at].get(&compare.by) == Some(&compare.baseline);
+    let ends = Ends::Shown {
+        metrics: compare.metrics.0.clone(),
+        margin: compare.margin.map(|margin| margin.to_f64()),
+        declared_by: sweep.compare.as_ref().map(|_| Arc::clone(&sweep_name)),
+    };
+    let of_group = |group: &Vec<usize>| {
+        let baseline = group.iter().position(is_baseline).filter(|_| group.len() > 1)?;
+        let mut group = group.clone();
+        group[..=baseline].rotate_right(1);
+        let cells = group.iter().map(|at| cells[*at].clone()).collect();
+        Some(Series { sweep: Arc::clone(&sweep_name), ends: ends.clone(), cells })
+    };
+    groups.iter().filter_map(of_group).collect()
+}
+
+/// The metrics whose means have to be known in a cell.
+fn metrics(plan: &Plan, sweep: &Sweep, run: &PlannedRun) -> Vec<MetricName> {
+    let one = |key: &'static str, percentile| MetricName { key, percentile };
+    if !sweep.repeats.metrics.is_empty() {
+        return sweep.repeats.metrics.0.iter().map(|name| name.or_median()).collect();
+    }
+    if run.spec.start {
+        return vec![one("start_ready", None)];
+    }
+    // Of an open loop latencies are from the schedule.
+    let is_open = run.spec.load.qps().is_some();
+    let of = |closed, open| if is_open { open } else { closed };
+    let (ttft, e2e) = (of("ttft", "ttft_from_schedule"), of("e2e", "e2e_from_schedule"));
+    let throughput = std::iter::once(one("output_throughput", None));
+    let Some(slo) = plan.slo.as_ref().filter(|slo| !slo.is_empty()) else {
+        return throughput.chain([ttft, e2e].map(|key| one(key, Some(Percentile::P50)))).collect();
+    };
+    let limits = [(ttft, &slo.ttft), ("itl", &slo.itl), ("tpot", &slo.tpot), (e2e, &slo.e2e)];
+    let limited = limits.into_iter().flat_map(|(key, by)| by.keys().map(move |at| (key, *at)));
+    let limited = limited.map(|(key, at)| MetricName { key, percentile: Some(at) });
+    throughput.chain(limited).collect()
+}

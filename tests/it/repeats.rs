@@ -1,0 +1,143 @@
+//! Repeats that end early: a cell whose means are known, an arm that is told from its baseline. What is not needed is left out with the reason,
+//! and a sweep that is killed and goes on leaves out the same.
+
+use std::collections::BTreeSet;
+
+use serde_json::Value;
+
+use super::lab::{Lab, Running};
+use super::sweeps::{end, honest, names, wait_until_gone};
+
+const HEAD: &str = "
+sweepline: 1
+name: enough
+endpoints:
+  fast: { engine: mock, mock: { ttft: 10ms, itl: 2ms } }
+  slow: { engine: mock, mock: { ttft: 10ms, itl: 5ms } }
+models: { m: { id: demo } }
+scenarios: { short: { prompt_tokens: 20, output_tokens: 12 } }
+phases: { fill: 0s, stabilize: 0s, measure: 400ms, drain: 5s }
+# A busy machine sends late; what is asked here is which runs are made.
+validity: { client_late: { suspect: 100%, invalid: 100% } }
+";
+
+/// Ids of the runs of a state, as `preview` has them, and its part on repeats.
+fn preview(lab: &Lab, state: &str) -> (BTreeSet<String>, Vec<Value>) {
+    let preview = lab.ok(&["preview", "plan.yaml", "--format", "json"]).json();
+    lab.follows("preview", &preview);
+    let runs = preview["runs"].as_array().unwrap().iter().filter(|run| run["state"] == state);
+    let ids = runs.map(|run| run["id"].as_str().unwrap()[..16].to_owned()).collect();
+    (ids, preview["repeats"].as_array().cloned().unwrap_or_default())
+}
+
+/// Starts the program with a failpoint, waits until it has killed itself there, and lets it end.
+fn killed_and_resumed(lab: &Lab, failpoint: &str) {
+    let args = ["run", "plan.yaml"];
+    let running = Running::start(lab.command(&args).env("SWEEPLINE_FAILPOINT", failpoint));
+    let (ended, servers) = end(running);
+    assert_eq!(ended.code, None, "it was not killed at {failpoint}: {}", ended.stderr);
+    wait_until_gone(&servers);
+    honest(&lab.measured(&args));
+}
+
+#[timed_test]
+fn repeats_end_when_means_are_known_and_a_killed_sweep_leaves_out_the_same() {
+    let lab = Lab::new();
+    let sweep = "  s: { matrix: { endpoint: fast, scenario: short, batch_size: [1, 2] }, \
+                 repeats: { until: 50%, at_most: 6, metrics: e2e_p50 } }\n";
+    lab.write("plan.yaml", &format!("{HEAD}sweeps:\n{sweep}"));
+    // The ids are those of as many repeats without a condition.
+    let (all, before) = preview(&lab, "new");
+    assert_eq!((all.len(), before.len(), &before[0]["at_least"], &before[0]["at_most"]), (12, 2, &3.into(), &6.into()));
+    lab.write(
+        "fixed.yaml",
+        &format!("{HEAD}sweeps:\n{}", sweep.replace("{ until: 50%, at_most: 6, metrics: e2e_p50 }", "6")),
+    );
+    let fixed = lab.ok(&["preview", "fixed.yaml", "--format", "json"]).json();
+    let fixed = fixed["runs"].as_array().unwrap().iter().map(|run| run["id"].as_str().unwrap()[..16].to_owned());
+    assert_eq!(fixed.collect::<BTreeSet<_>>(), all);
+    lab.ok(&["freeze", "plan.yaml", "-o", "plan.lock"]);
+    killed_and_resumed(&lab, "before_rename:4");
+    let (cached, after) = preview(&lab, "cached");
+    let (pruned, _) = preview(&lab, "pruned");
+    assert_eq!((cached.clone(), &cached | &pruned), (names(&lab, "runs"), all));
+    let made: u64 = after.iter().map(|cell| cell["finished"].as_u64().unwrap()).sum();
+    assert_eq!(made, cached.len() as u64);
+    assert!(
+        made < 12 && after.iter().all(|cell| cell["standing"].as_str().unwrap().starts_with("known within ")),
+        "{after:#?}"
+    );
+    // The same rows, seen again: nothing to do, for people, pipelines and locks.
+    let again = lab.ok(&["run", "plan.yaml", "--frozen", "plan.lock"]);
+    assert!(again.stderr.contains("nothing to do") && again.stderr.contains(" left out"), "{}", again.stderr);
+    lab.ok(&["preview", "plan.yaml", "--exit-code"]);
+    let id = pruned.first().unwrap();
+    let why = lab.ok(&["why", id, "--plan", "plan.yaml"]).stdout;
+    assert!(why.contains("pruned") && why.contains("known within "), "{why}");
+    // What is wanted again is decided again.
+    let forced = lab.ok(&["preview", "plan.yaml", "--force", "--format", "json"]).json();
+    assert_eq!(forced["totals"]["states"]["pruned"], 0, "{}", forced["totals"]);
+}
+
+#[timed_test]
+fn rounds_end_when_a_difference_is_shown_and_compare_judges_by_that_look() {
+    let lab = Lab::new();
+    let sweep = "  s: { matrix: { endpoint: [fast, slow], scenario: short, batch_size: 1 }, repeats: 12, \
+                 compare: { by: endpoint, baseline: fast, metrics: e2e_p50, sequential: true } }\n";
+    lab.write("plan.yaml", &format!("{HEAD}sweeps:\n{sweep}"));
+    killed_and_resumed(&lab, "after_rename:5");
+    let (cached, after) = preview(&lab, "cached");
+    let (pruned, _) = preview(&lab, "pruned");
+    assert_eq!((&cached, cached.len() + pruned.len()), (&names(&lab, "runs"), 24));
+    let rounds = after[0]["finished"].as_u64().unwrap();
+    assert!((3..12).contains(&rounds) && cached.len() as u64 == 2 * rounds, "{after:#?}");
+    assert_eq!(after[1]["standing"], format!("decided after {rounds} of 12 rounds"));
+    let compared = lab.ok(&["compare", "plan.yaml", "--format", "json"]).json();
+    let test = &compared["families"][0]["cells"][0]["tests"][0];
+    assert_eq!((&test["outcome"], &test["sequence"]["round"]), (&"worse".into(), &rounds.into()), "{test:#}");
+    assert_eq!(compared["families"][0]["cells"][0]["left_out"].as_array().map(Vec::len), Some(0), "{compared:#}");
+    assert!(lab.ok(&["run", "plan.yaml"]).stderr.contains("nothing to do"));
+}
+
+#[timed_test]
+fn a_budget_leaves_out_what_is_optional_and_spends_what_was_not_needed() {
+    let lab = Lab::new();
+    let plan = |budget: &str| {
+        format!(
+            "{HEAD}budget: {{ time: {budget} }}\nsweeps:\n  \
+             must: {{ matrix: {{ endpoint: fast, scenario: short, batch_size: 1 }}, \
+             repeats: {{ until: 50%, at_most: 4, metrics: e2e_p50 }} }}\n  \
+             more: {{ matrix: {{ endpoint: fast, scenario: short, batch_size: [2, 3, 4] }}, optional: true }}\n  \
+             last: {{ matrix: {{ endpoint: fast, scenario: short, batch_size: 5 }}, optional: true }}\n"
+        )
+    };
+    // One run is refused, at its place.
+    lab.write("plan.yaml", &plan("100ms"));
+    let refused = lab.run(&["run", "plan.yaml"]);
+    assert_eq!(refused.code, Some(2), "{}", refused.stderr);
+    assert!(refused.stderr.contains("plan.yaml:12:17: `budget.time` is "), "{}", refused.stderr);
+    // What is not optional runs, and it is said.
+    lab.write("plan.yaml", &plan("1s"));
+    let shown = lab.ok(&["preview", "plan.yaml"]).stdout;
+    assert!(shown.contains("what is not optional takes"), "{shown}");
+    // 1.6 s at most, of which optional sweeps of 1.2 and 0.4 s leave too little; 1.2 s are needed in the end.
+    lab.write("plan.yaml", &plan("2500ms"));
+    let budget = || lab.ok(&["preview", "plan.yaml", "--format", "json"]).json()["budget"].clone();
+    let left_out = |budget: &Value| -> Vec<String> {
+        budget["left_out"].as_array().unwrap().iter().map(|name| name.as_str().unwrap().to_owned()).collect()
+    };
+    let before = budget();
+    assert_eq!(left_out(&before), ["last", "more"], "{before:#}");
+    assert_eq!(
+        (&before["limits"][0]["of"], &before["limits"][0]["worst"]),
+        (&"time".into(), &1.6.into()),
+        "{before:#}"
+    );
+    let ended = lab.measured(&["run", "plan.yaml"]);
+    honest(&ended);
+    assert!(ended.stderr.contains("the budget suffices for an optional sweep now: 3 runs"), "{}", ended.stderr);
+    assert!(ended.stderr.contains("optional and the last declared first: `last`"), "{}", ended.stderr);
+    assert_eq!((left_out(&budget()), names(&lab, "runs").len()), (vec!["last".to_owned()], 6));
+    let (pruned, _) = preview(&lab, "pruned");
+    assert_eq!(pruned.len(), 2, "a repeat, and the last sweep");
+}
