@@ -9,7 +9,7 @@ use schemars::JsonSchema;
 use serde::Serialize;
 
 use super::estimate::{Cost, Estimator};
-use crate::expand::{Expansion, PlannedRun, Pool};
+use crate::expand::{Expansion, PlannedRun, Pool, Waits};
 use crate::plan::{Budget, Plan};
 use crate::report::format::{digits, duration, plain};
 use crate::report::priced;
@@ -103,7 +103,7 @@ pub(super) fn decide(asked: &Asked) -> Option<(BudgetState, Vec<(String, String)
     let mut left_out = Vec::new();
     loop {
         let limits = limits(asked, &budget, &kept);
-        let last = kept.iter().rposition(|name| asked.plan.sweeps[*name].optional);
+        let last = kept.iter().rposition(|name| may_go(asked.plan, name, &kept));
         let Some((exceeded, last)) = limits.iter().find(|limit| limit.is_exceeded()).zip(last) else {
             let names = left_out.iter().map(|(name, _): &(String, String)| name.clone()).collect();
             return Some((BudgetState { limits, left_out: names }, left_out));
@@ -114,16 +114,26 @@ pub(super) fn decide(asked: &Asked) -> Option<(BudgetState, Vec<(String, String)
     }
 }
 
+/// Whether a sweep may be left out: it is optional, and no other one that is kept takes its answer.
+fn may_go(plan: &Plan, name: &str, kept: &[&str]) -> bool {
+    let asks = |other: &&&str| plan.sweeps[**other].asks().any(|(asked, _)| asked == name);
+    plan.sweeps[name].optional && !kept.iter().any(|other| asks(&other))
+}
+
 /// What the runs of these sweeps take of each limit.
 fn limits(asked: &Asked, budget: &Budget, kept: &[&str]) -> Vec<LimitState> {
     let [expected, worst] = [false, true].map(|at_worst| cost(asked, kept, at_worst));
     let currency = asked.plan.currency;
+    // What a load costs that an earlier sweep has yet to find, nobody knows.
+    let waiting =
+        asked.expansion.pending.iter().filter(|cell| cell.state == Waits::Pending && kept.contains(&&*cell.sweep));
+    let waiting: usize = waiting.map(|cell| cell.repeats as usize).sum();
     let limit = |of, budget: f64, number: fn(&Cost) -> f64, unknown: fn(&Cost) -> usize| LimitState {
         of,
         budget,
         expected: number(&expected),
         worst: number(&worst),
-        runs_not_counted: unknown(&worst),
+        runs_not_counted: unknown(&worst) + waiting,
         currency,
     };
     let time = budget.time.map(|time| limit("time", time.secs(), |cost| cost.seconds, |c| c.runs_of_unknown_length));

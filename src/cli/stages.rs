@@ -101,6 +101,7 @@ pub(crate) fn pending(workspace: &Workspace) -> Vec<String> {
             Waits::Pending => format!("{sweep}: {runs} pending: {why}"),
             Waits::Blocked => format!("{sweep}: {runs} blocked: {why}"),
             Waits::Pruned => format!("{sweep}: {runs} left out by `skip_if`: {why}"),
+            Waits::LeftOut => format!("{sweep}: {runs} left out: {why}"),
             Waits::Stopped => format!("{sweep}: {runs} not made, the gate says no: {why}"),
             Waits::Undecided => format!("{sweep}: {runs} not made, the gate cannot be decided: {why}"),
         })

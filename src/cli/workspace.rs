@@ -146,6 +146,11 @@ impl Workspace {
     }
 }
 
+/// The runs of a plan as far as they are known from what lies in a results folder.
+pub(super) fn expansion(store: &Store, plan: &ResolvedPlan) -> Result<Expansion, Failure> {
+    staged(store, plan).map(|staged| staged.expansion)
+}
+
 /// The runs of a plan as far as they are known, how its searches and ladders stand, and how they came to.
 struct Staged {
     expansion: Expansion,

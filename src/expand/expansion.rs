@@ -7,7 +7,7 @@ use crate::plan::Table;
 
 use super::cell::Cell;
 use super::identity::RunId;
-use super::pending::Pending;
+use super::pending::{Pending, Waits};
 use super::planned::PlannedRun;
 use super::pool::{Member, Pool};
 use super::series::{CellEnd, Series};
@@ -55,9 +55,14 @@ impl Expansion {
         }
     }
 
-    /// Takes in which sweeps are left out, and why.
+    /// Takes in which sweeps are left out, and why; so are their cells that wait for an answer.
     pub fn leave_out(&mut self, sweeps: Vec<(String, String)>) {
         self.left_out = sweeps.into_iter().collect();
+        for pending in self.pending.iter_mut().filter(|pending| pending.state == Waits::Pending) {
+            if let Some(why) = self.left_out.get(&*pending.sweep) {
+                (pending.state, pending.why) = (Waits::LeftOut, why.clone());
+            }
+        }
     }
 
     /// Why the sweep of a run is left out.

@@ -33,6 +33,8 @@ pub enum Waits {
     Blocked,
     /// `skip_if` leaves it out.
     Pruned,
+    /// The budget leaves its sweep out.
+    LeftOut,
     /// A `gate` said no.
     Stopped,
     /// A `gate` cannot be decided.

@@ -60,6 +60,8 @@ fn a_search_finds_the_knee_of_the_mock_and_is_done_then() {
     lab.follows("curves", &curves);
     assert_eq!(curves["choices"][0]["found"].as_f64(), Some(4.0), "{curves:#}");
     its_decisions_are_seen(&lab, &after[0]["finished"]);
+    let shown = lab.ok(&["show", &after[0]["finished"][0].as_str().unwrap()[..16], "--plan", "plan.yaml"]);
+    assert!(!shown.stderr.contains("is no run of"), "{}", shown.stderr);
     assert_eq!(curves["curves"][0]["slo"]["holds"].as_f64(), Some(4.0), "{curves:#}");
     let again = lab.ok(&["run", "plan.yaml"]);
     assert!(again.stderr.contains("nothing to do; the results of all"), "{}", again.stderr);

@@ -6,15 +6,16 @@ use serde_json::Value;
 use super::lab::Lab;
 use super::sweeps::{Talking, honest, names};
 
-/// A server with four slots: up to four requests in flight nobody waits, and with eight each waits for a whole answer, 140 ms.
+/// A server with four slots: up to four requests in flight nobody waits, and with eight each waits for a whole answer, 60 ms. A window has so
+/// many answers that a busy machine, which makes them slow together, leaves enough of them to decide.
 const HEAD: &str = "
 sweepline: 1
 name: staged
-endpoints: { a: { engine: mock, mock: { ttft: 20ms, itl: 20ms, slots: 4 } } }
+endpoints: { a: { engine: mock, mock: { ttft: 20ms, itl: 10ms, slots: 4 } } }
 models: { m: { id: demo } }
-scenarios: { short: { prompt_tokens: 20, output_tokens: 7 } }
-slo: { ttft: { p50: 90ms } }
-phases: { fill: 0s, stabilize: 100ms, measure: 1500ms, drain: 5s }
+scenarios: { short: { prompt_tokens: 20, output_tokens: 5 } }
+slo: { ttft: { p50: 50ms } }
+phases: { fill: 0s, stabilize: 100ms, measure: 2500ms, drain: 5s }
 # A busy machine sends late; what is asked here is which runs are made.
 validity: { client_late: { suspect: 100%, invalid: 100% } }
 sweeps:
@@ -51,6 +52,15 @@ fn a_load_is_taken_from_a_ladder_and_a_kill_between_the_stages_changes_nothing()
     let why = "waits for ladder: a · m · short: 0 runs so far";
     assert_eq!(pending(&before), [("pending".to_owned(), why.to_owned())]);
     assert!(lab.ok(&["preview", "plan.yaml"]).stdout.contains("pending 2 runs"));
+    // What it will cost is not known, and no budget counts it; an optional one waits for nothing that the budget leaves out.
+    lab.write("budget.yaml", &format!("{}budget: {{ time: 20s }}\n", behind(SUSTAINED)));
+    assert_eq!(preview(&lab, "budget.yaml")["budget"]["limits"][0]["runs_not_counted"], 2);
+    let optional = SUSTAINED.replace("repeats: 2", "repeats: 2, optional: true");
+    let optional = behind(&optional).replace("stop: slo_missed", "stop: slo_missed, optional: true");
+    lab.write("budget.yaml", &format!("{optional}budget: {{ time: 2s }}\n"));
+    let left = preview(&lab, "budget.yaml");
+    assert_eq!(left["budget"]["left_out"], serde_json::json!(["sustained", "ladder"]));
+    assert_eq!(left["pending"][0]["state"], "left_out");
     lab.ok(&["freeze", "plan.yaml", "-o", "plan.lock"]);
     // Killed once the value is there, before anything was run at it.
     let run = ["run", "plan.yaml", "--progress", "plain"];
@@ -69,6 +79,8 @@ fn a_load_is_taken_from_a_ladder_and_a_kill_between_the_stages_changes_nothing()
     let states: Vec<&Value> = written["runs"].as_array().unwrap().iter().map(|run| &run["state"]).collect();
     assert!(states.len() == 5 && states.iter().all(|state| *state == "cached"), "{written:#}");
     let of_sustained = written["runs"].as_array().unwrap().iter().find(|run| run["sweep"] == "sustained").unwrap();
+    let shown = lab.ok(&["show", &of_sustained["id"].as_str().unwrap()[..16], "--plan", "plan.yaml"]);
+    assert!(!shown.stderr.contains("is no run of"), "{}", shown.stderr);
     let folder = lab.results().join("runs").join(&of_sustained["id"].as_str().unwrap()[..16]);
     let record: Value = serde_json::from_slice(&std::fs::read(folder.join("run.json")).unwrap()).unwrap();
     let taken = &record["spec"]["taken"][0];

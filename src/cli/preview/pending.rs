@@ -18,7 +18,7 @@ pub(crate) struct PendingCell {
     /// How often it would be run.
     pub repeats: u32,
     /// `pending`: an earlier sweep has not answered yet; `blocked`: it has no answer, so that there is no load; `pruned`: `skip_if` leaves
-    /// it out; `stopped`: a gate said no; `undecided`: a gate cannot be decided.
+    /// it out; `left_out`: the budget does; `stopped`: a gate said no; `undecided`: a gate cannot be decided.
     pub state: Waits,
     /// Why, in words.
     pub why: String,

@@ -98,7 +98,7 @@ fn counts(counts: &Counts, waiting: &[&PendingCell]) -> String {
     let of = |state: Waits| -> usize {
         waiting.iter().filter(|cell| cell.state == state).map(|cell| cell.repeats as usize).sum()
     };
-    let (pending, pruned) = (&(pending + of(Waits::Pending)), &(pruned + of(Waits::Pruned)));
+    let (pending, pruned) = (&(pending + of(Waits::Pending)), &(pruned + of(Waits::Pruned) + of(Waits::LeftOut)));
     let [blocked, stopped, undecided] = &[Waits::Blocked, Waits::Stopped, Waits::Undecided].map(of);
     let all = [
         (new, "new"),

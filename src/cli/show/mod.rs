@@ -14,8 +14,8 @@ use crate::analysis::{saturation, undecided};
 use crate::cli::colour::Colour;
 use crate::cli::failure::{Exit, Failure};
 use crate::cli::options::{Folder, TextOrJson};
-use crate::cli::{answers, output, stderr};
-use crate::expand::expand;
+use crate::cli::{answers, output, stderr, workspace};
+use crate::expand::{Expansion, expand};
 use crate::plan::ResolvedPlan;
 use crate::report::format::{fill, plain};
 use crate::report::{Detail, Line, results, run as page};
@@ -61,7 +61,7 @@ pub(super) fn run(args: ShowArgs) -> Result<Exit, Failure> {
     };
     let answered = answers::read(&store, &record, plan.map(|plan| &**plan))?;
     if let (Some(path), Some(plan)) = (&args.plan, plan)
-        && !holds(plan, &record)
+        && !holds(&store, plan, &record)
     {
         stderr::complain(&format!(
             "note: {} is no run of {}: it is judged by that plan's thresholds, objective and prices all the same",
@@ -100,9 +100,11 @@ pub(super) fn run(args: ShowArgs) -> Result<Exit, Failure> {
     Ok(Exit::Done)
 }
 
-/// Whether a run is one of a plan's.
-fn holds(plan: &ResolvedPlan, record: &RunRecord) -> bool {
-    expand(plan).is_ok_and(|expansion| expansion.runs.iter().any(|run| run.id.to_string() == record.id))
+/// Whether a run is one of a plan's: one that it asks for, that its searches may ask for, or whose load an earlier sweep found.
+fn holds(store: &Store, plan: &ResolvedPlan, record: &RunRecord) -> bool {
+    let has = |expansion: &Expansion| expansion.possible().any(|run| run.id.to_string() == record.id);
+    expand(plan).is_ok_and(|expansion| has(&expansion))
+        || workspace::expansion(store, plan).is_ok_and(|expansion| has(&expansion))
 }
 
 /// One limit of the objective and what the test says.

@@ -190,6 +190,12 @@ impl Checker<'_> {
             let message = format!("sweep `{from}` has no `{}`: {why}", metric.name());
             Diagnostic::new(Code::WrongValue, message).remedy(remedy)
         };
+        if source.optional && sweeps.get(name).is_some_and(|asking| !asking.optional) {
+            let message =
+                format!("sweep `{from}` is optional, so the budget may leave it out, and then `{name}` has no answer");
+            let remedy = format!("mark `{name}` as optional too, or `{from}` not");
+            self.report(&place, Diagnostic::new(Code::Contradiction, message).remedy(remedy));
+        }
         let metric_at = [at, &steps![metric_word]].concat();
         if !source.fields().contains(&axis) {
             let other = SweepMetric::ALL.into_iter().find(|other| source.fields().contains(&other.axis()));

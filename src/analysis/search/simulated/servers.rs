@@ -377,12 +377,17 @@ struct Batch {
 }
 
 /// A number that is never NaN.
-#[derive(Clone, Copy, PartialEq, PartialOrd)]
+#[derive(Clone, Copy, PartialEq)]
 struct Rank(f64);
 
 impl Eq for Rank {}
 
-#[allow(clippy::derive_ord_xor_partial_ord)]
+impl PartialOrd for Rank {
+    fn partial_cmp(&self, other: &Rank) -> Option<std::cmp::Ordering> {
+        Some(self.cmp(other))
+    }
+}
+
 impl Ord for Rank {
     fn cmp(&self, other: &Rank) -> std::cmp::Ordering {
         self.0.total_cmp(&other.0)

@@ -1,0 +1,84 @@
+//! What `run` says before it executes anything.
+
+use std::collections::HashSet;
+
+use super::super::budget::BudgetState;
+use super::super::environment::Looks;
+use super::super::stages;
+use super::super::workspace::Workspace;
+use super::args::RunArgs;
+use super::decisions::{any_work, decided, expected, runs};
+use crate::expand::PlannedRun;
+use crate::report::format::{duration, plain};
+use crate::sweep::event::{Naming, RunView};
+use crate::sweep::resume::{Action, Decision};
+
+/// How many of the runs to do are listed with their reasons.
+const MOST_LISTED: usize = 20;
+
+/// Says what is going to be done.
+pub(super) fn announce(args: &RunArgs, workspace: &Workspace, decisions: &[Option<Decision>], looks: &Looks) {
+    let screen = args.screen().with_times();
+    let mut seen = HashSet::new();
+    // A run that sweeps share counts once.
+    let chosen: Vec<_> = decided(workspace, decisions).filter(|(run, _)| seen.insert(run.id)).collect();
+    let (todo, rest): (Vec<_>, Vec<_>) = chosen.iter().partition(|(_, decision)| decision.action.is_work());
+    let lacks = |action: Action| matches!(action, Action::Pruned | Action::GivenUp);
+    let (lacking, there): (Vec<_>, Vec<_>) = rest.into_iter().partition(|(_, decision)| lacks(decision.action));
+    let name = plain(&workspace.plan().name);
+    if any_work(decisions) {
+        let words = workspace.budget.iter().flat_map(BudgetState::words);
+        words.for_each(|words| screen.line(&format!("budget: {words}")));
+    }
+    let results = args.folder.results.display();
+    let given_up = lacking.iter().filter(|(_, decision)| decision.action == Action::GivenUp).count();
+    let is_not_needed = |run: &PlannedRun| workspace.expansion.why_pruned(run).is_some();
+    let not_needed = lacking.iter().filter(|(run, decision)| decision.action == Action::Pruned && is_not_needed(run));
+    let not_needed = not_needed.count();
+    let not_needed = (not_needed > 0).then(|| format!("{not_needed} left out"));
+    let given_up = (given_up > 0).then(|| format!("{given_up} given up; --redo given-up tries again"));
+    if todo.is_empty() {
+        let others: String = [given_up, not_needed].into_iter().flatten().map(|words| format!(", {words}")).collect();
+        let sent = if looks.any() { "servers were only asked for their version" } else { "no request was sent" };
+        screen.line(&format!(
+            "{name}: nothing to do; {} in {results}{others}; {sent}",
+            match there.len() {
+                _ if !lacking.is_empty() => {
+                    format!("the results of {} of {} runs are", there.len(), there.len() + lacking.len())
+                }
+                1 => "the result of the one run is".to_owned(),
+                count => format!("the results of all {count} runs are"),
+            }
+        ));
+        looks.lines().iter().for_each(|line| screen.line(&format!("  {}", plain(line))));
+    } else {
+        let cached = (!there.is_empty()).then(|| format!("{} are done already", there.len()));
+        let settled: Vec<String> = [cached, given_up, not_needed].into_iter().flatten().collect();
+        let settled = if settled.is_empty() { String::new() } else { format!(" ({})", settled.join(", ")) };
+        let (_, side_by_side, unknown) = expected(args, workspace, decisions);
+        let time = match (side_by_side, unknown) {
+            (0, true) => "time unknown until the first start".to_owned(),
+            (ns, false) => format!("about {}", duration(ns.div_ceil(1_000_000_000))),
+            (ns, true) => format!("about {} beside starts of unknown length", duration(ns.div_ceil(1_000_000_000))),
+        };
+        screen.line(&format!("{name}: {}{settled}, {time}; results go to {results}", runs(todo.len())));
+        let is_told = |run: &PlannedRun, decision: &Decision| {
+            args.loudness.verbose || decision.action == Action::Redo || workspace.disk.deleted(&run.id).is_some()
+        };
+        let told: Vec<_> = todo.iter().filter(|(run, decision)| is_told(run, decision)).collect();
+        let naming = Naming::of(&workspace.expansion.runs);
+        for (run, decision) in told.iter().take(MOST_LISTED) {
+            let view = RunView::among(0, run, &naming);
+            screen.line(&format!("  {} ({}): {}", view.name, run.id.short(), plain(&decision.reason)));
+        }
+        if told.len() > MOST_LISTED {
+            screen.line(&format!(
+                "  and {} more: `preview --all` lists every run with its reason",
+                told.len() - MOST_LISTED
+            ));
+        }
+        for line in stages::taken(workspace, decisions).into_iter().chain(stages::pending(workspace)) {
+            screen.line(&format!("  {line}"));
+        }
+    }
+}

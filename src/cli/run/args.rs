@@ -1,0 +1,73 @@
+//! The arguments of `run`.
+
+use std::path::{Path, PathBuf};
+
+use clap::Args;
+
+use super::super::changes::Changes;
+use super::super::counting::Explain;
+use super::super::freeze::Frozen;
+use super::super::redo::Again;
+use super::super::selection::Selection;
+use crate::cli::colour::Colour;
+use crate::cli::options::{Folder, Loudness, Shown};
+use crate::report::format::plain;
+use crate::report::progress::Screen;
+
+/// The arguments of `run`.
+#[derive(Debug, Args)]
+pub struct RunArgs {
+    /// The plan, YAML or TOML
+    #[arg(value_name = "PLAN")]
+    pub(super) plan: PathBuf,
+    #[command(flatten)]
+    pub(super) changes: Changes,
+    #[command(flatten)]
+    pub(super) frozen: Frozen,
+    #[command(flatten)]
+    pub(super) selection: Selection,
+    #[command(flatten)]
+    pub(super) again: Again,
+    /// Most runs at once; runs on one resource never overlap
+    #[arg(long, value_name = "N", default_value = "1", value_parser = clap::value_parser!(u16).range(1..))]
+    pub(super) jobs: u16,
+    /// Stop at the first run that fails
+    #[arg(long)]
+    pub(super) fail_fast: bool,
+    /// Exit with 4 where a cell misses the plan's `slo` or its `compare` shows a regression, with 2 where that is undecided
+    #[arg(long)]
+    pub(super) gate: bool,
+    /// Also write what was found, what followed from it and what the gate says as Markdown, for a pull request
+    #[arg(long, value_name = "FILE")]
+    pub(super) markdown: Option<PathBuf>,
+    /// Only show what would be done, like `preview`
+    #[arg(long)]
+    pub(super) dry_run: bool,
+    #[command(flatten)]
+    pub(super) explain: Explain,
+    #[command(flatten)]
+    pub(super) folder: Folder,
+    #[command(flatten)]
+    pub(super) loudness: Loudness,
+    #[command(flatten)]
+    pub(super) shown: Shown,
+    #[command(flatten)]
+    pub colour: Colour,
+}
+
+impl RunArgs {
+    /// What shows how it goes.
+    pub(super) fn screen(&self) -> Screen {
+        self.shown.screen(self.loudness)
+    }
+
+    /// The plan's folder: secrets may lie under it.
+    pub(super) fn plan_folder(&self) -> &Path {
+        self.plan.parent().unwrap_or(Path::new(""))
+    }
+
+    /// Says these lines, with the time.
+    pub(super) fn tell(&self, lines: &[String]) {
+        lines.iter().for_each(|line| self.screen().with_times().line(&plain(line)));
+    }
+}

@@ -1,0 +1,191 @@
+//! What `run` says at its end, and its exit code.
+
+use std::collections::BTreeSet;
+
+use super::super::left_out::LeftOut;
+use super::super::workspace::Workspace;
+use super::args::RunArgs;
+use super::decisions::decided;
+use crate::cli::failure::{Exit, Failure};
+use crate::cli::{answers, gate, gate_page};
+use crate::expand::{PlannedRun, Waits};
+use crate::report::calibration;
+use crate::report::progress::Screen;
+use crate::server::client_environment;
+use crate::store::{RunRecord, Store};
+use crate::sweep::Summary;
+use crate::sweep::calibrate::{Known, known};
+use crate::sweep::resume::{Action, Decision};
+use crate::units::text::{counted, quoted};
+
+/// Prints the results and what one would type next.
+pub(super) fn conclude(
+    args: &RunArgs,
+    workspace: &Workspace,
+    decisions: &[Option<Decision>],
+    summary: &Summary,
+) -> Result<Exit, Failure> {
+    let picked = || decided(workspace, decisions);
+    let runs: Vec<_> = picked().map(|(run, _)| run).collect();
+    let fresh = Store::open(&args.folder.results);
+    let left_out = LeftOut::default();
+    let pruned = picked().filter(|(_, decision)| decision.action == Action::Pruned);
+    pruned.filter_map(|(run, _)| workspace.disk.get(&run.id)?.unusable()).for_each(|error| left_out.name(error));
+    let shown = match answers::print_table(&fresh, workspace.plan(), &runs, (args.colour, &left_out)) {
+        // A terminal that closed takes no table, and what was interrupted was.
+        Err(Failure::Unexpected(_)) if summary.interrupted => return Ok(Exit::Interrupted),
+        shown => shown?,
+    };
+    args.explain.below()?;
+    let screen = args.screen();
+    let work = picked().filter(|(_, decision)| decision.action.is_work()).map(|(run, _)| run);
+    say_what_is_missing(&screen, args, summary, || left(workspace, &fresh, work));
+    // A run that sweeps share counts once.
+    let is_given_up = |(_, decision): &(&PlannedRun, &Decision)| decision.action == Action::GivenUp;
+    let before: BTreeSet<String> = picked().filter(is_given_up).map(|(run, _)| run.id.to_string()).collect();
+    let given_up = before.len() + summary.given_up;
+    say_what_was_given_up(&screen, args, given_up);
+    if let Some(first) = shown.doubtful.as_ref().or(shown.first.as_ref()) {
+        // A folder of calibrations that cannot be read hides no result.
+        let known = known(&fresh, &client_environment()).unwrap_or(Known::Nothing);
+        let (lines, wanting) = calibration::beside(&known, &shown.loaded);
+        if !lines.is_empty() {
+            screen.line(&format!("\n{}", lines.join("\n")));
+        }
+        say_what_next(
+            &screen,
+            args,
+            first,
+            Hints { doubtful: shown.doubtful.is_some(), invalid: shown.invalid > 0, calibrate: wanting },
+        );
+    }
+    if summary.interrupted {
+        return Ok(Exit::Interrupted);
+    }
+    let is_asked = args.gate || args.markdown.is_some();
+    let gate = is_asked.then(|| gate::check(workspace, &fresh, &runs, &left_out));
+    if let (Some(path), Some(gate)) = (&args.markdown, &gate) {
+        gate_page::write(path, workspace, gate)?;
+    }
+    let gate = gate.filter(|_| args.gate);
+    if let Some(gate) = &gate {
+        screen.line(&format!("\n{}", gate.told()));
+    }
+    // Of runs that were not asked for nothing is missing.
+    let is_so = |state: Waits| {
+        args.selection.is_everything() && workspace.expansion.pending.iter().any(|pending| pending.state == state)
+    };
+    // Codes that say more about what to do next come first.
+    Ok(if left_out.any() {
+        Exit::Store
+    } else if summary.refused > 0 {
+        Exit::Usage
+    } else if summary.failed + summary.skipped + summary.left > 0 || is_so(Waits::Pending) {
+        Exit::Missing
+    } else if shown.invalid + given_up > 0 || is_so(Waits::Blocked) {
+        Exit::Runs
+    } else if gate.as_ref().is_some_and(|gate| !gate.missed.is_empty()) || is_so(Waits::Stopped) {
+        Exit::Gate
+    } else if gate.is_some_and(|gate| gate.is_undecided()) || is_so(Waits::Undecided) {
+        Exit::Usage
+    } else {
+        Exit::Done
+    })
+}
+
+/// The short beginnings of the ids of those of `work` that have the result which they had before, or none.
+fn left<'a>(workspace: &Workspace, fresh: &Store, work: impl Iterator<Item = &'a PlannedRun>) -> BTreeSet<String> {
+    let attempt = |record: Option<&RunRecord>| record.map(|record| record.attempt);
+    let is_left = |run: &&PlannedRun| {
+        let now = fresh.run(&run.id.short()).ok().flatten();
+        attempt(now.and_then(|listed| listed.record).as_ref()) == attempt(workspace.disk.record(&run.id))
+    };
+    work.filter(is_left).map(|run| run.id.short()[..8].to_owned()).collect()
+}
+
+/// Of a repetition the same command would repeat what is repeated already.
+fn say_what_is_missing(screen: &Screen, args: &RunArgs, summary: &Summary, left: impl FnOnce() -> BTreeSet<String>) {
+    if summary.refused > 0 {
+        let runs = counted(summary.refused, "run");
+        screen.line(&format!(
+            "\n{runs} not measured: the server is not the one that the plan wants, as said above; mend that first"
+        ));
+    }
+    let parts: Vec<String> = [(summary.failed, "failed"), (summary.skipped, "skipped"), (summary.left, "left to do")]
+        .into_iter()
+        .filter(|(count, _)| *count > 0)
+        .map(|(count, what)| format!("{count} {what}"))
+        .collect();
+    let parts = parts.join(", ");
+    if !parts.is_empty() && !args.again.force {
+        screen.line(&format!("\n{parts}; the same command goes on with what is missing"));
+    } else if !parts.is_empty() {
+        let (program, plan, folder) = as_typed(args);
+        let ids: Vec<String> = left().iter().map(|id| format!("'{id}'")).collect();
+        screen.line(&format!(
+            "\n{parts}; results that were not repeated stay as they were, and the same command would repeat all\n  \
+             {:<24}{program} run {plan}{folder} --force --only \"id[:8] in [{}]\"",
+            "only what is left",
+            ids.join(", "),
+        ));
+    }
+}
+
+fn say_what_was_given_up(screen: &Screen, args: &RunArgs, given_up: usize) {
+    if given_up > 0 {
+        let (program, plan, folder) = as_typed(args);
+        let runs =
+            if given_up == 1 { "1 run was given up".to_owned() } else { format!("{given_up} runs were given up") };
+        // Under --force a run may have the result of before: then it is not given up for the next invocation.
+        if args.again.force {
+            return screen.line(&format!("\n{runs}; results that they had before stay as they were"));
+        }
+        let what = "given-up runs again";
+        let selection = args.selection.typed(quoted);
+        screen.line(&format!("\n{runs}\n  {what:<24}{program} run {plan}{folder}{selection} --redo given-up"));
+    }
+}
+
+/// Program, plan, and what is said of plan and results folder, as one types them.
+fn as_typed(args: &RunArgs) -> (String, String, String) {
+    let program = std::env::args().next().unwrap_or_else(|| "sweepline".to_owned());
+    (quoted(&program), quoted(&args.plan.to_string_lossy()), args.changes.typed(quoted) + &args.folder.typed())
+}
+
+/// What the commands to type next depend on.
+struct Hints {
+    /// Some run is not valid.
+    doubtful: bool,
+    /// Some run is invalid, and stays so until it is executed again.
+    invalid: bool,
+    /// No calibration says how large the generator's own error was.
+    calibrate: bool,
+}
+
+/// The commands stand at the end of their lines, ready to be copied however long they are.
+fn say_what_next(screen: &Screen, args: &RunArgs, run: &str, hints: Hints) {
+    let (program, plan, folder) = as_typed(args);
+    let results = args.folder.results.display();
+    let show = if hints.doubtful { "why a run is not valid" } else { "one run in full" };
+    let calibrate = match hints.calibrate {
+        true => format!("\n  {:<24}{program} calibrate {plan}{folder}", "the generator's error"),
+        false => String::new(),
+    };
+    let again = match hints.invalid {
+        true => {
+            let selection = args.selection.typed(quoted);
+            format!("\n  {:<24}{program} run {plan}{folder}{selection} --redo invalid", "invalid runs again")
+        }
+        false => String::new(),
+    };
+    screen.line(&format!(
+        "\nrows: {results}/runs/*/requests.parquet (one row per request)\n\
+         next:\n  \
+         {show:<24}{program} show {} --plan {plan}{folder}{again}\n  \
+         {:<24}{program} export {plan}{folder} -o runs.csv\n  \
+         {:<24}edit {plan}, then run it again{calibrate}",
+        &run[..8],
+        "all runs as a table",
+        "other values",
+    ));
+}

@@ -1,0 +1,79 @@
+//! What is to be done with each run of a plan.
+
+use std::collections::HashSet;
+
+use super::super::estimate::{Estimator, Spans};
+use super::super::selection::Selection;
+use super::super::workspace::Workspace;
+use super::args::RunArgs;
+use crate::cli::connection_limits;
+use crate::cli::failure::Failure;
+use crate::expand::PlannedRun;
+use crate::sweep::resume::{Decision, Wishes};
+use crate::units::text::counted;
+
+/// Whether a run is to be executed.
+pub(super) fn is_to_do(decision: &Option<Decision>) -> bool {
+    decision.as_ref().is_some_and(|decision| decision.action.is_work())
+}
+
+/// For each run what is to be done with it; none where it is not picked.
+pub(super) fn decide(
+    workspace: &Workspace,
+    selection: &Selection,
+    wishes: Wishes,
+) -> Result<Vec<Option<Decision>>, Failure> {
+    let picked = selection.pick(workspace.plan(), &workspace.expansion.runs)?;
+    let runs = workspace.expansion.runs.iter().zip(picked);
+    Ok(runs.map(|(run, picked)| picked.then(|| workspace.decide(run, wishes))).collect())
+}
+
+/// The runs that are picked, each with what is to be done with it.
+pub(super) fn decided<'a>(
+    workspace: &'a Workspace,
+    decisions: &'a [Option<Decision>],
+) -> impl Iterator<Item = (&'a PlannedRun, &'a Decision)> {
+    let runs = workspace.expansion.runs.iter().zip(decisions);
+    runs.filter_map(|(run, decision)| Some((run, decision.as_ref()?)))
+}
+
+pub(super) fn any_work(decisions: &[Option<Decision>]) -> bool {
+    decisions.iter().flatten().any(|decision| decision.action.is_work())
+}
+
+/// How many runs of the selection are not to be executed; a run that sweeps share counts once.
+pub(super) fn settled(workspace: &Workspace, decisions: &[Option<Decision>]) -> usize {
+    let settled = decided(workspace, decisions).filter(|(_, decision)| !decision.action.is_work());
+    settled.map(|(run, _)| run.id).collect::<HashSet<_>>().len()
+}
+
+pub(super) fn runs(count: usize) -> String {
+    format!("{} to do", counted(count, "run"))
+}
+
+/// How long the runs to do take, in nanoseconds: one after another, and with as many side by side as `--jobs` and their
+/// resources allow; and whether there are more of which nobody knows how long they take.
+pub(super) fn expected(args: &RunArgs, workspace: &Workspace, decisions: &[Option<Decision>]) -> (u64, u64, bool) {
+    let estimator = Estimator::of(workspace.plan(), &workspace.expansion, &workspace.disk);
+    let mut is_unknown = false;
+    let expansion = &workspace.expansion;
+    let mut seen = HashSet::new();
+    let mut spans = Spans::default();
+    for (run, decision) in decided(workspace, decisions) {
+        if decision.action.is_work() && seen.insert(run.id) {
+            let resource = expansion.resources[&run.spec.endpoint.name].as_str();
+            let ns = estimator.expected_ns(run);
+            is_unknown |= ns.is_none();
+            spans.add(resource, ns.unwrap_or(0));
+        }
+    }
+    (spans.one_after_another(), spans.side_by_side(args.jobs), is_unknown)
+}
+
+/// Refuses what this machine has too few files or ports for, before anything is written or sent: a sweep that fails in
+/// its last rung has cost its hours already.
+pub(super) fn have_room(args: &RunArgs, workspace: &Workspace, decisions: &[Option<Decision>]) -> Result<(), Failure> {
+    let todo = decided(workspace, decisions).filter(|(_, decision)| decision.action.is_work());
+    let obstacles = connection_limits::obstacles(workspace, todo.map(|(run, _)| run), args.jobs);
+    if obstacles.is_empty() { Ok(()) } else { Err(Failure::Usage(obstacles.join("\nerror: "))) }
+}

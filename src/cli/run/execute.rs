@@ -1,0 +1,174 @@
+//! Executes what is to be done: stage after stage, then what was measured as something else, then what the budget has room for.
+
+use tokio::sync::watch;
+
+use super::super::chosen_runs::Chooser;
+use super::super::environment::Looks;
+use super::super::stages::Stages;
+use super::super::workspace::Workspace;
+use super::args::RunArgs;
+use super::decisions::{any_work, decide, expected, have_room, is_to_do, runs, settled};
+use super::stage::Stage;
+use crate::cli::answers;
+use crate::cli::failure::Failure;
+use crate::expand::{PlannedRun, Pool, Series};
+use crate::report::progress::{Publisher, Screen};
+use crate::store::{Store, Writer};
+use crate::sweep::event::{Event, Observer};
+use crate::sweep::resume::{Action, Decision, Wishes};
+use crate::sweep::{self, Choices, EndsOf, Summary, Sweep, SweepError};
+
+/// Executes a stage, and then what it made known, until nothing more is to do.
+pub(super) fn execute_stages(
+    args: &RunArgs,
+    workspace: &mut Workspace,
+    (wishes, stages): (Wishes, &mut Stages),
+    stage: &mut Stage,
+    (writer, stop): (&Writer, &watch::Receiver<bool>),
+) -> Result<Summary, Failure> {
+    let mut all = Summary::default();
+    loop {
+        let summary = execute(args, workspace, (&stage.decisions, &stage.looks), (writer, stop))?;
+        let summary = measure_late(args, workspace, (&stage.decisions, &stage.looks), (writer, stop), summary)?;
+        all = all.and(summary);
+        stages.ran(workspace, &stage.decisions);
+        let is_over = all.interrupted || *stop.borrow() || (args.fail_fast && all.failed > 0);
+        if is_over || !Stages::are_several(workspace) {
+            break;
+        }
+        // What was measured may have answered what later sweeps wait for.
+        workspace.look_again()?;
+        *stage = Stage::next(args, workspace, (wishes, stages))?;
+        if !any_work(&stage.decisions) {
+            break;
+        }
+        have_room(args, workspace, &stage.decisions)?;
+        stage.announce(args, workspace);
+    }
+    spend_the_rest(args, workspace, &stage.looks, (writer, stop), all)
+}
+
+/// Compares the servers that could not be asked before the sweep and have been up since, launched ones among them, and measures again
+/// what they had measured as something else; once in an invocation.
+fn measure_late(
+    args: &RunArgs,
+    workspace: &Workspace,
+    (decisions, looks): (&[Option<Decision>], &Looks),
+    (writer, stop): (&Writer, &watch::Receiver<bool>),
+    first: Summary,
+) -> Result<Summary, Failure> {
+    let is_work = |endpoint: &str| {
+        let mut runs = workspace.expansion.runs.iter().zip(decisions);
+        runs.any(|(run, decision)| run.spec.endpoint.name == endpoint && is_to_do(decision))
+    };
+    if first.interrupted || *stop.borrow() || first.committed == 0 {
+        return Ok(first);
+    }
+    let late = Looks::take(workspace, decisions, args.plan_folder(), |name| looks.missed(name) && is_work(name))
+        .with_launched(workspace, first.launched.clone());
+    // What was to do is done, or left: only what had a result counts here.
+    let settled = |decision: &Option<Decision>| decision.clone().filter(|decision| !decision.action.is_work());
+    let mut again: Vec<Option<Decision>> = decisions.iter().map(settled).collect();
+    let lines = late.apply(workspace, &mut again)?;
+    if !any_work(&again) {
+        return Ok(first);
+    }
+    args.tell(&lines);
+    let second = execute(args, workspace, (&again, &late), (writer, stop))?;
+    Ok(first.and(second))
+}
+
+/// Measures optional sweeps that the budget did not suffice for in the worst case, and does now: searches have ended, and repeats were not
+/// needed.
+fn spend_the_rest(
+    args: &RunArgs,
+    workspace: &mut Workspace,
+    looks: &Looks,
+    (writer, stop): (&Writer, &watch::Receiver<bool>),
+    mut summary: Summary,
+) -> Result<Summary, Failure> {
+    let left_out = |workspace: &Workspace| workspace.budget.as_ref().map_or(0, |budget| budget.left_out.len());
+    loop {
+        let is_whole = summary.failed + summary.skipped + summary.refused + summary.left == 0;
+        let before = left_out(workspace);
+        if before == 0 || !is_whole || summary.interrupted || *stop.borrow() {
+            return Ok(summary);
+        }
+        workspace.look_again()?;
+        if left_out(workspace) >= before {
+            return Ok(summary);
+        }
+        let decisions = decide(workspace, &args.selection, Wishes::default())?;
+        let count = decisions.iter().flatten().filter(|decision| decision.action.is_work()).count();
+        if count > 0 {
+            let text = format!("the budget suffices for an optional sweep now: {}", runs(count));
+            args.screen().with_times().line(&text);
+            summary = summary.and(execute(args, workspace, (&decisions, looks), (writer, stop))?);
+        }
+    }
+}
+
+fn execute(
+    args: &RunArgs,
+    workspace: &Workspace,
+    (decisions, looks): (&[Option<Decision>], &Looks),
+    (writer, stop): (&Writer, &watch::Receiver<bool>),
+) -> Result<Summary, Failure> {
+    let action = |decision: &Option<Decision>| decision.as_ref().map(|decision| decision.action);
+    // Behind the runs that are known now stand those that searches and ladders may ask for.
+    let (whole, places) = workspace.expansion.with_members();
+    let chooser = Chooser::new(writer.store(), workspace.plan());
+    let choose = |pool: &Pool| chooser.choose(pool);
+    let ends = |series: &Series, is_open: &dyn Fn(&PlannedRun) -> bool| {
+        chooser.look_again();
+        let standing = chooser.stand(series, &workspace.expansion.series, is_open);
+        standing.into_iter().map(|cell| cell.end).collect()
+    };
+    let mut picked = if places.is_empty() { Vec::new() } else { args.selection.pick(workspace.plan(), &whole.runs)? };
+    picked.iter_mut().zip(&whole.runs).for_each(|(picked, run)| *picked &= whole.why_left_out(run).is_none());
+    let more = || std::iter::repeat_n(&None, whole.runs.len() - decisions.len());
+    let all = || decisions.iter().chain(more());
+    let sweep = Sweep {
+        plan: workspace.plan(),
+        folder: args.plan_folder(),
+        expansion: &whole,
+        todo: all().map(|decision| action(decision).is_some_and(Action::is_work)).collect(),
+        settled: settled(workspace, decisions),
+        replaces: all().map(|d| d.as_ref().filter(|d| d.action == Action::Redo).map(|d| d.reason.clone())).collect(),
+        spoiled: all().map(|d| d.as_ref().map_or(0, |d| d.spoiled)).collect(),
+        afresh: all().map(|d| d.as_ref().is_some_and(|d| d.afresh)).collect(),
+        environment: looks.expected(workspace, decisions),
+        writer,
+        servers: writer.store().layout().servers(),
+        jobs: usize::from(args.jobs),
+        choices: (!places.is_empty()).then_some(Choices { places, picked, choose: &choose }),
+        ends: (!workspace.expansion.series.is_empty()).then_some(&ends as EndsOf),
+        fail_fast: args.fail_fast,
+    };
+    let (in_turn, side_by_side, _) = expected(args, workspace, decisions);
+    let pace = side_by_side as f64 / in_turn.max(1) as f64;
+    let screen = args.screen().with_times().at_pace(pace);
+    let publisher = Publisher::start(&workspace.plan().name, &writer.store().layout().live(), pace);
+    let mut listener = Listener { screen, publisher, store: writer.store(), workspace };
+    sweep::run(&sweep, &mut listener, stop.clone()).map_err(|error| match error {
+        SweepError::Store(error) => Failure::Store(error),
+        SweepError::Endpoints(_) => Failure::Usage(error.to_string()),
+        other => Failure::Unexpected(other.into()),
+    })
+}
+
+/// Shows events; a committed run with its main figures.
+struct Listener<'a> {
+    screen: Screen,
+    publisher: Publisher,
+    store: &'a Store,
+    workspace: &'a Workspace,
+}
+
+impl Observer for Listener<'_> {
+    fn event(&mut self, event: Event) {
+        self.publisher.take(&event);
+        let (store, plan) = (self.store, self.workspace.plan());
+        self.screen.show(&event, |run| answers::one_line(store, &run.id, plan));
+    }
+}

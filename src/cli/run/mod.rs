@@ -1,0 +1,137 @@
+//! `sweepline run PLAN`: executes what is missing, shows how it came out.
+
+mod announce;
+mod args;
+mod conclude;
+mod decisions;
+mod execute;
+mod stage;
+
+use std::path::Path;
+
+use super::budget::BudgetState;
+use super::interrupt::listen_for_signals;
+use super::limits::raise_file_limit;
+use super::preview::View;
+use super::stages::{self, Stages};
+use super::workspace::Workspace;
+use crate::cli::failure::{Exit, Failure};
+use crate::cli::options::TextOrJson;
+use crate::cli::{gate, gate_page, lints, missing_texts, preview};
+use crate::report::format::plain;
+use crate::server::launch::left_servers;
+use crate::store::{Store, Writer, ignore_file_size_signal};
+use crate::sweep::resume::Wishes;
+use crate::sweep::{Summary, secret_behind};
+pub(super) use args::RunArgs;
+use conclude::conclude;
+use decisions::{any_work, decide, have_room};
+use execute::execute_stages;
+use stage::Stage;
+
+/// Executes a plan.
+pub(super) fn run(args: RunArgs) -> Result<Exit, Failure> {
+    let wishes = args.again.wishes();
+    args.shown.check()?;
+    let mut workspace = Workspace::open(&args.plan, &args.changes, &args.folder)?;
+    args.frozen.check(&workspace)?;
+    if args.dry_run {
+        let view = View { format: TextOrJson::Text, all: false, asked: None, jobs: args.jobs };
+        preview::show(&workspace, &args.selection, wishes, view)?;
+        return Ok(Exit::Done);
+    }
+    workspace.budget_allows_a_run()?;
+    if args.gate {
+        gate::is_one(workspace.plan())?;
+    }
+    args.markdown.as_deref().map_or(Ok(()), gate_page::check)?;
+    let mut stages = Stages::default();
+    let mut stage = Stage::next(&args, &workspace, (wishes, &stages))?;
+    let writer = lock(&args, &mut workspace, (wishes, &stages), &mut stage)?;
+    if let Some(writer) = &writer {
+        for recovered in writer.recovered() {
+            let text = format!("run {}: {:?} after an earlier kill", recovered.id, recovered.remedy);
+            args.screen().with_times().line(&text);
+        }
+        end_left_servers(&args, writer);
+    }
+    stage.announce(&args, &workspace);
+    tell_notes(&args, &workspace, &stage);
+    let summary = match writer.filter(|_| any_work(&stage.decisions)) {
+        Some(writer) => {
+            let stop = listen_for_signals()?;
+            execute_stages(&args, &mut workspace, (wishes, &mut stages), &mut stage, (&writer, &stop))?
+        }
+        None => Summary::default(),
+    };
+    if follows_from_results(&workspace) {
+        workspace.look_again()?;
+        stage.decisions = decide(&workspace, &args.selection, Wishes::default())?;
+        tell_what_followed(&args, &workspace);
+    }
+    conclude(&args, &workspace, &stage.decisions, &summary)
+}
+
+/// The results folder, locked, where there is something to write: runs, the end of servers that were left, or the inventory. What the first
+/// stage is to do is decided again under the lock.
+fn lock(
+    args: &RunArgs,
+    workspace: &mut Workspace,
+    (wishes, stages): (Wishes, &Stages),
+    stage: &mut Stage,
+) -> Result<Option<Writer>, Failure> {
+    if any_work(&stage.decisions) {
+        have_room(args, workspace, &stage.decisions)?;
+        raise_file_limit();
+        ignore_file_size_signal().map_err(|error| Failure::Unexpected(error.into()))?;
+        let writer = Store::lock(&args.folder.results)?;
+        // Until now another sweepline may have committed runs, and taking the lock may have finished interrupted ones.
+        workspace.look_again()?;
+        stage.decide_again(args, workspace, (wishes, stages))?;
+        return Ok(Some(writer));
+    }
+    let has_left = !left_servers(&Store::open(&args.folder.results).layout().servers()).is_empty();
+    // Where every result is there and only the inventory lags, whoever cannot write the folder now has no less of a result.
+    let is_wanted = has_left || workspace.disk.wants_entries();
+    Ok(is_wanted.then(|| Store::lock(&args.folder.results).ok()).flatten())
+}
+
+/// What else is to be known before the first stage: texts that are missing, and what lint finds.
+fn tell_notes(args: &RunArgs, workspace: &Workspace, stage: &Stage) {
+    let lints = || lints::one_line(&workspace.loaded, &args.folder, &args.plan);
+    let lints = any_work(&stage.decisions).then(lints).flatten();
+    let notes = missing_texts::missing(workspace, &stage.decisions).into_iter().chain(lints);
+    notes.for_each(|line| args.screen().with_times().line(&line));
+}
+
+/// Whether what is measured decides which runs there are.
+fn follows_from_results(workspace: &Workspace) -> bool {
+    let is_chosen = !workspace.expansion.pools.is_empty() || !workspace.expansion.series.is_empty();
+    is_chosen || Stages::are_several(workspace) || workspace.budget.is_some()
+}
+
+/// Says how everything stands that follows from what was measured.
+fn tell_what_followed(args: &RunArgs, workspace: &Workspace) {
+    let screen = args.screen();
+    for (pool, chosen) in workspace.expansion.pools.iter().zip(&workspace.chosen) {
+        screen.line(&plain(&format!("{}: {chosen}", pool.title())));
+    }
+    args.tell(&stages::pending(workspace));
+    let repeats = preview::repeats::repeats(workspace);
+    for sweep in workspace.plan().sweeps.keys() {
+        let words = preview::repeats::words(repeats.iter().filter(|cell| cell.sweep == *sweep));
+        words.iter().for_each(|words| screen.line(&plain(&format!("{sweep}: {words}"))));
+    }
+    let words = workspace.budget.iter().flat_map(BudgetState::words);
+    words.for_each(|words| screen.line(&format!("budget: {words}")));
+}
+
+/// Ends servers that a sweep of this folder launched and could not end, for it was killed with their supervisors. Whoever holds the
+/// folder's lock knows that none of them is in use.
+fn end_left_servers(args: &RunArgs, writer: &Writer) {
+    let screen = args.screen().with_times();
+    let folder = args.plan.parent().unwrap_or(Path::new(""));
+    for left in left_servers(&writer.store().layout().servers()) {
+        screen.line(&left.end(&|reference| secret_behind(reference, folder)));
+    }
+}
