@@ -2,7 +2,7 @@
 
 use std::process::Command;
 
-use super::lab::Lab;
+use super::lab::{Lab, wait_for};
 
 /// A terminal with a program in it, gone with this value.
 pub struct Terminal {
@@ -22,10 +22,15 @@ impl Terminal {
             format!("'{}' {}; echo ended with $?; exec sleep 1000", env!("CARGO_BIN_EXE_sweepline"), args.join(" "));
         let columns = columns.to_string();
         let terminal = Terminal { socket };
-        let started = terminal
-            .tmux(&["-f", "/dev/null", "new-session", "-d", "-x", &columns, "-y", "50", &program], Some(lab))
-            .status;
-        assert!(started.success());
+        let size = ["-x", &columns, "-y", "50", &program];
+        // Where a machine is busy, tmux's server may be gone before its client has spoken to it ("server exited unexpectedly").
+        wait_for("a terminal of tmux", || {
+            let begun = terminal.tmux(&[&["-f", "/dev/null", "new-session", "-d"], &size[..]].concat(), Some(lab));
+            if !begun.status.success() {
+                eprintln!("tmux: {}", String::from_utf8_lossy(&begun.stderr));
+            }
+            begun.status.success().then_some(())
+        });
         Some(terminal)
     }
 
