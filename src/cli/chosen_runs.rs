@@ -7,17 +7,18 @@ use super::answers::{self, Answered};
 use super::given_up::GivenUpRuns;
 use super::left_out::LeftOut;
 use crate::analysis::comparison::{RunValue, read};
-use crate::analysis::curve::{GivenUpRun as GivenUpPoint, Point, Rung};
+use crate::analysis::curve::{GivenUpRun as GivenUpPoint, Ordinate, Point, Rung};
 use crate::analysis::metric::{self, Get};
 use crate::analysis::slo::{Answer, SloTest};
 use crate::analysis::stats::Value;
 use crate::analysis::verdict::State;
-use crate::expand::{PlannedRun, Pool, RunId, Series};
+use crate::expand::{PlannedRun, Pool, RunId, Says, Series};
 use crate::plan::model::search::Objective;
 use crate::plan::{Aim, MetricName, Plan};
 use crate::store::Store;
 use crate::sweep::choose::{Chosen, Judge, Said, ServerStarted, Tried, choose};
 use crate::sweep::endings::{CellStanding, Evidence, stand, tests};
+use crate::sweep::found::Findings;
 
 /// Decides over a results folder. What was read of a committed run is kept; a run without a result is looked for each time.
 pub(super) struct Chooser<'a> {
@@ -96,6 +97,30 @@ impl Evidence for Without<'_> {
         let known = self.chooser.known.borrow();
         let answered = known.get(&run.id).filter(|answered| answered.verdict.state != State::Invalid)?;
         Some(read(name, &answered.metrics, &answered.plan_metrics))
+    }
+}
+
+impl Findings for Chooser<'_> {
+    fn measured(&self, runs: &[&PlannedRun], name: MetricName) -> Says {
+        let ordinate = Ordinate::of_metric(name);
+        self.with_rung(runs, |rung| {
+            let count = rung.runs.len();
+            if let Some(figure) = rung.figure(&ordinate) {
+                let ends = figure.ends.map(|ends| [ends.low, ends.high]);
+                return Says::Measured { value: figure.value, ends, runs: count };
+            }
+            // The percentile lies among requests that failed.
+            if let Some(bound) = rung.at_least(&ordinate) {
+                return Says::Measured { value: bound, ends: Some([bound, f64::INFINITY]), runs: count };
+            }
+            let of_run = rung.runs.iter().find_map(|run| match read(name, run.metrics, run.plan_metrics) {
+                RunValue::Missing(why) => Some(why),
+                _ => None,
+            });
+            let without =
+                || rung.why_given_up().or_else(|| rung.why_left_out()).unwrap_or_else(|| "no run is valid".to_owned());
+            Says::Nothing(format!("no {name}: {}", of_run.unwrap_or_else(without)))
+        })
     }
 }
 

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use crate::plan::SweepMetric;
+use crate::plan::AskedMetric;
 use crate::units::Decimal;
 
 use super::RunId;
@@ -14,14 +14,14 @@ pub struct Known {
     pub findings: Vec<Finding>,
 }
 
-/// What the runs of a sweep that differ in their load alone have found.
+/// What the runs of a sweep that differ in their load alone have found, or those that differ in nothing have measured.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Finding {
     /// Name of the sweep.
     pub sweep: Arc<str>,
     /// What it was asked for.
-    pub metric: SweepMetric,
-    /// Their values on all other axes.
+    pub metric: AskedMetric,
+    /// Their values on all other axes; where a metric was asked for, on all axes.
     pub cell: Vec<(String, String)>,
     /// The answer.
     pub says: Says,
@@ -29,7 +29,7 @@ pub struct Finding {
     pub runs: Vec<RunId>,
 }
 
-/// An answer to the question for the highest load.
+/// An answer to the question for the highest load, or for a metric.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Says {
     /// None yet; how it stands, in words.
@@ -42,6 +42,15 @@ pub enum Says {
         is_least: bool,
         /// What a reader must know of it, in words.
         caveats: Vec<String>,
+    },
+    /// The value of a metric, in its unit.
+    Measured {
+        /// Over the repeats.
+        value: f64,
+        /// From where to where it may lie, at 95 %; none where nothing tells.
+        ends: Option<[f64; 2]>,
+        /// Runs that it is of.
+        runs: usize,
     },
     /// The lightest load that was run, this one, misses the objective.
     Below(Decimal),

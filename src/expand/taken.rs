@@ -5,7 +5,7 @@ use std::collections::{BTreeSet, HashMap, HashSet};
 use std::sync::Arc;
 
 use crate::plan::model::take::Use;
-use crate::plan::{Gate, Plan, Scalar, SkipIf, Sweep, SweepMetric, Take};
+use crate::plan::{AskedMetric, Bound, Gate, Plan, Scalar, SkipIf, Sweep, Take};
 use crate::units::Decimal;
 
 use super::cell::{Cell, Entry};
@@ -134,10 +134,10 @@ impl Loads {
     }
 }
 
-/// The findings of a sweep that a cell is about: they agree on every axis that both have, but for those that are made one of.
-fn about<'k>(known: &'k Known, (from, metric): (&str, SweepMetric), over: &[String], cell: &Cell) -> Vec<&'k Finding> {
+/// The findings of a sweep that a cell is about: they agree on every axis that both have, but for loads and for axes that are made one of.
+fn about<'k>(known: &'k Known, (from, metric): (&str, AskedMetric), over: &[String], cell: &Cell) -> Vec<&'k Finding> {
     let agrees = |(axis, value): &(String, String)| {
-        over.contains(axis) || cell.get(axis).is_none_or(|own| own.to_string() == *value)
+        over.contains(axis) || metric.is_over(axis) || cell.get(axis).is_none_or(|own| own.to_string() == *value)
     };
     let of_sweep = known.findings.iter().filter(|finding| *finding.sweep == *from && finding.metric == metric);
     of_sweep.filter(|finding| finding.cell.iter().all(agrees)).collect()
@@ -149,7 +149,7 @@ fn taken(take: &Take, axis: &str, cell: &Cell, known: Option<&Known>) -> Result<
     let blocked = |why: String| Stop { state: Waits::Blocked, why };
     let from = &take.from;
     let Some(known) = known else { return Err(waits(format!("waits for `{from}`"))) };
-    let about = about(known, (from, take.take), &take.over.0, cell);
+    let about = about(known, (from, take.take.into()), &take.over.0, cell);
     if about.is_empty() {
         return Err(blocked(format!("`{from}` has no cell with these values, and so no {}", take.take.name())));
     }
@@ -187,53 +187,81 @@ fn taken(take: &Take, axis: &str, cell: &Cell, known: Option<&Known>) -> Result<
     Ok(TakenValue { axis: axis.to_owned(), from: from.clone(), take: take.take, uses, times: take.times, load, found })
 }
 
-/// What a finding says that is no load.
+/// What a finding says that is no load, or that tells too little.
 fn without_load(finding: &Finding) -> String {
-    let title = finding.title();
+    let (title, metric) = (finding.title(), finding.metric);
     match &finding.says {
         Says::Below(load) => {
-            format!("{title}: {load} {}, the lightest load, misses the objective", finding.metric.unit())
+            format!("{title}: {}, the lightest load, misses the objective", metric.words(load.to_f64()))
         }
         Says::Nothing(why) | Says::Open(why) => format!("{title}: {why}"),
-        Says::Load { load, .. } => format!("{title}: {load} {}", finding.metric.unit()),
+        Says::Load { load, .. } => format!("{title}: {}", metric.words(load.to_f64())),
+        Says::Measured { runs: 1, ends: None, .. } => {
+            format!("{title}: {} of one run has no interval: give `{}` repeats", measured(finding), finding.sweep)
+        }
+        Says::Measured { .. } => format!("{title}: {}", measured(finding)),
     }
 }
 
+/// `ttft_p99 is 512 ms (498 ms to 530 ms)`; nothing of what is no measured value.
+fn measured(finding: &Finding) -> String {
+    let Says::Measured { value, ends, .. } = &finding.says else { return String::new() };
+    let metric = finding.metric;
+    let interval = match ends {
+        Some([low, high]) if high.is_infinite() => return format!("{metric} is above {}", metric.words(*low)),
+        Some(ends) => format!(" ({})", ends.map(|end| metric.words(end)).join(" to ")),
+        None => String::new(),
+    };
+    format!("{metric} is {}{interval}", metric.words(*value))
+}
+
 /// Whether a value lies below a bound; none where that is not known.
-fn is_below(says: &Says, bound: Decimal) -> Option<bool> {
-    match says {
+fn is_below(says: &Says, bound: Bound) -> Option<bool> {
+    match (says, bound) {
         // The highest load may lie above it: that says nothing of a bound that is higher still.
-        Says::Load { load, is_least: true, .. } => (*load >= bound).then_some(false),
-        Says::Load { load, .. } => Some(*load < bound),
-        Says::Below(lightest) => (*lightest <= bound).then_some(true),
-        Says::Open(_) | Says::Nothing(_) => None,
+        (Says::Load { load, is_least: true, .. }, Bound::Number(bound)) => (*load >= bound).then_some(false),
+        (Says::Load { load, .. }, Bound::Number(bound)) => Some(*load < bound),
+        (Says::Below(lightest), Bound::Number(bound)) => (*lightest <= bound).then_some(true),
+        (Says::Measured { ends: Some([low, high]), .. }, bound) => {
+            beyond(*high < bound.to_f64(), *low >= bound.to_f64())
+        }
+        _ => None,
     }
 }
 
 /// Whether a value lies above a bound; none where that is not known.
-fn is_above(says: &Says, bound: Decimal) -> Option<bool> {
-    match says {
-        Says::Load { load, is_least: true, .. } => (*load > bound).then_some(true),
-        Says::Load { load, .. } => Some(*load > bound),
-        Says::Below(lightest) => (*lightest <= bound).then_some(false),
-        Says::Open(_) | Says::Nothing(_) => None,
+fn is_above(says: &Says, bound: Bound) -> Option<bool> {
+    match (says, bound) {
+        (Says::Load { load, is_least: true, .. }, Bound::Number(bound)) => (*load > bound).then_some(true),
+        (Says::Load { load, .. }, Bound::Number(bound)) => Some(*load > bound),
+        (Says::Below(lightest), Bound::Number(bound)) => (*lightest <= bound).then_some(false),
+        (Says::Measured { ends: Some([low, high]), .. }, bound) => {
+            beyond(*low > bound.to_f64(), *high <= bound.to_f64())
+        }
+        _ => None,
     }
 }
 
+/// Of an interval: all of it lies beyond a bound, none of it does, or the bound lies within.
+fn beyond(all: bool, none: bool) -> Option<bool> {
+    if all { Some(true) } else { none.then_some(false) }
+}
+
 /// What is wrong with a value, by bounds that it must keep; no answer where that is not known.
-fn broken(finding: &Finding, low: Option<Decimal>, high: Option<Decimal>) -> Option<Option<String>> {
+fn broken(finding: &Finding, low: Option<Bound>, high: Option<Bound>) -> Option<Option<String>> {
     let tests = [
         low.map(|bound| (is_below(&finding.says, bound), "below", bound)),
         high.map(|bound| (is_above(&finding.says, bound), "above", bound)),
     ];
     let tests: Vec<_> = tests.into_iter().flatten().collect();
-    let words = |word: &str, bound: Decimal| {
-        let name = finding.metric.name();
+    let words = |word: &str, bound: Bound| {
+        let metric = finding.metric;
         match &finding.says {
             Says::Load { load, .. } => {
-                format!("{}: {name} is {load} {}, {word} {bound}", finding.title(), finding.metric.unit())
+                format!("{}: {metric} is {}, {word} {bound}", finding.title(), metric.words(load.to_f64()))
             }
-            _ => format!("{}, so {name} is {word} {bound}", without_load(finding)),
+            Says::Measured { .. } => format!("{}: {}, {word} {bound}", finding.title(), measured(finding)),
+            _ => format!("{}, so {metric} is {word} {bound}", without_load(finding)),
         }
     };
     if let Some((_, word, bound)) = tests.iter().find(|(is, ..)| *is == Some(true)) {

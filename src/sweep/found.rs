@@ -1,5 +1,5 @@
-//! What sweeps have found that later ones ask for: the highest load of each of their cells that meets the objective. No clock and no random
-//! numbers: the same results, the same answers.
+//! What sweeps have found that later ones ask for: the highest load of each of their cells that meets the objective, or a metric of each cell.
+//! No clock and no random numbers: the same results, the same answers.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -11,7 +11,7 @@ use crate::analysis::search::{End, Outcome};
 use crate::analysis::slo::Answer;
 use crate::expand::{Cell, Expansion, Finding, Known, PlannedRun, Pool, RunId, Says, Waits};
 use crate::plan::model::search::Objective;
-use crate::plan::{Plan, Scalar, Sweep, SweepMetric};
+use crate::plan::{AskedMetric, MetricName, Plan, Scalar, Sweep, SweepMetric};
 use crate::units::Decimal;
 
 use super::choose::{Chosen, Ended, Judge};
@@ -19,10 +19,16 @@ use super::choose::{Chosen, Ended, Judge};
 /// Values of a cell on the axes other than its load.
 type Key = Vec<(String, String)>;
 
+/// What is known of finished runs of one cell.
+pub trait Findings: Judge {
+    /// A metric over all of its runs that are valid: [`Says::Measured`], or [`Says::Nothing`] with the reason.
+    fn measured(&self, runs: &[&PlannedRun], name: MetricName) -> Says;
+}
+
 /// What is known of the sweeps of `plan` that others ask, `chosen` being how the pools of `expansion` stand.
-pub fn found(plan: &Plan, expansion: &Expansion, chosen: &[Chosen], judge: &dyn Judge) -> Known {
-    let questions: IndexSet<(&str, SweepMetric)> = plan.sweeps.values().flat_map(Sweep::asks).collect();
-    let of_question = |(sweep, metric): (&str, SweepMetric)| {
+pub fn found(plan: &Plan, expansion: &Expansion, chosen: &[Chosen], judge: &dyn Findings) -> Known {
+    let questions: IndexSet<(&str, AskedMetric)> = plan.sweeps.values().flat_map(Sweep::asks).collect();
+    let of_question = |(sweep, metric): (&str, AskedMetric)| {
         let answers = Answers { plan, sweep, metric, judge };
         answers.of(expansion, chosen)
     };
@@ -33,8 +39,8 @@ pub fn found(plan: &Plan, expansion: &Expansion, chosen: &[Chosen], judge: &dyn 
 struct Answers<'a> {
     plan: &'a Plan,
     sweep: &'a str,
-    metric: SweepMetric,
-    judge: &'a dyn Judge,
+    metric: AskedMetric,
+    judge: &'a dyn Findings,
 }
 
 /// What is there of one cell but for its load.
@@ -65,7 +71,11 @@ impl Answers<'_> {
     }
 
     fn key(&self, cell: &Cell) -> Key {
-        let others = cell.iter().filter(|(axis, _)| *axis != self.metric.axis());
+        let is_kept = |axis: &str| match self.metric {
+            AskedMetric::Load(load) => axis != load.axis(),
+            AskedMetric::Measured(_) => true,
+        };
+        let others = cell.iter().filter(|(axis, _)| is_kept(axis));
         others.map(|(axis, value)| (axis.to_owned(), value.to_string())).collect()
     }
 
@@ -78,7 +88,7 @@ impl Answers<'_> {
                 let says = match &chosen.end {
                     None => Says::Open(chosen.to_string()),
                     Some(Ended::Search(outcome)) => of_search(outcome, pool),
-                    Some(Ended::WholeLadder | Ended::Cut { .. }) => self.of_loads(&runs),
+                    Some(Ended::WholeLadder | Ended::Cut { .. }) => self.of_runs(&runs),
                     Some(Ended::Settings(_)) => Says::Nothing("it looks for settings, and for no load".to_owned()),
                 };
                 (says, ids(&runs))
@@ -88,7 +98,7 @@ impl Answers<'_> {
                 let there = part.runs.iter().filter(is_there).count();
                 let says = match part.runs.len() {
                     all if there < all => Says::Open(format!("{there} of {all} runs are there")),
-                    _ => self.of_loads(&part.runs),
+                    _ => self.of_runs(&part.runs),
                 };
                 (says, ids(&part.runs))
             }
@@ -96,12 +106,20 @@ impl Answers<'_> {
         Finding { sweep: Arc::from(self.sweep), metric: self.metric, cell, says, runs }
     }
 
+    /// What finished runs say.
+    fn of_runs(&self, runs: &[&PlannedRun]) -> Says {
+        match self.metric {
+            AskedMetric::Load(load) => self.of_loads(load, runs),
+            AskedMetric::Measured(name) => self.judge.measured(runs, name),
+        }
+    }
+
     /// What finished runs of several loads say together: the highest that is shown to meet the objective, below the first that is shown
     /// to miss it.
-    fn of_loads(&self, runs: &[&PlannedRun]) -> Says {
+    fn of_loads(&self, metric: SweepMetric, runs: &[&PlannedRun]) -> Says {
         let mut loads: BTreeMap<Decimal, Vec<&PlannedRun>> = BTreeMap::new();
         for run in runs {
-            if let Some(Scalar::Number(load)) = run.cell.get(self.metric.axis()) {
+            if let Some(Scalar::Number(load)) = run.cell.get(metric.axis()) {
                 loads.entry(*load).or_default().push(run);
             }
         }
@@ -194,6 +212,12 @@ mod tests {
             let answer = if load <= self.knee { Answer::Holds } else { Answer::Misses };
             let pressure = Some(load / self.knee);
             Said { answer: Some(answer), is_saturated: false, is_failed: false, cost: None, pressure, requests: 5_000 }
+        }
+    }
+
+    impl Findings for Knee {
+        fn measured(&self, runs: &[&PlannedRun], _: MetricName) -> Says {
+            Says::Measured { value: self.knee, ends: None, runs: runs.len() }
         }
     }
 

@@ -126,3 +126,34 @@ fn gates_stop_and_skip_if_leaves_out_by_what_was_found() {
     honest(&lab.measured(&["run", "yes.yaml"]));
     assert_eq!(names(&lab, "runs").len(), 5, "the gate lets both through");
 }
+
+#[timed_test]
+fn a_gate_holds_the_interval_of_any_metric_against_its_bound() {
+    let lab = Lab::new();
+    let head = HEAD.split("  ladder:").next().unwrap().replace("measure: 2500ms", "measure: 700ms");
+    let plan = |gate: &str| {
+        format!(
+            "{head}  smoke: {{ matrix: {{ scenario: short, batch_size: 4 }}, repeats: 3 }}\n  checked: {{ matrix: {{ scenario: short, \
+             batch_size: 1 }}, gate: {{ sweep: smoke, {gate} }} }}\n"
+        )
+    };
+    // Each answer takes 60 ms, and no request fails.
+    lab.write("no.yaml", &plan("metric: e2e_p50, at_most: 30ms"));
+    let ended = lab.run(&["run", "no.yaml"]);
+    let why = "the gate says no: smoke: a · m · short · 4: e2e_p50 is 6";
+    assert!(ended.code == Some(4) && ended.stderr.contains(why), "{:?}: {}", ended.code, ended.stderr);
+    assert!(ended.stderr.contains("above 30ms"), "{}", ended.stderr);
+    // The interval of a share of none reaches further than this.
+    lab.write("few.yaml", &plan("metric: error_share, at_most: 0.01%"));
+    let ended = lab.run(&["run", "few.yaml"]);
+    assert!(
+        ended.code == Some(2) && ended.stderr.contains("cannot be decided: smoke"),
+        "{:?}: {}",
+        ended.code,
+        ended.stderr
+    );
+    assert_eq!(names(&lab, "runs").len(), 3, "nothing behind either gate");
+    lab.write("yes.yaml", &plan("metric: e2e_p50, at_most: 2s"));
+    honest(&lab.measured(&["run", "yes.yaml"]));
+    assert_eq!(names(&lab, "runs").len(), 4, "the gate lets it through");
+}

@@ -7,7 +7,7 @@ use crate::analysis::binomial;
 use crate::analysis::metric::{self, Get, Metric};
 use crate::analysis::replicates::{Ends, IntervalKind, OverRuns};
 use crate::analysis::worth::Evidence;
-use crate::plan::{Percentile, Slo};
+use crate::plan::{MetricName, Percentile, Slo};
 use crate::units::Nanos;
 
 use super::run::Run;
@@ -123,6 +123,11 @@ impl Ordinate {
     pub fn limited(slo: Option<&Slo>) -> Vec<&'static Ordinate> {
         let is_limited = |reading: &&Ordinate| slo.is_some_and(|slo| reading.limit(slo).is_some());
         FIGURES.iter().chain(&FURTHER).filter(is_limited).collect()
+    }
+
+    /// A metric by its name in plans, whether it is one of [`FIGURES`] or not: of a metric of requests without a percentile the median.
+    pub fn of_metric(name: MetricName) -> Ordinate {
+        Ordinate { name: name.key, closed: name.key, open: name.key, percentile: name.or_median().percentile }
     }
 
     /// How tables head it: `TTFT p95`.

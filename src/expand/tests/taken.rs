@@ -13,7 +13,7 @@ use crate::plan::{Format, ResolvedPlan, SweepMetric, parse};
 fn known(of: &[(&str, Says)]) -> Known {
     let finding = |(endpoint, says): &(&str, Says)| Finding {
         sweep: Arc::from("limit"),
-        metric: SweepMetric::MaxQpsUnderSlo,
+        metric: SweepMetric::MaxQpsUnderSlo.into(),
         cell: [("endpoint", *endpoint), ("model", "small"), ("scenario", "B1")]
             .map(|(axis, value)| (axis.to_owned(), value.to_owned()))
             .to_vec(),
@@ -174,4 +174,71 @@ fn a_sweep_that_asks_nothing_is_what_it_was() {
     let plan =
         plan(json!({ "s": { "matrix": { "endpoint": "vllm", "model": "small", "scenario": "B1", "qps": [1, 2] } } }));
     assert_eq!(expand(&plan), expand_with(&plan, &Known::default()));
+}
+
+/// What a sweep `load` has measured at each of its loads.
+fn measured(metric: &str, of: &[(&str, f64, Option<[f64; 2]>, usize)]) -> Known {
+    let finding = |(load, value, ends, runs): &(&str, f64, Option<[f64; 2]>, usize)| Finding {
+        sweep: Arc::from("load"),
+        metric: metric.parse().expect("a metric"),
+        cell: [("endpoint", "vllm"), ("model", "small"), ("scenario", "B1"), ("qps", load)]
+            .map(|(axis, value)| (axis.to_owned(), value.to_owned()))
+            .to_vec(),
+        says: Says::Measured { value: *value, ends: *ends, runs: *runs },
+        runs: vec![RunId([7; 32]); *runs],
+    };
+    Known { findings: of.iter().map(finding).collect() }
+}
+
+#[test]
+fn gates_and_skips_hold_intervals_of_metrics_against_their_bounds() {
+    let load = json!({ "matrix": { "endpoint": "vllm", "qps": [1, 2] }, "repeats": 3 });
+    let behind = |gate: Value| {
+        checked(json!({ "load": load, "release": { "matrix": { "endpoint": "vllm", "qps": 50 }, "gate": gate } }))
+    };
+    let gate = behind(json!({ "sweep": "load", "metric": "ttft_p99", "at_most": "500ms" }));
+    let says = |known: &Known| {
+        let expansion = expand_with(&gate, known).expect("expands");
+        expansion.pending.first().map(|pending| (pending.state, pending.why.clone()))
+    };
+    assert_eq!(
+        says(&measured("ttft_p99", &[("1", 300.0, Some([280.0, 320.0]), 3), ("2", 480.0, Some([470.0, 500.0]), 3)])),
+        None
+    );
+    let (state, why) =
+        says(&measured("ttft_p99", &[("1", 300.0, Some([280.0, 320.0]), 3), ("2", 612.4, Some([590.0, 640.0]), 3)]))
+            .expect("stopped");
+    let told = "load: vllm · small · B1 · 2: ttft_p99 is 612 ms (590 ms to 640 ms), above 500ms";
+    assert_eq!((state, why.as_str()), (Waits::Stopped, told));
+    // The bound lies within the interval: a mean below it says nothing.
+    let (state, why) = says(&measured("ttft_p99", &[("1", 490.0, Some([460.0, 520.0]), 3)])).expect("undecided");
+    assert_eq!(
+        (state, why.as_str()),
+        (Waits::Undecided, "load: vllm · small · B1 · 1: ttft_p99 is 490 ms (460 ms to 520 ms)")
+    );
+    let (state, why) = says(&measured("ttft_p99", &[("1", 300.0, None, 1)])).expect("undecided");
+    assert_eq!(
+        (state, why.as_str()),
+        (
+            Waits::Undecided,
+            "load: vllm · small · B1 · 1: ttft_p99 is 300 ms of one run has no interval: give `load` repeats"
+        )
+    );
+    // The percentile lies among requests that failed: it is above what the others took.
+    let (state, why) = says(&measured("ttft_p99", &[("1", 900.0, Some([900.0, f64::INFINITY]), 3)])).expect("stopped");
+    assert_eq!(
+        (state, why.as_str()),
+        (Waits::Stopped, "load: vllm · small · B1 · 1: ttft_p99 is above 900 ms, above 500ms")
+    );
+    // A sweep at another load is left out by what was seen at any.
+    let skip = checked(
+        json!({ "load": load, "release": { "matrix": { "endpoint": "vllm", "qps": 50 }, "skip_if": { "sweep": "load", "metric": "error_share", "above": "1%" } } }),
+    );
+    let known = measured("error_share", &[("1", 0.0, Some([0.0, 0.004]), 3), ("2", 0.05, Some([0.03, 0.08]), 3)]);
+    let expansion = expand_with(&skip, &known).expect("expands");
+    let [pending] = &expansion.pending[..] else { panic!("one: {:?}", expansion.pending) };
+    assert_eq!(
+        (pending.state, pending.why.as_str()),
+        (Waits::Pruned, "load: vllm · small · B1 · 2: error_share is 5 % (3 % to 8 %), above 1%")
+    );
 }

@@ -1,16 +1,17 @@
 //! What sweeps ask earlier ones: sweeps that are there and can answer, and one value for each cell.
 
 use super::checker::{Checker, out_of_range, steps};
+use crate::metrics::Unit;
 use crate::plan::diagnostic::error::{Code, Diagnostic};
 use crate::plan::diagnostic::suggest;
 use crate::plan::matrix::fields::TakenLoad;
+use crate::plan::model::gate::{AskedMetric, Bound, Gate, SkipIf};
 use crate::plan::model::matrix::Condition;
 use crate::plan::model::plan::Plan;
 use crate::plan::model::sweep::Sweep;
 use crate::plan::model::table::Table;
-use crate::plan::model::take::{Gate, SkipIf, SweepMetric, Take};
+use crate::plan::model::take::{SweepMetric, Take};
 use crate::plan::text::tree::Step;
-use crate::units::Decimal;
 
 impl Checker<'_> {
     /// Checks a value of an axis that an earlier sweep finds, as far as it needs no other sweep.
@@ -66,7 +67,9 @@ impl Checker<'_> {
         if taken.axis != take.axis() {
             return;
         }
-        let Some(source) = self.answering(plan, (at, "from", "take"), (name, from, *take), sweeps) else { return };
+        let Some(source) = self.answering(plan, (at, "from", "take"), (name, from, (*take).into()), sweeps) else {
+            return;
+        };
         for (index, axis) in over.0.iter().enumerate() {
             let at = [at, &steps!["over", index]].concat();
             if *axis == *take.axis() || !source.fields().contains(&axis.as_str()) {
@@ -121,9 +124,9 @@ impl Checker<'_> {
 
     fn skip_if(&mut self, plan: &Plan, (name, sweep): (&str, &Sweep), skip: &SkipIf, sweeps: &Table<Sweep>) {
         let at = steps!["sweeps", name, "skip_if"];
-        self.bounds_of_values(&at, ("below", skip.below), ("above", skip.above));
+        self.bounds_of_values(&at, skip.metric, ("below", skip.below), ("above", skip.above));
         if let (Some(below), Some(above)) = (skip.below, skip.above)
-            && below > above
+            && below.to_f64() > above.to_f64()
         {
             let message = format!("every value is below {below} or above {above}: this leaves everything out");
             let remedy = "write the smaller number as `below`";
@@ -131,16 +134,17 @@ impl Checker<'_> {
         }
         let question = (name, skip.sweep.as_str(), skip.metric);
         let Some(source) = self.answering(plan, (&at, "sweep", "metric"), question, sweeps) else { return };
-        for axis in others(source, skip.metric).into_iter().filter(|axis| sweep.fields().contains(axis)) {
+        let is_shared = |axis: &&str| !skip.metric.is_over(axis) && sweep.fields().contains(axis);
+        for axis in source.fields().into_iter().filter(is_shared) {
             self.has_value((name, sweep), (&skip.sweep, source), axis, None);
         }
     }
 
     fn gate(&mut self, plan: &Plan, name: &str, gate: &Gate, sweeps: &Table<Sweep>) {
         let at = steps!["sweeps", name, "gate"];
-        self.bounds_of_values(&at, ("at_least", gate.at_least), ("at_most", gate.at_most));
+        self.bounds_of_values(&at, gate.metric, ("at_least", gate.at_least), ("at_most", gate.at_most));
         if let (Some(least), Some(most)) = (gate.at_least, gate.at_most)
-            && least > most
+            && least.to_f64() > most.to_f64()
         {
             let message = format!("no value is at least {least} and at most {most}");
             let remedy = "write the smaller number as `at_least`";
@@ -149,16 +153,29 @@ impl Checker<'_> {
         self.answering(plan, (&at, "sweep", "metric"), (name, gate.sweep.as_str(), gate.metric), sweeps);
     }
 
-    /// Reports a question without a bound, and bounds that no load has.
-    fn bounds_of_values(&mut self, at: &[Step], low: (&str, Option<Decimal>), high: (&str, Option<Decimal>)) {
+    /// Reports a question without a bound, and bounds that no value of the metric has.
+    fn bounds_of_values(
+        &mut self,
+        at: &[Step],
+        metric: AskedMetric,
+        low: (&str, Option<Bound>),
+        high: (&str, Option<Bound>),
+    ) {
+        let (unit, example) = (metric.unit(), written_in(metric.unit()));
         if low.1.is_none() && high.1.is_none() && !self.is_given(at, low.0) && !self.is_given(at, high.0) {
             let message = format!("nothing says which values are meant: neither `{}` nor `{}`", low.0, high.0);
-            let remedy = format!("write {}: 2, say", low.0);
+            let remedy = format!("write {}: {example}, say", low.0);
             self.report_key(at, Diagnostic::new(Code::MissingField, message).remedy(remedy));
         }
         for (word, bound) in [low, high] {
-            if let Some(bound) = bound.filter(|bound| !bound.is_positive()) {
-                self.report(&[at, &steps![word]].concat(), out_of_range(word, "a number above 0", bound));
+            let Some(bound) = bound else { continue };
+            let at = [at, &steps![word]].concat();
+            if !bound.is_in(unit) {
+                let message = format!("`{metric}` is a {}, and `{bound}` is not", named(unit));
+                let remedy = format!("write {word}: {example}, say");
+                self.report(&at, Diagnostic::new(Code::WrongValue, message).remedy(remedy));
+            } else if !bound.is_positive() {
+                self.report(&at, out_of_range(word, "a number above 0", bound));
             }
         }
     }
@@ -169,7 +186,7 @@ impl Checker<'_> {
         &mut self,
         plan: &Plan,
         (at, sweep_word, metric_word): (&[Step], &str, &str),
-        (name, from, metric): (&str, &str, SweepMetric),
+        (name, from, metric): (&str, &str, AskedMetric),
         sweeps: &'s Table<Sweep>,
     ) -> Option<&'s Sweep> {
         let place = [at, &steps![sweep_word]].concat();
@@ -181,13 +198,12 @@ impl Checker<'_> {
         }
         // One that asks itself was told as a circle.
         let source = sweeps.get(from).filter(|_| from != name)?;
-        let axis = metric.axis();
         let node = self.tree.walk(&steps!["sweeps", from]).node;
         if node.is_damaged() {
             return None;
         }
         let cannot = |why: String, remedy: String| {
-            let message = format!("sweep `{from}` has no `{}`: {why}", metric.name());
+            let message = format!("sweep `{from}` has no `{metric}`: {why}");
             Diagnostic::new(Code::WrongValue, message).remedy(remedy)
         };
         if source.optional && sweeps.get(name).is_some_and(|asking| !asking.optional) {
@@ -197,6 +213,19 @@ impl Checker<'_> {
             self.report(&place, Diagnostic::new(Code::Contradiction, message).remedy(remedy));
         }
         let metric_at = [at, &steps![metric_word]].concat();
+        let AskedMetric::Load(metric) = metric else {
+            if source.chooses_runs() {
+                let why = "which loads it runs depends on what they show".to_owned();
+                let remedy = match source.fields().contains(&"qps") {
+                    true => "ask it for max_qps_under_slo, or ask a sweep that runs what its matrix says",
+                    false => "ask it for max_batch_size_under_slo, or ask a sweep that runs what its matrix says",
+                };
+                self.report(&metric_at, cannot(why, remedy.to_owned()));
+                return None;
+            }
+            return Some(source);
+        };
+        let axis = metric.axis();
         if !source.fields().contains(&axis) {
             let other = SweepMetric::ALL.into_iter().find(|other| source.fields().contains(&other.axis()));
             let remedy = match other {
@@ -255,4 +284,22 @@ impl Checker<'_> {
 /// The axes of a sweep but for the load that is asked for.
 fn others(source: &Sweep, metric: SweepMetric) -> Vec<&str> {
     source.fields().into_iter().filter(|field| *field != metric.axis()).collect()
+}
+
+/// What a bound in a unit is called.
+fn named(unit: Unit) -> &'static str {
+    match unit {
+        Unit::Millis => "time",
+        Unit::Share => "share",
+        _ => "number",
+    }
+}
+
+/// How a bound in a unit is written.
+fn written_in(unit: Unit) -> &'static str {
+    match unit {
+        Unit::Millis => "500ms",
+        Unit::Share => "1%",
+        _ => "2",
+    }
 }

@@ -1,11 +1,12 @@
 //! Which fields and values the cells of a sweep may have.
 
 use crate::plan::matrix::axes::Axes;
+use crate::plan::model::gate::AskedMetric;
 use crate::plan::model::matrix::{Axis, Condition, What};
 use crate::plan::model::scalar::Scalar;
 use crate::plan::model::sweep::Sweep;
 use crate::plan::model::table::Table;
-use crate::plan::model::take::{SweepMetric, Take};
+use crate::plan::model::take::Take;
 use crate::plan::text::tree::Step;
 
 /// A load of a matrix that is taken from an earlier sweep.
@@ -68,8 +69,8 @@ impl Sweep {
     }
 
     /// What it asks earlier sweeps for, each sweep with the metric.
-    pub fn asks(&self) -> impl Iterator<Item = (&str, SweepMetric)> {
-        let takes = self.takes().map(|TakenLoad { take, .. }| (take.from.as_str(), take.take));
+    pub fn asks(&self) -> impl Iterator<Item = (&str, AskedMetric)> {
+        let takes = self.takes().map(|TakenLoad { take, .. }| (take.from.as_str(), take.take.into()));
         let skips = self.skip_if.iter().map(|skip| (skip.sweep.as_str(), skip.metric));
         takes.chain(skips).chain(self.gate.iter().map(|gate| (gate.sweep.as_str(), gate.metric)))
     }

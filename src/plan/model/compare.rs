@@ -74,7 +74,7 @@ const PERCENTILES: &str = "; of requests also one percentile, like ttft_p99 (doc
 
 /// The name of a metric of a run, of a metric of requests with or without a percentile: `output_throughput`, `ttft`,
 /// `ttft_p99`. An export's column of such a value is its name with the unit, and read as well: `ttft_p99_ms`.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, SerializeDisplay)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, SerializeDisplay)]
 pub struct MetricName {
     /// The metric, as in the table of metrics.
     pub key: &'static str,

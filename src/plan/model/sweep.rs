@@ -7,6 +7,7 @@ use crate::plan::model::allow::Allow;
 use crate::plan::model::arrivals::Arrivals;
 use crate::plan::model::client::{Connections, LoadEnginePatch};
 use crate::plan::model::compare::Compare;
+use crate::plan::model::gate::{Gate, SkipIf};
 use crate::plan::model::matrix::{Axis, Condition, Extend};
 use crate::plan::model::optimize::Optimize;
 use crate::plan::model::phases::{Between, PhasesPatch};
@@ -17,7 +18,6 @@ use crate::plan::model::search::Search;
 use crate::plan::model::shorthand::OneOrMany;
 use crate::plan::model::stop::StopRule;
 use crate::plan::model::table::Table;
-use crate::plan::model::take::{Gate, SkipIf};
 use crate::units::Decimal;
 
 /// What the runs of a sweep measure.

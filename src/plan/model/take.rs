@@ -136,42 +136,6 @@ impl Take {
     }
 }
 
-/// When a sweep is left out, by what an earlier one found.
-#[serde_with::skip_serializing_none]
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
-#[serde(deny_unknown_fields)]
-pub struct SkipIf {
-    /// The earlier sweep.
-    #[schemars(example = &"limit")]
-    pub sweep: String,
-    /// What it is asked for.
-    pub metric: SweepMetric,
-    /// Cells are left out where the value is below this.
-    #[schemars(example = 2)]
-    pub below: Option<Decimal>,
-    /// Cells are left out where the value is above this.
-    #[schemars(example = 200)]
-    pub above: Option<Decimal>,
-}
-
-/// What an earlier sweep must have found before a sweep and those behind it run.
-#[serde_with::skip_serializing_none]
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
-#[serde(deny_unknown_fields)]
-pub struct Gate {
-    /// The earlier sweep.
-    #[schemars(example = &"limit")]
-    pub sweep: String,
-    /// What it is asked for.
-    pub metric: SweepMetric,
-    /// The gate says no where a value is below this.
-    #[schemars(example = 20)]
-    pub at_least: Option<Decimal>,
-    /// The gate says no where a value is above this.
-    #[schemars(example = 200)]
-    pub at_most: Option<Decimal>,
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
