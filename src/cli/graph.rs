@@ -9,8 +9,9 @@ use super::workspace::Workspace;
 use crate::cli::failure::{Exit, Failure};
 use crate::cli::options::Folder;
 use crate::cli::output;
-use crate::expand::{Pool, RunId};
-use crate::graph::drawing::{PoolState, PrunedLoad, States, drawing};
+use crate::expand::{PlannedRun, Pool, RunId};
+use crate::graph::drawing::drawing;
+use crate::graph::drawn::{PoolState, PrunedLoad, RunState, States};
 use crate::graph::{build, render};
 use crate::report::Trail;
 use crate::sweep::choose::Chosen;
@@ -61,16 +62,24 @@ pub(super) fn run(args: GraphArgs) -> Result<Exit, Failure> {
 
 /// How far the runs of the plan are, by what lies in the results folder.
 fn states(workspace: &Workspace) -> States {
-    let state = |action: Action| match action {
-        Action::GivenUp => "given_up",
-        action if action.is_work() => "pending",
-        _ => "done",
-    };
     let runs = workspace.expansion.runs.iter();
     let pools = workspace.expansion.pools.iter().zip(&workspace.chosen).zip(&workspace.trails);
     States {
-        runs: runs.map(|run| state(workspace.decide(run, Wishes::default()).action)).collect(),
+        runs: runs.map(|run| run_state(workspace, run)).collect(),
         pools: pools.map(|((pool, chosen), trail)| pool_state(pool, chosen, trail)).collect(),
+    }
+}
+
+fn run_state(workspace: &Workspace, run: &PlannedRun) -> RunState {
+    let decision = workspace.decide(run, Wishes::default());
+    match decision.action {
+        Action::Pruned if workspace.expansion.why_left_out(run).is_some() => {
+            RunState { state: "left_out", why: Some(decision.reason) }
+        }
+        Action::Pruned => RunState { state: "pruned", why: Some(decision.reason) },
+        Action::GivenUp => RunState::of("given_up"),
+        action if action.is_work() => RunState::of("pending"),
+        _ => RunState::of("done"),
     }
 }
 

@@ -52,6 +52,17 @@ fn a_load_is_taken_from_a_ladder_and_a_kill_between_the_stages_changes_nothing()
     let why = "waits for ladder: a · m · short: 0 runs so far";
     assert_eq!(pending(&before), [("pending".to_owned(), why.to_owned())]);
     assert!(lab.ok(&["preview", "plan.yaml"]).stdout.contains("pending 2 runs"));
+    let graph = lab.ok(&["graph", "plan.yaml", "--format", "json"]).json();
+    lab.follows("graph", &graph);
+    let nodes = graph["nodes"].as_array().unwrap();
+    let at = |kind: &str| nodes.iter().position(|node| node["kind"] == kind).unwrap_or_else(|| panic!("{graph:#}"));
+    assert_eq!((&nodes[at("cell")]["state"], &nodes[at("cell")]["said"]), (&"pending".into(), &why.into()));
+    assert!(graph["edges"].as_array().unwrap().contains(&serde_json::json!([at("gate"), at("cell")])), "{graph:#}");
+    let drawn = lab.ok(&["graph", "plan.yaml", "--format", "text"]).stdout;
+    assert!(
+        drawn.contains("pending   sustained: ") && drawn.contains("0.8 × ladder.max_batch_size_under_slo"),
+        "{drawn}"
+    );
     // What it will cost is not known, and no budget counts it; an optional one waits for nothing that the budget leaves out.
     lab.write("budget.yaml", &format!("{}budget: {{ time: 20s }}\n", behind(SUSTAINED)));
     assert_eq!(preview(&lab, "budget.yaml")["budget"]["limits"][0]["runs_not_counted"], 2);
