@@ -13,7 +13,7 @@ use crate::expand::{PlannedRun, Pool, RunId};
 use crate::graph::drawing::drawing;
 use crate::graph::drawn::{PoolState, PrunedLoad, RunState, States};
 use crate::graph::{build, render};
-use crate::report::Trail;
+use crate::report::{Trail, TrailStep, TrailTrial};
 use crate::sweep::choose::Chosen;
 use crate::sweep::resume::{Action, Wishes};
 
@@ -87,9 +87,10 @@ fn pool_state(pool: &Pool, chosen: &Chosen, trail: &Trail) -> PoolState {
     let id = |at: usize| pool.members[at].run.id;
     let said = |id: RunId| {
         let full = id.to_string();
-        let step = trail.steps.iter().find(|step| step.runs.contains(&full));
-        let next = || trail.next.as_ref().map(|next| next.words.to_owned()).unwrap_or_default();
-        step.map_or_else(next, |step| step.told())
+        let step = trail.steps.iter().find(|step| step.runs.contains(&full)).map(TrailStep::told);
+        let trial = || trail.trials.iter().find(|trial| trial.run == full).map(TrailTrial::told);
+        let next = || trail.next.as_ref().map(|next| next.words.clone());
+        step.or_else(trial).or_else(next).unwrap_or_default()
     };
     let runs = chosen.members().into_iter().map(|at| (id(at), said(id(at)))).collect();
     let of_load = |load: &f64| PrunedLoad {

@@ -64,6 +64,28 @@ fn settings_that_are_worse_have_a_short_run_and_alike_ones_are_said_to_be_so() {
     // A start of each, and one more where the other of the two has a longer run: the last one stays up.
     let expected = if after["finished"].as_array().unwrap().len() == 5 { 4 } else { 3 };
     assert_eq!(starts(&ended), expected, "{}", ended.stderr);
+    let why = lab.ok(&["why", "flags", "--plan", "plan.yaml", "--format", "json"]).json();
+    lab.follows("why", &why);
+    let trials = why["choices"][0]["trials"].as_array().unwrap();
+    let ids = |all: &Value, key: &str| -> Vec<String> {
+        let id = |of: &Value| if key.is_empty() { of.clone() } else { of[key].clone() };
+        all.as_array().unwrap().iter().map(|of| id(of).as_str().unwrap().to_owned()).collect()
+    };
+    assert_eq!(ids(&why["choices"][0]["trials"], "run"), ids(&after["finished"], ""), "{why:#}");
+    assert_eq!((&trials[0]["settings"], &trials[0]["became"]), (&"slots=1".into(), &"left_out".into()), "{why:#}");
+    let last = trials.last().unwrap();
+    assert!(["best", "undecided", "left_out"].iter().any(|became| last["became"] == *became), "{why:#}");
+    assert!(trials.iter().all(|trial| trial["value"].is_f64() && trial["unit"] == "tokens/s"), "{why:#}");
+    let told = lab.ok(&["why", trials[0]["run"].as_str().unwrap(), "--plan", "plan.yaml"]).stdout;
+    let told = told.split_whitespace().collect::<Vec<_>>().join(" ");
+    assert!(told.contains("step 1 of the optimize flags · ") && told.contains("rung 1, slots=1: "), "{told}");
+    let told = lab.ok(&["why", "flags", "--plan", "plan.yaml"]).stdout;
+    assert!(told.contains("rung  window") && told.contains("left out"), "{told}");
+    let curves = lab.ok(&["curves", "plan.yaml"]).stdout.split_whitespace().collect::<Vec<_>>().join(" ");
+    assert!(curves.contains("in this order: rung 1, slots=1: "), "{curves}");
+    lab.ok(&["report", "plan.yaml", "-o", "report.html"]);
+    let page = std::fs::read_to_string(lab.path().join("report.html")).unwrap();
+    assert!(page.contains("The path of flags · ") && page.contains("left out"), "the report lists its runs");
     let runs: Vec<String> =
         after["finished"].as_array().unwrap().iter().map(|id| id.as_str().unwrap()[..16].to_owned()).collect();
     assert_eq!(runs.iter().cloned().collect::<std::collections::BTreeSet<_>>(), names(&lab, "runs"));
@@ -102,6 +124,12 @@ fn settings_that_a_server_does_not_start_with_are_none_to_choose() {
     assert!(after["next"].is_null() && after["finished"].as_array().unwrap().len() == 3, "{after:#}");
     assert!(after["settings"][1]["value"].is_null(), "{after:#}");
     assert!(after["standing"].as_str().unwrap().starts_with("best: slots=8 with "), "{after:#}");
+    let why = lab.ok(&["why", "flags", "--plan", "plan.yaml", "--format", "json"]).json();
+    let became: Vec<&Value> =
+        why["choices"][0]["trials"].as_array().unwrap().iter().map(|trial| &trial["became"]).collect();
+    assert_eq!(became, ["left_out", "not_to_choose", "best"], "{why:#}");
+    let note = why["choices"][0]["trials"][1]["note"].as_str().unwrap();
+    assert!(note.starts_with("given up: "), "{note}");
 }
 
 #[timed_test]
