@@ -137,3 +137,23 @@ fn gates_stop_and_skip_if_leaves_out_by_what_was_found() {
     honest(&lab.measured(&["run", "yes.yaml"]));
     assert_eq!(names(&lab, "runs").len(), 5, "the gate lets both through");
 }
+
+#[timed_test]
+fn run_numbers_go_on_in_a_later_stage_and_calibrate_knows_a_load_once_it_is_found() {
+    let lab = Lab::new();
+    let quick = HEAD.replace("p50: 50ms", "p50: 900ms").replace("2500ms", "500ms").replace("[2, 4, 8]", "[2, 4]");
+    lab.write("plan.yaml", &format!("{quick}{}\n", SUSTAINED.replace(", repeats: 2", "")));
+    let calibrate =
+        || lab.ok(&["calibrate", "plan.yaml", "--for", "200ms", "--within", "0s", "--no-search", "--format", "json"]);
+    let before = calibrate();
+    lab.follows("calibrate", &before.json());
+    let line = "sustained: batch_size 0.8 × ladder.max_batch_size_under_slo: waits for ladder";
+    assert!(before.stderr.contains(&format!("not calibrated: {line}")), "{}", before.stderr);
+    assert!(before.json()["not_known"][0].as_str().unwrap().starts_with(line), "{}", before.stdout);
+    lab.measured(&["run", "plan.yaml"]);
+    assert_eq!(calibrate().json()["not_known"], serde_json::json!([]));
+    let again = lab.measured(&["run", "plan.yaml", "--force", "--progress", "plain"]).stderr;
+    let started = again.lines().filter(|line| line.contains(" started, "));
+    let numbers: Vec<&str> = started.filter_map(|line| line.split('[').nth(1)?.split('/').next()).collect();
+    assert_eq!(numbers, ["1", "2", "3"], "{again}");
+}
