@@ -13,11 +13,11 @@ pub(super) struct AskedBy {
     sweep: String,
     /// Its cell but for the load.
     cell: String,
-    /// search or ladder.
+    /// search, ladder or optimize.
     chooses: &'static str,
     /// Which of its steps the run is part of, from 1; null where it was not decided from.
     step: Option<usize>,
-    /// What the run is for: up, closing_in, well_above, confirm, again or instead; null where it was not asked for.
+    /// What the run is for: up, closing_in, well_above, confirm, again, instead, bracketing or trial; null where it was not asked for.
     purpose: Option<&'static str>,
     /// The same in words, with what the run said, or why it was not asked for.
     said: String,
@@ -36,8 +36,12 @@ impl AskedBy {
         let id = run.id.to_string();
         let what = format!("the {} {}", trail.chooses, trail.title());
         let step = trail.steps.iter().position(|step| step.runs.contains(&id));
+        let trial = trail.trials.iter().position(|trial| trial.run == id);
         let next = trail.next.as_ref().filter(|next| next.run == id);
-        let (purpose, said, not_asked) = match (step, next) {
+        let (purpose, said, not_asked) = match (step.or(trial), next) {
+            (Some(at), _) if trial.is_some() => {
+                (Some("trial"), format!("step {} of {what}: {}", at + 1, trail.trials[at].told()), None)
+            }
             (Some(at), _) => {
                 let step = &trail.steps[at];
                 (Some(step.purpose), format!("step {} of {what}: {}", at + 1, step.told()), None)
@@ -53,7 +57,7 @@ impl AskedBy {
             sweep: trail.sweep.clone(),
             cell: trail.cell.clone(),
             chooses: trail.chooses,
-            step: step.map(|at| at + 1),
+            step: step.or(trial).map(|at| at + 1),
             purpose,
             said,
             not_asked,

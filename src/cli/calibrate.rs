@@ -3,18 +3,21 @@
 use std::path::{Path, PathBuf};
 
 use clap::Args;
+use indexmap::IndexSet;
 use schemars::JsonSchema;
 use serde::Serialize;
 
 use super::changes::Changes;
 use super::interrupt::listen_for_signals;
 use super::limits::{Limits, raise_file_limit};
+use super::workspace::expansion;
 use crate::cli::failure::{Exit, Failure};
 use crate::cli::options::{Folder, Loudness, TextOrJson};
 use crate::cli::output;
-use crate::expand::{Load, expand};
+use crate::expand::{Expansion, Load, Pending, Waits};
 use crate::plan::Arrivals;
 use crate::report::calibration;
+use crate::report::format::plain;
 use crate::report::progress::Screen;
 use crate::store::{Store, Writer};
 use crate::sweep::calibrate::{Calibration, CalibrationLoad, Said, Task, Timing, calibrate, of_flags, of_plan};
@@ -69,6 +72,8 @@ pub(super) struct Document<'a> {
     file: Option<&'a Path>,
     /// What it holds.
     calibration: &'a Calibration,
+    /// Loads of the plan that earlier sweeps are to find and have not, with the reason: nothing was measured at these.
+    not_known: &'a [String],
 }
 
 /// A load without a plan.
@@ -119,12 +124,14 @@ pub(super) fn run(args: CalibrateArgs) -> Result<Exit, Failure> {
     refuse_endless(&args)?;
     args.changes.need(args.plan.as_deref())?;
     let timing = Timing { ttft: args.ttft, itl: args.itl };
+    let mut not_known = Vec::new();
     let (plan, loads) = match &args.plan {
         None => (None, args.load.loads(timing, args.at_least)),
         Some(path) => {
             let plan = args.changes.load(path)?.plan;
-            let loads = of_plan(&expand(&plan)?, timing, args.at_least);
-            (Some(plan.name.clone()), loads)
+            let expansion = expansion(&Store::open(&args.folder.results), &plan)?;
+            not_known = unknown_loads(&expansion);
+            (Some(plan.name.clone()), of_plan(&expansion, timing, args.at_least))
         }
     };
     let task = Task {
@@ -142,6 +149,7 @@ pub(super) fn run(args: CalibrateArgs) -> Result<Exit, Failure> {
     let writer = Store::lock(&args.folder.results)?;
     let stop = listen_for_signals()?;
     let screen = args.loudness.screen();
+    not_known.iter().for_each(|line| screen.line(&format!("not calibrated: {line}")));
     let mut tell = |said: Said| match said {
         Said::Begun(load, takes) => screen.line(&format!("{load}, about {:.0} s", takes.secs())),
         Said::Measured(measured) if args.loudness.verbose => screen.line(&calibration::brief(measured)),
@@ -149,11 +157,28 @@ pub(super) fn run(args: CalibrateArgs) -> Result<Exit, Failure> {
     };
     let measured = calibrate(&task, &writer.scratch()?, stop, &mut tell);
     let Ok(calibration) = measured else { return Ok(Exit::Interrupted) };
-    keep(&calibration, &writer, &args, &screen)
+    keep(&calibration, &not_known, &writer, &args, &screen)
+}
+
+/// The loads that earlier sweeps are to find and have not, with the reason, each once.
+fn unknown_loads(expansion: &Expansion) -> Vec<String> {
+    let is_unknown = |pending: &&Pending| matches!(pending.state, Waits::Pending | Waits::Blocked);
+    let line = |pending: &Pending| {
+        let axes = ["qps", "batch_size"].iter().filter_map(|axis| Some((axis, pending.cell.get(axis)?)));
+        let load = axes.map(|(axis, value)| format!("{axis} {value}")).collect::<Vec<_>>().join(", ");
+        plain(&format!("{}: {load}: {}", pending.sweep, pending.why))
+    };
+    expansion.pending.iter().filter(is_unknown).map(line).collect::<IndexSet<String>>().into_iter().collect()
 }
 
 /// Keeps and prints what was measured, and gives the exit that it deserves.
-fn keep(calibration: &Calibration, writer: &Writer, args: &CalibrateArgs, screen: &Screen) -> Result<Exit, Failure> {
+fn keep(
+    calibration: &Calibration,
+    not_known: &[String],
+    writer: &Writer,
+    args: &CalibrateArgs,
+    screen: &Screen,
+) -> Result<Exit, Failure> {
     // What measured nothing says nothing of this machine, and must not hide an earlier one that does.
     let file = match calibration.loads.is_empty() {
         true => None,
@@ -164,7 +189,7 @@ fn keep(calibration: &Calibration, writer: &Writer, args: &CalibrateArgs, screen
     };
     match args.format {
         TextOrJson::Text => output::print_fitted(&calibration::text(calibration))?,
-        TextOrJson::Json => output::json(&Document { file: file.as_deref(), calibration })?,
+        TextOrJson::Json => output::json(&Document { file: file.as_deref(), calibration, not_known })?,
     }
     let Some(file) = file else {
         screen.line("nothing was measured, and nothing is kept");

@@ -9,10 +9,11 @@ use super::workspace::Workspace;
 use crate::cli::failure::{Exit, Failure};
 use crate::cli::options::Folder;
 use crate::cli::output;
-use crate::expand::{Pool, RunId};
-use crate::graph::drawing::{PoolState, PrunedLoad, States, drawing};
+use crate::expand::{PlannedRun, Pool, RunId};
+use crate::graph::drawing::drawing;
+use crate::graph::drawn::{PoolState, PrunedLoad, RunState, States};
 use crate::graph::{build, render};
-use crate::report::Trail;
+use crate::report::{Trail, TrailStep, TrailTrial};
 use crate::sweep::choose::Chosen;
 use crate::sweep::resume::{Action, Wishes};
 
@@ -61,16 +62,24 @@ pub(super) fn run(args: GraphArgs) -> Result<Exit, Failure> {
 
 /// How far the runs of the plan are, by what lies in the results folder.
 fn states(workspace: &Workspace) -> States {
-    let state = |action: Action| match action {
-        Action::GivenUp => "given_up",
-        action if action.is_work() => "pending",
-        _ => "done",
-    };
     let runs = workspace.expansion.runs.iter();
     let pools = workspace.expansion.pools.iter().zip(&workspace.chosen).zip(&workspace.trails);
     States {
-        runs: runs.map(|run| state(workspace.decide(run, Wishes::default()).action)).collect(),
+        runs: runs.map(|run| run_state(workspace, run)).collect(),
         pools: pools.map(|((pool, chosen), trail)| pool_state(pool, chosen, trail)).collect(),
+    }
+}
+
+fn run_state(workspace: &Workspace, run: &PlannedRun) -> RunState {
+    let decision = workspace.decide(run, Wishes::default());
+    match decision.action {
+        Action::Pruned if workspace.expansion.why_left_out(run).is_some() => {
+            RunState { state: "left_out", why: Some(decision.reason) }
+        }
+        Action::Pruned => RunState { state: "pruned", why: Some(decision.reason) },
+        Action::GivenUp => RunState::of("given_up"),
+        action if action.is_work() => RunState::of("pending"),
+        _ => RunState::of("done"),
     }
 }
 
@@ -78,9 +87,10 @@ fn pool_state(pool: &Pool, chosen: &Chosen, trail: &Trail) -> PoolState {
     let id = |at: usize| pool.members[at].run.id;
     let said = |id: RunId| {
         let full = id.to_string();
-        let step = trail.steps.iter().find(|step| step.runs.contains(&full));
-        let next = || trail.next.as_ref().map(|next| next.words.to_owned()).unwrap_or_default();
-        step.map_or_else(next, |step| step.told())
+        let step = trail.steps.iter().find(|step| step.runs.contains(&full)).map(TrailStep::told);
+        let trial = || trail.trials.iter().find(|trial| trial.run == full).map(TrailTrial::told);
+        let next = || trail.next.as_ref().map(|next| next.words.clone());
+        step.or_else(trial).or_else(next).unwrap_or_default()
     };
     let runs = chosen.members().into_iter().map(|at| (id(at), said(id(at)))).collect();
     let of_load = |load: &f64| PrunedLoad {

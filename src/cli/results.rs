@@ -284,7 +284,7 @@ impl Readings {
             let measured = self.runs.iter().any(|run| run.sweep == sweep && run.record.id == *id);
             measured || self.given_up.iter().any(|run| run.sweep == sweep && run.labels.run_id == *id)
         };
-        let asked = |trail: &&Trail| trail.steps.iter().flat_map(|step| &step.runs).any(|id| is_here(&trail.sweep, id));
+        let asked = |trail: &&Trail| trail.runs().any(|id| is_here(&trail.sweep, id));
         trails.iter().filter(asked).cloned().collect()
     }
 

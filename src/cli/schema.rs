@@ -10,7 +10,7 @@ use crate::cli::failure::{Exit, Failure};
 use crate::cli::preview::entries::Preview;
 use crate::cli::{calibrate, capacity, curves, decide, diagnose, list, output, probe, show, verify, why};
 use crate::dataset::profile::Profile;
-use crate::graph::drawing::Drawing;
+use crate::graph::drawn::Drawing;
 use crate::plan::Report;
 use crate::report::progress::{LiveFile, ProgressLine};
 

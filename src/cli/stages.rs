@@ -63,6 +63,13 @@ impl Stages {
         }
     }
 
+    /// How many runs earlier stages were to execute that are nothing of this one: run numbers go on behind them, whatever came of them.
+    pub(super) fn behind(&self, workspace: &Workspace, decisions: &[Option<Decision>]) -> usize {
+        let runs = workspace.expansion.runs.iter().zip(decisions);
+        let tried = runs.filter(|(run, decision)| decision.is_none() && self.tried.contains(&run.id));
+        tried.map(|(run, _)| run.id).collect::<HashSet<RunId>>().len()
+    }
+
     /// Notes what a stage was to execute.
     pub(super) fn ran(&mut self, workspace: &Workspace, decisions: &[Option<Decision>]) {
         let runs = workspace.expansion.runs.iter().zip(decisions);

@@ -2,35 +2,37 @@
 
 use super::chosen_runs::Chooser;
 use crate::analysis::search::{Probe, Purpose};
-use crate::expand::{Chooses, PlannedRun, Pool};
+use crate::analysis::slo::Answer;
+use crate::expand::{Chooses, Member, PlannedRun, Pool, Trial};
+use crate::plan::Aim;
 use crate::plan::model::search::Objective;
-use crate::report::{Trail, TrailNext, TrailStep};
-use crate::sweep::choose::{Chosen, Ended, Judge, Said};
+use crate::report::{StepGoal, Trail, TrailNext, TrailStep, TrailTrial, note, what_for};
+use crate::sweep::choose::{Became, Chosen, Ended, Judge, Said, SettingRun, Settings};
 
 /// The trail of a pool that stands so.
 pub(super) fn trail(chooser: &Chooser, pool: &Pool, chosen: &Chosen) -> Trail {
-    let of = match &pool.chooses {
-        Chooses::Optimize(_) => return of_settings(pool, chosen),
-        // What further objectives say of the same runs stands in the answer.
-        Chooses::Search(search) => search.meets.first().copied().unwrap_or(Objective::Slo),
-        Chooses::Ladder { .. } => Objective::Slo,
-    };
+    if let (Chooses::Optimize(_), Some(settings)) = (&pool.chooses, &chosen.settings) {
+        return of_settings(chooser, pool, chosen, settings);
+    }
     let is_search = matches!(pool.chooses, Chooses::Search(_));
-    let mut probes: Vec<Probe> = Vec::new();
+    let mut goals = Goals::of(pool);
     let mut steps = Vec::new();
-    for members in together(pool, chosen, is_search) {
-        let first = &pool.members[members[0]];
+    for (at, members) in together(pool, chosen, is_search).into_iter().enumerate() {
         let runs: Vec<&PlannedRun> = members.iter().map(|at| &pool.members[*at].run).collect();
-        let purpose = purpose(is_search, &probes, first.load, first.confirms);
+        let first = &pool.members[members[0]];
+        let of = chosen.asked_for.get(at).copied();
+        let goal = goals.goal(first, of);
         let ids = runs.iter().map(|run| run.id.to_string()).collect();
-        let Said { answer, pressure, requests, .. } = chooser.said(&runs, of);
-        probes.push(Probe { load: first.load, confirms: first.confirms, own: true, answer, pressure, requests });
-        steps.push(chooser.with_rung(&runs, |rung| TrailStep::of(rung, first.load, ids, purpose)));
+        let answer = chooser.said(&runs, of.unwrap_or(Objective::Slo)).answer;
+        goals.saw(chooser, &runs, first);
+        steps.push(chooser.with_rung(&runs, |rung| TrailStep::of(rung, ids, goal, answer)));
     }
     let next = chosen.next.map(|at| {
         let member = &pool.members[at];
-        let purpose = purpose(is_search, &probes, member.load, member.confirms);
-        TrailNext { run: member.run.id.to_string(), load: member.load, purpose: purpose.name(), words: purpose.words() }
+        let goal = goals.goal(member, chosen.asked_for.last().copied());
+        let of = goal.of.map(Objective::name);
+        let words = what_for(goal.purpose.words(), of);
+        TrailNext { run: member.run.id.to_string(), load: Some(member.load), purpose: goal.purpose.name(), of, words }
     });
     let (found, end) = match &chosen.end {
         Some(Ended::Search(outcome)) => (outcome.found, Some(outcome.end.name())),
@@ -52,6 +54,7 @@ pub(super) fn trail(chooser: &Chooser, pool: &Pool, chosen: &Chosen) -> Trail {
         found,
         end,
         steps,
+        trials: Vec::new(),
         next,
         pruned: pruned(pool, chosen),
         cut,
@@ -67,8 +70,14 @@ fn state(chosen: &Chosen) -> &'static str {
     }
 }
 
-/// That of looking for the best settings: how it stands says what is left; the runs themselves have no loads to be listed by.
-fn of_settings(pool: &Pool, chosen: &Chosen) -> Trail {
+/// That of looking for the best settings.
+fn of_settings(chooser: &Chooser, pool: &Pool, chosen: &Chosen, settings: &Settings) -> Trail {
+    let next = chosen.next.map(|at| {
+        let member = &pool.members[at];
+        let name = |trial: Trial| format!("{}, rung {}", settings.all[trial.configuration].name, trial.rung + 1);
+        let words = member.trial.map(name).unwrap_or_default();
+        TrailNext { run: member.run.id.to_string(), load: None, purpose: "trial", of: None, words }
+    });
     Trail {
         sweep: pool.sweep.to_string(),
         cell: pool.name(),
@@ -79,9 +88,67 @@ fn of_settings(pool: &Pool, chosen: &Chosen) -> Trail {
         found: None,
         end: None,
         steps: Vec::new(),
-        next: None,
+        trials: settings.runs.iter().map(|run| trial(chooser, pool, settings, run)).collect(),
+        next,
         pruned: Vec::new(),
         cut: None,
+    }
+}
+
+/// One run of settings.
+fn trial(chooser: &Chooser, pool: &Pool, settings: &Settings, of: &SettingRun) -> TrailTrial {
+    let run = &pool.members[of.member].run;
+    let why = || {
+        let is_missed = || chooser.said(&[run], Objective::Slo).answer == Some(Answer::Misses);
+        let missed = || (settings.aim != Aim::Goodput && is_missed()).then(|| "misses the objective".to_owned());
+        chooser.with_rung(&[run], |rung| note(rung, None)).or_else(missed)
+    };
+    TrailTrial {
+        run: run.id.to_string(),
+        settings: settings.all[of.setting].name.clone(),
+        rung: of.rung,
+        window: run.spec.phases.measure.duration,
+        value: of.value,
+        unit: settings.aim.unit(),
+        became: of.became.name(),
+        note: if of.became == Became::NotToChoose { why() } else { None },
+        words: of.became.words(),
+    }
+}
+
+/// What the runs of a search are for, read off what the runs before them say of the objective that asks.
+struct Goals {
+    /// What was seen of each objective that is asked; empty where no search asks.
+    seen: Vec<(Objective, Vec<Probe>)>,
+}
+
+impl Goals {
+    /// Before the first run.
+    fn of(pool: &Pool) -> Goals {
+        let asked = match &pool.chooses {
+            Chooses::Search(search) => &search.meets[..],
+            Chooses::Optimize(_) | Chooses::Ladder { .. } => &[],
+        };
+        Goals { seen: asked.iter().map(|of| (*of, Vec::new())).collect() }
+    }
+
+    /// What a run is for that this objective asks for; a ladder only rises.
+    fn goal(&self, member: &Member, of: Option<Objective>) -> StepGoal {
+        let before = self.seen.iter().find(|(other, _)| Some(*other) == of).map(|(_, probes)| probes);
+        let purpose = match before {
+            Some(_) if of == Some(Objective::CostPerMillion) => Purpose::Bracketing,
+            Some(before) => Purpose::of(before, member.load, member.confirms),
+            None => Purpose::Up,
+        };
+        StepGoal { load: member.load, purpose, of }
+    }
+
+    /// Takes in what runs of one load say of each objective.
+    fn saw(&mut self, chooser: &Chooser, runs: &[&PlannedRun], member: &Member) {
+        for (of, probes) in &mut self.seen {
+            let Said { answer, pressure, requests, .. } = chooser.said(runs, *of);
+            probes.push(Probe { load: member.load, confirms: member.confirms, own: true, answer, pressure, requests });
+        }
     }
 }
 
@@ -96,11 +163,6 @@ fn together(pool: &Pool, chosen: &Chosen, is_search: bool) -> Vec<Vec<usize>> {
         }
     }
     all
-}
-
-/// What a run is for: a ladder only rises.
-fn purpose(is_search: bool, before: &[Probe], load: f64, confirms: bool) -> Purpose {
-    if is_search { Purpose::of(before, load, confirms) } else { Purpose::Up }
 }
 
 /// The loads of a ladder that are left out.

@@ -2,93 +2,11 @@
 
 use std::collections::{BTreeSet, HashMap, HashSet};
 
-use schemars::JsonSchema;
-use serde::Serialize;
-
 use crate::expand::{Expansion, PlannedRun, RunId};
 
+use super::cells::{add_cells, cell_label};
+use super::drawn::{DRAWN_RUNS, Drawing, DrawnNode, PoolState, RunState, States};
 use super::{Graph, Node};
-
-/// A sweep with more runs than this is drawn as one node that says how many it stands for.
-pub(crate) const DRAWN_RUNS: usize = 200;
-
-/// What is drawn: nodes in execution order, behind them searches and ladders with what they leave out, and edges as positions among them.
-#[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
-pub struct Drawing {
-    /// The nodes.
-    pub nodes: Vec<DrawnNode>,
-    /// From, to, as positions among the nodes, from 0: the second waits for the first.
-    pub edges: BTreeSet<(usize, usize)>,
-}
-
-/// One node as it is drawn.
-#[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
-pub struct DrawnNode {
-    /// What it does: serve, probe, run, runs (several, drawn as one), gate, search, ladder or pruned (a load that a ladder leaves out).
-    pub kind: &'static str,
-    /// What it says.
-    pub label: String,
-    /// How many nodes of the graph it stands for; of what is left out, how many runs.
-    pub count: usize,
-    /// The run's id; absent for other nodes, and for several runs.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub id: Option<String>,
-    /// Of a run pending, done or given_up; of several runs pending, partly or done; of a search or a ladder pending, searching or done; of
-    /// what is left out pruned. Absent for other nodes.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub state: Option<&'static str>,
-    /// What it came to: how a search or a ladder stands, what a run that one asked for said, why a load is left out. Absent where there
-    /// is nothing to say.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub said: Option<String>,
-    /// The load that a search found, in what its axis counts. Absent where none was.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub value: Option<f64>,
-    /// The search or ladder that asked for it, or leaves it out, as its position among the nodes. Absent where none did.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub asked_by: Option<usize>,
-}
-
-/// How far the runs of a plan are.
-#[derive(Debug, Default)]
-pub struct States {
-    /// For each run of the expansion, by position: pending, done or given_up. A run beyond its end is pending.
-    pub runs: Vec<&'static str>,
-    /// The searches and ladders.
-    pub pools: Vec<PoolState>,
-}
-
-/// How a search or a ladder stands.
-#[derive(Debug)]
-pub struct PoolState {
-    /// Its sweep.
-    pub sweep: String,
-    /// search or ladder.
-    pub kind: &'static str,
-    /// What it is called.
-    pub title: String,
-    /// pending, searching or done.
-    pub state: &'static str,
-    /// How it stands, in words.
-    pub standing: String,
-    /// The load that it found.
-    pub found: Option<f64>,
-    /// Its runs in the order in which they were asked for, each with what it said, or what it is for.
-    pub runs: Vec<(RunId, String)>,
-    /// What it leaves out.
-    pub pruned: Vec<PrunedLoad>,
-}
-
-/// A load that a ladder leaves out.
-#[derive(Debug)]
-pub struct PrunedLoad {
-    /// What it is called.
-    pub label: String,
-    /// Why.
-    pub why: String,
-    /// How many runs that are.
-    pub runs: usize,
-}
 
 /// What to draw of `graph`, which was built from `expansion`.
 pub fn drawing(graph: &Graph, expansion: &Expansion, states: &States) -> Drawing {
@@ -101,7 +19,8 @@ pub fn drawing(graph: &Graph, expansion: &Expansion, states: &States) -> Drawing
     for at in &order {
         *sizes.entry(sweep_of(graph.node(*at)).unwrap_or_default()).or_default() += 1;
     }
-    let state_of = |at: usize| states.runs.get(at).copied().unwrap_or("pending");
+    let unknown = RunState::of("pending");
+    let state_of = |at: usize| states.runs.get(at).unwrap_or(&unknown);
     let (mut nodes, mut drawn, mut merged) = (Vec::new(), HashMap::new(), HashMap::new());
     // Where runs of an endpoint are drawn, and gates of a sweep.
     let mut places: HashMap<(&str, RunId), usize> = HashMap::new();
@@ -143,6 +62,7 @@ pub fn drawing(graph: &Graph, expansion: &Expansion, states: &States) -> Drawing
         let gate = gates.get(pool.sweep.as_str()).copied();
         drawing.add(pool, &under, gate, &mut owned);
     }
+    add_cells(&mut drawing, expansion, &gates);
     drawing
 }
 
@@ -192,26 +112,16 @@ impl Drawing {
     }
 }
 
-impl Default for DrawnNode {
-    fn default() -> DrawnNode {
-        DrawnNode {
-            kind: "run",
-            label: String::new(),
-            count: 1,
-            id: None,
-            state: None,
-            said: None,
-            value: None,
-            asked_by: None,
-        }
-    }
-}
-
-fn several(sweep: &str, count: usize, expansion: &Expansion, state_of: &dyn Fn(usize) -> &'static str) -> DrawnNode {
+fn several<'a>(
+    sweep: &str,
+    count: usize,
+    expansion: &Expansion,
+    state_of: &dyn Fn(usize) -> &'a RunState,
+) -> DrawnNode {
     let of_sweep = expansion.runs.iter().enumerate().filter(|(_, run)| *run.sweep == *sweep);
-    let states: HashSet<&str> = of_sweep.map(|(at, _)| state_of(at)).collect();
-    let state = match (states.contains("pending"), states.len()) {
-        (true, 1) => "pending",
+    let states: BTreeSet<&'static str> = of_sweep.map(|(at, _)| state_of(at).state).collect();
+    let state = match (states.contains("pending"), states.first()) {
+        (_, Some(only)) if states.len() == 1 => only,
         (true, _) => "partly",
         (false, _) => "done",
     };
@@ -219,7 +129,7 @@ fn several(sweep: &str, count: usize, expansion: &Expansion, state_of: &dyn Fn(u
     DrawnNode { kind: "runs", label, count, state: Some(state), ..DrawnNode::default() }
 }
 
-fn single(node: &Node, expansion: &Expansion, state_of: &dyn Fn(usize) -> &'static str) -> DrawnNode {
+fn single<'a>(node: &Node, expansion: &Expansion, state_of: &dyn Fn(usize) -> &'a RunState) -> DrawnNode {
     let other = |kind, label| DrawnNode { kind, label, ..DrawnNode::default() };
     match node {
         Node::Serve { endpoint, run } => {
@@ -230,13 +140,13 @@ fn single(node: &Node, expansion: &Expansion, state_of: &dyn Fn(usize) -> &'stat
         Node::Gate { sweep } => other("gate", format!("{sweep} has ended")),
         Node::Run(at) => {
             let run = &expansion.runs[*at];
+            let RunState { state, why } = state_of(*at).clone();
             let (label, id) = (run_label(run), Some(run.id.short()));
-            DrawnNode { label, id, state: Some(state_of(*at)), ..DrawnNode::default() }
+            DrawnNode { label, id, state: Some(state), said: why, ..DrawnNode::default() }
         }
     }
 }
 
 fn run_label(run: &PlannedRun) -> String {
-    let cell = run.cell.iter().map(|(axis, value)| format!("{axis}={value}")).collect::<Vec<_>>().join(" ");
-    format!("{}: {cell} repeat={}", run.sweep, run.repeat)
+    format!("{}: {} repeat={}", run.sweep, cell_label(&run.cell), run.repeat)
 }

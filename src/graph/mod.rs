@@ -5,7 +5,9 @@
 //! whose runs are all there has no probe, and sends nothing. Built, the graph never changes; a [`Walk`] goes through it.
 
 mod build;
+mod cells;
 pub mod drawing;
+pub mod drawn;
 pub mod render;
 mod servers;
 pub mod walk;

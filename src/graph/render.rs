@@ -2,7 +2,7 @@
 
 use std::fmt::Write;
 
-use super::drawing::{Drawing, DrawnNode};
+use super::drawn::{Drawing, DrawnNode};
 
 /// For a terminal: a line for each node in execution order, runs of a search or a ladder indented below it.
 pub fn text(drawing: &Drawing) -> String {
@@ -62,7 +62,8 @@ pub fn dot(drawing: &Drawing) -> String {
         };
         let style = match node.state {
             Some("pending" | "partly") => ", style=dashed",
-            Some("pruned") => ", style=dotted",
+            Some("pruned" | "left_out") => ", style=dotted",
+            Some("blocked" | "stopped" | "undecided") => ", style=dashed, color=red",
             Some("searching") => ", style=bold",
             Some("given_up") => ", color=red",
             _ => "",
@@ -76,12 +77,16 @@ pub fn dot(drawing: &Drawing) -> String {
 }
 
 /// How Mermaid draws the states that are not drawn as everything else.
-const CLASSES: [(&str, &str); 5] = [
+const CLASSES: [(&str, &str); 9] = [
     ("pending", "stroke-dasharray: 5 5"),
     ("partly", "stroke-dasharray: 5 5"),
     ("searching", "stroke-width: 3px"),
     ("pruned", "stroke-dasharray: 1 4, opacity: 0.6"),
+    ("left_out", "stroke-dasharray: 1 4, opacity: 0.6"),
     ("given_up", "stroke: #c00"),
+    ("blocked", "stroke: #c00, stroke-dasharray: 5 5"),
+    ("stopped", "stroke: #c00, stroke-dasharray: 5 5"),
+    ("undecided", "stroke: #c00, stroke-dasharray: 5 5"),
 ];
 
 /// For Mermaid, as Markdown pages draw it.

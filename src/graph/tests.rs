@@ -4,10 +4,11 @@ use petgraph::graph::NodeIndex;
 use proptest::prelude::*;
 use serde_json::{Value, json};
 
-use super::drawing::{PoolState, PrunedLoad, States, drawing};
+use super::drawing::drawing;
+use super::drawn::{PoolState, PrunedLoad, RunState, States};
 use super::render::{dot, json, mermaid, text};
 use super::{Graph, GraphError, Node, Outcome, SkipReason, Walk, build};
-use crate::expand::{Expansion, RunId, expand};
+use crate::expand::{Expansion, Pending, RunId, Waits, expand};
 
 /// The runs of a plan with the embedded mock `demo`, and `a`, `b` and `c`, of which the first two share a node.
 fn runs(sweeps: Value) -> Expansion {
@@ -172,7 +173,7 @@ fn a_search_stands_behind_its_runs_and_before_the_gate() {
         runs: runs.into(),
         pruned: vec![PrunedLoad { label: "16".into(), why: "8 is too much".into(), runs: 2 }],
     };
-    let drawing = drawing(&graph, &expansion, &States { runs: vec!["done"; 2], pools: vec![pool] });
+    let drawing = drawing(&graph, &expansion, &States { runs: vec![RunState::of("done"); 2], pools: vec![pool] });
     let at = |label: &str| drawing.nodes.iter().position(|node| node.label.contains(label)).expect(label);
     let [eight, four, find, gate, left] = ["batch_size=8", "batch_size=4", "find · c", "has ended", "16"].map(at);
     let chain = [(at("probe"), eight), (eight, four), (four, find), (find, gate), (find, left), (gate, at("=300"))];
@@ -187,6 +188,37 @@ fn a_search_stands_behind_its_runs_and_before_the_gate() {
     gate      find has ended
     pending   s: endpoint=c model=m batch_size=300 repeat=0 (when find has ended)
     ");
+}
+
+#[test]
+fn cells_that_wait_stand_between_the_sweep_that_they_ask_and_their_own_gate() {
+    let sweeps = json!({
+        "find": { "matrix": { "endpoint": "c", "model": "m", "batch_size": [4, 8] }, "stop": "saturated" },
+        "hold": {
+            "matrix": { "endpoint": "c", "model": "m", "batch_size": { "from": "find", "take": "max_batch_size_under_slo" } },
+            "after": ["find"], "repeats": 3,
+        },
+        "last": sweep(&["c"], &[300], &["hold"]),
+    });
+    let (graph, mut expansion) = whole(sweeps);
+    let drawn = drawing(&graph, &expansion, &States::default());
+    let at = |label: &str| drawn.nodes.iter().position(|node| node.label.contains(label)).expect(label);
+    let [find, cell, hold] = ["find has ended", "hold: endpoint=c", "hold has ended"].map(at);
+    assert!(drawn.edges.contains(&(find, cell)) && drawn.edges.contains(&(cell, hold)), "{drawn:#?}");
+    assert_eq!(
+        (drawn.nodes[cell].kind, drawn.nodes[cell].count, drawn.nodes[cell].state),
+        ("cell", 3, Some("pending"))
+    );
+    // Of many, those with one reason are one node.
+    let one = expansion.pending[0].clone();
+    expansion.pending = vec![one.clone(); 200];
+    expansion.pending.push(Pending { state: Waits::Blocked, why: "no answer".into(), ..one });
+    let drawn = drawing(&graph, &expansion, &States::default());
+    let cells: Vec<_> = drawn.nodes.iter().filter(|node| node.kind == "cell").collect();
+    let told: Vec<_> = cells.iter().map(|node| (node.label.as_str(), node.count, node.state)).collect();
+    assert_eq!(told[0], ("hold: 200 cells, drawn as one", 600, Some("pending")));
+    assert!(told.len() == 2 && told[1].0.starts_with("hold: endpoint=c ") && told[1].2 == Some("blocked"), "{told:?}");
+    assert!(mermaid(&drawn).contains("class n") && mermaid(&drawn).contains(" blocked"));
 }
 
 #[derive(Debug, Clone)]

@@ -69,6 +69,18 @@ impl Expect {
         (self.request_secs, assumption)
     }
 
+    /// Requests per second of a closed loop of so many users.
+    pub(super) fn closed_rate(&self, users: f64) -> f64 {
+        // An answer in no time still takes its way there and back.
+        let request = self.request_secs.max(1e-4);
+        (users / (request + self.think_secs)).min(self.slots / request)
+    }
+
+    /// Requests that an arrival of an open loop brings, at least.
+    pub(super) fn per_arrival(&self) -> f64 {
+        self.per_arrival
+    }
+
     /// Requests per second of a rung in its window.
     pub(super) fn rate(&self, rung: &Rung) -> f64 {
         match &rung.load {
@@ -80,11 +92,7 @@ impl Expect {
                 };
                 arrivals * self.per_arrival
             }
-            Load::Closed { batch_size } => {
-                // An answer in no time still takes its way there and back.
-                let request = self.request_secs.max(1e-4);
-                (f64::from(*batch_size) / (request + self.think_secs)).min(self.slots / request)
-            }
+            Load::Closed { batch_size } => self.closed_rate(f64::from(*batch_size)),
         }
     }
 

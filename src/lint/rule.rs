@@ -109,6 +109,11 @@ pub(crate) static RULES: [Rule; LintCode::ALL.len()] = [
     note(Tail, LintCode::UnshownQueue, "unshown-queue", EachSweep(rules::ladder::unshown_queue)),
     warning(Comparison, LintCode::NarrowMargin, "narrow-margin", EachSweep(rules::compare::narrow_margin)),
     warning(Comparison, LintCode::FixedGpus, "fixed-gpus", Plan(rules::spread::fixed_accelerators)),
+    warning(Verdict, LintCode::ShortConfirm, "short-confirm", EachSweep(rules::search::short_confirm)),
+    note(Verdict, LintCode::FineResolution, "fine-resolution", EachSweep(rules::search::fine_resolution)),
+    warning(Verdict, LintCode::NoHeadroom, "no-headroom", Plan(rules::search::no_headroom)),
+    note(Verdict, LintCode::UnreachableUntil, "unreachable-until", EachSweep(rules::repeats::unreachable_until)),
+    note(Disclosure, LintCode::NothingOptional, "nothing-optional", Plan(rules::budget::nothing_optional)),
 ];
 
 /// The rule of a code.

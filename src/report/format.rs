@@ -8,6 +8,11 @@ pub use crate::units::text::{digits, plain};
 
 use super::screen;
 
+/// The beginning of an id, as tables have it.
+pub fn short_id(id: &str) -> &str {
+    &id[..id.len().min(8)]
+}
+
 /// A value, with `> ` (of a rate `< `) where it lies among failures.
 pub fn value(value: Value) -> String {
     value.short()

@@ -26,6 +26,7 @@ mod spark;
 mod spread;
 mod table;
 mod trail;
+mod trial;
 mod untested;
 
 pub(crate) use answer::answers;
@@ -44,4 +45,5 @@ pub(crate) use run::Detail;
 pub use run::run;
 pub(crate) use screen::{columns as screen_columns, is_limited as has_screen, look as look_at_the_screen};
 pub use table::{Line, results};
-pub(crate) use trail::{Trail, TrailNext, TrailStep};
+pub(crate) use trail::{StepGoal, Trail, TrailNext, TrailStep, note, what_for};
+pub(crate) use trial::TrailTrial;

@@ -6,13 +6,16 @@ use indexmap::IndexSet;
 use schemars::JsonSchema;
 use serde::Serialize;
 
-use super::format::{fill, plain};
+use super::format::{fill, plain, short_id};
 use super::grid::{self, right};
+use super::trial::{self, TrailTrial};
 use crate::analysis::curve::{Limit, Rung};
 use crate::analysis::saturation::State;
 use crate::analysis::search::Purpose;
 use crate::analysis::slo::Answer;
 use crate::analysis::stats::Value;
+use crate::plan::model::search::Objective;
+use crate::units::text::digits;
 
 /// How a search or a ladder came to stand where it does.
 #[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
@@ -36,6 +39,8 @@ pub(crate) struct Trail {
     pub(crate) end: Option<&'static str>,
     /// What it decided from, in the order in which it was asked for: of a search each run, of a ladder each load.
     pub(crate) steps: Vec<TrailStep>,
+    /// Of optimize: its runs, in the order in which they were asked for; empty for others.
+    pub(crate) trials: Vec<TrailTrial>,
     /// What it asks for next; null at its end.
     pub(crate) next: Option<TrailNext>,
     /// Loads of a ladder that are left out, rising; empty while it goes on, and for searches.
@@ -50,12 +55,26 @@ pub(crate) struct Trail {
 pub(crate) struct TrailNext {
     /// Full id of the run.
     pub(crate) run: String,
-    /// Its load.
-    pub(crate) load: f64,
-    /// What it is for: up, closing_in, well_above, confirm, again or instead (the run before says nothing).
+    /// Its load; null of optimize, which chooses none.
+    pub(crate) load: Option<f64>,
+    /// What it is for: up, closing_in, well_above, confirm, again, instead (the run before says nothing), bracketing (the cost) or trial (of
+    /// settings).
     pub(crate) purpose: &'static str,
+    /// The objective that asks for it: slo, ttft, tpot, itl, e2e or cost_per_million; null of ladders and optimize.
+    pub(crate) of: Option<&'static str>,
     #[serde(skip)]
-    pub(crate) words: &'static str,
+    pub(crate) words: String,
+}
+
+/// What runs of one load are for.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct StepGoal {
+    /// The load.
+    pub(crate) load: f64,
+    /// What they are for.
+    pub(crate) purpose: Purpose,
+    /// The objective that asked for them; none of a ladder.
+    pub(crate) of: Option<Objective>,
 }
 
 /// What runs of one load said, when the next step was decided.
@@ -65,13 +84,16 @@ pub(crate) struct TrailStep {
     pub(crate) runs: Vec<String>,
     /// The load.
     pub(crate) load: f64,
-    /// What it was for: up, closing_in, well_above, confirm, again or instead (the run before says nothing).
+    /// What it was for: up, closing_in, well_above, confirm, again, instead (the run before says nothing) or bracketing (the cost).
     pub(crate) purpose: &'static str,
+    /// The objective that asked for it: slo, ttft, tpot, itl, e2e or cost_per_million; null of a ladder.
+    pub(crate) of: Option<&'static str>,
     /// Requests of its windows.
     pub(crate) requests: u64,
     /// The limits of the objective, each decided over these runs; empty where no run counts.
     pub(crate) limits: Vec<TrailLimit>,
-    /// holds, misses or undecided: the whole objective, and whether the server kept up; null where no run says anything.
+    /// holds, misses or undecided: the objective that asked for it, of a ladder the whole one, and whether the server kept up; null where no
+    /// run says anything.
     pub(crate) answer: Option<&'static str>,
     /// What else there is to say: that it was saturated, why runs are invalid or were given up; null where there is nothing.
     pub(crate) note: Option<String>,
@@ -127,25 +149,17 @@ impl TrailLimit {
 
 impl TrailStep {
     /// What the runs of a load say together, and what they were for.
-    pub(crate) fn of(rung: &Rung, load: f64, runs: Vec<String>, purpose: Purpose) -> TrailStep {
-        let state = match rung.state() {
-            Some(State::Saturated) => Some("saturated".to_owned()),
-            Some(State::NotShown) if !rung.runs.is_empty() => Some("not shown to keep up".to_owned()),
-            _ => None,
-        };
-        let invalid = rung.left_out_repeats().into_iter().map(|(_, why)| format!("invalid: {why}"));
-        let given_up = rung.why_given_up().map(|why| format!("given up: {why}"));
-        let excluded = rung.why_excluded().map(|why| format!("excluded: {why}"));
-        let notes: IndexSet<String> = state.into_iter().chain(invalid).chain(given_up).chain(excluded).collect();
+    pub(crate) fn of(rung: &Rung, runs: Vec<String>, goal: StepGoal, answer: Option<Answer>) -> TrailStep {
         TrailStep {
             runs,
-            load,
-            purpose: purpose.name(),
-            words: purpose.words(),
+            load: goal.load,
+            purpose: goal.purpose.name(),
+            of: goal.of.map(Objective::name),
+            words: goal.purpose.words(),
             requests: rung.runs.iter().chain(&rung.left_out).map(|run| run.metrics.counts.requests).sum(),
             limits: rung.limits().iter().map(TrailLimit::of).collect(),
-            answer: rung.judged().and_then(|judged| judged.serves).map(Answer::name),
-            note: (!notes.is_empty()).then(|| notes.into_iter().collect::<Vec<_>>().join("; ")),
+            answer: answer.map(Answer::name),
+            note: note(rung, goal.of),
         }
     }
 
@@ -159,11 +173,16 @@ impl TrailStep {
         }
     }
 
+    /// What it was for, with the objective that asked for it where that is not the whole: `closing in for tpot`.
+    pub(crate) fn what_for(&self) -> String {
+        what_for(self.words, self.of)
+    }
+
     /// What it was for and what it said: `closing in, holds (ttft p90 22.1 ms of 60ms)`.
     pub(crate) fn told(&self) -> String {
         let observed = Some(self.observed()).filter(|observed| !observed.is_empty());
         let observed = observed.map(|observed| format!(" ({observed})")).unwrap_or_default();
-        format!("{}, {}{observed}", self.words, self.said())
+        format!("{}, {}{observed}", self.what_for(), self.said())
     }
 
     /// What was observed, limit by limit: `ttft p90 22.1 ms of 60ms`.
@@ -179,6 +198,11 @@ impl Trail {
     /// `limit · vllm · llama · chat`.
     pub(crate) fn title(&self) -> String {
         format!("{} · {}", self.sweep, self.cell)
+    }
+
+    /// Full ids of the runs that it decided from.
+    pub(crate) fn runs(&self) -> impl Iterator<Item = &String> {
+        self.steps.iter().flat_map(|step| &step.runs).chain(self.trials.iter().map(|trial| &trial.run))
     }
 
     /// What its loads are counted in.
@@ -208,10 +232,13 @@ impl Trail {
             format!("{}{long} {}", step.load, step.answer.unwrap_or("says nothing"))
         };
         let steps = self.steps.iter().map(step).collect::<Vec<_>>().join(", ");
-        let lines = [
-            format!("{} {}: {}", self.chooses, self.title(), self.standing),
-            format!("in this order, {}: {steps}", self.unit()),
-        ];
+        let order = match self.trials.is_empty() {
+            true => format!("in this order, {}: {steps}", self.unit()),
+            false => {
+                format!("in this order: {}", self.trials.iter().map(TrailTrial::told).collect::<Vec<_>>().join("; "))
+            }
+        };
+        let lines = [format!("{} {}: {}", self.chooses, self.title(), self.standing), order];
         let lines = lines.into_iter().chain(self.left_out()).map(|line| plain(&line));
         lines.enumerate().map(|(at, line)| if at == 0 { fill("", 2, &line) } else { fill("  ", 4, &line) }).collect()
     }
@@ -227,9 +254,12 @@ impl Trail {
         if !self.steps.is_empty() {
             out.push_str(&format!("\n{}", grid::text(self.table(), 2, &[1, 4 + self.headings().len()])));
         }
-        if let Some(next) = &self.next {
-            let TrailNext { run, load, words, .. } = next;
-            out.push_str(&fill("next: ", 2, &format!("{load} {}, {words} (run {})", self.unit(), short(run))));
+        if !self.trials.is_empty() {
+            out.push_str(&format!("\n{}", grid::text(trial::table(&self.trials), 2, &[2, 5])));
+        }
+        if let Some(TrailNext { run, load, words, .. }) = &self.next {
+            let load = load.map(|load| format!("{load} {}, ", self.unit())).unwrap_or_default();
+            out.push_str(&fill("next: ", 2, &format!("{load}{words} (run {})", short_id(run))));
         }
         out.extend(self.left_out().map(|why| fill("", 2, &plain(&why))));
         let asked: IndexSet<&str> = self.steps.iter().map(|step| step.purpose).collect();
@@ -242,6 +272,7 @@ impl Trail {
                 Purpose::Confirm,
                 Purpose::Again,
                 Purpose::Instead,
+                Purpose::Bracketing,
             ];
             let told = all.into_iter().filter(|purpose| asked.contains(purpose.name()));
             out.extend(told.map(|purpose| fill(&format!("{}: ", purpose.words()), 2, purpose.why())));
@@ -256,10 +287,10 @@ impl Trail {
         let first = [self.unit(), "what for", "run", "requests"].map(str::to_owned);
         table.set_header(first.into_iter().chain(headings.iter().cloned()).chain(["answer".to_owned()]));
         for step in &self.steps {
-            let runs = step.runs.iter().map(|run| short(run)).collect::<Vec<_>>().join("\n");
+            let runs = step.runs.iter().map(|run| short_id(run)).collect::<Vec<_>>().join("\n");
             let mut row = vec![
                 right(step.load.to_string()),
-                Cell::new(step.words),
+                Cell::new(step.what_for()),
                 Cell::new(runs),
                 right(step.requests.to_string()),
             ];
@@ -274,7 +305,26 @@ impl Trail {
     }
 }
 
-/// The beginning of an id, as tables have it.
-fn short(id: &str) -> &str {
-    &id[..id.len().min(8)]
+/// What a run is for, with the objective that asks for it where that is not the whole one.
+pub(crate) fn what_for(words: &str, of: Option<&str>) -> String {
+    let alone = of.filter(|of| ![Objective::Slo, Objective::CostPerMillion].map(Objective::name).contains(of));
+    alone.map_or_else(|| words.to_owned(), |of| format!("{words} for {of}"))
+}
+
+/// What else there is to say of runs of one load; what their tokens cost, where that is what was asked.
+pub(crate) fn note(rung: &Rung, of: Option<Objective>) -> Option<String> {
+    let state = match rung.state() {
+        Some(State::Saturated) => Some("saturated".to_owned()),
+        Some(State::NotShown) if !rung.runs.is_empty() => Some("not shown to keep up".to_owned()),
+        _ => None,
+    };
+    let invalid = rung.left_out_repeats().into_iter().map(|(_, why)| format!("invalid: {why}"));
+    let given_up = rung.why_given_up().map(|why| format!("given up: {why}"));
+    let excluded = rung.why_excluded().map(|why| format!("excluded: {why}"));
+    let costs = rung.runs.iter().filter_map(|run| run.plan_metrics.cost_per_million_output_tokens);
+    let cost = costs.reduce(f64::max).filter(|_| of == Some(Objective::CostPerMillion));
+    let cost = cost.map(|cost| format!("{} per million output tokens", digits(cost)));
+    let notes: IndexSet<String> =
+        state.into_iter().chain(cost).chain(invalid).chain(given_up).chain(excluded).collect();
+    (!notes.is_empty()).then(|| notes.into_iter().collect::<Vec<_>>().join("; "))
 }

@@ -10,7 +10,7 @@ mod settings;
 
 pub use chosen::{Chosen, Ended, Part, PartAnswer};
 pub use judge::{Judge, Said, ServerStarted, Tried};
-pub use settings::{Setting, Settings};
+pub use settings::{Became, Setting, SettingRun, Settings};
 
 use crate::expand::{Chooses, Pool};
 use ladder::ladder;
@@ -158,6 +158,10 @@ mod tests {
         assert_eq!(each.finished[..slo.finished.len()], slo.finished[..]);
         let long = |chosen: &Chosen| chosen.finished.iter().filter(|at| alone[0].members[**at].confirms).count();
         assert!(each.finished.len() <= slo.finished.len() + 10 && long(&each) == long(&slo) + 1, "{each:#?}");
+        // Those behind the runs of the whole objective were asked for by what they are for.
+        let asked = &each.asked_for;
+        assert!(asked[..slo.finished.len()].iter().all(|of| *of == Objective::Slo), "{asked:?}");
+        assert!(asked.len() == each.finished.len() && asked.last() == Some(&Objective::CostPerMillion), "{asked:?}");
         let words = slo.to_string();
         assert!(words.contains(" misses it (tpot); ") && words.contains("; ttft alone: 27.6 qps met it, "), "{words}");
         let words = each.to_string();
@@ -231,6 +235,14 @@ mod tests {
             .collect();
         // The second rung runs the other way, so that the server of the last run is asked again.
         assert_eq!(trials, [(0, 0), (1, 0), (2, 0), (3, 0), (3, 1), (2, 1), (1, 1)]);
+        let became = |chosen: &Chosen| -> Vec<Became> {
+            chosen.settings.as_ref().expect("settings").runs.iter().map(|run| run.became).collect()
+        };
+        use Became::{LeftOut, Open, Undecided, WentOn};
+        assert_eq!(became(&whole), [LeftOut, WentOn, WentOn, WentOn, Undecided, Undecided, Undecided]);
+        assert_eq!(became(&of(3)), [Open; 3]);
+        // Whoever goes on is known before its turn in the next rung.
+        assert_eq!(became(&of(5)), [LeftOut, WentOn, WentOn, WentOn, Open]);
         let window = |at: usize| pools[0].members[whole.finished[at]].run.spec.phases.measure.duration;
         assert_eq!(window(4).0, 3 * window(0).0);
         assert!(whole.to_string().starts_with("undecided between slots=4 with 100 tokens/s ("), "{whole}");
@@ -238,7 +250,12 @@ mod tests {
             let cut = of(there);
             assert_eq!((&cut.finished[..], cut.next), (&whole.finished[..there], Some(whole.finished[there])));
         }
-        assert!(of(5).to_string().starts_with("4 settings, rung 2 of 2; 5 runs so far"), "{}", of(5));
+        let standing = of(5).to_string();
+        assert!(
+            standing.starts_with("4 settings, rung 2 of 2, ahead so far: slots=4 with 100 tokens/s ("),
+            "{standing}"
+        );
+        assert!(standing.ends_with("); 5 runs so far"), "{standing}");
     }
 
     #[test]

@@ -1,9 +1,14 @@
 //! The best settings of a server: short runs of all, longer ones of those that may be best, each on a server that was started with them.
 
+use std::time::{Duration, Instant};
+
+use rand::{RngExt, SeedableRng};
+use rand_chacha::ChaCha8Rng;
+use rustix::process::Signal;
 use serde_json::Value;
 
-use super::lab::{Ended, Lab};
-use super::sweeps::{honest, names};
+use super::lab::{Ended, Lab, wait_for};
+use super::sweeps::{end, honest, names, wait_until_gone};
 
 const SWEEPLINE: &str = env!("CARGO_BIN_EXE_sweepline");
 
@@ -31,6 +36,21 @@ fn choice(lab: &Lab) -> Value {
     let preview = lab.ok(&["preview", "plan.yaml", "--format", "json"]).json();
     lab.follows("preview", &preview);
     preview["choices"][0].clone()
+}
+
+/// The runs that are there decide the same wherever a sweep is cut: each is the one that those before it ask for.
+fn decides_the_same_wherever_it_is_cut(lab: &Lab) {
+    let ended = choice(lab);
+    let dir = lab.results().join("runs");
+    let aside = lab.path().join("aside");
+    std::fs::rename(&dir, &aside).unwrap();
+    std::fs::create_dir(&dir).unwrap();
+    for (at, id) in ended["finished"].as_array().unwrap().iter().enumerate() {
+        assert_eq!(choice(lab)["next"], *id, "decision {at}");
+        let short = &id.as_str().unwrap()[..16];
+        std::fs::rename(aside.join(short), dir.join(short)).unwrap();
+    }
+    assert_eq!(choice(lab)["standing"], ended["standing"]);
 }
 
 fn starts(ended: &Ended) -> usize {
@@ -64,6 +84,28 @@ fn settings_that_are_worse_have_a_short_run_and_alike_ones_are_said_to_be_so() {
     // A start of each, and one more where the other of the two has a longer run: the last one stays up.
     let expected = if after["finished"].as_array().unwrap().len() == 5 { 4 } else { 3 };
     assert_eq!(starts(&ended), expected, "{}", ended.stderr);
+    let why = lab.ok(&["why", "flags", "--plan", "plan.yaml", "--format", "json"]).json();
+    lab.follows("why", &why);
+    let trials = why["choices"][0]["trials"].as_array().unwrap();
+    let ids = |all: &Value, key: &str| -> Vec<String> {
+        let id = |of: &Value| if key.is_empty() { of.clone() } else { of[key].clone() };
+        all.as_array().unwrap().iter().map(|of| id(of).as_str().unwrap().to_owned()).collect()
+    };
+    assert_eq!(ids(&why["choices"][0]["trials"], "run"), ids(&after["finished"], ""), "{why:#}");
+    assert_eq!((&trials[0]["settings"], &trials[0]["became"]), (&"slots=1".into(), &"left_out".into()), "{why:#}");
+    let last = trials.last().unwrap();
+    assert!(["best", "undecided", "left_out"].iter().any(|became| last["became"] == *became), "{why:#}");
+    assert!(trials.iter().all(|trial| trial["value"].is_f64() && trial["unit"] == "tokens/s"), "{why:#}");
+    let told = lab.ok(&["why", trials[0]["run"].as_str().unwrap(), "--plan", "plan.yaml"]).stdout;
+    let told = told.split_whitespace().collect::<Vec<_>>().join(" ");
+    assert!(told.contains("step 1 of the optimize flags · ") && told.contains("rung 1, slots=1: "), "{told}");
+    let told = lab.ok(&["why", "flags", "--plan", "plan.yaml"]).stdout;
+    assert!(told.contains("rung  window") && told.contains("left out"), "{told}");
+    let curves = lab.ok(&["curves", "plan.yaml"]).stdout.split_whitespace().collect::<Vec<_>>().join(" ");
+    assert!(curves.contains("in this order: rung 1, slots=1: "), "{curves}");
+    lab.ok(&["report", "plan.yaml", "-o", "report.html"]);
+    let page = std::fs::read_to_string(lab.path().join("report.html")).unwrap();
+    assert!(page.contains("The path of flags · ") && page.contains("left out"), "the report lists its runs");
     let runs: Vec<String> =
         after["finished"].as_array().unwrap().iter().map(|id| id.as_str().unwrap()[..16].to_owned()).collect();
     assert_eq!(runs.iter().cloned().collect::<std::collections::BTreeSet<_>>(), names(&lab, "runs"));
@@ -78,17 +120,7 @@ fn settings_that_are_worse_have_a_short_run_and_alike_ones_are_said_to_be_so() {
     }
     let again = lab.ok(&["run", "plan.yaml"]);
     assert!(again.stderr.contains("nothing to do") && starts(&again) == 0, "{}", again.stderr);
-    // The runs that are there decide the same wherever a sweep is cut: each is the one that those before it ask for.
-    let dir = lab.results().join("runs");
-    let aside = lab.path().join("aside");
-    std::fs::rename(&dir, &aside).unwrap();
-    std::fs::create_dir(&dir).unwrap();
-    for (at, run) in runs.iter().enumerate() {
-        let next = choice(&lab)["next"].as_str().map(|id| id[..16].to_owned());
-        assert_eq!(next.as_ref(), Some(run), "decision {at}");
-        std::fs::rename(aside.join(run), dir.join(run)).unwrap();
-    }
-    assert_eq!(choice(&lab)["standing"], after["standing"]);
+    decides_the_same_wherever_it_is_cut(&lab);
 }
 
 #[timed_test]
@@ -102,6 +134,12 @@ fn settings_that_a_server_does_not_start_with_are_none_to_choose() {
     assert!(after["next"].is_null() && after["finished"].as_array().unwrap().len() == 3, "{after:#}");
     assert!(after["settings"][1]["value"].is_null(), "{after:#}");
     assert!(after["standing"].as_str().unwrap().starts_with("best: slots=8 with "), "{after:#}");
+    let why = lab.ok(&["why", "flags", "--plan", "plan.yaml", "--format", "json"]).json();
+    let became: Vec<&Value> =
+        why["choices"][0]["trials"].as_array().unwrap().iter().map(|trial| &trial["became"]).collect();
+    assert_eq!(became, ["left_out", "not_to_choose", "best"], "{why:#}");
+    let note = why["choices"][0]["trials"][1]["note"].as_str().unwrap();
+    assert!(note.starts_with("given up: "), "{note}");
 }
 
 #[timed_test]
@@ -142,4 +180,39 @@ fn what_optimize_cannot_be_beside_is_a_mistake_at_its_place() {
     lab.write("plan.yaml", &without);
     let told = lab.run(&["check", "plan.yaml"]);
     assert!(told.stderr.contains("the matrix has no `server` axis"), "{}", told.stderr);
+}
+
+/// Kills: `SWEEPLINE_KILLS` many, each at another instant of a sweep that takes some seconds with its starts.
+#[timed_test]
+fn an_optimize_that_is_killed_at_any_instant_decides_what_it_would_have_decided() {
+    let lab = Lab::new();
+    lab.write("plan.yaml", &plan("optimize: { for: output_throughput, budget: 1m }"));
+    let kills = std::env::var("SWEEPLINE_KILLS").map_or(4, |kills| kills.parse().expect("a number of kills"));
+    let seed = std::env::var("SWEEPLINE_SEED").map_or(1, |seed| seed.parse().expect("a seed"));
+    eprintln!("seed {seed}");
+    let mut rng = ChaCha8Rng::seed_from_u64(seed);
+    for kill in 0..kills {
+        let before = names(&lab, "runs").len();
+        let mut running = lab.start(&["run", "plan.yaml", "--progress", "plain"]);
+        // Every second one comes soon after a commit, where the next run is decided and its server started.
+        let is_after_commit = kill % 2 == 1;
+        if is_after_commit {
+            wait_for("a commit", || (running.has_ended() || names(&lab, "runs").len() > before).then_some(()));
+        }
+        let wait = if is_after_commit { rng.random_range(0..80) } else { rng.random_range(50..1_200) };
+        let deadline = Instant::now() + Duration::from_millis(wait);
+        wait_for("the instant of the kill", || (running.has_ended() || Instant::now() >= deadline).then_some(()));
+        let has_hit = !running.has_ended();
+        running.signal(Signal::KILL);
+        let (_, children) = end(running);
+        wait_until_gone(&children);
+        eprintln!("kill {kill} after {wait} ms hit: {has_hit}, {} runs", names(&lab, "runs").len());
+    }
+    honest(&lab.measured(&["run", "plan.yaml"]));
+    lab.ok(&["verify"]);
+    let after = choice(&lab);
+    let finished = after["finished"].as_array().unwrap().iter().map(|id| id.as_str().unwrap()[..16].to_owned());
+    assert!(after["next"].is_null(), "{after:#}");
+    assert_eq!(finished.collect::<std::collections::BTreeSet<_>>(), names(&lab, "runs"), "nothing else was run");
+    decides_the_same_wherever_it_is_cut(&lab);
 }

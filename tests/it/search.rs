@@ -266,6 +266,14 @@ fn one_search_answers_for_each_limit_of_the_objective() {
     );
     assert!(standing.contains(&format!("; ttft alone: {alone} in flight meets it, ")), "{standing}");
     assert_eq!(finished(ended), names(&lab, "runs"), "what was asked for is what was run");
+    // Each step is judged by the objective that asked for it: the whole one misses where the first token alone is still in time.
+    let why = lab.ok(&["why", "limit", "--plan", "plan.yaml", "--format", "json"]).json();
+    lab.follows("why", &why);
+    let steps = why["choices"][0]["steps"].as_array().unwrap();
+    let asked = |of: &str| steps.iter().filter(|step| step["of"] == of).collect::<Vec<_>>();
+    assert!(!asked("slo").is_empty() && asked("slo").len() + asked("ttft").len() == steps.len(), "{why:#}");
+    let is_met = |step: &&Value| step["load"].as_f64().is_some_and(|load| load > whole) && step["answer"] != "misses";
+    assert!(asked("ttft").into_iter().any(|step| is_met(&step)), "{why:#}");
     // The whole objective alone asks for no run that is not there.
     lab.write("whole.yaml", &plan("slo"));
     let same = &choices(&lab, "whole.yaml")[0];

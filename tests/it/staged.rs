@@ -52,6 +52,17 @@ fn a_load_is_taken_from_a_ladder_and_a_kill_between_the_stages_changes_nothing()
     let why = "waits for ladder: a · m · short: 0 runs so far";
     assert_eq!(pending(&before), [("pending".to_owned(), why.to_owned())]);
     assert!(lab.ok(&["preview", "plan.yaml"]).stdout.contains("pending 2 runs"));
+    let graph = lab.ok(&["graph", "plan.yaml", "--format", "json"]).json();
+    lab.follows("graph", &graph);
+    let nodes = graph["nodes"].as_array().unwrap();
+    let at = |kind: &str| nodes.iter().position(|node| node["kind"] == kind).unwrap_or_else(|| panic!("{graph:#}"));
+    assert_eq!((&nodes[at("cell")]["state"], &nodes[at("cell")]["said"]), (&"pending".into(), &why.into()));
+    assert!(graph["edges"].as_array().unwrap().contains(&serde_json::json!([at("gate"), at("cell")])), "{graph:#}");
+    let drawn = lab.ok(&["graph", "plan.yaml", "--format", "text"]).stdout;
+    assert!(
+        drawn.contains("pending   sustained: ") && drawn.contains("0.8 × ladder.max_batch_size_under_slo"),
+        "{drawn}"
+    );
     // What it will cost is not known, and no budget counts it; an optional one waits for nothing that the budget leaves out.
     lab.write("budget.yaml", &format!("{}budget: {{ time: 20s }}\n", behind(SUSTAINED)));
     assert_eq!(preview(&lab, "budget.yaml")["budget"]["limits"][0]["runs_not_counted"], 2);
@@ -156,4 +167,24 @@ fn a_gate_holds_the_interval_of_any_metric_against_its_bound() {
     lab.write("yes.yaml", &plan("metric: e2e_p50, at_most: 2s"));
     honest(&lab.measured(&["run", "yes.yaml"]));
     assert_eq!(names(&lab, "runs").len(), 4, "the gate lets it through");
+}
+
+#[timed_test]
+fn run_numbers_go_on_in_a_later_stage_and_calibrate_knows_a_load_once_it_is_found() {
+    let lab = Lab::new();
+    let quick = HEAD.replace("p50: 50ms", "p50: 900ms").replace("2500ms", "500ms").replace("[2, 4, 8]", "[2, 4]");
+    lab.write("plan.yaml", &format!("{quick}{}\n", SUSTAINED.replace(", repeats: 2", "")));
+    let calibrate =
+        || lab.ok(&["calibrate", "plan.yaml", "--for", "200ms", "--within", "0s", "--no-search", "--format", "json"]);
+    let before = calibrate();
+    lab.follows("calibrate", &before.json());
+    let line = "sustained: batch_size 0.8 × ladder.max_batch_size_under_slo: waits for ladder";
+    assert!(before.stderr.contains(&format!("not calibrated: {line}")), "{}", before.stderr);
+    assert!(before.json()["not_known"][0].as_str().unwrap().starts_with(line), "{}", before.stdout);
+    lab.measured(&["run", "plan.yaml"]);
+    assert_eq!(calibrate().json()["not_known"], serde_json::json!([]));
+    let again = lab.measured(&["run", "plan.yaml", "--force", "--progress", "plain"]).stderr;
+    let started = again.lines().filter(|line| line.contains(" started, "));
+    let numbers: Vec<&str> = started.filter_map(|line| line.split('[').nth(1)?.split('/').next()).collect();
+    assert_eq!(numbers, ["1", "2", "3"], "{again}");
 }

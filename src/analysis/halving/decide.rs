@@ -1,6 +1,6 @@
 //! Which configuration is run next, and which goes on.
 
-use super::question::{End, Estimate, Next, Outcome, Question, Seen};
+use super::question::{End, Estimate, Next, Outcome, Question, Seen, Stands};
 use crate::plan::model::optimize::FACTOR;
 
 /// How much runs of one configuration differ at least, besides what follows from the number of their requests: a share of the value.
@@ -34,6 +34,11 @@ pub fn estimates(question: &Question, seen: &[Seen]) -> Vec<Option<Estimate>> {
 
 /// What to do next, given all runs so far.
 pub fn next(question: &Question, seen: &[Seen]) -> Next {
+    stands(question, seen).next
+}
+
+/// The same, with the configurations that the last rung has, those without a run in it yet among them.
+pub fn stands(question: &Question, seen: &[Seen]) -> Stands {
     let mut alive: Vec<usize> = (0..question.configurations).collect();
     let mut unaffordable = Vec::new();
     for rung in 0..question.seconds.len() {
@@ -46,14 +51,16 @@ pub fn next(question: &Question, seen: &[Seen]) -> Next {
         let is_there =
             |configuration: &usize| seen.iter().any(|run| run.configuration == *configuration && run.rung == rung);
         if let Some(configuration) = turns.iter().copied().find(|configuration| !is_there(configuration)) {
-            return Next::Run { configuration, rung };
+            return Stands { next: Next::Run { configuration, rung }, rung, alive };
         }
         let so_far: Vec<Seen> = seen.iter().filter(|run| run.rung <= rung).copied().collect();
         let ranked = Ranked::of(question, &so_far, &alive);
         let best = ranked.0.first().map(|best| best.configuration);
         let rivals = ranked.rivals();
-        let ended =
-            |end| Next::Ended(Outcome { best, rivals: rivals.clone(), unaffordable: unaffordable.clone(), end });
+        let ended = |end| {
+            let outcome = Outcome { best, rivals: rivals.clone(), unaffordable: unaffordable.clone(), end };
+            Stands { next: Next::Ended(outcome), rung, alive: alive.clone() }
+        };
         let is_last = rung + 1 == question.seconds.len();
         if best.is_none() {
             return ended(End::None);
@@ -73,7 +80,8 @@ pub fn next(question: &Question, seen: &[Seen]) -> Next {
         unaffordable.extend(left);
         alive = taken.to_vec();
     }
-    Next::Ended(Outcome { best: None, rivals: Vec::new(), unaffordable, end: End::None })
+    let outcome = Outcome { best: None, rivals: Vec::new(), unaffordable, end: End::None };
+    Stands { next: Next::Ended(outcome), rung: question.seconds.len(), alive }
 }
 
 /// How many configurations a rung is meant to have.

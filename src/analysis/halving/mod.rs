@@ -9,8 +9,8 @@
 mod decide;
 mod question;
 
-pub use decide::{estimates, next};
-pub use question::{End, Estimate, Next, Outcome, Question, Seen};
+pub use decide::{estimates, next, stands};
+pub use question::{End, Estimate, Next, Outcome, Question, Seen, Stands};
 
 #[cfg(test)]
 mod tests;

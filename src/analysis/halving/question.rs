@@ -55,6 +55,17 @@ pub enum Next {
     Ended(Outcome),
 }
 
+/// How it stands.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Stands {
+    /// What to do next.
+    pub next: Next,
+    /// The rung that runs now, or that was the last, from 0.
+    pub rung: usize,
+    /// The configurations that this rung has.
+    pub alive: Vec<usize>,
+}
+
 /// How it ended.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Outcome {

@@ -20,6 +20,8 @@ pub enum Purpose {
     Again,
     /// The run before says nothing.
     Instead,
+    /// A load between one that keeps a cost and one that does not.
+    Bracketing,
 }
 
 impl Purpose {
@@ -54,6 +56,7 @@ impl Purpose {
             Purpose::Confirm => "confirming",
             Purpose::Again => "once more",
             Purpose::Instead => "made again",
+            Purpose::Bracketing => "bracketing the cost",
         }
     }
 
@@ -65,6 +68,7 @@ impl Purpose {
             Purpose::WellAbove => "shows that the server does not meet the objective again higher up",
             Purpose::Confirm => "a run with a longer window at the load that was found",
             Purpose::Again => "an ordinary run at the end: is the server still the one that was searched?",
+            Purpose::Bracketing => "the lowest load that keeps the cost is bracketed, and the bracket narrowed",
             Purpose::Instead => {
                 "the run before says nothing: it is invalid, or has too few requests for the percentile"
             }

@@ -28,8 +28,9 @@ pub(super) fn execute_stages(
 ) -> Result<Summary, Failure> {
     let mut all = Summary::default();
     loop {
-        let summary = execute(args, workspace, (&stage.decisions, &stage.looks), (writer, stop))?;
-        let summary = measure_late(args, workspace, (&stage.decisions, &stage.looks), (writer, stop), summary)?;
+        let behind = stages.behind(workspace, &stage.decisions);
+        let summary = execute(args, workspace, (&stage.decisions, &stage.looks), behind, (writer, stop))?;
+        let summary = measure_late(args, workspace, stage, behind, (writer, stop), summary)?;
         all = all.and(summary);
         stages.ran(workspace, &stage.decisions);
         let is_over = all.interrupted || *stop.borrow() || (args.fail_fast && all.failed > 0);
@@ -53,10 +54,12 @@ pub(super) fn execute_stages(
 fn measure_late(
     args: &RunArgs,
     workspace: &Workspace,
-    (decisions, looks): (&[Option<Decision>], &Looks),
+    stage: &Stage,
+    behind: usize,
     (writer, stop): (&Writer, &watch::Receiver<bool>),
     first: Summary,
 ) -> Result<Summary, Failure> {
+    let (decisions, looks) = (&stage.decisions, &stage.looks);
     let is_work = |endpoint: &str| {
         let mut runs = workspace.expansion.runs.iter().zip(decisions);
         runs.any(|(run, decision)| run.spec.endpoint.name == endpoint && is_to_do(decision))
@@ -74,7 +77,8 @@ fn measure_late(
         return Ok(first);
     }
     args.tell(&lines);
-    let second = execute(args, workspace, (&again, &late), (writer, stop))?;
+    let done = decisions.iter().filter(|decision| is_to_do(decision)).count();
+    let second = execute(args, workspace, (&again, &late), behind + done, (writer, stop))?;
     Ok(first.and(second))
 }
 
@@ -103,15 +107,18 @@ fn spend_the_rest(
         if count > 0 {
             let text = format!("the budget suffices for an optional sweep now: {}", runs(count));
             args.screen().with_times().line(&text);
-            summary = summary.and(execute(args, workspace, (&decisions, looks), (writer, stop))?);
+            have_room(args, workspace, &decisions)?;
+            summary = summary.and(execute(args, workspace, (&decisions, looks), 0, (writer, stop))?);
         }
     }
 }
 
+/// Executes what is to do; run numbers go on behind so many of which `decisions` say nothing any more.
 fn execute(
     args: &RunArgs,
     workspace: &Workspace,
     (decisions, looks): (&[Option<Decision>], &Looks),
+    behind: usize,
     (writer, stop): (&Writer, &watch::Receiver<bool>),
 ) -> Result<Summary, Failure> {
     let action = |decision: &Option<Decision>| decision.as_ref().map(|decision| decision.action);
@@ -133,7 +140,7 @@ fn execute(
         folder: args.plan_folder(),
         expansion: &whole,
         todo: all().map(|decision| action(decision).is_some_and(Action::is_work)).collect(),
-        settled: settled(workspace, decisions),
+        settled: behind + settled(workspace, decisions),
         replaces: all().map(|d| d.as_ref().filter(|d| d.action == Action::Redo).map(|d| d.reason.clone())).collect(),
         spoiled: all().map(|d| d.as_ref().map_or(0, |d| d.spoiled)).collect(),
         afresh: all().map(|d| d.as_ref().is_some_and(|d| d.afresh)).collect(),

@@ -1,5 +1,6 @@
 //! The rules, each one function from a plan to what it finds.
 
+pub(super) mod budget;
 pub(super) mod cache;
 pub(super) mod compare;
 pub(super) mod differ;
@@ -10,7 +11,9 @@ pub(super) mod ladder;
 pub(super) mod lengths;
 pub(super) mod load;
 pub(super) mod phases;
+pub(super) mod repeats;
 pub(super) mod samples;
+pub(super) mod search;
 pub(super) mod sides;
 pub(super) mod spread;
 pub(super) mod used;

@@ -699,3 +699,71 @@ fn fixed_gpus() {
 /// Flags of parallelism as people write them.
 const PARALLEL: [&str; 7] =
     ["tensor-parallel-size", "tp", "tp_size", "pipeline_parallel_size", "data_parallel_size", "dp_size", "pp-size"];
+
+/// A search of a real server, with this window.
+fn searching(search: &str, measure: &str) -> String {
+    format!(
+        "{}slo: {{ ttft: {{ p90: 2s }} }}\nphases: {{ measure: {measure} }}\nsweeps: {{ limit: {{ matrix: {{ scenario: B1 }}, search: {{ {search} }} }} }}\n",
+        real("")
+    )
+}
+
+#[test]
+fn short_confirm() {
+    let with = |confirm: &str, measure: &str| searching(&format!("qps: {{ from: 1, to: 50 }}{confirm}"), measure);
+    assert!(said("M027", &with(", confirm: 60s", "60s")) && !said("M027", &with(", confirm: 61s", "60s")));
+    assert!(said("M027", &with("", "300s")) && !said("M027", &with("", "299s")));
+    assert!(!said("M027", &with(", confirm: 0s", "60s")), "none on purpose");
+    let (message, remedy) = words("M027", &with(", confirm: 30s", "60s"));
+    assert!(message.starts_with("`confirm: 30s` is no longer than an ordinary run, 1m"), "{message}");
+    assert!(remedy.starts_with("write confirm: 300s,") || remedy.starts_with("write confirm: 5m,"), "{remedy}");
+}
+
+#[test]
+fn fine_resolution() {
+    let with = |range: &str, measure: &str| searching(&format!("qps: {{ {range} }}"), measure);
+    assert!(!said("M028", &with("from: 1, to: 40", "100s")), "4 000 requests, 5 %");
+    let (message, remedy) = words("M028", &with("from: 1, to: 39", "100s"));
+    assert_eq!(message, "a window has 3900 requests at the heaviest load, and to tell loads 5% apart takes some 4000");
+    assert_eq!(remedy, "write within: 6%, or phases: { measure: 103s }");
+    assert!(!said("M028", &with("from: 1, to: 10, within: 10%", "100s")));
+    assert!(said("M028", &with("from: 1, to: 40, within: 4%", "100s")));
+    assert!(!said("M028", &with("from: 1, to: 10", "{ for: 100s, min_requests: 4000, at_most: 400s }")));
+    // One token every 20 ms: 128 users have an answer of 256 tokens every 5.12 s.
+    let (message, _) = words("M028", &searching("batch_size: { from: 1, to: 128 }", "100s"));
+    assert!(message.contains("(assuming 20ms per output token)"), "{message}");
+}
+
+#[test]
+fn no_headroom() {
+    let with = |times: &str| {
+        let limit = "limit: { matrix: { scenario: B1 }, search: { qps: { from: 1, to: 50 } } }";
+        let hold =
+            format!("hold: {{ matrix: {{ scenario: B1, qps: {{ from: limit, take: max_qps_under_slo{times} }} }} }}");
+        format!("slo: {{ ttft: {{ p90: 2s }} }}\nsweeps: {{ {limit}, {hold} }}\n")
+    };
+    assert!(said("M029", &with("")) && said("M029", &with(", times: 1")) && !said("M029", &with(", times: 0.99")));
+    let (message, _) = words("M029", &with(", times: 1.2"));
+    assert_eq!(message, "`times: 1.2` is a load above the highest that `limit` finds to meet the objective");
+}
+
+#[test]
+fn unreachable_until() {
+    let with = |repeats: &str| {
+        format!("sweeps: {{ load: {{ matrix: {{ scenario: [B1, B2], qps: [5, 10] }}, repeats: {repeats} }} }}\n")
+    };
+    // t(0.975, 5) / √6 = 1.049, and t(0.975, 6) / √7 = 0.925.
+    let (message, remedy) = words("M030", &with("{ until: 1%, at_most: 6 }"));
+    assert!(message.starts_with("6 repeats of runs that differ by 1% tell a mean to 1.05%, not to 1%"), "{message}");
+    assert_eq!(remedy, "write at_most: 7 or more, or a wider until");
+    assert!(!said("M030", &with("{ until: 1%, at_most: 7 }")) && !said("M030", &with("4")));
+}
+
+#[test]
+fn nothing_optional() {
+    let with = |budget: &str, optional: &str| {
+        format!("{budget}sweeps: {{ load: {{ matrix: {{ scenario: [B1, B2], qps: [5, 10] }}{optional} }} }}\n")
+    };
+    assert!(said("M031", &with("budget: { time: 2h }\n", "")) && !said("M031", &with("", "")));
+    assert!(!said("M031", &with("budget: { time: 2h }\n", ", optional: true")));
+}

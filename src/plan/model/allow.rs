@@ -92,6 +92,16 @@ codes! {
     NarrowMargin = "M025",
     /// A flag changes the number of accelerators, and the number that is declared does not follow it.
     FixedGpus = "M026",
+    /// A search whose confirming run is no longer than the others.
+    ShortConfirm = "M027",
+    /// A search for a finer resolution than its windows can tell.
+    FineResolution = "M028",
+    /// A load at what an earlier sweep found, or beyond.
+    NoHeadroom = "M029",
+    /// Repeats that most likely end before the means are known.
+    UnreachableUntil = "M030",
+    /// A budget that can leave nothing out.
+    NothingOptional = "M031",
 }
 
 impl fmt::Display for LintCode {

@@ -12,6 +12,8 @@ use crate::plan::model::search::Objective;
 pub struct Chosen {
     /// Finished members, by position in the pool, in the order in which they were asked for.
     pub finished: Vec<usize>,
+    /// Of a search: the objective that asked for each of these, and for the next; empty for others.
+    pub asked_for: Vec<Objective>,
     /// The member that is asked for next; none at the end.
     pub next: Option<usize>,
     /// The highest load that is not too much, and the lowest that is, as far as they are known; of the objective that is searched now.
@@ -157,8 +159,17 @@ impl Part {
 impl Chosen {
     /// A pool of which nothing is known.
     pub(super) fn nothing(unit: &'static str) -> Chosen {
-        let (finished, parts) = (Vec::new(), Vec::new());
-        Chosen { finished, next: None, between: (None, None), end: None, parts, binds: None, settings: None, unit }
+        Chosen {
+            finished: Vec::new(),
+            asked_for: Vec::new(),
+            next: None,
+            between: (None, None),
+            end: None,
+            parts: Vec::new(),
+            binds: None,
+            settings: None,
+            unit,
+        }
     }
 
     /// The members that are there or asked for, by position in the pool.

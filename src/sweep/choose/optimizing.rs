@@ -2,8 +2,8 @@
 
 use super::chosen::{Chosen, Ended};
 use super::judge::Judge;
-use super::settings::{Setting, Settings};
-use crate::analysis::halving::{self, Next, Question, Seen};
+use super::settings::{Became, Setting, SettingRun, Settings};
+use crate::analysis::halving::{self, End, Next, Question, Seen, Stands};
 use crate::expand::{Optimized, Pool};
 use crate::plan::Aim;
 use crate::sweep::event::RunView;
@@ -20,16 +20,14 @@ impl Optimizing<'_> {
         let question = self.question();
         let mut chosen = Chosen::nothing(self.optimized.aim.unit());
         let (mut seen, mut starts) = (Vec::<Seen>::new(), Vec::new());
-        let ended = loop {
-            let (configuration, rung) = match halving::next(&question, &seen) {
-                Next::Run { configuration, rung } => (configuration, rung),
-                Next::Ended(outcome) => break Some(outcome),
-            };
-            let Some(at) = self.find(configuration, rung) else { break None };
+        let stands = loop {
+            let stands = halving::stands(&question, &seen);
+            let Next::Run { configuration, rung } = stands.next else { break stands };
+            let Some(at) = self.find(configuration, rung) else { break stands };
             let run = &self.pool.members[at].run;
             if !judge.is_finished(run) {
                 chosen.next = Some(at);
-                break None;
+                break stands;
             }
             chosen.finished.push(at);
             let tried = judge.tried(run, self.optimized.aim);
@@ -45,10 +43,22 @@ impl Optimizing<'_> {
             Setting { name: name.clone(), runs, estimate: estimates.get(at).copied().flatten() }
         };
         let all: Vec<Setting> = self.optimized.configurations.iter().enumerate().map(setting).collect();
+        let of_run = |(run, at): (&Seen, &usize)| SettingRun {
+            member: *at,
+            setting: run.configuration,
+            rung: run.rung + 1,
+            value: run.value,
+            became: became(run, &stands),
+        };
+        let runs = seen.iter().zip(&chosen.finished).map(of_run).collect();
+        let ended = match stands.next {
+            Next::Ended(outcome) => Some(outcome),
+            Next::Run { .. } => None,
+        };
         let rungs = question.seconds.len();
         let rung =
             chosen.next.and_then(|at| self.pool.members[at].trial).map_or(rungs, |trial| trial.rung as usize + 1);
-        chosen.settings = Some(Settings { aim: self.optimized.aim, all, rung, rungs, outcome: ended.clone() });
+        chosen.settings = Some(Settings { aim: self.optimized.aim, all, runs, rung, rungs, outcome: ended.clone() });
         chosen.end = ended.map(Ended::Settings);
         chosen
     }
@@ -77,5 +87,33 @@ impl Optimizing<'_> {
         let is_meant =
             |trial: &crate::expand::Trial| trial.configuration == configuration && trial.rung as usize == rung;
         self.pool.members.iter().position(|member| member.trial.as_ref().is_some_and(is_meant))
+    }
+}
+
+/// What became of the settings of a run behind it.
+fn became(run: &Seen, stands: &Stands) -> Became {
+    let is_alive = stands.alive.contains(&run.configuration);
+    if run.value.is_none() {
+        return Became::NotToChoose;
+    } else if run.rung < stands.rung && is_alive {
+        return Became::WentOn;
+    }
+    let outcome = match &stands.next {
+        Next::Ended(outcome) => outcome,
+        Next::Run { .. } if run.rung < stands.rung => return Became::LeftOut,
+        Next::Run { .. } => return Became::Open,
+    };
+    let is_rival = outcome.rivals.contains(&run.configuration);
+    if outcome.unaffordable.contains(&run.configuration) {
+        Became::NoTime
+    } else if !is_alive {
+        Became::LeftOut
+    } else if outcome.best == Some(run.configuration) {
+        let is_shown = outcome.end == End::Best || outcome.rivals.is_empty();
+        if is_shown { Became::Best } else { Became::Undecided }
+    } else if is_rival {
+        Became::Undecided
+    } else {
+        Became::LeftOut
     }
 }

@@ -46,6 +46,7 @@ impl Searching<'_> {
                 continue;
             };
             let run = &self.pool.members[at].run;
+            chosen.asked_for.push(tracks[turn].of);
             if !judge.is_finished(run) {
                 chosen.next = Some(at);
                 break;

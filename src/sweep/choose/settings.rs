@@ -1,5 +1,6 @@
 //! How looking for the best settings stands, and the words for it.
 
+use std::cmp::Ordering;
 use std::fmt;
 
 use crate::analysis::halving::{End, Estimate, Outcome};
@@ -13,12 +14,69 @@ pub struct Settings {
     pub aim: Aim,
     /// All of them, in the order of the matrix.
     pub all: Vec<Setting>,
+    /// Their runs, in the order in which they were asked for.
+    pub runs: Vec<SettingRun>,
     /// The rung that runs now, from 1.
     pub rung: usize,
     /// How many rungs there are.
     pub rungs: usize,
     /// How it ended.
     pub outcome: Option<Outcome>,
+}
+
+/// One finished run of some settings.
+#[derive(Debug, Clone, PartialEq)]
+pub struct SettingRun {
+    /// Its position in the pool.
+    pub member: usize,
+    /// Its settings, by position among all.
+    pub setting: usize,
+    /// Its rung, from 1.
+    pub rung: usize,
+    /// What it came to by itself; none where its settings cannot be chosen.
+    pub value: Option<f64>,
+    /// What became of its settings behind it.
+    pub became: Became,
+}
+
+/// What became of settings behind one of their runs.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, strum::IntoStaticStr)]
+#[strum(serialize_all = "snake_case")]
+pub enum Became {
+    /// They went on to a longer run.
+    WentOn,
+    /// They are not likely to be better than the best by more than what is alike, or are shown to be worse.
+    LeftOut,
+    /// They cannot be chosen: the run is invalid or was given up, or it misses the objective.
+    NotToChoose,
+    /// They were not told from others that went on, and the budget had no time for a longer run.
+    NoTime,
+    /// They are the best.
+    Best,
+    /// They are among those that are not told from each other at the end.
+    Undecided,
+    /// Other runs of this rung are to come first.
+    Open,
+}
+
+impl Became {
+    /// The name in files.
+    pub fn name(self) -> &'static str {
+        self.into()
+    }
+
+    /// The same in a few words.
+    pub fn words(self) -> &'static str {
+        match self {
+            Became::WentOn => "went on",
+            Became::LeftOut => "left out",
+            Became::NotToChoose => "cannot be chosen",
+            Became::NoTime => "no time for a longer run",
+            Became::Best => "best",
+            Became::Undecided => "undecided",
+            Became::Open => "not decided yet",
+        }
+    }
 }
 
 /// What is known of some settings.
@@ -43,11 +101,27 @@ impl Setting {
     }
 }
 
+impl Settings {
+    /// Those with the best estimate so far.
+    fn ahead(&self) -> Option<&Setting> {
+        let value = |setting: &&Setting| setting.estimate.map(|estimate| estimate.value);
+        let known = self.all.iter().filter(|setting| setting.estimate.is_some());
+        match self.aim {
+            Aim::CostPerMillion => known.min_by(|a, b| value(a).partial_cmp(&value(b)).unwrap_or(Ordering::Equal)),
+            Aim::Goodput | Aim::OutputThroughput => {
+                known.max_by(|a, b| value(a).partial_cmp(&value(b)).unwrap_or(Ordering::Equal))
+            }
+        }
+    }
+}
+
 impl fmt::Display for Settings {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let named = |at: &usize| self.all.get(*at).map(|setting| setting.with_value(self.aim)).unwrap_or_default();
         let Some(outcome) = &self.outcome else {
-            return write!(f, "{}, rung {} of {}", counted(self.all.len(), "setting"), self.rung, self.rungs);
+            write!(f, "{}, rung {} of {}", counted(self.all.len(), "setting"), self.rung, self.rungs)?;
+            let ahead = self.ahead().map(|setting| format!(", ahead so far: {}", setting.with_value(self.aim)));
+            return f.write_str(&ahead.unwrap_or_default());
         };
         let best = outcome.best.as_ref().map(named).unwrap_or_default();
         let rivals = outcome.rivals.iter().map(named).collect::<Vec<_>>().join(" and ");

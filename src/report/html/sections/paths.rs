@@ -32,6 +32,8 @@ pub(crate) fn paths(sources: &Sources) -> Result<Option<Section>, PageError> {
         // One load is no path.
         if number < MOST_FIGURES && trail.steps.len() > 1 {
             figures.push(figure(trail, number)?);
+        } else if !trail.trials.is_empty() {
+            tables.push(Block::Table { table: table_of_trials(trail) });
         } else {
             tables.push(Block::Table { table: table(trail) });
         }
@@ -132,11 +134,30 @@ fn table(trail: &Trail) -> Table {
         table.rows.push(vec![
             Cell::count(at as u64 + 1),
             Cell::exact(step.load),
-            Cell::text(step.words),
+            Cell::text(&step.what_for()),
             Cell::text(&runs),
             Cell::count(step.requests),
             Cell::text(&step.observed()),
             Cell::toned(&step.said(), step.answer.map_or("plain", tone)),
+        ]);
+    }
+    table
+}
+
+/// The runs of settings that were tried, in full.
+fn table_of_trials(trail: &Trail) -> Table {
+    let unit = trail.trials.first().map(|trial| format!("{}#", trial.unit)).unwrap_or_default();
+    let columns = ["step#", "rung#", "window", "settings", "run", &unit, "then"];
+    let mut table = Table::new(plain(&format!("The path of {}", trail.title())), &columns);
+    for (at, trial) in trail.trials.iter().enumerate() {
+        table.rows.push(vec![
+            Cell::count(at as u64 + 1),
+            Cell::count(trial.rung as u64),
+            Cell::text(&trial.window.to_string()),
+            Cell::text(&trial.settings),
+            Cell::text(&short(&trial.run)),
+            trial.value.map_or_else(|| Cell::text("n/a"), Cell::exact),
+            Cell::text(&trial.fate()),
         ]);
     }
     table

@@ -1,0 +1,35 @@
+//! Repeats until means are known.
+
+use super::super::finding::Finding;
+use super::super::view::{SweepView, View, steps};
+use crate::analysis::student;
+
+/// By how much runs of one server differ at the least, as a share (one standard deviation): what `optimize` takes too
+/// (docs/SEARCH.md, The best settings of a server).
+const DIFFER: f64 = 0.01;
+/// The level of the intervals of means.
+const LEVEL: f64 = 0.05;
+/// Most repeats that are recommended.
+const MOST: u32 = 100;
+
+/// M030: as many repeats as there may be do not bring the interval of a mean within `until`, where runs differ by one percent.
+pub(crate) fn unreachable_until(_: &View, sweep: &SweepView) -> Option<Finding> {
+    let repeats = &sweep.sweep.repeats;
+    let until = repeats.until?;
+    let half = |runs: u32| student::critical(LEVEL, f64::from(runs) - 1.0) * DIFFER / f64::from(runs).sqrt();
+    let reached = |runs: &u32| half(*runs) <= until.to_f64();
+    if repeats.at_most < 3 || reached(&repeats.at_most) {
+        return None;
+    }
+    let message = format!(
+        "{} repeats of runs that differ by 1% tell a mean to {:.2}%, not to {until}: all of them will most likely be made, and the mean not \
+         be known",
+        repeats.at_most,
+        100.0 * half(repeats.at_most),
+    );
+    let remedy = match (repeats.at_most..=MOST).find(reached) {
+        Some(enough) => format!("write at_most: {enough} or more, or a wider until"),
+        None => "write a wider until".to_owned(),
+    };
+    Some(sweep.finding(steps!["sweeps", sweep.name, "repeats", "at_most"], message, remedy))
+}

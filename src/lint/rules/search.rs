@@ -1,0 +1,102 @@
+//! Searches, and loads that are taken from what was found.
+
+use super::super::expect::Expect;
+use super::super::finding::Finding;
+use super::super::view::{SweepView, View, steps};
+use super::count;
+use crate::expand::Load;
+use crate::expand::resolve::phases;
+use crate::plan::model::phases::Measure;
+use crate::plan::model::search::{CONFIRM, Search};
+use crate::units::{Decimal, Nanos};
+
+/// Requests of a run at the right load from which on the simulated searches of docs/SEARCH.md were right to `RESOLUTION`.
+const REQUESTS: f64 = 4_000.0;
+/// The resolution of those searches.
+const RESOLUTION: f64 = 0.05;
+
+/// A search with the axis that it goes along and the window of its ordinary runs.
+fn searched<'p>(view: &View, sweep: &SweepView<'p>) -> Option<(&'p Search, Measure)> {
+    let any = Load::Closed { batch_size: 1 };
+    let measure = phases(&view.plan.phases, &sweep.sweep.phases, &any).ok()?.measure;
+    Some((sweep.sweep.search.as_ref()?, measure))
+}
+
+/// M027: the run that confirms an answer is no longer than those that found it.
+pub(crate) fn short_confirm(view: &View, sweep: &SweepView) -> Option<Finding> {
+    let (search, measure) = searched(view, sweep)?;
+    let confirm = search.confirm.unwrap_or(CONFIRM);
+    let window = measure.duration;
+    if confirm == Nanos::ZERO || confirm > window {
+        return None;
+    }
+    let message = format!(
+        "`confirm: {confirm}` is no longer than an ordinary run, {window}: it shows nothing that the runs before it do not"
+    );
+    let longer = Nanos(window.0.saturating_mul(5));
+    let remedy = format!("write confirm: {longer}, five times the window, or confirm: 0s for none");
+    let at = match search.confirm {
+        Some(_) => steps!["sweeps", sweep.name, "search", "confirm"],
+        None => steps!["sweeps", sweep.name, "search"],
+    };
+    Some(sweep.finding(at, message, remedy))
+}
+
+/// M028: even at the heaviest load of the range a window has fewer requests than the resolution takes.
+pub(crate) fn fine_resolution(view: &View, sweep: &SweepView) -> Option<Finding> {
+    let (search, measure) = searched(view, sweep)?;
+    let (axis, range) = search.axis()?;
+    let expect = Expect::of(sweep);
+    let rate = match axis {
+        "qps" => range.to.to_f64() * expect.per_arrival(),
+        _ => expect.closed_rate(range.to.to_f64()),
+    };
+    let longest = measure.at_most.unwrap_or(measure.duration).secs() * rate;
+    let prolonged = measure.min_requests.map_or(0.0, |least| (least as f64).min(longest));
+    let requests = (measure.duration.secs() * rate).max(prolonged);
+    let within = range.within.to_f64();
+    let takes = REQUESTS * (RESOLUTION / within).powi(2);
+    if within <= 0.0 || requests >= takes {
+        return None;
+    }
+    let (_, assumption) = expect.request();
+    let assumption = if axis == "qps" { String::new() } else { assumption };
+    let message = format!(
+        "a window has {} requests at the heaviest load{assumption}, and to tell loads {} apart takes some {}",
+        count(requests),
+        range.within,
+        count(takes),
+    );
+    // Rounded up to whole percents, as a plan writes it.
+    let coarser = (100.0 * RESOLUTION * (REQUESTS / requests.max(1.0)).sqrt()).ceil();
+    let longer = super::time_for(takes, rate);
+    let remedy = match coarser <= 50.0 {
+        true => format!("write within: {coarser}%, or phases: {{ measure: {longer} }}"),
+        false => format!("write phases: {{ measure: {longer} }}"),
+    };
+    Some(sweep.finding(steps!["sweeps", sweep.name, "search", axis], message, remedy))
+}
+
+/// M029: a sweep runs at the load that an earlier one found, or above it.
+pub(crate) fn no_headroom(view: &View) -> Vec<Finding> {
+    let of = |sweep: &SweepView| {
+        let take = sweep.sweep.takes().find(|taken| taken.take.times >= Decimal::from(1))?;
+        let from = &take.take.from;
+        let message = match take.take.times > Decimal::from(1) {
+            true => format!(
+                "`times: {}` is a load above the highest that `{from}` finds to meet the objective",
+                take.take.times
+            ),
+            false => {
+                format!("the load is the highest that `{from}` finds to meet the objective: the next one misses it")
+            }
+        };
+        let at = [steps!["sweeps", sweep.name], take.place].concat();
+        Some(sweep.finding(
+            at,
+            message,
+            "write times: 0.8, say: what is found is known to its resolution, and servers vary",
+        ))
+    };
+    view.sweeps.iter().filter_map(of).collect()
+}

@@ -1,0 +1,74 @@
+//! The runs behind an `optimize`: which settings were tried for how long, what each run came to, and what became of its settings.
+
+use comfy_table::{Cell, Table};
+use schemars::JsonSchema;
+use serde::Serialize;
+
+use super::format::{plain, short_id};
+use super::grid::{self, right};
+use crate::units::Nanos;
+use crate::units::text::digits;
+
+/// One finished run of settings that are tried.
+#[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
+pub(crate) struct TrailTrial {
+    /// Full id of the run.
+    pub(crate) run: String,
+    /// Its settings, by `server` axes: `max_num_seqs=64`.
+    pub(crate) settings: String,
+    /// Its rung, from 1: a run of the next is three times as long.
+    pub(crate) rung: usize,
+    /// Length of its window.
+    pub(crate) window: Nanos,
+    /// What it came to by itself, in `unit`; null where its settings cannot be chosen.
+    pub(crate) value: Option<f64>,
+    /// What `value` counts.
+    pub(crate) unit: &'static str,
+    /// What became of its settings: went_on (to a longer run), left_out (hardly better than the best, or shown to be worse), not_to_choose,
+    /// no_time (for a longer run, though not told from the others), best, undecided (among the best at the end) or open (other runs of the
+    /// rung come first).
+    pub(crate) became: &'static str,
+    /// Why its settings cannot be chosen: an invalid run, one that was given up, a missed objective; null of others.
+    pub(crate) note: Option<String>,
+    /// What became of its settings, in words.
+    #[serde(skip)]
+    pub(crate) words: &'static str,
+}
+
+impl TrailTrial {
+    /// What it came to: `97 tokens/s`.
+    pub(crate) fn measured(&self) -> String {
+        self.value.map_or_else(|| "n/a".to_owned(), |value| format!("{} {}", digits(value), self.unit))
+    }
+
+    /// What became of its settings, with the reason where they cannot be chosen.
+    pub(crate) fn fate(&self) -> String {
+        match &self.note {
+            Some(note) => format!("{} ({note})", self.words),
+            None => self.words.to_owned(),
+        }
+    }
+
+    /// All of it in a few words: `rung 1, slots=8: 97 tokens/s, went on`.
+    pub(crate) fn told(&self) -> String {
+        format!("rung {}, {}: {}, {}", self.rung, self.settings, self.measured(), self.fate())
+    }
+}
+
+/// A row for each run.
+pub(super) fn table(trials: &[TrailTrial]) -> Table {
+    let mut table = grid::table();
+    let unit = trials.first().map(|trial| trial.unit).unwrap_or_default();
+    table.set_header(["rung", "window", "settings", "run", unit, "then"]);
+    for trial in trials {
+        table.add_row(vec![
+            right(trial.rung.to_string()),
+            right(trial.window.to_string()),
+            Cell::new(plain(&trial.settings)),
+            Cell::new(short_id(&trial.run)),
+            right(trial.value.map_or_else(|| "n/a".to_owned(), digits)),
+            Cell::new(plain(&trial.fate())),
+        ]);
+    }
+    table
+}
