@@ -166,7 +166,7 @@ pub(super) fn headline(answered: &Answered) -> Headline {
         ttft_p50_ms: at(&metrics.ttft, Percentile::P50),
         ttft_p99_ms: at(&metrics.ttft, Percentile::P99),
         tpot_p50_ms: at(&metrics.tpot, Percentile::P50),
-        output_throughput: metrics.flow.output_throughput,
+        output_throughput_tokens_per_s: metrics.flow.output_throughput,
     }
 }
 

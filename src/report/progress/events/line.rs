@@ -139,7 +139,7 @@ pub(crate) struct Headline {
     /// Median time per output token, in milliseconds; null where there is none.
     pub(crate) tpot_p50_ms: Option<f64>,
     /// Output tokens per second; null where there is none.
-    pub(crate) output_throughput: Option<f64>,
+    pub(crate) output_throughput_tokens_per_s: Option<f64>,
 }
 
 impl EventLine {
