@@ -24,6 +24,7 @@ use crate::expand::launch::declared;
 use crate::expand::{Course, Load, PlannedRun, RunId};
 use crate::plan::{Percentile, Plan, Validity};
 use crate::report::format::{NO_MESSAGE, cut, fill, plain, value};
+use crate::report::progress::Headline;
 use crate::report::{Line, few_once, repeats, results};
 use crate::rows::{Measured, Replay, RunLabels};
 use crate::store::{RunRecord, Store, StoreError};
@@ -147,13 +148,31 @@ pub(super) fn answer(
     Ok(Some((record, answered)))
 }
 
-/// A run's main figures in one line, for the progress of a sweep.
-pub(super) fn one_line(store: &Store, id: &RunId, plan: &Plan) -> String {
+/// A run that was just committed; none where its files cannot be read.
+pub(super) fn committed(store: &Store, id: &RunId, plan: &Plan) -> Option<Answered> {
     let listed = store.run(&id.short()).ok().flatten().filter(|listed| listed.unusable().is_none());
-    let record = listed.and_then(|listed| listed.record);
-    let Some(answered) = record.and_then(|record| read(store, &record, Some(plan)).ok()) else {
-        return "committed".to_owned();
-    };
+    read(store, &listed?.record?, Some(plan)).ok()
+}
+
+/// A run's main figures, for programs that follow a sweep.
+pub(super) fn headline(answered: &Answered) -> Headline {
+    let (metrics, verdict) = (&answered.metrics, &answered.verdict);
+    let at = |summary: &Summary, percentile| summary.percentile(percentile).exact();
+    Headline {
+        verdict: verdict.state.name(),
+        reasons: verdict.reasons.iter().map(|reason| reason.name).collect(),
+        requests: metrics.counts.requests,
+        failed: metrics.counts.failed,
+        ttft_p50_ms: at(&metrics.ttft, Percentile::P50),
+        ttft_p99_ms: at(&metrics.ttft, Percentile::P99),
+        tpot_p50_ms: at(&metrics.tpot, Percentile::P50),
+        output_throughput_tokens_per_s: metrics.flow.output_throughput,
+    }
+}
+
+/// A run's main figures in one line, for the progress of a sweep; none where it could not be read.
+pub(super) fn one_line(answered: Option<&Answered>) -> String {
+    let Some(answered) = answered else { return "committed".to_owned() };
     let metrics = &answered.metrics;
     if let Some([ready, first]) = metrics.start.map(|times| times.map(|ms| ms / 1e3)) {
         return format!("ready after {ready:.2} s, first answer after {first:.2} s · {}", answered.verdict);

@@ -3,7 +3,7 @@
 //! Data goes to stdout, talk to stderr. Everything works without colour and without a terminal.
 //!
 //! Only this file knows all commands. What several of them need lies beside them, in files of their own that know no command:
-//! `options`, `colour`, `failure`, `output`, `stderr`, `workspace`. A command may use another's document or
+//! `options`, `colour`, `failure`, `http`, `output`, `stderr`, `workspace`. A command may use another's document or
 //! reader where it shows the same thing (`readings`, `export/source`), never the command itself.
 
 mod answers;
@@ -37,6 +37,7 @@ mod gate;
 mod gate_page;
 mod given_up;
 mod graph;
+mod http;
 mod import;
 mod interrupt;
 mod left_out;

@@ -12,7 +12,7 @@ use crate::cli::{calibrate, capacity, curves, decide, diagnose, list, output, pr
 use crate::dataset::profile::Profile;
 use crate::graph::drawn::Drawing;
 use crate::plan::Report;
-use crate::report::progress::{LiveFile, ProgressLine};
+use crate::report::progress::{EventLine, LiveFile, ProgressLine};
 
 /// The arguments of `schema`.
 #[derive(Debug, Args)]
@@ -63,6 +63,8 @@ enum What {
     Calibrate,
     /// The JSON Schema of a line of `run --progress json` (schemas/progress.schema.json).
     Progress,
+    /// The JSON Schema of a line of the file of `run --events` (schemas/events.schema.json).
+    Events,
     /// The JSON Schema of `graph --format json` (schemas/graph.schema.json).
     Graph,
     /// The JSON Schema of `dataset inspect --format json` (schemas/inspect.schema.json).
@@ -93,6 +95,7 @@ impl What {
             What::Probe => text_of::<probe::Document>("sweepline probe --format json"),
             What::Calibrate => text_of::<calibrate::Document>("sweepline calibrate --format json"),
             What::Progress => text_of::<ProgressLine>("a line of sweepline run --progress json"),
+            What::Events => text_of::<EventLine>("a line of the file of sweepline run --events"),
             What::Graph => text_of::<Drawing>("sweepline graph --format json"),
             What::Inspect => text_of::<Inspection>("sweepline dataset inspect --format json"),
             What::Live => text_of::<LiveFile>("live.json of a results folder"),

@@ -7,6 +7,7 @@ use std::array;
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering::Relaxed};
 
+use super::outcome_counts::OutcomeCounts;
 use crate::rows::{Outcome, RequestRow};
 
 /// Requests that are remembered.
@@ -20,6 +21,42 @@ struct Answer {
     ended: AtomicU64,
     ttft: AtomicU64,
     tpot: AtomicU64,
+    late: AtomicU64,
+}
+
+/// How many times there were since the run's start, and how long they were together.
+#[derive(Debug, Default)]
+pub struct Total {
+    count: AtomicU64,
+    nanos: AtomicU64,
+}
+
+impl Total {
+    fn add(&self, nanos: u64) {
+        self.count.fetch_add(1, Relaxed);
+        self.nanos.fetch_add(nanos, Relaxed);
+    }
+
+    /// How many.
+    pub fn count(&self) -> u64 {
+        self.count.load(Relaxed)
+    }
+
+    /// Their sum, in nanoseconds.
+    pub fn nanos(&self) -> u64 {
+        self.nanos.load(Relaxed)
+    }
+}
+
+/// The times of one good answer, in nanoseconds; none where that is not known.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Times {
+    /// Time to first token, from the send.
+    pub ttft: Option<u64>,
+    /// Time per output token after the first.
+    pub tpot: Option<u64>,
+    /// How late the client sent it: from its release to its send, without what opening a connection took.
+    pub late: u64,
 }
 
 /// What came last.
@@ -28,6 +65,14 @@ pub struct Recent {
     answers: [Answer; KEPT],
     written: AtomicUsize,
     failure: Mutex<Option<(u64, String)>>,
+    /// Time to first token of all good answers so far.
+    pub ttft: Total,
+    /// Time per output token of all good answers so far.
+    pub tpot: Total,
+    /// Lateness of the client at all good answers so far.
+    pub late: Total,
+    /// How many requests ended, by outcome.
+    pub outcomes: OutcomeCounts,
 }
 
 /// Medians over the latest good answers, in milliseconds.
@@ -45,6 +90,10 @@ impl Default for Recent {
             answers: array::from_fn(|_| Answer::default()),
             written: AtomicUsize::new(0),
             failure: Mutex::default(),
+            ttft: Total::default(),
+            tpot: Total::default(),
+            late: Total::default(),
+            outcomes: OutcomeCounts::default(),
         }
     }
 }
@@ -53,16 +102,24 @@ impl Recent {
     /// A request has ended.
     pub(super) fn take(&self, row: &RequestRow) {
         let ended = row.ended_ns.unwrap_or(row.scheduled_ns);
+        self.outcomes.add(row.outcome);
         if !row.outcome.is_ok() {
             return self.failed(ended, row);
         }
         let Some((sent, first)) = row.sent_ns.zip(row.first_token_ns) else { return };
+        let ttft = first.saturating_sub(sent);
         let between = row.last_token_ns.map(|last| last.saturating_sub(first));
         let further = u64::from(row.output_tokens.unwrap_or(row.events).saturating_sub(1));
+        let tpot = between.and_then(|between| between.checked_div(further));
+        let late = lateness(row, sent);
+        self.ttft.add(ttft);
+        tpot.into_iter().for_each(|tpot| self.tpot.add(tpot));
+        self.late.add(late);
         let at = self.written.fetch_add(1, Relaxed) % KEPT;
         let answer = &self.answers[at];
-        answer.ttft.store(first.saturating_sub(sent), Relaxed);
-        answer.tpot.store(between.and_then(|between| between.checked_div(further)).unwrap_or(0), Relaxed);
+        answer.ttft.store(ttft, Relaxed);
+        answer.tpot.store(tpot.unwrap_or(0), Relaxed);
+        answer.late.store(late, Relaxed);
         answer.ended.store(ended, Relaxed);
     }
 
@@ -79,23 +136,42 @@ impl Recent {
         }
     }
 
+    /// The times of the latest good answers that ended at `since` or later, in nanoseconds since the run's start; of
+    /// so many as are remembered.
+    pub fn times(&self, since: u64) -> Vec<Times> {
+        let known = |time: &AtomicU64| Some(time.load(Relaxed)).filter(|time| *time > 0);
+        let recent = self.answers.iter().filter(|answer| answer.ended.load(Relaxed) >= since.max(1));
+        recent
+            .map(|answer| Times {
+                ttft: known(&answer.ttft),
+                tpot: known(&answer.tpot),
+                late: answer.late.load(Relaxed),
+            })
+            .collect()
+    }
+
     /// How good answers came that ended at `since` or later, in nanoseconds since the run's start.
     pub fn pace(&self, since: u64) -> Pace {
-        let recent = self.answers.iter().filter(|answer| answer.ended.load(Relaxed) >= since.max(1));
-        let times: Vec<[u64; 2]> =
-            recent.map(|answer| [answer.ttft.load(Relaxed), answer.tpot.load(Relaxed)]).collect();
-        let median = |which: usize| {
-            let mut known: Vec<u64> = times.iter().map(|times| times[which]).filter(|time| *time > 0).collect();
+        let times = self.times(since);
+        let median = |time: fn(&Times) -> Option<u64>| {
+            let mut known: Vec<u64> = times.iter().filter_map(time).collect();
             let middle = known.len() / 2;
             (!known.is_empty()).then(|| *known.select_nth_unstable(middle).1 as f64 / 1e6)
         };
-        Pace { ttft_ms: median(0), tpot_ms: median(1) }
+        Pace { ttft_ms: median(|times| times.ttft), tpot_ms: median(|times| times.tpot) }
     }
 
     /// What went wrong last, in words; none where nothing did.
     pub fn failure(&self) -> Option<String> {
         self.failure.lock().ok()?.as_ref().map(|(_, what)| what.clone())
     }
+}
+
+/// From the release to the send, without what opening a connection took: docs/METRICS.md, "lateness".
+fn lateness(row: &RequestRow, sent: u64) -> u64 {
+    let connecting: u64 = [row.dns_ns, row.connect_ns, row.tls_ns].into_iter().flatten().sum();
+    let released = row.released_ns.unwrap_or(row.scheduled_ns);
+    sent.saturating_sub(released).saturating_sub(connecting)
 }
 
 #[cfg(test)]

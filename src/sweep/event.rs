@@ -10,6 +10,19 @@ use crate::rows::SpoilCause;
 
 use super::ready::Waiting;
 
+/// The names by which a plan groups its runs: as few as it declares, however many runs there are.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+pub struct RunGroup {
+    /// Its sweep.
+    pub sweep: Arc<str>,
+    /// Its endpoint.
+    pub endpoint: Arc<str>,
+    /// The plan's name of its model.
+    pub model: Arc<str>,
+    /// The plan's name of its scenario.
+    pub scenario: Arc<str>,
+}
+
 /// A run, as people name it.
 #[derive(Debug, Clone)]
 pub struct RunView {
@@ -19,6 +32,8 @@ pub struct RunView {
     pub id: RunId,
     /// What people call it.
     pub name: String,
+    /// Its sweep, endpoint, model and scenario.
+    pub group: RunGroup,
     /// Its phases.
     pub phases: Phases,
     /// What is asked of the server, and how fast.
@@ -67,6 +82,12 @@ impl RunView {
             number,
             id: run.id,
             name: named(&run.spec, model, in_declared_order(run), is_repeated),
+            group: RunGroup {
+                sweep: Arc::clone(&run.sweep),
+                endpoint: run.spec.endpoint.name.as_str().into(),
+                model: Arc::clone(&run.spec.labels.model),
+                scenario: Arc::clone(&run.spec.labels.scenario),
+            },
             phases: run.spec.phases,
             load: run.spec.load.clone(),
             requests_per_arrival: run.spec.scenario.requests_per_arrival(),

@@ -175,6 +175,8 @@ const SHOWN_BY: &[(&str, &str)] = &[
     ("probe --allow-outside", "every_command_with_a_plan_takes_values"),
     ("calibrate", "the_loads_of_a_plan_are_measured_and_kept"),
     ("run --progress", "programs_follow_a_sweep_in_json"),
+    ("run --metrics-addr", "prometheus_reads_a_running_sweep_and_every_query_of_the_dashboard_finds_data"),
+    ("run --events", "events_are_whole_lines_though_the_sweep_is_killed"),
     ("run --progress-every", "a_log_has_a_line_now_and_then"),
     ("calibrate --batch-size", "flags_say_a_load_too"),
     ("calibrate --qps", "flags_say_a_load_too"),

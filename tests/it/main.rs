@@ -59,6 +59,7 @@ mod launch;
 mod left_behind;
 mod lengths;
 mod lint;
+mod live;
 mod machine;
 mod margins;
 mod memory;

@@ -1,5 +1,6 @@
 //! The arguments of `run`.
 
+use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 
 use clap::Args;
@@ -9,6 +10,7 @@ use super::super::counting::Explain;
 use super::super::freeze::Frozen;
 use super::super::redo::Again;
 use super::super::selection::Selection;
+use super::metrics;
 use crate::cli::colour::Colour;
 use crate::cli::options::{Folder, Loudness, Shown};
 use crate::report::format::plain;
@@ -40,6 +42,12 @@ pub struct RunArgs {
     /// Also write what was found, what followed from it and what the gate says as Markdown, for a pull request
     #[arg(long, value_name = "FILE")]
     pub(super) markdown: Option<PathBuf>,
+    /// Serve metrics of the running sweep for Prometheus at this address, at /metrics; PORT alone is of 127.0.0.1, 0 a free one
+    #[arg(long, value_name = "[ADDRESS:]PORT", value_parser = metrics::address)]
+    pub(super) metrics_addr: Option<SocketAddr>,
+    /// Append what happens to this file, as lines of JSON (`sweepline schema events`)
+    #[arg(long, value_name = "FILE")]
+    pub(super) events: Option<PathBuf>,
     /// Only show what would be done, like `preview`
     #[arg(long)]
     pub(super) dry_run: bool,

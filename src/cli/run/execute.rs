@@ -8,6 +8,7 @@ use super::super::stages::Stages;
 use super::super::workspace::Workspace;
 use super::args::RunArgs;
 use super::decisions::{any_work, decide, expected, have_room, is_to_do, runs, settled};
+use super::outlets::Outlets;
 use super::stage::Stage;
 use crate::cli::answers;
 use crate::cli::failure::Failure;
@@ -18,22 +19,33 @@ use crate::sweep::event::{Event, Observer};
 use crate::sweep::resume::{Action, Decision, Wishes};
 use crate::sweep::{self, Choices, EndsOf, Summary, Sweep, SweepError};
 
+/// What executing takes, whatever is to be done.
+#[derive(Clone, Copy)]
+pub(super) struct Means<'a> {
+    /// The locked results folder.
+    pub(super) writer: &'a Writer,
+    /// Turns true when the sweep is to stop.
+    pub(super) stop: &'a watch::Receiver<bool>,
+    /// Who else is told what happens.
+    pub(super) outlets: &'a Outlets,
+}
+
 /// Executes a stage, and then what it made known, until nothing more is to do.
 pub(super) fn execute_stages(
     args: &RunArgs,
     workspace: &mut Workspace,
     (wishes, stages): (Wishes, &mut Stages),
     stage: &mut Stage,
-    (writer, stop): (&Writer, &watch::Receiver<bool>),
+    means: Means,
 ) -> Result<Summary, Failure> {
     let mut all = Summary::default();
     loop {
         let behind = stages.behind(workspace, &stage.decisions);
-        let summary = execute(args, workspace, (&stage.decisions, &stage.looks), behind, (writer, stop))?;
-        let summary = measure_late(args, workspace, stage, behind, (writer, stop), summary)?;
+        let summary = execute(args, workspace, (&stage.decisions, &stage.looks), behind, means)?;
+        let summary = measure_late(args, workspace, stage, behind, means, summary)?;
         all = all.and(summary);
         stages.ran(workspace, &stage.decisions);
-        let is_over = all.interrupted || *stop.borrow() || (args.fail_fast && all.failed > 0);
+        let is_over = all.interrupted || *means.stop.borrow() || (args.fail_fast && all.failed > 0);
         if is_over || !Stages::are_several(workspace) {
             break;
         }
@@ -46,7 +58,7 @@ pub(super) fn execute_stages(
         have_room(args, workspace, &stage.decisions)?;
         stage.announce(args, workspace);
     }
-    spend_the_rest(args, workspace, &stage.looks, (writer, stop), all)
+    spend_the_rest(args, workspace, &stage.looks, means, all)
 }
 
 /// Compares the servers that could not be asked before the sweep and have been up since, launched ones among them, and measures again
@@ -56,7 +68,7 @@ fn measure_late(
     workspace: &Workspace,
     stage: &Stage,
     behind: usize,
-    (writer, stop): (&Writer, &watch::Receiver<bool>),
+    means: Means,
     first: Summary,
 ) -> Result<Summary, Failure> {
     let (decisions, looks) = (&stage.decisions, &stage.looks);
@@ -64,7 +76,7 @@ fn measure_late(
         let mut runs = workspace.expansion.runs.iter().zip(decisions);
         runs.any(|(run, decision)| run.spec.endpoint.name == endpoint && is_to_do(decision))
     };
-    if first.interrupted || *stop.borrow() || first.committed == 0 {
+    if first.interrupted || *means.stop.borrow() || first.committed == 0 {
         return Ok(first);
     }
     let late = Looks::take(workspace, decisions, args.plan_folder(), |name| looks.missed(name) && is_work(name))
@@ -78,7 +90,7 @@ fn measure_late(
     }
     args.tell(&lines);
     let done = decisions.iter().filter(|decision| is_to_do(decision)).count();
-    let second = execute(args, workspace, (&again, &late), behind + done, (writer, stop))?;
+    let second = execute(args, workspace, (&again, &late), behind + done, means)?;
     Ok(first.and(second))
 }
 
@@ -88,14 +100,14 @@ fn spend_the_rest(
     args: &RunArgs,
     workspace: &mut Workspace,
     looks: &Looks,
-    (writer, stop): (&Writer, &watch::Receiver<bool>),
+    means: Means,
     mut summary: Summary,
 ) -> Result<Summary, Failure> {
     let left_out = |workspace: &Workspace| workspace.budget.as_ref().map_or(0, |budget| budget.left_out.len());
     loop {
         let is_whole = summary.failed + summary.skipped + summary.refused + summary.left == 0;
         let before = left_out(workspace);
-        if before == 0 || !is_whole || summary.interrupted || *stop.borrow() {
+        if before == 0 || !is_whole || summary.interrupted || *means.stop.borrow() {
             return Ok(summary);
         }
         workspace.look_again()?;
@@ -108,7 +120,7 @@ fn spend_the_rest(
             let text = format!("the budget suffices for an optional sweep now: {}", runs(count));
             args.screen().with_times().line(&text);
             have_room(args, workspace, &decisions)?;
-            summary = summary.and(execute(args, workspace, (&decisions, looks), 0, (writer, stop))?);
+            summary = summary.and(execute(args, workspace, (&decisions, looks), 0, means)?);
         }
     }
 }
@@ -119,8 +131,9 @@ fn execute(
     workspace: &Workspace,
     (decisions, looks): (&[Option<Decision>], &Looks),
     behind: usize,
-    (writer, stop): (&Writer, &watch::Receiver<bool>),
+    means: Means,
 ) -> Result<Summary, Failure> {
+    let Means { writer, stop, outlets } = means;
     let action = |decision: &Option<Decision>| decision.as_ref().map(|decision| decision.action);
     // Behind the runs that are known now stand those that searches and ladders may ask for.
     let (whole, places) = workspace.expansion.with_members();
@@ -156,7 +169,8 @@ fn execute(
     let pace = side_by_side as f64 / in_turn.max(1) as f64;
     let screen = args.screen().with_times().at_pace(pace);
     let publisher = Publisher::start(&workspace.plan().name, &writer.store().layout().live(), pace);
-    let mut listener = Listener { screen, publisher, store: writer.store(), workspace };
+    outlets.begin(pace);
+    let mut listener = Listener { screen, publisher, outlets, store: writer.store(), workspace };
     sweep::run(&sweep, &mut listener, stop.clone()).map_err(|error| match error {
         SweepError::Store(error) => Failure::Store(error),
         SweepError::Endpoints(_) => Failure::Usage(error.to_string()),
@@ -168,6 +182,7 @@ fn execute(
 struct Listener<'a> {
     screen: Screen,
     publisher: Publisher,
+    outlets: &'a Outlets,
     store: &'a Store,
     workspace: &'a Workspace,
 }
@@ -175,7 +190,11 @@ struct Listener<'a> {
 impl Observer for Listener<'_> {
     fn event(&mut self, event: Event) {
         self.publisher.take(&event);
-        let (store, plan) = (self.store, self.workspace.plan());
-        self.screen.show(&event, |run| answers::one_line(store, &run.id, plan));
+        let answered = match &event {
+            Event::Committed { run } => answers::committed(self.store, &run.id, self.workspace.plan()),
+            _ => None,
+        };
+        self.outlets.take(&event, || answered.as_ref().map(answers::headline));
+        self.screen.show(&event, |_| answers::one_line(answered.as_ref()));
     }
 }

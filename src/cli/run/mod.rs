@@ -5,6 +5,8 @@ mod args;
 mod conclude;
 mod decisions;
 mod execute;
+mod metrics;
+mod outlets;
 mod stage;
 
 use std::path::Path;
@@ -26,7 +28,8 @@ use crate::sweep::{Summary, secret_behind};
 pub(super) use args::RunArgs;
 use conclude::conclude;
 use decisions::{any_work, decide, have_room};
-use execute::execute_stages;
+use execute::{Means, execute_stages};
+use outlets::Outlets;
 use stage::Stage;
 
 /// Executes a plan.
@@ -45,6 +48,8 @@ pub(super) fn run(args: RunArgs) -> Result<Exit, Failure> {
         gate::is_one(workspace.plan())?;
     }
     args.markdown.as_deref().map_or(Ok(()), gate_page::check)?;
+    // What cannot be had is said before anything is done.
+    let outlets = Outlets::open(&args, &workspace.plan().name)?;
     let mut stages = Stages::default();
     let mut stage = Stage::next(&args, &workspace, (wishes, &stages))?;
     let writer = lock(&args, &mut workspace, (wishes, &stages), &mut stage)?;
@@ -60,10 +65,12 @@ pub(super) fn run(args: RunArgs) -> Result<Exit, Failure> {
     let summary = match writer.filter(|_| any_work(&stage.decisions)) {
         Some(writer) => {
             let stop = listen_for_signals()?;
-            execute_stages(&args, &mut workspace, (wishes, &mut stages), &mut stage, (&writer, &stop))?
+            let means = Means { writer: &writer, stop: &stop, outlets: &outlets };
+            execute_stages(&args, &mut workspace, (wishes, &mut stages), &mut stage, means)?
         }
         None => Summary::default(),
     };
+    drop(outlets);
     if follows_from_results(&workspace) {
         workspace.look_again()?;
         stage.decisions = decide(&workspace, &args.selection, Wishes::default())?;

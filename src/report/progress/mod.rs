@@ -3,10 +3,12 @@
 //! `Screen` turns events into words; `tracker` keeps the state of the sweep, `ticker` gives it to a face a few times a second.
 
 mod bars;
+mod events;
 mod face;
 mod full;
 mod json;
 mod lines;
+mod metrics;
 mod publish;
 mod state;
 mod style;
@@ -17,8 +19,10 @@ mod words;
 use std::collections::HashMap;
 use std::time::Duration;
 
+pub(crate) use events::{EventLine, EventLog, Headline};
 pub(crate) use full::leave;
 pub(crate) use json::ProgressLine;
+pub(crate) use metrics::SweepMetrics;
 pub(crate) use publish::Publisher;
 pub(crate) use state::{FORMAT, LiveFile, LiveRun, LiveWait};
 #[cfg(test)]

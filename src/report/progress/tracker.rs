@@ -12,7 +12,7 @@ use crate::rows::Phase;
 use crate::sweep::event::{Event, RunView};
 
 /// Rates and latencies are those of the last so many seconds.
-const RECENT: f64 = 5.0;
+pub(super) const RECENT: f64 = 5.0;
 
 /// A sweep under way.
 #[derive(Default)]

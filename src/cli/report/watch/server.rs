@@ -1,10 +1,8 @@
 //! The page over HTTP/1.1, on loopback alone. It reads, and changes nothing.
 
-use std::convert::Infallible;
 use std::io;
 use std::net::{Ipv4Addr, SocketAddr};
 use std::sync::Arc;
-use std::time::Duration;
 
 use http_body_util::Full;
 use hyper::body::{Bytes, Incoming};
@@ -12,23 +10,12 @@ use hyper::header::{
     ALLOW, CACHE_CONTROL, CONTENT_SECURITY_POLICY, CONTENT_TYPE, HeaderName, HeaderValue, REFERRER_POLICY,
 };
 use hyper::header::{X_CONTENT_TYPE_OPTIONS, X_FRAME_OPTIONS};
-use hyper::server::conn::http1;
-use hyper::service::service_fn;
 use hyper::{Method, Request, Response, StatusCode};
-use hyper_util::rt::{TokioIo, TokioTimer};
 use tokio::net::TcpListener;
-use tokio::sync::{Semaphore, watch};
+use tokio::sync::watch;
 
 use super::guard::{Guard, Wanted};
-
-/// Most connections at once: a few pages that are open, and no more.
-const MOST_CONNECTIONS: usize = 64;
-
-/// How long a request may take to come.
-const PATIENCE: Duration = Duration::from_secs(10);
-
-/// Pause after a failed accept: out of file descriptors, trying again at once would only burn the core.
-const ACCEPT_PAUSE: Duration = Duration::from_millis(100);
+use crate::cli::http;
 
 /// What is served.
 pub(super) trait Pages: Send + Sync + 'static {
@@ -44,37 +31,9 @@ pub(super) async fn listen(port: u16) -> io::Result<TcpListener> {
 }
 
 /// Serves until `stop` turns true.
-pub(super) async fn serve(
-    listener: TcpListener,
-    guard: Guard,
-    pages: Arc<impl Pages>,
-    mut stop: watch::Receiver<bool>,
-) {
-    let (guard, room) = (Arc::new(guard), Arc::new(Semaphore::new(MOST_CONNECTIONS)));
-    loop {
-        let accepted = tokio::select! {
-            accepted = listener.accept() => accepted,
-            // An error says that nobody is left who could stop it.
-            _ = stop.wait_for(|stop| *stop) => return,
-        };
-        let Ok((stream, _)) = accepted else {
-            tokio::time::sleep(ACCEPT_PAUSE).await;
-            continue;
-        };
-        let Ok(place) = Arc::clone(&room).try_acquire_owned() else { continue };
-        let (guard, pages) = (Arc::clone(&guard), Arc::clone(&pages));
-        tokio::spawn(async move {
-            let answer = service_fn(move |request| {
-                let response = answer(&request, &guard, &*pages);
-                async { Ok::<_, Infallible>(response) }
-            });
-            let mut http = http1::Builder::new();
-            http.timer(TokioTimer::new()).header_read_timeout(PATIENCE).max_buf_size(32 * 1024);
-            // What a browser breaks off is its affair.
-            let _ = http.serve_connection(TokioIo::new(stream), answer).await;
-            drop(place);
-        });
-    }
+pub(super) async fn serve(listener: TcpListener, guard: Guard, pages: Arc<impl Pages>, stop: watch::Receiver<bool>) {
+    let answer = move |request: &Request<Incoming>| answer(request, &guard, &*pages);
+    http::serve(listener, Arc::new(answer), stop).await;
 }
 
 fn answer(request: &Request<Incoming>, guard: &Guard, pages: &impl Pages) -> Response<Full<Bytes>> {

@@ -1,0 +1,81 @@
+//! A file to which whole lines are appended, by several processes where need be.
+
+use std::fs::{File, OpenOptions};
+use std::io::{self, Read, Seek, SeekFrom, Write};
+use std::path::Path;
+
+use rustix::fs::{FlockOperation, flock};
+
+/// How much is read at once in search of the last line's end.
+const BLOCK: u64 = 64 * 1024;
+
+/// The file.
+#[derive(Debug)]
+pub(super) struct LineFile(File);
+
+impl LineFile {
+    /// Opens it, or creates it. A piece of a line at its end, which a full disk or a crash of the machine left there, is cut off, unless
+    /// another process has the file open: then it may be that one's.
+    pub(super) fn open(path: &Path) -> io::Result<LineFile> {
+        if !std::fs::metadata(path).map_or(true, |there| there.is_file()) {
+            // A pipe or a device has no end to mend.
+            return Ok(LineFile(OpenOptions::new().append(true).open(path)?));
+        }
+        let mut file = OpenOptions::new().read(true).append(true).create(true).open(path)?;
+        // A file system without locks has no line to lose by it: what is torn stays torn.
+        if flock(&file, FlockOperation::NonBlockingLockExclusive).is_ok() {
+            let end = end_of_last_line(&mut file)?;
+            if end < file.metadata()?.len() {
+                file.set_len(end)?;
+            }
+        }
+        let _ = flock(&file, FlockOperation::NonBlockingLockShared);
+        Ok(LineFile(file))
+    }
+
+    /// Appends a line, which ends with a line end, in one write.
+    pub(super) fn append(&mut self, line: &[u8]) -> io::Result<()> {
+        self.0.write_all(line)
+    }
+}
+
+fn end_of_last_line(file: &mut File) -> io::Result<u64> {
+    let mut end = file.metadata()?.len();
+    let mut block = Vec::new();
+    while end > 0 {
+        let start = end.saturating_sub(BLOCK);
+        block.clear();
+        file.seek(SeekFrom::Start(start))?;
+        Read::by_ref(file).take(end - start).read_to_end(&mut block)?;
+        if let Some(at) = block.iter().rposition(|byte| *byte == b'\n') {
+            return Ok(start + at as u64 + 1);
+        }
+        end = start;
+    }
+    Ok(0)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_torn_line_is_cut_off_unless_somebody_else_may_be_writing_it() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let path = folder.path().join("events.jsonl");
+        let long = "x".repeat(2 * BLOCK as usize);
+        for (before, after) in
+            [("", ""), ("a\nb\n", "a\nb\n"), ("a\nto", "a\n"), ("torn", ""), (&format!("a\n{long}"), "a\n")]
+        {
+            std::fs::write(&path, before).expect("written");
+            let mut file = LineFile::open(&path).expect("opens");
+            file.append(b"new\n").expect("appends");
+            assert_eq!(std::fs::read_to_string(&path).expect("read"), format!("{after}new\n"));
+        }
+        let mut first = LineFile::open(&path).expect("opens");
+        first.append(b"half ").expect("appends");
+        LineFile::open(&path).expect("opens beside it");
+        first.append(b"whole\n").expect("appends");
+        assert_eq!(std::fs::read_to_string(&path).expect("read"), "a\nnew\nhalf whole\n");
+    }
+}

@@ -1,0 +1,276 @@
+//! A sweep under way as metrics for Prometheus: `run --metrics-addr`. What there is and what it means: docs/LIVE.md.
+//!
+//! It listens to the events of the sweep and reads the counters that the engine keeps for whoever watches; the engine knows nothing of it.
+
+mod text;
+mod totals;
+
+use std::collections::{BTreeMap, HashMap};
+use std::sync::Arc;
+
+use text::{Exposition, Kind};
+use totals::{Times, Totals};
+
+use super::state::LiveRun;
+use super::tracker::{RECENT, Tracker};
+use crate::engine::{Progress, Times as AnswerTimes};
+use crate::sweep::event::{Event, RunGroup, RunView};
+
+/// Groups with series of their own; what belongs to further ones has `other` in all labels, for Prometheus keeps each series for long.
+const MOST_GROUPS: usize = 500;
+
+/// The quantiles of the last seconds.
+const QUANTILES: [(&str, f64); 4] = [("0.5", 0.5), ("0.9", 0.9), ("0.95", 0.95), ("0.99", 0.99)];
+
+/// The metrics of a command's sweep, stage after stage.
+pub(crate) struct SweepMetrics {
+    plan: String,
+    /// Of the stage under way.
+    tracker: Tracker,
+    groups: BTreeMap<RunGroup, Totals>,
+    running: Vec<(RunView, Arc<Progress>)>,
+}
+
+/// What a summary tells.
+struct Latency {
+    name: &'static str,
+    help: &'static str,
+    /// Of all that ended.
+    total: fn(&Totals) -> Times,
+    /// Of one answer.
+    time: fn(&AnswerTimes) -> Option<u64>,
+}
+
+const LATENCIES: [Latency; 3] = [
+    Latency {
+        name: "sweepline_time_to_first_token_seconds",
+        help: "Time to first token of good answers, from the send; quantiles of the last 5 seconds.",
+        total: |totals| totals.ttft,
+        time: |times| times.ttft,
+    },
+    Latency {
+        name: "sweepline_time_per_output_token_seconds",
+        help: "Time per output token after the first, of good answers; quantiles of the last 5 seconds.",
+        total: |totals| totals.tpot,
+        time: |times| times.tpot,
+    },
+    Latency {
+        name: "sweepline_client_lateness_seconds",
+        help: "How late the client sent requests that were answered well; quantiles of the last 5 seconds.",
+        total: |totals| totals.late,
+        time: |times| Some(times.late),
+    },
+];
+
+impl SweepMetrics {
+    /// Of the sweeps of a plan.
+    pub(crate) fn new(plan: &str) -> SweepMetrics {
+        let tracker = Tracker::new(1.0);
+        SweepMetrics { plan: plan.to_owned(), tracker, groups: BTreeMap::new(), running: Vec::new() }
+    }
+
+    /// A stage begins that takes `pace` seconds for each second of its runs.
+    pub(crate) fn begin(&mut self, pace: f64) {
+        self.tracker = Tracker::new(pace);
+        self.running.clear();
+    }
+
+    /// Takes an event.
+    pub(crate) fn take(&mut self, event: &Event) {
+        self.tracker.take(event);
+        match event {
+            Event::Started { run, progress } => {
+                self.of(&run.group);
+                self.running.push((run.clone(), Arc::clone(progress)));
+            }
+            Event::Committed { run } => self.ended(run, "committed"),
+            Event::Failed { run, .. } => self.ended(run, "failed"),
+            Event::GivenUp { run, .. } => self.ended(run, "given_up"),
+            Event::Skipped { run, .. } => self.ended(run, "skipped"),
+            Event::Again { run, .. } => {
+                self.off(run);
+                self.of(&run.group).spoiled += 1;
+            }
+            _ => {}
+        }
+    }
+
+    /// The counters of a group.
+    fn of(&mut self, group: &RunGroup) -> &mut Totals {
+        let group = self.kept(group);
+        self.groups.entry(group).or_default()
+    }
+
+    /// The group under which its series are kept.
+    fn kept(&self, group: &RunGroup) -> RunGroup {
+        if self.groups.len() < MOST_GROUPS || self.groups.contains_key(group) {
+            return group.clone();
+        }
+        let other = || Arc::from("other");
+        RunGroup { sweep: other(), endpoint: other(), model: other(), scenario: other() }
+    }
+
+    fn ended(&mut self, run: &RunView, how: &'static str) {
+        self.off(run);
+        *self.of(&run.group).runs.entry(how).or_default() += 1;
+    }
+
+    /// A run is no longer under way: what it counted is kept.
+    fn off(&mut self, run: &RunView) {
+        while let Some(at) = self.running.iter().position(|(running, _)| running.number == run.number) {
+            let (_, progress) = self.running.swap_remove(at);
+            self.of(&run.group).add(&progress);
+        }
+    }
+
+    /// The counters of all groups, those of the runs under way among them.
+    fn totals(&self) -> BTreeMap<RunGroup, Totals> {
+        let mut totals = self.groups.clone();
+        for (run, progress) in &self.running {
+            totals.entry(self.kept(&run.group)).or_default().add(progress);
+        }
+        totals
+    }
+
+    /// Looks at the counters, so that what the plan wants per second is of the last seconds. Called about once a second.
+    pub(crate) fn look(&mut self) {
+        self.tracker.now();
+    }
+
+    /// The text for a scrape.
+    pub(crate) fn text(&mut self) -> String {
+        let mut text = Exposition::default();
+        self.sweep(&mut text);
+        self.under_way(&mut text);
+        let totals = self.totals();
+        counters(&totals, &mut text);
+        for latency in &LATENCIES {
+            self.latency(latency, &totals, &mut text);
+        }
+        text.text()
+    }
+
+    fn sweep(&mut self, text: &mut Exposition) {
+        let now = self.tracker.now();
+        let running = now.running.len();
+        text.family("sweepline_build_info", Kind::Gauge, "Always 1; the version of sweepline is in the label.");
+        text.sample("sweepline_build_info", &[("version", env!("CARGO_PKG_VERSION"))], 1.0);
+        text.family("sweepline_plan_info", Kind::Gauge, "Always 1; the name of the plan is in the label.");
+        text.sample("sweepline_plan_info", &[("plan", &self.plan)], 1.0);
+        text.family("sweepline_runs", Kind::Gauge, "Runs of the stage under way, by state.");
+        let states = [
+            ("pending", now.runs.saturating_sub(now.done() + running)),
+            ("running", running),
+            ("settled", now.settled),
+            ("committed", now.committed),
+            ("failed", now.failed),
+            ("given_up", now.given_up),
+            ("skipped", now.skipped),
+        ];
+        for (state, count) in states {
+            text.sample("sweepline_runs", &[("state", state)], count as f64);
+        }
+        let help = "Endpoints that are waited for: their servers start, are busy or do not answer yet.";
+        text.family("sweepline_endpoints_waited_for", Kind::Gauge, help);
+        text.sample("sweepline_endpoints_waited_for", &[], now.waiting.len() as f64);
+        if let Some(left) = now.left_s {
+            let help = "What the rest of the stage under way takes, as far as the plan tells.";
+            text.family("sweepline_remaining_seconds", Kind::Gauge, help);
+            text.sample("sweepline_remaining_seconds", &[], left);
+        }
+    }
+
+    /// What the runs under way do now.
+    fn under_way(&mut self, text: &mut Exposition) {
+        let now: HashMap<usize, LiveRun> =
+            self.tracker.now().running.into_iter().map(|run| (run.number, run)).collect();
+        // Runs of one group may go side by side where the plan says that endpoints are apart.
+        let mut groups: BTreeMap<RunGroup, Vec<&LiveRun>> = BTreeMap::new();
+        for (run, _) in &self.running {
+            groups.entry(self.kept(&run.group)).or_default().extend(now.get(&run.number));
+        }
+        let mut gauge = |name: &str, help: &str, value: &dyn Fn(&[&LiveRun]) -> Option<f64>| {
+            text.family(name, Kind::Gauge, help);
+            for (group, runs) in &groups {
+                value(runs).into_iter().for_each(|value| text.sample(name, &labels(group), value));
+            }
+        };
+        gauge("sweepline_requests_in_flight", "Requests under way.", &|runs| {
+            Some(runs.iter().map(|run| run.in_flight).sum::<u64>() as f64)
+        });
+        gauge("sweepline_requests_waiting", "Requests that are due and wait for the in-flight cap.", &|runs| {
+            Some(runs.iter().map(|run| run.waiting).sum::<u64>() as f64)
+        });
+        let help = "Requests per second that the plan wants now; absent in a closed loop.";
+        gauge("sweepline_target_requests_per_second", help, &|runs| {
+            runs.iter().map(|run| run.wanted_per_s).sum::<Option<f64>>()
+        });
+        let help = "Always 1; what the run under way is doing is in the label phase.";
+        text.family("sweepline_run_phase", Kind::Gauge, help);
+        for (group, runs) in &groups {
+            let mut phases: Vec<&str> = runs.iter().map(|run| run.phase.into()).collect();
+            phases.sort_unstable();
+            phases.dedup();
+            for phase in phases {
+                text.sample("sweepline_run_phase", &[&labels(group)[..], &[("phase", phase)]].concat(), 1.0);
+            }
+        }
+    }
+
+    fn latency(&self, latency: &Latency, totals: &BTreeMap<RunGroup, Totals>, text: &mut Exposition) {
+        let Latency { name, help, total, time } = latency;
+        let mut recent: BTreeMap<RunGroup, Vec<u64>> = BTreeMap::new();
+        for (run, progress) in &self.running {
+            let since = progress.elapsed_ns().saturating_sub((RECENT * 1e9) as u64);
+            let times = progress.recent.times(since);
+            recent.entry(self.kept(&run.group)).or_default().extend(times.iter().filter_map(time));
+        }
+        text.family(name, Kind::Summary, help);
+        for (group, totals) in totals {
+            let labels = labels(group);
+            let mut times = recent.remove(group).unwrap_or_default();
+            times.sort_unstable();
+            // Where nothing came lately there is no quantile.
+            for (quantile, share) in QUANTILES.iter().filter(|_| !times.is_empty()) {
+                let rank = (share * times.len() as f64).ceil() as usize;
+                let value = times[rank.clamp(1, times.len()) - 1];
+                text.sample(name, &[&labels[..], &[("quantile", quantile)]].concat(), value as f64 / 1e9);
+            }
+            let Times { count, nanos } = total(totals);
+            text.sample(&format!("{name}_sum"), &labels, nanos as f64 / 1e9);
+            text.sample(&format!("{name}_count"), &labels, count as f64);
+        }
+    }
+}
+
+fn labels(group: &RunGroup) -> [(&'static str, &str); 4] {
+    let RunGroup { sweep, endpoint, model, scenario } = group;
+    [("sweep", &**sweep), ("endpoint", &**endpoint), ("model", &**model), ("scenario", &**scenario)]
+}
+
+fn counters(totals: &BTreeMap<RunGroup, Totals>, text: &mut Exposition) {
+    let name = "sweepline_requests_ended_total";
+    text.family(name, Kind::Counter, "Requests that have ended, by outcome: ok, or how they failed.");
+    for (group, totals) in totals {
+        for (outcome, count) in &totals.ended {
+            text.sample(name, &[&labels(group)[..], &[("outcome", outcome)]].concat(), *count as f64);
+        }
+    }
+    let name = "sweepline_token_events_total";
+    text.family(name, Kind::Counter, "Token events received.");
+    for (group, totals) in totals {
+        text.sample(name, &labels(group), totals.token_events as f64);
+    }
+    let name = "sweepline_attempts_spoiled_total";
+    text.family(name, Kind::Counter, "Attempts at runs that the environment spoiled and that were tried again.");
+    for (group, totals) in totals {
+        text.sample(name, &labels(group), totals.spoiled as f64);
+    }
+    let name = "sweepline_runs_ended_total";
+    text.family(name, Kind::Counter, "Runs that have ended since the command began, by how they ended.");
+    for (group, totals) in totals {
+        for (how, count) in &totals.runs {
+            text.sample(name, &[&labels(group)[..], &[("result", *how)]].concat(), *count as f64);
+        }
+    }
+}

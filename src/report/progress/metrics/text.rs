@@ -1,0 +1,62 @@
+//! The text format of Prometheus, version 0.0.4 (<https://prometheus.io/docs/instrumenting/exposition_formats/>).
+
+use std::fmt::Write;
+
+/// What a family of samples is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, strum::IntoStaticStr)]
+#[strum(serialize_all = "snake_case")]
+pub(super) enum Kind {
+    /// Only grows.
+    Counter,
+    /// Rises and falls.
+    Gauge,
+    /// Quantiles of the last seconds, with count and sum since the beginning.
+    Summary,
+}
+
+/// A text under construction.
+#[derive(Debug, Default)]
+pub(super) struct Exposition(String);
+
+impl Exposition {
+    /// Begins a family; its samples follow.
+    pub(super) fn family(&mut self, name: &str, kind: Kind, help: &str) {
+        let kind: &str = kind.into();
+        // Writing to a text does not fail.
+        let _ = write!(self.0, "# HELP {name} {}\n# TYPE {name} {kind}\n", escaped(help, false));
+    }
+
+    /// Adds a sample.
+    pub(super) fn sample(&mut self, name: &str, labels: &[(&str, &str)], value: f64) {
+        let labels: Vec<String> =
+            labels.iter().map(|(name, value)| format!("{name}=\"{}\"", escaped(value, true))).collect();
+        let labels = if labels.is_empty() { String::new() } else { format!("{{{}}}", labels.join(",")) };
+        let _ = writeln!(self.0, "{name}{labels} {value}");
+    }
+
+    /// The text.
+    pub(super) fn text(self) -> String {
+        self.0
+    }
+}
+
+fn escaped(text: &str, with_quotes: bool) -> String {
+    let text = text.replace('\\', "\\\\").replace('\n', "\\n");
+    if with_quotes { text.replace('"', "\\\"") } else { text }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn values_of_labels_are_escaped() {
+        let mut text = Exposition::default();
+        text.family("a_total", Kind::Counter, "One \\ two\nthree.");
+        text.sample("a_total", &[("x", "say \"hi\"\\\n")], 3.0);
+        text.sample("a_total", &[], 0.25);
+        let expected = "# HELP a_total One \\\\ two\\nthree.\n# TYPE a_total counter\n\
+                        a_total{x=\"say \\\"hi\\\"\\\\\\n\"} 3\na_total 0.25\n";
+        assert_eq!(text.text(), expected);
+    }
+}
