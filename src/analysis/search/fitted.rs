@@ -11,9 +11,11 @@ use crate::analysis::slo::Answer;
 const LEAST: usize = 3;
 const MOST: usize = 8;
 /// The standard deviation of the crossing that will do, in steps of the resolution.
-const GOAL: f64 = 0.5;
-/// The load that is found is below the crossing with this probability.
-const SURE: f64 = 0.5;
+const GOAL: f64 = 0.45;
+/// The load that the first long run measures is above the crossing with this probability, and those that follow with the other: a long
+/// run that fails sends the search down and none sends it up, so it begins a little high.
+const FIRST: f64 = 0.65;
+const AFTER: f64 = 0.75;
 /// The pressure that is a miss whatever the test says, and the factor of a step up that the fit thinks too far.
 const PLAIN: f64 = 1.5;
 const SHORT: f64 = 1.25;
@@ -55,7 +57,7 @@ impl Method for Fitted {
         if is_below || fit.quantile(0.9) < first {
             return Step::Settled(None);
         }
-        let found = grid.nearest(fit.quantile(SURE));
+        let found = grid.nearest(fit.quantile(if confirmed { AFTER } else { FIRST }));
         // Where the grid is coarse, the load above may be nearer than what else counts as seen.
         let above = grid.times(found, LOOK);
         let seen = said().any(|probe| probe.load >= above.min(SEEN * found));

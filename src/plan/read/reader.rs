@@ -153,8 +153,15 @@ impl<'de> Deserializer<'de> for Reader<'_> {
         visitor: V,
     ) -> Result<V::Value, ReadError> {
         match &self.0.value {
-            Value::Text(text) => visitor.visit_enum(StrDeserializer::new(text)),
+            Value::Text(text) => visitor.visit_enum(Choice { key: text, value: None, variants }),
             Value::Null => Err(Mistake::NoValue.into()),
+            // A choice that has a value of its own: `{ cost_per_million: 3 }`.
+            Value::Map(entries) => match &entries[..] {
+                [entry] if variants.contains(&entry.key.as_str()) => {
+                    visitor.visit_enum(Choice { key: &entry.key, value: Some(&entry.node), variants })
+                }
+                _ => Err(Mistake::UnknownChoice(variants).into()),
+            },
             _ => Err(Mistake::UnknownChoice(variants).into()),
         }
     }
@@ -181,6 +188,50 @@ impl<'de> de::MapAccess<'de> for Only<'_> {
 
     fn next_value_seed<T: DeserializeSeed<'de>>(&mut self, seed: T) -> Result<T::Value, ReadError> {
         seed.deserialize(Reader(self.node))
+    }
+}
+
+/// A choice by its name, or as the only entry of a table with its value.
+struct Choice<'t> {
+    key: &'t str,
+    value: Option<&'t Node>,
+    variants: &'static [&'static str],
+}
+
+impl<'de> de::EnumAccess<'de> for Choice<'_> {
+    type Error = ReadError;
+    type Variant = Self;
+
+    fn variant_seed<V: DeserializeSeed<'de>>(self, seed: V) -> Result<(V::Value, Self), ReadError> {
+        let key: StrDeserializer<'_, ReadError> = self.key.into_deserializer();
+        Ok((seed.deserialize(key)?, self))
+    }
+}
+
+impl<'de> de::VariantAccess<'de> for Choice<'_> {
+    type Error = ReadError;
+
+    fn unit_variant(self) -> Result<(), ReadError> {
+        match self.value {
+            None => Ok(()),
+            Some(_) => Err(Mistake::UnknownChoice(self.variants).into()),
+        }
+    }
+
+    fn newtype_variant_seed<T: DeserializeSeed<'de>>(self, seed: T) -> Result<T::Value, ReadError> {
+        let Choice { key, value, .. } = self;
+        let Some(value) = value else {
+            return Err(Mistake::Other(format!("`{key}` needs a value: write {{ {key}: … }}")).into());
+        };
+        seed.deserialize(Reader(value)).map_err(|error| error.inside(Step::Key(key.to_owned())))
+    }
+
+    fn tuple_variant<V: Visitor<'de>>(self, _: usize, _: V) -> Result<V::Value, ReadError> {
+        Err(Mistake::UnknownChoice(self.variants).into())
+    }
+
+    fn struct_variant<V: Visitor<'de>>(self, _: &'static [&'static str], _: V) -> Result<V::Value, ReadError> {
+        Err(Mistake::UnknownChoice(self.variants).into())
     }
 }
 

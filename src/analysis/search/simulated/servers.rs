@@ -30,9 +30,11 @@ pub(super) enum Kind {
     Never,
     /// It holds at every load of the range.
     Always,
+    /// A queue whose latency hardly depends on the load: its limit is less than a tenth above what an idle server takes.
+    Flat,
 }
 
-pub(super) const KINDS: [Kind; 8] = [
+pub(super) const KINDS: [Kind; 9] = [
     Kind::Queue,
     Kind::Batching,
     Kind::BatchSize,
@@ -41,6 +43,7 @@ pub(super) const KINDS: [Kind; 8] = [
     Kind::NonMonotone,
     Kind::Never,
     Kind::Always,
+    Kind::Flat,
 ];
 
 /// How requests are served: `k` at once, each for a time of a law with mean 1, or all at once, each step longer the more there are.
@@ -70,6 +73,8 @@ pub(super) struct Server {
     /// The share of requests that may be above the limit.
     allowed: f64,
     limit: f64,
+    /// Whether the limit is near what an idle server takes.
+    is_flat: bool,
     /// Deviation of the capacity from run to run, and of the speed from request to request (an AR(1) series, φ = 0.5).
     between: f64,
     within: f64,
@@ -89,6 +94,10 @@ pub(super) struct Server {
 /// Requests of an ordinary run at the knee.
 const REQUESTS: std::ops::Range<u32> = 4_000..16_000;
 
+/// How far above an idle server's latency a limit is that says something of the load, and of how many requests that latency is.
+const FLAT: f64 = 1.1;
+const IDLE: f64 = 20_000.0;
+
 /// When requests came and were served, and their latency.
 struct Served {
     spans: Vec<(f64, f64)>,
@@ -98,9 +107,15 @@ struct Served {
 impl Server {
     /// The `seed`-th of a kind.
     pub(super) fn new(kind: Kind, seed: u64) -> Server {
-        let mut rng = ChaCha8Rng::seed_from_u64(1_000_003 * seed + kind as u64);
+        // A limit within the noise of an idle server's latency has no knee below saturation: such servers are a kind of their own.
+        let drawn = (0..).map(|time| Server::draw(kind, 1_000_003 * seed + 7_919 * time + kind as u64));
+        drawn.into_iter().find(|server| server.is_flat == (kind == Kind::Flat)).expect("some are")
+    }
+
+    fn draw(kind: Kind, seed: u64) -> Server {
+        let mut rng = ChaCha8Rng::seed_from_u64(seed);
         let batching = match kind {
-            Kind::Queue => false,
+            Kind::Queue | Kind::Flat => false,
             Kind::Batching | Kind::BatchSize => true,
             _ => rng.random::<bool>(),
         };
@@ -124,6 +139,7 @@ impl Server {
             growth: rng.random_range(0.02..0.1),
             allowed: [0.1, 0.05, 0.01][rng.random_range(0..3)],
             limit: 0.0,
+            is_flat: false,
             between: rng.random_range(0.0..0.02),
             within: rng.random_range(0.05..0.3),
             drift: 0.0,
@@ -160,6 +176,8 @@ impl Server {
         let served = self.open(self.knee, long() as f64);
         self.limit = quantile(&served.latencies[served.latencies.len() / 20..], self.allowed);
         self.window = f64::from(self.rng.random_range(REQUESTS)) / self.knee;
+        let idle = self.open(self.knee / 100.0, IDLE);
+        self.is_flat = self.limit < FLAT * quantile(&idle.latencies, self.allowed);
         let lower = self.rng.random_range(8.0..60.0);
         self.question.from = self.knee / lower;
         self.question.to = self.knee * self.rng.random_range(2.0..6.0);
