@@ -103,6 +103,8 @@ pub(crate) fn describe(error: &ReadError, path: &[Step], tree: &Node, text: &str
         Mistake::Other(_) if at.node.is_damaged() => return None,
         Mistake::NoValue => Diagnostic::new(Code::NoValue, format!("`{}` has no value", Dotted(&written)))
             .remedy(remedy::of_nothing(path, tree, text)),
+        // A choice whose value was wrong has lost it.
+        Mistake::UnknownChoice(_) if at.node.is_damaged() || !at.node.holes.is_empty() => return None,
         Mistake::UnknownChoice(expected) => {
             let near = match &at.node.value {
                 Value::Text(text) => suggest::nearest(text, expected.iter().copied()),

@@ -47,6 +47,49 @@ fn the_full_plan_meets_its_own_schema() {
     assert!(errors.is_empty(), "{errors:#?}");
 }
 
+/// Where the full plan holds every key: a type of the schema, and the path of its tables in a plan, `*` for any name.
+const WHOLE: [(&str, &str); 9] = [
+    ("", ""),
+    ("Sweep", "sweeps/*"),
+    ("Search", "sweeps/*/search"),
+    ("SearchRange", "sweeps/*/search/*"),
+    ("SkipIf", "sweeps/*/skip_if"),
+    ("Gate", "sweeps/*/gate"),
+    ("Optimize", "sweeps/*/optimize"),
+    ("Compare", "sweeps/*/compare"),
+    ("Budget", "budget"),
+];
+
+/// Keys that no loaded plan has: fragments and variables are put in place while it is read.
+const GONE: [&str; 2] = ["use", "vars"];
+
+/// The tables at a path, `*` for any name.
+fn tables<'v>(value: &'v serde_json::Value, path: &str) -> Vec<&'v serde_json::Map<String, serde_json::Value>> {
+    let (first, rest) = path.split_once('/').unwrap_or((path, ""));
+    let Some(table) = value.as_object() else { return Vec::new() };
+    match first {
+        "" => vec![table],
+        "*" => table.values().flat_map(|value| tables(value, rest)).collect(),
+        name => table.get(name).map(|value| tables(value, rest)).unwrap_or_default(),
+    }
+}
+
+#[test]
+fn the_full_plan_has_every_key_of_plans_and_sweeps() {
+    let plan = serde_json::to_value(good(YAML, Format::Yaml).plan).unwrap();
+    let schema = serde_json::to_value(schema()).unwrap();
+    let mut missing = Vec::new();
+    for (name, path) in WHOLE {
+        let table = if name.is_empty() { &schema } else { &schema["$defs"][name] };
+        let keys = table["properties"].as_object().unwrap_or_else(|| panic!("{name} is no table")).keys();
+        let is_there = |key: &&String| tables(&plan, path).iter().any(|table| table.contains_key(*key));
+        missing.extend(
+            keys.filter(|key| !is_there(key) && !GONE.contains(&key.as_str())).map(|key| format!("{path}: {key}")),
+        );
+    }
+    assert_eq!(missing, [""; 0], "add them to full.yaml and full.toml");
+}
+
 #[test]
 fn the_schema_file_is_current() {
     let file = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../schemas/plan.schema.json");
@@ -118,15 +161,15 @@ fn places_point_at_what_was_written() {
     let yaml = good(YAML, Format::Yaml);
     let place = |path: &str| yaml.place(&steps(path)).unwrap().to_string();
     assert_eq!(place("endpoints/vllm/url"), "plan.yaml:9:10");
-    assert_eq!(place("sweeps/saturation/matrix/endpoint/1"), "plan.yaml:48:24");
+    assert_eq!(place("sweeps/saturation/matrix/endpoint/1"), "plan.yaml:49:24");
     // An axis is found under the name it was written with; a single value stands for the list.
-    assert_eq!(place("sweeps/saturation/matrix/batch_size/3"), "plan.yaml:51:30");
-    assert_eq!(place("sweeps/saturation/matrix/model/0"), "plan.yaml:49:14");
+    assert_eq!(place("sweeps/saturation/matrix/batch_size/3"), "plan.yaml:52:30");
+    assert_eq!(place("sweeps/saturation/matrix/model/0"), "plan.yaml:50:14");
     // What was not written is found at what it would stand in.
-    assert_eq!(place("sweeps/ladder/matrix/turns/0"), "plan.yaml:57:5");
+    assert_eq!(place("sweeps/ladder/matrix/turns/0"), "plan.yaml:58:5");
     assert_eq!(yaml.place(&steps("nothing")), None);
     let toml = good(TOML, Format::Toml);
-    assert_eq!(toml.place(&steps("sweeps/saturation/matrix/batch_size/3")).unwrap().to_string(), "plan.toml:88:25");
+    assert_eq!(toml.place(&steps("sweeps/saturation/matrix/batch_size/3")).unwrap().to_string(), "plan.toml:91:25");
 }
 
 #[test]

@@ -219,6 +219,8 @@ fn the_schema_and_the_check_agree_on_every_change_of_a_plan() {
             // A field of an exclude with an empty list matches nothing; `check` lets it stand.
             (false, true) if what.contains("/exclude/") && what.ends_with("= []") => {}
             (false, true) => wrong.push(format!("{what}: `check` takes it, the schema does not")),
+            // What one part of a plan asks of another no schema sees: the price that `budget.money` counts by, the objective of a gate.
+            (true, false) if what.contains("hardware") || what == " - slo" || what.starts_with("/slo ") => {}
             (true, false) => {
                 if codes.iter().any(|code| SEEN.contains(code)) {
                     wrong.push(format!("{what}: {codes:?}, and the schema takes it"));
