@@ -100,6 +100,17 @@ fn limit(text: &str) -> Result<Limit, String> {
     Ok(Limit { metric: metric.to_owned(), percentile, limit })
 }
 
+/// The longest window: ten times the shortest, or as long as the lightest rate takes for the fewest requests that show that it holds.
+fn longest_window(args: &SearchArgs, fewest: u64) -> Nanos {
+    let ten = Nanos(args.measure.0.saturating_mul(10));
+    if args.axis != Axis::Qps || args.from.to_f64() <= 0.0 {
+        return ten;
+    }
+    // A tenth more than come on average, in whole minutes.
+    let minutes = (1.1 * fewest as f64 / args.from.to_f64() / 60.0).ceil().min(1e6) as u64;
+    ten.max(Nanos::from_secs(60 * minutes))
+}
+
 /// Writes the plan and runs it. The same command goes on where it was interrupted: its plan is there, and says the same.
 pub(super) fn run(args: SearchArgs) -> Result<Exit, Failure> {
     let Asked { model, longest, server } = args.server.ask()?;
@@ -114,6 +125,7 @@ pub(super) fn run(args: SearchArgs) -> Result<Exit, Failure> {
         // Twice as many as show it where none is above the limit: near the answer some are.
         min_requests: FEWEST.max(2 * quantile::need_to_decide(highest)),
         measure: args.measure,
+        at_most: longest_window(&args, quantile::need_to_decide(highest)),
     };
     let wish = Fresh { name: args.name.clone(), model, longest, server, load: FreshLoad::Search(search) };
     let text = fresh(&wish).map_err(|error| Failure::Usage(error.to_string()))?;

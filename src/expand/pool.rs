@@ -155,6 +155,20 @@ impl Pool {
     }
 }
 
+/// Loads next to each other whose runs have arrivals and texts of their own.
+const NEIGHBOURS: i64 = 8;
+
+impl Searched {
+    /// The first repeat of a load. Arrivals and texts follow from the repeat, and those of one repeat are the same at every load: what compares loads
+    /// wants that, and a search does not, for it takes runs of several loads together as if each were a new draw. So neighbours on the grid have
+    /// repeats of their own. It depends on the load alone: edit the range, and runs are reused.
+    fn first_repeat(&self, load: f64) -> u32 {
+        let step = (1.0 + self.within).ln() / 2.0;
+        let at = (load.ln() / step).round() as i64;
+        at.rem_euclid(NEIGHBOURS) as u32 * (MOST_OF_A_LOAD + MOST_CONFIRMATIONS)
+    }
+}
+
 /// A run that a pool may hold.
 pub(super) struct Wanted<'c> {
     pub cell: &'c Cell,
@@ -234,10 +248,15 @@ pub(super) fn wanted<'c>(sweep: &Sweep, chooses: &Chooses, cells: &[&'c Cell]) -
             Chooses::Search(search) => (MOST_OF_A_LOAD, search.confirm),
             Chooses::Ladder { .. } | Chooses::Optimize(_) => (sweep.repeats.at_most, None),
         };
-        let probes = (0..repeats).map(move |repeat| Wanted { cell, load, repeat, window: None, trial: None });
+        let first = match chooses {
+            Chooses::Search(search) => search.first_repeat(load),
+            Chooses::Ladder { .. } | Chooses::Optimize(_) => 0,
+        };
+        let until = first + repeats;
+        let probes = (first..until).map(move |repeat| Wanted { cell, load, repeat, window: None, trial: None });
         // Arrivals and texts of their own: a load that was lucky with those of its probes is not lucky with them again.
         let confirming = confirm.into_iter().flat_map(move |window| {
-            let repeats = repeats..repeats + MOST_CONFIRMATIONS;
+            let repeats = until..until + MOST_CONFIRMATIONS;
             repeats.map(move |repeat| Wanted { cell, load, repeat, window: Some(window), trial: None })
         });
         probes.chain(confirming)
@@ -277,4 +296,48 @@ pub(super) fn too_small(chooses: &Chooses, members: &[Member]) -> Option<Mistake
     };
     let needs = first.map(time).fold(Nanos::ZERO, Nanos::saturating_add);
     (*budget < needs).then_some(Mistake::SmallBudget { budget: *budget, settings: configurations.len(), needs })
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeSet;
+
+    use super::*;
+    use crate::expand::expand;
+    use crate::plan::{Format, parse};
+
+    fn pool(from: f64, to: f64) -> Pool {
+        let search = serde_json::json!({ "qps": { "from": from, "to": to, "within": "5%" } });
+        let sweep = serde_json::json!({ "matrix": { "endpoint": "e", "model": "m" }, "search": search });
+        let plan = serde_json::json!({
+            "sweepline": 1, "name": "t", "endpoints": { "e": { "engine": "mock" } }, "models": { "m": { "id": "x" } },
+            "slo": { "ttft": { "p99": "500ms" } }, "sweeps": { "s": sweep },
+        });
+        let plan = parse("plan.yaml".as_ref(), &plan.to_string(), Format::Yaml).expect("a plan").plan;
+        expand(&plan).expect("expands").pools.remove(0)
+    }
+
+    /// The repeats of each load, by the load's text.
+    fn repeats(pool: &Pool) -> Vec<(String, BTreeSet<u32>)> {
+        let of = |load: f64| {
+            let members = pool.members.iter().filter(move |member| member.load == load);
+            (load.to_string(), members.map(|member| member.run.repeat).collect())
+        };
+        pool.loads().into_iter().map(of).collect()
+    }
+
+    #[test]
+    fn neighbouring_loads_of_a_search_share_no_arrivals_and_an_edited_range_keeps_them() {
+        let all = repeats(&pool(1.0, 200.0));
+        for (at, (load, own)) in all.iter().enumerate() {
+            assert_eq!(own.len(), (MOST_OF_A_LOAD + MOST_CONFIRMATIONS) as usize, "{load}");
+            // An end of the range lies between two loads of the grid.
+            for (other, theirs) in all[at + 1..].iter().take(6).filter(|(other, _)| other != "200") {
+                assert!(own.is_disjoint(theirs), "{load} and {other}");
+            }
+        }
+        let narrow = repeats(&pool(3.0, 50.0));
+        let inner = &narrow[1..narrow.len() - 1];
+        assert!(inner.len() > 80 && inner.iter().all(|one| all.contains(one)), "{inner:?}");
+    }
 }

@@ -72,6 +72,8 @@ pub struct FreshSearch {
     pub min_requests: u64,
     /// The shortest window of a run.
     pub measure: Nanos,
+    /// The longest: what a light load may take for so many requests as decide it.
+    pub at_most: Nanos,
 }
 
 /// The plan with its explanations; here are only the values that it is filled with.
@@ -129,7 +131,7 @@ fn searched(search: &FreshSearch) -> Value {
         slo => slo.join(", "),
         min_requests => search.min_requests,
         measure => search.measure.to_string(),
-        at_most => Nanos(search.measure.0.saturating_mul(10)).to_string(),
+        at_most => search.at_most.to_string(),
     }
 }
 

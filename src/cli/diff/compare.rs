@@ -122,13 +122,17 @@ struct Axes {
 impl Axes {
     fn of(side: &Side, values: &Values) -> Axes {
         let mut axes = Axes { sweeps: IndexMap::new(), repeats: HashMap::new() };
+        let mut cells: HashMap<(String, Vec<u32>), u32> = HashMap::new();
         for run in side.expansion.possible() {
             let sweep = axes.sweeps.entry(run.sweep.to_string()).or_default();
             for (axis, value) in run.cell.iter() {
                 sweep.entry(axis.to_owned()).or_default().insert(value.to_string());
             }
-            let repeats = axes.repeats.entry(run.sweep.to_string()).or_default();
-            *repeats = (*repeats).max(run.repeat + 1);
+            *cells.entry((run.sweep.to_string(), run.cell.rank().to_vec())).or_default() += 1;
+        }
+        for ((sweep, _), count) in cells {
+            let repeats = axes.repeats.entry(sweep).or_default();
+            *repeats = count.max(*repeats);
         }
         for (sweep, of_sweep) in &mut axes.sweeps {
             for (axis, seen) in of_sweep {

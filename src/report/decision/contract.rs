@@ -1,5 +1,7 @@
 //! What was asked, and under which conditions it was measured.
 
+use std::collections::HashMap;
+
 use indexmap::IndexMap;
 
 use super::evidence::{Evidence, MeasuredRun};
@@ -95,7 +97,8 @@ struct Sent {
     arrivals: Vec<String>,
     phases: Vec<String>,
     seeds: Vec<String>,
-    repeats: u32,
+    /// Runs of each cell.
+    repeats: HashMap<String, u32>,
     tokens: Vec<String>,
 }
 
@@ -114,7 +117,8 @@ fn workloads(evidence: &Evidence) -> String {
         let phases = format!("{} / {} / {}", phases.fill, phases.stabilize, phases.measure.duration);
         add(&mut sent.phases, phases);
         add(&mut sent.seeds, spec.seed.0.to_string());
-        sent.repeats = sent.repeats.max(spec.repeat + 1);
+        let cell = format!("{:?}", (&spec.endpoint.name, &spec.labels, &spec.load));
+        *sent.repeats.entry(cell).or_default() += 1;
         add(&mut sent.tokens, tokens(spec));
     }
     let headings = [
@@ -139,7 +143,7 @@ fn workloads(evidence: &Evidence) -> String {
             format!("{axis} {}", loads.join(", ")),
             or_closed(sent.arrivals),
             sent.phases.join(", "),
-            sent.repeats.to_string(),
+            sent.repeats.into_values().max().unwrap_or(1).to_string(),
             sent.seeds.join(", "),
         ]
     };
