@@ -218,7 +218,7 @@ seed: 6
 endpoints: { demo: { engine: mock, mock: { ttft: 2ms, itl: 1ms, slots: 4 } } }
 models: { m: { id: tiny } }
 scenarios: { short: { base: B1, output_tokens: 6 } }
-phases: { fill: 20ms, stabilize: 20ms, measure: 1500ms, drain: 5s }
+phases: { fill: 20ms, stabilize: 20ms, measure: 3s, drain: 5s }
 sweeps:
   closed:
     matrix: { endpoint: [demo], model: [m], scenario: [short], batch_size: [1, 2] }
