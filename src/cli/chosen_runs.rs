@@ -105,7 +105,11 @@ impl Findings for Chooser<'_> {
         let ordinate = Ordinate::of_metric(name);
         self.with_rung(runs, |rung| {
             let count = rung.runs.len();
-            if let Some(figure) = rung.figure(&ordinate) {
+            let figure = match name.key {
+                "error_share" => rung.error_share(),
+                _ => rung.figure(&ordinate),
+            };
+            if let Some(figure) = figure {
                 let ends = figure.ends.map(|ends| [ends.low, ends.high]);
                 return Says::Measured { value: figure.value, ends, runs: count };
             }

@@ -3,6 +3,7 @@
 mod answer;
 pub mod calibration;
 mod capacity;
+mod cells;
 pub mod comparison;
 mod curves;
 pub(crate) mod decision;

@@ -144,6 +144,14 @@ impl<'a> Rung<'a> {
         (!rates.is_empty()).then(|| rates.iter().sum::<f64>() / rates.len() as f64)
     }
 
+    /// The share of requests that failed, also in runs that were left out because so many of them did: without these a server that fails
+    /// would have no share.
+    pub fn error_share(&self) -> Option<Figure> {
+        let failed = self.left_out.iter().filter(|run| run.is_failed());
+        let runs: Vec<Run> = self.runs.iter().chain(failed).copied().collect();
+        figure::over(&runs, Ordinate::named("error_share")?)
+    }
+
     /// Whether a run of it was left out because the server failed so many of its requests.
     pub fn has_failed(&self) -> bool {
         self.left_out.iter().any(Run::is_failed)

@@ -146,6 +146,29 @@ fn invalid_runs_are_left_out_and_kept() {
 }
 
 #[test]
+fn the_share_of_failed_requests_is_also_of_runs_that_are_invalid_for_them() {
+    let slo = objective("{}");
+    let mut made = ladder(&[20.0], 2, &slo);
+    made[1].verdict.state = State::Invalid;
+    made[1].verdict.reasons =
+        vec![super::super::verdict::Reason { name: "errors", state: State::Invalid, text: String::new() }];
+    let of = |made: &[Made], only: usize| {
+        let runs: Vec<Run> = made[only..].iter().map(Made::run).collect();
+        let rung = &curves(&runs, false)[0].rungs[0];
+        (rung.error_share(), rung.figure(Ordinate::named("error_share").unwrap()))
+    };
+    let (share, of_valid) = of(&made, 1);
+    assert!(share.is_some_and(|share| share.ends.is_some()) && of_valid.is_none(), "{share:?} {of_valid:?}");
+    // Two runs tell more than one.
+    let wide = |figure: Option<Figure>| figure.and_then(|figure| figure.ends).map(|ends| ends.high - ends.low).unwrap();
+    let (both, one) = of(&made, 0);
+    assert!(wide(both) < wide(one));
+    // What the client did says nothing of the server.
+    made[1].verdict.reasons[0].name = "client_late";
+    assert!(of(&made, 1).0.is_none());
+}
+
+#[test]
 fn a_load_at_which_the_server_failed_is_none_to_promise() {
     let slo = objective(r#"{ "ttft": { "p95": "60ms" } }"#);
     let mut made = ladder(&[20.0, 40.0, 60.0], 1, &slo);

@@ -4,7 +4,7 @@ use super::bracket::{self, Bracket, met};
 use super::fit::Fit;
 use super::grid::Grid;
 use super::method::{Method, Step};
-use super::question::Probe;
+use super::question::{Probe, Question};
 use crate::analysis::slo::Answer;
 
 /// Runs after the doubling: the least, and the most.
@@ -12,8 +12,10 @@ const LEAST: usize = 3;
 const MOST: usize = 8;
 /// The standard deviation of the crossing that will do, in steps of the resolution.
 const GOAL: f64 = 0.45;
-/// The load that the first long run measures is above the crossing with this probability, and those that follow with the other: a long
-/// run that fails sends the search down and none sends it up, so it begins a little high.
+/// The load that is found is above the crossing with this probability, where no long run confirms it.
+const UNCONFIRMED: f64 = 0.5;
+/// The same of the load that the first long run measures, and of those that the next ones do: a long run that fails sends the search down
+/// and none sends it up, so it begins a little high.
 const FIRST: f64 = 0.65;
 const AFTER: f64 = 0.75;
 /// The pressure that is a miss whatever the test says, and the factor of a step up that the fit thinks too far.
@@ -28,6 +30,15 @@ pub(super) const SEEN: f64 = 1.3;
 /// The search by a fitted curve, to a resolution.
 pub(super) struct Fitted {
     pub within: f64,
+    /// Whether long runs confirm what it settles on.
+    pub confirms: bool,
+}
+
+impl Fitted {
+    /// As a question asks.
+    pub(super) fn of(question: &Question) -> Fitted {
+        Fitted { within: question.within, confirms: question.confirm }
+    }
 }
 
 impl Method for Fitted {
@@ -57,7 +68,12 @@ impl Method for Fitted {
         if is_below || fit.quantile(0.9) < first {
             return Step::Settled(None);
         }
-        let found = grid.nearest(fit.quantile(if confirmed { AFTER } else { FIRST }));
+        let share = match (self.confirms, confirmed) {
+            (false, _) => UNCONFIRMED,
+            (true, false) => FIRST,
+            (true, true) => AFTER,
+        };
+        let found = grid.nearest(fit.quantile(share));
         // Where the grid is coarse, the load above may be nearer than what else counts as seen.
         let above = grid.times(found, LOOK);
         let seen = said().any(|probe| probe.load >= above.min(SEEN * found));

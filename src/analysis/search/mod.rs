@@ -29,12 +29,12 @@ use fitted::Fitted;
 
 /// What to do next, given all runs so far in the order in which they were decided.
 pub fn next(question: &Question, probes: &[Probe]) -> Next {
-    next_by(&Fitted { within: question.within }, question, probes)
+    next_by(&Fitted::of(question), question, probes)
 }
 
 /// How many runs a search may take, whatever the server does.
 pub fn most_probes(question: &Question) -> usize {
-    most_by(&Fitted { within: question.within }, question)
+    most_by(&Fitted::of(question), question)
 }
 
 /// Where the search stands after these runs.

@@ -216,11 +216,13 @@ impl Checker<'_> {
         let AskedMetric::Load(metric) = metric else {
             if source.chooses_runs() {
                 let why = "which loads it runs depends on what they show".to_owned();
-                let remedy = match source.fields().contains(&"qps") {
-                    true => "ask it for max_qps_under_slo, or ask a sweep that runs what its matrix says",
-                    false => "ask it for max_batch_size_under_slo, or ask a sweep that runs what its matrix says",
+                // One that looks for settings finds no load either.
+                let asked = SweepMetric::ALL.into_iter().find(|load| source.fields().contains(&load.axis()));
+                let remedy = match asked.filter(|_| source.optimize.is_none()) {
+                    Some(load) => format!("ask it for {}, or ask a sweep that runs what its matrix says", load.name()),
+                    None => "ask a sweep that runs what its matrix says".to_owned(),
                 };
-                self.report(&metric_at, cannot(why, remedy.to_owned()));
+                self.report(&metric_at, cannot(why, remedy));
                 return None;
             }
             return Some(source);

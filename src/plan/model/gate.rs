@@ -12,6 +12,7 @@ use crate::metrics::{self, Unit};
 use crate::plan::diagnostic::suggest;
 use crate::plan::model::compare::MetricName;
 use crate::plan::model::take::SweepMetric;
+use crate::units::text::digits;
 use crate::units::{Decimal, Forms, Nanos, Share};
 
 /// What a sweep is asked: the highest load that it found, or a metric that it measured.
@@ -52,10 +53,9 @@ impl AskedMetric {
     }
 }
 
-/// To three significant digits, and whole numbers whole.
+/// As numbers are shown everywhere, without zeros that say nothing: `5 %` and not `5.00 %`.
 fn rounded(value: f64) -> String {
-    let digits = if value == 0.0 { 0 } else { (2 - value.abs().log10().floor() as i32).clamp(0, 9) as usize };
-    let text = format!("{value:.digits$}");
+    let text = digits(value);
     match text.contains('.') {
         true => text.trim_end_matches('0').trim_end_matches('.').to_owned(),
         false => text,

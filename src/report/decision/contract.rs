@@ -1,7 +1,5 @@
 //! What was asked, and under which conditions it was measured.
 
-use std::collections::HashMap;
-
 use indexmap::IndexMap;
 
 use super::evidence::{Evidence, MeasuredRun};
@@ -9,6 +7,7 @@ use super::markdown::{code, inert, list, quote, table};
 use crate::analysis::curve::Axis;
 use crate::expand::{Load, RunSpec};
 use crate::report::capacity::objective;
+use crate::report::cells::most_repeats;
 use crate::report::format::counts;
 
 pub(super) fn text(evidence: &Evidence) -> String {
@@ -92,13 +91,12 @@ fn places(runs: &[MeasuredRun]) -> String {
 
 /// What a sweep sent of one scenario.
 #[derive(Default)]
-struct Sent {
+struct Sent<'a> {
     loads: Vec<(Axis, f64)>,
     arrivals: Vec<String>,
     phases: Vec<String>,
     seeds: Vec<String>,
-    /// Runs of each cell.
-    repeats: HashMap<String, u32>,
+    runs: Vec<&'a RunSpec>,
     tokens: Vec<String>,
 }
 
@@ -117,8 +115,7 @@ fn workloads(evidence: &Evidence) -> String {
         let phases = format!("{} / {} / {}", phases.fill, phases.stabilize, phases.measure.duration);
         add(&mut sent.phases, phases);
         add(&mut sent.seeds, spec.seed.0.to_string());
-        let cell = format!("{:?}", (&spec.endpoint.name, &spec.labels, &spec.load));
-        *sent.repeats.entry(cell).or_default() += 1;
+        sent.runs.push(spec);
         add(&mut sent.tokens, tokens(spec));
     }
     let headings = [
@@ -143,7 +140,7 @@ fn workloads(evidence: &Evidence) -> String {
             format!("{axis} {}", loads.join(", ")),
             or_closed(sent.arrivals),
             sent.phases.join(", "),
-            sent.repeats.into_values().max().unwrap_or(1).to_string(),
+            most_repeats(sent.runs).to_string(),
             sent.seeds.join(", "),
         ]
     };

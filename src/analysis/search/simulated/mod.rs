@@ -179,7 +179,7 @@ fn searches_find_the_load() {
             table("bisection", kind, &Bisection, &ladders);
             table("stochastic", kind, &Stochastic, &ladders);
         }
-        let row = table("fitted", kind, &Fitted { within: 0.05 }, &ladders);
+        let row = table("fitted", kind, &Fitted { within: 0.05, confirms: true }, &ladders);
         assert_eq!(row.over, 0, "{kind:?}: more runs than the bound");
         // By chance alone few servers may have more.
         let chance = 2.0 * (0.05 * 0.95 / servers() as f64).sqrt();

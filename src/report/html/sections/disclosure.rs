@@ -1,8 +1,6 @@
 //! What a reader must know to measure the same: hardware, models, engines, versions, flags, workload, phases, samples, seeds; and what
 //! is not disclosed.
 
-use std::collections::BTreeMap;
-
 use indexmap::IndexMap;
 use serde::Serialize;
 use serde_json::Value;
@@ -10,6 +8,7 @@ use serde_json::Value;
 use super::super::sources::{MeasuredRun, Sources};
 use super::super::view::{Block, Found, Missing, Section};
 use crate::analysis::ANALYSIS;
+use crate::report::cells::most_repeats;
 use crate::report::format::{cut, plain};
 
 const TITLE: &str = "Disclosure";
@@ -153,13 +152,7 @@ fn sweep(runs: &[&MeasuredRun]) -> Facts {
     let spec = &runs[0].record.spec;
     let requests: Vec<f64> = runs.iter().map(|run| run.metrics.counts.requests as f64).collect();
     let windows: Vec<f64> = runs.iter().filter_map(|run| run.metrics.flow.seconds).collect();
-    // Numbers of repeats need not go up from 0: a search has its own at each load.
-    let mut repeats: BTreeMap<String, usize> = BTreeMap::new();
-    for run in runs {
-        let spec = &run.record.spec;
-        *repeats.entry(format!("{:?}", (&spec.endpoint.name, &spec.labels, &spec.load))).or_default() += 1;
-    }
-    let repeats = repeats.into_values().max().unwrap_or(1);
+    let repeats = most_repeats(runs.iter().map(|run| &run.record.spec));
     let mut facts = vec![
         ("fill".to_owned(), spec.phases.fill.to_string()),
         ("stabilize".to_owned(), spec.phases.stabilize.to_string()),
