@@ -183,11 +183,11 @@ fn failed_at(rung: &Rung) -> Option<String> {
 fn legend(target: Option<Target>) -> &'static str {
     match target {
         Some(_) => {
-            "in brackets: the lowest load that misses (none: the limit lies above), and how few instances might do (?: not known); \
+            "in brackets: the lowest load that misses (none: no load is shown to miss), and how few instances might do (?: not known); \
              --explain says how all is counted"
         }
         None => {
-            "in brackets: the lowest load that misses (none: the limit lies above); --explain says how all is counted"
+            "in brackets: the lowest load that misses (none: no load is shown to miss); --explain says how all is counted"
         }
     }
 }
@@ -245,10 +245,16 @@ pub(super) fn doubts(
     let Some(least) = best.first().and_then(|at| configurations[*at].price(target)) else { return Vec::new() };
     let group = groups(configurations).into_iter().find(|group| group.contains(&best[0])).unwrap_or_default();
     let doubt = |at: usize| {
-        let Answer::Holds { instance, .. } = &configurations[at].answer else { return None };
+        let Answer::Holds { instance, bracket, .. } = &configurations[at].answer else { return None };
         let name = name(at);
         let Some(misses) = instance.misses else {
-            return Some(format!("{name} has not reached its limit: measure above qps {}", instance.holds));
+            let holds = instance.holds;
+            return Some(match bracket.untold_above()[..] {
+                [] => format!("{name} has not reached its limit: measure above qps {holds}"),
+                [first, ..] => {
+                    format!("{name} is not shown to have reached its limit: measure from qps {first} on for longer")
+                }
+            });
         };
         let price = instance.price_at_most(target).filter(|price| *price < least)?;
         let what = if target.is_some() { "a month" } else { "per million output tokens" };

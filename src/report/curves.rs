@@ -372,8 +372,11 @@ pub(crate) fn bracket(found: &Bracket, axis: &str) -> String {
     let Bracket { holds, misses, undecided, too_dear, unknown, out_of_order, .. } = found;
     let mut text = match (holds, misses) {
         (Some(holds), Some(misses)) => format!("holds up to {axis} {holds}, misses at {misses}"),
-        (Some(holds), None) => {
+        (Some(holds), None) if found.untold_above().is_empty() => {
             format!("holds up to {axis} {holds}; no load misses, so the limit lies above what was measured")
+        }
+        (Some(holds), None) => {
+            format!("holds up to {axis} {holds}; no load is shown to miss, so the limit may lie anywhere above")
         }
         (None, Some(misses)) => format!("no load is shown to hold; {axis} {misses} misses"),
         (None, None) => "no load is shown to hold, and none is shown to miss".to_owned(),

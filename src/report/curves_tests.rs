@@ -137,3 +137,23 @@ fn a_percentile_among_failures_is_a_bound_and_what_the_objective_limits_has_a_co
         "{limited}"
     );
 }
+
+#[test]
+fn a_limit_above_is_claimed_only_where_every_load_above_was_told() {
+    let found = |undecided: &[f64], unknown: &[f64]| Bracket {
+        holds: Some(10.0),
+        undecided: undecided.to_vec(),
+        unknown: unknown.to_vec(),
+        ..Bracket::default()
+    };
+    let says = |found: &Bracket| bracket(found, "qps");
+    assert_eq!(says(&found(&[], &[])), "holds up to qps 10; no load misses, so the limit lies above what was measured");
+    // One below that is undecided takes nothing from it.
+    let below = says(&found(&[5.0], &[]));
+    assert!(below.contains("no load misses") && below.ends_with("; undecided at 5"), "{below}");
+    assert_eq!(
+        says(&found(&[20.0, 40.0], &[])),
+        "holds up to qps 10; no load is shown to miss, so the limit may lie anywhere above; undecided at 20, 40"
+    );
+    assert!(says(&found(&[], &[20.0])).contains("no load is shown to miss"), "a load without a valid run");
+}

@@ -200,6 +200,11 @@ impl Trail {
         format!("{} · {}", self.sweep, self.cell)
     }
 
+    /// The first of what its standing says, and what is to be known of that.
+    pub(crate) fn headline(&self) -> (&str, Option<&str>) {
+        self.standing.split_once("; ").map_or((&self.standing, None), |(found, rest)| (found, Some(rest)))
+    }
+
     /// Full ids of the runs that it decided from.
     pub(crate) fn runs(&self) -> impl Iterator<Item = &String> {
         self.steps.iter().flat_map(|step| &step.runs).chain(self.trials.iter().map(|trial| &trial.run))

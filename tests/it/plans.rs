@@ -16,7 +16,8 @@ const PLANS: &[(&str, &str, usize)] = &[
     ("flags", "batch_size == 8 and server.max_num_batched_tokens == 2048 and server.max_num_seqs == 64", 4),
     ("cold-start", "repeat < 1", 2),
     ("saturation", "batch_size <= 2 and model == 'qwen-7b' and scenario in ['B1', 'summary']", 8),
-    ("search", "qps == 10 and repeat == 0", 1),
+    // Each load of a search has numbers of repeats of its own.
+    ("search", "qps == 10 and repeat == 78", 1),
     ("release-gate", "qps == 10 and repeat == 0", 2),
     ("qps-curve", "qps >= 16", 4),
     ("engine-comparison", "qps == 8 and repeat < 2", 8),

@@ -86,6 +86,16 @@ impl Bracket {
         found.interval = found.holds.and(found.misses).map(|_| TWO_LOADS);
         found
     }
+
+    /// Where no load misses: those above the highest that holds of which that is not known either, undecided or without a valid run,
+    /// rising. Where there are any, the limit may lie among them.
+    pub fn untold_above(&self) -> Vec<f64> {
+        let Some(holds) = self.holds.filter(|_| self.misses.is_none()) else { return Vec::new() };
+        let untold = self.undecided.iter().chain(&self.unknown).copied();
+        let mut above: Vec<f64> = untold.filter(|load| *load > holds).collect();
+        above.sort_by(f64::total_cmp);
+        above
+    }
 }
 
 #[cfg(test)]
@@ -115,6 +125,16 @@ mod tests {
         assert_eq!(bracket(&[Holds, Holds]).misses, None);
         assert_eq!(bracket(&[Misses, Misses]).holds, None);
         assert_eq!(bracket(&[]), Bracket::default());
+    }
+
+    #[test]
+    fn loads_above_that_are_undecided_or_unknown_leave_the_limit_open() {
+        let found = priced([Some(Holds), Some(Undecided), None, Some(Undecided)].map(|serves| (serves, None)));
+        assert_eq!((found.holds, found.misses, found.untold_above()), (Some(1.0), None, vec![2.0, 3.0, 4.0]));
+        // What is undecided below, or below one that misses, leaves nothing open above.
+        for told in [bracket(&[Undecided, Holds]), bracket(&[Holds, Undecided, Misses]), bracket(&[Undecided])] {
+            assert!(told.untold_above().is_empty(), "{told:?}");
+        }
     }
 
     #[test]

@@ -85,5 +85,13 @@ fn limit(evidence: &Evidence, accepted: usize) -> Option<String> {
     let found = curve.bracket()?;
     let axis = curve.axis.name().replace('_', " ");
     let holds = found.holds.filter(|_| found.misses.is_none())?;
-    Some(format!("No load misses the objective: the limit of the accepted configuration lies above {axis} {holds}."))
+    let untold: Vec<String> = found.untold_above().iter().map(f64::to_string).collect();
+    let limit = "the limit of the accepted configuration";
+    Some(match untold.is_empty() {
+        true => format!("No load misses the objective: {limit} lies above {axis} {holds}."),
+        false => format!(
+            "No load is shown to miss the objective: {limit} may lie anywhere above {axis} {holds}, for {axis} {} did not tell.",
+            untold.join(", ")
+        ),
+    })
 }

@@ -87,7 +87,7 @@ impl<'s> Holding<'s, '_> {
     fn limits(&self) -> Result<Option<Figure>, PageError> {
         let row = |One { name, instance, is_best, .. }: One| {
             let Instance { holds, misses, .. } = *instance;
-            let missed = misses.map_or("no load missed".to_owned(), |load| format!("misses at {load}"));
+            let missed = misses.map_or("no load is shown to miss".to_owned(), |load| format!("misses at {load}"));
             let text = format!("{name}: holds up to qps {holds}, {missed}");
             Row {
                 name: format!("{name}: {missed}"),
@@ -103,7 +103,7 @@ impl<'s> Holding<'s, '_> {
         let title = format!("Objective: {}{more}", said.join("; "));
         let caption = [
             "The square is the highest load that holds, the line ends at the lowest that misses: the limit lies between; without a line no \
-             load missed, and it lies above what was measured.",
+             load is shown to miss, and the limit lies above, among loads that are undecided or beyond what was measured.",
             "Each end rests on a test that is wrong in at most 5 % of cases.",
         ];
         let mut table =

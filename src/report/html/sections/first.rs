@@ -12,6 +12,7 @@ use crate::analysis::quantile;
 use crate::analysis::saturation::State as Saturation;
 use crate::analysis::verdict::State;
 use crate::plan::Slo;
+use crate::report::Trail;
 use crate::report::capacity::{Answer, Configuration, cheapest, cheapest_line, doubts, objective};
 use crate::report::comparison::{changed, conclusion, named};
 use crate::report::curves::{bracket, undecided_at};
@@ -28,7 +29,7 @@ const MOST_MORE: usize = 8;
 /// The first screen.
 pub(crate) fn first(sources: &Sources) -> First {
     let names = Names::of(sources.curves);
-    let mut answers = of_objective(sources, &names);
+    let mut answers = with_searches(of_searches(sources), of_objective(sources, &names));
     answers.extend(sources.comparison.map(of_comparison).unwrap_or_default());
     if answers.is_empty() {
         answers = of_loads(sources, &names);
@@ -80,6 +81,29 @@ fn beside(sources: &Sources) -> Option<&'static str> {
     let plan = sources.plan;
     let is_stated = plan.hypothesis.is_some() || plan.sweeps.values().any(|sweep| sweep.hypothesis.is_some());
     is_stated.then_some("The program does not test a hypothesis in prose: compare it with what was measured.")
+}
+
+/// What searches came to, each with what is to be known of it in a sentence of its own.
+fn of_searches(sources: &Sources) -> Vec<String> {
+    let searches = sources.trails.iter().filter(|trail| trail.chooses != "ladder" && trail.state != "pending");
+    let of = |trail: &Trail| {
+        let (found, rest) = trail.headline();
+        let found = sentence(&plain(&format!("{}: {found}", trail.title())));
+        std::iter::once(found).chain(rest.map(|rest| sentence(&capital(&plain(rest)))))
+    };
+    searches.take(MOST).flat_map(of).collect()
+}
+
+/// The answers of searches before what each load is by itself: a search reads the curve through all its runs, and so may know more of a load
+/// than the test of that load's runs.
+fn with_searches(searches: Vec<String>, mut others: Vec<String>) -> Vec<String> {
+    if !searches.is_empty() {
+        others
+            .iter_mut()
+            .take(1)
+            .for_each(|first| *first = format!("Load by load, by the test of its own runs: {first}"));
+    }
+    searches.into_iter().chain(others).collect()
 }
 
 /// What the objective comes to: what is cheapest, else up to which load each configuration holds it.

@@ -67,7 +67,7 @@ fn figure(trail: &Trail, number: usize) -> Result<Figure, PageError> {
     let drawing = lines((&x, &y), &series(trail), &found)?;
     Ok(Figure {
         id: format!("path-{}", number + 1),
-        title: plain(&format!("{}: {}", trail.title(), trail.standing)),
+        title: plain(&format!("{}: {}", trail.title(), trail.headline().0)),
         caption: caption(trail),
         metric: None,
         drawing,
