@@ -51,6 +51,22 @@ pub struct Verdict {
     pub not_checked: IndexMap<&'static str, String>,
 }
 
+/// Reasons that the load generator or its machine gives, and no server.
+const OF_THE_CLIENT: [&str; 6] =
+    ["empty_window", "client_late", "client_paused", "client_saturated", "rate_missed", "clock"];
+
+impl Verdict {
+    /// Whether the run is invalid for a reason that lies with the client, maybe among others: then it says nothing of the server.
+    pub fn is_of_client(&self) -> bool {
+        self.invalid().any(|name| OF_THE_CLIENT.contains(&name))
+    }
+
+    /// The reasons that make the run invalid.
+    pub fn invalid(&self) -> impl Iterator<Item = &'static str> {
+        self.reasons.iter().filter(|reason| reason.state == State::Invalid).map(|reason| reason.name)
+    }
+}
+
 impl fmt::Display for Verdict {
     /// `valid`, `valid, saturated`, `suspect: client_late, errors`.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {

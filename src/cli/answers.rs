@@ -330,7 +330,7 @@ fn table(store: &Store, plan: &Plan, (runs, cells): Runs, (colour, left_out): (b
     let shown = Shown {
         first: answers.first().map(id),
         doubtful: first_in(State::Invalid).or_else(|| first_in(State::Suspect)),
-        invalid: answers.iter().filter(|answered| answered.verdict.state == State::Invalid).count(),
+        invalid: answers.iter().filter(|answered| answered.verdict.state == State::Invalid).map(id).collect(),
         loaded: all_loaded,
     };
     (text, shown)

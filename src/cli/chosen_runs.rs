@@ -8,9 +8,12 @@ use super::given_up::GivenUpRuns;
 use super::left_out::LeftOut;
 use crate::analysis::comparison::{RunValue, read};
 use crate::analysis::curve::{GivenUpRun as GivenUpPoint, Ordinate, Point, Rung};
+use crate::analysis::halving::Says as TrialSays;
 use crate::analysis::metric::{self, Get};
-use crate::analysis::slo::{Answer, SloTest};
-use crate::analysis::stats::Value;
+use crate::analysis::quantile;
+use crate::analysis::search::Short;
+use crate::analysis::slo::SloTest;
+use crate::analysis::stats::{Estimate, Value};
 use crate::analysis::verdict::State;
 use crate::expand::{PlannedRun, Pool, RunId, Says, Series};
 use crate::plan::model::search::Objective;
@@ -130,13 +133,24 @@ impl Findings for Chooser<'_> {
 
 impl Judge for Chooser<'_> {
     fn tried(&self, run: &PlannedRun, aim: Aim) -> Tried {
-        // What settings do beside the objective is not asked; goodput has its limits in it.
-        let misses = aim != Aim::Goodput && self.said(&[run], Objective::Slo).answer == Some(Answer::Misses);
-        let known = self.known.borrow();
-        let is_valid = |answered: &&Answered| answered.verdict.state != State::Invalid && !misses;
-        let told = known.get(&run.id).filter(is_valid).and_then(|answered| aimed(answered, aim));
         let start = self.starts.borrow().get(&run.id).cloned();
-        Tried { value: told.map(|(value, _)| value), deviation: told.map_or(0.0, |(_, deviation)| deviation), start }
+        let without = |says, why| Tried { says, why: Some(why), start: start.clone() };
+        let known = self.known.borrow();
+        let Some(answered) = known.get(&run.id) else {
+            let given_up = self.given_up.borrow();
+            let why = given_up.get(run).map_or("no result".to_owned(), |found| found.given_up.to_string());
+            return without(TrialSays::NotToChoose, why);
+        };
+        let verdict = &answered.verdict;
+        if verdict.state == State::Invalid {
+            let why = format!("invalid: {}", verdict.invalid().collect::<Vec<_>>().join(", "));
+            let says = if verdict.is_of_client() { TrialSays::Nothing } else { TrialSays::NotToChoose };
+            return without(says, why);
+        }
+        match aimed(answered, aim) {
+            Some((value, deviation)) => Tried { says: TrialSays::Value { value, deviation }, why: None, start },
+            None => without(TrialSays::NotToChoose, format!("no {} was measured", aim.name())),
+        }
     }
 
     fn is_finished(&self, run: &PlannedRun) -> bool {
@@ -175,6 +189,7 @@ impl Judge for Chooser<'_> {
                 cost: costs.and_then(|costs| costs.into_iter().reduce(f64::max)),
                 pressure: None,
                 requests: 0,
+                short: None,
             }
         };
         let said = self.with_rung(runs, rung);
@@ -190,6 +205,7 @@ impl Judge for Chooser<'_> {
         Said {
             pressure: pressures.reduce(f64::max),
             requests: answered().map(|answered| answered.metrics.counts.requests).sum(),
+            short: answered().filter_map(|answered| short(answered, of)).min_by_key(|short| short.requests),
             ..said
         }
     }
@@ -237,6 +253,20 @@ fn unevenness(answered: &Answered) -> f64 {
     let whole = mean(&parts);
     let variance = parts.iter().map(|part| (part - whole).powi(2)).sum::<f64>() / (parts.len() - 1) as f64;
     if whole > 0.0 { (variance / parts.len() as f64).sqrt() / whole } else { 0.0 }
+}
+
+/// The highest percentile of an objective that a run has too few requests for.
+fn short(answered: &Answered, objective: Objective) -> Option<Short> {
+    let of = |test: &SloTest| {
+        let Get::Summary(get) = metric::get(metric::find(test.metric)?) else { return None };
+        let (percentile, needs) = (test.percentile, quantile::need_to_decide(test.percentile));
+        match get(&answered.metrics).percentile(percentile) {
+            Estimate::NotEnough { n, .. } if n < needs => Some(Short { percentile, requests: n, needs }),
+            Estimate::NotEnough { .. } | Estimate::Is { .. } => None,
+        }
+    };
+    let limits = answered.slo.iter().filter(|test| objective.has(test.metric));
+    limits.filter_map(of).max_by_key(|short| short.percentile)
 }
 
 /// The observed percentile over its limit, the largest over the limits of an objective.

@@ -11,8 +11,8 @@ pub(crate) struct Shown {
     pub first: Option<String>,
     /// The id of the first run that is invalid, or suspect where none is.
     pub doubtful: Option<String>,
-    /// How many are invalid.
-    pub invalid: usize,
+    /// The ids of those that are invalid.
+    pub invalid: Vec<String>,
     /// How hard each was for the generator, where its rows say it.
     pub loaded: Vec<Loaded>,
 }

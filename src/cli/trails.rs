@@ -1,13 +1,12 @@
 //! How the searches and ladders of a plan came to stand where they do, gathered from the results folder.
 
 use super::chosen_runs::Chooser;
+use crate::analysis::halving::Meets;
 use crate::analysis::search::{Probe, Purpose};
-use crate::analysis::slo::Answer;
 use crate::expand::{Chooses, Member, PlannedRun, Pool, Trial};
-use crate::plan::Aim;
 use crate::plan::model::search::Objective;
 use crate::report::{StepGoal, Trail, TrailNext, TrailStep, TrailTrial, note, what_for};
-use crate::sweep::choose::{Became, Chosen, Ended, Judge, Said, SettingRun, Settings};
+use crate::sweep::choose::{Became, Chosen, Ended, Judge, SettingRun, Settings};
 
 /// The trail of a pool that stands so.
 pub(super) fn trail(chooser: &Chooser, pool: &Pool, chosen: &Chosen) -> Trail {
@@ -74,7 +73,10 @@ fn state(chosen: &Chosen) -> &'static str {
 fn of_settings(chooser: &Chooser, pool: &Pool, chosen: &Chosen, settings: &Settings) -> Trail {
     let next = chosen.next.map(|at| {
         let member = &pool.members[at];
-        let name = |trial: Trial| format!("{}, rung {}", settings.all[trial.configuration].name, trial.rung + 1);
+        let name = |trial: Trial| {
+            let again = if trial.repeat > 0 { ", once more: the run before says nothing" } else { "" };
+            format!("{}, rung {}{again}", settings.all[trial.configuration].name, trial.rung + 1)
+        };
         let words = member.trial.map(name).unwrap_or_default();
         TrailNext { run: member.run.id.to_string(), load: None, purpose: "trial", of: None, words }
     });
@@ -98,20 +100,31 @@ fn of_settings(chooser: &Chooser, pool: &Pool, chosen: &Chosen, settings: &Setti
 /// One run of settings.
 fn trial(chooser: &Chooser, pool: &Pool, settings: &Settings, of: &SettingRun) -> TrailTrial {
     let run = &pool.members[of.member].run;
-    let why = || {
-        let is_missed = || chooser.said(&[run], Objective::Slo).answer == Some(Answer::Misses);
-        let missed = || (settings.aim != Aim::Goodput && is_missed()).then(|| "misses the objective".to_owned());
-        chooser.with_rung(&[run], |rung| note(rung, None)).or_else(missed)
+    let setting = &settings.all[of.setting];
+    let of_run = || chooser.with_rung(&[run], |rung| note(rung, None));
+    let missed = || (of.value.is_some()).then(|| "misses the objective".to_owned());
+    let is_named = matches!(of.became, Became::Best | Became::Undecided);
+    let not_shown = match setting.meets {
+        Meets::Seems => Some("that it meets the objective is not shown"),
+        Meets::SeemsNot => Some("it missed the objective as observed, which is not shown"),
+        Meets::Misses => Some("it misses the objective"),
+        Meets::NotAsked | Meets::Shown => None,
     };
     TrailTrial {
         run: run.id.to_string(),
-        settings: settings.all[of.setting].name.clone(),
+        settings: setting.name.clone(),
         rung: of.rung,
         window: run.spec.phases.measure.duration,
         value: of.value,
         unit: settings.aim.unit(),
         became: of.became.name(),
-        note: if of.became == Became::NotToChoose { why() } else { None },
+        meets: setting.meets.name(),
+        note: match of.became {
+            Became::NotToChoose => missed().or_else(of_run),
+            Became::SaysNothing => of_run(),
+            _ if is_named => not_shown.map(str::to_owned),
+            _ => None,
+        },
         words: of.became.words(),
     }
 }
@@ -146,8 +159,7 @@ impl Goals {
     /// Takes in what runs of one load say of each objective.
     fn saw(&mut self, chooser: &Chooser, runs: &[&PlannedRun], member: &Member) {
         for (of, probes) in &mut self.seen {
-            let Said { answer, pressure, requests, .. } = chooser.said(runs, *of);
-            probes.push(Probe { load: member.load, confirms: member.confirms, own: true, answer, pressure, requests });
+            probes.push(chooser.said(runs, *of).probe((member.load, member.confirms), true));
         }
     }
 }

@@ -89,6 +89,28 @@ impl Workspace {
         Err(Failure::Usage(format!("{place}{}", too_little.words)))
     }
 
+    /// Whether the plan has a budget of which nobody can tell beforehand what its runs take of it.
+    pub(super) fn has_uncounted_costs(&self) -> bool {
+        self.budget.as_ref().is_some_and(|state| state.limits.iter().any(|limit| limit.runs_not_counted > 0))
+    }
+
+    /// Why the budget leaves out a run, by what lies in the results folder now: all sweeps that ask for it are optional, and do not fit any more.
+    pub(super) fn over_budget(&self, run: &PlannedRun) -> Option<String> {
+        let plan = &self.loaded.plan;
+        let asking = || self.expansion.runs.iter().filter(|other| other.id == run.id).map(|other| &*other.sweep);
+        if !asking().all(|name| plan.sweeps.get(name).is_some_and(|sweep| sweep.optional)) {
+            return None;
+        }
+        // A folder that cannot be read leaves out nothing.
+        let Staged { mut expansion, chosen, .. } = staged(&self.store, plan).ok()?;
+        let disk = on_disk(&self.store, &expansion).ok()?;
+        let standing = end_early(&self.store, plan, &mut expansion);
+        let asked = budget::Asked { plan, expansion: &expansion, disk: &disk, chosen: &chosen, standing: &standing };
+        let (_, left_out) = budget::decide(&asked)?;
+        let why = |name: &str| left_out.iter().find(|(other, _)| other == name).map(|(_, why)| why.clone());
+        asking().map(why).collect::<Option<Vec<String>>>()?.into_iter().next()
+    }
+
     /// Leaves out what the budget does not suffice for.
     fn keep_budget(&mut self) {
         self.expansion.leave_out(Vec::new());

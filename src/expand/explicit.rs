@@ -2,11 +2,11 @@
 
 use crate::plan::model::content::{Resolved, Reuse, SCENARIO, resolve as resolve_scenario};
 use crate::plan::model::length_field::LengthField;
-use crate::plan::model::phases::{DrainMode, Fill};
+use crate::plan::model::phases::{DrainMode, FILL, Fill, MEASURE, STABILIZE};
 use crate::plan::{Drain, Engine, Measure, OneOrMany, PhasesPatch, Plan, Scenario, Table};
 use crate::units::Nanos;
 
-use super::resolve::{AT_MOST, DRAIN, FILL, MEASURE, STABILIZE};
+use super::resolve::{AT_MOST, DRAIN};
 use super::resource::resources;
 use super::{LoadEngine, Recording};
 

@@ -43,6 +43,8 @@ pub struct Optimized {
     pub rungs: u32,
     /// The settings, in the order of the matrix: the values on `server` axes.
     pub configurations: Vec<String>,
+    /// The latencies that the plan's objective limits.
+    pub limits: Vec<Objective>,
 }
 
 /// A run that looks for the best settings.
@@ -52,6 +54,8 @@ pub struct Trial {
     pub configuration: usize,
     /// Its rung, from 0: the window is three times as long with each.
     pub rung: u32,
+    /// Which run of these settings and this rung it is, from 0: 1 is made where the first says nothing.
+    pub repeat: u32,
 }
 
 /// How the runs of a pool are chosen.
@@ -155,6 +159,9 @@ impl Pool {
     }
 }
 
+/// The repeat of the first rung's run that is made once more; those of the other rungs follow. No `optimize` has as many rungs.
+const AGAIN_FROM: u32 = 100;
+
 /// Loads next to each other whose runs have arrivals and texts of their own.
 const NEIGHBOURS: i64 = 8;
 
@@ -221,7 +228,8 @@ fn chooses(sweep: &Sweep, slo: Option<&Slo>, cell: &Cell) -> Option<Chooses> {
         }));
     }
     if let Some(optimize::Optimize { aim, budget }) = sweep.optimize {
-        return Some(Chooses::Optimize(Optimized { aim, budget, rungs: 0, configurations: Vec::new() }));
+        let limits = slo.map(Objective::latencies_of).unwrap_or_default();
+        return Some(Chooses::Optimize(Optimized { aim, budget, rungs: 0, configurations: Vec::new(), limits }));
     }
     // A batch size beside a rate is a cap.
     let axis = if cell.get("qps").is_some() { "qps" } else { "batch_size" };
@@ -231,14 +239,16 @@ fn chooses(sweep: &Sweep, slo: Option<&Slo>, cell: &Cell) -> Option<Chooses> {
 /// All runs of a pool, from the lightest load up.
 pub(super) fn wanted<'c>(sweep: &Sweep, chooses: &Chooses, cells: &[&'c Cell]) -> Vec<Wanted<'c>> {
     if let Chooses::Optimize(optimized) = chooses {
-        let of = |rung| {
+        let of = |(rung, again)| {
             let trials = cells.iter().enumerate();
             trials.map(move |(configuration, cell)| {
-                let trial = Some(Trial { configuration, rung });
-                Wanted { cell, load: 0.0, repeat: rung, window: None, trial }
+                let trial = Some(Trial { configuration, rung, repeat: u32::from(again) });
+                let repeat = if again { AGAIN_FROM + rung } else { rung };
+                Wanted { cell, load: 0.0, repeat, window: None, trial }
             })
         };
-        return (0..optimized.rungs).flat_map(of).collect();
+        let rungs = (0..optimized.rungs).flat_map(|rung| [(rung, false), (rung, true)]);
+        return rungs.flat_map(of).collect();
     }
     let mut loads: Vec<(f64, &Cell)> =
         cells.iter().filter_map(|cell| Some((load(cell, chooses.axis())?, *cell))).collect();
@@ -289,7 +299,7 @@ pub(super) fn at_rung(spec: &mut RunSpec, rung: u32) {
 /// Why a budget is too small: every setting has a run of the first rung. Windows that `min_requests` prolongs are counted as they are written.
 pub(super) fn too_small(chooses: &Chooses, members: &[Member]) -> Option<Mistake> {
     let Chooses::Optimize(Optimized { budget, configurations, .. }) = chooses else { return None };
-    let first = members.iter().filter(|member| member.trial.is_some_and(|trial| trial.rung == 0));
+    let first = members.iter().filter(|member| member.trial.is_some_and(|trial| (trial.rung, trial.repeat) == (0, 0)));
     let time = |member: &Member| {
         let phases = &member.run.spec.phases;
         phases.measure_start().saturating_add(phases.idle.unwrap_or_default()).saturating_add(phases.measure.duration)

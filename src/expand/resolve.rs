@@ -8,7 +8,7 @@ use std::sync::Arc;
 use crate::plan::model::axis;
 use crate::plan::model::content::{Content, Member, Resolved, SCENARIO, resolve as resolve_scenario};
 use crate::plan::model::extra;
-use crate::plan::model::phases::DrainMode;
+use crate::plan::model::phases::{DrainMode, FILL, MEASURE, STABILIZE};
 use crate::plan::{
     Arrivals, Cache, Drain, Endpoint, Engine, ErrorPolicy, Measure, NonceMode, PhasesPatch, Plan, Process, Sessions,
     Sweep, Table,
@@ -23,12 +23,6 @@ use super::{
     RunSpec, Shaping,
 };
 
-/// Fill, where nobody says otherwise (METRICS, phases).
-pub(super) const FILL: Nanos = Nanos::from_secs(30);
-/// Stabilize, where nobody says otherwise.
-pub(super) const STABILIZE: Nanos = Nanos::from_secs(60);
-/// The window, where nobody says otherwise.
-pub(super) const MEASURE: Nanos = Nanos::from_secs(120);
 /// Drain, where nobody says otherwise.
 pub(super) const DRAIN: Nanos = Nanos::from_secs(30);
 /// A window prolonged by `min_requests` gets at most this many times as long, where nobody says otherwise.

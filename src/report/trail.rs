@@ -34,8 +34,8 @@ pub(crate) struct Trail {
     pub(crate) standing: String,
     /// The load that a search found; null while it goes on, where it found none, and for ladders.
     pub(crate) found: Option<f64>,
-    /// How a search ended: found, below_range, above_range, not_monotone, drifting, unsteady, unconfirmed or out_of_probes; how a ladder did:
-    /// whole or cut. Null while it goes on.
+    /// How a search ended: found, below_range, above_range, not_monotone, drifting, unsteady, unconfirmed, out_of_probes or too_few_requests; how a
+    /// ladder did: whole or cut. Null while it goes on.
     pub(crate) end: Option<&'static str>,
     /// What it decided from, in the order in which it was asked for: of a search each run, of a ladder each load.
     pub(crate) steps: Vec<TrailStep>,
@@ -208,6 +208,13 @@ impl Trail {
     /// Full ids of the runs that it decided from.
     pub(crate) fn runs(&self) -> impl Iterator<Item = &String> {
         self.steps.iter().flat_map(|step| &step.runs).chain(self.trials.iter().map(|trial| &trial.run))
+    }
+
+    /// What else there is to say of one of its runs: `invalid: client_late`.
+    pub(crate) fn note_of(&self, run: &str) -> Option<&str> {
+        let step = || self.steps.iter().find(|step| step.runs.iter().any(|id| id == run));
+        let trial = || self.trials.iter().find(|trial| trial.run == run);
+        step().and_then(|step| step.note.as_deref()).or_else(|| trial()?.note.as_deref())
     }
 
     /// What its loads are counted in.

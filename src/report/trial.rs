@@ -20,15 +20,18 @@ pub(crate) struct TrailTrial {
     pub(crate) rung: usize,
     /// Length of its window.
     pub(crate) window: Nanos,
-    /// What it came to by itself, in `unit`; null where its settings cannot be chosen.
+    /// What it came to by itself, in `unit`; null of a run that is invalid or was given up.
     pub(crate) value: Option<f64>,
     /// What `value` counts.
     pub(crate) unit: &'static str,
     /// What became of its settings: went_on (to a longer run), left_out (hardly better than the best, or shown to be worse), not_to_choose,
-    /// no_time (for a longer run, though not told from the others), best, undecided (among the best at the end) or open (other runs of the
+    /// says_nothing (the client spoiled the run, which is made once more), no_time (for a longer run, though not told from the others), best, undecided (among the best at the end) or open (other runs of the
     /// rung come first).
     pub(crate) became: &'static str,
-    /// Why its settings cannot be chosen: an invalid run, one that was given up, a missed objective; null of others.
+    /// Whether its settings meet the plan's objective, by all of their runs: shown, seems (as observed), seems_not or misses; null without one.
+    pub(crate) meets: Option<&'static str>,
+    /// Why its settings cannot be chosen (an invalid run, one that was given up, a missed objective), why the run says nothing, or what is not
+    /// shown of those that were named; null of others.
     pub(crate) note: Option<String>,
     /// What became of its settings, in words.
     #[serde(skip)]
@@ -41,7 +44,7 @@ impl TrailTrial {
         self.value.map_or_else(|| "n/a".to_owned(), |value| format!("{} {}", digits(value), self.unit))
     }
 
-    /// What became of its settings, with the reason where they cannot be chosen.
+    /// What became of its settings, with what else there is to say.
     pub(crate) fn fate(&self) -> String {
         match &self.note {
             Some(note) => format!("{} ({note})", self.words),

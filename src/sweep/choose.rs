@@ -38,6 +38,7 @@ pub fn most_runs(pool: &Pool) -> usize {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::analysis::halving::Says;
     use crate::analysis::search::{Cheapest, Grid};
     use crate::analysis::slo::Answer;
     use crate::expand::{PlannedRun, expand};
@@ -110,7 +111,16 @@ mod tests {
             };
             let answer = if pressure <= 1.0 { Answer::Holds } else { Answer::Misses };
             let pressure = Some(pressure);
-            Said { answer: Some(answer), is_saturated: false, is_failed: false, cost: None, pressure, requests: 5_000 }
+            let requests = 5_000;
+            Said {
+                answer: Some(answer),
+                is_saturated: false,
+                is_failed: false,
+                cost: None,
+                pressure,
+                requests,
+                short: None,
+            }
         }
 
         fn tried(&self, _: &PlannedRun, _: Aim) -> Tried {
@@ -209,7 +219,7 @@ mod tests {
                 _ => 99.0,
             };
             let deviation = 4.0 / 3_f64.powi(run.repeat as i32).sqrt();
-            Tried { value: Some(value), deviation, start: None }
+            Tried { says: Says::Value { value, deviation }, why: None, start: None }
         }
     }
 

@@ -87,7 +87,7 @@ impl Answers<'_> {
                 let runs = chosen.finished.iter().map(|at| &pool.members[*at].run).collect::<Vec<_>>();
                 let says = match &chosen.end {
                     None => Says::Open(chosen.to_string()),
-                    Some(Ended::Search(outcome)) => of_search(outcome, pool),
+                    Some(Ended::Search(first)) => of_search(chosen.of_whole_objective().unwrap_or(first), pool),
                     Some(Ended::WholeLadder | Ended::Cut { .. }) => self.of_runs(&runs),
                     Some(Ended::Settings(_)) => Says::Nothing("it looks for settings, and for no load".to_owned()),
                 };
@@ -181,12 +181,16 @@ fn of_search(outcome: &Outcome, pool: &Pool) -> Says {
         End::NotMonotone | End::Drifting | End::Unsteady => doubt(),
         End::Unconfirmed => nothing("no load was confirmed: the long runs missed the objective"),
         End::OutOfProbes => nothing("not found in as many runs as the search may take"),
+        End::TooFewRequests => {
+            Says::Nothing(outcome.caveats.first().map_or("no run can tell".to_owned(), ToString::to_string))
+        }
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::analysis::halving;
     use crate::expand::expand;
     use crate::plan::Aim;
     use crate::plan::{Format, ResolvedPlan, parse};
@@ -204,14 +208,22 @@ mod tests {
         }
 
         fn tried(&self, _: &PlannedRun, _: Aim) -> Tried {
-            Tried { value: None, deviation: 0.0, start: None }
+            Tried { says: halving::Says::Nothing, why: None, start: None }
         }
 
         fn said(&self, runs: &[&PlannedRun], _: Objective) -> Said {
             let load = runs[0].spec.load.qps().expect("an open loop").to_f64();
             let answer = if load <= self.knee { Answer::Holds } else { Answer::Misses };
             let pressure = Some(load / self.knee);
-            Said { answer: Some(answer), is_saturated: false, is_failed: false, cost: None, pressure, requests: 5_000 }
+            Said {
+                answer: Some(answer),
+                is_saturated: false,
+                is_failed: false,
+                cost: None,
+                pressure,
+                requests: 5_000,
+                short: None,
+            }
         }
     }
 
@@ -274,7 +286,9 @@ mod tests {
         assert_eq!(of(2.0), Says::Below("5".parse().expect("a number")));
         assert!(matches!(of(500.0), Says::Load { is_least: true, .. }), "{:?}", of(500.0));
         let pools = expand(&plan(search())).expect("expands").pools;
-        for end in [End::NotMonotone, End::Drifting, End::Unsteady, End::Unconfirmed, End::OutOfProbes] {
+        for end in
+            [End::NotMonotone, End::Drifting, End::Unsteady, End::Unconfirmed, End::OutOfProbes, End::TooFewRequests]
+        {
             let outcome = Outcome { found: Some(20.0), misses: Some(21.0), end, caveats: Vec::new() };
             assert!(matches!(of_search(&outcome, &pools[0]), Says::Nothing(_)), "{end:?}");
         }

@@ -25,5 +25,5 @@ pub use live::target;
 pub(crate) use perform::secrets_of;
 pub use perform::{ask, question};
 pub(crate) use ready::Waiting;
-pub(crate) use scheduler::{Choices, EndsOf, SweepError};
+pub(crate) use scheduler::{Choices, EndsOf, OverBudget, SweepError};
 pub use scheduler::{Summary, Sweep, run};

@@ -36,7 +36,7 @@ use super::ready::{ProbeOutcome, Waiting};
 use super::settle::Settle;
 use super::tokenizers::Tokenizers;
 use ended::EarlyEnds;
-pub(crate) use ended::EndsOf;
+pub(crate) use ended::{EndsOf, OverBudget};
 pub(crate) use pools::Choices;
 use pools::Pools;
 
@@ -70,6 +70,8 @@ pub struct Sweep<'a> {
     pub(crate) choices: Option<Choices<'a>>,
     /// When cells end whose repeats may end early; none where the plan has no such cells.
     pub(crate) ends: Option<EndsOf<'a>>,
+    /// Whether the budget leaves out a run that is about to begin, by what is known now, and why; none where it was known beforehand.
+    pub(crate) over_budget: Option<OverBudget<'a>>,
     /// Stop at the first failure.
     pub(crate) fail_fast: bool,
 }
@@ -342,6 +344,10 @@ impl<'a, 'o> Scheduler<'a, 'o> {
 
     fn start(&mut self, node: NodeIndex) -> Result<(), SweepError> {
         if self.has_nothing_to_do(node) {
+            self.walk.done(node, Outcome::Ok);
+            return Ok(());
+        }
+        if self.is_over_budget(node) {
             self.walk.done(node, Outcome::Ok);
             return Ok(());
         }

@@ -113,9 +113,12 @@ fn a_budget_leaves_out_what_is_optional_and_spends_what_was_not_needed() {
     };
     // One run is refused, at its place.
     lab.write("plan.yaml", &plan("100ms"));
-    let refused = lab.run(&["run", "plan.yaml"]);
-    assert_eq!(refused.code, Some(2), "{}", refused.stderr);
-    assert!(refused.stderr.contains("plan.yaml:12:17: `budget.time` is "), "{}", refused.stderr);
+    for command in ["check", "run"] {
+        let refused = lab.run(&[command, "plan.yaml"]);
+        assert_eq!(refused.code, Some(2), "{}", refused.stderr);
+        assert!(refused.stderr.contains("plan.yaml:12:17"), "{}", refused.stderr);
+        assert!(refused.stderr.contains("`budget.time` is 100ms, and one run takes 400ms"), "{}", refused.stderr);
+    }
     // What is not optional runs, and it is said.
     lab.write("plan.yaml", &plan("1s"));
     let shown = lab.ok(&["preview", "plan.yaml"]).stdout;
@@ -140,4 +143,23 @@ fn a_budget_leaves_out_what_is_optional_and_spends_what_was_not_needed() {
     assert_eq!((left_out(&budget()), names(&lab, "runs").len()), (vec!["last".to_owned()], 6));
     let (pruned, _) = preview(&lab, "pruned");
     assert_eq!(pruned.len(), 2, "a repeat, and the last sweep");
+}
+
+#[timed_test]
+fn a_budget_is_looked_at_again_before_each_optional_run_where_its_cost_was_not_known() {
+    let lab = Lab::new();
+    // What a closed loop takes of tokens nobody knows before it has been measured; one run takes more than this.
+    let plan = format!(
+        "{HEAD}budget: {{ tokens: 20 }}\nsweeps:\n  \
+         must: {{ matrix: {{ endpoint: fast, scenario: short, batch_size: 1 }} }}\n  \
+         more: {{ matrix: {{ endpoint: fast, scenario: short, batch_size: [2, 3] }}, optional: true }}\n"
+    );
+    lab.write("plan.yaml", &plan);
+    let before = lab.ok(&["preview", "plan.yaml", "--format", "json"]).json()["budget"].clone();
+    assert_eq!(before["limits"][0]["runs_not_counted"], 3, "{before:#}");
+    let ended = lab.measured(&["run", "plan.yaml", "--progress", "plain"]);
+    honest(&ended);
+    assert!(ended.stderr.contains("of a budget of 20 tokens"), "{}", ended.stderr);
+    assert_eq!((ended.code, names(&lab, "runs").len()), (Some(0), 1), "{}", ended.stderr);
+    assert!(ended.stderr.contains("optional and the last declared first: `more`"), "{}", ended.stderr);
 }

@@ -132,6 +132,40 @@ fn two_sweeps_that_ask_for_the_same_runs_end_in_one_invocation() {
     assert_eq!(names(&lab, "runs").len(), 4, "2 is measured once");
 }
 
+#[timed_test]
+fn a_search_whose_windows_are_too_short_ends_at_once_and_says_so_and_check_says_it_before() {
+    let lab = Lab::new();
+    let search = "  limit: { matrix: { scenario: short }, search: { qps: { from: 20, to: 40 }, confirm: 3s } }\n";
+    lab.write("plan.yaml", &plan(search).replace("p90", "p99"));
+    let checked = lab.ok(&["check", "plan.yaml"]).stdout.split_whitespace().collect::<Vec<_>>().join(" ");
+    assert!(
+        checked.contains("whether ttft p99 holds takes 299 requests to decide, `qps: 20` expects 24 in 1200ms"),
+        "{checked}"
+    );
+    assert!(
+        checked.contains("a search begins at its lightest load, and ends without an answer where no run can tell"),
+        "{checked}"
+    );
+    let ended = lab.measured(&["run", "plan.yaml"]);
+    honest(&ended);
+    let choice = choices(&lab, "plan.yaml").remove(0);
+    let standing = choice["standing"].as_str().unwrap();
+    assert!(standing.starts_with("not found; no run at 20 can tell: "), "{standing}");
+    assert!(standing.ends_with(" requests, and a p99 takes at least 299; prolong the window; 1 run"), "{standing}");
+    assert!(ended.stderr.contains(standing), "{}", ended.stderr);
+    let answer = &choice["answers"][0];
+    assert_eq!((&answer["end"], &answer["found"]), (&"too_few_requests".into(), &Value::Null), "{choice:#}");
+    // What would take its load says why there is none.
+    let taking = "  later: { matrix: { scenario: short, qps: { from: limit, take: max_qps_under_slo } } }\n";
+    lab.write("later.yaml", &plan(&format!("{search}{taking}")).replace("p90", "p99"));
+    let ended = lab.run(&["run", "later.yaml"]);
+    assert!(
+        ended.code == Some(3) && ended.stderr.contains("there is no load to take: limit: a · m · short"),
+        "{}",
+        ended.stderr
+    );
+}
+
 /// Kills it `times` times, at random instants of a run and behind commits, when the next run was decided on and has sent nothing; and lets
 /// it end.
 fn killed_and_resumed(lab: &Lab, times: u32, seed: u64) -> Ended {
@@ -320,6 +354,7 @@ fn what_a_search_cannot_be_beside_is_a_mistake_at_its_place() {
     let met = |meets: &str| format!("    search: {{ qps: {{ from: 1, to: 5 }}, meets: {meets} }}");
     wrong(&met("[slo, tpot]"), "`meets` asks for `tpot`, and the plan's `slo` has no limit on it");
     wrong(&met("[]"), "`meets` is empty");
+    wrong(&met("[ttft, slo, ttft]"), "`meets` asks for `ttft` twice");
     wrong(&met("cost_per_million"), "falls as the load rises, so that there is no highest load that keeps it");
     wrong(&met("goodput"), "`goodput`");
     wrong("    search: { confirm: 5m }", "`search` does not say which load is searched");
@@ -338,6 +373,37 @@ fn what_a_search_cannot_be_beside_is_a_mistake_at_its_place() {
         "{}",
         told.stderr
     );
+}
+
+#[timed_test]
+fn a_load_under_the_objective_is_taken_only_from_a_search_for_the_whole_of_it() {
+    let lab = Lab::new();
+    let search = |meets: &str| {
+        format!(
+            "  limit: {{ matrix: {{ scenario: short }}, search: {{ qps: {{ from: 1, to: 5 }}, meets: {meets} }} }}\n"
+        )
+    };
+    let both = HEAD.replace("slo: { ttft: { p90: 18ms } }", "slo: { ttft: { p90: 18ms }, tpot: { p90: 9ms } }");
+    let taking = "  later: { matrix: { scenario: short, qps: { from: limit, take: max_qps_under_slo } } }\n";
+    let gate = "  later: { matrix: { scenario: short, qps: 1 }, gate: { sweep: limit, metric: max_qps_under_slo, at_least: 2 } }\n";
+    let told = |head: &str, meets: &str, later: &str| {
+        lab.write("plan.yaml", &format!("{head}sweeps:\n{}{later}", search(meets)));
+        let ended = lab.run(&["check", "plan.yaml"]);
+        (ended.code, ended.stderr.split_whitespace().collect::<Vec<_>>().join(" "))
+    };
+    let words = "sweep `limit` has no `max_qps_under_slo`: its search answers for ttft alone, and the plan's `slo` limits ttft and tpot";
+    for later in [taking, gate] {
+        let (code, said) = told(&both, "[ttft]", later);
+        assert!(
+            code == Some(2) && said.contains(words) && said.contains("write meets: each, or add slo to `meets`"),
+            "{said}"
+        );
+        for meets in ["slo", "each", "[ttft, slo]"] {
+            assert_eq!(told(&both, meets, later).0, Some(0), "{meets}: {later}");
+        }
+        // One limit alone is the whole.
+        assert_eq!(told(HEAD, "[ttft]", later).0, Some(0), "{later}");
+    }
 }
 
 #[timed_test]

@@ -4,6 +4,7 @@ use rustix::process::Signal;
 use serde_json::Value;
 
 use super::lab::Lab;
+use super::optimize::spoil;
 use super::sweeps::{Talking, honest, names};
 
 /// A server with four slots: up to four requests in flight nobody waits, and with eight each waits for a whole answer, 60 ms. A window has so
@@ -68,7 +69,7 @@ fn a_load_is_taken_from_a_ladder_and_a_kill_between_the_stages_changes_nothing()
     assert_eq!(preview(&lab, "budget.yaml")["budget"]["limits"][0]["runs_not_counted"], 2);
     let optional = SUSTAINED.replace("repeats: 2", "repeats: 2, optional: true");
     let optional = behind(&optional).replace("stop: slo_missed", "stop: slo_missed, optional: true");
-    lab.write("budget.yaml", &format!("{optional}budget: {{ time: 2s }}\n"));
+    lab.write("budget.yaml", &format!("{optional}budget: {{ time: 3s }}\n"));
     let left = preview(&lab, "budget.yaml");
     assert_eq!(left["budget"]["left_out"], serde_json::json!(["sustained", "ladder"]));
     assert_eq!(left["pending"][0]["state"], "left_out");
@@ -187,4 +188,40 @@ fn run_numbers_go_on_in_a_later_stage_and_calibrate_knows_a_load_once_it_is_foun
     let started = again.lines().filter(|line| line.contains(" started, "));
     let numbers: Vec<&str> = started.filter_map(|line| line.split('[').nth(1)?.split('/').next()).collect();
     assert_eq!(numbers, ["1", "2", "3"], "{again}");
+}
+
+#[timed_test]
+fn an_invalid_probe_that_its_search_made_again_is_named_and_changes_no_exit_code() {
+    let lab = Lab::new();
+    let head = HEAD.split("  ladder:").next().unwrap().replace("measure: 2500ms", "measure: 2s");
+    let plan = |least: u32| {
+        format!(
+            "{head}  limit: {{ matrix: {{ scenario: short }}, search: {{ batch_size: {{ from: 2, to: 16, within: 50% }}, confirm: 0s }} }}\n  \
+             checked: {{ matrix: {{ scenario: short, batch_size: 1 }}, gate: {{ sweep: limit, metric: max_batch_size_under_slo, \
+             at_least: {least} }} }}\n"
+        )
+    };
+    lab.write("plan.yaml", &plan(2));
+    let ended = spoil(&lab, &[1]);
+    let named = "limit: a · m · short: run ";
+    let line = ended.stderr.lines().find(|line| line.starts_with(named)).unwrap_or_else(|| panic!("{}", ended.stderr));
+    assert!(line.ends_with(" is invalid: client_paused; another one was made in its place"), "{line}");
+    assert!(!ended.stderr.contains("--redo invalid"), "{}", ended.stderr);
+    assert_eq!(ended.code, Some(0), "{}", ended.stderr);
+    lab.write("no.yaml", &plan(16));
+    let refused = lab.run(&["run", "no.yaml"]);
+    assert!(refused.code == Some(4) && refused.stderr.contains(named), "{:?}: {}", refused.code, refused.stderr);
+    // What the search says nothing of stays an invalid run: asked for by another sweep, it is missing there.
+    let id = &line[named.len()..][..8];
+    let record = lab.runs().into_iter().find(|(short, _)| short.starts_with(id)).expect("the run").1.json;
+    let spec = &record["spec"];
+    let (load, repeat) = (spec["load"]["closed"]["batch_size"].as_u64().unwrap(), spec["repeat"].as_u64().unwrap());
+    let other = format!("  other: {{ matrix: {{ scenario: short, batch_size: {load} }}, repeats: {} }}\n", repeat + 1);
+    lab.write("other.yaml", &(plan(2) + &other));
+    let runs = lab.ok(&["preview", "other.yaml", "--format", "json"]).json()["runs"].as_array().unwrap().clone();
+    let shared = runs.iter().find(|run| run["sweep"] == "other" && run["id"].as_str().unwrap().starts_with(id));
+    assert!(shared.is_some_and(|run| run["state"] == "cached"), "{runs:#?}");
+    let short = &shared.unwrap()["id"].as_str().unwrap()[..16];
+    let ended = lab.run(&["run", "other.yaml", "--only", &format!("id[:16] == '{short}'")]);
+    assert_eq!(ended.code, Some(3), "{}", ended.stderr);
 }

@@ -2,7 +2,6 @@
 
 use crate::analysis::saturation;
 use crate::analysis::slo::{Answer, SloTest};
-use crate::analysis::state::State;
 use crate::analysis::tokens::MeanTokens;
 use crate::analysis::{PlanMetrics, RunMetrics, Verdict};
 use crate::rows::{GivenUp, RunLabels};
@@ -79,8 +78,7 @@ impl Run<'_> {
 
     /// Whether it is invalid because so many of its requests failed, and for nothing that the client did.
     pub(crate) fn is_failed(&self) -> bool {
-        let invalid = || self.verdict.reasons.iter().filter(|one| one.state == State::Invalid).map(|one| one.name);
         let of_server = |name| name == "errors" || EXCEPTIONS.contains(&name);
-        invalid().any(|name| name == "errors") && invalid().all(of_server)
+        self.verdict.invalid().any(|name| name == "errors") && self.verdict.invalid().all(of_server)
     }
 }

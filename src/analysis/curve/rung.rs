@@ -187,8 +187,7 @@ impl<'a> Rung<'a> {
     /// The invalid repeats that do not count, each with what makes it invalid.
     pub fn left_out_repeats(&self) -> Vec<(u32, String)> {
         let one = |run: &Run| {
-            let invalid = run.verdict.reasons.iter().filter(|reason| reason.state == State::Invalid);
-            let reasons: Vec<&str> = invalid.map(|reason| reason.name).collect();
+            let reasons: Vec<&str> = run.verdict.invalid().collect();
             (run.labels.repeat, reasons.join(", "))
         };
         self.left_out.iter().map(one).collect()

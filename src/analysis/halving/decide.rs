@@ -1,87 +1,38 @@
 //! Which configuration is run next, and which goes on.
 
-use super::question::{End, Estimate, Next, Outcome, Question, Seen, Stands};
+use super::question::{End, Next, Outcome, Question, Says, Seen, Stands};
+use super::rank::{Known, Ranked, Standing};
 use crate::plan::model::optimize::FACTOR;
 
-/// How much runs of one configuration differ at least, besides what follows from the number of their requests: a share of the value.
-const LEAST: f64 = 0.01;
-/// Configurations that differ by less than this share are alike: no longer run is made to tell them from each other.
-const ALIKE: f64 = 0.03;
-/// Standard deviations to the end of an interval of 95 %.
-const WIDE: f64 = 1.96;
-/// Standard deviations beyond which 10 % lie: what is less likely to be better has no longer run.
-const LIKELY: f64 = 1.282;
-
-/// What is known of each configuration; none of one that cannot be chosen, and of one without a run.
-pub fn estimates(question: &Question, seen: &[Seen]) -> Vec<Option<Estimate>> {
-    let of = |configuration| {
-        let runs = || seen.iter().filter(move |run| run.configuration == configuration);
-        let values: Vec<(f64, f64)> = runs()
-            .map(|run| {
-                let value = run.value?;
-                let deviation = run.deviation.hypot(LEAST * value);
-                Some((value, 1.0 / (deviation * deviation).max(f64::MIN_POSITIVE)))
-            })
-            .collect::<Option<_>>()?;
-        let weights: f64 = values.iter().map(|(_, weight)| weight).sum();
-        let value = values.iter().map(|(value, weight)| value * weight).sum::<f64>() / weights;
-        let half = WIDE / weights.sqrt();
-        let rung = runs().map(|run| run.rung).max()?;
-        Some(Estimate { value, low: value - half, high: value + half, rung })
-    };
-    (0..question.configurations).map(of).collect()
-}
+/// Runs that say nothing and are made once more, at most.
+pub const AGAIN: usize = 4;
 
 /// What to do next, given all runs so far.
 pub fn next(question: &Question, seen: &[Seen]) -> Next {
     stands(question, seen).next
 }
 
-/// The same, with the configurations that the last rung has, those without a run in it yet among them.
+/// The same, with the configurations that the last rung has, those without a run in it yet among them. `seen` is in the order in which the
+/// runs were asked for: each decision is made from the runs before it.
 pub fn stands(question: &Question, seen: &[Seen]) -> Stands {
-    let mut alive: Vec<usize> = (0..question.configurations).collect();
-    let mut unaffordable = Vec::new();
+    let alive = (0..question.configurations).collect();
+    let mut halving = Halving { question, seen, at: 0, again: 0, alive, unaffordable: Vec::new() };
     for rung in 0..question.seconds.len() {
-        // Every second rung runs the other way, so that the server that is up is the first that is asked again.
-        let mut turns = alive.clone();
-        turns.sort_unstable();
-        if rung % 2 == 1 {
-            turns.reverse();
+        let mut turns = halving.alive.clone();
+        while !turns.is_empty() {
+            if let Some(next) = halving.asks(turns, rung) {
+                return Stands { next, rung, alive: halving.alive };
+            }
+            turns = halving.come_back(rung);
         }
-        let is_there =
-            |configuration: &usize| seen.iter().any(|run| run.configuration == *configuration && run.rung == rung);
-        if let Some(configuration) = turns.iter().copied().find(|configuration| !is_there(configuration)) {
-            return Stands { next: Next::Run { configuration, rung }, rung, alive };
+        match halving.goes_on(rung) {
+            Ok(alive) => halving.alive = alive,
+            Err(outcome) => return Stands { next: Next::Ended(outcome), rung, alive: halving.alive },
         }
-        let so_far: Vec<Seen> = seen.iter().filter(|run| run.rung <= rung).copied().collect();
-        let ranked = Ranked::of(question, &so_far, &alive);
-        let best = ranked.0.first().map(|best| best.configuration);
-        let rivals = ranked.rivals();
-        let ended = |end| {
-            let outcome = Outcome { best, rivals: rivals.clone(), unaffordable: unaffordable.clone(), end };
-            Stands { next: Next::Ended(outcome), rung, alive: alive.clone() }
-        };
-        let is_last = rung + 1 == question.seconds.len();
-        if best.is_none() {
-            return ended(End::None);
-        } else if !unaffordable.is_empty() && (rivals.is_empty() || is_last) {
-            return ended(End::Budget);
-        } else if rivals.is_empty() {
-            return ended(End::Best);
-        } else if is_last || ranked.promising().is_empty() {
-            return ended(End::Undecided);
-        }
-        let going_on = ranked.going_on(keep(question.configurations, rung + 1));
-        let affordable = affordable(question, &so_far, rung + 1);
-        if affordable < 2 {
-            return ended(End::Budget);
-        }
-        let (taken, left) = going_on.split_at(affordable.min(going_on.len()));
-        unaffordable.extend(left);
-        alive = taken.to_vec();
     }
-    let outcome = Outcome { best: None, rivals: Vec::new(), unaffordable, end: End::None };
-    Stands { next: Next::Ended(outcome), rung: question.seconds.len(), alive }
+    let Halving { unaffordable, .. } = halving;
+    let outcome = Outcome { best: None, rivals: Vec::new(), unaffordable, unknown: Vec::new(), end: End::None };
+    Stands { next: Next::Ended(outcome), rung: question.seconds.len(), alive: Vec::new() }
 }
 
 /// How many configurations a rung is meant to have.
@@ -89,71 +40,137 @@ fn keep(configurations: usize, rung: usize) -> usize {
     configurations.div_ceil((FACTOR as usize).pow(rung as u32)).max(2)
 }
 
-/// How many runs of a rung the budget still has time for; the servers of all start anew.
-fn affordable(question: &Question, seen: &[Seen], rung: usize) -> usize {
-    let starts: Vec<f64> = seen.iter().filter_map(|run| run.start).collect();
-    let start = starts.iter().sum::<f64>() / starts.len().max(1) as f64;
-    let spent: f64 = seen.iter().map(|run| question.seconds[run.rung]).sum::<f64>() + starts.iter().sum::<f64>();
-    ((question.budget - spent).max(0.0) / (question.seconds[rung] + start)) as usize
+/// The decisions, replayed.
+struct Halving<'q> {
+    question: &'q Question,
+    seen: &'q [Seen],
+    /// Runs that were gone through.
+    at: usize,
+    /// How many of them were made once more.
+    again: usize,
+    /// The configurations that this rung has.
+    alive: Vec<usize>,
+    /// Those that could not be told from them, and for which there was no time.
+    unaffordable: Vec<usize>,
 }
 
-/// A configuration that can be chosen, with what was measured of it as a number of which more is better.
-#[derive(Debug, Clone, Copy)]
-struct Standing {
-    configuration: usize,
-    value: f64,
-    deviation: f64,
-}
-
-impl Standing {
-    /// By how much it may be better than another one, at most so many standard deviations above what was measured.
-    fn may_exceed(&self, other: &Standing, deviations: f64) -> f64 {
-        self.value - other.value + deviations * self.deviation.hypot(other.deviation)
+impl<'q> Halving<'q> {
+    /// The runs that were gone through.
+    fn so_far(&self) -> &'q [Seen] {
+        &self.seen[..self.at]
     }
-}
 
-/// Configurations that can be chosen, from the best estimate down.
-struct Ranked(Vec<Standing>);
+    /// Goes on to the next run, if it is one of these.
+    fn take(&mut self, configuration: usize, rung: usize) -> Option<&'q Seen> {
+        let run = self.seen.get(self.at).filter(|run| run.configuration == configuration && run.rung == rung)?;
+        self.at += 1;
+        Some(run)
+    }
 
-impl Ranked {
-    fn of(question: &Question, seen: &[Seen], alive: &[usize]) -> Ranked {
-        let estimates = estimates(question, seen);
-        let sign = if question.is_more_better { 1.0 } else { -1.0 };
-        let of = |configuration: &usize| {
-            let Estimate { value, low, high, .. } = estimates[*configuration]?;
-            let deviation = (high - low) / (2.0 * WIDE);
-            Some(Standing { configuration: *configuration, value: sign * value, deviation })
+    /// The next run of these configurations in a rung; none where all are there. One that says nothing is made once more.
+    fn asks(&mut self, mut turns: Vec<usize>, rung: usize) -> Option<Next> {
+        // Every second rung runs the other way, so that the server that is up is the first that is asked again.
+        turns.sort_unstable();
+        if rung % 2 == 1 {
+            turns.reverse();
+        }
+        for (place, configuration) in turns.iter().copied().enumerate() {
+            let Some(run) = self.take(configuration, rung) else {
+                return Some(Next::Run { configuration, rung, repeat: 0 });
+            };
+            if run.says == Says::Nothing && self.is_made_again(rung, turns.len() - place - 1) {
+                self.again += 1;
+                if self.take(configuration, rung).is_none() {
+                    return Some(Next::Run { configuration, rung, repeat: 1 });
+                }
+            }
+        }
+        None
+    }
+
+    /// Whether a run that says nothing is made once more: not too many were, and so many others of the rung still have time. Its server is up.
+    fn is_made_again(&self, rung: usize, others: usize) -> bool {
+        let (seconds, (start, left)) = (self.question.seconds[rung], self.time());
+        self.again < AGAIN && seconds + others as f64 * (seconds + start) <= left
+    }
+
+    /// How long a server takes to start, and how much of the budget is left, in seconds.
+    fn time(&self) -> (f64, f64) {
+        let starts: Vec<f64> = self.so_far().iter().filter_map(|run| run.start).collect();
+        let all = starts.iter().sum::<f64>();
+        let spent: f64 = self.so_far().iter().map(|run| self.question.seconds[run.rung]).sum::<f64>() + all;
+        (all / starts.len().max(1) as f64, (self.question.budget - spent).max(0.0))
+    }
+
+    /// How many runs of a rung the budget still has time for; the servers of all start anew.
+    fn affordable(&self, rung: usize) -> usize {
+        let (start, left) = self.time();
+        (left / (self.question.seconds[rung] + start)) as usize
+    }
+
+    fn known(&self, configuration: usize) -> Known {
+        Known::of(self.so_far(), configuration)
+    }
+
+    /// Takes out what cannot be chosen, and brings back what was left out for it and is not worse than what remains: these still want a run
+    /// in this rung.
+    fn come_back(&mut self, rung: usize) -> Vec<usize> {
+        let before = self.alive.len();
+        let mut alive = std::mem::take(&mut self.alive);
+        alive.retain(|one| self.known(*one) != Known::NotToChoose);
+        self.alive = alive;
+        if self.alive.len() == before {
+            return Vec::new();
+        }
+        let is_out = |one: &usize| !self.alive.contains(one) && !self.unaffordable.contains(one);
+        let out: Vec<usize> = (0..self.question.configurations).filter(is_out).collect();
+        let all = Ranked::of(self.question, self.so_far(), &[&self.alive[..], &out].concat());
+        let is_back = |one: &&Standing| out.contains(&one.configuration) && one.is_rival(all.best());
+        let mut back: Vec<usize> = all.0.iter().filter(is_back).map(|one| one.configuration).collect();
+        let affordable = self.affordable(rung).min(back.len());
+        self.unaffordable.extend(back.split_off(affordable));
+        self.alive.extend(&back);
+        back
+    }
+
+    /// The configurations that go on behind a rung, or how it ends.
+    fn goes_on(&mut self, rung: usize) -> Result<Vec<usize>, Outcome> {
+        let ranked = Ranked::of(self.question, self.so_far(), &self.alive);
+        let rivals = ranked.rivals();
+        let is_settled = ranked.best().is_some_and(|best| best.meets.is_settled());
+        let is_last = rung + 1 == self.question.seconds.len();
+        let is_alike = !ranked.are_promising() && (is_settled || !rivals.is_empty());
+        if is_last || ranked.0.is_empty() || is_alike || (rivals.is_empty() && is_settled) {
+            return Err(self.ended(&ranked, is_last));
+        }
+        let mut taken = ranked.going_on(keep(self.question.configurations, rung + 1));
+        let affordable = self.affordable(rung + 1);
+        if affordable < taken.len().min(2) {
+            let mut outcome = self.ended(&ranked, is_last);
+            if !outcome.rivals.is_empty() && outcome.best.is_some() {
+                outcome.end = End::Budget;
+            }
+            return Err(outcome);
+        }
+        self.unaffordable.extend(taken.split_off(affordable.min(taken.len())));
+        Ok(taken)
+    }
+
+    /// How it ends.
+    fn ended(&self, ranked: &Ranked, is_last: bool) -> Outcome {
+        let best = ranked.best().map(|best| best.configuration);
+        let (rivals, unaffordable) = (ranked.rivals(), self.unaffordable.clone());
+        let is_unknown = |one: &usize| self.known(*one) == Known::Nothing;
+        let unknown: Vec<usize> = (0..self.question.configurations).filter(is_unknown).collect();
+        let end = if best.is_none() {
+            End::None
+        } else if !unaffordable.is_empty() && (rivals.is_empty() || is_last) {
+            End::Budget
+        } else if rivals.is_empty() && unknown.is_empty() {
+            End::Best
+        } else {
+            End::Undecided
         };
-        let mut known: Vec<Standing> = alive.iter().filter_map(of).collect();
-        known.sort_by(|a, b| b.value.total_cmp(&a.value).then(a.configuration.cmp(&b.configuration)));
-        Ranked(known)
-    }
-
-    /// Those that are not shown to be worse than the best.
-    fn rivals(&self) -> Vec<usize> {
-        self.those(|one, best| one.may_exceed(best, WIDE) > 0.0)
-    }
-
-    /// Those that may be better than the best by more than what is alike.
-    fn promising(&self) -> Vec<usize> {
-        self.those(|one, best| one.may_exceed(best, LIKELY) > ALIKE * best.value.abs())
-    }
-
-    fn those(&self, are: impl Fn(&Standing, &Standing) -> bool) -> Vec<usize> {
-        let Some((best, others)) = self.0.split_first() else { return Vec::new() };
-        others.iter().filter(|one| are(one, best)).map(|one| one.configuration).collect()
-    }
-
-    /// Those that go on, where so many are meant to: the best, and of those that may be better these, and whoever cannot be told from the
-    /// last of them.
-    fn going_on(&self, meant: usize) -> Vec<usize> {
-        let Some(last) = self.0.get(meant - 1).or(self.0.last()) else { return Vec::new() };
-        let promising = self.promising();
-        let ranked = self.0.iter().enumerate();
-        let goes_on = ranked.filter(|(place, one)| {
-            *place == 0
-                || (promising.contains(&one.configuration) && (*place < meant || one.may_exceed(last, LIKELY) > 0.0))
-        });
-        goes_on.map(|(_, one)| one.configuration).collect()
+        Outcome { best, rivals, unaffordable, unknown, end }
     }
 }

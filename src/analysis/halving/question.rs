@@ -13,6 +13,50 @@ pub struct Question {
     pub is_more_better: bool,
 }
 
+/// What a run says of its configuration.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub enum Says {
+    /// What was measured.
+    Value {
+        /// The number.
+        value: f64,
+        /// Its standard deviation that follows from the number of requests.
+        deviation: f64,
+    },
+    /// That it cannot be chosen: the run was given up, or is invalid for what the server did.
+    NotToChoose,
+    /// Nothing: the client spoiled the run.
+    Nothing,
+}
+
+/// Whether a configuration meets the objective, by all of its runs so far together.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, strum::IntoStaticStr)]
+#[strum(serialize_all = "snake_case")]
+pub enum Meets {
+    /// No objective is asked.
+    NotAsked,
+    /// It is shown to.
+    Shown,
+    /// It did as observed, which is not shown.
+    Seems,
+    /// It did not as observed, or nothing was observed; neither is shown.
+    SeemsNot,
+    /// It is shown to miss it.
+    Misses,
+}
+
+impl Meets {
+    /// The name in files; none where no objective is asked.
+    pub fn name(self) -> Option<&'static str> {
+        (self != Meets::NotAsked).then(|| self.into())
+    }
+
+    /// Whether nothing more has to be shown.
+    pub(super) fn is_settled(self) -> bool {
+        matches!(self, Meets::NotAsked | Meets::Shown)
+    }
+}
+
 /// One finished run.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Seen {
@@ -20,10 +64,10 @@ pub struct Seen {
     pub configuration: usize,
     /// Its rung, from 0.
     pub rung: usize,
-    /// What was measured; none where the configuration cannot be chosen: an invalid run, one that was given up, a missed objective.
-    pub value: Option<f64>,
-    /// The standard deviation of what was measured that follows from the number of requests.
-    pub deviation: f64,
+    /// What it says.
+    pub says: Says,
+    /// What it and the runs of its configuration before it say of the objective.
+    pub meets: Meets,
     /// How long its server took to start, in seconds; none where it was up.
     pub start: Option<f64>,
 }
@@ -50,6 +94,8 @@ pub enum Next {
         configuration: usize,
         /// Of this rung.
         rung: usize,
+        /// Which of this configuration and rung it is, from 0: 1 where the first says nothing.
+        repeat: usize,
     },
     /// Nothing: it is over.
     Ended(Outcome),
@@ -69,12 +115,14 @@ pub struct Stands {
 /// How it ended.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Outcome {
-    /// The configuration with the best estimate; none where none can be chosen.
+    /// The configuration with the best estimate of those that meet the objective, shown or as observed; none where none does.
     pub best: Option<usize>,
     /// Those that may as well be the best, from the best estimate down.
     pub rivals: Vec<usize>,
     /// Those that could not be told from the others that went on, and for which the budget had no time, from the best estimate down.
     pub unaffordable: Vec<usize>,
+    /// Those of which nothing is known: the client spoiled their runs.
+    pub unknown: Vec<usize>,
     /// Why it ended.
     pub end: End,
 }
@@ -85,11 +133,11 @@ pub struct Outcome {
 pub enum End {
     /// One is better than all others.
     Best,
-    /// The longest runs do not tell some from each other.
+    /// The longest runs do not tell some from each other, or nothing is known of some.
     Undecided,
     /// The budget has no time for longer runs that would.
     Budget,
-    /// No configuration can be chosen.
+    /// No configuration can be chosen, or none that can is seen to meet the objective.
     None,
 }
 

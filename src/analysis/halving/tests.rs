@@ -25,9 +25,17 @@ impl Servers {
         let value = self.values[configuration];
         let deviation = self.deviation / (f64::from(FACTOR.pow(rung as u32))).sqrt();
         let noise = 1.0 + self.normal() * deviation + self.normal() * 0.01;
-        let value = Some(value * noise);
-        Seen { configuration, rung, value, deviation: deviation * self.values[configuration], start: None }
+        let deviation = deviation * self.values[configuration];
+        seen(configuration, rung, Says::Value { value: value * noise, deviation })
     }
+}
+
+fn seen(configuration: usize, rung: usize, says: Says) -> Seen {
+    Seen { configuration, rung, says, meets: Meets::NotAsked, start: None }
+}
+
+fn value(value: f64) -> Says {
+    Says::Value { value, deviation: 0.01 }
 }
 
 fn question(configurations: usize, budget: f64) -> Question {
@@ -40,10 +48,10 @@ fn whole(question: &Question, servers: &mut Servers) -> (Vec<Seen>, Outcome) {
     let mut seen = Vec::new();
     loop {
         match next(question, &seen) {
-            Next::Run { configuration, rung } => seen.push(servers.run(configuration, rung)),
+            Next::Run { configuration, rung, repeat: _ } => seen.push(servers.run(configuration, rung)),
             Next::Ended(outcome) => return (seen, outcome),
         }
-        assert!(seen.len() <= question.configurations * question.seconds.len());
+        assert!(seen.len() <= question.configurations * question.seconds.len() + AGAIN);
     }
 }
 
@@ -95,23 +103,20 @@ fn the_best_of_eight_is_found_in_half_of_the_time() {
 #[test]
 fn nothing_is_cut_on_luck_and_equal_ones_are_undecided() {
     let seen = |values: [f64; 4], deviation: f64| -> Vec<Seen> {
-        let run = |(configuration, value): (usize, &f64)| Seen {
-            configuration,
-            rung: 0,
-            value: Some(*value),
-            deviation,
-            start: None,
-        };
+        let run = |(at, value): (usize, &f64)| seen(at, 0, Says::Value { value: *value, deviation });
         values.iter().enumerate().map(run).collect()
     };
     let question = question(4, f64::INFINITY);
     // All four within noise of the second: all go on, the server that is up first.
-    assert_eq!(next(&question, &seen([1.0, 0.99, 0.98, 0.97], 0.04)), Next::Run { configuration: 3, rung: 1 });
+    assert_eq!(
+        next(&question, &seen([1.0, 0.99, 0.98, 0.97], 0.04)),
+        Next::Run { configuration: 3, rung: 1, repeat: 0 }
+    );
     // One is better than all others: nothing more is run.
     let Next::Ended(outcome) = next(&question, &seen([0.5, 1.0, 0.6, 0.7], 0.02)) else { panic!("it ended") };
     assert_eq!((outcome.best, outcome.end, outcome.rivals.len()), (Some(1), End::Best, 0));
     // Two alike, and two far behind.
-    assert_eq!(next(&question, &seen([0.5, 1.0, 0.99, 0.7], 0.03)), Next::Run { configuration: 2, rung: 1 });
+    assert_eq!(next(&question, &seen([0.5, 1.0, 0.99, 0.7], 0.03)), Next::Run { configuration: 2, rung: 1, repeat: 0 });
     let mut equal = Servers { values: vec![1.0; 4], deviation: 0.02, rng: ChaCha8Rng::seed_from_u64(1) };
     let (_, outcome) = whole(&question, &mut equal);
     assert_eq!((outcome.end, outcome.rivals.is_empty()), (End::Undecided, false), "{outcome:?}");
@@ -120,11 +125,11 @@ fn nothing_is_cut_on_luck_and_equal_ones_are_undecided() {
 #[test]
 fn less_is_better_of_a_cost_and_what_cannot_be_chosen_is_left_out() {
     let question = Question { is_more_better: false, ..question(3, f64::INFINITY) };
-    let run = |configuration, value| Seen { configuration, rung: 0, value, deviation: 0.01, start: None };
-    let seen = [run(0, Some(3.0)), run(1, None), run(2, Some(2.0))];
-    let Next::Ended(outcome) = next(&question, &seen) else { panic!("it ended") };
+    let none = |configuration| seen(configuration, 0, Says::NotToChoose);
+    let runs = [seen(0, 0, value(3.0)), none(1), seen(2, 0, value(2.0))];
+    let Next::Ended(outcome) = next(&question, &runs) else { panic!("it ended") };
     assert_eq!((outcome.best, outcome.end), (Some(2), End::Best));
-    let Next::Ended(outcome) = next(&question, &[run(0, None), run(1, None), run(2, None)]) else { panic!("ended") };
+    let Next::Ended(outcome) = next(&question, &[none(0), none(1), none(2)]) else { panic!("ended") };
     assert_eq!((outcome.best, outcome.end), (None, End::None));
 }
 
@@ -146,7 +151,74 @@ fn the_budget_is_kept_and_what_it_leaves_out_is_said() {
     assert!(wanting > 25, "{wanting}");
     // A start costs as well.
     let question = question(3, 14.0);
-    let run = |configuration| Seen { configuration, rung: 0, value: Some(1.0), deviation: 0.03, start: Some(2.0) };
+    let says = Says::Value { value: 1.0, deviation: 0.03 };
+    let run = |configuration| Seen { start: Some(2.0), ..seen(configuration, 0, says) };
     let Next::Ended(outcome) = next(&question, &[0, 1, 2].map(run)) else { panic!("it ended") };
     assert_eq!((outcome.end, outcome.rivals.len()), (End::Budget, 2));
+}
+
+/// Runs of the first rung that a search for the best would ask for, `says` being what each says; how it ends or goes on.
+fn after(question: &Question, says: &[(usize, usize, Says, Meets)]) -> Next {
+    let run = |(configuration, rung, says, meets): &(usize, usize, Says, Meets)| Seen {
+        meets: *meets,
+        ..seen(*configuration, *rung, *says)
+    };
+    next(question, &says.iter().map(run).collect::<Vec<_>>())
+}
+
+#[test]
+fn a_run_that_says_nothing_is_made_once_more_within_budget_and_bound_and_is_never_taken_for_a_bad_one() {
+    let wide = question(3, f64::INFINITY);
+    let nothing = |configuration| (configuration, 0, Says::Nothing, Meets::NotAsked);
+    let is = |configuration, number| (configuration, 0, value(number), Meets::NotAsked);
+    let again = Next::Run { configuration: 1, rung: 0, repeat: 1 };
+    assert_eq!(after(&wide, &[is(0, 1.0), nothing(1)]), again);
+    // The second one says something, and counts.
+    let Next::Ended(outcome) = after(&wide, &[is(0, 1.0), nothing(1), is(1, 2.0), is(2, 1.0)]) else { panic!() };
+    assert_eq!((outcome.best, outcome.end, &outcome.unknown[..]), (Some(1), End::Best, &[][..]));
+    // Neither does: the others go on, and what is not known of it stands beside the answer.
+    let Next::Ended(outcome) = after(&wide, &[is(0, 1.0), nothing(1), nothing(1), is(2, 2.0)]) else { panic!() };
+    assert_eq!((outcome.best, outcome.end, &outcome.unknown[..]), (Some(2), End::Undecided, &[1][..]));
+    // A budget that has no time for it and the runs of the others.
+    let tight = question(3, 3.0 * (AROUND + 1.0));
+    assert_eq!(after(&tight, &[is(0, 1.0), nothing(1)]), Next::Run { configuration: 2, rung: 0, repeat: 0 });
+    // No more than so many, however many say nothing.
+    let many = question(12, f64::INFINITY);
+    let mut runs = Vec::new();
+    let outcome = loop {
+        match after(&many, &runs) {
+            Next::Run { configuration, .. } => runs.push(nothing(configuration)),
+            Next::Ended(outcome) => break outcome,
+        }
+    };
+    assert_eq!((runs.len(), outcome.end, outcome.unknown.len()), (12 + AGAIN, End::None, 12));
+}
+
+#[test]
+fn the_best_meets_the_objective_and_runs_too_short_to_show_it_have_longer_ones() {
+    let wide = question(3, f64::INFINITY);
+    let is = |configuration, rung, number, meets| (configuration, rung, value(number), meets);
+    use Meets::{Misses, Seems, SeemsNot, Shown};
+    // The fastest did not meet it in a run that shows neither: it has a longer one, and so has the best of the others.
+    let first = [is(0, 0, 1.0, Shown), is(1, 0, 2.0, SeemsNot), is(2, 0, 0.5, Shown)];
+    assert_eq!(after(&wide, &first), Next::Run { configuration: 1, rung: 1, repeat: 0 });
+    let behind = |longer: &[(usize, usize, Says, Meets)]| after(&wide, &[&first[..], longer].concat());
+    let Next::Ended(outcome) = behind(&[is(1, 1, 2.0, Misses), is(0, 1, 1.0, Shown)]) else { panic!() };
+    assert_eq!((outcome.best, outcome.end), (Some(0), End::Best));
+    let Next::Ended(outcome) = behind(&[is(1, 1, 2.0, SeemsNot), is(0, 1, 1.0, Shown)]) else { panic!() };
+    assert_eq!((outcome.best, outcome.end, &outcome.rivals[..]), (Some(0), End::Undecided, &[1][..]));
+    let Next::Ended(outcome) = behind(&[is(1, 1, 2.0, Shown), is(0, 1, 1.0, Shown)]) else { panic!() };
+    assert_eq!((outcome.best, outcome.end), (Some(1), End::Best));
+    // Alone ahead, and not shown: a longer run of it alone.
+    let seems = [is(0, 0, 1.0, Shown), is(1, 0, 2.0, Seems), is(2, 0, 0.5, Shown)];
+    assert_eq!(after(&wide, &seems), Next::Run { configuration: 1, rung: 1, repeat: 0 });
+    // It misses: the best of what was left out for it comes back, for a run of this length.
+    let missed = [&seems[..], &[is(1, 1, 2.0, Misses)]].concat();
+    assert_eq!(after(&wide, &missed), Next::Run { configuration: 0, rung: 1, repeat: 0 });
+    let Next::Ended(outcome) = after(&wide, &[&missed[..], &[is(0, 1, 1.0, Shown)]].concat()) else { panic!() };
+    assert_eq!((outcome.best, outcome.end), (Some(0), End::Best));
+    // None is seen to meet it.
+    let none = [0, 1, 2].map(|configuration| is(configuration, 0, 1.0, Misses));
+    let Next::Ended(outcome) = after(&wide, &none) else { panic!() };
+    assert_eq!((outcome.best, outcome.end), (None, End::None));
 }

@@ -115,7 +115,15 @@ mod tests {
                 CheapestNext::Ended(cheapest) => return (probes, cheapest),
             };
             let answer = cost(load).map(|cost| if cost <= 1.0 { Answer::Holds } else { Answer::Misses });
-            probes.push(Probe { load, confirms: false, own: true, answer, pressure: cost(load), requests: 1_000 });
+            probes.push(Probe {
+                load,
+                confirms: false,
+                own: true,
+                answer,
+                pressure: cost(load),
+                requests: 1_000,
+                short: None,
+            });
             assert!(probes.len() <= most_cheapest(&question()), "{probes:?}");
         }
     }

@@ -4,7 +4,7 @@ use super::bracket::{Bracket, met};
 use super::fit::Fit;
 use super::grid::Grid;
 use super::outcome::{Caveat, End, Outcome};
-use super::question::{Next, Probe, Question};
+use super::question::{Next, Probe, Question, Short};
 use crate::analysis::slo::Answer;
 
 /// Long runs that a search may take.
@@ -55,6 +55,20 @@ fn is_measured_again(probes: &[Probe]) -> bool {
 /// The end of a search that reached its bound.
 pub(super) fn out_of_probes(question: &Question, grid: &Grid, probes: &[Probe], bracket: &Bracket) -> Outcome {
     let mut outcome = outcome(question, grid, None, bracket, End::OutOfProbes, probes);
+    outcome.caveats.extend(bracket.low.map(|load| Caveat::Unconfirmed { load }));
+    outcome
+}
+
+/// The end of a search that came to a load at which no run can tell.
+pub(super) fn too_few_requests(
+    question: &Question,
+    grid: &Grid,
+    probes: &[Probe],
+    bracket: &Bracket,
+    (load, short): (f64, Short),
+) -> Outcome {
+    let mut outcome = outcome(question, grid, None, bracket, End::TooFewRequests, probes);
+    outcome.caveats.insert(0, Caveat::TooFewRequests { load, short });
     outcome.caveats.extend(bracket.low.map(|load| Caveat::Unconfirmed { load }));
     outcome
 }

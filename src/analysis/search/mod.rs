@@ -16,12 +16,13 @@ mod method;
 mod outcome;
 mod purpose;
 mod question;
+mod short;
 
 pub use cheapest::{Cheapest, CheapestNext, cheapest, most_cheapest};
 pub use grid::Grid;
 pub use outcome::{Caveat, End, Outcome};
 pub use purpose::Purpose;
-pub use question::{Next, Probe, Question, Standing};
+pub use question::{Next, Probe, Question, Short, Standing};
 
 use bracket::Bracket;
 use decide::{most_by, next_by};

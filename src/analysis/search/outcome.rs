@@ -1,5 +1,8 @@
 //! How a search ends.
 
+use super::question::Short;
+use crate::analysis::quantile;
+
 /// How a search ended, and what it found.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Outcome {
@@ -33,6 +36,8 @@ pub enum End {
     Unconfirmed,
     /// The bound on runs was reached.
     OutOfProbes,
+    /// No run at a load that has to be decided can tell: its window has too few requests for the percentile.
+    TooFewRequests,
 }
 
 impl End {
@@ -89,6 +94,13 @@ pub enum Caveat {
         /// How many.
         runs: u32,
     },
+    /// No run of a load can tell.
+    TooFewRequests {
+        /// The load.
+        load: f64,
+        /// What its runs have too few requests for.
+        short: Short,
+    },
 }
 
 impl std::fmt::Display for Caveat {
@@ -116,6 +128,11 @@ impl std::fmt::Display for Caveat {
             }
             Caveat::Invalid { runs: 1 } => write!(f, "one run was invalid and says nothing"),
             Caveat::Invalid { runs } => write!(f, "{runs} runs were invalid and say nothing"),
+            Caveat::TooFewRequests { load, short: Short { percentile, requests, needs } } => write!(
+                f,
+                "no run at {load} can tell: {requests} requests, and a {} takes at least {needs}; prolong the window",
+                quantile::name(*percentile)
+            ),
         }
     }
 }

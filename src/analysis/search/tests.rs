@@ -1,5 +1,6 @@
 use super::*;
 use crate::analysis::slo::Answer;
+use crate::plan::Percentile;
 
 fn question() -> Question {
     Question { from: 1.0, to: 200.0, within: 0.05, whole: false, confirm: true }
@@ -9,7 +10,7 @@ fn question() -> Question {
 fn run(load: f64, confirms: bool, knee: f64) -> Probe {
     let pressure = (load / knee).powi(3);
     let answer = if pressure <= 1.0 { Answer::Holds } else { Answer::Misses };
-    Probe { load, confirms, own: true, answer: Some(answer), pressure: Some(pressure), requests: 1_000 }
+    Probe { load, confirms, own: true, answer: Some(answer), pressure: Some(pressure), requests: 1_000, short: None }
 }
 
 /// All runs of a search, and how it ended.
@@ -93,6 +94,35 @@ fn invalid_runs_are_made_again_and_bounded() {
     let (probes, outcome) = search(&question(), |load, confirms, _| invalid(load, confirms, 30.0));
     assert_eq!((outcome.end, outcome.found), (End::OutOfProbes, None));
     assert!(probes.len() <= most_probes(&question()));
+}
+
+/// A run whose window has so many requests for each of its load, of which a p99 is asked.
+fn short_run(load: f64, confirms: bool, requests_per_load: f64) -> Probe {
+    let requests = (load * requests_per_load) as u64;
+    let short = (requests < 299).then_some(Short { percentile: Percentile::P99, requests, needs: 299 });
+    match short {
+        Some(_) => {
+            Probe { answer: Some(Answer::Undecided), pressure: None, requests, short, ..run(load, confirms, 30.0) }
+        }
+        None => Probe { requests, ..run(load, confirms, 30.0) },
+    }
+}
+
+#[test]
+fn a_search_ends_where_no_run_can_tell_and_says_why() {
+    let ended =
+        |requests_per_load| search(&question(), |load, confirms, _| short_run(load, confirms, requests_per_load));
+    let (probes, outcome) = ended(40.0);
+    assert_eq!((outcome.end, outcome.found, probes.len()), (End::TooFewRequests, None, 1), "{outcome:?}");
+    let words = outcome.caveats[0].to_string();
+    assert_eq!(words, "no run at 1 can tell: 40 requests, and a p99 takes at least 299; prolong the window");
+    // So few may be chance: some more are made, and no more than that.
+    let (probes, outcome) = ended(280.0);
+    assert_eq!((outcome.end, probes.len()), (End::TooFewRequests, 3), "{outcome:?}");
+    let mut requests = [280.0, 280.0].into_iter();
+    let (_, outcome) =
+        search(&question(), |load, confirms, _| short_run(load, confirms, requests.next().unwrap_or(300.0)));
+    assert_eq!(outcome.end, End::Found, "{outcome:?}");
 }
 
 #[test]

@@ -69,13 +69,19 @@ pub(crate) struct SettingState {
     pub low: Option<f64>,
     /// The upper end.
     pub high: Option<f64>,
+    /// Whether they meet the plan's objective, by all of their runs together: `shown`, `seems` (as observed), `seems_not` (it was not met as
+    /// observed, or too few requests say anything) or `misses`; null without an objective, and without a run.
+    pub meets: Option<&'static str>,
+    /// Why the last of their runs says nothing, or that they cannot be chosen: `invalid: client_late`; null where it says something.
+    pub why: Option<String>,
 }
 
 impl From<&Setting> for SettingState {
     fn from(setting: &Setting) -> SettingState {
         let of = |value: fn(&Estimate) -> f64| setting.estimate.as_ref().map(value);
         let (value, low, high) = (of(|one| one.value), of(|one| one.low), of(|one| one.high));
-        SettingState { settings: setting.name.clone(), runs: setting.runs, value, low, high }
+        let (meets, why) = (setting.meets.name(), setting.why.clone());
+        SettingState { settings: setting.name.clone(), runs: setting.runs, value, low, high, meets, why }
     }
 }
 

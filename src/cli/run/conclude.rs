@@ -10,6 +10,7 @@ use crate::cli::failure::{Exit, Failure};
 use crate::cli::{answers, gate, gate_page};
 use crate::expand::{PlannedRun, Waits};
 use crate::report::calibration;
+use crate::report::format::plain;
 use crate::report::progress::Screen;
 use crate::server::client_environment;
 use crate::store::{RunRecord, Store};
@@ -38,6 +39,9 @@ pub(super) fn conclude(
     };
     args.explain.below()?;
     let screen = args.screen();
+    let done_without = done_without(workspace, &runs, &shown.invalid);
+    done_without.iter().for_each(|line| screen.line(line));
+    let invalid = shown.invalid.len() - done_without.len();
     let work = picked().filter(|(_, decision)| decision.action.is_work()).map(|(run, _)| run);
     say_what_is_missing(&screen, args, summary, || left(workspace, &fresh, work));
     // A run that sweeps share counts once.
@@ -56,7 +60,7 @@ pub(super) fn conclude(
             &screen,
             args,
             first,
-            Hints { doubtful: shown.doubtful.is_some(), invalid: shown.invalid > 0, calibrate: wanting },
+            Hints { doubtful: shown.doubtful.is_some(), invalid: invalid > 0, calibrate: wanting },
         );
     }
     if summary.interrupted {
@@ -82,7 +86,7 @@ pub(super) fn conclude(
         Exit::Usage
     } else if summary.failed + summary.skipped + summary.left > 0 || is_so(Waits::Pending) {
         Exit::Missing
-    } else if shown.invalid + given_up > 0 || is_so(Waits::Blocked) {
+    } else if invalid + given_up > 0 || is_so(Waits::Blocked) {
         Exit::Runs
     } else if gate.as_ref().is_some_and(|gate| !gate.missed.is_empty()) || is_so(Waits::Stopped) {
         Exit::Gate
@@ -91,6 +95,28 @@ pub(super) fn conclude(
     } else {
         Exit::Done
     })
+}
+
+/// A line for each of these invalid runs that some search asked for and was answered without: it made another one in its place. One that
+/// anything else asks for is not among them.
+fn done_without(workspace: &Workspace, runs: &[&PlannedRun], invalid: &[String]) -> Vec<String> {
+    let pools = || workspace.expansion.pools.iter().zip(&workspace.chosen).zip(&workspace.trails);
+    let why = |run: &PlannedRun, id: &str| {
+        pools().filter(|((pool, chosen), _)| pool.sweep == run.sweep && chosen.is_answered()).find_map(
+            |((pool, chosen), trail)| {
+                let mut replaced = chosen.replaced.iter().map(|at| &pool.members[*at].run);
+                replaced.any(|other| other.id == run.id).then(|| {
+                    let why = trail.note_of(id).unwrap_or("invalid");
+                    plain(&format!("{}: run {} is {why}; another one was made in its place", pool.title(), &id[..8]))
+                })
+            },
+        )
+    };
+    let line = |id: &String| {
+        let asked = runs.iter().filter(|run| run.id.to_string() == *id);
+        asked.map(|run| why(run, id)).collect::<Option<Vec<String>>>()?.into_iter().next()
+    };
+    invalid.iter().filter_map(line).collect()
 }
 
 /// The short beginnings of the ids of those of `work` that have the result which they had before, or none.

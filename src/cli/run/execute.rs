@@ -17,7 +17,7 @@ use crate::report::progress::{Publisher, Screen};
 use crate::store::{Store, Writer};
 use crate::sweep::event::{Event, Observer};
 use crate::sweep::resume::{Action, Decision, Wishes};
-use crate::sweep::{self, Choices, EndsOf, Summary, Sweep, SweepError};
+use crate::sweep::{self, Choices, EndsOf, OverBudget, Summary, Sweep, SweepError};
 
 /// What executing takes, whatever is to be done.
 #[derive(Clone, Copy)]
@@ -144,6 +144,7 @@ fn execute(
         let standing = chooser.stand(series, &workspace.expansion.series, is_open);
         standing.into_iter().map(|cell| cell.end).collect()
     };
+    let over_budget = |run: &PlannedRun| workspace.over_budget(run);
     let mut picked = if places.is_empty() { Vec::new() } else { args.selection.pick(workspace.plan(), &whole.runs)? };
     picked.iter_mut().zip(&whole.runs).for_each(|(picked, run)| *picked &= whole.why_left_out(run).is_none());
     let more = || std::iter::repeat_n(&None, whole.runs.len() - decisions.len());
@@ -162,6 +163,7 @@ fn execute(
         servers: writer.store().layout().servers(),
         jobs: usize::from(args.jobs),
         choices: (!places.is_empty()).then_some(Choices { places, picked, choose: &choose }),
+        over_budget: workspace.has_uncounted_costs().then_some(&over_budget as OverBudget),
         ends: (!workspace.expansion.series.is_empty()).then_some(&ends as EndsOf),
         fail_fast: args.fail_fast,
     };

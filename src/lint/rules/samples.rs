@@ -37,9 +37,13 @@ pub(crate) fn undecidable_slo(view: &View, sweep: &SweepView) -> Option<Finding>
     let need = quantile::need_to_decide(percentile) as f64;
     let metric = at[1].to_string();
     let short = Short::of(sweep, |expected| expected < need)?;
+    let ends = match sweep.sweep.search {
+        Some(_) => "; a search begins at its lightest load, and ends without an answer where no run can tell",
+        None => "",
+    };
     Some(sweep.finding(
         at,
-        format!("whether {metric} {} holds takes {need} requests to decide, {}", percentile.name(), short.says()),
+        format!("whether {metric} {} holds takes {need} requests to decide, {}{ends}", percentile.name(), short.says()),
         remedy(view, sweep),
     ))
 }

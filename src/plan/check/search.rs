@@ -68,6 +68,14 @@ impl Checker<'_> {
             let remedy = "write slo, each, or a list like [slo, ttft, tpot]; without `meets` it is slo";
             return self.report(&at, Diagnostic::new(Code::WrongValue, message).remedy(remedy));
         }
+        for (index, meets) in
+            search.meets.0.iter().enumerate().filter(|(at, meets)| search.meets.0[..*at].contains(meets))
+        {
+            let word: &str = meets.objective().map_or("each", Objective::name);
+            let message = format!("`meets` asks for `{word}` twice");
+            let diagnostic = Diagnostic::new(Code::DuplicateValue, message).remedy("remove one of the two");
+            self.report(&[at.as_slice(), &steps![index]].concat(), diagnostic);
+        }
         if asked.iter().all(|objective| *objective == Objective::CostPerMillion) {
             let message = "what tokens cost falls as the load rises, so that there is no highest load that keeps it";
             let remedy = "ask for a latency beside it, like [slo, cost_per_million]: then the search also says from which load on it is kept";

@@ -8,6 +8,7 @@ use crate::plan::matrix::fields::TakenLoad;
 use crate::plan::model::gate::{AskedMetric, Bound, Gate, SkipIf};
 use crate::plan::model::matrix::Condition;
 use crate::plan::model::plan::Plan;
+use crate::plan::model::search::Objective;
 use crate::plan::model::sweep::Sweep;
 use crate::plan::model::table::Table;
 use crate::plan::model::take::{SweepMetric, Take};
@@ -245,6 +246,18 @@ impl Checker<'_> {
         if plan.slo.is_none() && !self.is_given(&[], "slo") {
             let remedy = "add an objective at the top of the plan, like slo: { ttft: { p99: 500ms } }".to_owned();
             self.report(&metric_at, cannot("the plan has no `slo`".to_owned(), remedy));
+            return None;
+        }
+        if let (Some(search), Some(slo)) = (&source.search, &plan.slo)
+            && !search.meets.0.is_empty()
+            && !search.answers_all_of(slo)
+        {
+            let asked: Vec<&str> = search.objectives(Some(slo)).into_iter().map(Objective::name).collect();
+            let limited: Vec<&str> = Objective::latencies_of(slo).into_iter().map(Objective::name).collect();
+            let (asked, limited) = (asked.join(" and "), limited.join(" and "));
+            let why = format!("its search answers for {asked} alone, and the plan's `slo` limits {limited}");
+            let remedy = format!("write meets: each, or add slo to `meets`, in the search of `{from}`");
+            self.report(&metric_at, cannot(why, remedy));
             return None;
         }
         Some(source)

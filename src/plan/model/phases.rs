@@ -5,6 +5,13 @@ use serde::{Deserialize, Serialize};
 
 use crate::units::{Decimal, Nanos};
 
+/// Fill, where nobody says otherwise (METRICS, phases).
+pub const FILL: Nanos = Nanos::from_secs(30);
+/// Stabilize, where nobody says otherwise.
+pub const STABILIZE: Nanos = Nanos::from_secs(60);
+/// The window, where nobody says otherwise.
+pub const MEASURE: Nanos = Nanos::from_secs(120);
+
 /// How long each phase lasts, where the plan or a sweep says so; the rest keeps its default.
 #[serde_with::skip_serializing_none]
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]

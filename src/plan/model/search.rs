@@ -165,6 +165,13 @@ impl Search {
         asked
     }
 
+    /// Whether its answer is one for the whole of the plan's objective: `slo` is asked, or the one latency that it limits.
+    pub fn answers_all_of(&self, slo: &Slo) -> bool {
+        let asked = self.objectives(Some(slo));
+        let latencies = Objective::latencies_of(slo);
+        asked.contains(&Objective::Slo) || (latencies.len() == 1 && asked.contains(&latencies[0]))
+    }
+
     /// The window of the run that confirms the answer; none where nothing is confirmed.
     pub fn confirmation(&self) -> Option<Nanos> {
         Some(self.confirm.unwrap_or(CONFIRM)).filter(|window| *window > Nanos::ZERO)

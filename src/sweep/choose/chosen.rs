@@ -12,6 +12,8 @@ use crate::plan::model::search::Objective;
 pub struct Chosen {
     /// Finished members, by position in the pool, in the order in which they were asked for.
     pub finished: Vec<usize>,
+    /// Finished members that say nothing, invalid as they are, and in whose place others were made that do: what was found rests on none of them.
+    pub replaced: Vec<usize>,
     /// Of a search: the objective that asked for each of these, and for the next; empty for others.
     pub asked_for: Vec<Objective>,
     /// The member that is asked for next; none at the end.
@@ -146,6 +148,7 @@ impl Part {
                 format!("no load of the range meets {what}{missed}")
             }
             (None, End::Unconfirmed, _) => format!("no load was confirmed: the long runs missed {what}"),
+            (None, End::TooFewRequests, _) => "not found".to_owned(),
             (None, End::OutOfProbes, _) => "not found in as many runs as it may take".to_owned(),
             (None, ..) => format!("no load is shown to meet {what}"),
         };
@@ -161,6 +164,7 @@ impl Chosen {
     pub(super) fn nothing(unit: &'static str) -> Chosen {
         Chosen {
             finished: Vec::new(),
+            replaced: Vec::new(),
             asked_for: Vec::new(),
             next: None,
             between: (None, None),
@@ -169,6 +173,24 @@ impl Chosen {
             binds: None,
             settings: None,
             unit,
+        }
+    }
+
+    /// How the search for the plan's whole objective ended, where several are asked.
+    pub fn of_whole_objective(&self) -> Option<&Outcome> {
+        let slo = self.parts.iter().find(|part| part.of == Objective::Slo)?;
+        match &slo.answer {
+            Some(PartAnswer::Highest { outcome, .. }) => Some(outcome),
+            Some(PartAnswer::Cheapest(_)) | None => None,
+        }
+    }
+
+    /// Whether it has ended with what it was asked for, or with what stands in the way; not for want of runs that say something.
+    pub fn is_answered(&self) -> bool {
+        match &self.end {
+            Some(Ended::Search(outcome)) => !matches!(outcome.end, End::OutOfProbes | End::TooFewRequests),
+            Some(Ended::Settings(_) | Ended::WholeLadder | Ended::Cut { .. }) => true,
+            None => false,
         }
     }
 

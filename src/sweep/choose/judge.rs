@@ -1,5 +1,7 @@
 //! What is known of finished runs: what choosing asks, and nothing of how it is found out.
 
+use crate::analysis::halving::Says;
+use crate::analysis::search::{Probe, Short};
 use crate::analysis::slo::Answer;
 use crate::expand::PlannedRun;
 use crate::plan::Aim;
@@ -20,15 +22,25 @@ pub struct Said {
     pub pressure: Option<f64>,
     /// Requests of their windows.
     pub requests: u64,
+    /// What one of them has too few requests for; none where each has enough.
+    pub short: Option<Short>,
+}
+
+impl Said {
+    /// The same of one run as a search sees it; `own` is whether it asked for the run.
+    pub fn probe(&self, (load, confirms): (f64, bool), own: bool) -> Probe {
+        let Said { answer, pressure, requests, short, .. } = *self;
+        Probe { load, confirms, own, answer, pressure, requests, short }
+    }
 }
 
 /// What a finished run says of the settings of its server.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Tried {
-    /// What they are to be best at; none of an invalid run, one that was given up, and one that misses the objective.
-    pub value: Option<f64>,
-    /// Its standard deviation, as far as it follows from how much was measured.
-    pub deviation: f64,
+    /// What they are to be best at, or why there is none.
+    pub says: Says,
+    /// Why there is none: `invalid: client_late`; none where there is one.
+    pub why: Option<String>,
     /// How its server started, where the plan launches it.
     pub start: Option<ServerStarted>,
 }

@@ -1,11 +1,13 @@
 //! The best settings of a server: which run comes next is what halving asks for.
 
 use super::chosen::{Chosen, Ended};
-use super::judge::Judge;
+use super::judge::{Judge, Tried};
 use super::settings::{Became, Setting, SettingRun, Settings};
-use crate::analysis::halving::{self, End, Next, Question, Seen, Stands};
-use crate::expand::{Optimized, Pool};
+use crate::analysis::halving::{self, End, Meets, Next, Question, Says, Seen, Stands};
+use crate::analysis::slo::Answer;
+use crate::expand::{Optimized, PlannedRun, Pool, Trial};
 use crate::plan::Aim;
+use crate::plan::model::search::Objective;
 use crate::sweep::event::RunView;
 
 /// A pool of which the best settings are looked for.
@@ -19,53 +21,102 @@ impl Optimizing<'_> {
     pub(super) fn stands(&self, judge: &dyn Judge) -> Chosen {
         let question = self.question();
         let mut chosen = Chosen::nothing(self.optimized.aim.unit());
-        let (mut seen, mut starts) = (Vec::<Seen>::new(), Vec::new());
+        let mut trials = Trials::default();
         let stands = loop {
-            let stands = halving::stands(&question, &seen);
-            let Next::Run { configuration, rung } = stands.next else { break stands };
-            let Some(at) = self.find(configuration, rung) else { break stands };
+            let stands = halving::stands(&question, &trials.seen);
+            let Next::Run { configuration, rung, repeat } = stands.next else { break stands };
+            let Some(at) = self.find(configuration, rung, repeat) else { break stands };
             let run = &self.pool.members[at].run;
             if !judge.is_finished(run) {
                 chosen.next = Some(at);
                 break stands;
             }
             chosen.finished.push(at);
-            let tried = judge.tried(run, self.optimized.aim);
-            // A server that stays up for several runs started once.
-            let start = tried.start.filter(|start| !starts.contains(&start.at));
-            let seconds = start.as_ref().map(|start| start.seconds);
-            starts.extend(start.map(|start| start.at));
-            seen.push(Seen { configuration, rung, value: tried.value, deviation: tried.deviation, start: seconds });
-        };
-        let estimates = halving::estimates(&question, &seen);
-        let setting = |(at, name): (usize, &String)| {
-            let runs = seen.iter().filter(|run| run.configuration == at).count();
-            Setting { name: name.clone(), runs, estimate: estimates.get(at).copied().flatten() }
-        };
-        let all: Vec<Setting> = self.optimized.configurations.iter().enumerate().map(setting).collect();
-        let of_run = |(run, at): (&Seen, &usize)| SettingRun {
-            member: *at,
-            setting: run.configuration,
-            rung: run.rung + 1,
-            value: run.value,
-            became: became(run, &stands),
-        };
-        let runs = seen.iter().zip(&chosen.finished).map(of_run).collect();
-        let ended = match stands.next {
-            Next::Ended(outcome) => Some(outcome),
-            Next::Run { .. } => None,
+            let meets = self.meets(judge, &chosen.finished, configuration);
+            // Goodput has its limits in it: there the objective is no condition.
+            let asked = if self.optimized.aim == Aim::Goodput { Meets::NotAsked } else { meets };
+            trials.saw(judge.tried(run, self.optimized.aim), (configuration, rung), asked);
         };
         let rungs = question.seconds.len();
         let rung =
             chosen.next.and_then(|at| self.pool.members[at].trial).map_or(rungs, |trial| trial.rung as usize + 1);
-        chosen.settings = Some(Settings { aim: self.optimized.aim, all, runs, rung, rungs, outcome: ended.clone() });
-        chosen.end = ended.map(Ended::Settings);
+        let outcome = match &stands.next {
+            Next::Ended(outcome) => Some(outcome.clone()),
+            Next::Run { .. } => None,
+        };
+        let of_run = |(run, at): (&Seen, &usize)| SettingRun {
+            member: *at,
+            setting: run.configuration,
+            rung: run.rung + 1,
+            value: match run.says {
+                Says::Value { value, .. } => Some(value),
+                Says::NotToChoose | Says::Nothing => None,
+            },
+            became: became(run, &trials.seen, &stands),
+        };
+        let runs = trials.seen.iter().zip(&chosen.finished).map(of_run).collect();
+        chosen.replaced = trials.replaced().into_iter().map(|place| chosen.finished[place]).collect();
+        let all = self.settings(judge, &question, &trials, &chosen.finished);
+        chosen.settings = Some(Settings { aim: self.optimized.aim, all, runs, rung, rungs, outcome: outcome.clone() });
+        chosen.end = outcome.map(Ended::Settings);
         chosen
     }
 
-    /// How many runs it takes at most: every setting in every rung.
+    /// What is known of all settings.
+    fn settings(&self, judge: &dyn Judge, question: &Question, trials: &Trials, finished: &[usize]) -> Vec<Setting> {
+        let estimates = halving::estimates(question, &trials.seen);
+        let setting = |(at, name): (usize, &String)| {
+            let runs = self.runs(finished, at);
+            let requests = if self.asks() && !runs.is_empty() { judge.said(&runs, Objective::Slo).requests } else { 0 };
+            Setting {
+                name: name.clone(),
+                runs: runs.len(),
+                estimate: estimates[at],
+                meets: self.meets(judge, finished, at),
+                requests,
+                why: trials
+                    .seen
+                    .iter()
+                    .zip(&trials.why)
+                    .rev()
+                    .find(|(run, _)| run.configuration == at)
+                    .and_then(|(_, why)| why.clone()),
+            }
+        };
+        self.optimized.configurations.iter().enumerate().map(setting).collect()
+    }
+
+    /// Whether the plan has an objective for latencies.
+    fn asks(&self) -> bool {
+        !self.optimized.limits.is_empty()
+    }
+
+    /// The finished runs of some settings.
+    fn runs(&self, finished: &[usize], configuration: usize) -> Vec<&PlannedRun> {
+        let members = finished.iter().map(|at| &self.pool.members[*at]);
+        let of = members.filter(|member| member.trial.is_some_and(|trial| trial.configuration == configuration));
+        of.map(|member| &member.run).collect()
+    }
+
+    /// Whether settings meet the objective, by all of their runs together; as observed in the last, which is the longest.
+    fn meets(&self, judge: &dyn Judge, finished: &[usize], configuration: usize) -> Meets {
+        let runs = self.runs(finished, configuration);
+        if !self.asks() || runs.is_empty() {
+            return Meets::NotAsked;
+        }
+        let observed = || runs.iter().rev().find_map(|run| judge.said(&[run], Objective::Slo).pressure);
+        match judge.said(&runs, Objective::Slo).answer {
+            Some(Answer::Holds) => Meets::Shown,
+            Some(Answer::Misses) => Meets::Misses,
+            Some(Answer::Undecided) if observed().is_some_and(|pressure| pressure <= 1.0) => Meets::Seems,
+            Some(Answer::Undecided) | None => Meets::SeemsNot,
+        }
+    }
+
+    /// How many runs it takes at most: every setting in every rung, and some once more.
     pub(super) fn most_runs(&self) -> usize {
-        self.pool.members.len()
+        let first = self.pool.members.iter().filter(|member| member.trial.is_some_and(|trial| trial.repeat == 0));
+        (first.count() + halving::AGAIN).min(self.pool.members.len())
     }
 
     fn question(&self) -> Question {
@@ -83,20 +134,55 @@ impl Optimizing<'_> {
         }
     }
 
-    fn find(&self, configuration: usize, rung: usize) -> Option<usize> {
-        let is_meant =
-            |trial: &crate::expand::Trial| trial.configuration == configuration && trial.rung as usize == rung;
-        self.pool.members.iter().position(|member| member.trial.as_ref().is_some_and(is_meant))
+    fn find(&self, configuration: usize, rung: usize, repeat: usize) -> Option<usize> {
+        let meant = Trial { configuration, rung: rung as u32, repeat: repeat as u32 };
+        self.pool.members.iter().position(|member| member.trial == Some(meant))
+    }
+}
+
+/// What finished runs say, in the order in which they were asked for.
+#[derive(Default)]
+struct Trials {
+    seen: Vec<Seen>,
+    /// Why a run says nothing, or that its settings cannot be chosen.
+    why: Vec<Option<String>>,
+    /// Starts of servers that were counted.
+    starts: Vec<String>,
+}
+
+impl Trials {
+    /// Those that say nothing, and behind which another of the same settings and length does.
+    fn replaced(&self) -> Vec<usize> {
+        let is_behind = |place: usize, run: &Seen| {
+            let mut others = self.seen[place + 1..].iter();
+            others.any(|other| {
+                (other.configuration, other.rung) == (run.configuration, run.rung) && other.says != Says::Nothing
+            })
+        };
+        let silent = self.seen.iter().enumerate().filter(|(_, run)| run.says == Says::Nothing);
+        silent.filter(|(place, run)| is_behind(*place, run)).map(|(place, _)| place).collect()
+    }
+
+    fn saw(&mut self, tried: Tried, (configuration, rung): (usize, usize), meets: Meets) {
+        // A server that stays up for several runs started once.
+        let start = tried.start.filter(|start| !self.starts.contains(&start.at));
+        let seconds = start.as_ref().map(|start| start.seconds);
+        self.starts.extend(start.map(|start| start.at));
+        self.why.push(tried.why);
+        self.seen.push(Seen { configuration, rung, says: tried.says, meets, start: seconds });
     }
 }
 
 /// What became of the settings of a run behind it.
-fn became(run: &Seen, stands: &Stands) -> Became {
+fn became(run: &Seen, seen: &[Seen], stands: &Stands) -> Became {
     let is_alive = stands.alive.contains(&run.configuration);
-    if run.value.is_none() {
-        return Became::NotToChoose;
-    } else if run.rung < stands.rung && is_alive {
-        return Became::WentOn;
+    let has_longer = seen.iter().any(|other| other.configuration == run.configuration && other.rung > run.rung);
+    match run.says {
+        Says::NotToChoose => return Became::NotToChoose,
+        Says::Nothing => return Became::SaysNothing,
+        Says::Value { .. } if run.meets == Meets::Misses => return Became::NotToChoose,
+        Says::Value { .. } if has_longer || (run.rung < stands.rung && is_alive) => return Became::WentOn,
+        Says::Value { .. } => {}
     }
     let outcome = match &stands.next {
         Next::Ended(outcome) => outcome,
@@ -109,7 +195,7 @@ fn became(run: &Seen, stands: &Stands) -> Became {
     } else if !is_alive {
         Became::LeftOut
     } else if outcome.best == Some(run.configuration) {
-        let is_shown = outcome.end == End::Best || outcome.rivals.is_empty();
+        let is_shown = outcome.end == End::Best || (outcome.rivals.is_empty() && outcome.unknown.is_empty());
         if is_shown { Became::Best } else { Became::Undecided }
     } else if is_rival {
         Became::Undecided

@@ -53,13 +53,23 @@ impl Searching<'_> {
             }
             chosen.finished.push(at);
             for (other, track) in tracks.iter_mut().enumerate() {
-                let said = judge.said(&[run], track.of);
-                let (answer, pressure, requests) = (said.answer, said.pressure, said.requests);
-                track.probes.push(Probe { load, confirms, own: other == turn, answer, pressure, requests });
+                track.probes.push(judge.said(&[run], track.of).probe((load, confirms), other == turn));
             }
         }
         self.tell(&mut chosen, tracks, turn, judge);
+        chosen.replaced = self.replaced(&chosen.finished, judge);
         chosen
+    }
+
+    /// Those of the finished that say nothing, and behind which another of the same load and length does.
+    fn replaced(&self, finished: &[usize], judge: &dyn Judge) -> Vec<usize> {
+        let member = |at: &usize| &self.pool.members[*at];
+        let says = |at: &usize| judge.said(&[&member(at).run], Objective::Slo).answer.is_some();
+        let kind = |at: &usize| (member(at).load, member(at).confirms);
+        let behind =
+            |place: usize, at: &usize| finished[place + 1..].iter().any(|other| kind(other) == kind(at) && says(other));
+        let silent = finished.iter().enumerate().filter(|(_, at)| !says(at));
+        silent.filter(|(place, at)| behind(*place, at)).map(|(_, at)| *at).collect()
     }
 
     /// Writes down what the searches come to.
@@ -68,9 +78,7 @@ impl Searching<'_> {
         let of_limit = |of: &Objective| {
             let said = |at: &usize| {
                 let member = &self.pool.members[*at];
-                let said = judge.said(&[&member.run], *of);
-                let (answer, pressure, requests) = (said.answer, said.pressure, said.requests);
-                Probe { load: member.load, confirms: member.confirms, own: false, answer, pressure, requests }
+                judge.said(&[&member.run], *of).probe((member.load, member.confirms), false)
             };
             (*of, chosen.finished.iter().map(said).collect::<Vec<Probe>>())
         };

@@ -3,7 +3,7 @@
 use std::cmp::Ordering;
 use std::fmt;
 
-use crate::analysis::halving::{End, Estimate, Outcome};
+use crate::analysis::halving::{End, Estimate, Meets, Outcome};
 use crate::plan::Aim;
 use crate::units::text::{counted, digits};
 
@@ -33,7 +33,7 @@ pub struct SettingRun {
     pub setting: usize,
     /// Its rung, from 1.
     pub rung: usize,
-    /// What it came to by itself; none where its settings cannot be chosen.
+    /// What it came to by itself; none of a run that is invalid or was given up.
     pub value: Option<f64>,
     /// What became of its settings behind it.
     pub became: Became,
@@ -47,8 +47,10 @@ pub enum Became {
     WentOn,
     /// They are not likely to be better than the best by more than what is alike, or are shown to be worse.
     LeftOut,
-    /// They cannot be chosen: the run is invalid or was given up, or it misses the objective.
+    /// They cannot be chosen: the run is invalid for what the server did, or was given up, or they miss the objective.
     NotToChoose,
+    /// Nothing: the client spoiled the run, which says nothing of them.
+    SaysNothing,
     /// They were not told from others that went on, and the budget had no time for a longer run.
     NoTime,
     /// They are the best.
@@ -71,6 +73,7 @@ impl Became {
             Became::WentOn => "went on",
             Became::LeftOut => "left out",
             Became::NotToChoose => "cannot be chosen",
+            Became::SaysNothing => "says nothing",
             Became::NoTime => "no time for a longer run",
             Became::Best => "best",
             Became::Undecided => "undecided",
@@ -86,8 +89,14 @@ pub struct Setting {
     pub name: String,
     /// How many runs they have.
     pub runs: usize,
-    /// What they came to; none without a run, and where they cannot be chosen.
+    /// What they came to; none without a run that says something, and where they cannot be chosen.
     pub estimate: Option<Estimate>,
+    /// Whether they meet the plan's objective, by all of their runs together.
+    pub meets: Meets,
+    /// Requests of these runs' windows; 0 without an objective.
+    pub requests: u64,
+    /// Why the last of their runs says nothing, or that they cannot be chosen: `invalid: client_late`.
+    pub why: Option<String>,
 }
 
 impl Setting {
@@ -115,29 +124,74 @@ impl Settings {
     }
 }
 
+impl Settings {
+    /// What must be said beside the answer, each by itself: what is not shown of those that were named, and why others were not.
+    fn caveats(&self, outcome: &Outcome) -> Vec<String> {
+        let mut caveats = Vec::new();
+        let named = |at: usize| outcome.best == Some(at) || outcome.rivals.contains(&at);
+        for (at, setting) in self.all.iter().enumerate() {
+            let (name, is_named) = (&setting.name, named(at));
+            caveats.extend(match (setting.meets, &setting.why) {
+                (Meets::Misses, _) if is_named || self.aim != Aim::Goodput => {
+                    Some(format!("{name} misses the objective"))
+                }
+                (_, Some(why)) if outcome.unknown.contains(&at) => {
+                    Some(format!("{name} is undecided, for its runs say nothing ({why})"))
+                }
+                (_, Some(why)) if setting.estimate.is_none() => Some(format!("{name} cannot be chosen ({why})")),
+                (Meets::Seems, _) if is_named => Some(format!(
+                    "that {name} meets the objective is not shown by {}",
+                    counted(setting.requests as usize, "request")
+                )),
+                (Meets::SeemsNot, _) if is_named => Some(format!(
+                    "{name} missed the objective as observed, which is not shown by {}",
+                    counted(setting.requests as usize, "request")
+                )),
+                _ => None,
+            });
+        }
+        let is_spoiled =
+            |run: &&SettingRun| run.became == Became::SaysNothing && !outcome.unknown.contains(&run.setting);
+        match self.runs.iter().filter(is_spoiled).count() {
+            0 => {}
+            1 => caveats.push("one run was invalid and says nothing".to_owned()),
+            runs => caveats.push(format!("{runs} runs were invalid and say nothing")),
+        }
+        if !outcome.unaffordable.is_empty() {
+            let names: Vec<&str> = outcome.unaffordable.iter().map(|at| self.all[*at].name.as_str()).collect();
+            let names = names.join(", ");
+            caveats.push(format!("not told from the others, and without a longer run for want of time: {names}"));
+        }
+        caveats
+    }
+
+    /// The answer without what must be said beside it.
+    fn answer(&self, outcome: &Outcome) -> String {
+        let named = |at: &usize| self.all.get(*at).map(|setting| setting.with_value(self.aim)).unwrap_or_default();
+        let best = outcome.best.as_ref().map(named).unwrap_or_default();
+        let rivals = outcome.rivals.iter().map(named).collect::<Vec<_>>().join(" and ");
+        match outcome.end {
+            End::None if rivals.is_empty() => {
+                "no settings can be chosen: their runs are invalid, given up, or miss the objective".to_owned()
+            }
+            End::None => format!("no settings are seen to meet the objective; measured: {rivals}"),
+            End::Best => format!("best: {best}"),
+            End::Undecided if rivals.is_empty() => format!("undecided; best of those measured: {best}"),
+            End::Undecided => format!("undecided between {best} and {rivals}"),
+            End::Budget if rivals.is_empty() => format!("the budget is spent; ahead: {best}"),
+            End::Budget => format!("the budget has no time for longer runs; undecided between {best} and {rivals}"),
+        }
+    }
+}
+
 impl fmt::Display for Settings {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let named = |at: &usize| self.all.get(*at).map(|setting| setting.with_value(self.aim)).unwrap_or_default();
         let Some(outcome) = &self.outcome else {
             write!(f, "{}, rung {} of {}", counted(self.all.len(), "setting"), self.rung, self.rungs)?;
             let ahead = self.ahead().map(|setting| format!(", ahead so far: {}", setting.with_value(self.aim)));
             return f.write_str(&ahead.unwrap_or_default());
         };
-        let best = outcome.best.as_ref().map(named).unwrap_or_default();
-        let rivals = outcome.rivals.iter().map(named).collect::<Vec<_>>().join(" and ");
-        match outcome.end {
-            End::None => {
-                write!(f, "no settings can be chosen: their runs are invalid, given up, or miss the objective")?
-            }
-            End::Best => write!(f, "best: {best}")?,
-            End::Undecided => write!(f, "undecided between {best} and {rivals}")?,
-            End::Budget if rivals.is_empty() => write!(f, "the budget is spent; ahead: {best}")?,
-            End::Budget => write!(f, "the budget has no time for longer runs; undecided between {best} and {rivals}")?,
-        }
-        if !outcome.unaffordable.is_empty() {
-            let names: Vec<&str> = outcome.unaffordable.iter().map(|at| self.all[*at].name.as_str()).collect();
-            write!(f, "; not told from the others, and without a longer run for want of time: {}", names.join(", "))?;
-        }
-        Ok(())
+        f.write_str(&self.answer(outcome))?;
+        self.caveats(outcome).iter().try_for_each(|caveat| write!(f, "; {caveat}"))
     }
 }

@@ -10,6 +10,9 @@ use crate::graph::{Graph, Node};
 /// When the cells of a series end, by what is there; a run of which the second argument says so has yet to be measured, whatever is there.
 pub(crate) type EndsOf<'a> = &'a dyn Fn(&Series, &dyn Fn(&PlannedRun) -> bool) -> Vec<Option<CellEnd>>;
 
+/// Why the budget leaves out a run that is about to begin, by what was measured until then; none where it does not.
+pub(crate) type OverBudget<'a> = &'a dyn Fn(&PlannedRun) -> Option<String>;
+
 /// Runs that are left out because their cells have ended.
 #[derive(Debug, Default)]
 pub(super) struct EarlyEnds {

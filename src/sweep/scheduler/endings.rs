@@ -30,24 +30,48 @@ impl Scheduler<'_, '_> {
         }
     }
 
+    /// Whether a node is a run that the budget leaves out by now: then it is left out. A run of a search or a ladder is not asked about.
+    pub(super) fn is_over_budget(&mut self, node: NodeIndex) -> bool {
+        let (Node::Run(at), None) = (self.graph.node(node), self.pools.run(node)) else { return false };
+        let planned = &self.sweep.expansion.runs[*at];
+        if self.begun.contains_key(at) {
+            return false;
+        }
+        let Some(why) = self.sweep.over_budget.and_then(|over_budget| over_budget(planned)) else { return false };
+        self.leave_out(*at);
+        let (cell, runs) = (format!("{}: {}", planned.sweep, planned_cell(planned)), vec![self.views[at].clone()]);
+        self.summary.pruned += 1;
+        self.observer.event(Event::Pruned { cell, why, runs });
+        true
+    }
+
+    /// A run is not begun: nothing waits for it any more.
+    fn leave_out(&mut self, at: usize) {
+        self.early.left_out.insert(at);
+        let planned = &self.sweep.expansion.runs[at];
+        self.cells.end(planned);
+        one_less(&mut self.waiting, &self.sweep.expansion.resources[&planned.spec.endpoint.name]);
+        if one_less(&mut self.runs_left, &planned.spec.endpoint.name) == 0 {
+            self.forget(&planned.spec.endpoint.name);
+        }
+    }
+
     /// Leaves out the runs of a cell behind its end that were not begun, and that no other sweep asks for.
     fn cell_ended(&mut self, series: &Series, runs: &[PlannedRun], end: &CellEnd) {
         let mut left_out = Vec::new();
         for run in &runs[(end.after as usize).min(runs.len())..] {
             let Some((at, node)) = self.early.nodes.get(&run.id).copied() else { continue };
-            if self.begun.contains_key(&at) || self.asking.contains(&node) || self.early.ended.contains(&run.id) {
+            if self.begun.contains_key(&at)
+                || self.asking.contains(&node)
+                || self.early.ended.contains(&run.id)
+                || self.early.leaves_out(at)
+            {
                 continue;
             }
             if self.early.one_less_wants(&run.id) > 0 {
                 continue;
             }
-            self.early.left_out.insert(at);
-            let planned = &self.sweep.expansion.runs[at];
-            self.cells.end(planned);
-            one_less(&mut self.waiting, &self.sweep.expansion.resources[&planned.spec.endpoint.name]);
-            if one_less(&mut self.runs_left, &planned.spec.endpoint.name) == 0 {
-                self.forget(&planned.spec.endpoint.name);
-            }
+            self.leave_out(at);
             left_out.push(self.views[&at].clone());
         }
         if !left_out.is_empty() {

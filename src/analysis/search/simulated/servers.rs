@@ -257,7 +257,7 @@ impl Server {
         let rising = sample.rising();
         let at = ((1.0 - self.allowed) * rising.len() as f64) as usize;
         let pressure = rising.get(at.min(rising.len().saturating_sub(1))).map(|value| value / self.limit);
-        Probe { load, confirms, own: true, answer: Some(answer), pressure, requests }
+        Probe { load, confirms, own: true, answer: Some(answer), pressure, requests, short: None }
     }
 
     /// So many requests of an open loop, at a load per time of one service.
