@@ -38,6 +38,9 @@ pub enum Says {
     Load {
         /// The highest load that meets the objective.
         load: Decimal,
+        /// The highest that surely does: that load where its runs show it at 95 %, else the one below it by the resolution of the search
+        /// that found it. None where that lies below the range.
+        surely: Option<Decimal>,
         /// Whether it is the heaviest that was run, so that the highest may lie above it.
         is_least: bool,
         /// What a reader must know of it, in words.

@@ -162,7 +162,7 @@ fn taken(take: &Take, axis: &str, cell: &Cell, known: Option<&Known>) -> Result<
     }
     let mut found = Vec::with_capacity(about.len());
     for finding in &about {
-        let Says::Load { load, is_least, caveats } = &finding.says else {
+        let Says::Load { load, is_least, caveats, .. } = &finding.says else {
             return Err(blocked(format!("there is no load to take: {}", without_load(finding))));
         };
         found.push(FoundValue {
@@ -195,7 +195,15 @@ fn without_load(finding: &Finding) -> String {
             format!("{title}: {}, the lightest load, misses the objective", metric.words(load.to_f64()))
         }
         Says::Nothing(why) | Says::Open(why) => format!("{title}: {why}"),
-        Says::Load { load, .. } => format!("{title}: {}", metric.words(load.to_f64())),
+        Says::Load { load, surely, .. } => {
+            let words = |load: Decimal| metric.words(load.to_f64());
+            let found = format!("{title}: {}", words(*load));
+            match surely {
+                Some(surely) if surely == load => found,
+                Some(surely) => format!("{found} as observed, and surely {} only: prolong `confirm`", words(*surely)),
+                None => format!("{found} as observed, and no load surely: prolong `confirm`"),
+            }
+        }
         Says::Measured { runs: 1, ends: None, .. } => {
             format!("{title}: {} of one run has no interval: give `{}` repeats", measured(finding), finding.sweep)
         }
@@ -218,9 +226,9 @@ fn measured(finding: &Finding) -> String {
 /// Whether a value lies below a bound; none where that is not known.
 fn is_below(says: &Says, bound: Bound) -> Option<bool> {
     match (says, bound) {
-        // The highest load may lie above it: that says nothing of a bound that is higher still.
-        (Says::Load { load, is_least: true, .. }, Bound::Number(bound)) => (*load >= bound).then_some(false),
-        (Says::Load { load, .. }, Bound::Number(bound)) => Some(*load < bound),
+        (Says::Load { surely: Some(surely), .. }, Bound::Number(bound)) if *surely >= bound => Some(false),
+        // Where it is the heaviest, the highest load may lie above it: that says nothing of a bound that is higher still.
+        (Says::Load { load, is_least, .. }, Bound::Number(bound)) => (*load < bound && !is_least).then_some(true),
         (Says::Below(lightest), Bound::Number(bound)) => (*lightest <= bound).then_some(true),
         (Says::Measured { ends: Some([low, high]), .. }, bound) => {
             beyond(*high < bound.to_f64(), *low >= bound.to_f64())

@@ -87,7 +87,11 @@ impl Answers<'_> {
                 let runs = chosen.finished.iter().map(|at| &pool.members[*at].run).collect::<Vec<_>>();
                 let says = match &chosen.end {
                     None => Says::Open(chosen.to_string()),
-                    Some(Ended::Search(first)) => of_search(chosen.of_whole_objective().unwrap_or(first), pool),
+                    Some(Ended::Search(first)) => {
+                        of_search(chosen.of_whole_objective().unwrap_or(first), pool, |load| {
+                            self.is_shown(load, pool, chosen)
+                        })
+                    }
                     Some(Ended::WholeLadder | Ended::Cut { .. }) => self.of_runs(&runs),
                     Some(Ended::Settings(_)) => Says::Nothing("it looks for settings, and for no load".to_owned()),
                 };
@@ -134,10 +138,19 @@ impl Answers<'_> {
         let is_open =
             [&bracket.undecided, &bracket.too_dear, &bracket.unknown].into_iter().any(|loads| !loads.is_empty());
         match (bracket.holds.and_then(of), bracket.misses, loads.keys().next()) {
-            (Some(load), misses, _) => Says::Load { load, is_least: misses.is_none(), caveats: Vec::new() },
+            (Some(load), misses, _) => {
+                Says::Load { load, surely: Some(load), is_least: misses.is_none(), caveats: Vec::new() }
+            }
             (None, Some(_), Some(lightest)) if !is_open => Says::Below(*lightest),
             _ => Says::Nothing("no load is shown to meet the objective".to_owned()),
         }
+    }
+
+    /// Whether the runs that a search made at a load show together that it meets the objective.
+    fn is_shown(&self, load: f64, pool: &Pool, chosen: &Chosen) -> bool {
+        let there = chosen.finished.iter().map(|at| &pool.members[*at]).filter(|member| member.load == load);
+        let runs: Vec<&PlannedRun> = there.map(|member| &member.run).collect();
+        !runs.is_empty() && self.judge.said(&runs, Objective::Slo).answer == Some(Answer::Holds)
     }
 
     fn judged(&self, load: Decimal, runs: &[&PlannedRun]) -> Judged {
@@ -157,7 +170,7 @@ fn ids(runs: &[&PlannedRun]) -> Vec<RunId> {
 }
 
 /// What a search says that has ended. An answer that is in doubt is none: whoever took it would measure at a load that may be any.
-fn of_search(outcome: &Outcome, pool: &Pool) -> Says {
+fn of_search(outcome: &Outcome, pool: &Pool, is_shown: impl Fn(f64) -> bool) -> Says {
     let nothing = |why: &str| Says::Nothing(why.to_owned());
     let doubt = || {
         let caveats: Vec<String> = outcome.caveats.iter().map(ToString::to_string).collect();
@@ -165,10 +178,18 @@ fn of_search(outcome: &Outcome, pool: &Pool) -> Says {
     };
     // A load of the grid, written as briefly as it can be, is the decimal that the plan holds.
     let decimal = |load: f64| load.to_string().parse().ok();
+    // Two steps of the grid are the resolution, and a search is wrong by more in at most 5 % of cases.
+    let below = |load: f64| {
+        let loads = pool.loads();
+        let at = loads.iter().position(|other| *other == load)?;
+        Some(loads[at.checked_sub(2)?])
+    };
+    let surely = |load: f64| if is_shown(load) { Some(load) } else { below(load) };
     match outcome.end {
         End::Found | End::AboveRange => match outcome.found.and_then(decimal) {
             Some(load) => Says::Load {
                 load,
+                surely: outcome.found.and_then(surely).and_then(decimal),
                 is_least: outcome.end == End::AboveRange,
                 caveats: outcome.caveats.iter().map(ToString::to_string).collect(),
             },
@@ -255,7 +276,8 @@ mod tests {
     }
 
     fn load(load: &str, is_least: bool) -> Says {
-        Says::Load { load: load.parse().expect("a number"), is_least, caveats: Vec::new() }
+        let load = load.parse().expect("a number");
+        Says::Load { load, surely: Some(load), is_least, caveats: Vec::new() }
     }
 
     #[test]
@@ -286,11 +308,20 @@ mod tests {
         assert_eq!(of(2.0), Says::Below("5".parse().expect("a number")));
         assert!(matches!(of(500.0), Says::Load { is_least: true, .. }), "{:?}", of(500.0));
         let pools = expand(&plan(search())).expect("expands").pools;
+        // What its runs do not show is known to the resolution.
+        let loads = pools[0].loads();
+        let outcome = |found| Outcome { found: Some(found), misses: None, end: End::Found, caveats: Vec::new() };
+        let surely = |found: f64, shown: bool| match of_search(&outcome(found), &pools[0], |_| shown) {
+            Says::Load { surely, .. } => surely.map(Decimal::to_f64),
+            other => panic!("{other:?}"),
+        };
+        assert_eq!((surely(loads[9], true), surely(loads[9], false)), (Some(loads[9]), Some(loads[7])));
+        assert!(loads[9] / loads[7] >= 1.04 && surely(loads[1], false).is_none());
         for end in
             [End::NotMonotone, End::Drifting, End::Unsteady, End::Unconfirmed, End::OutOfProbes, End::TooFewRequests]
         {
             let outcome = Outcome { found: Some(20.0), misses: Some(21.0), end, caveats: Vec::new() };
-            assert!(matches!(of_search(&outcome, &pools[0]), Says::Nothing(_)), "{end:?}");
+            assert!(matches!(of_search(&outcome, &pools[0], |_| true), Says::Nothing(_)), "{end:?}");
         }
     }
 }

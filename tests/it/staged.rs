@@ -173,7 +173,7 @@ fn a_gate_holds_the_interval_of_any_metric_against_its_bound() {
 #[timed_test]
 fn run_numbers_go_on_in_a_later_stage_and_calibrate_knows_a_load_once_it_is_found() {
     let lab = Lab::new();
-    let quick = HEAD.replace("p50: 50ms", "p50: 900ms").replace("2500ms", "500ms").replace("[2, 4, 8]", "[2, 4]");
+    let quick = HEAD.replace("p50: 50ms", "p50: 900ms").replace("2500ms", "1500ms").replace("[2, 4, 8]", "[2, 4]");
     lab.write("plan.yaml", &format!("{quick}{}\n", SUSTAINED.replace(", repeats: 2", "")));
     let calibrate =
         || lab.ok(&["calibrate", "plan.yaml", "--for", "200ms", "--within", "0s", "--no-search", "--format", "json"]);

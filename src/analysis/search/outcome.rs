@@ -50,7 +50,8 @@ impl End {
 /// What the reader must know of an answer.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum Caveat {
-    /// The long run met the objective as observed, and is too short to show it at 95 %.
+    /// The long run met the objective as observed, and is too short to show it at 95 %; where the runs of the load together show it, that is
+    /// taken back.
     NotShown {
         /// The load.
         load: f64,
@@ -108,7 +109,7 @@ impl std::fmt::Display for Caveat {
         let percent = |share: f64| format!("{:.0} %", 100.0 * share.abs());
         match self {
             Caveat::NotShown { load } => {
-                write!(f, "the long run at {load} met the objective but is too short to show it at 95 %")
+                write!(f, "the runs at {load} are too short to show it at 95 %")
             }
             Caveat::Unconfirmed { load } => write!(f, "no long run confirms {load}"),
             Caveat::FailedConfirmations { runs: 1 } => write!(f, "one higher load failed its long run"),

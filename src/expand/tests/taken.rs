@@ -24,11 +24,19 @@ fn known(of: &[(&str, Says)]) -> Known {
 }
 
 fn load(load: &str) -> Says {
-    Says::Load { load: load.parse().expect("a number"), is_least: false, caveats: Vec::new() }
+    let load = load.parse().expect("a number");
+    Says::Load { load, surely: Some(load), is_least: false, caveats: Vec::new() }
+}
+
+/// A load that its runs do not show to meet the objective.
+fn observed(load: &str, surely: Option<&str>) -> Says {
+    let decimal = |load: &str| load.parse().expect("a number");
+    Says::Load { load: decimal(load), surely: surely.map(decimal), is_least: false, caveats: Vec::new() }
 }
 
 fn at_least(load: &str) -> Says {
-    Says::Load { load: load.parse().expect("a number"), is_least: true, caveats: Vec::new() }
+    let load = load.parse().expect("a number");
+    Says::Load { load, surely: Some(load), is_least: true, caveats: Vec::new() }
 }
 
 /// A search, and sweeps behind it, checked as any plan is.
@@ -130,6 +138,7 @@ fn a_gate_stops_its_sweep_and_those_behind_it() {
     let plan = checked(later);
     let of =
         |vllm: Says, other: Says| expand_with(&plan, &known(&[("vllm", vllm), ("other", other)])).expect("expands");
+    assert_eq!(stops(&of(observed("21.5", Some("20")), load("40"))), [], "what is sure is enough");
     let passed = of(load("20"), at_least("30"));
     assert!(passed.pending.is_empty(), "{:?}", passed.pending);
     let open = || Says::Open("3 runs so far".to_owned());
@@ -137,6 +146,24 @@ fn a_gate_stops_its_sweep_and_those_behind_it() {
         (load("19.9"), open(), Waits::Stopped, "limit: vllm · small · B1: max_qps_under_slo is 19.9 qps, below 20"),
         (load("40"), open(), Waits::Pending, "waits for limit: other · small · B1: 3 runs so far"),
         (load("40"), at_least("15"), Waits::Undecided, "limit: other · small · B1: 15 qps"),
+        (
+            observed("20.5", Some("19.5")),
+            load("40"),
+            Waits::Undecided,
+            "limit: vllm · small · B1: 20.5 qps as observed, and surely 19.5 qps only: prolong `confirm`",
+        ),
+        (
+            observed("20.5", None),
+            load("40"),
+            Waits::Undecided,
+            "limit: vllm · small · B1: 20.5 qps as observed, and no load surely: prolong `confirm`",
+        ),
+        (
+            observed("19.5", Some("18.5")),
+            load("40"),
+            Waits::Stopped,
+            "limit: vllm · small · B1: max_qps_under_slo is 19.5 qps, below 20",
+        ),
         (Says::Nothing("in doubt".to_owned()), load("40"), Waits::Undecided, "limit: vllm · small · B1: in doubt"),
         (
             Says::Below("1".parse().expect("a number")),

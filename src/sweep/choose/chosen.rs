@@ -4,7 +4,7 @@ use std::fmt;
 
 use super::settings::Settings;
 use crate::analysis::halving;
-use crate::analysis::search::{Cheapest, End, Outcome};
+use crate::analysis::search::{Caveat, Cheapest, End, Outcome};
 use crate::plan::model::search::Objective;
 
 /// How a pool stands.
@@ -137,12 +137,13 @@ impl Part {
             true => format!("{load} misses it{of}"),
             false => format!("a run at {load} missed it{of}, which is not shown"),
         });
+        // Without a run that shows it, a search knows it from the curve through all its runs.
+        let is_shown = !outcome.caveats.iter().any(|caveat| matches!(caveat, Caveat::NotShown { .. }));
+        let meets = if is_shown { format!("meets {what}") } else { format!("met {what} as observed") };
         let mut said = match (outcome.found, outcome.end, missed) {
-            (Some(found), _, Some(missed)) => format!("{found} {unit} meets {what}, {missed}"),
-            (Some(found), End::AboveRange, None) => {
-                format!("{found} {unit} meets {what}, the heaviest load of the range")
-            }
-            (Some(found), _, None) => format!("{found} {unit} meets {what}, and no heavier run missed it"),
+            (Some(found), _, Some(missed)) => format!("{found} {unit} {meets}, {missed}"),
+            (Some(found), End::AboveRange, None) => format!("{found} {unit} {meets}, the heaviest load of the range"),
+            (Some(found), _, None) => format!("{found} {unit} {meets}, and no heavier run missed it"),
             (None, End::BelowRange, _) => {
                 let missed = outcome.misses.map(|load| format!(": {load} {unit} misses it{of}")).unwrap_or_default();
                 format!("no load of the range meets {what}{missed}")

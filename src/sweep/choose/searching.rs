@@ -88,8 +88,11 @@ impl Searching<'_> {
         let asked = tracks.into_iter().map(|track| (track.of, track.probes, track.answer, true));
         let further = further.into_iter().map(|(of, probes)| (of, probes, None, false));
         let mut parts = Vec::new();
-        for (of, probes, answer, is_asked) in asked.chain(further) {
+        for (of, probes, mut answer, is_asked) in asked.chain(further) {
             let between = between(&question, of, &probes);
+            if let Some(PartAnswer::Highest { outcome, .. }) = &mut answer {
+                self.hears_all_runs(outcome, of, &chosen.finished, judge);
+            }
             parts.push(Part { of, is_asked, between, answer });
         }
         chosen.between = parts.get(turn).or(parts.first()).map_or((None, None), |part| part.between);
@@ -102,6 +105,16 @@ impl Searching<'_> {
             chosen.end = outcome.map(Ended::Search);
         }
         chosen.parts = parts;
+    }
+
+    /// What the long run of a load is too short to show, all runs of that load may show together.
+    fn hears_all_runs(&self, outcome: &mut Outcome, of: Objective, finished: &[usize], judge: &dyn Judge) {
+        outcome.caveats.retain(|caveat| {
+            let Caveat::NotShown { load } = caveat else { return true };
+            let there = finished.iter().map(|at| &self.pool.members[*at]).filter(|member| member.load == *load);
+            let runs: Vec<_> = there.map(|member| &member.run).collect();
+            judge.said(&runs, of).answer != Some(Answer::Holds)
+        });
     }
 
     /// The latency of the objective that is missed by most in the lightest load above the answer that misses it, where several are limited.
