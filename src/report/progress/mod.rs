@@ -148,7 +148,8 @@ impl Screen {
             Event::Begin { todo, settled } => self.total = settled + todo.len(),
             Event::Endpoint { endpoint, result } => self.answered(endpoint, result),
             Event::Chosen { pool, standing, next } => {
-                self.total += usize::from(next.is_some());
+                // A run that another sweep has to do, too, has its number.
+                self.total = next.iter().fold(self.total, |total, run| total.max(run.number));
                 let text = plain(&format!("{pool}: {standing}"));
                 self.tell(false, Said { kind: Kind::Chosen, run: None, endpoint: None, text });
             }

@@ -66,7 +66,7 @@ impl Tracker {
                 self.remaining = todo.iter().map(|run| (run.number, run.expected_ns())).collect();
             }
             Event::Chosen { next: Some(run), .. } => {
-                self.sweep.runs += 1;
+                self.sweep.runs = self.sweep.runs.max(run.number);
                 self.remaining.insert(run.number, run.expected_ns());
             }
             Event::Pruned { runs, .. } => {
