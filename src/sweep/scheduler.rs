@@ -70,6 +70,8 @@ pub struct Sweep<'a> {
     pub(crate) choices: Option<Choices<'a>>,
     /// When cells end whose repeats may end early; none where the plan has no such cells.
     pub(crate) ends: Option<EndsOf<'a>>,
+    /// Sweeps of the selection whose runs are not known yet.
+    pub(crate) later: Vec<String>,
     /// Stop at the first failure.
     pub(crate) fail_fast: bool,
 }
@@ -303,7 +305,8 @@ impl<'a, 'o> Scheduler<'a, 'o> {
         let mut todo: Vec<RunView> = self.views.values().cloned().collect();
         todo.sort_by_key(|run| run.number);
         self.first_look()?;
-        self.observer.event(Event::Begin { todo, settled: self.sweep.settled });
+        let open = self.pools_that_go_on().into_iter().chain(self.sweep.later.iter().cloned()).collect();
+        self.observer.event(Event::Begin { todo, settled: self.sweep.settled, open });
         loop {
             self.look_for_stop();
             while !self.halted() {

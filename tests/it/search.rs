@@ -152,7 +152,8 @@ fn a_run_that_several_sweeps_come_to_is_measured_once_in_an_invocation() {
     assert!(again.stderr.contains("nothing to do"), "{}", again.stderr);
 
     let lab = Lab::new();
-    let searches = "  one: { matrix: { scenario: short }, search: { batch_size: { from: 2, to: 32, within: 10% }, confirm: 0s } }
+    let searches =
+        "  one: { matrix: { scenario: short }, search: { batch_size: { from: 2, to: 32, within: 10% }, confirm: 0s } }
   two: { matrix: { scenario: short }, search: { batch_size: { from: 4, to: 32, within: 10% }, confirm: 0s } }
 ";
     lab.write("plan.yaml", &plan(searches));

@@ -2,6 +2,7 @@
 
 use super::checker::{Checker, steps};
 use crate::plan::diagnostic::error::{Code, Diagnostic};
+use crate::plan::model::endpoint::Endpoint;
 use crate::plan::model::hardware::Hardware;
 use crate::plan::model::plan::Plan;
 use crate::units::{Decimal, Nanos};
@@ -34,8 +35,8 @@ impl Checker<'_> {
                 );
             }
         }
-        let has_price = |hardware: &Hardware| hardware.price_per_hour.is_some() || hardware.owned.is_some();
-        let unpriced = plan.endpoints.iter().find(|(_, endpoint)| !endpoint.hardware.as_ref().is_some_and(has_price));
+        let has_price = |endpoint: &Endpoint| endpoint.hardware.as_ref().is_some_and(Hardware::has_price);
+        let unpriced = plan.endpoints.iter().find(|(_, endpoint)| !has_price(endpoint));
         if let Some((name, _)) = unpriced.filter(|_| budget.money.is_some_and(|money: Decimal| money.is_positive())) {
             let message = format!("`money` is counted by prices, and endpoint `{name}` has none");
             let remedy = format!("add hardware: {{ price_per_hour: 10 }} to endpoint `{name}`, or remove `money`");

@@ -74,8 +74,8 @@ impl Checker<'_> {
             let remedy = "add limits at the top of the plan, like goodput: { ttft: 500ms, tpot: 50ms }";
             self.report(&at, Diagnostic::new(Code::MissingField, message).remedy(remedy));
         }
-        let is_priced = |hardware: &Hardware| hardware.price_per_hour.is_some() || hardware.owned.is_some();
-        let has_price = plan.endpoints.values().filter_map(|endpoint| endpoint.hardware.as_ref()).any(is_priced);
+        let has_price =
+            plan.endpoints.values().filter_map(|endpoint| endpoint.hardware.as_ref()).any(Hardware::has_price);
         if aim == Aim::CostPerMillion && !has_price {
             let message = "`for: cost_per_million` needs a price, and no endpoint has one";
             let remedy = "add hardware: { price_per_hour: 31.20 } to the endpoint";

@@ -4,6 +4,7 @@
 use petgraph::graph::NodeIndex;
 
 use super::{Scheduler, one_less};
+use crate::expand::Pool;
 use crate::graph::{Node, Outcome};
 use crate::sweep::event::{Event, Naming, RunView};
 
@@ -47,6 +48,16 @@ impl Scheduler<'_, '_> {
             }
         }
         false
+    }
+
+    /// Searches and ladders that ask for a run.
+    pub(super) fn pools_that_go_on(&self) -> Vec<String> {
+        let Some(choices) = &self.sweep.choices else { return Vec::new() };
+        let pools = self.sweep.expansion.pools.iter().zip(&choices.places);
+        let goes_on = |pool: &Pool, places: &[usize]| {
+            (choices.choose)(pool).next.is_some_and(|next| choices.picked[places[next]])
+        };
+        pools.filter(|(pool, places)| goes_on(pool, places)).map(|(pool, _)| pool.title()).collect()
     }
 
     /// Whether a node that has not ended stands for a run of the pool, or goes on with it: one node goes on with a pool at a time.
