@@ -779,10 +779,7 @@ fn undecidable_gate() {
     let gate = |metric: &str| format!("gate: {{ sweep: smoke, metric: {metric}, at_most: 1s }}");
     // p99 takes 368 requests, of which one in a second come at the lighter load.
     let (message, remedy) = words("M032", &with("300s", &gate("ttft_p99")));
-    assert_eq!(
-        message,
-        "`ttft_p99` of sweep `smoke` takes 368 requests in a run, `qps: 1` expects 300 in 5m"
-    );
+    assert_eq!(message, "`ttft_p99` of sweep `smoke` takes 368 requests in a run, `qps: 1` expects 300 in 5m");
     assert!(remedy.starts_with("write phases: { measure: 368s }"), "{remedy}");
     assert!(!said("M032", &with("368s", &gate("ttft_p99"))) && !said("M032", &with("300s", &gate("ttft_p95"))));
     // A metric without a percentile is its median, and gaps are many.
