@@ -9,8 +9,9 @@ use schemars::JsonSchema;
 use serde::Serialize;
 
 use super::estimate::{Cost, Estimator};
-use crate::expand::{Expansion, PlannedRun, Pool, Waits};
-use crate::plan::{Budget, Plan};
+use crate::expand::error::Mistake;
+use crate::expand::{ExpandError, Expansion, PlannedRun, Pool, Waits, expand};
+use crate::plan::{Budget, Code, Loaded, Plan, PlanErrors, Step};
 use crate::report::format::{digits, duration, plain};
 use crate::report::priced;
 use crate::sweep::choose::{Chosen, most_runs};
@@ -182,8 +183,42 @@ fn to_come<'p>(pool: &'p Pool, chosen: &Chosen) -> Vec<&'p PlannedRun> {
 pub(super) struct TooLittle {
     /// Which limit: `time`, `tokens` or `money`.
     pub of: &'static str,
-    /// What is wrong with it, and what to do.
-    pub words: String,
+    /// What is wrong with it.
+    what: String,
+}
+
+impl TooLittle {
+    /// What to do.
+    const REMEDY: &str = "write at least as much, or shorten `phases`";
+
+    /// What is wrong, and what to do.
+    pub(super) fn words(&self) -> String {
+        format!("{}: {}", self.what, TooLittle::REMEDY)
+    }
+}
+
+/// What `run` would refuse of a plan's budgets, whatever lies in the results folder, at its place; none where it would not.
+pub(super) fn refused(loaded: &Loaded) -> Option<PlanErrors> {
+    let plan = &loaded.plan;
+    if plan.budget.is_none() && plan.sweeps.values().all(|sweep| sweep.optimize.is_none()) {
+        return None;
+    }
+    let expansion = match expand(plan) {
+        Ok(expansion) => expansion,
+        Err(ExpandError { sweep, mistake: Mistake::SmallBudget { budget, settings, needs }, .. }) => {
+            let what =
+                format!("a budget of {budget} is less than one run of each of the {settings} settings takes, {needs}");
+            let remedy = "write more, beside the time that their servers take to start, or fewer settings";
+            let path = ["sweeps", &sweep, "optimize", "budget"].map(Step::from);
+            return Some(loaded.refuse(&path, Code::OutOfRange, what, remedy));
+        }
+        Err(_) => return None,
+    };
+    let disk = OnDisk::new(Vec::new(), &expansion);
+    let asked = Asked { plan, expansion: &expansion, disk: &disk, chosen: &[], standing: &[] };
+    let (state, _) = decide(&asked)?;
+    let TooLittle { of, what } = below_one_run(&asked, &state)?;
+    Some(loaded.refuse(&["budget", of].map(Step::from), Code::OutOfRange, what, TooLittle::REMEDY))
 }
 
 /// The first limit of a budget that does not allow one run; none where all do, and where nobody knows.
@@ -200,11 +235,7 @@ pub(super) fn below_one_run(asked: &Asked, state: &BudgetState) -> Option<TooLit
         let least = costs.iter().map(of).collect::<Option<Vec<f64>>>()?.into_iter().reduce(f64::min)?;
         (least > limit.budget).then(|| {
             let (budget, least) = (limit.shown(limit.budget), limit.shown(least));
-            let words = format!(
-                "`budget.{}` is {budget}, and one run takes {least}: write at least as much, or shorten `phases`",
-                limit.of
-            );
-            TooLittle { of: limit.of, words }
+            TooLittle { of: limit.of, what: format!("`budget.{}` is {budget}, and one run takes {least}", limit.of) }
         })
     })
 }

@@ -15,7 +15,7 @@ use crate::analysis::slo::Answer;
 use crate::analysis::undecided;
 use crate::cli::compare;
 use crate::cli::failure::Failure;
-use crate::expand::PlannedRun;
+use crate::expand::{GateAnswer, GateState, Pending, PlannedRun, gate_states};
 use crate::plan::{Plan, Sweep};
 use crate::report::format::{digits, plain};
 use crate::rows::{GivenUp, RunLabels};
@@ -35,6 +35,8 @@ pub(crate) struct Gate {
     pub(crate) untested: Option<String>,
     /// What the plan compares, answered; none where it compares nothing.
     pub(crate) comparison: Option<Comparison>,
+    /// How the gates of the plan's sweeps stand, in their order.
+    pub(crate) gates: Vec<GateState>,
 }
 
 /// Refuses a gate that nothing can miss.
@@ -56,8 +58,13 @@ pub(super) fn is_one(plan: &Plan) -> Result<(), Failure> {
 
 /// Holds the cells of the committed ones of `runs` against the plan's SLO, each by all of its repeats, and the plan's arms against
 /// their baselines. Loads that a search or ladder chose are not held against it: they go up to one that misses. Invalid runs say nothing, but where the server failed so many requests that a run is invalid. A run that was given
-/// up because the server does not meet its load misses.
-pub(super) fn check(workspace: &Workspace, store: &Store, runs: &[&PlannedRun], left_out: &LeftOut) -> Gate {
+/// up because the server does not meet its load misses. The gates of the sweeps of `runs`, and of the cells that wait, stand beside them.
+pub(super) fn check(
+    workspace: &Workspace,
+    store: &Store,
+    (runs, waiting): (&[&PlannedRun], &[Pending]),
+    left_out: &LeftOut,
+) -> Gate {
     let plan = workspace.plan();
     let mut gate = Gate::default();
     if plan.slo.is_some() {
@@ -74,6 +81,10 @@ pub(super) fn check(workspace: &Workspace, store: &Store, runs: &[&PlannedRun], 
         Some(comparison::Gate::Passes) | None => {}
     }
     gate.comparison = compared;
+    let is_asked =
+        |sweep: &str| runs.iter().any(|run| *run.sweep == *sweep) || waiting.iter().any(|cell| *cell.sweep == *sweep);
+    gate.gates = gate_states(plan, &workspace.known);
+    gate.gates.retain(|gate| is_asked(&gate.sweep));
     gate
 }
 
@@ -198,21 +209,47 @@ fn priced(gate: &mut Gate, plan: &Plan, rung: &Rung, name: &str) {
 impl Gate {
     /// What it says, for people.
     pub(super) fn told(&self) -> String {
-        let undecided = match self.undecided.len() {
-            0 => String::new(),
-            1 => "; 1 answer about the SLO is open".to_owned(),
-            count => format!("; {count} answers about the SLO are open"),
-        };
         let listed = |lines: &[String]| lines.iter().map(|line| format!("\n  {line}")).collect::<String>();
-        let head = match (self.missed.len(), &self.untested) {
+        let saying_no = self.gates_that_say(GateAnswer::No);
+        let missed = [&saying_no[..], &self.missed].concat();
+        let open = self.undecided.len() + self.open_gates().len();
+        let undecided = match open {
+            0 => String::new(),
+            1 => "; 1 answer is open".to_owned(),
+            count => format!("; {count} answers are open"),
+        };
+        let head = match (missed.len(), &self.untested) {
             (0, Some(why)) => format!("gate: no answer: {why}{undecided}"),
             (0, None) => format!("gate: nothing is missed{undecided}"),
             (count, _) => format!("gate: {count} missed{undecided}"),
         };
-        let parts = [("undecided", &self.undecided), ("excluded", &self.excluded)].into_iter();
+        let undecided = [&self.open_gates()[..], &self.undecided].concat();
+        let kept = self.gates_that_say(GateAnswer::Yes);
+        let parts = [("undecided", undecided), ("excluded", self.excluded.clone()), ("kept", kept)].into_iter();
         let parts = parts.filter(|(_, lines)| !lines.is_empty());
-        let parts: String = parts.map(|(what, lines)| format!("\n{what}{}", listed(lines))).collect();
-        format!("{head}{}{parts}", listed(&self.missed))
+        let parts: String = parts.map(|(what, lines)| format!("\n{what}{}", listed(&lines))).collect();
+        format!("{head}{}{parts}", listed(&missed))
+    }
+
+    /// A line for each value that a gate of the plan asks for, of those that say so: `gate of \`release\`: limit: …: 24 qps, at least 20: yes`.
+    fn gates_that_say(&self, answer: GateAnswer) -> Vec<String> {
+        let of = |gate: &GateState| {
+            let values = gate.values.iter().filter(|value| value.answer == answer);
+            let said = values.map(|value| value.words()).collect::<Vec<_>>();
+            let is_empty = gate.values.is_empty() && gate.answer == answer;
+            let nothing = is_empty.then(|| "the sweep that it asks found nothing".to_owned());
+            let line = |said| plain(&format!("gate of `{}`: {said}, {}: {}", gate.sweep, gate.bound, answer.words()));
+            said.into_iter().chain(nothing).map(line).collect::<Vec<_>>()
+        };
+        self.gates.iter().flat_map(of).collect()
+    }
+
+    /// The same of those that have no answer.
+    fn open_gates(&self) -> Vec<String> {
+        [GateAnswer::Undecided, GateAnswer::Pending]
+            .into_iter()
+            .flat_map(|answer| self.gates_that_say(answer))
+            .collect()
     }
 
     /// Whether something that was to be decided is not.

@@ -7,7 +7,7 @@ use super::replace::{begins_with, cannot_write, replace};
 use super::stages;
 use super::workspace::Workspace;
 use crate::cli::failure::Failure;
-use crate::expand::Waits;
+use crate::expand::{GateState, GateValue, Pending, Waits};
 use crate::report::comparison;
 use crate::report::format::escaped;
 
@@ -25,14 +25,15 @@ pub(super) fn check(path: &Path) -> Result<(), Failure> {
 }
 
 /// Writes the page.
-pub(super) fn write(path: &Path, workspace: &Workspace, gate: &Gate) -> Result<(), Failure> {
-    let text = text(workspace, gate);
+pub(super) fn write(path: &Path, workspace: &Workspace, found: (&Gate, &[Pending])) -> Result<(), Failure> {
+    let text = text(workspace, found);
     replace(path, |out| out.write_all(text.as_bytes())).map_err(|error| cannot_write(Some(path), &error))
 }
 
-fn text(workspace: &Workspace, gate: &Gate) -> String {
+fn text(workspace: &Workspace, (gate, waiting): (&Gate, &[Pending])) -> String {
     let plan = workspace.plan();
-    let mut out = format!("{HEAD}\n### {}: {}\n", escaped(&plan.name), verdict(workspace, gate));
+    let mut out = format!("{HEAD}\n### {}: {}\n", escaped(&plan.name), verdict(gate, waiting));
+    out.push_str(&gates(&gate.gates));
     let mut list = |title: &str, lines: Vec<String>| {
         if !lines.is_empty() {
             let lines: String = lines.iter().map(|line| format!("- {}\n", escaped(line))).collect();
@@ -44,16 +45,41 @@ fn text(workspace: &Workspace, gate: &Gate) -> String {
     list("Excluded", gate.excluded.clone());
     let found = workspace.expansion.pools.iter().zip(&workspace.chosen);
     list("Found", found.map(|(pool, chosen)| format!("{}: {chosen}", pool.title())).collect());
-    list("What follows", stages::all_taken(workspace).into_iter().chain(stages::pending(workspace)).collect());
+    list("What follows", stages::all_taken(workspace).into_iter().chain(stages::pending(waiting)).collect());
     if let Some(compared) = &gate.comparison {
         out.push_str(&format!("\n{}", comparison::markdown(compared)));
     }
     out
 }
 
+/// A table of each value that the gates of the plan's sweeps ask for, held against their bounds; nothing where no sweep has one.
+fn gates(gates: &[GateState]) -> String {
+    if gates.is_empty() {
+        return String::new();
+    }
+    let row = |cells: [&str; 7]| format!("| {} |\n", cells.map(escaped).join(" | "));
+    let mut out = "\n**Gates**\n\n| gate of | asks | metric | value | 95 % interval | bound | answer |\n".to_owned();
+    out.push_str("|---|---|---|---|---|---|---|\n");
+    for GateState { sweep, bound, values, answer } in gates {
+        if values.is_empty() {
+            out.push_str(&row([sweep, "found nothing", "", "n/a", "n/a", bound, answer.words()]));
+        }
+        for GateValue { of, metric, value, interval, note, answer } in values {
+            let value = match (value, note) {
+                (Some(value), Some(note)) => format!("{value} ({note})"),
+                (Some(one), None) | (None, Some(one)) => one.clone(),
+                (None, None) => "n/a".to_owned(),
+            };
+            let interval = interval.as_deref().unwrap_or("n/a");
+            out.push_str(&row([sweep, of, metric, &value, interval, bound, answer.words()]));
+        }
+    }
+    out
+}
+
 /// What it comes to, in the order of exit codes.
-fn verdict(workspace: &Workspace, gate: &Gate) -> &'static str {
-    let is_so = |state| workspace.expansion.pending.iter().any(|pending| pending.state == state);
+fn verdict(gate: &Gate, waiting: &[Pending]) -> &'static str {
+    let is_so = |state: Waits| waiting.iter().any(|pending| pending.state == state);
     if !gate.missed.is_empty() || is_so(Waits::Stopped) {
         "the gate says no"
     } else if is_so(Waits::Pending) || is_so(Waits::Blocked) {

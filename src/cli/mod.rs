@@ -66,8 +66,10 @@ mod shown_rows;
 mod stages;
 mod stderr;
 mod summary_cache;
+mod sweep_cell;
 mod trails;
 mod verify;
+mod waiting;
 mod why;
 mod workspace;
 

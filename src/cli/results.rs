@@ -136,7 +136,7 @@ impl PlanRuns {
 
     /// Which of the plan's runs are asked about, in the order of its expansion.
     pub(super) fn picked(&self, workspace: &Workspace) -> Result<Vec<bool>, Failure> {
-        self.selection.pick(workspace.plan(), &workspace.expansion.runs)
+        self.selection.pick_runs(workspace.plan(), &workspace.expansion)
     }
 
     /// What measures the runs that have no result, as one types it.

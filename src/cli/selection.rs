@@ -10,11 +10,13 @@ use indexmap::{IndexMap, IndexSet};
 use minijinja::{Environment, UndefinedBehavior, Value};
 
 use crate::cli::failure::Failure;
-use crate::expand::PlannedRun;
+use crate::expand::{Expansion, Pending, PlannedRun};
 use crate::plan::model::axis::server_flag;
 use crate::plan::{Plan, Scalar, Sweep};
+use crate::report::format::plain;
 use crate::store::RunRecord;
 use crate::units::Decimal;
+use crate::units::text::counted;
 
 /// Which runs.
 #[derive(Debug, Clone, Default, Args)]
@@ -31,17 +33,49 @@ pub(crate) struct Selection {
 /// Names that every run has.
 const ALWAYS: [&str; 3] = ["sweep", "repeat", "id"];
 
+/// What is selected of a plan.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) struct Picked {
+    /// For each run, in order, whether it is selected.
+    pub(crate) runs: Vec<bool>,
+    /// For each cell that is no run, or not yet, in order, how many of its repeats are selected. They have no ids, and a load that is not
+    /// known matches nothing.
+    pub(crate) waiting: Vec<u32>,
+}
+
+impl Picked {
+    /// Takes the answers for all runs, and then for each repeat of the cells that wait.
+    fn of(holds: &[bool], runs: usize, pending: &[Pending]) -> Picked {
+        let (runs, mut rest) = holds.split_at(runs);
+        let mut waiting = Vec::with_capacity(pending.len());
+        for cell in pending {
+            let (own, others) = rest.split_at(cell.repeats as usize);
+            waiting.push(own.iter().filter(|holds| **holds).count() as u32);
+            rest = others;
+        }
+        Picked { runs: runs.to_vec(), waiting }
+    }
+
+    /// The cells that are no runs, or not yet, as far as they are selected: with so many repeats.
+    pub(crate) fn cells(&self, pending: &[Pending]) -> Vec<Pending> {
+        let cells = pending.iter().zip(&self.waiting).filter(|(_, repeats)| **repeats > 0);
+        cells.map(|(cell, repeats)| Pending { repeats: *repeats, ..cell.clone() }).collect()
+    }
+}
+
 impl Selection {
     /// Whether nothing is left out.
     pub(crate) fn is_everything(&self) -> bool {
         self.only.is_none() && self.skip.is_none()
     }
 
-    /// For each run, in order, whether it is selected. That none is, is a mistake: of the call, or of what it takes the plan
-    /// for.
-    pub(super) fn pick(&self, plan: &Plan, runs: &[PlannedRun]) -> Result<Vec<bool>, Failure> {
-        let of = Of::plan(plan, runs);
-        let every = |holds: bool| vec![holds; runs.len()];
+    /// Which runs are selected, and which cells that wait for an earlier sweep. That nothing is, is a mistake: of the call, or of what
+    /// it takes the plan for.
+    pub(super) fn pick(&self, plan: &Plan, expansion: &Expansion) -> Result<Picked, Failure> {
+        let Expansion { runs, pending, .. } = expansion;
+        let of = Of::plan(plan, runs, pending);
+        let all = runs.len() + pending.iter().map(|cell| cell.repeats as usize).sum::<usize>();
+        let every = |holds: bool| vec![holds; all];
         let only = self.only.as_ref().map_or_else(
             || Ok(every(true)),
             |text| Filter::new(format!("--only \"{text}\""), text, &of)?.matching_some(),
@@ -53,7 +87,22 @@ impl Selection {
         let picked: Vec<bool> = only.into_iter().zip(skip).map(|(only, skip)| only && !skip).collect();
         match self.skip.is_some() && !picked.contains(&true) {
             true => Err(self.skips_all()),
-            false => Ok(picked),
+            false => Ok(Picked::of(&picked, runs.len(), pending)),
+        }
+    }
+
+    /// Which runs are selected, for whoever reads results: where all that is selected waits for an earlier sweep, that is said.
+    pub(super) fn pick_runs(&self, plan: &Plan, expansion: &Expansion) -> Result<Vec<bool>, Failure> {
+        let picked = self.pick(plan, expansion)?;
+        match picked.cells(&expansion.pending).as_slice() {
+            waiting @ [first, ..] if !picked.runs.contains(&true) => {
+                let count = counted(waiting.iter().map(|cell| cell.repeats as usize).sum::<usize>(), "run");
+                let (state, why) = (first.state.words(), plain(&first.why));
+                let ids = first.state.when_ids_come();
+                let typed = self.typed(|text| format!("\"{text}\""));
+                Err(Failure::Usage(format!("{}: {count} of the plan, {state}: {why}; {ids}", typed.trim_start())))
+            }
+            _ => Ok(picked.runs),
         }
     }
 
@@ -75,7 +124,17 @@ const MOST_VALUES: usize = 12;
 
 /// For each run of the plan, whether the expression `text`, a word of the command line of its own, holds for it.
 pub(crate) fn matching_runs(text: &str, plan: &Plan, runs: &[PlannedRun]) -> Result<Vec<bool>, Failure> {
-    Filter::new(format!("\"{text}\""), text, &Of::plan(plan, runs))?.matching_some()
+    matching_cells(text, plan, (runs, &[])).map(|picked| picked.runs)
+}
+
+/// The same of runs and of cells that are no runs, or not yet.
+pub(super) fn matching_cells(
+    text: &str,
+    plan: &Plan,
+    (runs, pending): (&[PlannedRun], &[Pending]),
+) -> Result<Picked, Failure> {
+    let holds = Filter::new(format!("\"{text}\""), text, &Of::plan(plan, runs, pending))?.matching_some()?;
+    Ok(Picked::of(&holds, runs.len(), pending))
 }
 
 /// The values of one run under their names.
@@ -97,9 +156,11 @@ struct Of<'a> {
 }
 
 impl<'a> Of<'a> {
-    fn plan(plan: &'a Plan, runs: &'a [PlannedRun]) -> Of<'a> {
+    fn plan(plan: &'a Plan, runs: &'a [PlannedRun], pending: &'a [Pending]) -> Of<'a> {
         let axes = plan.sweeps.values().flat_map(Sweep::fields).collect();
-        Of { axes, whole: "plan", runs: Box::new(|| Box::new(runs.iter().map(context))) }
+        let repeats = |cell: &'a Pending| (0..cell.repeats).map(move |repeat| context_of_waiting(cell, repeat));
+        let all = move || Box::new(runs.iter().map(context).chain(pending.iter().flat_map(repeats))) as Box<_>;
+        Of { axes, whole: "plan", runs: Box::new(all) }
     }
 
     /// What to type for a name that is none: perhaps it is a value without quotes.
@@ -262,6 +323,14 @@ fn context(run: &PlannedRun) -> IndexMap<&str, Value> {
     context
 }
 
+/// What is known of a cell that is no run, or not yet.
+fn context_of_waiting(cell: &Pending, repeat: u32) -> IndexMap<&str, Value> {
+    let mut context: IndexMap<&str, Value> = cell.cell.known().map(|(axis, value)| (axis, scalar(value))).collect();
+    context.insert("sweep", Value::from(cell.sweep.to_string()));
+    context.insert("repeat", Value::from(repeat));
+    context
+}
+
 fn scalar(value: &Scalar) -> Value {
     match value {
         Scalar::Bool(flag) => Value::from(*flag),
@@ -297,14 +366,13 @@ mod tests {
     fn holds(text: &str) -> Result<Vec<bool>, Failure> {
         let plan = plan();
         let runs = expand(&plan).expect("expands").runs;
-        Filter::new(String::new(), text, &Of::plan(&plan, &runs))?.matching()
+        Filter::new(String::new(), text, &Of::plan(&plan, &runs, &[]))?.matching()
     }
 
     fn picked(only: Option<&str>, skip: Option<&str>) -> Result<Vec<bool>, Failure> {
         let plan = plan();
-        let runs = expand(&plan).expect("expands").runs;
         let selection = Selection { only: only.map(str::to_owned), skip: skip.map(str::to_owned) };
-        selection.pick(&plan, &runs)
+        selection.pick(&plan, &expand(&plan).expect("expands")).map(|picked| picked.runs)
     }
 
     fn count(only: &str) -> usize {

@@ -4,8 +4,9 @@ use std::collections::{BTreeSet, HashSet};
 
 use indexmap::{IndexMap, IndexSet};
 
+use super::selection::Selection;
 use super::workspace::Workspace;
-use crate::expand::{PlannedRun, RunId, Waits};
+use crate::expand::{Pending, PlannedRun, RunId, Waits};
 use crate::plan::Sweep;
 use crate::report::format::plain;
 use crate::sweep::resume::Decision;
@@ -96,22 +97,20 @@ fn lines_of(run: &PlannedRun) -> impl Iterator<Item = String> {
     run.spec.taken.iter().map(|taken| plain(&format!("{}: {}", run.sweep, taken.words())))
 }
 
-/// What is no run because of an earlier sweep, a line for each sweep and reason.
-pub(crate) fn pending(workspace: &Workspace) -> Vec<String> {
+/// What is no run because of an earlier sweep: a line for each sweep and reason.
+pub(crate) fn pending(cells: &[Pending]) -> Vec<String> {
     let mut groups: IndexMap<(&str, Waits, &str), usize> = IndexMap::new();
-    for pending in &workspace.expansion.pending {
+    for pending in cells {
         *groups.entry((&pending.sweep, pending.state, &pending.why)).or_default() += pending.repeats as usize;
     }
     let line = |((sweep, state, why), runs): (&(&str, Waits, &str), &usize)| {
-        let runs = counted(*runs, "run");
-        plain(&match state {
-            Waits::Pending => format!("{sweep}: {runs} pending: {why}"),
-            Waits::Blocked => format!("{sweep}: {runs} blocked: {why}"),
-            Waits::Pruned => format!("{sweep}: {runs} left out by `skip_if`: {why}"),
-            Waits::LeftOut => format!("{sweep}: {runs} left out: {why}"),
-            Waits::Stopped => format!("{sweep}: {runs} not made, the gate says no: {why}"),
-            Waits::Undecided => format!("{sweep}: {runs} not made, the gate cannot be decided: {why}"),
-        })
+        plain(&format!("{sweep}: {} {}: {why}", counted(*runs, "run"), state.words()))
     };
     groups.iter().map(line).collect()
+}
+
+/// The cells that are no runs, or not yet, as far as they are selected. A selection that finds nothing at all was refused before.
+pub(super) fn selected(workspace: &Workspace, selection: &Selection) -> Vec<Pending> {
+    let picked = selection.pick(workspace.plan(), &workspace.expansion);
+    picked.map(|picked| picked.cells(&workspace.expansion.pending)).unwrap_or_default()
 }

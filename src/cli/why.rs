@@ -1,6 +1,7 @@
 //! `sweepline why RUN`: one decision, with all that led to it.
 //!
-//! Of a run, what is to be done with it; of a sweep that searches or ends early, which loads it asked for and why.
+//! Of a run, what is to be done with it; of a sweep that searches or ends early, which loads it asked for and why; of a cell that is no run,
+//! or not yet, what decides about it.
 
 use std::collections::{HashMap, HashSet};
 use std::path::PathBuf;
@@ -13,14 +14,16 @@ use serde_json::{Map, Value};
 use super::asked_by::AskedBy;
 use super::attempts::Tried;
 use super::changes::Changes;
-use super::selection::{matching_records, matching_runs};
+use super::selection::{matching_cells, matching_records};
+use super::sweep_cell::SweepCell;
+use super::waiting::WaitingCell;
 use super::workspace::{Workspace, warn_of_no_inventory};
 use crate::cli::failure::{Exit, Failure};
 use crate::cli::options::{Folder, TextOrJson};
 use crate::cli::output;
 use crate::cli::preview::reason;
 use crate::cli::preview::reason::{Changed, Places, changes};
-use crate::expand::{PlannedRun, RunSpec, canonical};
+use crate::expand::{Pending, PlannedRun, RunSpec, canonical};
 use crate::report::Trail;
 use crate::report::format::{fill, plain};
 use crate::rows::Fingerprint;
@@ -39,7 +42,7 @@ const GIVEN_UP: &str = "given_up";
 #[derive(Debug, Args)]
 pub struct WhyArgs {
     /// A run: any unambiguous beginning of its id (`preview` and `list` show ids), or an expression as for --only, like
-    /// "qps == 5 and repeat == 0"; or the name of a sweep of the plan that searches or ends early, for its decisions
+    /// "qps == 5 and repeat == 0"; or a sweep of the plan, or SWEEP/CELL, for its decisions and for cells without an id
     #[arg(value_name = "RUN")]
     run: String,
     /// The plan that asks for the run; without it only the results folder is looked at
@@ -60,16 +63,29 @@ pub struct WhyArgs {
 pub(super) enum Document<'a> {
     /// Of the one run.
     One(&'a ExplainedRun),
-    /// Of each run for which the expression holds.
+    /// Of each run for which the expression holds, or of a sweep that declares its loads.
     Several {
         /// The runs, in the order of the plan, or of the results folder without one.
         runs: &'a [ExplainedRun],
+        /// Cells that are no runs, or not yet; absent where there are none.
+        #[serde(skip_serializing_if = "<[_]>::is_empty")]
+        waiting: &'a [WaitingCell],
     },
     /// Of the searches or ladders of a sweep.
     Sweep {
         /// How each of them came to stand where it does.
         choices: Vec<&'a Trail>,
+        /// Cells of it that are no runs, or not yet; absent where there are none.
+        #[serde(skip_serializing_if = "<[_]>::is_empty")]
+        waiting: &'a [WaitingCell],
     },
+}
+
+/// What is told of runs, and of cells that are none.
+#[derive(Debug, Default)]
+struct Explained {
+    runs: Vec<ExplainedRun>,
+    waiting: Vec<WaitingCell>,
 }
 
 /// All that is told of one run.
@@ -109,47 +125,76 @@ pub(super) fn run(args: WhyArgs) -> Result<Exit, Failure> {
     let told = match &args.plan {
         Some(plan) => {
             let workspace = Workspace::open(plan, &args.changes, &args.folder)?;
-            let choices: Vec<&Trail> = workspace.trails.iter().filter(|trail| trail.sweep == args.run).collect();
-            if !choices.is_empty() {
-                return tell_choices(args.format, choices);
+            match SweepCell::named(&workspace, &args.run) {
+                Some(named) => {
+                    let choices = named.choices(&workspace);
+                    let runs = if choices.is_empty() { named.runs(&workspace) } else { Vec::new() };
+                    let told = explained(&workspace, &runs, &named.waiting(&workspace))?;
+                    if !choices.is_empty() {
+                        return tell_choices(args.format, choices, &told.waiting);
+                    }
+                    if told.runs.is_empty() && told.waiting.is_empty() {
+                        return Err(named.none(&workspace));
+                    }
+                    told
+                }
+                None => in_plan(&args, &workspace, by_id)?,
             }
-            in_plan(&args, &workspace, by_id)?
         }
-        None => in_folder(&args, &Store::open(&args.folder.results), by_id)?,
+        None => {
+            let runs = in_folder(&args, &Store::open(&args.folder.results), by_id)?;
+            Explained { runs, waiting: Vec::new() }
+        }
     };
-    match (args.format, told.as_slice()) {
-        (TextOrJson::Text, [one]) => output::print(&one.text(true))?,
-        (TextOrJson::Text, all) => output::print(&all.iter().map(|told| told.text(false)).collect::<String>())?,
-        (TextOrJson::Json, [one]) => output::json(&Document::One(one))?,
-        (TextOrJson::Json, runs) => output::json(&Document::Several { runs })?,
+    let Explained { runs, waiting } = &told;
+    match (args.format, runs.as_slice(), waiting.as_slice()) {
+        (TextOrJson::Text, [one], []) => output::print(&one.text(true))?,
+        (TextOrJson::Text, all, waiting) => {
+            output::print(&all.iter().map(|told| told.text(false)).collect::<String>())?;
+            output::print_fitted(&waiting.iter().map(WaitingCell::text).collect::<String>())?;
+        }
+        (TextOrJson::Json, [one], []) => output::json(&Document::One(one))?,
+        (TextOrJson::Json, runs, waiting) => output::json(&Document::Several { runs, waiting })?,
     }
     Ok(Exit::Done)
 }
 
-fn tell_choices(format: TextOrJson, choices: Vec<&Trail>) -> Result<Exit, Failure> {
+fn tell_choices(format: TextOrJson, choices: Vec<&Trail>, waiting: &[WaitingCell]) -> Result<Exit, Failure> {
     match format {
         TextOrJson::Text => {
-            output::print_fitted(&choices.iter().map(|trail| trail.text()).collect::<Vec<_>>().join("\n"))?;
+            let texts = choices.iter().map(|trail| trail.text()).chain(waiting.iter().map(WaitingCell::text));
+            output::print_fitted(&texts.collect::<Vec<_>>().join("\n"))?;
         }
-        TextOrJson::Json => output::json(&Document::Sweep { choices })?,
+        TextOrJson::Json => output::json(&Document::Sweep { choices, waiting })?,
     }
     Ok(Exit::Done)
 }
 
-fn in_plan(args: &WhyArgs, workspace: &Workspace, by_id: bool) -> Result<Vec<ExplainedRun>, Failure> {
-    let attempts = Attempts::of(&workspace.store)?;
-    let places = Places::new(workspace);
+fn in_plan(args: &WhyArgs, workspace: &Workspace, by_id: bool) -> Result<Explained, Failure> {
     if by_id {
-        return match find(workspace, &args.run)? {
-            Some(run) => Ok(vec![of_run(workspace, run, 1, &places, &attempts)]),
-            None => Ok(vec![of_other(workspace, workspace.store.find(&args.run)?, &attempts)]),
+        let (places, attempts) = (Places::new(workspace), Attempts::of(&workspace.store)?);
+        let run = match find(workspace, &args.run)? {
+            Some(run) => of_run(workspace, run, 1, &places, &attempts),
+            None => of_other(workspace, workspace.store.find(&args.run)?, &attempts),
         };
+        return Ok(Explained { runs: vec![run], waiting: Vec::new() });
     }
     let runs: Vec<PlannedRun> = workspace.expansion.runs.iter().chain(left_out(workspace)).cloned().collect();
-    let picked = matching_runs(&args.run, workspace.plan(), &runs);
-    let picked = picked.map_err(|failure| or_id(&args.run, failure))?;
-    let picked: Vec<&PlannedRun> = runs.iter().zip(picked).filter(|(_, picked)| *picked).map(|(run, _)| run).collect();
-    Ok(picked.iter().map(|run| of_run(workspace, run, picked.len(), &places, &attempts)).collect())
+    let pending = &workspace.expansion.pending;
+    let picked = matching_cells(&args.run, workspace.plan(), (&runs, pending));
+    let picked = picked.map_err(|failure| or_id(&args.run, "it is no sweep of the plan", failure))?;
+    let cells = picked.cells(pending);
+    let meant: Vec<&PlannedRun> = runs.iter().zip(picked.runs).filter(|(_, is)| *is).map(|(run, _)| run).collect();
+    explained(workspace, &meant, &cells)
+}
+
+/// All that is told of these runs and cells.
+fn explained(workspace: &Workspace, runs: &[&PlannedRun], cells: &[Pending]) -> Result<Explained, Failure> {
+    let (places, attempts) = (Places::new(workspace), Attempts::of(&workspace.store)?);
+    Ok(Explained {
+        runs: runs.iter().map(|run| of_run(workspace, run, runs.len(), &places, &attempts)).collect(),
+        waiting: cells.iter().map(|cell| WaitingCell::of(workspace, cell)).collect(),
+    })
 }
 
 /// The runs that ladders leave out.
@@ -160,10 +205,10 @@ fn left_out(workspace: &Workspace) -> Vec<&PlannedRun> {
 }
 
 /// A single word was perhaps meant to be the beginning of an id.
-fn or_id(asked: &str, failure: Failure) -> Failure {
+fn or_id(asked: &str, no_sweep: &str, failure: Failure) -> Failure {
     match failure {
         Failure::Usage(text) if asked.bytes().all(|byte| byte.is_ascii_alphanumeric()) => Failure::Usage(format!(
-            "`{asked}` begins no id: ids are of the digits 0 to 9 and a to f (`preview` and `list` show them); as an \
+            "`{asked}` begins no id: ids are of the digits 0 to 9 and a to f (`preview` and `list` show them); {no_sweep}; as an \
              expression {text}"
         )),
         other => other,
@@ -239,7 +284,7 @@ fn in_folder(args: &WhyArgs, store: &Store, by_id: bool) -> Result<Vec<Explained
         let listed = store.list()?;
         let records: Vec<&RunRecord> = listed.iter().filter_map(|listed| listed.record.as_ref()).collect();
         let ids: HashSet<String> = matching_records(&args.run, &records)
-            .map_err(|failure| or_id(&args.run, failure))?
+            .map_err(|failure| or_id(&args.run, "sweeps are known with --plan", failure))?
             .iter()
             .map(|record| record.id.clone())
             .collect();

@@ -31,6 +31,8 @@ pub(crate) struct Workspace {
     pub store: Store,
     /// What lies in it.
     pub disk: OnDisk,
+    /// What is known of the sweeps that others ask.
+    pub(crate) known: Known,
     /// How each of its searches and ladders stands.
     pub(crate) chosen: Vec<Chosen>,
     /// How each of them came to stand so.
@@ -49,19 +51,19 @@ impl Workspace {
         let loaded = changes.load(path)?;
         let store = Store::open(&folder.results);
         warn_of_no_inventory(&store);
-        let Staged { mut expansion, chosen, trails } = staged(&store, &loaded.plan)?;
+        let Staged { mut expansion, known, chosen, trails } = staged(&store, &loaded.plan)?;
         let disk = on_disk(&store, &expansion)?;
         let standing = end_early(&store, &loaded.plan, &mut expansion);
         let allow_outside = changes.allow_outside();
         let mut workspace =
-            Workspace { loaded, expansion, store, disk, chosen, trails, standing, budget: None, allow_outside };
+            Workspace { loaded, expansion, store, disk, known, chosen, trails, standing, budget: None, allow_outside };
         workspace.keep_budget();
         Ok(workspace)
     }
 
     /// Lists the results folder anew; what it says of earlier sweeps may make runs of cells that were pending.
     pub(crate) fn look_again(&mut self) -> Result<(), Failure> {
-        Staged { expansion: self.expansion, chosen: self.chosen, trails: self.trails } =
+        Staged { expansion: self.expansion, known: self.known, chosen: self.chosen, trails: self.trails } =
             staged(&self.store, &self.loaded.plan)?;
         self.disk = on_disk(&self.store, &self.expansion)?;
         self.standing = end_early(&self.store, &self.loaded.plan, &mut self.expansion);
@@ -86,7 +88,7 @@ impl Workspace {
         let Some(too_little) = too_little else { return Ok(()) };
         let place = self.loaded.written(&[Step::from("budget"), Step::from(too_little.of)]);
         let place = place.map(|origin| format!("{}: ", origin.place)).unwrap_or_default();
-        Err(Failure::Usage(format!("{place}{}", too_little.words)))
+        Err(Failure::Usage(format!("{place}{}", too_little.words())))
     }
 
     /// Whether the plan has a budget of which nobody can tell beforehand what its runs take of it.
@@ -127,7 +129,7 @@ impl Workspace {
     /// The runs of the plan that are asked for, but for those that are not needed and not there.
     pub(super) fn picked(&self, selection: &Selection) -> Result<Vec<&PlannedRun>, Failure> {
         let runs = &self.expansion.runs;
-        let picked = selection.pick(self.plan(), runs)?;
+        let picked = selection.pick_runs(self.plan(), &self.expansion)?;
         let is_wanted =
             |run: &PlannedRun| self.expansion.why_pruned(run).is_none() || self.disk.record(&run.id).is_some();
         Ok(runs.iter().zip(picked).filter(|(run, is)| *is && is_wanted(run)).map(|(run, _)| run).collect())
@@ -176,6 +178,7 @@ pub(super) fn expansion(store: &Store, plan: &ResolvedPlan) -> Result<Expansion,
 /// The runs of a plan as far as they are known, how its searches and ladders stand, and how they came to.
 struct Staged {
     expansion: Expansion,
+    known: Known,
     chosen: Vec<Chosen>,
     trails: Vec<Trail>,
 }
@@ -187,7 +190,7 @@ fn staged(store: &Store, plan: &ResolvedPlan) -> Result<Staged, Failure> {
     let mut known = Known::default();
     let mut expansion = expand_with(plan, &known)?;
     if expansion.pools.is_empty() && !is_staged {
-        return Ok(Staged { expansion, chosen: Vec::new(), trails: Vec::new() });
+        return Ok(Staged { expansion, known, chosen: Vec::new(), trails: Vec::new() });
     }
     let chooser = Chooser::new(store, plan);
     loop {
@@ -200,7 +203,7 @@ fn staged(store: &Store, plan: &ResolvedPlan) -> Result<Staged, Failure> {
         if now == known {
             let trails =
                 expansion.pools.iter().zip(&chosen).map(|(pool, chosen)| trail(&chooser, pool, chosen)).collect();
-            return Ok(Staged { expansion, chosen, trails });
+            return Ok(Staged { expansion, known, chosen, trails });
         }
         known = now;
         expansion = expand_with(plan, &known)?;

@@ -64,6 +64,16 @@ impl Cell {
         self.entries().map(|entry| (&*entry.axis, &entry.value))
     }
 
+    /// The axes whose values are known, and these: all but loads that an earlier sweep has yet to find.
+    pub fn known(&self) -> impl Iterator<Item = (&str, &Scalar)> {
+        self.entries().filter(|entry| entry.take.is_none()).map(|entry| (&*entry.axis, &entry.value))
+    }
+
+    /// What earlier sweeps find for it.
+    pub(super) fn takes(&self) -> impl Iterator<Item = &Take> {
+        self.entries().filter_map(|entry| entry.take.as_ref())
+    }
+
     /// The axes and their values as text, to be shared.
     pub(super) fn texts(&self) -> impl Iterator<Item = (&Arc<str>, &Arc<str>)> {
         self.entries().map(|entry| (&entry.axis, &entry.text))

@@ -62,6 +62,53 @@ pub enum Says {
 }
 
 impl Finding {
+    /// The value, in its unit: `24 qps`, `at least 24 qps`, `512 ms`; none where it has none.
+    pub fn value(&self) -> Option<String> {
+        match &self.says {
+            Says::Load { load, is_least, .. } => {
+                let least = if *is_least { "at least " } else { "" };
+                Some(format!("{least}{}", self.metric.words(load.to_f64())))
+            }
+            Says::Measured { ends: Some([low, high]), .. } if high.is_infinite() => {
+                Some(format!("above {}", self.metric.words(*low)))
+            }
+            Says::Measured { value, .. } => Some(self.metric.words(*value)),
+            Says::Open(_) | Says::Nothing(_) | Says::Below(_) => None,
+        }
+    }
+
+    /// From where to where the value may lie, at 95 %; none where nothing tells, and of loads.
+    pub fn interval(&self) -> Option<String> {
+        match &self.says {
+            Says::Measured { ends: Some(ends), .. } if ends[1].is_finite() => {
+                Some(ends.map(|end| self.metric.words(end)).join(" to "))
+            }
+            _ => None,
+        }
+    }
+
+    /// Why it has no value, or what must be known of the one that it has; none where nothing must.
+    pub fn note(&self) -> Option<String> {
+        match &self.says {
+            Says::Open(why) | Says::Nothing(why) => Some(why.clone()),
+            Says::Below(load) => {
+                Some(format!("{}, the lightest load, misses the objective", self.metric.words(load.to_f64())))
+            }
+            Says::Load { caveats, .. } => (!caveats.is_empty()).then(|| caveats.join("; ")),
+            Says::Measured { ends: None, runs: 1, .. } => Some("one run has no interval".to_owned()),
+            Says::Measured { ends: None, .. } => Some("it has no interval".to_owned()),
+            Says::Measured { .. } => None,
+        }
+    }
+
+    /// All of it, with what people call it: `limit: vllm · llama · chat: 24 qps`.
+    pub fn words(&self) -> String {
+        let interval = self.interval().map(|interval| format!(" ({interval})")).unwrap_or_default();
+        let value = self.value().map(|value| format!("{value}{interval}"));
+        let said: Vec<String> = value.into_iter().chain(self.note()).collect();
+        format!("{}: {}", self.title(), said.join("; "))
+    }
+
     /// What people call it: `limit: vllm · llama · chat`.
     pub fn title(&self) -> String {
         let values: Vec<&str> = self.cell.iter().map(|(_, value)| value.as_str()).collect();

@@ -4,13 +4,16 @@
 //! `scenario` filled in. What can still be wrong is an [`ExpandError`], never a panic.
 
 mod axes;
+mod bounds;
 pub mod canonical;
 mod cell;
 mod course;
+mod deciding;
 pub mod error;
 mod evidence;
 mod expansion;
 pub mod explicit;
+mod gates;
 mod hooks;
 pub mod identity;
 pub mod known;
@@ -39,11 +42,13 @@ use std::sync::Arc;
 pub use canonical::canonical;
 pub use cell::Cell;
 pub use course::Course;
+pub use deciding::deciding;
 pub use error::ExpandError;
 pub(crate) use error::Mistake;
 pub use evidence::TakenValue;
 pub use expansion::Expansion;
 pub use explicit::explicit;
+pub use gates::{GateAnswer, GateState, GateValue, gate_states};
 pub use hooks::{ConcreteHook, concrete_hooks};
 pub use identity::{Difference, RunId, differences};
 pub use known::{Finding, Known, Says};
@@ -77,7 +82,7 @@ fn expand_by(plan: &ResolvedPlan, known: Option<&Known>) -> Result<Expansion, Ex
         pools: Vec::new(),
         pending: Vec::new(),
         known,
-        gates: known.map(|known| taken::gates(plan, known)).unwrap_or_default(),
+        gates: known.map(|known| gates::gates(plan, known)).unwrap_or_default(),
     };
     for (name, sweep) in &plan.sweeps {
         making.sweep(plan, name, sweep, &mut runs)?;
@@ -106,7 +111,7 @@ struct Making<'p> {
     pools: Vec<Pool>,
     pending: Vec<Pending>,
     known: Option<&'p Known>,
-    gates: HashMap<String, taken::Stop>,
+    gates: HashMap<String, gates::Stop>,
 }
 
 impl Making<'_> {

@@ -46,4 +46,28 @@ impl Waits {
     pub fn name(self) -> &'static str {
         self.into()
     }
+
+    /// The same in words.
+    pub fn words(self) -> &'static str {
+        match self {
+            Waits::Pending => "pending",
+            Waits::Blocked => "blocked",
+            Waits::Pruned => "left out by `skip_if`",
+            Waits::LeftOut => "left out",
+            Waits::Stopped => "not made, the gate says no",
+            Waits::Undecided => "not made, the gate cannot be decided",
+        }
+    }
+
+    /// When such cells have runs, and so ids.
+    pub fn when_ids_come(self) -> &'static str {
+        match self {
+            Waits::Pending => "their ids come once that is answered",
+            Waits::Blocked => "their ids come once there is a load to take",
+            Waits::Pruned => "no ids as long as `skip_if` leaves them out",
+            Waits::LeftOut => "no ids as long as the budget leaves them out",
+            Waits::Stopped => "no ids as long as the gate says no",
+            Waits::Undecided => "their ids come once the gate is decided",
+        }
+    }
 }

@@ -1,24 +1,20 @@
-//! What earlier sweeps have found decides about cells: their loads, whether they are left out, whether a gate stops them. A function of
-//! the plan and of what is known; the same knowledge, the same runs.
+//! What earlier sweeps have found decides about cells: their loads, and whether they are left out. A function of the plan and of what is
+//! known; the same knowledge, the same runs.
 
-use std::collections::{BTreeSet, HashMap, HashSet};
+use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
 use crate::plan::model::take::Use;
-use crate::plan::{AskedMetric, Bound, Gate, Plan, Scalar, SkipIf, Sweep, Take};
+use crate::plan::{Scalar, SkipIf, Sweep, Take};
 use crate::units::Decimal;
 
+use super::bounds::{broken, without_load};
 use super::cell::{Cell, Entry};
+use super::deciding::about;
 use super::evidence::{FoundValue, TakenValue};
-use super::known::{Finding, Known, Says};
+use super::gates::Stop;
+use super::known::{Known, Says};
 use super::pending::{Pending, Waits};
-
-/// Why a cell is no run.
-#[derive(Debug, Clone, PartialEq)]
-pub(super) struct Stop {
-    state: Waits,
-    why: String,
-}
 
 /// The cells of a sweep, by what is known.
 pub(super) struct Settled {
@@ -28,25 +24,6 @@ pub(super) struct Settled {
     pub pending: Vec<Pending>,
     /// What the loads of cells follow from, by their ranks.
     pub evidence: HashMap<Vec<u32>, Vec<TakenValue>>,
-}
-
-/// What gates say, for every sweep that one stops: its own, or one of a sweep that it comes after.
-pub(super) fn gates(plan: &Plan, known: &Known) -> HashMap<String, Stop> {
-    let own = |name: &str| stopped(plan.sweeps.get(name)?.gate.as_ref()?, known);
-    let mut stops = HashMap::new();
-    for name in plan.sweeps.keys() {
-        let (mut open, mut seen) = (vec![name.as_str()], BTreeSet::new());
-        while let Some(at) = open.pop() {
-            if let Some(stop) = own(at) {
-                let why = if at == name { stop.why } else { format!("behind the gate of `{at}`: {}", stop.why) };
-                stops.insert(name.clone(), Stop { state: stop.state, why });
-                break;
-            }
-            let before = plan.sweeps.get(at).into_iter().flat_map(|sweep| &sweep.after.0);
-            open.extend(before.map(String::as_str).filter(|before| seen.insert(*before)));
-        }
-    }
-    stops
 }
 
 /// What is known of the cells of `sweep`; without knowledge loads are pending, and nothing is left out.
@@ -134,15 +111,6 @@ impl Loads {
     }
 }
 
-/// The findings of a sweep that a cell is about: they agree on every axis that both have, but for loads and for axes that are made one of.
-fn about<'k>(known: &'k Known, (from, metric): (&str, AskedMetric), over: &[String], cell: &Cell) -> Vec<&'k Finding> {
-    let agrees = |(axis, value): &(String, String)| {
-        over.contains(axis) || metric.is_over(axis) || cell.get(axis).is_none_or(|own| own.to_string() == *value)
-    };
-    let of_sweep = known.findings.iter().filter(|finding| *finding.sweep == *from && finding.metric == metric);
-    of_sweep.filter(|finding| finding.cell.iter().all(agrees)).collect()
-}
-
 /// The load of a cell.
 fn taken(take: &Take, axis: &str, cell: &Cell, known: Option<&Known>) -> Result<TakenValue, Stop> {
     let waits = |why: String| Stop { state: Waits::Pending, why };
@@ -187,97 +155,6 @@ fn taken(take: &Take, axis: &str, cell: &Cell, known: Option<&Known>) -> Result<
     Ok(TakenValue { axis: axis.to_owned(), from: from.clone(), take: take.take, uses, times: take.times, load, found })
 }
 
-/// What a finding says that is no load, or that tells too little.
-fn without_load(finding: &Finding) -> String {
-    let (title, metric) = (finding.title(), finding.metric);
-    match &finding.says {
-        Says::Below(load) => {
-            format!("{title}: {}, the lightest load, misses the objective", metric.words(load.to_f64()))
-        }
-        Says::Nothing(why) | Says::Open(why) => format!("{title}: {why}"),
-        Says::Load { load, surely, .. } => {
-            let words = |load: Decimal| metric.words(load.to_f64());
-            let found = format!("{title}: {}", words(*load));
-            match surely {
-                Some(surely) if surely == load => found,
-                Some(surely) => format!("{found} as observed, and surely {} only: prolong `confirm`", words(*surely)),
-                None => format!("{found} as observed, and no load surely: prolong `confirm`"),
-            }
-        }
-        Says::Measured { runs: 1, ends: None, .. } => {
-            format!("{title}: {} of one run has no interval: give `{}` repeats", measured(finding), finding.sweep)
-        }
-        Says::Measured { .. } => format!("{title}: {}", measured(finding)),
-    }
-}
-
-/// `ttft_p99 is 512 ms (498 ms to 530 ms)`; nothing of what is no measured value.
-fn measured(finding: &Finding) -> String {
-    let Says::Measured { value, ends, .. } = &finding.says else { return String::new() };
-    let metric = finding.metric;
-    let interval = match ends {
-        Some([low, high]) if high.is_infinite() => return format!("{metric} is above {}", metric.words(*low)),
-        Some(ends) => format!(" ({})", ends.map(|end| metric.words(end)).join(" to ")),
-        None => String::new(),
-    };
-    format!("{metric} is {}{interval}", metric.words(*value))
-}
-
-/// Whether a value lies below a bound; none where that is not known.
-fn is_below(says: &Says, bound: Bound) -> Option<bool> {
-    match (says, bound) {
-        (Says::Load { surely: Some(surely), .. }, Bound::Number(bound)) if *surely >= bound => Some(false),
-        // Where it is the heaviest, the highest load may lie above it: that says nothing of a bound that is higher still.
-        (Says::Load { load, is_least, .. }, Bound::Number(bound)) => (*load < bound && !is_least).then_some(true),
-        (Says::Below(lightest), Bound::Number(bound)) => (*lightest <= bound).then_some(true),
-        (Says::Measured { ends: Some([low, high]), .. }, bound) => {
-            beyond(*high < bound.to_f64(), *low >= bound.to_f64())
-        }
-        _ => None,
-    }
-}
-
-/// Whether a value lies above a bound; none where that is not known.
-fn is_above(says: &Says, bound: Bound) -> Option<bool> {
-    match (says, bound) {
-        (Says::Load { load, is_least: true, .. }, Bound::Number(bound)) => (*load > bound).then_some(true),
-        (Says::Load { load, .. }, Bound::Number(bound)) => Some(*load > bound),
-        (Says::Below(lightest), Bound::Number(bound)) => (*lightest <= bound).then_some(false),
-        (Says::Measured { ends: Some([low, high]), .. }, bound) => {
-            beyond(*low > bound.to_f64(), *high <= bound.to_f64())
-        }
-        _ => None,
-    }
-}
-
-/// Of an interval: all of it lies beyond a bound, none of it does, or the bound lies within.
-fn beyond(all: bool, none: bool) -> Option<bool> {
-    if all { Some(true) } else { none.then_some(false) }
-}
-
-/// What is wrong with a value, by bounds that it must keep; no answer where that is not known.
-fn broken(finding: &Finding, low: Option<Bound>, high: Option<Bound>) -> Option<Option<String>> {
-    let tests = [
-        low.map(|bound| (is_below(&finding.says, bound), "below", bound)),
-        high.map(|bound| (is_above(&finding.says, bound), "above", bound)),
-    ];
-    let tests: Vec<_> = tests.into_iter().flatten().collect();
-    let words = |word: &str, bound: Bound| {
-        let metric = finding.metric;
-        match &finding.says {
-            Says::Load { load, .. } => {
-                format!("{}: {metric} is {}, {word} {bound}", finding.title(), metric.words(load.to_f64()))
-            }
-            Says::Measured { .. } => format!("{}: {}, {word} {bound}", finding.title(), measured(finding)),
-            _ => format!("{}, so {metric} is {word} {bound}", without_load(finding)),
-        }
-    };
-    if let Some((_, word, bound)) = tests.iter().find(|(is, ..)| *is == Some(true)) {
-        return Some(Some(words(word, *bound)));
-    }
-    tests.iter().all(|(is, ..)| *is == Some(false)).then_some(None)
-}
-
 /// Whether `skip_if` leaves a cell out, or nobody knows.
 fn left_out(skip: &SkipIf, cell: &Cell, known: &Known) -> Option<Stop> {
     let about = about(known, (&skip.sweep, skip.metric), &[], cell);
@@ -295,24 +172,4 @@ fn left_out(skip: &SkipIf, cell: &Cell, known: &Known) -> Option<Stop> {
             why: format!("whether `skip_if` leaves it out is not known: {}", without_load(finding)),
         },
     })
-}
-
-/// Whether a gate stops a sweep.
-fn stopped(gate: &Gate, known: &Known) -> Option<Stop> {
-    let about = || known.findings.iter().filter(|found| *found.sweep == *gate.sweep && found.metric == gate.metric);
-    let told = || about().map(|finding| (finding, broken(finding, gate.at_least, gate.at_most)));
-    let missed: Vec<String> = told().filter_map(|(_, broken)| broken.flatten()).collect();
-    if !missed.is_empty() {
-        return Some(Stop { state: Waits::Stopped, why: missed.join("; ") });
-    }
-    let open = about().find_map(|finding| match &finding.says {
-        Says::Open(standing) => Some(format!("waits for {}: {standing}", finding.title())),
-        _ => None,
-    });
-    if let Some(why) = open {
-        return Some(Stop { state: Waits::Pending, why });
-    }
-    let undecided = told().find(|(_, broken)| broken.is_none()).map(|(finding, _)| without_load(finding));
-    let nothing = || about().next().is_none().then(|| format!("`{}` found nothing", gate.sweep));
-    undecided.or_else(nothing).map(|why| Stop { state: Waits::Undecided, why })
 }

@@ -201,6 +201,11 @@ impl<'g> Walk<'g> {
         self.running.len() + self.waiting.len()
     }
 
+    /// Whether a node has ended or was skipped.
+    pub fn has_ended(&self, node: NodeIndex) -> bool {
+        self.ended.contains(&node)
+    }
+
     /// Whether every node has ended or was skipped.
     pub fn is_finished(&self) -> bool {
         self.ended.len() == self.graph.len()

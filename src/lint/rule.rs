@@ -114,6 +114,7 @@ pub(crate) static RULES: [Rule; LintCode::ALL.len()] = [
     warning(Verdict, LintCode::NoHeadroom, "no-headroom", Plan(rules::search::no_headroom)),
     note(Verdict, LintCode::UnreachableUntil, "unreachable-until", EachSweep(rules::repeats::unreachable_until)),
     note(Disclosure, LintCode::NothingOptional, "nothing-optional", Plan(rules::budget::nothing_optional)),
+    warning(Verdict, LintCode::UndecidableGate, "undecidable-gate", EachSweep(rules::samples::undecidable_gate)),
 ];
 
 /// The rule of a code.

@@ -3,6 +3,8 @@
 use std::fmt;
 use std::path::Path;
 
+use crate::plan::diagnostic::error::{Code, Diagnostic, PlanErrors};
+use crate::plan::diagnostic::mask::Mask;
 use crate::plan::model::plan::ResolvedPlan;
 use crate::plan::model::shorthand::Shorthand;
 use crate::plan::text::place::Place;
@@ -18,6 +20,7 @@ pub struct Loaded {
     pub plan: ResolvedPlan,
     pub(super) sources: Sources,
     pub(super) tree: Node,
+    pub(super) mask: Mask,
 }
 
 /// Where a value comes from.
@@ -91,6 +94,13 @@ impl Loaded {
             _ => false,
         };
         is_there.then(|| self.origin(path))?
+    }
+
+    /// What is wrong with the value at `path` that only its runs show: said as any mistake of a plan is.
+    pub fn refuse(&self, path: &[Step], code: Code, message: String, remedy: &str) -> PlanErrors {
+        let span = self.tree.walk(path).span();
+        let diagnostic = Diagnostic::new(code, message).remedy(remedy).at(Some(span));
+        PlanErrors::new(&self.sources, &self.mask, vec![diagnostic])
     }
 
     /// The file the plan was read from.

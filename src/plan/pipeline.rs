@@ -75,7 +75,9 @@ pub fn parse_with(
         resolved
     });
     match resolved {
-        Some(plan) if loader.found.is_empty() => Ok(Loaded { plan, sources: loader.sources, tree: recovered.tree }),
+        Some(plan) if loader.found.is_empty() => {
+            Ok(Loaded { plan, sources: loader.sources, tree: recovered.tree, mask: loader.mask })
+        }
         _ => Err(loader.into_errors()),
     }
 }

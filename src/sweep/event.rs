@@ -193,6 +193,8 @@ pub enum Event {
         todo: Vec<RunView>,
         /// Runs of the selection that are not executed: their results are there, or they are left out.
         settled: usize,
+        /// What may add runs: searches and ladders that go on, and sweeps that wait for an earlier one.
+        open: Vec<String>,
     },
     /// A search or a ladder stands so now, and asks for this run next.
     Chosen {

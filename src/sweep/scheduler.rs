@@ -20,7 +20,7 @@ use petgraph::graph::NodeIndex;
 use tokio::sync::watch;
 
 use crate::engine::Progress;
-use crate::expand::{Expansion, PlannedRun};
+use crate::expand::{Expansion, PlannedRun, RunId};
 use crate::graph::{Graph, GraphError, Node, Outcome, Walk, build};
 use crate::plan::Plan;
 use crate::server::Embedded;
@@ -72,6 +72,8 @@ pub struct Sweep<'a> {
     pub(crate) ends: Option<EndsOf<'a>>,
     /// Whether the budget leaves out a run that is about to begin, by what is known now, and why; none where it was known beforehand.
     pub(crate) over_budget: Option<OverBudget<'a>>,
+    /// Sweeps of the selection whose runs are not known yet.
+    pub(crate) later: Vec<String>,
     /// Stop at the first failure.
     pub(crate) fail_fast: bool,
 }
@@ -225,6 +227,8 @@ struct Scheduler<'a, 'o> {
     runs_under_way: usize,
     /// What the nodes of pools stand for.
     pools: Pools,
+    /// Runs that have ended in this invocation, and whether for good: committed or given up. Two sweeps may ask for one run.
+    over: HashMap<RunId, bool>,
     /// What is left out since its cell has ended.
     early: EarlyEnds,
     fatal: Option<SweepError>,
@@ -292,6 +296,7 @@ impl<'a, 'o> Scheduler<'a, 'o> {
             cells: Cells::of(runs.iter().map(planned)),
             runs_under_way: 0,
             pools: Pools::behind(sweep.settled + runs.len()),
+            over: HashMap::new(),
             early: EarlyEnds::of(sweep.expansion, &sweep.todo, graph),
             fatal: None,
             summary: Summary::default(),
@@ -302,7 +307,8 @@ impl<'a, 'o> Scheduler<'a, 'o> {
         let mut todo: Vec<RunView> = self.views.values().cloned().collect();
         todo.sort_by_key(|run| run.number);
         self.first_look()?;
-        self.observer.event(Event::Begin { todo, settled: self.sweep.settled });
+        let open = self.pools_that_go_on().into_iter().chain(self.sweep.later.iter().cloned()).collect();
+        self.observer.event(Event::Begin { todo, settled: self.sweep.settled, open });
         loop {
             self.look_for_stop();
             while !self.halted() {
@@ -325,7 +331,9 @@ impl<'a, 'o> Scheduler<'a, 'o> {
         }
         // Beside those that were begun and abandoned.
         self.summary.left += self.asking.len();
-        let is_left = |at: &&NodeIndex| matches!(self.graph.node(**at), Node::Run(run) if !self.early.leaves_out(*run));
+        let is_over = |run: usize| self.over.contains_key(&self.sweep.expansion.runs[run].id);
+        let is_left =
+            |at: &&NodeIndex| matches!(self.node(**at), Node::Run(run) if !self.early.leaves_out(run) && !is_over(run));
         self.summary.left += self.walk.left().iter().filter(is_left).count();
         self.fatal.take().map_or(Ok(()), Err)
     }
@@ -389,6 +397,10 @@ impl<'a, 'o> Scheduler<'a, 'o> {
     }
 
     fn start_run(&mut self, node: NodeIndex, at: usize) -> Result<(), SweepError> {
+        if let Some(is_settled) = self.over.get(&self.sweep.expansion.runs[at].id).copied() {
+            self.was_measured(node, at, is_settled);
+            return Ok(());
+        }
         let endpoint = self.sweep.expansion.runs[at].spec.endpoint.name.clone();
         if let Some(reason) = self.lost.get(&endpoint).cloned() {
             self.skip(node, at, reason);

@@ -278,3 +278,56 @@ fn what_git_cannot_give_is_said() {
     let stderr = String::from_utf8(without.stderr).unwrap();
     assert!(without.status.code() == Some(2) && stderr.contains("needs the program `git`"), "{stderr}");
 }
+
+/// A search, a ladder, a load that is taken, and a gate.
+const DECIDES: &str = "
+sweepline: 1
+name: decides
+endpoints: { a: { engine: mock } }
+models: { m: { id: demo } }
+slo: { ttft: { p90: 18ms } }
+phases: { fill: 0s, stabilize: 1s, measure: 10s }
+sweeps:
+  limit: { matrix: { scenario: B1 }, search: { qps: { from: 1, to: 8, within: 5% } } }
+  ladder: { matrix: { scenario: B1, qps: [1, 2, 4] }, stop: slo_missed }
+  taken: { matrix: { scenario: B1, qps: { from: limit, take: max_qps_under_slo, times: 0.8 } }, repeats: 2 }
+  gated: { matrix: { scenario: B1, qps: 3 }, gate: { sweep: limit, metric: max_qps_under_slo, at_least: 3 } }
+";
+
+#[timed_test]
+fn edits_that_decide_which_runs_are_made_leave_none_alone() {
+    let lab = Lab::new();
+    for (old, new, edit) in [
+        ("stop: slo_missed", "stop: saturated", "sweeps.ladder.stop"),
+        ("times: 0.8", "times: 0.9", "sweeps.taken.matrix.qps"),
+        ("repeats: 2", "repeats: 3", "sweeps.taken.repeats"),
+        ("at_least: 3", "at_least: 4", "sweeps.gated.gate.at_least"),
+        ("p90: 18ms", "p90: 20ms", "slo.ttft.p90"),
+    ] {
+        let after = DECIDES.replace(old, new);
+        assert_eq!(told(&lab, DECIDES, &after), [], "{edit}: no known run comes or goes");
+        let diff = lab.ok(&["diff", "one.yaml", "two.yaml", "--format", "json"]).json();
+        lab.follows("diff", &diff);
+        assert_eq!(diff["deciding"][0]["path"], edit, "{diff:#}");
+        assert_eq!(
+            (&diff["deciding"].as_array().unwrap().len(), &diff["without_effect"]),
+            (&1, &serde_json::json!([]))
+        );
+        let text = lab.ok(&["diff", "one.yaml", "two.yaml"]).stdout;
+        assert!(text.contains(&format!("decides what is made:\n  {edit}: ")), "{text}");
+        let page = lab.ok(&["diff", "one.yaml", "two.yaml", "--format", "markdown"]).stdout;
+        assert!(page.contains("\nDecides what is made:\n\n- `"), "{page}");
+    }
+    // What a search may ask for is edited by its range, its resolution, and the window that confirms.
+    for (old, new, edit) in [
+        ("to: 8,", "to: 16,", "changed sweeps.limit.search.qps"),
+        ("from: 1,", "from: 2,", "changed sweeps.limit.search.qps"),
+        ("within: 5%", "within: 10%", "changed sweeps.limit.search.qps"),
+        ("within: 5% }", "within: 5% }, confirm: 10m", "added sweeps.limit.search.confirm"),
+    ] {
+        let rows = told(&lab, DECIDES, &DECIDES.replace(old, new));
+        let edits: Vec<&str> = rows.iter().map(|(edit, ..)| edit.as_str()).collect();
+        assert_eq!(edits, [edit], "{rows:#?}");
+        assert!(rows[0].1 > 0 && rows[0].2 > 0, "{rows:#?}");
+    }
+}

@@ -166,6 +166,40 @@ fn a_search_whose_windows_are_too_short_ends_at_once_and_says_so_and_check_says_
     );
 }
 
+/// Each begins with a run of its own, and comes to one that another has to do as well: an end, a step of a search, or a cell of a list.
+#[timed_test]
+fn a_run_that_several_sweeps_come_to_is_measured_once_in_an_invocation() {
+    let lab = Lab::new();
+    let sweeps = "  one: { matrix: { scenario: short, batch_size: [1, 2, 4] }, stop: slo_missed }
+  two: { matrix: { scenario: short, batch_size: [2, 4, 8] }, stop: slo_missed }
+  list: { matrix: { scenario: short, batch_size: [4, 3] } }
+";
+    lab.write("plan.yaml", &plan(sweeps));
+    let ended = lab.run(&["run", "plan.yaml", "--progress", "plain"]);
+    assert_eq!(names(&lab, "superseded"), BTreeSet::new(), "{}", ended.stderr);
+    let started = ended.stderr.lines().filter(|line| line.contains(" started, "));
+    let numbers: Vec<&str> = started.filter_map(|line| line.split('[').nth(1)?.split('/').next()).collect();
+    let distinct: BTreeSet<&str> = numbers.iter().copied().collect();
+    assert_eq!((numbers.len(), distinct.len()), (5, 5), "1, 2, 4, 8 and 3, each with a number: {}", ended.stderr);
+    honest(&ended);
+    let again = lab.ok(&["run", "plan.yaml"]);
+    assert!(again.stderr.contains("nothing to do"), "{}", again.stderr);
+
+    let lab = Lab::new();
+    let searches =
+        "  one: { matrix: { scenario: short }, search: { batch_size: { from: 2, to: 32, within: 10% }, confirm: 0s } }
+  two: { matrix: { scenario: short }, search: { batch_size: { from: 4, to: 32, within: 10% }, confirm: 0s } }
+";
+    lab.write("plan.yaml", &plan(searches));
+    let ended = lab.run(&["run", "plan.yaml", "--progress", "plain"]);
+    assert_eq!(names(&lab, "superseded"), BTreeSet::new(), "{}", ended.stderr);
+    let choices = choices(&lab, "plan.yaml");
+    assert!(choices.iter().all(|choice| choice["next"].is_null()), "{choices:#?}");
+    let [one, two] = [&choices[0], &choices[1]].map(finished);
+    assert!(one.intersection(&two).count() > 1, "{choices:#?}");
+    assert_eq!(one.union(&two).cloned().collect::<BTreeSet<_>>(), names(&lab, "runs"));
+}
+
 /// Kills it `times` times, at random instants of a run and behind commits, when the next run was decided on and has sent nothing; and lets
 /// it end.
 fn killed_and_resumed(lab: &Lab, times: u32, seed: u64) -> Ended {

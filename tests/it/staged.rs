@@ -53,6 +53,7 @@ fn a_load_is_taken_from_a_ladder_and_a_kill_between_the_stages_changes_nothing()
     let why = "waits for ladder: a · m · short: 0 runs so far";
     assert_eq!(pending(&before), [("pending".to_owned(), why.to_owned())]);
     assert!(lab.ok(&["preview", "plan.yaml"]).stdout.contains("pending 2 runs"));
+    cells_that_wait_are_asked_for(&lab, why);
     let graph = lab.ok(&["graph", "plan.yaml", "--format", "json"]).json();
     lab.follows("graph", &graph);
     let nodes = graph["nodes"].as_array().unwrap();
@@ -85,6 +86,15 @@ fn a_load_is_taken_from_a_ladder_and_a_kill_between_the_stages_changes_nothing()
     assert!(ended.stderr.contains("(a · m · short) × 0.8 → 3 in flight"), "{}", ended.stderr);
     assert_eq!(names(&lab, "runs").len(), 5, "2, 4 and 8, and twice the 3 that follows");
     assert_eq!(pending(&preview(&lab, "plan.yaml")), []);
+    // Where the ladder is edited, its answer is open again: any load may follow from it, and no result at one is an orphan.
+    lab.write("edited.yaml", &behind(SUSTAINED).replace("[2, 4, 8]", "[2, 4, 6]"));
+    let edited = preview(&lab, "edited.yaml");
+    assert_eq!(
+        (edited["pending"][0]["state"].as_str(), &edited["totals"]["states"]["orphan"]),
+        (Some("pending"), &0.into())
+    );
+    lab.write("fewer.yaml", &behind(""));
+    assert_eq!(preview(&lab, "fewer.yaml")["totals"]["states"]["orphan"], 2, "3 in flight, twice, without that sweep");
     // Its runs are those of the load written out, and say where the load is from.
     lab.write("written.yaml", &behind("  sustained: { matrix: { scenario: short, batch_size: 3 }, repeats: 2 }"));
     let written = preview(&lab, "written.yaml");
@@ -98,6 +108,38 @@ fn a_load_is_taken_from_a_ladder_and_a_kill_between_the_stages_changes_nothing()
     let taken = &record["spec"]["taken"][0];
     assert_eq!((&taken["from"], &taken["load"], &taken["found"][0]["load"]), (&"ladder".into(), &3.into(), &4.into()));
     assert_eq!(taken["found"][0]["runs"].as_array().unwrap().len(), 3, "{taken:#}");
+}
+
+/// Before anything was run: cells of `sustained` have no ids, and are found by their sweep, by their values, and by an expression.
+fn cells_that_wait_are_asked_for(lab: &Lab, why: &str) {
+    let only = ["--only", "sweep == 'sustained' and repeat < 1"];
+    let ended = lab.run(&[&["run", "plan.yaml"][..], &only].concat());
+    let said = "1 selected run has no id yet: their ids come once that is answered; no request was sent";
+    assert!(ended.code == Some(6) && ended.stderr.contains(said), "{:?}: {}", ended.code, ended.stderr);
+    assert!(ended.stderr.contains(&format!("sustained: 1 run pending: {why}")), "{}", ended.stderr);
+    let seen = lab.ok(&[&["preview", "plan.yaml", "--format", "json"][..], &only].concat()).json();
+    assert_eq!((&seen["runs"], &seen["pending"][0]["repeats"]), (&serde_json::json!([]), &1.into()));
+    // A load that is not known is no number and no text.
+    let none = lab.run(&["run", "plan.yaml", "--only", "sweep == 'sustained' and batch_size > 0"]);
+    assert!(none.code == Some(2) && none.stderr.contains("sweep is 'ladder', 'sustained'"), "{}", none.stderr);
+    let table = lab.run(&[&["curves", "plan.yaml"][..], &only].concat());
+    assert!(table.code == Some(2) && table.stderr.contains(&format!("1 run of the plan, pending: {why}")), "{table:?}");
+    for asked in ["sustained", "sustained/a · m · short", "sustained: short", "sweep == 'sustained'"] {
+        let told = lab.ok(&["why", asked, "--plan", "plan.yaml", "--format", "json"]).json();
+        lab.follows("why", &told);
+        let cell = &told["waiting"][0];
+        assert_eq!(
+            (&told["runs"], &cell["state"], &cell["why"]),
+            (&serde_json::json!([]), &"pending".into(), &why.into())
+        );
+        assert_eq!((&cell["repeats"], &cell["decided_by"][0]["sweep"]), (&2.into(), &"ladder".into()), "{told:#}");
+    }
+    let other = lab.run(&["why", "sustained/b", "--plan", "plan.yaml"]);
+    let named =
+        "sweep `sustained` has no cell with b; its cells are a · m · short · 0.8 × ladder.max_batch_size_under_slo";
+    assert!(other.code == Some(2) && other.stderr.contains(named), "{}", other.stderr);
+    let without = lab.run(&["why", "sustained"]);
+    assert!(without.stderr.contains("sweeps are known with --plan"), "{}", without.stderr);
 }
 
 #[timed_test]
@@ -117,6 +159,17 @@ fn gates_stop_and_skip_if_leaves_out_by_what_was_found() {
     let page = std::fs::read_to_string(lab.path().join("gate.md")).unwrap();
     assert!(page.contains("### staged: the gate says no") && page.contains(&why.replace('_', "\\_")), "{page}");
     assert!(page.contains("- ladder: a · m · short: 8 in flight misses the objective"), "{page}");
+    let row =
+        "| checked | ladder: a · m · short | max\\_batch\\_size\\_under\\_slo | 4 in flight | n/a | at least 5 | no |";
+    assert!(page.contains(row), "{page}");
+    // Both are stopped by the gate of the first, and the ladder decided.
+    for (sweep, why) in [("checked", "ladder: a"), ("behind", "behind the gate of `checked`: ladder: a")] {
+        let told = lab.ok(&["why", sweep, "--plan", "no.yaml", "--format", "json"]).json();
+        let cell = &told["waiting"][0];
+        assert!(cell["state"] == "stopped" && cell["why"].as_str().unwrap().starts_with(why), "{told:#}");
+        assert_eq!(cell["decided_by"][0]["says"], "ladder: a · m · short: 4 in flight", "{told:#}");
+        assert_eq!(cell["decided_by"][0]["runs"].as_array().unwrap().len(), 3, "{told:#}");
+    }
     let refused = lab.run(&["run", "no.yaml", "--markdown", "no.yaml"]);
     assert!(refused.code == Some(2) && refused.stderr.contains("is no such page"), "{}", refused.stderr);
     let skip = "  later: { matrix: { scenario: short, batch_size: 1 }, skip_if: { sweep: ladder, metric: \
@@ -124,6 +177,9 @@ fn gates_stop_and_skip_if_leaves_out_by_what_was_found() {
     lab.write("skip.yaml", &behind(skip));
     let ended = lab.ok(&["run", "skip.yaml"]);
     assert!(ended.stderr.contains("later: 1 run left out by `skip_if`: ladder: a"), "{}", ended.stderr);
+    let told = lab.ok(&["why", "later", "--plan", "skip.yaml"]).stdout;
+    assert!(told.contains("left out by `skip_if`: ladder: a · m · short: max_batch_size_under_slo is 4"), "{told}");
+    assert!(told.contains("max_batch_size_under_slo of ladder: a · m · short: 4 in flight (runs "), "{told}");
     // The ladder holds at its heaviest load: more than that is not known.
     lab.write("unknown.yaml", &gate("at_least: 5").replace("[2, 4, 8]", "[2, 4]"));
     let ended = lab.run(&["run", "unknown.yaml"]);
@@ -133,6 +189,11 @@ fn gates_stop_and_skip_if_leaves_out_by_what_was_found() {
     let ended = lab.run(&["run", "none.yaml"]);
     let why = "sustained: 2 runs blocked: there is no load to take: ladder: a · m · short: 8 in flight, the lightest load, misses";
     assert!(ended.code == Some(3) && ended.stderr.contains(why), "{:?}: {}", ended.code, ended.stderr);
+    let told = lab.ok(&["why", "sustained", "--plan", "none.yaml", "--format", "json"]).json();
+    assert_eq!(told["waiting"][0]["state"], "blocked", "{told:#}");
+    assert!(told["waiting"][0]["decided_by"][0]["says"].as_str().unwrap().contains("8 in flight, the lightest"));
+    let ended = lab.run(&["run", "none.yaml", "--only", "sweep == 'sustained'"]);
+    assert_eq!(ended.code, Some(3), "blocked cells that are asked for are missing: {}", ended.stderr);
     assert_eq!(names(&lab, "runs").len(), 3, "nothing was measured for any of them");
     lab.write("yes.yaml", &gate("at_least: 4"));
     honest(&lab.measured(&["run", "yes.yaml"]));
@@ -151,13 +212,22 @@ fn a_gate_holds_the_interval_of_any_metric_against_its_bound() {
     };
     // Each answer takes 60 ms, and no request fails.
     lab.write("no.yaml", &plan("metric: e2e_p50, at_most: 30ms"));
-    let ended = lab.run(&["run", "no.yaml"]);
+    let ended = lab.run(&["run", "no.yaml", "--gate", "--markdown", "gate.md"]);
+    let said = ended.stderr.split("\ngate: ").nth(1).unwrap_or_else(|| panic!("{}", ended.stderr));
+    assert!(said.starts_with("1 missed\n  gate of `checked`: smoke: a · m · short · 4: e2e_p50 is 6"), "{said}");
+    let page = std::fs::read_to_string(lab.path().join("gate.md")).unwrap();
+    let row = page.lines().find(|line| line.starts_with("| checked |")).unwrap_or_else(|| panic!("{page}"));
+    let cells: Vec<&str> = row.trim_matches('|').split(" | ").map(str::trim).collect();
+    assert_eq!((cells.len(), cells[5], cells[6]), (7, "at most 30ms", "no"), "{page}");
+    assert!(cells[3].starts_with('6') && cells[4].contains(" ms to "), "value and interval: {page}");
     let why = "the gate says no: smoke: a · m · short · 4: e2e_p50 is 6";
     assert!(ended.code == Some(4) && ended.stderr.contains(why), "{:?}: {}", ended.code, ended.stderr);
     assert!(ended.stderr.contains("above 30ms"), "{}", ended.stderr);
     // The interval of a share of none reaches further than this.
     lab.write("few.yaml", &plan("metric: error_share, at_most: 0.01%"));
-    let ended = lab.run(&["run", "few.yaml"]);
+    let ended = lab.run(&["run", "few.yaml", "--gate"]);
+    assert!(ended.stderr.contains("gate: nothing is missed; 1 answer is open"), "{}", ended.stderr);
+    assert!(ended.stderr.contains("at most 0.01%: cannot be decided"), "{}", ended.stderr);
     assert!(
         ended.code == Some(2) && ended.stderr.contains("cannot be decided: smoke"),
         "{:?}: {}",
@@ -167,6 +237,10 @@ fn a_gate_holds_the_interval_of_any_metric_against_its_bound() {
     assert_eq!(names(&lab, "runs").len(), 3, "nothing behind either gate");
     lab.write("yes.yaml", &plan("metric: e2e_p50, at_most: 2s"));
     honest(&lab.measured(&["run", "yes.yaml"]));
+    // Whether the objective holds in so short a window is open.
+    let ended = lab.run(&["run", "yes.yaml", "--gate"]);
+    let kept = "kept\n  gate of `checked`: smoke: a · m · short · 4: e2e_p50 is 6";
+    assert!(ended.stderr.contains(kept) && ended.stderr.contains(", at most 2s: yes"), "{}", ended.stderr);
     assert_eq!(names(&lab, "runs").len(), 4, "the gate lets it through");
 }
 
@@ -242,4 +316,63 @@ fn a_load_above_the_answer_that_the_server_fails_is_a_miss_and_changes_no_exit_c
     // An ordinary sweep at such a load is missing a result.
     lab.write("plain.yaml", &format!("{head}  limit: {{ matrix: {{ scenario: short, batch_size: 8 }} }}\n"));
     assert_eq!(lab.run(&["run", "plain.yaml"]).code, Some(3));
+}
+
+#[timed_test]
+fn check_refuses_budgets_that_run_would_and_questions_without_an_answer() {
+    let lab = Lab::new();
+    let refused = |name: &str, plan: &str, said: &str| {
+        lab.write(name, plan);
+        let ended = lab.run(&["check", name]);
+        assert!(ended.code == Some(2) && ended.stderr.contains(said), "{:?}: {}", ended.code, ended.stderr);
+        let told = lab.run(&["check", name, "--format", "json"]).json();
+        let mistake = &told["diagnostics"][0];
+        assert!(
+            mistake["severity"] == "error" && mistake["line"].is_u64() && mistake["remedy"].is_string(),
+            "{told:#}"
+        );
+        assert_eq!(lab.run(&["run", name]).code, Some(2), "{said}");
+    };
+    let budget = |time: &str| format!("{}budget: {{ time: {time} }}\n", behind(""));
+    refused("time.yaml", &budget("1s"), "error[E029]: `budget.time` is 1s, and one run takes 2.6s");
+    lab.write("enough.yaml", &budget("10s"));
+    lab.ok(&["check", "enough.yaml"]);
+    let launched = HEAD.replace(
+        "{ engine: mock, mock: { ttft: 20ms, itl: 10ms, slots: 4 } }",
+        "{ engine: vllm, launch: { command: [serve, \"{{ server.args }}\", \"{{ port }}\"], port: auto } }",
+    );
+    let tuned = |budget: &str| {
+        format!(
+            "{launched}  tuned: {{ matrix: {{ scenario: short, batch_size: 8, server.max_num_seqs: [1, 2, 4] }}, optimize: {{ for: \
+             output_throughput, budget: {budget} }} }}\n"
+        )
+    };
+    let said = "error[E029]: a budget of 5s is less than one run of each of the 3 settings takes, 7800ms";
+    refused("tuned.yaml", &tuned("5s"), said);
+    lab.write("enough.yaml", &tuned("1m"));
+    lab.ok(&["check", "enough.yaml"]);
+    let asked = |question: &str| {
+        behind(&format!(
+            "  load: {{ matrix: {{ scenario: short, batch_size: 1 }} }}\n  checked: {{ matrix: {{ scenario: short, batch_size: 1 }}, \
+             {question} }}"
+        ))
+    };
+    let gate = |metric: &str, bound: &str| asked(&format!("gate: {{ sweep: load, metric: {metric}, {bound} }}"));
+    let said =
+        "sweep `load` never answers for `output_throughput`: it runs each cell once, and one run has no interval of it";
+    refused("once.yaml", &gate("output_throughput", "at_least: 5"), said);
+    let repeated =
+        gate("output_throughput", "at_least: 5").replace("batch_size: 1 } }\n", "batch_size: 1 }, repeats: 3 }\n");
+    lab.write("enough.yaml", &repeated);
+    lab.ok(&["check", "enough.yaml"]);
+    let good = gate("goodput_share", "at_least: 90%").replace("slo: { ttft: { p50: 50ms } }\n", "");
+    refused("good.yaml", &good.replace(", stop: slo_missed", ""), "the plan does not say what is good");
+    let ladder = behind("  dear: { matrix: { scenario: short, batch_size: [1, 2] }, stop: { cost_per_million: 3 } }");
+    refused("dear.yaml", &ladder, "`stop: { cost_per_million: … }` needs a price, and endpoint `a` has none");
+    // Some forty requests have no p99; whoever wants to run that may.
+    lab.write("few.yaml", &gate("ttft_p99", "at_most: 1s"));
+    let told = lab.ok(&["check", "few.yaml", "--format", "json"]).json();
+    let few = told["diagnostics"].as_array().unwrap().iter().find(|one| one["code"] == "M032").expect("a warning");
+    assert!(few["message"].as_str().unwrap().starts_with("`ttft_p99` of sweep `load` takes 368 requests"), "{few:#}");
+    assert_eq!((&few["severity"], &few["line"]), (&"warning".into(), &14.into()), "{few:#}");
 }

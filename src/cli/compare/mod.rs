@@ -119,7 +119,7 @@ pub(super) fn run(args: CompareArgs) -> Result<Exit, Failure> {
     args.explain.check(args.format == OutputFormat::Text)?;
     let workspace = Workspace::open(&args.plan, &args.changes, &args.folder)?;
     let plan = workspace.plan();
-    let mut picked = args.selection.pick(plan, &workspace.expansion.runs)?;
+    let mut picked = args.selection.pick_runs(plan, &workspace.expansion)?;
     args.class.check(workspace.expansion.runs.iter().flat_map(|run| &run.spec.mix).map(|class| &*class.name))?;
     let class = args.class.name.as_deref();
     let has_class = |run: &PlannedRun| class.is_none_or(|class| run.spec.mix.iter().any(|own| &*own.name == class));

@@ -30,7 +30,9 @@ pub(crate) struct Compared<'a> {
     pub stay: Vec<&'a PlannedRun>,
     /// The others, by their edits.
     pub groups: Vec<Group<'a>>,
-    /// Edits by which no run came or went.
+    /// Edits by which no run came or went that is known, and that decide which of them are made, or at which loads.
+    pub deciding: Vec<Edit>,
+    /// Edits by which nothing changes.
     pub without_effect: Vec<Edit>,
 }
 
@@ -65,8 +67,8 @@ pub(crate) fn compare<'a>(a: &'a Side, b: &'a Side) -> Compared<'a> {
         group(&mut groups, edits).go.push(run);
     }
     let told: Vec<&Edit> = groups.keys().flatten().collect();
-    let without_effect = both.without_effect(&told);
-    Compared { stay, groups: groups.into_values().collect(), without_effect }
+    let (deciding, without_effect) = both.without_effect(&told).into_iter().partition(|edit| both.decides(edit));
+    Compared { stay, groups: groups.into_values().collect(), deciding, without_effect }
 }
 
 fn group<'g, 'a>(groups: &'g mut IndexMap<Vec<Edit>, Group<'a>>, edits: Vec<Edit>) -> &'g mut Group<'a> {
@@ -193,6 +195,10 @@ fn one_sided(both: &Both, kind: Kind, run: &PlannedRun, (here, there): (&Axes, &
         let at = here.values(sweep, axis).and_then(|values| values.get_index_of(&value));
         path.extend(other.contains_key(axis).then_some(at).flatten().map(Step::Index));
         edits.push(both.one_sided(kind, &path, Some(value)));
+    }
+    // Loads of another search have repeats of their own.
+    if let Some(search) = both.of_search(sweep).filter(|_| edits.is_empty()) {
+        return vec![search];
     }
     let (was, is) = (there.repeats[sweep], here.repeats[sweep]);
     if edits.is_empty() && run.repeat >= was {

@@ -106,7 +106,12 @@ pub(crate) struct Both<'a> {
 impl Both<'_> {
     /// The edits by which the run `b` of the plan after is another one than `a` of the plan before.
     pub(crate) fn between(&self, a: &PlannedRun, b: &PlannedRun, differences: &[Difference]) -> Vec<Edit> {
-        let mut edits: Vec<Edit> = differences.iter().map(|difference| self.of_field(a, b, difference)).collect();
+        let of = |difference: &Difference| {
+            let confirms = difference.field.starts_with("phases.measure.") && self.b.is_confirmation(b);
+            let confirm = || self.of_path(&["sweeps", &*b.sweep, "search", "confirm"].map(Step::from));
+            confirms.then(confirm).flatten().unwrap_or_else(|| self.of_field(a, b, difference))
+        };
+        let mut edits: Vec<Edit> = differences.iter().map(of).collect();
         edits.sort_by(|a, b| a.path.cmp(&b.path));
         // One edit may change several fields: another scenario has another length and another prompt.
         edits.dedup();
@@ -156,17 +161,52 @@ impl Both<'_> {
         if (sweeps.as_str(), matrix.as_str()) != ("sweeps", "matrix") {
             return None;
         }
-        let range = ["sweeps", sweep, "search", axis].map(Step::from);
-        let (old, new) = (self.old.at(&range), self.new.at(&range));
-        let kind = match (old.is_some_and(|old| !old.is_null()), new.is_some_and(|new| !new.is_null())) {
-            (false, false) => return None,
-            (false, true) => Kind::Added,
-            (true, false) => Kind::Removed,
-            (true, true) => Kind::Changed,
+        self.of_path(&["sweeps", sweep, "search", axis].map(Step::from))
+    }
+
+    /// The edit of the search of a sweep: of its range, else of what confirms; none where both plans search alike.
+    pub(crate) fn of_search(&self, sweep: &str) -> Option<Edit> {
+        let paths = ["qps", "batch_size", "confirm"].map(|key| ["sweeps", sweep, "search", key].map(Step::from));
+        paths.iter().find(|path| self.old.at(*path) != self.new.at(*path)).and_then(|path| self.of_path(path))
+    }
+
+    /// The edit of the value at a path; none where neither plan has one, or both have the same.
+    fn of_path(&self, path: &[Step]) -> Option<Edit> {
+        let [old, new] = [&self.old, &self.new].map(|values| values.at(path).filter(|value| !value.is_null()));
+        let kind = match (old, new) {
+            (old, new) if old == new => return None,
+            (None, _) => Kind::Added,
+            (_, None) => Kind::Removed,
+            _ => Kind::Changed,
         };
-        let (old_place, place) = (self.a.place(&range), self.b.place(&range));
-        let [old, new] = [old, new].map(|range| range.filter(|range| !range.is_null()).map(shown));
-        Some(Edit { kind, path: dotted(&range), old, new, old_place, place })
+        let (old_place, place) = (self.a.place(path), self.b.place(path));
+        Some(Edit { kind, path: dotted(path), old: old.map(shown), new: new.map(shown), old_place, place })
+    }
+
+    /// Whether an edit by which no run that is known comes or goes has an effect all the same: on which of those that are known are made,
+    /// or on cells whose loads are found first.
+    pub(crate) fn decides(&self, edit: &Edit) -> bool {
+        let sides = [self.a, self.b];
+        let mut keys = edit.path.split(['.', '[']);
+        match (keys.next(), keys.next(), keys.next()) {
+            (Some("budget"), ..) => {
+                sides.iter().any(|side| side.loaded.plan.sweeps.values().any(|sweep| sweep.optional))
+            }
+            (Some("slo" | "goodput"), ..) => sides.iter().any(|side| side.has_choices()),
+            (Some("compare"), ..) => sides.iter().any(|side| !side.expansion.series.is_empty()),
+            (Some("sweeps"), Some(name), Some(field)) => {
+                let waits = |side: &&Side| side.expansion.pending.iter().any(|cell| *cell.sweep == *name);
+                let asks = ["search", "stop", "optimize", "gate", "skip_if", "optional"].contains(&field);
+                let ends_early = |side: &&Side| side.expansion.series.iter().any(|series| *series.sweep == *name);
+                asks || sides.iter().any(waits)
+                    || (["repeats", "compare"].contains(&field) && sides.iter().any(ends_early))
+            }
+            // What all sweeps have may be what cells have that wait.
+            (Some("endpoints" | "models" | "scenarios" | "phases" | "sweeps"), ..) => {
+                sides.iter().any(|side| !side.expansion.pending.is_empty())
+            }
+            _ => false,
+        }
     }
 
     /// The edits that no run came or went by: all changed values but those that `told` names, or that lie around or below

@@ -37,7 +37,10 @@ pub(crate) struct Diff {
     pub stay: Vec<Run>,
     /// The runs that come and go, by the edits that made it so.
     pub edits: Vec<Part>,
-    /// Edits by which no run comes or goes.
+    /// Edits by which none of the runs comes or goes, and which decide all the same what is made: which of the runs that searches and ladders
+    /// may ask for, and cells that wait for what an earlier sweep finds.
+    pub deciding: Vec<Edit>,
+    /// Edits by which no run comes or goes, and nothing is decided otherwise.
     pub without_effect: Vec<Edit>,
     /// How long the runs that come take one after another on each resource, resources side by side, in seconds: fill,
     /// stabilize, measure and cooldown; those that searches and ladders may ask for are not counted.
@@ -99,6 +102,7 @@ impl Diff {
             go,
             stay: compared.stay.iter().map(|run| Run::of(run)).collect(),
             edits: compared.groups.iter().map(Part::of).collect(),
+            deciding: compared.deciding,
             without_effect: compared.without_effect,
             seconds: spans.side_by_side(u16::MAX) as f64 / 1e9,
             choose_runs: !a.expansion.pools.is_empty() || !b.expansion.pools.is_empty(),
@@ -136,10 +140,14 @@ impl Diff {
                 }
             }
         }
-        if !self.without_effect.is_empty() {
-            out.push_str("\nleaves every run alone:\n");
-            let line = |edit: &Edit| fill(&format!("  {} ", edit.sentence()), 4, &edit.places());
-            out.extend(self.without_effect.iter().map(line));
+        for (title, edits) in
+            [("decides what is made", &self.deciding), ("leaves every run alone", &self.without_effect)]
+        {
+            if !edits.is_empty() {
+                out.push_str(&format!("\n{title}:\n"));
+                let line = |edit: &Edit| fill(&format!("  {} ", edit.sentence()), 4, &edit.places());
+                out.extend(edits.iter().map(line));
+            }
         }
         out.push_str(&self.cost.text());
         out
@@ -166,10 +174,14 @@ impl Diff {
             }
             out.push_str("\n</details>\n");
         }
-        if !self.without_effect.is_empty() {
-            out.push_str("\nLeaves every run alone:\n\n");
-            let line = |edit: &Edit| format!("- {} ({})\n", edit.in_markdown(), escaped(&edit.shortest_place()));
-            out.extend(self.without_effect.iter().map(line));
+        for (title, edits) in
+            [("Decides what is made", &self.deciding), ("Leaves every run alone", &self.without_effect)]
+        {
+            if !edits.is_empty() {
+                out.push_str(&format!("\n{title}:\n\n"));
+                let line = |edit: &Edit| format!("- {} ({})\n", edit.in_markdown(), escaped(&edit.shortest_place()));
+                out.extend(edits.iter().map(line));
+            }
         }
         out
     }

@@ -7,8 +7,8 @@ use std::process::{Command, Output, Stdio};
 use super::super::changes::Changes;
 use crate::cli::failure::Failure;
 use crate::cli::stderr;
-use crate::expand::{Expansion, expand};
-use crate::plan::{Files, Format, Loaded, Step};
+use crate::expand::{Expansion, PlannedRun, expand};
+use crate::plan::{Files, Format, Loaded, Step, Sweep};
 
 /// A plan that is named on the command line.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -34,6 +34,18 @@ impl Side {
     /// A plan that is read already, as it is now.
     pub(crate) fn loaded(loaded: Loaded, expansion: Expansion) -> Side {
         Side { name: loaded.file().display().to_string(), loaded, expansion, revision: None }
+    }
+
+    /// Whether a run of it would confirm what a search found.
+    pub(crate) fn is_confirmation(&self, run: &PlannedRun) -> bool {
+        let mut members = self.expansion.pools.iter().flat_map(|pool| &pool.members);
+        members.any(|member| member.confirms && member.run.id == run.id)
+    }
+
+    /// Whether what is measured decides which runs are made.
+    pub(crate) fn has_choices(&self) -> bool {
+        let asks = |sweep: &Sweep| Sweep::asks(sweep).next().is_some();
+        !self.expansion.pools.is_empty() || self.loaded.plan.sweeps.values().any(asks)
     }
 
     /// Where the value at `path`, or its nearest parent, is written: `plan.yaml@main:4:7`.

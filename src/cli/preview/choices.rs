@@ -5,8 +5,10 @@ use serde::Serialize;
 
 use crate::analysis::halving::Estimate;
 use crate::expand::{Chooses, Pool};
-use crate::plan::model::search::Objective;
+use crate::plan::model::search::{MOST_CONFIRMATIONS, Objective};
+use crate::report::format::duration;
 use crate::sweep::choose::{Chosen, Part, Setting, most_runs};
+use crate::sweep::event::RunView;
 use crate::units::text::counted;
 
 use super::super::workspace::Workspace;
@@ -30,6 +32,8 @@ pub(crate) struct ChoiceState {
     pub unit: &'static str,
     /// Runs that it takes at most, those that are there among them.
     pub most_runs: usize,
+    /// How long these take at most, in seconds: the longest of its runs, one after another, by the rule of time.
+    pub most_seconds: f64,
     /// Full ids of its runs that are there, in the order in which they were asked for: the evidence of its decisions.
     pub finished: Vec<String>,
     /// Full id of the run that it asks for next; null at its end.
@@ -123,6 +127,25 @@ pub(super) fn choices(workspace: &Workspace) -> Vec<ChoiceState> {
         .collect()
 }
 
+/// What the runs of a pool take at most: as many as it may ask for, the longest ones; of a search no more long runs than it may make.
+fn most_seconds(pool: &Pool) -> f64 {
+    let objectives = match &pool.chooses {
+        Chooses::Search(search) => search.meets.len(),
+        Chooses::Optimize(_) | Chooses::Ladder { .. } => 0,
+    };
+    let longest = |confirms: bool, most: usize| -> Vec<u64> {
+        let members = pool.members.iter().filter(|member| member.confirms == confirms);
+        let mut lengths: Vec<u64> = members.map(|member| RunView::new(0, &member.run).expected_ns()).collect();
+        lengths.sort_unstable_by_key(|length| std::cmp::Reverse(*length));
+        lengths.truncate(most);
+        lengths
+    };
+    let all = most_runs(pool);
+    let long = longest(true, objectives * MOST_CONFIRMATIONS as usize);
+    let others = longest(false, all.saturating_sub(long.len()));
+    long.iter().chain(&others).map(|ns| *ns as f64 / 1e9).sum()
+}
+
 impl ChoiceState {
     fn of(pool: &Pool, chosen: &Chosen) -> ChoiceState {
         let id = |at: &usize| pool.members[*at].run.id.to_string();
@@ -150,6 +173,7 @@ impl ChoiceState {
             from: loads.first().copied(),
             to: loads.last().copied(),
             most_runs: most_runs(pool),
+            most_seconds: most_seconds(pool),
             finished: chosen.finished.iter().map(id).collect(),
             next: chosen.next.as_ref().map(id),
             unit,
@@ -173,10 +197,11 @@ impl ChoiceState {
                 let confirms = confirms.as_ref().map(|window| format!(", the last with a window of {window}"));
                 let [from, to] = [self.from, self.to].map(Option::unwrap_or_default);
                 format!(
-                    "{}: {from} to {to} {}, at most {most}{}{so_far}",
+                    "{}: {from} to {to} {}, at most {most}{} and {}{so_far}",
                     self.cell,
                     self.unit,
-                    confirms.unwrap_or_default()
+                    confirms.unwrap_or_default(),
+                    duration(self.most_seconds.ceil() as u64),
                 )
             }
             About::Settings { windows, budget, aim } => format!(

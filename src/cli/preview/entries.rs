@@ -7,7 +7,7 @@ use serde::Serialize;
 use serde_json::{Map, Value};
 
 use crate::analysis::comparison::tolerated;
-use crate::expand::PlannedRun;
+use crate::expand::{Pending, PlannedRun};
 use crate::plan::{Plan, Scalar, Sweep};
 use crate::store::RunRecord;
 use crate::sweep::event::{name, planned_name};
@@ -22,7 +22,7 @@ use super::choices::{ChoiceState, choices};
 use super::data::{self, DataUse};
 use super::environments::{Differs, differing, or_changed};
 use super::hooks::{Happens, happens};
-use super::pending::{PendingCell, pending};
+use super::pending::PendingCell;
 use super::reason::{Changed, Places, changes, reason};
 use super::repeats::{RepeatsState, repeats};
 use super::starts::{Starts, starts};
@@ -31,7 +31,8 @@ use super::starts::{Starts, starts};
 const GIVEN_UP_RULE: &str = "the environment spoiled it as often as the plan's `retries` allow; run tries it again only with --redo \
                              given-up, --force, or more retries in the plan";
 /// When a result is called an orphan.
-const ORPHAN_RULE: &str = "a committed run on an endpoint with a name of this plan that no cell of the plan asks for";
+const ORPHAN_RULE: &str = "a committed run on an endpoint with a name of this plan that no cell of the plan asks for, nor may once an \
+                           earlier sweep has found its load";
 /// When a run is called pending.
 const PENDING_RULE: &str = "another process holds the results folder and is measuring the run";
 /// When a run is called pruned.
@@ -204,6 +205,8 @@ pub(crate) struct Rules {
 pub(crate) struct Seen<'a> {
     /// For each run of the expansion whether it is looked at.
     pub(crate) picked: &'a [bool],
+    /// Cells that are no runs, or not yet, as far as they are looked at.
+    pub(crate) waiting: &'a [Pending],
     /// What the user asked for.
     pub(crate) wishes: Wishes,
     /// Whether no run was left out on purpose: only then results can be orphans.
@@ -217,7 +220,8 @@ impl Preview {
         let mut runs = entries(workspace, &seen, asked.as_deref(), &places);
         if seen.whole {
             let is_ours = |endpoint: &str| workspace.plan().endpoints.contains_key(endpoint);
-            runs.extend(workspace.disk.orphans(is_ours).into_iter().map(orphan));
+            let orphans = workspace.disk.orphans(is_ours).into_iter();
+            runs.extend(orphans.filter(|record| !may_be_asked_for(workspace, record)).map(orphan));
         }
         let estimator = Estimator::of(workspace.plan(), &workspace.expansion, &workspace.disk);
         let is_to_do = |entry: &&Entry| entry.state.is_work();
@@ -241,7 +245,7 @@ impl Preview {
         let to_start = runs.iter().filter(is_to_do).filter_map(|entry| entry.at).collect();
         Preview {
             choices: choices(workspace),
-            pending: pending(workspace),
+            pending: seen.waiting.iter().map(PendingCell::of).collect(),
             repeats: repeats(workspace),
             budget: workspace.budget.clone(),
             starts: starts(workspace, &to_start),
@@ -284,6 +288,24 @@ impl Preview {
         let settled = |state| matches!(state, Action::Cached | Action::Orphan | Action::GivenUp);
         self.runs.iter().any(|entry| !settled(entry.state) && !entry.is_not_needed)
     }
+}
+
+/// Whether a result may be that of a cell whose load an earlier sweep has yet to find.
+fn may_be_asked_for(workspace: &Workspace, record: &RunRecord) -> bool {
+    let spec = &record.spec;
+    let load = |axis: &str| match axis {
+        "qps" => spec.load.qps().map(|qps| qps.to_string()),
+        _ => spec.load.batch_size().map(|size| size.to_string()),
+    };
+    let has = |axis: &str, value: &str| match axis {
+        "endpoint" => spec.endpoint.name == value,
+        "model" => *spec.labels.model == *value,
+        "scenario" => *spec.labels.scenario == *value,
+        "qps" | "batch_size" => load(axis).is_some_and(|load| load == value),
+        _ => spec.labels.axes.iter().any(|(label, text)| label == axis && text == value),
+    };
+    let mut waiting = workspace.expansion.pending.iter();
+    waiting.any(|waiting| waiting.cell.known().all(|(axis, value)| has(axis, &value.to_string())))
 }
 
 impl Counts {

@@ -29,6 +29,7 @@ use crate::cli::{connection_limits, lints, output, probe, stderr};
 use crate::report::format::plain;
 use crate::sweep::resume::Wishes;
 
+pub(super) use pending::PendingCell;
 pub(super) use reason::reason;
 
 /// The arguments of `preview`.
@@ -95,9 +96,10 @@ pub(super) fn run(args: PreviewArgs) -> Result<Exit, Failure> {
 
 /// Prints the preview. Says whether a run of it has no result that stays, and is not given up.
 pub(super) fn show(workspace: &Workspace, selection: &Selection, wishes: Wishes, view: View) -> Result<bool, Failure> {
-    let picked = selection.pick(workspace.plan(), &workspace.expansion.runs)?;
+    let picked = selection.pick(workspace.plan(), &workspace.expansion)?;
+    let (waiting, picked) = (picked.cells(&workspace.expansion.pending), picked.runs);
     let (format, all, jobs) = (view.format, view.all, view.jobs);
-    let seen = Seen { picked: &picked, wishes, whole: selection.is_everything() };
+    let seen = Seen { picked: &picked, waiting: &waiting, wishes, whole: selection.is_everything() };
     let refused = pinned(workspace, &picked, view.asked.as_deref().unwrap_or_default());
     let mut preview = Preview::new(workspace, seen, view.asked, jobs);
     match format {

@@ -5,8 +5,7 @@ use serde::Serialize;
 use serde_json::{Map, Value};
 
 use crate::expand::{Pending, Waits};
-
-use super::super::workspace::Workspace;
+use crate::plan::Scalar;
 
 /// A cell that is no run as long as an earlier sweep says nothing else.
 #[derive(Debug, Serialize, JsonSchema)]
@@ -24,25 +23,21 @@ pub(crate) struct PendingCell {
     pub why: String,
 }
 
-/// Every such cell of the plan, in its order.
-pub(super) fn pending(workspace: &Workspace) -> Vec<PendingCell> {
-    let one = |pending: &Pending| PendingCell {
-        sweep: pending.sweep.to_string(),
-        cell: pending
-            .cell
-            .iter()
-            .map(|(axis, value)| (axis.to_owned(), serde_json::to_value(value).unwrap_or(Value::Null)))
-            .collect(),
-        repeats: pending.repeats,
-        state: pending.state,
-        why: pending.why.clone(),
-    };
-    workspace.expansion.pending.iter().map(one).collect()
-}
-
 impl PendingCell {
+    /// It as a preview has it.
+    pub(crate) fn of(pending: &Pending) -> PendingCell {
+        let value = |value: &Scalar| serde_json::to_value(value).unwrap_or(Value::Null);
+        PendingCell {
+            sweep: pending.sweep.to_string(),
+            cell: pending.cell.iter().map(|(axis, one)| (axis.to_owned(), value(one))).collect(),
+            repeats: pending.repeats,
+            state: pending.state,
+            why: pending.why.clone(),
+        }
+    }
+
     /// What people call it in its sweep.
-    pub(super) fn name(&self) -> String {
+    pub(crate) fn name(&self) -> String {
         let value = |value: &Value| value.as_str().map_or_else(|| value.to_string(), str::to_owned);
         self.cell.values().map(value).collect::<Vec<_>>().join(" · ")
     }

@@ -147,7 +147,8 @@ fn pending_groups(waiting: &[&PendingCell]) -> String {
     }
     let group = |((state, why), cells): (&(Waits, &str), &Vec<&PendingCell>)| {
         let runs: usize = cells.iter().map(|cell| cell.repeats as usize).sum();
-        let label = format!("{:<7} {}", state.name(), counted(runs, "run"));
+        let state = if *state == Waits::LeftOut { "left out" } else { state.name() };
+        let label = format!("{state:<7} {}", counted(runs, "run"));
         let mut names: Vec<String> = cells.iter().take(MOST_NAMES).map(|cell| plain(&cell.name())).collect();
         names.extend((cells.len() > MOST_NAMES).then(|| format!("… and {} more", cells.len() - MOST_NAMES)));
         format!("{}{}", labelled(&label, &plain(why)), fill(&" ".repeat(INDENT), INDENT, &names.join(", ")))

@@ -2,6 +2,8 @@
 
 use std::collections::HashSet;
 
+use indexmap::IndexSet;
+
 use super::super::budget::BudgetState;
 use super::super::environment::Looks;
 use super::super::stages;
@@ -37,7 +39,9 @@ pub(super) fn announce(args: &RunArgs, workspace: &Workspace, decisions: &[Optio
     let not_needed = not_needed.count();
     let not_needed = (not_needed > 0).then(|| format!("{not_needed} left out"));
     let given_up = (given_up > 0).then(|| format!("{given_up} given up; --redo given-up tries again"));
-    if todo.is_empty() {
+    if todo.is_empty() && lacking.is_empty() && there.is_empty() {
+        say_that_all_wait(args, workspace, &name);
+    } else if todo.is_empty() {
         let others: String = [given_up, not_needed].into_iter().flatten().map(|words| format!(", {words}")).collect();
         let sent = if looks.any() { "servers were only asked for their version" } else { "no request was sent" };
         screen.line(&format!(
@@ -77,8 +81,19 @@ pub(super) fn announce(args: &RunArgs, workspace: &Workspace, decisions: &[Optio
                 told.len() - MOST_LISTED
             ));
         }
-        for line in stages::taken(workspace, decisions).into_iter().chain(stages::pending(workspace)) {
+        let pending = stages::pending(&stages::selected(workspace, &args.selection));
+        for line in stages::taken(workspace, decisions).into_iter().chain(pending) {
             screen.line(&format!("  {line}"));
         }
     }
+}
+
+/// Nothing that is selected has an id: it waits for an earlier sweep, or one decided about it.
+fn say_that_all_wait(args: &RunArgs, workspace: &Workspace, name: &str) {
+    let waiting = stages::selected(workspace, &args.selection);
+    let runs: usize = waiting.iter().map(|cell| cell.repeats as usize).sum();
+    let when: IndexSet<&str> = waiting.iter().map(|cell| cell.state.when_ids_come()).collect();
+    let when = when.into_iter().collect::<Vec<_>>().join("; ");
+    let has = if runs == 1 { "selected run has no id" } else { "selected runs have no ids" };
+    args.screen().with_times().line(&format!("{name}: nothing to do; {runs} {has} yet: {when}; no request was sent"));
 }

@@ -7,7 +7,7 @@ use super::super::workspace::Workspace;
 use super::args::RunArgs;
 use super::decisions::decided;
 use crate::cli::failure::{Exit, Failure};
-use crate::cli::{answers, gate, gate_page};
+use crate::cli::{answers, gate, gate_page, stages};
 use crate::expand::{PlannedRun, Waits};
 use crate::report::calibration;
 use crate::report::format::plain;
@@ -48,7 +48,7 @@ pub(super) fn conclude(
     let is_given_up = |(_, decision): &(&PlannedRun, &Decision)| decision.action == Action::GivenUp;
     let before: BTreeSet<String> = picked().filter(is_given_up).map(|(run, _)| run.id.to_string()).collect();
     let given_up = before.len() + summary.given_up;
-    say_what_was_given_up(&screen, args, given_up);
+    say_what_was_given_up(&screen, args, given_up, before.len());
     if let Some(first) = shown.doubtful.as_ref().or(shown.first.as_ref()) {
         // A folder of calibrations that cannot be read hides no result.
         let known = known(&fresh, &client_environment()).unwrap_or(Known::Nothing);
@@ -67,18 +67,17 @@ pub(super) fn conclude(
         return Ok(Exit::Interrupted);
     }
     let is_asked = args.gate || args.markdown.is_some();
-    let gate = is_asked.then(|| gate::check(workspace, &fresh, &runs, &left_out));
+    let waiting = stages::selected(workspace, &args.selection);
+    let gate = is_asked.then(|| gate::check(workspace, &fresh, (&runs, &waiting), &left_out));
     if let (Some(path), Some(gate)) = (&args.markdown, &gate) {
-        gate_page::write(path, workspace, gate)?;
+        gate_page::write(path, workspace, (gate, &waiting))?;
     }
     let gate = gate.filter(|_| args.gate);
     if let Some(gate) = &gate {
         screen.line(&format!("\n{}", gate.told()));
     }
     // Of runs that were not asked for nothing is missing.
-    let is_so = |state: Waits| {
-        args.selection.is_everything() && workspace.expansion.pending.iter().any(|pending| pending.state == state)
-    };
+    let is_so = |state: Waits| waiting.iter().any(|pending| pending.state == state);
     // Codes that say more about what to do next come first.
     Ok(if left_out.any() {
         Exit::Store
@@ -159,11 +158,14 @@ fn say_what_is_missing(screen: &Screen, args: &RunArgs, summary: &Summary, left:
     }
 }
 
-fn say_what_was_given_up(screen: &Screen, args: &RunArgs, given_up: usize) {
+fn say_what_was_given_up(screen: &Screen, args: &RunArgs, given_up: usize, before: usize) {
     if given_up > 0 {
         let (program, plan, folder) = as_typed(args);
         let runs =
             if given_up == 1 { "1 run was given up".to_owned() } else { format!("{given_up} runs were given up") };
+        let earlier =
+            if (1..given_up).contains(&before) { format!(", {before} of them earlier") } else { String::new() };
+        let runs = runs + &earlier;
         // Under --force a run may have the result of before: then it is not given up for the next invocation.
         if args.again.force {
             return screen.line(&format!("\n{runs}; results that they had before stay as they were"));

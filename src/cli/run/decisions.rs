@@ -23,8 +23,8 @@ pub(super) fn decide(
     selection: &Selection,
     wishes: Wishes,
 ) -> Result<Vec<Option<Decision>>, Failure> {
-    let picked = selection.pick(workspace.plan(), &workspace.expansion.runs)?;
-    let runs = workspace.expansion.runs.iter().zip(picked);
+    let picked = selection.pick(workspace.plan(), &workspace.expansion)?;
+    let runs = workspace.expansion.runs.iter().zip(picked.runs);
     Ok(runs.map(|(run, picked)| picked.then(|| workspace.decide(run, wishes))).collect())
 }
 

@@ -1,10 +1,11 @@
 //! Executes what is to be done: stage after stage, then what was measured as something else, then what the budget has room for.
 
+use indexmap::IndexSet;
 use tokio::sync::watch;
 
 use super::super::chosen_runs::Chooser;
 use super::super::environment::Looks;
-use super::super::stages::Stages;
+use super::super::stages::{self, Stages};
 use super::super::workspace::Workspace;
 use super::args::RunArgs;
 use super::decisions::{any_work, decide, expected, have_room, is_to_do, runs, settled};
@@ -12,7 +13,7 @@ use super::outlets::Outlets;
 use super::stage::Stage;
 use crate::cli::answers;
 use crate::cli::failure::Failure;
-use crate::expand::{PlannedRun, Pool, Series};
+use crate::expand::{PlannedRun, Pool, Series, Waits};
 use crate::report::progress::{Publisher, Screen};
 use crate::store::{Store, Writer};
 use crate::sweep::event::{Event, Observer};
@@ -145,7 +146,8 @@ fn execute(
         standing.into_iter().map(|cell| cell.end).collect()
     };
     let over_budget = |run: &PlannedRun| workspace.over_budget(run);
-    let mut picked = if places.is_empty() { Vec::new() } else { args.selection.pick(workspace.plan(), &whole.runs)? };
+    let picked = (!places.is_empty()).then(|| args.selection.pick(workspace.plan(), &whole)).transpose()?;
+    let mut picked = picked.map(|picked| picked.runs).unwrap_or_default();
     picked.iter_mut().zip(&whole.runs).for_each(|(picked, run)| *picked &= whole.why_left_out(run).is_none());
     let more = || std::iter::repeat_n(&None, whole.runs.len() - decisions.len());
     let all = || decisions.iter().chain(more());
@@ -165,6 +167,7 @@ fn execute(
         choices: (!places.is_empty()).then_some(Choices { places, picked, choose: &choose }),
         over_budget: workspace.has_uncounted_costs().then_some(&over_budget as OverBudget),
         ends: (!workspace.expansion.series.is_empty()).then_some(&ends as EndsOf),
+        later: later(workspace, args),
         fail_fast: args.fail_fast,
     };
     let (in_turn, side_by_side, _) = expected(args, workspace, decisions);
@@ -178,6 +181,13 @@ fn execute(
         SweepError::Endpoints(_) => Failure::Usage(error.to_string()),
         other => Failure::Unexpected(other.into()),
     })
+}
+
+/// Sweeps that are selected and wait for an earlier one.
+fn later(workspace: &Workspace, args: &RunArgs) -> Vec<String> {
+    let waiting = stages::selected(workspace, &args.selection).into_iter();
+    let waiting = waiting.filter(|cell| cell.state == Waits::Pending).map(|cell| cell.sweep.to_string());
+    waiting.collect::<IndexSet<String>>().into_iter().collect()
 }
 
 /// Shows events; a committed run with its main figures.

@@ -123,7 +123,7 @@ fn tell_what_followed(args: &RunArgs, workspace: &Workspace) {
     for (pool, chosen) in workspace.expansion.pools.iter().zip(&workspace.chosen) {
         screen.line(&plain(&format!("{}: {chosen}", pool.title())));
     }
-    args.tell(&stages::pending(workspace));
+    args.tell(&stages::pending(&stages::selected(workspace, &args.selection)));
     let repeats = preview::repeats::repeats(workspace);
     for sweep in workspace.plan().sweeps.keys() {
         let words = preview::repeats::words(repeats.iter().filter(|cell| cell.sweep == *sweep));

@@ -6,7 +6,8 @@ use super::super::view::{Rung, SweepView, View, steps};
 use super::{count, rate_above, time_for};
 use crate::analysis::{comparison, quantile};
 use crate::expand::Load;
-use crate::plan::{Percentile, Plan, Step};
+use crate::metrics::{self, Kind, Of};
+use crate::plan::{AskedMetric, MetricName, Percentile, Plan, Step};
 use crate::units::Nanos;
 
 /// The percentile that is meant where a plan names none.
@@ -46,6 +47,33 @@ pub(crate) fn undecidable_slo(view: &View, sweep: &SweepView) -> Option<Finding>
         format!("whether {metric} {} holds takes {need} requests to decide, {}{ends}", percentile.name(), short.says()),
         remedy(view, sweep),
     ))
+}
+
+/// M032: a `gate` or `skip_if` about a percentile that the runs of the sweep it asks will have too few requests for.
+pub(crate) fn undecidable_gate(view: &View, sweep: &SweepView) -> Option<Finding> {
+    let gate = sweep.sweep.gate.iter().map(|gate| ("gate", &gate.sweep, gate.metric));
+    let skip = sweep.sweep.skip_if.iter().map(|skip| ("skip_if", &skip.sweep, skip.metric));
+    gate.chain(skip).find_map(|(word, asked, metric)| {
+        let AskedMetric::Measured(name) = metric else { return None };
+        let need = needed(name)? as f64;
+        let source = view.sweeps.iter().find(|source| source.name == asked)?;
+        let short = Short::of(source, |expected| expected < need)?;
+        let message = format!("`{name}` of sweep `{asked}` takes {need} requests in a run, {}", short.says());
+        Some(sweep.finding(
+            steps!["sweeps", sweep.name, word, "metric"],
+            message,
+            windows([(source, need)].into_iter()),
+        ))
+    })
+}
+
+/// Fewest requests of a run that has the percentile, with an interval; none of what is no percentile.
+fn needed(name: MetricName) -> Option<u64> {
+    match metrics::find(name.key)?.kind {
+        Kind::Distribution { of: Of::Requests, .. } => Some(quantile::need(name.or_median().percentile?)),
+        Kind::Distribution { of: Of::Gaps, fewest_requests, .. } => Some(fewest_requests),
+        Kind::Count | Kind::Single | Kind::OfPlan => None,
+    }
 }
 
 /// The percentiles that the plan's `slo` limits, each with its path.
@@ -97,10 +125,15 @@ impl<'v> Short<'v> {
 fn remedy(view: &View, sweep: &SweepView) -> String {
     let own = |sweep: &SweepView| sweep.sweep.phases.measure.is_some();
     let together = |other: &&SweepView| other.name == sweep.name || (!own(sweep) && !own(other));
+    windows(view.sweeps.iter().filter(together).map(|one| (one, quantile::need(percentile(view, one)) as f64)))
+}
+
+/// What makes the runs of each of these sweeps have so many requests.
+fn windows<'v, 'p: 'v>(sweeps: impl Iterator<Item = (&'v SweepView<'p>, f64)>) -> String {
     let (mut duration, mut time, mut at_most) = (Nanos::from_secs(0), Nanos::from_secs(0), Nanos::from_secs(0));
     let (mut most, mut is_closed) = (0.0_f64, false);
-    for one in view.sweeps.iter().filter(together) {
-        let (expect, need) = (Expect::of(one), quantile::need(percentile(view, one)) as f64);
+    for (one, need) in sweeps {
+        let expect = Expect::of(one);
         for rung in one.rungs.iter().filter(|rung| expect.measured(rung) < need) {
             let rate = expect.rate(rung);
             let closed = matches!(rung.load, Load::Closed { .. });

@@ -767,3 +767,24 @@ fn nothing_optional() {
     assert!(said("M031", &with("budget: { time: 2h }\n", "")) && !said("M031", &with("", "")));
     assert!(!said("M031", &with("budget: { time: 2h }\n", ", optional: true")));
 }
+
+#[test]
+fn undecidable_gate() {
+    let with = |measure: &str, question: &str| {
+        format!(
+            "phases: {{ measure: {measure} }}\nsweeps: {{ smoke: {{ matrix: {{ scenario: [B1, B2], qps: [1, 5] }} }}, load: {{ \
+             matrix: {{ scenario: [B1, B2], qps: [5, 10] }}, {question} }} }}\n"
+        )
+    };
+    let gate = |metric: &str| format!("gate: {{ sweep: smoke, metric: {metric}, at_most: 1s }}");
+    // p99 takes 368 requests, of which one in a second come at the lighter load.
+    let (message, remedy) = words("M032", &with("300s", &gate("ttft_p99")));
+    assert_eq!(message, "`ttft_p99` of sweep `smoke` takes 368 requests in a run, `qps: 1` expects 300 in 5m");
+    assert!(remedy.starts_with("write phases: { measure: 368s }"), "{remedy}");
+    assert!(!said("M032", &with("368s", &gate("ttft_p99"))) && !said("M032", &with("300s", &gate("ttft_p95"))));
+    // A metric without a percentile is its median, and gaps are many.
+    assert!(said("M032", &with("5s", &gate("ttft"))) && !said("M032", &with("6s", &gate("ttft"))));
+    assert!(said("M032", &with("29s", &gate("itl_p99"))) && !said("M032", &with("30s", &gate("itl_p99"))));
+    assert!(said("M032", &with("300s", "skip_if: { sweep: smoke, metric: ttft_p99, above: 1s }")));
+    assert!(!said("M032", &with("1s", "gate: { sweep: smoke, metric: error_share, at_most: 1% }")));
+}

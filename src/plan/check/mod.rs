@@ -17,6 +17,7 @@ mod lengths;
 mod limits;
 mod mix;
 mod names;
+mod never;
 mod optimize;
 mod pairs;
 mod prefix;

@@ -5,8 +5,8 @@ use super::names::fields;
 use crate::plan::diagnostic::error::{Code, Diagnostic};
 use crate::plan::model::axis::server_flag;
 use crate::plan::model::hardware::Hardware;
-use crate::plan::model::matrix::{Axis, What};
 use crate::plan::model::optimize::Aim;
+use crate::plan::model::phases::PhasesPatch;
 use crate::plan::model::plan::Plan;
 use crate::plan::model::sweep::Sweep;
 use crate::units::Nanos;
@@ -55,15 +55,9 @@ impl Checker<'_> {
             );
         }
         self.aimed(plan, name, optimize.aim);
-        let run = self.least_run(plan, name, sweep).unwrap_or(Nanos::ZERO);
-        let settings = settings(sweep);
-        let least = Nanos(run.0.saturating_mul(settings));
-        if optimize.budget == Nanos::ZERO || optimize.budget < least {
-            let takes = match settings {
-                1 => format!("one run takes, {least}"),
-                _ => format!("one run of each of the {settings} settings takes, {least}"),
-            };
-            let message = format!("a budget of {} is less than {takes}", optimize.budget);
+        let shortest = written(&plan.phases, &sweep.phases);
+        if optimize.budget == Nanos::ZERO || optimize.budget < shortest {
+            let message = format!("a budget of {} is less than one run takes, {shortest}", optimize.budget);
             let remedy = "write at least the time of a run of each of the settings, with their starts";
             let at = steps!["sweeps", name, "optimize", "budget"];
             self.report(&at, Diagnostic::new(Code::OutOfRange, message).remedy(remedy));
@@ -80,8 +74,8 @@ impl Checker<'_> {
             let remedy = "add limits at the top of the plan, like goodput: { ttft: 500ms, tpot: 50ms }";
             self.report(&at, Diagnostic::new(Code::MissingField, message).remedy(remedy));
         }
-        let is_priced = |hardware: &Hardware| hardware.price_per_hour.is_some() || hardware.owned.is_some();
-        let has_price = plan.endpoints.values().filter_map(|endpoint| endpoint.hardware.as_ref()).any(is_priced);
+        let has_price =
+            plan.endpoints.values().filter_map(|endpoint| endpoint.hardware.as_ref()).any(Hardware::has_price);
         if aim == Aim::CostPerMillion && !has_price {
             let message = "`for: cost_per_million` needs a price, and no endpoint has one";
             let remedy = "add hardware: { price_per_hour: 31.20 } to the endpoint";
@@ -90,16 +84,10 @@ impl Checker<'_> {
     }
 }
 
-/// How many settings a sweep compares at least: all combinations of its `server` axes, where no rule leaves some out.
-fn settings(sweep: &Sweep) -> u64 {
-    let is_plain = |axis: &Axis| match axis {
-        Axis::Values(items) => items.iter().all(|item| item.when.is_none() && !matches!(item.what, What::Fields(_))),
-        Axis::Zip(_) => false,
-    };
-    let has_rules = sweep.when.is_some() || !sweep.exclude.is_empty() || !sweep.extend.is_empty();
-    let mut flags = sweep.matrix.iter().filter(|(key, _)| server_flag(key).is_some());
-    if has_rules || !sweep.matrix.iter().all(|(_, axis)| is_plain(axis)) {
-        return 1;
-    }
-    flags.try_fold(1_u64, |all, (key, _)| all.checked_mul(sweep.values(key).len() as u64)).unwrap_or(u64::MAX).max(1)
+/// What a run takes at least, as far as the plan writes it.
+fn written(plan: &PhasesPatch, sweep: &PhasesPatch) -> Nanos {
+    let measure = sweep.measure.or(plan.measure).map(|measure| measure.duration);
+    let fill = sweep.fill.or(plan.fill).and_then(|fill| fill.duration);
+    let phases = [fill, sweep.stabilize.or(plan.stabilize), measure];
+    phases.into_iter().flatten().fold(Nanos::ZERO, Nanos::saturating_add)
 }

@@ -2,6 +2,8 @@
 
 use super::checker::{Checker, steps};
 use crate::plan::diagnostic::error::{Code, Diagnostic};
+use crate::plan::model::endpoint::Endpoint;
+use crate::plan::model::hardware::Hardware;
 use crate::plan::model::matrix::{Axis, Item, What};
 use crate::plan::model::plan::Plan;
 use crate::plan::model::repeats::Repeats;
@@ -118,7 +120,8 @@ impl Checker<'_> {
         self.outside(&at, "to", wanted, Some(range.to).filter(is_wrong));
         let most = Decimal::from(if axis == "batch_size" { 100_000 } else { 1_000_000 });
         self.outside(&at, "to", &format!("at most {most}"), Some(range.to).filter(|to| *to > most));
-        if range.from >= range.to {
+        // An end that could not be read was told.
+        if range.from >= range.to && !self.tree.walk(&at).node.is_damaged() {
             let message = format!("a search from {} to {} has nothing to look for", range.from, range.to);
             self.report(&at, Diagnostic::new(Code::WrongValue, message).remedy("write the smaller number as `from`"));
         }
@@ -156,6 +159,13 @@ impl Checker<'_> {
                 "`stop: slo_missed` ends a ladder at the first load that misses the objective",
             );
         }
+        if let (StopRule::CostPerMillion(_), Some(endpoint)) = (stop, self.unpriced(plan, sweep)) {
+            let message = format!(
+                "`stop: {{ cost_per_million: … }}` needs a price, and endpoint `{endpoint}` has none: nothing would end the ladder"
+            );
+            let remedy = format!("add hardware: {{ price_per_hour: 31.20 }} to endpoint `{endpoint}`");
+            self.report(&at, Diagnostic::new(Code::MissingField, message).remedy(remedy));
+        }
         let matrix = self.tree.walk(&steps!["sweeps", name, "matrix"]).node;
         let is_whole = !matrix.is_damaged() && matrix.holes.is_empty();
         let loads = sweep.values("qps").len().max(sweep.values("batch_size").len());
@@ -190,6 +200,20 @@ impl Checker<'_> {
             let remedy = "write the cells as axes of the matrix, or put them into a sweep of their own";
             self.report_key(&at("add"), Diagnostic::new(Code::Contradiction, message).remedy(remedy));
         }
+    }
+
+    /// The first endpoint of a sweep that says no price, not even a wrong one.
+    pub(super) fn unpriced<'p>(&self, plan: &'p Plan, sweep: &Sweep) -> Option<&'p str> {
+        let named = sweep.values("endpoint");
+        // Where the matrix names none, it is the one that the plan has.
+        let is_meant = |name: &String| named.is_empty() || named.iter().any(|value| value.to_string() == *name);
+        let mut known = plan.endpoints.iter().filter(|(name, _)| is_meant(name));
+        let has_price = |name: &str, endpoint: &Endpoint| {
+            let at = steps!["endpoints", name, "hardware"];
+            let is_given = ["price_per_hour", "owned"].iter().any(|key| self.is_given(&at, key));
+            is_given || endpoint.hardware.as_ref().is_some_and(Hardware::has_price)
+        };
+        known.find(|(name, endpoint)| !has_price(name, endpoint)).map(|(name, _)| name.as_str())
     }
 
     fn has_objective(&mut self, plan: &Plan, at: &[Step], why: &str) {

@@ -171,7 +171,9 @@ impl Checker<'_> {
         if lacks_axes && self.has_group(name) {
             return;
         }
-        if !open && !self.has_axis(name, sweep, "batch_size") && !extends("batch_size") {
+        // What is wrong with a search that gives no load was told.
+        let is_searched = self.is_given(&steps!["sweeps", name], "search");
+        if !open && !is_searched && !self.has_axis(name, sweep, "batch_size") && !extends("batch_size") {
             let message = format!("sweep `{name}` says no load: neither `batch_size` nor `qps`");
             let remedy = "add batch_size: [1, 8] to its matrix for a closed loop, or qps: [1, 2] for an open one";
             self.missing_axis(name, Diagnostic::new(Code::NoLoad, message).remedy(remedy));

@@ -226,9 +226,20 @@ impl Checker<'_> {
                 self.report(&metric_at, cannot(why, remedy));
                 return None;
             }
+            let AskedMetric::Measured(name) = metric else { return Some(source) };
+            if let Some((why, remedy)) = self.never_measured(plan, (from, source), name) {
+                let message = format!("sweep `{from}` never answers for `{metric}`: {why}");
+                self.report(&metric_at, Diagnostic::new(Code::WrongValue, message).remedy(remedy));
+                return None;
+            }
             return Some(source);
         };
         let axis = metric.axis();
+        // A search that is wrong gives its sweep no loads, and was told.
+        let has_load = SweepMetric::ALL.into_iter().any(|load| source.fields().contains(&load.axis()));
+        if !has_load && self.is_given(&steps!["sweeps", from], "search") {
+            return None;
+        }
         if !source.fields().contains(&axis) {
             let other = SweepMetric::ALL.into_iter().find(|other| source.fields().contains(&other.axis()));
             let remedy = match other {

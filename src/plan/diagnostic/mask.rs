@@ -7,7 +7,7 @@ use crate::units::secrecy::{is_secret_name, keys_in, without_secret};
 use crate::units::text::{is_unseen, sequence};
 
 /// What is hidden in the texts of a plan.
-#[derive(Debug, Default)]
+#[derive(Debug, Clone, Default)]
 pub(crate) struct Mask {
     spans: Vec<Span>,
     texts: Vec<String>,

@@ -52,7 +52,7 @@ pub(crate) struct Loader<'f> {
     pub(super) nodes_left: usize,
     merges_left: usize,
     pub sources: Sources,
-    pub(super) mask: Mask,
+    pub(crate) mask: Mask,
     pub found: Vec<Diagnostic>,
     /// Something is missing in the tree: what depends on all of it cannot be judged.
     pub incomplete: bool,

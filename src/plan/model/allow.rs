@@ -102,6 +102,8 @@ codes! {
     UnreachableUntil = "M030",
     /// A budget that can leave nothing out.
     NothingOptional = "M031",
+    /// A gate about a percentile for which there will be too few requests.
+    UndecidableGate = "M032",
 }
 
 impl fmt::Display for LintCode {

@@ -51,6 +51,11 @@ pub struct Hardware {
 const HOURS_PER_YEAR: f64 = 8_760.0;
 
 impl Hardware {
+    /// Whether it says what it costs.
+    pub(crate) fn has_price(&self) -> bool {
+        self.price_per_hour.is_some() || self.owned.is_some()
+    }
+
     /// How many accelerators serve the endpoint, where that is the same in every cell.
     pub fn gpus(&self) -> Option<u32> {
         self.gpus.as_ref()?.same()

@@ -25,8 +25,8 @@ impl Bars {
     /// Bars that say nothing yet.
     pub(super) fn new() -> Bars {
         let multi = MultiProgress::with_draw_target(ProgressDrawTarget::stderr());
-        let style =
-            ProgressStyle::with_template("{pos}/{len} runs [{bar:30}] {msg}").expect("the template is constant");
+        let style = ProgressStyle::with_template("{pos}/{len}{prefix} runs [{bar:30}] {msg}")
+            .expect("the template is constant");
         let overall = multi.add(ProgressBar::new(0).with_style(style.progress_chars("=> ")));
         Bars { multi, overall, runs: HashMap::new(), waits: HashMap::new() }
     }
@@ -67,6 +67,7 @@ impl Face for Bars {
             bar.tick();
         }
         overall.set_length(now.runs as u64);
+        overall.set_prefix(if now.may_grow { "+" } else { "" });
         overall.set_position(now.done() as u64);
         overall.set_message(words::left(now));
     }

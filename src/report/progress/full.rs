@@ -100,7 +100,7 @@ impl Full {
     fn screen(&self, now: &LiveSweep, (columns, rows): (usize, usize)) -> Vec<String> {
         let filled = (now.done() * BAR).checked_div(now.runs).unwrap_or(0);
         let bar = format!("[{}{}]", "=".repeat(filled), " ".repeat(BAR - filled));
-        let parts = [format!("{} of {} runs {bar}", now.done(), now.runs), words::left(now)];
+        let parts = [format!("{} of {} runs {bar}", now.done(), now.all()), words::left(now)];
         let mut lines = vec![parts.join(" "), String::new()];
         for wait in &now.waiting {
             lines.push(words::wait(wait).join(" · "));

@@ -30,7 +30,7 @@ impl Face for Plain {
         let runs = now.running.iter().map(|run| {
             let phase: Vec<String> = run.standing.iter().cloned().chain([words::phase(run)]).collect();
             let parts = [phase, words::figures(run), words::errors(run).into_iter().collect()];
-            format!("[{}/{}] {} · {}", run.number, now.runs, run.name, parts.concat().join(" · "))
+            format!("[{}/{}] {} · {}", run.number, now.all(), run.name, parts.concat().join(" · "))
         });
         let waits = now.waiting.iter().map(|wait| words::wait(wait).join(" · "));
         let lines: Vec<String> = waits.chain(runs).collect();

@@ -16,7 +16,7 @@ mod ticker;
 mod tracker;
 mod words;
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::time::Duration;
 
 pub(crate) use events::{EventLine, EventLog, Headline};
@@ -85,6 +85,8 @@ pub(crate) struct Screen {
     /// Draws from the first event to the last; none where only errors are told.
     ticker: Option<Ticker>,
     total: usize,
+    /// What may add runs: searches and ladders that go on, and sweeps that wait for an earlier one.
+    open: HashSet<String>,
     /// Why each endpoint is waited for.
     waiting: HashMap<String, String>,
     /// Time that the sweep takes for each second of its runs: below 1 where runs go side by side.
@@ -94,7 +96,15 @@ pub(crate) struct Screen {
 impl Screen {
     /// A screen.
     pub(crate) fn new(manner: Manner) -> Screen {
-        Screen { manner, with_times: false, ticker: None, total: 0, waiting: HashMap::new(), pace: 1.0 }
+        Screen {
+            manner,
+            with_times: false,
+            ticker: None,
+            total: 0,
+            open: HashSet::new(),
+            waiting: HashMap::new(),
+            pace: 1.0,
+        }
     }
 
     /// With the time of day, by the clock of the wall, before each line: what happens in a night is read in the morning.
@@ -145,10 +155,18 @@ impl Screen {
             ticker.take(event);
         }
         match event {
-            Event::Begin { todo, settled } => self.total = settled + todo.len(),
+            Event::Begin { todo, settled, open } => {
+                self.total = settled + todo.len();
+                self.open = open.iter().cloned().collect();
+            }
             Event::Endpoint { endpoint, result } => self.answered(endpoint, result),
             Event::Chosen { pool, standing, next } => {
-                self.total += usize::from(next.is_some());
+                // A run that another sweep has to do, too, has its number.
+                self.total = next.iter().fold(self.total, |total, run| total.max(run.number));
+                match next {
+                    Some(_) => drop(self.open.insert(pool.clone())),
+                    None => drop(self.open.remove(pool)),
+                }
                 let text = plain(&format!("{pool}: {standing}"));
                 self.tell(false, Said { kind: Kind::Chosen, run: None, endpoint: None, text });
             }
@@ -217,7 +235,7 @@ impl Screen {
         // What is drawn says it already.
         if matches!(self.manner.style, Style::Plain | Style::Json) {
             let takes = duration(run.expected_ns().div_ceil(1_000_000_000));
-            let text = format!("[{}/{}] {} started, about {takes}", run.number, self.total, run.name);
+            let text = format!("{} {} started, about {takes}", self.place(run), run.name);
             self.tell(false, Said { kind: Kind::Started, run: Some(run), endpoint: None, text });
         }
     }
@@ -232,10 +250,15 @@ impl Screen {
         self.waiting.insert(endpoint.to_owned(), reason.clone());
     }
 
+    /// Its number among how many there are: `[3/12]`, or `[3/12+]` where there may be more.
+    fn place(&self, run: &RunView) -> String {
+        format!("[{}/{}{}]", run.number, self.total, if self.open.is_empty() { "" } else { "+" })
+    }
+
     /// Tells of a run; of what went wrong even when told to be quiet.
     fn named(&self, kind: Kind, run: &RunView, what: &str) {
         let id = if self.manner.talk == Talk::Verbose { format!(" ({})", run.id.short()) } else { String::new() };
-        let text = format!("[{}/{}] {}{id} · {what}", run.number, self.total, run.name);
+        let text = format!("{} {}{id} · {what}", self.place(run), run.name);
         self.tell(kind != Kind::Committed, Said { kind, run: Some(run), endpoint: None, text });
     }
 }

@@ -29,8 +29,10 @@ pub(crate) struct LiveFile {
 /// A sweep under way.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub(crate) struct LiveSweep {
-    /// Runs of the selection.
+    /// Runs of the selection, as far as they are known.
     pub(crate) runs: usize,
+    /// Whether there may be more: searches and ladders go on, or sweeps wait for an earlier one.
+    pub(crate) may_grow: bool,
     /// Runs that this sweep does not execute: their results are there, or they are left out.
     pub(crate) settled: usize,
     /// Runs that it has committed.
@@ -54,6 +56,11 @@ pub(crate) struct LiveSweep {
 }
 
 impl LiveSweep {
+    /// How many runs there are: `12`, or `12+` where there may be more.
+    pub(crate) fn all(&self) -> String {
+        format!("{}{}", self.runs, if self.may_grow { "+" } else { "" })
+    }
+
     /// How many of its runs need nothing more from it.
     pub(crate) fn done(&self) -> usize {
         self.settled + self.committed + self.failed + self.given_up + self.skipped

@@ -1,6 +1,6 @@
 //! What is known of a sweep under way, kept up with its events: [`LiveSweep`] at any instant.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
@@ -25,6 +25,8 @@ pub(super) struct Tracker {
     remaining: HashMap<usize, u64>,
     running: Vec<Running>,
     waits: Vec<Wait>,
+    /// What may add runs.
+    open: HashSet<String>,
 }
 
 struct Wait {
@@ -61,12 +63,14 @@ impl Tracker {
     /// Takes an event.
     pub(super) fn take(&mut self, event: &Event) {
         match event {
-            Event::Begin { todo, settled } => {
+            Event::Begin { todo, settled, open } => {
+                self.open = open.iter().cloned().collect();
                 (self.sweep.runs, self.sweep.settled) = (settled + todo.len(), *settled);
                 self.remaining = todo.iter().map(|run| (run.number, run.expected_ns())).collect();
             }
-            Event::Chosen { next: Some(run), .. } => {
-                self.sweep.runs += 1;
+            Event::Chosen { pool, next: Some(run), .. } => {
+                self.open.insert(pool.clone());
+                self.sweep.runs = self.sweep.runs.max(run.number);
                 self.remaining.insert(run.number, run.expected_ns());
             }
             Event::Pruned { runs, .. } => {
@@ -114,7 +118,8 @@ impl Tracker {
                 self.waits.retain(|wait| wait.endpoint != *endpoint);
             }
             Event::Stopping => self.sweep.stopping = true,
-            Event::Chosen { next: None, .. } | Event::Far { .. } | Event::Busy { .. } | Event::End => {}
+            Event::Chosen { pool, next: None, .. } => drop(self.open.remove(pool)),
+            Event::Far { .. } | Event::Busy { .. } | Event::End => {}
         }
     }
 
@@ -144,6 +149,7 @@ impl Tracker {
             self.running.iter().map(|running| running.progress.elapsed_ns().min(running.run.expected_ns())).sum();
         let left = whole.saturating_sub(gone) as f64 * self.pace / 1e9;
         LiveSweep {
+            may_grow: !self.open.is_empty(),
             left_s: (!self.remaining.is_empty()).then_some(left),
             running: self.running.iter().map(Running::now).collect(),
             waiting: self.waits.iter().map(Wait::now).collect(),

@@ -83,7 +83,7 @@ impl Scheduler<'_, '_> {
 
     /// Whether a node has nothing to do: its run is left out, or it starts or asks a server for such runs alone.
     pub(super) fn has_nothing_to_do(&self, node: NodeIndex) -> bool {
-        if self.early.left_out.is_empty() {
+        if self.early.left_out.is_empty() && self.over.is_empty() {
             return false;
         }
         match self.graph.node(node) {
@@ -91,7 +91,7 @@ impl Scheduler<'_, '_> {
             Node::Gate { .. } => false,
             Node::Serve { .. } | Node::Probe { .. } => {
                 let mut behind = self.graph.after(node).peekable();
-                behind.peek().is_some() && behind.all(|node| self.has_nothing_to_do(node))
+                behind.peek().is_some() && behind.all(|node| self.has_nothing_to_do(node) || self.needs_no_server(node))
             }
         }
     }

@@ -91,9 +91,11 @@ impl Scheduler<'_, '_> {
         self.asking.insert(node);
         self.restarting.insert(node);
         self.changed.insert(at);
-        // Its port is known when it starts.
+        // A port that is `auto` is known when it starts.
+        let port = self.sweep.plan.endpoints[&name].launch_port().map_or("auto".to_owned(), |port| port.to_string());
         let written = spec.endpoint.launch.iter().flat_map(|launch| &launch.command);
-        let command = written.map(|part| quoted(part)).collect::<Vec<_>>().join(" ");
+        let filled = written.map(|part| part.replace("{{ port }}", &port).replace("{{port}}", &port));
+        let command = filled.map(|part| quoted(&part)).collect::<Vec<_>>().join(" ");
         self.observer.event(Event::Launching { endpoint: name.clone(), command });
         self.ask(node, &name, (&spec, true), Duration::ZERO)?;
         self.end_server(&name);

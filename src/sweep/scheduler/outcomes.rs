@@ -133,6 +133,7 @@ impl Scheduler<'_, '_> {
                 Outcome::Failed
             }
         };
+        self.over.insert(run.id, is_settled);
         let goes_on = !self.halted() && is_settled && self.choose_next(node, at);
         if is_settled {
             self.end_early(at);

@@ -34,6 +34,8 @@ pub(super) struct Pools {
     pub(super) of_node: HashMap<NodeIndex, Vec<usize>>,
     /// Nodes whose next run is known, and that wait for the pause after the last.
     waiting: HashSet<NodeIndex>,
+    /// What was told last of how each pool stands.
+    pub(super) told: HashMap<usize, String>,
     /// The number of the next run that is chosen.
     pub(super) next_number: usize,
 }

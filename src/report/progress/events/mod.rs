@@ -125,7 +125,7 @@ impl Writer {
 fn lines(plan: &str, event: &Event, headline: Option<Headline>) -> Vec<EventLine> {
     let line = |kind| EventLine::new(plan, kind);
     let one = match event {
-        Event::Begin { todo, settled } => line(EventKind::StageStarted).runs(todo.len(), *settled),
+        Event::Begin { todo, settled, .. } => line(EventKind::StageStarted).runs(todo.len(), *settled),
         Event::Chosen { pool, standing, next } => {
             let decided = line(EventKind::Decided).text(&format!("{pool}: {standing}"));
             next.iter().fold(decided, EventLine::run)

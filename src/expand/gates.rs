@@ -1,0 +1,169 @@
+//! The gates of a plan: whether they let sweeps through, by what the earlier sweeps that they ask have found.
+
+use std::collections::{BTreeSet, HashMap};
+
+use schemars::JsonSchema;
+use serde::Serialize;
+
+use crate::plan::{Gate, Plan};
+
+use super::bounds::{broken, without_load};
+use super::known::{Finding, Known, Says};
+use super::pending::Waits;
+
+/// Why a cell is no run.
+#[derive(Debug, Clone, PartialEq)]
+pub(super) struct Stop {
+    pub state: Waits,
+    pub why: String,
+}
+
+/// What gates say, for every sweep that one stops: its own, or one of a sweep that it comes after.
+pub(super) fn gates(plan: &Plan, known: &Known) -> HashMap<String, Stop> {
+    let stop_of = |name: &str| {
+        let (at, stop) = gates_before(plan, name).find_map(|(at, gate)| Some((at, stopped(gate, known)?)))?;
+        let why = if at == name { stop.why } else { format!("behind the gate of `{at}`: {}", stop.why) };
+        Some((name.to_owned(), Stop { state: stop.state, why }))
+    };
+    plan.sweeps.keys().filter_map(|name| stop_of(name)).collect()
+}
+
+/// The gates that a sweep lies behind, each with the sweep that has it: its own first, then those of the sweeps that it comes after.
+pub(super) fn gates_before<'p>(plan: &'p Plan, name: &str) -> impl Iterator<Item = (&'p str, &'p Gate)> {
+    let first = plan.sweeps.get_key_value(name).map(|(name, _)| name.as_str());
+    let (mut open, mut seen) = (Vec::from_iter(first), BTreeSet::new());
+    let next = move || {
+        let at = open.pop()?;
+        let before = plan.sweeps.get(at).into_iter().flat_map(|sweep| &sweep.after.0);
+        open.extend(before.map(String::as_str).filter(|before| seen.insert(*before)));
+        Some(at)
+    };
+    std::iter::from_fn(next).filter_map(|at| Some((at, plan.sweeps.get(at)?.gate.as_ref()?)))
+}
+
+/// What a gate asks for, of every cell of the sweep that it asks.
+pub(super) fn of_gate<'k>(known: &'k Known, gate: &Gate) -> impl Iterator<Item = &'k Finding> {
+    let (sweep, metric) = (gate.sweep.clone(), gate.metric);
+    known.findings.iter().filter(move |found| *found.sweep == *sweep && found.metric == metric)
+}
+
+/// Whether a gate stops a sweep.
+fn stopped(gate: &Gate, known: &Known) -> Option<Stop> {
+    let about = || of_gate(known, gate);
+    let told = || about().map(|finding| (finding, broken(finding, gate.at_least, gate.at_most)));
+    let missed: Vec<String> = told().filter_map(|(_, broken)| broken.flatten()).collect();
+    if !missed.is_empty() {
+        return Some(Stop { state: Waits::Stopped, why: missed.join("; ") });
+    }
+    let open = about().find_map(|finding| match &finding.says {
+        Says::Open(standing) => Some(format!("waits for {}: {standing}", finding.title())),
+        _ => None,
+    });
+    if let Some(why) = open {
+        return Some(Stop { state: Waits::Pending, why });
+    }
+    let undecided = told().find(|(_, broken)| broken.is_none()).map(|(finding, _)| without_load(finding));
+    let nothing = || about().next().is_none().then(|| format!("`{}` found nothing", gate.sweep));
+    undecided.or_else(nothing).map(|why| Stop { state: Waits::Undecided, why })
+}
+
+/// What a gate, or one value that it asks for, says.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, JsonSchema, strum::IntoStaticStr)]
+#[serde(rename_all = "snake_case")]
+#[strum(serialize_all = "snake_case")]
+pub enum GateAnswer {
+    /// It lets through what lies behind it.
+    Yes,
+    /// It does not.
+    No,
+    /// The runs are there, and they do not tell.
+    Undecided,
+    /// Runs are missing that may tell.
+    Pending,
+}
+
+impl GateAnswer {
+    /// In words.
+    pub fn words(self) -> &'static str {
+        match self {
+            GateAnswer::Yes => "yes",
+            GateAnswer::No => "no",
+            GateAnswer::Undecided => "cannot be decided",
+            GateAnswer::Pending => "not answered yet",
+        }
+    }
+}
+
+/// How a gate of a plan stands.
+#[derive(Debug, Clone, PartialEq)]
+pub struct GateState {
+    /// The sweep behind it.
+    pub sweep: String,
+    /// Its bounds: `at least 20`, `at most 500ms`.
+    pub bound: String,
+    /// Each value that it asks for; empty where the earlier sweep has no cell.
+    pub values: Vec<GateValue>,
+    /// What it says in all.
+    pub answer: GateAnswer,
+}
+
+/// A value that a gate asks for.
+#[derive(Debug, Clone, PartialEq)]
+pub struct GateValue {
+    /// The earlier sweep and its cell: `limit: vllm · llama · chat`.
+    pub of: String,
+    /// What was asked for.
+    pub metric: String,
+    /// The value in its unit; none where there is none.
+    pub value: Option<String>,
+    /// Its 95 % interval; none of loads, and where nothing tells.
+    pub interval: Option<String>,
+    /// Why there is no value, or what must be known of it; none where nothing must.
+    pub note: Option<String>,
+    /// What follows from it.
+    pub answer: GateAnswer,
+}
+
+/// How each gate of the plan stands, in the order of its sweeps.
+pub fn gate_states(plan: &Plan, known: &Known) -> Vec<GateState> {
+    let of = |(name, gate): (&String, &Gate)| {
+        let values: Vec<GateValue> = of_gate(known, gate).map(|finding| GateValue::of(finding, gate)).collect();
+        let is_there = |answer| values.iter().any(|value| value.answer == answer);
+        let first = [GateAnswer::No, GateAnswer::Pending, GateAnswer::Undecided].into_iter().find(|one| is_there(*one));
+        let answer = if values.is_empty() { GateAnswer::Undecided } else { first.unwrap_or(GateAnswer::Yes) };
+        let bounds = [("at least", gate.at_least), ("at most", gate.at_most)].into_iter();
+        let bounds = bounds.filter_map(|(word, bound)| Some(format!("{word} {}", bound?)));
+        GateState { sweep: name.clone(), bound: bounds.collect::<Vec<_>>().join(" and "), values, answer }
+    };
+    plan.sweeps.iter().filter_map(|(name, sweep)| Some((name, sweep.gate.as_ref()?))).map(of).collect()
+}
+
+impl GateValue {
+    fn of(finding: &Finding, gate: &Gate) -> GateValue {
+        let answer = match (broken(finding, gate.at_least, gate.at_most), &finding.says) {
+            (Some(Some(_)), _) => GateAnswer::No,
+            (Some(None), _) => GateAnswer::Yes,
+            (None, Says::Open(_)) => GateAnswer::Pending,
+            (None, _) => GateAnswer::Undecided,
+        };
+        GateValue {
+            of: finding.title(),
+            metric: finding.metric.to_string(),
+            value: finding.value(),
+            interval: finding.interval(),
+            note: finding.note(),
+            answer,
+        }
+    }
+
+    /// In one line: `smoke: vllm · chat · 5: ttft_p99 is 512 ms (498 ms to 530 ms)`.
+    pub fn words(&self) -> String {
+        let GateValue { of, metric, value, interval, note, .. } = self;
+        let interval = interval.as_ref().map(|interval| format!(" ({interval})")).unwrap_or_default();
+        match (value, note) {
+            (Some(value), Some(note)) => format!("{of}: {metric} is {value}{interval}; {note}"),
+            (Some(value), None) => format!("{of}: {metric} is {value}{interval}"),
+            (None, note) => format!("{of}: {metric}: {}", note.as_deref().unwrap_or_default()),
+        }
+    }
+}
