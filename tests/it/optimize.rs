@@ -163,7 +163,7 @@ fn what_optimize_cannot_be_beside_is_a_mistake_at_its_place() {
     wrong(
         "preview",
         "optimize: { for: output_throughput, budget: 1s }",
-        "one run of each of the 3 settings takes, 1800ms",
+        "one run of each of the 3 settings takes, 1.8s",
     );
     wrong(
         "check",
