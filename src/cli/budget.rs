@@ -206,6 +206,7 @@ pub(super) fn refused(loaded: &Loaded) -> Option<PlanErrors> {
     let expansion = match expand(plan) {
         Ok(expansion) => expansion,
         Err(ExpandError { sweep, mistake: Mistake::SmallBudget { budget, settings, needs }, .. }) => {
+            let needs = needs.spoken();
             let what =
                 format!("a budget of {budget} is less than one run of each of the {settings} settings takes, {needs}");
             let remedy = "write more, beside the time that their servers take to start, or fewer settings";

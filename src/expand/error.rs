@@ -149,8 +149,9 @@ pub enum Mistake {
     },
     /// A budget that is over before every setting has had a run.
     #[error(
-        "`optimize.budget: {budget}` is less than one run of each of the {settings} settings takes, {needs}: write more, beside the time \
-         that their servers take to start, or fewer settings"
+        "`optimize.budget: {budget}` is less than one run of each of the {settings} settings takes, {}: write more, beside the time \
+         that their servers take to start, or fewer settings",
+        .needs.spoken()
     )]
     SmallBudget {
         /// The budget.

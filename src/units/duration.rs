@@ -124,6 +124,18 @@ impl FromStr for Nanos {
     }
 }
 
+impl Nanos {
+    /// In a sentence: `1.4s` where the one exact unit is a thousandth or less, `1400ms`; else as it is written.
+    pub fn spoken(self) -> String {
+        let written = self.to_string();
+        if self.0 < 1_000_000_000 || !["ms", "us", "ns"].iter().any(|unit| written.ends_with(unit)) {
+            return written;
+        }
+        let seconds = format!("{:.3}", self.secs());
+        format!("{}s", seconds.trim_end_matches('0').trim_end_matches('.'))
+    }
+}
+
 impl fmt::Display for Nanos {
     /// The shortest exact form with one unit: `120s`, `1500ms`, `2m`.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {

@@ -13,6 +13,13 @@ fn durations_need_a_unit() {
 }
 
 #[test]
+fn a_duration_is_spoken_in_seconds_from_one_on() {
+    let spoken = |text: &str| text.parse::<Nanos>().expect("a duration").spoken();
+    assert_eq!(["1400ms", "999ms", "90500ms", "2m", "1000ms"].map(spoken), ["1.4s", "999ms", "90.5s", "2m", "1s"]);
+    assert_eq!(Nanos(1_234_567_891).spoken(), "1.235s");
+}
+
+#[test]
 fn decimals_are_exact() {
     let text = |t: &str| t.parse::<Decimal>().unwrap().to_string();
     assert_eq!(text("0.10"), "0.1");

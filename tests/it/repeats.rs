@@ -117,7 +117,7 @@ fn a_budget_leaves_out_what_is_optional_and_spends_what_was_not_needed() {
         let refused = lab.run(&[command, "plan.yaml"]);
         assert_eq!(refused.code, Some(2), "{}", refused.stderr);
         assert!(refused.stderr.contains("plan.yaml:12:17"), "{}", refused.stderr);
-        assert!(refused.stderr.contains("`budget.time` is 100ms, and one run takes 400ms"), "{}", refused.stderr);
+        assert!(refused.stderr.contains("`budget.time` is 0.1s, and one run takes 0.4s"), "{}", refused.stderr);
     }
     // What is not optional runs, and it is said.
     lab.write("plan.yaml", &plan("1s"));

@@ -347,7 +347,7 @@ fn check_refuses_budgets_that_run_would_and_questions_without_an_answer() {
              output_throughput, budget: {budget} }} }}\n"
         )
     };
-    let said = "error[E029]: a budget of 5s is less than one run of each of the 3 settings takes, 7800ms";
+    let said = "error[E029]: a budget of 5s is less than one run of each of the 3 settings takes, 7.8s";
     refused("tuned.yaml", &tuned("5s"), said);
     lab.write("enough.yaml", &tuned("1m"));
     lab.ok(&["check", "enough.yaml"]);

@@ -26,8 +26,8 @@ pub(crate) fn unshown_queue(view: &View, sweep: &SweepView) -> Option<Finding> {
     let message = format!(
         "a window of {} is less than {TIMES} requests of {} one after another{assumption}: whether the server keeps up is most \
          likely not shown",
-        seconds(shortest),
-        seconds(request),
+        seconds(shortest).spoken(),
+        seconds(request).spoken(),
     );
     let remedy = format!("write phases: {{ measure: {} }}, or shorter answers", Nanos::from_secs(takes.ceil() as u64));
     is_short.then(|| sweep.finding(sweep.phase_path(view.plan, "measure"), message, remedy))

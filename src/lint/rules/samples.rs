@@ -109,7 +109,7 @@ impl<'v> Short<'v> {
     /// "`qps: 1` expects 120 in 120s; 2 of 5 loads expect too few".
     fn says(&self) -> String {
         let measure = self.rung.phases.measure;
-        let window = measure.at_most.unwrap_or(measure.duration);
+        let window = measure.at_most.unwrap_or(measure.duration).spoken();
         let others = match self.counts {
             (1, _) => String::new(),
             (some, all) if some == all => format!("; all {all} loads expect too few"),

@@ -655,7 +655,7 @@ fn unshown_queue() {
     assert!(!said("M024", &plan("63s", slo)));
     assert!(!said("M024", &plan("62s", "")), "nothing is promised");
     let (message, remedy) = words("M024", &plan("62s", slo));
-    assert!(message.contains("less than 60 requests of 1040ms one after another: whether"), "{message}");
+    assert!(message.contains("less than 60 requests of 1.04s one after another: whether"), "{message}");
     assert!(remedy.contains("measure: 63s"), "{remedy}");
     let one = "sweeps: { a: { matrix: { scenario: [B1, B2], qps: 5 } } }\n";
     assert!(!said("M024", &format!("{}{one}", plan("62s", slo))), "no ladder");

@@ -179,7 +179,7 @@ impl Screen {
             }
             Event::Launched { endpoint, after, log } => {
                 self.waiting.remove(endpoint);
-                let after = Nanos::from(Duration::from_millis(after.as_millis() as u64));
+                let after = Nanos::from(Duration::from_millis(after.as_millis() as u64)).spoken();
                 self.of(Kind::Server, endpoint, false, &format!("ready after {after} (log: {})", plain(log)));
             }
             Event::Relaunching { endpoint, reason, again, of } => {
