@@ -26,7 +26,7 @@ impl Known {
     /// What these runs say of a configuration.
     pub(super) fn of(seen: &[Seen], configuration: usize) -> Known {
         let runs = || seen.iter().filter(move |run| run.configuration == configuration);
-        let meets = runs().last().map_or(Meets::NotAsked, |run| run.meets);
+        let meets = runs().next_back().map_or(Meets::NotAsked, |run| run.meets);
         if meets == Meets::Misses || runs().any(|run| run.says == Says::NotToChoose) {
             return Known::NotToChoose;
         }

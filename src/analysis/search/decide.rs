@@ -5,7 +5,7 @@ use super::ending;
 use super::grid::Grid;
 use super::method::{Method, Step};
 use super::question::{Next, Probe, Question};
-use super::short;
+use super::silent;
 
 /// Invalid runs that are made up for.
 const INVALID: usize = 4;
@@ -17,7 +17,7 @@ pub(super) fn next_by(method: &impl Method, question: &Question, probes: &[Probe
     if probes.iter().filter(|probe| probe.own).count() >= most_by(method, question) {
         return Next::Ended(ending::out_of_probes(question, &grid, probes, &bracket));
     }
-    if let Some((load, short)) = short::load(probes) {
+    if let Some((load, short)) = silent::load(probes) {
         return Next::Ended(ending::too_few_requests(question, &grid, probes, &bracket, (load, short)));
     }
     match method.next(&grid, probes, &bracket) {

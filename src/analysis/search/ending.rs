@@ -4,7 +4,8 @@ use super::bracket::{Bracket, met};
 use super::fit::Fit;
 use super::grid::Grid;
 use super::outcome::{Caveat, End, Outcome};
-use super::question::{Next, Probe, Question, Short};
+use super::question::{Next, Probe, Question};
+use super::short::Short;
 use crate::analysis::slo::Answer;
 
 /// Long runs that a search may take.

@@ -17,12 +17,14 @@ mod outcome;
 mod purpose;
 mod question;
 mod short;
+mod silent;
 
 pub use cheapest::{Cheapest, CheapestNext, cheapest, most_cheapest};
 pub use grid::Grid;
 pub use outcome::{Caveat, End, Outcome};
 pub use purpose::Purpose;
-pub use question::{Next, Probe, Question, Short, Standing};
+pub use question::{Next, Probe, Question, Standing};
+pub use short::Short;
 
 use bracket::Bracket;
 use decide::{most_by, next_by};

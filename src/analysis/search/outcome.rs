@@ -1,6 +1,6 @@
 //! How a search ends.
 
-use super::question::Short;
+use super::short::Short;
 use crate::analysis::quantile;
 
 /// How a search ended, and what it found.

@@ -1,8 +1,8 @@
 //! What a search is asked, what it has seen, and what it answers.
 
 use super::outcome::Outcome;
+use super::short::Short;
 use crate::analysis::slo::Answer;
-use crate::plan::Percentile;
 
 /// What is looked for: the highest load in `[from, to]` that meets the objective, to a relative resolution.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -37,17 +37,6 @@ pub struct Probe {
     pub requests: u64,
     /// What it has too few requests for; none where it has enough.
     pub short: Option<Short>,
-}
-
-/// A percentile that a run has too few requests for: whatever they show, it is not decided.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Short {
-    /// The percentile.
-    pub percentile: Percentile,
-    /// Requests that it would be of; of gaps between tokens what they are worth.
-    pub requests: u64,
-    /// The fewest that show that a limit on it is kept, at 95 %.
-    pub needs: u64,
 }
 
 /// What to do next.

@@ -97,20 +97,22 @@ pub(super) fn conclude(
     })
 }
 
-/// A line for each of these invalid runs that some search asked for and was answered without: it made another one in its place. One that
-/// anything else asks for is not among them.
+/// A line for each of these invalid runs that a search or `optimize` was answered without, for it made another one in its place, or that a
+/// search counts as a miss above its answer. A run that anything else asks for is not among them.
 fn done_without(workspace: &Workspace, runs: &[&PlannedRun], invalid: &[String]) -> Vec<String> {
     let pools = || workspace.expansion.pools.iter().zip(&workspace.chosen).zip(&workspace.trails);
     let why = |run: &PlannedRun, id: &str| {
-        pools().filter(|((pool, chosen), _)| pool.sweep == run.sweep && chosen.is_answered()).find_map(
-            |((pool, chosen), trail)| {
-                let mut replaced = chosen.replaced.iter().map(|at| &pool.members[*at].run);
-                replaced.any(|other| other.id == run.id).then(|| {
-                    let why = trail.note_of(id).unwrap_or("invalid");
-                    plain(&format!("{}: run {} is {why}; another one was made in its place", pool.title(), &id[..8]))
-                })
-            },
-        )
+        let mut answered = pools().filter(|((pool, chosen), _)| pool.sweep == run.sweep && chosen.is_answered());
+        answered.find_map(|((pool, chosen), trail)| {
+            let is_of = |members: &[usize]| members.iter().any(|at| pool.members[*at].run.id == run.id);
+            let then = match () {
+                () if is_of(&chosen.replaced) => "another one was made in its place",
+                () if is_of(&chosen.beyond) => "its load is above the answer and counts as a miss",
+                () => return None,
+            };
+            let why = trail.note_of(id).unwrap_or("invalid");
+            Some(plain(&format!("{}: run {} is {why}; {then}", pool.title(), &id[..8])))
+        })
     };
     let line = |id: &String| {
         let asked = runs.iter().filter(|run| run.id.to_string() == *id);

@@ -14,6 +14,9 @@ pub struct Chosen {
     pub finished: Vec<usize>,
     /// Finished members that say nothing, invalid as they are, and in whose place others were made that do: what was found rests on none of them.
     pub replaced: Vec<usize>,
+    /// Of a search: finished members at loads above the answer at which the server failed so many requests that the run is invalid: it
+    /// counts them as misses, which it looks for.
+    pub beyond: Vec<usize>,
     /// Of a search: the objective that asked for each of these, and for the next; empty for others.
     pub asked_for: Vec<Objective>,
     /// The member that is asked for next; none at the end.
@@ -165,6 +168,7 @@ impl Chosen {
         Chosen {
             finished: Vec::new(),
             replaced: Vec::new(),
+            beyond: Vec::new(),
             asked_for: Vec::new(),
             next: None,
             between: (None, None),

@@ -58,7 +58,19 @@ impl Searching<'_> {
         }
         self.tell(&mut chosen, tracks, turn, judge);
         chosen.replaced = self.replaced(&chosen.finished, judge);
+        chosen.beyond = self.beyond(&chosen, judge);
         chosen
+    }
+
+    /// Those of the finished at loads above all that was found at which the server failed too many requests.
+    fn beyond(&self, chosen: &Chosen, judge: &dyn Judge) -> Vec<usize> {
+        let latencies = chosen.parts.iter().filter(|part| part.of != Objective::CostPerMillion);
+        let Some(found) = latencies.filter_map(|part| part.found().0).reduce(f64::max) else { return Vec::new() };
+        let fails = |at: &usize| {
+            let member = &self.pool.members[*at];
+            member.load > found && judge.said(&[&member.run], Objective::Slo).is_failed
+        };
+        chosen.finished.iter().copied().filter(fails).collect()
     }
 
     /// Those of the finished that say nothing, and behind which another of the same load and length does.

@@ -150,19 +150,23 @@ impl Settings {
                 _ => None,
             });
         }
-        let is_spoiled =
-            |run: &&SettingRun| run.became == Became::SaysNothing && !outcome.unknown.contains(&run.setting);
-        match self.runs.iter().filter(is_spoiled).count() {
-            0 => {}
-            1 => caveats.push("one run was invalid and says nothing".to_owned()),
-            runs => caveats.push(format!("{runs} runs were invalid and say nothing")),
-        }
+        caveats.extend(self.spoiled(&outcome.unknown));
         if !outcome.unaffordable.is_empty() {
             let names: Vec<&str> = outcome.unaffordable.iter().map(|at| self.all[*at].name.as_str()).collect();
             let names = names.join(", ");
             caveats.push(format!("not told from the others, and without a longer run for want of time: {names}"));
         }
         caveats
+    }
+
+    /// How many runs of other settings than these say nothing, in words; none where none does.
+    fn spoiled(&self, told: &[usize]) -> Option<String> {
+        let is_spoiled = |run: &&SettingRun| run.became == Became::SaysNothing && !told.contains(&run.setting);
+        match self.runs.iter().filter(is_spoiled).count() {
+            0 => None,
+            1 => Some("one run was invalid and says nothing".to_owned()),
+            runs => Some(format!("{runs} runs were invalid and say nothing")),
+        }
     }
 
     /// The answer without what must be said beside it.
@@ -189,7 +193,8 @@ impl fmt::Display for Settings {
         let Some(outcome) = &self.outcome else {
             write!(f, "{}, rung {} of {}", counted(self.all.len(), "setting"), self.rung, self.rungs)?;
             let ahead = self.ahead().map(|setting| format!(", ahead so far: {}", setting.with_value(self.aim)));
-            return f.write_str(&ahead.unwrap_or_default());
+            let spoiled = self.spoiled(&[]).map(|spoiled| format!("; {spoiled}"));
+            return write!(f, "{}{}", ahead.unwrap_or_default(), spoiled.unwrap_or_default());
         };
         f.write_str(&self.answer(outcome))?;
         self.caveats(outcome).iter().try_for_each(|caveat| write!(f, "; {caveat}"))
