@@ -87,12 +87,15 @@ mod tests {
         tpot: f64,
         /// From which load on tokens are cheap enough.
         cheap: f64,
+        /// From which load on it fails so many requests that a run is invalid.
+        fails: f64,
         there: std::cell::Cell<usize>,
     }
 
     impl Knee {
         fn of(knee: f64, there: usize) -> Knee {
-            Knee { knee, tpot: f64::INFINITY, cheap: 0.0, there: std::cell::Cell::new(there) }
+            let (tpot, fails) = (f64::INFINITY, f64::INFINITY);
+            Knee { knee, tpot, cheap: 0.0, fails, there: std::cell::Cell::new(there) }
         }
     }
 
@@ -111,16 +114,9 @@ mod tests {
             };
             let answer = if pressure <= 1.0 { Answer::Holds } else { Answer::Misses };
             let pressure = Some(pressure);
-            let requests = 5_000;
-            Said {
-                answer: Some(answer),
-                is_saturated: false,
-                is_failed: false,
-                cost: None,
-                pressure,
-                requests,
-                short: None,
-            }
+            let (requests, is_failed) = (5_000, load >= self.fails);
+            let answer = if is_failed { Answer::Misses } else { answer };
+            Said { answer: Some(answer), is_saturated: false, is_failed, cost: None, pressure, requests, short: None }
         }
 
         fn tried(&self, _: &PlannedRun, _: Aim) -> Tried {
@@ -139,6 +135,19 @@ mod tests {
             let cut = of(there);
             assert_eq!((&cut.finished[..], cut.next), (&whole.finished[..there], Some(whole.finished[there])));
         }
+    }
+
+    #[test]
+    fn invalid_runs_above_the_answer_are_misses_that_it_looks_for() {
+        let pools = pools(serde_json::json!({ "search": { "qps": { "from": 1, "to": 100 } } }));
+        let of = |knee, fails| choose(&pools[0], &Knee { fails, ..Knee::of(knee, usize::MAX) });
+        let load = |at: &usize| pools[0].members[*at].load;
+        let chosen = of(30.0, 31.0);
+        assert!(chosen.is_answered() && chosen.replaced.is_empty(), "{chosen:?}");
+        let failed: Vec<usize> = chosen.finished.iter().copied().filter(|at| load(at) >= 31.0).collect();
+        assert!(!failed.is_empty() && chosen.beyond == failed, "{chosen:?}");
+        // Nothing is above an answer where there is none.
+        assert_eq!((of(30.0, 0.5).beyond, of(30.0, f64::INFINITY).beyond), (Vec::new(), Vec::new()));
     }
 
     /// Limits of which the time per output token binds.
