@@ -301,24 +301,6 @@ fn an_invalid_probe_that_its_search_made_again_is_named_and_changes_no_exit_code
 }
 
 #[timed_test]
-fn a_load_above_the_answer_that_the_server_fails_is_a_miss_and_changes_no_exit_code() {
-    let lab = Lab::new();
-    // Of eight in flight four wait for a whole answer: 120 ms, and nobody waits so long.
-    let head = HEAD.split("  ladder:").next().unwrap().replace("measure: 2500ms", "measure: 1500ms");
-    let head = head.replace("slo:", "timeouts: { total: 100ms }\nslo:");
-    let search = "search: { batch_size: { from: 2, to: 8, within: 50% }, confirm: 0s }";
-    lab.write("plan.yaml", &format!("{head}  limit: {{ matrix: {{ scenario: short }}, {search} }}\n"));
-    let ended = lab.run(&["run", "plan.yaml"]);
-    let line = ended.stderr.lines().find(|line| line.ends_with("; its load is above the answer and counts as a miss"));
-    let line = line.unwrap_or_else(|| panic!("{}", ended.stderr));
-    assert!(line.starts_with("limit: a · m · short: run ") && line.contains(" is invalid: errors"), "{line}");
-    assert_eq!(ended.code, Some(0), "{}", ended.stderr);
-    // An ordinary sweep at such a load is missing a result.
-    lab.write("plain.yaml", &format!("{head}  limit: {{ matrix: {{ scenario: short, batch_size: 8 }} }}\n"));
-    assert_eq!(lab.run(&["run", "plain.yaml"]).code, Some(3));
-}
-
-#[timed_test]
 fn check_refuses_budgets_that_run_would_and_questions_without_an_answer() {
     let lab = Lab::new();
     let refused = |name: &str, plan: &str, said: &str| {
