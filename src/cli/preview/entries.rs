@@ -31,8 +31,8 @@ use super::starts::{Starts, starts};
 const GIVEN_UP_RULE: &str = "the environment spoiled it as often as the plan's `retries` allow; run tries it again only with --redo \
                              given-up, --force, or more retries in the plan";
 /// When a result is called an orphan.
-const ORPHAN_RULE: &str = "a committed run on an endpoint with a name of this plan that no cell of the plan asks for, nor may once an \
-                           earlier sweep has found its load";
+const ORPHAN_RULE: &str = "a committed run on an endpoint with a name of this plan that no cell of the plan asks for, and that none \
+                           which waits for an earlier sweep may ask for";
 /// When a run is called pending.
 const PENDING_RULE: &str = "another process holds the results folder and is measuring the run";
 /// When a run is called pruned.
