@@ -48,7 +48,7 @@ fn the_full_plan_meets_its_own_schema() {
 }
 
 /// Where the full plan holds every key: a type of the schema, and the path of its tables in a plan, `*` for any name.
-const WHOLE: [(&str, &str); 9] = [
+const WHOLE: [(&str, &str); 10] = [
     ("", ""),
     ("Sweep", "sweeps/*"),
     ("Search", "sweeps/*/search"),
@@ -58,6 +58,7 @@ const WHOLE: [(&str, &str); 9] = [
     ("Optimize", "sweeps/*/optimize"),
     ("Compare", "sweeps/*/compare"),
     ("Budget", "budget"),
+    ("Telemetry", "endpoints/*/telemetry"),
 ];
 
 /// Keys that no loaded plan has: fragments and variables are put in place while it is read.
