@@ -91,8 +91,12 @@ fn what_the_mock_says_of_itself_is_what_the_client_saw() {
     let telemetry = &run.json["facts"]["telemetry"];
     let ok = run.records.iter().filter(|record| record.row.outcome.is_ok());
     assert_eq!(telemetry["counted"]["requests"], ok.clone().count() as f64, "{telemetry}");
-    let tokens: u32 = ok.map(|record| record.row.output_tokens.unwrap()).sum();
-    assert_eq!(telemetry["counted"]["generation_tokens"], f64::from(tokens));
+    let tokens: u32 = ok.clone().map(|record| record.row.output_tokens.unwrap()).sum();
+    // Of a request that was cut at the end the server had made some of its 16 tokens.
+    let cut = run.records.len() - ok.count();
+    let [least, most] = [tokens, tokens + 16 * cut as u32].map(f64::from);
+    let counted = telemetry["counted"]["generation_tokens"].as_f64().unwrap();
+    assert!((least..=most).contains(&counted), "{counted} tokens are not {least} to {most}");
     assert_eq!((&telemetry["gaps"], telemetry["urls"].as_array().unwrap().len()), (&0.into(), 1));
     assert!(!reasons(&shown).contains(&"server_counts"), "{shown:#}");
 

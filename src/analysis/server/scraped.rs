@@ -12,10 +12,13 @@ use super::series::{Series, Together};
 const SUM: &str = ".sum";
 const COUNT: &str = ".count";
 
+/// Instants in seconds and values of one series of one page.
+type Points = Vec<(f64, f64)>;
+
 /// The samples of a run that were scraped, by what they are of.
 pub(super) struct Scraped<'a> {
     /// By canonical name, with the half behind it, and by page.
-    values: BTreeMap<&'a str, BTreeMap<u32, Vec<(f64, f64)>>>,
+    values: BTreeMap<&'a str, BTreeMap<u32, Points>>,
     /// Of each page when it was read, and when it was not.
     read: BTreeMap<u32, Vec<f64>>,
     failed: BTreeMap<u32, Vec<(f64, &'a str)>>,

@@ -15,6 +15,10 @@ const SERIES: &[Source] = &[
     scaled("gpu_utilization", "DCGM_FI_DEV_GPU_UTIL", 0.01),
     scaled("gpu_memory_used", "DCGM_FI_DEV_FB_USED", MIB),
     scaled("gpu_memory_total", "DCGM_FI_DEV_FB_TOTAL", MIB),
+    // The default list has the parts alone.
+    scaled("gpu_memory_total", "DCGM_FI_DEV_FB_FREE", MIB),
+    Source { adds: true, ..scaled("gpu_memory_total", "DCGM_FI_DEV_FB_USED", MIB) },
+    Source { adds: true, ..scaled("gpu_memory_total", "DCGM_FI_DEV_FB_RESERVED", MIB) },
     plain("gpu_memory_bandwidth_utilization", "DCGM_FI_PROF_DRAM_ACTIVE"),
     plain("gpu_power_watts", "DCGM_FI_DEV_POWER_USAGE"),
     scaled("gpu_energy_joules", "DCGM_FI_DEV_TOTAL_ENERGY_CONSUMPTION", 0.001),
