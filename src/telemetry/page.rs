@@ -117,13 +117,14 @@ impl Wanted {
         for sample in samples(page) {
             let sample = sample?;
             marks.extend(self.marks.iter().filter(|mark| sample.name == **mark));
-            for (rule, selector, part) in self.by_name.get(&*sample.name).into_iter().flatten() {
+            for (rule, index, part) in self.by_name.get(&*sample.name).into_iter().flatten() {
                 let Rule { canonical, selectors, .. } = &self.rules[*rule];
-                let selector = &selectors[*selector];
+                let selector = &selectors[*index];
                 if selector.takes(sample.labels) && !is_blank(&sample.name, sample.value) {
                     let factor = if *part == Part::Count { 1.0 } else { selector.factor };
                     let half = usize::from(*part == Part::Count);
-                    gathered[*rule][half].add(sample.value * factor, CANONICAL[*canonical].over);
+                    let over = CANONICAL[*canonical].over;
+                    gathered[*rule][half].add(sample.value * factor, over, *index);
                 }
             }
             if self.raw.iter().any(|raw| is_of(&sample.name, raw)) {
@@ -143,7 +144,10 @@ impl Wanted {
         for (at, canonical) in CANONICAL.iter().enumerate() {
             let is_meant = |rule: &Rule| rule.only_with.is_none_or(|mark| marks.contains(&mark));
             let rules = self.rules.iter().zip(gathered).filter(|(rule, _)| rule.canonical == at && is_meant(rule));
-            let Some([value, count]) = { rules }.map(|(_, found)| found).find(|found| found[0].n > 0) else { continue };
+            // Of what is added up all must be there: a part is not the whole.
+            let mut whole =
+                rules.filter(|(rule, found)| found[0].has_all(rule.selectors.len())).map(|(_, found)| found);
+            let Some([value, count]) = whole.next() else { continue };
             let parts = match (canonical.kind, count.n) {
                 (Kind::Histogram, 0) => continue,
                 (Kind::Histogram, _) => vec![(".sum", value), (".count", count)],
@@ -205,12 +209,15 @@ fn plain(labels: Labels) -> String {
 #[derive(Debug, Clone, Copy, Default)]
 struct Gathered {
     n: usize,
+    /// Which selectors of its rule had a series, a bit each.
+    selectors: u32,
     value: f64,
     bits: u64,
 }
 
 impl Gathered {
-    fn add(&mut self, value: f64, over: Over) {
+    fn add(&mut self, value: f64, over: Over, selector: usize) {
+        self.selectors |= 1 << selector;
         self.bits |= value as u64;
         self.value = match over {
             Over::Max if self.n > 0 => self.value.max(value),
@@ -221,6 +228,11 @@ impl Gathered {
             self.value = f64::NAN;
         }
         self.n += 1;
+    }
+
+    /// Whether each of so many selectors had a series.
+    fn has_all(self, selectors: usize) -> bool {
+        self.selectors.count_ones() as usize == selectors
     }
 
     /// None where it is no finite number.

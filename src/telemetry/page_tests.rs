@@ -158,4 +158,6 @@ fn what_is_in_two_counters_is_added_up() {
     let page = "llamacpp:prompt_tokens_total 5\nllamacpp:prompt_tokens_cached_total 3\n";
     let reading = plain_wanted().read(page).unwrap();
     assert_eq!((reading.get("prompt_tokens"), reading.get("prefix_cache_hits")), (Some(8.0), Some(3.0)));
+    let part = plain_wanted().read("llamacpp:prompt_tokens_total 5\n").unwrap();
+    assert_eq!(part.get("prompt_tokens"), None, "a part is not the whole");
 }
