@@ -78,9 +78,9 @@ mod tests {
         insta::assert_snapshot!(block(&figures, &facts), @r"
         server in the window
           61 scrapes of http://h/metrics every 1s, 1 failed, the first of http://h/metrics: HTTP 503
-          requests running mean  7.25
-          queue seconds mean     12.3 ms
-          prefix hit share       n/a (nothing was counted in the window)
+        requests running mean  7.25
+        queue seconds mean     12.3 ms
+        prefix hit share       n/a (nothing was counted in the window)
         ");
         assert_eq!(block(&figures, &Facts::default()), "");
     }
