@@ -5,4 +5,4 @@
 #[path = "mod.rs"]
 pub mod analysis;
 
-pub use sweepline_core::{metrics, plan, protocol, rows, units};
+pub use sweepline_core::{metrics, plan, protocol, rows, telemetry, units};

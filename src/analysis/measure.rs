@@ -12,6 +12,7 @@ use super::queue::Queue;
 use super::request::{Metric, Request, sample, summarize};
 use super::reuse::Reuse;
 use super::saturation;
+use super::server::ServerFigure;
 use super::stats::{Interval, Summary};
 use super::window::{self, Counts};
 use super::worth::{Evidence, Turns};
@@ -74,6 +75,8 @@ pub struct RunMetrics {
     pub tokens_per_event: Option<f64>,
     /// Output throughput per declared accelerator.
     pub output_throughput_per_gpu: Option<f64>,
+    /// What the server said of itself over the window; nothing where nothing was scraped, and of a part of a run.
+    pub server: Vec<ServerFigure>,
 }
 
 /// Measures one run: `rows` are its requests of every phase. Where no request of the window completed there is no latency,
@@ -143,6 +146,7 @@ pub(crate) fn measure_part(
         reuse: Reuse::of(rows, facts),
         tokens_per_event: window::tokens_per_event(rows, facts),
         output_throughput_per_gpu: per_gpu(flow.output_throughput, facts),
+        server: Vec::new(),
         flow,
         error_evidence: error_evidence(requests(), queue.turns),
         saturation: queue.saturation,

@@ -19,6 +19,7 @@ use super::prompts::Differ;
 use super::queue::Queue;
 use super::request::Metric;
 use super::reuse::Reuse;
+use super::server::foreign;
 use super::state::exceeded;
 use super::stats::raw_quantile;
 use super::steady::Steadiness;
@@ -104,6 +105,7 @@ pub fn judge(rows: &[Measured], events: &Events, facts: &Facts, validity: &Valid
         ("not_idle", evidence.not_idle()),
         ("hook_failed", evidence.hook_failed()),
         ("not_near", evidence.not_near()),
+        ("server_counts", foreign::judge(rows, facts)),
         ("client_late", evidence.client_late(validity.client_late)),
         ("client_paused", pauses::judge(facts)),
         ("rate_missed", evidence.rate_missed()),

@@ -23,6 +23,8 @@ pub mod rows;
 pub mod server;
 #[path = "../store/mod.rs"]
 pub mod store;
+#[path = "../telemetry/mod.rs"]
+pub mod telemetry;
 #[path = "../tls/mod.rs"]
 pub mod tls;
 #[path = "../units/mod.rs"]

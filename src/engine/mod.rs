@@ -161,6 +161,7 @@ async fn perform(job: Job, progress: Arc<Progress>, stop: watch::Receiver<bool>)
     leave_idle(&spec, &progress, stop.clone()).await?;
     let opened = open_ahead(&spec, &target, stop.clone()).await?;
     let clock = Clock::start();
+    progress.starts(clock.origin());
     let watch = Watch::start(observer.clone(), clock, samples).map_err(EngineError::Setup)?;
     let texts = texts.map(|sink| Texts::new(sink, Arc::clone(&target)));
     let recorder = Recorder::start(sink, texts, observer.clone(), clock).map_err(EngineError::Setup)?;
@@ -306,6 +307,7 @@ fn facts(spec: &RunSpec, done: &Done, clock: Clock) -> Facts {
         probe_prompt: None,
         shortest_prompt: None,
         errors_measured: spec.errors == ErrorPolicy::Measured,
+        telemetry: None,
     }
 }
 

@@ -12,6 +12,8 @@ use super::recent::Recent;
 pub struct Progress {
     phase: AtomicU8,
     elapsed_ns: AtomicU64,
+    /// The run's start on the machine's monotonic clock; 0 before it.
+    origin_ns: AtomicU64,
     /// Start and end of the window, as far as they are known.
     window: [AtomicU64; 2],
     /// 1 while the server is left alone before the load begins.
@@ -62,6 +64,21 @@ impl Progress {
     pub fn at(&self, phase: Phase, elapsed_ns: u64) {
         self.phase.store(phase as u8, Relaxed);
         self.elapsed_ns.store(elapsed_ns, Relaxed);
+    }
+
+    /// Tells the run's start on the machine's monotonic clock, in nanoseconds.
+    pub(crate) fn starts(&self, origin_ns: u64) {
+        self.origin_ns.store(origin_ns, Relaxed);
+    }
+
+    /// The run's start on the machine's monotonic clock, in nanoseconds; none before it.
+    pub fn origin_ns(&self) -> Option<u64> {
+        Some(self.origin_ns.load(Relaxed)).filter(|origin| *origin > 0)
+    }
+
+    /// Start and end of the window in nanoseconds since the run's start, as things stand; 0 where they are not known.
+    pub fn window_ns(&self) -> [u64; 2] {
+        [0, 1].map(|border: usize| self.window[border].load(Relaxed))
     }
 
     /// Tells where the window begins and ends, in nanoseconds since the run's start, as things stand.

@@ -229,7 +229,7 @@ impl Watcher {
         let at_ns = self.clock.now();
         let Watcher { observer, clock, kernel, samples, .. } = self;
         let mut add = |name: String, value: f64| {
-            samples.push(Sample { at_ns, source: "generator".to_owned(), name, value });
+            samples.push(Sample { at_ns, source: "generator".to_owned(), name, value, ..Sample::default() });
         };
         let progress = observer.progress();
         add("in_flight".into(), progress.in_flight.get() as f64);

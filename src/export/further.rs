@@ -18,6 +18,9 @@ const READ_BACK: &str = "read_back.";
 /// How a column begins that counts one kind of failure: `failed.http_500`.
 const FAILED: &str = "failed.";
 
+/// How a column begins of what the server said of itself: `server.requests_running_mean`.
+const SERVER: &str = "server.";
+
 /// How a flag begins among the declared facts of a server.
 const FLAGS: &str = "flags.";
 
@@ -52,6 +55,8 @@ pub(crate) struct Further {
     declared: Vec<String>,
     read_back: Vec<String>,
     failures: Vec<String>,
+    /// Figures of servers, in the order of the canonical table: name, unit and meaning.
+    server: Vec<(String, &'static str, String)>,
 }
 
 impl Further {
@@ -67,6 +72,7 @@ impl Further {
             declared: sorted(declared.cloned()),
             read_back: sorted(read_back.cloned()),
             failures: sorted(failures),
+            server: figures(runs),
         }
     }
 
@@ -95,7 +101,11 @@ impl Further {
             let column = Column::new(format!("{FAILED}{kind}"), Kind::Int, doc);
             Column { unit: "", ..column.null("the run was given up") }
         });
-        declared.chain(read_back).chain(failures).collect()
+        let server = self.server.iter().map(|(name, unit, doc)| {
+            let column = Column::new(format!("{SERVER}{name}"), Kind::Float, doc.clone());
+            Column { unit, ..column.null("not scraped, or a gap or a restart in the window") }
+        });
+        declared.chain(read_back).chain(failures).chain(server).collect()
     }
 
     fn cells(&self, declared: &DeclaredFacts, measured: Option<&RunRow>) -> Vec<Cell> {
@@ -107,8 +117,23 @@ impl Further {
             let failures = run.metrics.failures.0.iter().filter(|failure| failure.outcome.to_string() == *kind);
             Cell::from(failures.map(|failure| failure.count).sum::<u64>())
         });
-        facts.chain(read_back).chain(failures).collect()
+        let server = self.server.iter().map(|(name, ..)| {
+            let figure = measured.and_then(|run| run.metrics.server.iter().find(|figure| figure.name == *name));
+            Cell::from(figure.and_then(|figure| figure.value.as_ref().ok().copied()))
+        });
+        facts.chain(read_back).chain(failures).chain(server).collect()
     }
+}
+
+/// The figures of servers that some run has. All runs have theirs in one order, so those of a later one go behind.
+fn figures(runs: &[RunRow]) -> Vec<(String, &'static str, String)> {
+    let mut figures: Vec<(String, &'static str, String)> = Vec::new();
+    for figure in runs.iter().flat_map(|run| &run.metrics.server) {
+        if figures.iter().all(|(name, ..)| *name != figure.name) {
+            figures.push((figure.name.clone(), figure.unit.symbol(), figure.doc.clone()));
+        }
+    }
+    figures
 }
 
 fn of_declared(fact: &str) -> String {
@@ -125,7 +150,7 @@ fn sorted(names: impl Iterator<Item = String>) -> Vec<String> {
 
 /// Whether a column's name is one that only some exports have: a fact of a server, or a kind of failure.
 pub(crate) fn is_of_some(name: &str) -> bool {
-    [DECLARED, READ_BACK, FAILED].iter().any(|start| name.starts_with(start))
+    [DECLARED, READ_BACK, FAILED, SERVER].iter().any(|start| name.starts_with(start))
 }
 
 /// Whether a column says something of the run that is no metric: not for a pivot, where it is not named.

@@ -33,7 +33,7 @@ pub fn text() -> String {
         "description": "Rows of one kind, the columns in this order in every format. A run's further axes are columns \
             before `repeat`; one whose name another column has is called axis_<name>. Rows of runs and \
             classes have further columns where some run has them: declared.<fact> and read_back.<flag> of its server, and \
-            failed.<kind>, how many requests failed so.",
+            failed.<kind>, how many requests failed so, and server.<figure>, what the server said of itself.",
         "columns_version": COLUMNS_VERSION,
         "type": "array",
         "items": { "anyOf": kinds },
@@ -46,7 +46,7 @@ pub fn text() -> String {
 
 fn table(columns: &[Column]) -> Value {
     let properties: Map<String, Value> = columns.iter().map(|column| (column.name.clone(), property(column))).collect();
-    json!({ "type": "object", "properties": properties, "additionalProperties": { "type": ["string", "integer", "null"] } })
+    json!({ "type": "object", "properties": properties, "additionalProperties": { "type": ["string", "integer", "number", "null"] } })
 }
 
 fn property(column: &Column) -> Value {

@@ -108,7 +108,7 @@ async fn route(conn: &mut Conn, entry: &mut Entry, incoming: &Incoming) -> Resul
         ("GET", "/metrics", _) => {
             let cache = shared.cache.as_deref().map(RefCell::borrow);
             let load = (!shared.config.no_load_gauges).then(|| (shared.busy() as u64, shared.waiting()));
-            (metrics::KIND, metrics::text(&shared.config, cache.as_deref(), load))
+            (metrics::KIND, metrics::text(&shared.config, cache.as_deref(), load, &shared.served))
         }
         ("POST", "/tokenize" | "/apply-template", _) => {
             let answer = if path == "/tokenize" { tokenize::tokenize } else { tokenize::apply_template };
@@ -181,8 +181,22 @@ async fn generate(conn: &mut Conn, entry: &mut Entry, incoming: &Incoming, api: 
     let streams = request.stream && request.values == 0;
     let keep_alive = keep && (!streams || has_frames || framing == Framing::Chunked);
     let (cached, slot) = (slot.cached(), Some(slot));
-    let job =
-        Job { number, request, fault, tokens, finish, reasoning, slot, slot_at, cached, created, framing, keep_alive };
+    let serving = Some(shared.served.begin((incoming.complete.at, slot_at), request.prompt_tokens));
+    let job = Job {
+        number,
+        request,
+        fault,
+        tokens,
+        finish,
+        reasoning,
+        slot,
+        slot_at,
+        serving,
+        cached,
+        created,
+        framing,
+        keep_alive,
+    };
     if streams { Stream::new(conn, entry, job).run().await } else { whole::answer(conn, entry, job).await }
 }
 

@@ -2,7 +2,9 @@
 
 use super::fault::Kind;
 use super::request::Request;
+use super::served::{Finish, Serving};
 use super::slot::Slot;
+use super::timer::now;
 use super::wire::Framing;
 
 /// What becomes of the connection after an answer.
@@ -27,6 +29,8 @@ pub(super) struct Job {
     /// Given back by dropping it.
     pub(super) slot: Option<Slot>,
     pub(super) slot_at: u64,
+    /// What is counted of it; none when it has been.
+    pub(super) serving: Option<Serving>,
     /// Leading tokens of the prompt that the prefix cache held.
     pub(super) cached: u64,
     /// Unix seconds.
@@ -60,6 +64,9 @@ impl Job {
 
     /// See [`Slot::prefilled`].
     pub(super) fn prefilled(&mut self) {
+        if let Some(serving) = &mut self.serving {
+            serving.prefilled(now());
+        }
         if let Some(slot) = &mut self.slot {
             slot.prefilled();
         }
@@ -67,8 +74,20 @@ impl Job {
 
     /// See [`Slot::say`].
     pub(super) fn say(&mut self, word: &'static str) {
+        if let Some(serving) = &mut self.serving {
+            serving.token(now());
+        }
         if let Some(slot) = &mut self.slot {
             slot.say(word);
+        }
+    }
+
+    /// The answer is whole, and its slot free.
+    pub(super) fn served(&mut self) {
+        self.slot = None;
+        let finish = if self.finish == "length" { Finish::Length } else { Finish::Stop };
+        if let Some(serving) = self.serving.take() {
+            serving.end(finish, now());
         }
     }
 }

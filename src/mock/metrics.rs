@@ -1,42 +1,135 @@
-//! What the server tells of itself in Prometheus' text format, under vLLM's names where vLLM has one.
+//! What the server tells of itself in Prometheus' text format, under the names, labels and units of vLLM's V1 engine where vLLM has one
+//! (`vllm/v1/metrics/loggers.py`).
 
 use std::fmt::Write;
 
 use super::cache::Cache;
 use super::config::Config;
+use super::served::{Finish, Histogram, Served};
 
 /// The content type of the text format.
 pub(super) const KIND: &str = "text/plain; version=0.0.4; charset=utf-8";
 
-/// The metrics of a server; without a prefix cache its figures are 0. `load` is how many requests run and wait, where that is told.
-pub(super) fn text(config: &Config, cache: Option<&Cache>, load: Option<(u64, u64)>) -> String {
-    let counters = cache.map(Cache::counters).unwrap_or_default();
-    let blocks = cache.map_or(0, Cache::len) as u64;
-    let capacity = cache.map_or(0, Cache::capacity) as u64;
-    let model = config.models.first().map_or("mock", String::as_str);
-    let model = model.replace('\\', r"\\").replace('"', r#"\""#).replace('\n', r"\n");
-    let mut text = String::new();
-    let mut put = |name, kind, help, value: u64| {
-        let labels = format_args!(r#"engine="0",model_name="{model}""#);
-        write!(text, "# HELP {name} {help}\n# TYPE {name} {kind}\n{name}{{{labels}}} {value}\n")
-            .expect("a string takes any text");
-    };
-    if let Some((running, waiting)) = load {
-        put("vllm:num_requests_running", "gauge", "Requests that have a slot.", running);
-        put("vllm:num_requests_waiting", "gauge", "Requests that wait for a slot.", waiting);
+/// A page that is being written.
+struct Page {
+    text: String,
+    labels: String,
+}
+
+impl Page {
+    fn of(config: &Config) -> Page {
+        let model = config.models.first().map_or("mock", String::as_str);
+        let model = model.replace('\\', r"\\").replace('"', r#"\""#).replace('\n', r"\n");
+        Page { text: String::new(), labels: format!(r#"engine="0",model_name="{model}""#) }
     }
-    put(
-        "vllm:prefix_cache_queries_total",
+
+    fn head(&mut self, name: &str, kind: &str, help: &str) {
+        self.text += &format!("# HELP {name} {help}\n# TYPE {name} {kind}\n");
+    }
+
+    /// A line; `more` are labels before the others.
+    fn line(&mut self, name: &str, more: &str, value: f64) {
+        let labels = &self.labels;
+        // Python's client writes every value with a point.
+        writeln!(self.text, "{name}{{{more}{labels}}} {value:?}").expect("a string takes any text");
+    }
+
+    fn put(&mut self, name: &str, kind: &str, help: &str, value: f64) {
+        self.head(name, kind, help);
+        self.line(name, "", value);
+    }
+
+    fn histogram(&mut self, name: &str, help: &str, histogram: &Histogram) {
+        self.head(name, "histogram", help);
+        for (border, count) in histogram.buckets() {
+            let border = if border.is_finite() { format!("{border:?}") } else { "+Inf".to_owned() };
+            self.line(&format!("{name}_bucket"), &format!("le=\"{border}\","), count as f64);
+        }
+        self.line(&format!("{name}_count"), "", histogram.count() as f64);
+        self.line(&format!("{name}_sum"), "", histogram.seconds());
+    }
+}
+
+/// The metrics of a server; without a prefix cache its figures are 0. `load` is how many requests run and wait, where that is told.
+pub(super) fn text(config: &Config, cache: Option<&Cache>, load: Option<(u64, u64)>, served: &Served) -> String {
+    let mut page = Page::of(config);
+    if let Some((running, waiting)) = load {
+        page.put("vllm:num_requests_running", "gauge", "Requests that have a slot.", running as f64);
+        page.put("vllm:num_requests_waiting", "gauge", "Requests that wait for a slot.", waiting as f64);
+    }
+    of_cache(&mut page, config, cache, served);
+    page.put("vllm:num_preemptions_total", "counter", "Requests that were put back: none ever is.", 0.0);
+    page.put(
+        "vllm:prompt_tokens_total",
         "counter",
-        "Prompt tokens looked for in the prefix cache.",
-        counters.queries,
+        "Prompt tokens that were computed or found.",
+        served.prompt_tokens() as f64,
     );
-    put("vllm:prefix_cache_hits_total", "counter", "Prompt tokens found in the prefix cache.", counters.hits);
-    put("sweepline_mock:prefix_cache_blocks", "gauge", "Blocks in the prefix cache.", blocks);
-    put("sweepline_mock:prefix_cache_capacity_blocks", "gauge", "Most blocks in the prefix cache.", capacity);
-    let help = "Blocks that made room for others in the prefix cache.";
-    put("sweepline_mock:prefix_cache_evictions_total", "counter", help, counters.evictions);
-    text
+    page.put(
+        "vllm:generation_tokens_total",
+        "counter",
+        "Tokens that were generated.",
+        served.generation_tokens() as f64,
+    );
+    page.head("vllm:request_success_total", "counter", "Requests that finished, by how.");
+    for finish in Finish::ALL {
+        let label = format!("finished_reason=\"{}\",", finish.name());
+        page.line("vllm:request_success_total", &label, served.finished(finish) as f64);
+    }
+    let times = served.times();
+    for (name, help, histogram) in [
+        ("vllm:time_to_first_token_seconds", "From a request's arrival to its first token.", &times.ttft),
+        ("vllm:e2e_request_latency_seconds", "From a request's arrival to its end.", &times.e2e),
+        ("vllm:request_queue_time_seconds", "From a request's arrival to its slot.", &times.queue),
+        ("vllm:request_prefill_time_seconds", "From a request's slot to its first token.", &times.prefill),
+        ("vllm:request_decode_time_seconds", "From a request's first token to its last.", &times.decode),
+    ] {
+        page.histogram(name, help, histogram);
+    }
+    page.text
+}
+
+/// What is known of the prefix cache, and of the tokens that requests hold there.
+fn of_cache(page: &mut Page, config: &Config, cache: Option<&Cache>, served: &Served) {
+    let counters = cache.map(Cache::counters).unwrap_or_default();
+    if let Some(tokens) = config.prefix_cache {
+        let used = (served.held() as f64 / f64::from(tokens)).min(1.0);
+        page.put(
+            "vllm:kv_cache_usage_perc",
+            "gauge",
+            "Tokens of requests that have a slot, as a share of the cache.",
+            used,
+        );
+    }
+    for (name, kind, help, value) in [
+        (
+            "vllm:prefix_cache_queries_total",
+            "counter",
+            "Prompt tokens looked for in the prefix cache.",
+            counters.queries,
+        ),
+        ("vllm:prefix_cache_hits_total", "counter", "Prompt tokens found in the prefix cache.", counters.hits),
+        (
+            "sweepline_mock:prefix_cache_blocks",
+            "gauge",
+            "Blocks in the prefix cache.",
+            cache.map_or(0, Cache::len) as u64,
+        ),
+        (
+            "sweepline_mock:prefix_cache_capacity_blocks",
+            "gauge",
+            "Most blocks in the prefix cache.",
+            cache.map_or(0, Cache::capacity) as u64,
+        ),
+        (
+            "sweepline_mock:prefix_cache_evictions_total",
+            "counter",
+            "Blocks that made room for others in the prefix cache.",
+            counters.evictions,
+        ),
+    ] {
+        page.put(name, kind, help, value as f64);
+    }
 }
 
 #[cfg(test)]
@@ -46,9 +139,27 @@ mod tests {
     #[test]
     fn labels_are_escaped() {
         let config = Config { models: vec!["a\"b\\c".to_owned()], ..Config::default() };
-        let text = text(&config, None, None);
+        let text = text(&config, None, None, &Served::new());
         let line = text.lines().find(|line| line.starts_with("vllm:prefix_cache_hits_total")).unwrap();
-        assert_eq!(line, r#"vllm:prefix_cache_hits_total{engine="0",model_name="a\"b\\c"} 0"#);
-        assert_eq!(text.lines().count(), 15);
+        assert_eq!(line, r#"vllm:prefix_cache_hits_total{engine="0",model_name="a\"b\\c"} 0.0"#);
+    }
+
+    #[test]
+    fn the_page_has_the_forms_of_vllm() {
+        let config = Config { prefix_cache: Some(160), ..Config::default() };
+        let text = text(&config, None, Some((1, 2)), &Served::new());
+        for line in [
+            "vllm:num_requests_running{engine=\"0\",model_name=\"mock\"} 1.0",
+            "vllm:kv_cache_usage_perc{engine=\"0\",model_name=\"mock\"} 0.0",
+            "vllm:request_success_total{finished_reason=\"length\",engine=\"0\",model_name=\"mock\"} 0.0",
+            "vllm:request_queue_time_seconds_bucket{le=\"0.3\",engine=\"0\",model_name=\"mock\"} 0.0",
+            "vllm:request_queue_time_seconds_bucket{le=\"+Inf\",engine=\"0\",model_name=\"mock\"} 0.0",
+            "vllm:request_queue_time_seconds_sum{engine=\"0\",model_name=\"mock\"} 0.0",
+        ] {
+            assert!(text.lines().any(|other| other == line), "{line} is not in\n{text}");
+        }
+        // Every metric has its head once, and nothing else is a comment.
+        let heads = text.lines().filter(|line| line.starts_with("# TYPE ")).count();
+        assert_eq!((heads, text.lines().filter(|line| line.starts_with('#')).count()), (17, 34));
     }
 }

@@ -9,8 +9,8 @@
 //! `slot` is what one holds while it is served, `job` the generation that has it; `stream` and `whole` answer them through
 //! `event` (the JSON), `head` and `wire` (the framing and the cuts); `shared` is what all connections have in common;
 //! `log` writes down what happened. `http2` reads connections of HTTP/2, and `answering`
-//! makes frames of what is answered there. `chain` makes blocks of a prompt's tokens, `cache` keeps them, and `metrics` tells
-//! what it did.
+//! makes frames of what is answered there. `chain` makes blocks of a prompt's tokens, `cache` keeps them, `served` counts what it did,
+//! and `metrics` tells that.
 
 mod answer;
 mod answering;
@@ -33,6 +33,7 @@ mod random;
 mod request;
 mod responses;
 mod serve;
+mod served;
 mod shared;
 mod slot;
 mod stream;

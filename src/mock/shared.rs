@@ -11,6 +11,7 @@ use super::arrival::Reader;
 use super::cache::Cache;
 use super::config::Config;
 use super::log::Log;
+use super::served::Served;
 use super::timer::{Timer, now};
 
 /// What the connections of one server share; everything runs on one thread.
@@ -24,6 +25,8 @@ pub(super) struct Shared {
     pub(super) reader: RefCell<Reader>,
     pub(super) log: Log,
     pub(super) exit: Notify,
+    /// What it has done so far.
+    pub(super) served: Rc<Served>,
     requests: Cell<u64>,
     /// How often the version was asked for.
     version_asked: Cell<usize>,
@@ -43,6 +46,7 @@ impl Shared {
             reader: RefCell::new(Reader::new(log.on())),
             log,
             exit: Notify::new(),
+            served: Rc::new(Served::new()),
             requests: Cell::new(0),
             version_asked: Cell::new(0),
             pause: Cell::new((0, 0)),

@@ -226,7 +226,7 @@ impl<'a> Stream<'a> {
 
     /// Finish chunk, usage and end marker. The slot is free before the client can know that the answer is over.
     async fn close(&mut self) -> Result<End, Gone> {
-        self.job.slot = None;
+        self.job.served();
         let empty = self.job.fault == Some(Kind::Empty);
         let mut events = Vec::new();
         let usage = self.usage_wanted().then(|| self.usage());
@@ -288,7 +288,7 @@ impl<'a> Stream<'a> {
 
     async fn end_by(&mut self, fault: Kind) -> Result<End, Gone> {
         self.entry.line.outcome = Outcome::Fault;
-        self.job.slot = None;
+        (self.job.slot, self.job.serving) = (None, None);
         let mut end = End::Close;
         match fault {
             Kind::ErrorObject(_) => {

@@ -47,7 +47,7 @@ pub(super) async fn answer(conn: &mut Conn, entry: &mut Entry, mut job: Job) -> 
         conn.wait_until(shared.after_pause(planned)).await?;
         job.prefilled();
     }
-    job.slot = None;
+    job.served();
     if shared.config.log_text {
         entry.answer = [thought.as_slice(), &text].concat();
     }

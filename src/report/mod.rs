@@ -23,6 +23,7 @@ mod repeats;
 mod rows;
 mod run;
 mod screen;
+mod server;
 mod spark;
 mod spread;
 mod table;

@@ -23,6 +23,7 @@ mod schema;
 mod server_start;
 mod spoiled;
 mod subset;
+mod telemetry;
 #[cfg(test)]
 mod tests;
 mod transcripts;
@@ -47,5 +48,6 @@ pub use schema::*;
 pub use server_start::ServerStart;
 pub use spoiled::{LAST_LINES, SpoilCause, Spoiled};
 pub use subset::Only;
+pub use telemetry::{Counted, Telemetry};
 pub use transcripts::*;
 pub use usage::Limits;

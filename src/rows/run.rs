@@ -8,6 +8,7 @@ use super::hook::HookRun;
 use super::idle_before::Began;
 use super::observed::{Observed, Pauses};
 use super::server_start::ServerStart;
+use super::telemetry::Telemetry;
 
 /// The borders of the phases as they really were, in nanoseconds since the run's start (fill starts at 0).
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -121,6 +122,9 @@ pub struct Facts {
     /// Nothing that the server did could end the run: the plan says `errors: measured`.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub errors_measured: bool,
+    /// What was scraped of the server beside the run; none where the plan asks for no telemetry.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub telemetry: Option<Telemetry>,
 }
 
 /// Who counted the prompt tokens that were meant to be sent.

@@ -162,16 +162,24 @@ table! {
 
 table! {
     /// One point of a time series.
-    #[derive(Debug, Clone, PartialEq)]
+    #[derive(Debug, Clone, Default, PartialEq)]
     pub struct Sample {
-        /// When, since the run's start.
+        /// When, since the run's start; 0 for what was taken before it. A scrape stands at the middle of its exchange.
         at_ns: u64 [Delta "ns"],
-        /// Who was observed: generator, server or gpu.
+        /// Who was observed: generator, server, gpu or host; `scrape` for how scraping a page went, `raw` for series of a page that the
+        /// plan names.
         source: String [Dictionary ""],
-        /// What, with its unit in the name: `resident_bytes`, `thread_cpu_seconds_total.io`. METRICS lists them.
+        /// What, with its unit in the name: `resident_bytes`, `thread_cpu_seconds_total.io`. METRICS lists those of the generator,
+        /// TELEMETRY those of servers.
         name: String [Dictionary ""],
         /// The value.
         value: f64 [Plain "as named"],
+        /// The page that it was scraped from: its place among `facts.telemetry.urls` of run.json, from 0. None of what was not scraped.
+        url: Option<u32> [Dictionary ""],
+        /// Labels of a raw series, sorted by name, without braces.
+        labels: Option<String> [Dictionary ""],
+        /// Why a scrape failed, beside `up` 0: timeout, connect, status, too_large, malformed, cut.
+        error: Option<String> [Dictionary ""],
     }
 }
 

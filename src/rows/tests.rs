@@ -126,7 +126,7 @@ proptest! {
     fn samples_come_back(labels in labels(), points in prop::collection::vec((number(), text(), text(), any::<f64>()), 0..9)) {
         let dir = tempfile::tempdir().unwrap();
         let samples: Vec<Sample> =
-            points.into_iter().map(|(at_ns, source, name, value)| Sample { at_ns, source, name, value }).collect();
+            points.into_iter().map(|(at_ns, source, name, value)| Sample { at_ns, source, name, value, ..Sample::default() }).collect();
         let mut writer = SampleWriter::create(dir.path(), labels).unwrap();
         samples.chunks(4).for_each(|samples| writer.append(samples).unwrap());
         prop_assert_eq!(writer.finish().unwrap(), samples.len() as u64);

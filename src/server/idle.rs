@@ -10,6 +10,7 @@ use super::probe::{self, LONGEST_WAIT, ProbeError, Question};
 use crate::plan::DIALECTS;
 use crate::plan::model::dialect::Gauges;
 use crate::rows::ServerLoad;
+use crate::telemetry::text::samples;
 use crate::units::Nanos;
 
 /// Where a server has its gauge.
@@ -106,37 +107,13 @@ fn load_in(text: &str) -> Option<ServerLoad> {
     })
 }
 
-/// The sum of all samples of `name`; none where there is none, or where one is no count.
+/// The sum of all samples of `name`; none where there is none, or where one is no count. Lines in no format are not looked at: a gauge
+/// that is there is believed whatever else the page holds.
 fn sum(text: &str, name: &str) -> Option<u64> {
-    let samples: Option<Vec<f64>> = text.lines().filter_map(|line| value(line.strip_prefix(name)?)).collect();
-    let samples = samples.filter(|samples| !samples.is_empty())?;
-    Some(samples.iter().sum::<f64>().ceil() as u64)
-}
-
-/// The value of a sample, from what stands behind its name; the outer none: it is another metric's, whose name goes on.
-fn value(rest: &str) -> Option<Option<f64>> {
-    let rest = match rest.strip_prefix('{') {
-        Some(labels) => &labels[end_of_labels(labels)?..],
-        None if rest.starts_with([' ', '\t']) => rest,
-        None => return None,
-    };
-    let number = rest.split_whitespace().next().and_then(|number| number.parse::<f64>().ok());
-    Some(number.filter(|number| number.is_finite() && *number >= 0.0))
-}
-
-/// Behind the brace that closes labels; one inside a quoted value closes nothing.
-fn end_of_labels(labels: &str) -> Option<usize> {
-    let (mut quoted, mut escaped) = (false, false);
-    for (at, character) in labels.char_indices() {
-        match character {
-            _ if escaped => escaped = false,
-            '\\' => escaped = quoted,
-            '"' => quoted = !quoted,
-            '}' if !quoted => return Some(at + 1),
-            _ => {}
-        }
-    }
-    None
+    let named = samples(text).filter_map(Result::ok).filter(|sample| sample.name == name);
+    let values: Vec<f64> = named.map(|sample| sample.value).collect();
+    let are_counts = !values.is_empty() && values.iter().all(|value| value.is_finite() && *value >= 0.0);
+    are_counts.then(|| values.iter().sum::<f64>().ceil() as u64)
 }
 
 #[cfg(test)]

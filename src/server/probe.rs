@@ -97,7 +97,7 @@ impl Question {
     }
 
     /// A text without the secrets, wherever they stand.
-    fn without_key(&self, text: &str) -> String {
+    pub fn without_key(&self, text: &str) -> String {
         let secrets = self.api_key.iter().chain(&self.secrets);
         without_secrets(text, secrets.map(String::as_str), "[secret]")
     }

@@ -73,7 +73,7 @@ fn record(request: u64) -> Record {
 }
 
 fn samples() -> Vec<Sample> {
-    vec![Sample { at_ns: 5, source: "generator".into(), name: "in_flight".into(), value: 4.0 }]
+    vec![Sample { at_ns: 5, source: "generator".into(), name: "in_flight".into(), value: 4.0, ..Sample::default() }]
 }
 
 fn commit(reason: Option<&str>) -> Commit {

@@ -18,6 +18,7 @@ pub(crate) mod resume;
 mod scheduler;
 mod secrets;
 mod settle;
+mod telemetry;
 mod tokenizers;
 
 pub(crate) use launching::secret_behind;

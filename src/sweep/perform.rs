@@ -9,7 +9,7 @@ use sha2::{Digest, Sha256};
 use tokio::sync::watch;
 
 use crate::engine::{
-    self, Checked, Depth, EngineError, Job, Progress, SampleSink, Sink, SinkError, Target, TextSink, Trace,
+    self, Checked, Depth, EngineError, Finished, Job, Progress, SampleSink, Sink, SinkError, Target, TextSink, Trace,
 };
 use crate::expand::{EndpointSpec, PlannedRun, RunSpec};
 use crate::plan::model::content::Content;
@@ -33,6 +33,7 @@ use super::environment;
 use super::hooks::{HookFailure, Hooking, RunHooks};
 use super::live::target;
 use super::settle::{Beginning, Leftovers, Settle, Stopped};
+use super::telemetry::Beside;
 use super::tokenizers::Tokenizers;
 
 /// Starts an embedded server.
@@ -241,6 +242,15 @@ pub fn execute(order: Order) -> Result<(), RunError> {
         let _ = hooking.after(&mut hook_runs);
         return Err(unhooked(attempt, failure, retries));
     }
+    let (samples, beside) = match beside(&hooks.endpoint, (&question, &progress), samples) {
+        Ok(ready) => ready,
+        Err(error) => {
+            let _ = hooking.after(&mut hook_runs);
+            return Err(abandon(attempt, EngineError::Sink(error), retries));
+        }
+    };
+    let check = check(&question);
+    let check = beside.as_ref().map_or_else(|| Arc::clone(&check), |beside| beside.counting(Arc::clone(&check)));
     let job = Job {
         spec: Arc::clone(&run.spec),
         target: target.clone(),
@@ -249,11 +259,11 @@ pub fn execute(order: Order) -> Result<(), RunError> {
         tokenizer,
         trace: Trace::of(&run.spec),
         sink: Box::new(sink),
-        samples: Box::new(SampleFile::new(samples)),
+        samples,
         texts: texts.map(|file| Box::new(TextFile(file)) as Box<dyn TextSink>),
-        check: check(&question),
+        check,
     };
-    let finished = engine::execute(job, progress, stop);
+    let finished = engine::execute(job, progress, stop).and_then(|finished| scraped(finished, beside));
     if finished.is_ok() {
         settle.after(endpoint, left_behind.load(Ordering::Relaxed));
     }
@@ -281,6 +291,25 @@ pub fn execute(order: Order) -> Result<(), RunError> {
         reason,
     };
     attempt.commit(commit).map(drop).map_err(RunError::Store)
+}
+
+/// Where the run's samples go, and what is scraped beside it, if the plan asks for that.
+fn beside(
+    endpoint: &Endpoint,
+    (question, progress): (&Question, &Arc<Progress>),
+    file: SampleWriter,
+) -> Result<(Box<dyn SampleSink>, Option<Beside>), SinkError> {
+    let Some(telemetry) = &endpoint.telemetry else { return Ok((Box::new(SampleFile::new(file)), None)) };
+    let beside = Beside::start((telemetry, endpoint), question, progress, file)?;
+    Ok((beside.sink(), Some(beside)))
+}
+
+/// What the run came to, with what was scraped beside it to its end.
+fn scraped(finished: Finished, beside: Option<Beside>) -> Result<Finished, EngineError> {
+    let Some(beside) = beside else { return Ok(finished) };
+    let (samples, telemetry) = beside.finish().map_err(EngineError::Sink)?;
+    let facts = Facts { telemetry: Some(telemetry), ..finished.facts };
+    Ok(Finished { facts, samples, ..finished })
 }
 
 /// Leaves an attempt that a hook ended, or the wish to stop while one was under way.

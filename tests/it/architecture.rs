@@ -5,27 +5,43 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 /// Who may import whom; `units` is open to all. The table of ARCHITECTURE.md.
-const ALLOWED: [(&str, &[&str]); 21] = [
+const ALLOWED: [(&str, &[&str]); 22] = [
     ("dataset", &[]),
     ("metrics", &[]),
     ("protocol", &[]),
     ("tls", &[]),
-    ("plan", &["dataset", "metrics", "protocol"]),
+    ("plan", &["dataset", "metrics", "protocol", "telemetry"]),
     ("explain", &[]),
     ("import", &["plan", "protocol"]),
     ("rows", &[]),
+    ("telemetry", &["rows"]),
     ("mock", &[]),
     ("expand", &["plan", "protocol"]),
     ("workload", &["plan", "dataset", "protocol"]),
-    ("server", &["plan", "protocol", "rows", "tls"]),
+    ("server", &["plan", "protocol", "rows", "telemetry", "tls"]),
     ("graph", &["expand"]),
     ("engine", &["expand", "workload", "rows", "plan", "protocol", "tls"]),
     ("store", &["expand", "rows"]),
-    ("analysis", &["plan", "rows", "metrics"]),
+    ("analysis", &["plan", "rows", "metrics", "telemetry"]),
     ("lint", &["plan", "protocol", "expand", "workload", "analysis", "metrics"]),
-    ("sweep", &["plan", "protocol", "rows", "expand", "workload", "server", "graph", "engine", "store", "analysis"]),
+    (
+        "sweep",
+        &[
+            "plan",
+            "protocol",
+            "rows",
+            "expand",
+            "workload",
+            "server",
+            "graph",
+            "engine",
+            "store",
+            "analysis",
+            "telemetry",
+        ],
+    ),
     ("export", &["plan", "expand", "store", "rows", "analysis", "metrics"]),
-    ("report", &["plan", "expand", "store", "rows", "analysis", "engine", "sweep", "metrics"]),
+    ("report", &["plan", "expand", "store", "rows", "analysis", "engine", "sweep", "metrics", "telemetry"]),
     (
         "cli",
         &[

@@ -106,6 +106,7 @@ mod smoke;
 mod staged;
 mod store_errors;
 mod sweeps;
+mod telemetry;
 mod terminal;
 mod texts;
 mod threads;

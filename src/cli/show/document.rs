@@ -5,7 +5,7 @@ use serde::Serialize;
 use serde_json::{Map, Value};
 
 use super::super::answers::Answered;
-use crate::analysis::{Failure, Pulse, Verdict, saturation, slo, undecided};
+use crate::analysis::{Failure, Pulse, ServerFigure, Verdict, saturation, slo, undecided};
 use crate::cli::export::source::{class_rows, run_row};
 use crate::export::Cell;
 use crate::export::further::Further;
@@ -31,6 +31,9 @@ pub(crate) struct Document<'a> {
     /// The run over time, from its start to the end of drain; absent where nothing was sent.
     #[serde(skip_serializing_if = "Option::is_none")]
     load: Option<Pulse>,
+    /// What the server said of itself over the window; absent where nothing was scraped.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    server: Vec<Figure>,
     /// What names the run, and every metric: the columns of `export`, of which `schema export` has the meaning.
     metrics: Map<String, Value>,
     /// The same for each class of a mix; absent where there is none.
@@ -61,6 +64,19 @@ struct Limit {
     /// Seconds of a window that would decide, were the share above the limit what it is here; null where it is decided, and where a
     /// window a hundred times as long would not do.
     would_do_s: Option<f64>,
+}
+
+/// One figure of a server over the window.
+#[derive(Debug, Serialize, JsonSchema)]
+struct Figure {
+    /// Its name, like requests_running_mean; docs/TELEMETRY.md lists them.
+    name: String,
+    /// Its unit, like requests, tokens, s, J or share.
+    unit: &'static str,
+    /// Null where it is not known.
+    value: Option<f64>,
+    /// Why it is not known; null where it is.
+    absent: Option<String>,
 }
 
 /// Whether the server of an open loop kept up.
@@ -95,6 +111,7 @@ impl<'a> Document<'a> {
             slo: answered.slo.iter().map(limit).collect(),
             saturation: answered.metrics.saturation.map(saturated),
             load: answered.pulse.clone(),
+            server: answered.metrics.server.iter().map(figure).collect(),
             classes: tables(&class_rows((None, None), run, &answered)),
             metrics: tables(&[run_row((None, None), run, answered)]).pop().unwrap_or_default(),
         }
@@ -105,6 +122,12 @@ fn limit(test: &slo::SloTest) -> Limit {
     let slo::SloTest { metric, percentile, limit, above, n, alike_needed, evidence, answer, would_do } = *test;
     let (limit_ms, worth, answer) = (limit.millis(), evidence.worth.requests, answer.name());
     Limit { metric, percentile, limit_ms, above, n, need: alike_needed, worth, answer, would_do_s: would_do }
+}
+
+fn figure(figure: &ServerFigure) -> Figure {
+    let (name, unit) = (figure.name.clone(), figure.unit.symbol());
+    let value = figure.value.as_ref().ok().copied();
+    Figure { name, unit, value, absent: figure.value.as_ref().err().cloned() }
 }
 
 fn saturated(evidence: saturation::Evidence) -> Saturation {

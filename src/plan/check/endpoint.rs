@@ -63,6 +63,7 @@ impl Checker<'_> {
             }
             self.headers(&steps!["endpoints", name.as_str(), "headers"], &endpoint.headers, endpoint.api_key.is_some());
             self.ready(name, endpoint);
+            self.telemetry(name, endpoint);
             self.figures(name, endpoint);
             let runs = endpoint.retries.map(|retries| retries.runs).filter(|runs| *runs > Retries::MOST);
             let wanted = format!("0 to {}", Retries::MOST);

@@ -29,6 +29,7 @@ mod search;
 mod sweep;
 mod taken;
 mod talk;
+mod telemetry;
 mod text_axes;
 mod trace;
 mod values;

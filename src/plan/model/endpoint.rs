@@ -17,6 +17,7 @@ use crate::plan::model::ready::Ready;
 use crate::plan::model::retries::Retries;
 use crate::plan::model::scalar::Fact;
 use crate::plan::model::table::Table;
+use crate::plan::model::telemetry::Telemetry;
 use crate::plan::model::text_or_secret::TextOrSecret;
 use crate::plan::text::secret::SecretRef;
 use crate::protocol::Api;
@@ -83,6 +84,10 @@ pub struct Endpoint {
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     #[schemars(extend("default" = false))]
     pub near: bool,
+    /// What is scraped of the server and its hardware while runs go on: pages in Prometheus' text format. `on` is /metrics of the
+    /// endpoint's own server. No part of a run's identity. Default: nothing.
+    #[schemars(example = serde_json::json!({ "prometheus": ["on", "http://127.0.0.1:9400/metrics"], "every": "1s" }))]
+    pub telemetry: Option<Telemetry>,
     /// How often a run is tried again that the environment spoiled; then it is given up. Default { runs: 3 }.
     #[schemars(example = serde_json::json!({ "runs": 10 }))]
     pub retries: Option<Retries>,

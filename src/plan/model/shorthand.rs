@@ -23,16 +23,19 @@ pub(crate) struct Shorthand {
     pub is_number: bool,
     /// Whether that number may have decimals.
     pub has_decimals: bool,
+    /// Whether a list of values may stand for it, too.
+    pub takes_list: bool,
 }
 
 /// All of them.
-pub(crate) const SHORTHANDS: [Shorthand; 7] = [
+pub(crate) const SHORTHANDS: [Shorthand; 8] = [
     Shorthand {
         table: "Fill",
         field: "for",
         expected: "a duration like 30s, or { for: 30s } or { per_second: 1 }",
         is_number: false,
         has_decimals: false,
+        takes_list: false,
     },
     Shorthand {
         table: "Measure",
@@ -40,6 +43,7 @@ pub(crate) const SHORTHANDS: [Shorthand; 7] = [
         expected: "a duration like 120s, or { for: 120s, min_requests: 1000, at_most: 10m }",
         is_number: false,
         has_decimals: false,
+        takes_list: false,
     },
     Shorthand {
         table: "Drain",
@@ -47,6 +51,7 @@ pub(crate) const SHORTHANDS: [Shorthand; 7] = [
         expected: "a duration like 30s, or { for: 30s, mode: stop }",
         is_number: false,
         has_decimals: false,
+        takes_list: false,
     },
     Shorthand {
         table: "ProfileFile",
@@ -54,6 +59,7 @@ pub(crate) const SHORTHANDS: [Shorthand; 7] = [
         expected: "the path of a profile, or { file: …, speed: … }",
         is_number: false,
         has_decimals: false,
+        takes_list: false,
     },
     Shorthand {
         table: "Lengths",
@@ -61,6 +67,7 @@ pub(crate) const SHORTHANDS: [Shorthand; 7] = [
         expected: "the name of a preset like chat, or { prompt: …, output: … }",
         is_number: false,
         has_decimals: false,
+        takes_list: false,
     },
     Shorthand {
         table: "Distribution",
@@ -68,6 +75,7 @@ pub(crate) const SHORTHANDS: [Shorthand; 7] = [
         expected: "a number of tokens, or a distribution like { uniform: { min: 100, max: 1000 } }",
         is_number: true,
         has_decimals: false,
+        takes_list: false,
     },
     Shorthand {
         table: "Http",
@@ -75,6 +83,15 @@ pub(crate) const SHORTHANDS: [Shorthand; 7] = [
         expected: "a version of HTTP, 1.1 or 2, or { version: 2, streams: 64 }",
         is_number: true,
         has_decimals: true,
+        takes_list: false,
+    },
+    Shorthand {
+        table: "Telemetry",
+        field: "prometheus",
+        expected: "`on`, the address of a page of metrics or a list of them, or { prometheus: […], every: 1s }",
+        is_number: false,
+        has_decimals: false,
+        takes_list: true,
     },
 ];
 

@@ -130,6 +130,9 @@ impl<'de> Deserializer<'de> for Reader<'_> {
             Value::Text(_) if !shorthand.is_number => {
                 visitor.visit_map(Only { field: Some(shorthand.field), node: self.0 })
             }
+            Value::List(_) if shorthand.takes_list => {
+                visitor.visit_map(Only { field: Some(shorthand.field), node: self.0 })
+            }
             Value::Int(0..) => visitor.visit_map(Only { field: Some(shorthand.field), node: self.0 }),
             Value::Float(_) if shorthand.has_decimals => {
                 visitor.visit_map(Only { field: Some(shorthand.field), node: self.0 })

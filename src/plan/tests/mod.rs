@@ -48,7 +48,7 @@ fn the_full_plan_meets_its_own_schema() {
 }
 
 /// Where the full plan holds every key: a type of the schema, and the path of its tables in a plan, `*` for any name.
-const WHOLE: [(&str, &str); 9] = [
+const WHOLE: [(&str, &str); 10] = [
     ("", ""),
     ("Sweep", "sweeps/*"),
     ("Search", "sweeps/*/search"),
@@ -58,6 +58,7 @@ const WHOLE: [(&str, &str); 9] = [
     ("Optimize", "sweeps/*/optimize"),
     ("Compare", "sweeps/*/compare"),
     ("Budget", "budget"),
+    ("Telemetry", "endpoints/*/telemetry"),
 ];
 
 /// Keys that no loaded plan has: fragments and variables are put in place while it is read.
@@ -169,7 +170,7 @@ fn places_point_at_what_was_written() {
     assert_eq!(place("sweeps/ladder/matrix/turns/0"), "plan.yaml:58:5");
     assert_eq!(yaml.place(&steps("nothing")), None);
     let toml = good(TOML, Format::Toml);
-    assert_eq!(toml.place(&steps("sweeps/saturation/matrix/batch_size/3")).unwrap().to_string(), "plan.toml:91:25");
+    assert_eq!(toml.place(&steps("sweeps/saturation/matrix/batch_size/3")).unwrap().to_string(), "plan.toml:92:25");
 }
 
 #[test]

@@ -50,7 +50,7 @@ fn metric(mock: &Mock, name: &str) -> u64 {
     assert!(answer.head.contains("content-type: text/plain"), "{}", answer.head);
     let text = answer.text();
     let line = text.lines().find(|line| line.starts_with(&format!("{name}{{"))).unwrap_or_else(|| panic!("{text}"));
-    line.rsplit(' ').next().unwrap().parse().unwrap()
+    line.rsplit(' ').next().unwrap().parse::<f64>().unwrap() as u64
 }
 
 /// The naive cache: texts of full blocks, the one used last at the end.

@@ -195,7 +195,7 @@ fn load(mock: &Mock) -> Option<(u64, u64)> {
     let text = mock.get("/metrics", "").text();
     let gauge = |name: &str| {
         let line = text.lines().find(|line| line.starts_with(&format!("vllm:{name}{{")))?;
-        line.rsplit(' ').next().unwrap().parse().ok()
+        line.rsplit(' ').next().unwrap().parse().ok().map(|value: f64| value as u64)
     };
     gauge("num_requests_running").zip(gauge("num_requests_waiting"))
 }

@@ -1,0 +1,78 @@
+//! Figures of several series: shares, energy and what a token takes of it.
+
+use crate::telemetry::canonical::{Canonical, Unit, canonical};
+
+use super::figure::ServerFigure;
+use super::scraped::Scraped;
+use super::series::Together;
+
+/// Bits of NVML's mask that lower no clock under load: the GPU is idle, clocks that the user set, the clock of a display.
+const NOT_THROTTLED: u64 = 0x1 | 0x2 | 0x100;
+
+/// What can be computed of what was scraped.
+pub(super) fn figures(scraped: &Scraped, output_tokens: Option<f64>) -> Vec<ServerFigure> {
+    let share = |name: &str, part: &str, whole: &str, doc: &str| {
+        let both = of(scraped, part).zip(of(scraped, whole))?;
+        Some(ServerFigure::new(name, Unit::Share, doc, ratio(&both)))
+    };
+    let hits = share(
+        "prefix_hit_share",
+        "prefix_cache_hits",
+        "prefix_cache_queries",
+        "Share of the prompt tokens looked for in the prefix cache in the window that were found.",
+    );
+    let accepted = share(
+        "spec_accepted_share",
+        "spec_accepted",
+        "spec_drafts",
+        "Share of the tokens that speculative decoding proposed in the window that were accepted.",
+    );
+    let energy = energy(scraped);
+    let per_token = energy.as_ref().map(|energy| per_token(energy, output_tokens));
+    [hits, accepted, cpu(scraped), throttled(scraped), energy, per_token].into_iter().flatten().collect()
+}
+
+fn of(scraped: &Scraped, key: &str) -> Option<Together> {
+    let series: &Canonical = canonical(key)?;
+    scraped.series(key, series)
+}
+
+fn ratio((part, whole): &(Together, Together)) -> Result<f64, String> {
+    match (part.growth()?, whole.growth()?) {
+        (_, 0.0) => Err("nothing was counted in the window".to_owned()),
+        (part, whole) => Ok(part / whole),
+    }
+}
+
+fn cpu(scraped: &Scraped) -> Option<ServerFigure> {
+    let both = of(scraped, "cpu_idle_seconds").zip(of(scraped, "cpu_seconds"))?;
+    let doc = "Share of the host's CPU time in the window that was used.";
+    Some(ServerFigure::new("cpu_used_share", Unit::Share, doc, ratio(&both).map(|idle| 1.0 - idle)))
+}
+
+fn throttled(scraped: &Scraped) -> Option<ServerFigure> {
+    let reasons = of(scraped, "gpu_throttle_reasons")?;
+    let doc = "Share of the scrapes in the window at which a GPU's clock was lowered by power, heat or hardware.";
+    let value = reasons.share(|mask| mask as u64 & !NOT_THROTTLED != 0);
+    Some(ServerFigure::new("gpu_throttled_share", Unit::Share, doc, value))
+}
+
+/// The counter's where there is one, else the integral of the power; the name says which.
+fn energy(scraped: &Scraped) -> Option<ServerFigure> {
+    if let Some(counter) = of(scraped, "gpu_energy_joules") {
+        let doc = "Energy of all GPUs in the window, by their counters.";
+        return Some(ServerFigure::new("energy_by_counter", Unit::Joules, doc, counter.growth()));
+    }
+    let power = of(scraped, "gpu_power_watts")?;
+    let doc = "Energy of all GPUs in the window: the integral of their power by trapezoids, for there is no counter.";
+    Some(ServerFigure::new("energy_by_power", Unit::Joules, doc, power.integral()))
+}
+
+fn per_token(energy: &ServerFigure, output_tokens: Option<f64>) -> ServerFigure {
+    let value = energy.value.clone().and_then(|joules| match output_tokens {
+        Some(tokens) if tokens > 0.0 => Ok(joules / tokens),
+        _ => Err("no output token in the window".to_owned()),
+    });
+    let doc = "Energy of all GPUs in the window for each output token that the client received in it.";
+    ServerFigure::new("joules_per_output_token", Unit::Joules, doc, value)
+}

@@ -1,0 +1,27 @@
+//! One figure of a server.
+
+use crate::telemetry::canonical::Unit;
+
+/// One figure of a server over the window of a run.
+#[derive(Debug, Clone, PartialEq)]
+pub struct ServerFigure {
+    /// Its name in tables, without the unit: `requests_running_mean`.
+    pub name: String,
+    /// Its unit.
+    pub unit: Unit,
+    /// What it is.
+    pub doc: String,
+    /// The value, or why there is none.
+    pub value: Result<f64, String>,
+}
+
+impl ServerFigure {
+    pub(super) fn new(
+        name: impl Into<String>,
+        unit: Unit,
+        doc: impl Into<String>,
+        value: Result<f64, String>,
+    ) -> ServerFigure {
+        ServerFigure { name: name.into(), unit, doc: doc.into(), value }
+    }
+}

@@ -1,0 +1,65 @@
+//! Counts of servers against those of clients.
+
+use super::*;
+use crate::analysis::synthetic::{Run, fail};
+use crate::rows::{Outcome, Telemetry};
+
+/// A run of a server that counted `more` than the client did: requests, and tokens.
+fn judged(more: [f64; 2], failed: usize) -> Result<Option<(State, String)>, String> {
+    let (mut records, mut facts) = Run::default().make();
+    for record in &mut records {
+        record.row.token_source = Some(TokenSource::Usage);
+    }
+    records.iter_mut().take(failed).for_each(|record| fail(record, Outcome::Reset, 30_000_000));
+    let rows: Vec<Measured> = records.iter().map(|record| Measured::from(&record.row)).collect();
+    assert!(rows.len() >= 400, "{}", rows.len());
+    let ok = rows.iter().filter(|row| row.outcome.is_ok());
+    let tokens: f64 = ok.clone().filter_map(|row| row.output_tokens()).map(f64::from).sum();
+    let counted = Counted {
+        requests: Some(ok.count() as f64 + more[0]),
+        generation_tokens: Some(tokens + more[1]),
+        ..Counted::default()
+    };
+    facts.telemetry = Some(Telemetry { counted, ..Telemetry::default() });
+    judge(&rows, &facts)
+}
+
+fn rows() -> f64 {
+    Run::default().make().0.len() as f64
+}
+
+#[test]
+fn two_in_a_hundred_are_found_and_none_is_claimed_of_a_clean_run() {
+    assert_eq!(judged([0.0, 0.0], 0), Ok(None));
+    assert_eq!(judged([rows() * 0.009, 0.0], 0), Ok(None));
+    let (state, text) = judged([(rows() * 0.02).round(), 0.0], 0).unwrap().unwrap();
+    assert_eq!(state, State::Suspect);
+    assert!(text.contains("(+2.0%): somebody else used it too"), "{text}");
+    let (_, text) = judged([-(rows() * 0.02).round(), 0.0], 0).unwrap().unwrap();
+    assert!(text.contains("(-2.0%): its pages are not those of all that answered"), "{text}");
+}
+
+#[test]
+fn few_long_requests_show_in_the_tokens() {
+    let (_, text) = judged([1.0, 100_000.0], 0).unwrap().unwrap();
+    assert!(text.contains("output tokens during the run"), "{text}");
+}
+
+#[test]
+fn requests_that_failed_may_have_been_answered_or_not() {
+    for counted in [0.0, 20.0] {
+        assert_eq!(judged([counted, -500.0], 20), Ok(None));
+    }
+    assert!(judged([40.0, 0.0], 20).unwrap().is_some());
+}
+
+#[test]
+fn what_cannot_be_known_says_why() {
+    let of = |counted| Facts { telemetry: Some(Telemetry { counted, ..Telemetry::default() }), ..Facts::default() };
+    assert_eq!(judge(&[], &Facts::default()), Ok(None));
+    let unknown = Counted { unknown: Some("the scrape failed".to_owned()), ..Counted::default() };
+    assert_eq!(judge(&[], &of(unknown)), Err("the scrape failed".to_owned()));
+    assert!(judge(&[], &of(Counted::default())).is_err());
+    let restarted = Counted { restarted: true, unknown: Some("it fell".to_owned()), ..Counted::default() };
+    assert!(judge(&[], &of(restarted)).unwrap().unwrap().1.contains("restarted"));
+}

@@ -1,0 +1,34 @@
+//! What a server and its hardware said of themselves over the window of a run: from samples that were scraped beside it to figures, each
+//! with its unit, and with the reason where there is none.
+//!
+//! Scrapes stand at the borders of the window and between them. A value at an instant between two scrapes is interpolated; a mean over
+//! time is an integral by trapezoids. A failed scrape in the window makes a figure null, for nobody knows what happened meanwhile; so does
+//! a counter that fell, for it began anew.
+
+mod derived;
+mod figure;
+pub(crate) mod foreign;
+mod scraped;
+mod series;
+
+pub use figure::ServerFigure;
+
+use crate::rows::{Facts, Sample};
+use crate::telemetry::canonical::CANONICAL;
+
+use scraped::Scraped;
+
+/// The figures of a run, in the order of the canonical table, those that are computed of several series last; nothing where nothing was
+/// scraped. `output_tokens` are those of the window.
+pub fn figures(samples: &[Sample], facts: &Facts, output_tokens: Option<f64>) -> Vec<ServerFigure> {
+    let scraped = Scraped::of(samples, facts);
+    if scraped.is_empty() {
+        return Vec::new();
+    }
+    let mut figures: Vec<ServerFigure> = CANONICAL.iter().flat_map(|series| scraped.of_series(series)).collect();
+    figures.extend(derived::figures(&scraped, output_tokens));
+    figures
+}
+
+#[cfg(test)]
+mod tests;

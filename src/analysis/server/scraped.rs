@@ -1,0 +1,103 @@
+//! The samples that were scraped beside a run, by what they are of, and what each canonical series comes to.
+
+use std::collections::BTreeMap;
+
+use crate::rows::{Facts, Sample};
+use crate::telemetry::canonical::{Canonical, Kind, Over};
+
+use super::figure::ServerFigure;
+use super::series::{Series, Together};
+
+/// Half of a series' name in the samples: a histogram has two.
+const SUM: &str = ".sum";
+const COUNT: &str = ".count";
+
+/// Instants in seconds and values of one series of one page.
+type Points = Vec<(f64, f64)>;
+
+/// The samples of a run that were scraped, by what they are of.
+pub(super) struct Scraped<'a> {
+    /// By canonical name, with the half behind it, and by page.
+    values: BTreeMap<&'a str, BTreeMap<u32, Points>>,
+    /// Of each page when it was read, and when it was not.
+    read: BTreeMap<u32, Vec<f64>>,
+    failed: BTreeMap<u32, Vec<(f64, &'a str)>>,
+    window: [f64; 2],
+}
+
+impl<'a> Scraped<'a> {
+    pub(super) fn of(samples: &'a [Sample], facts: &Facts) -> Scraped<'a> {
+        let seconds = |ns: u64| ns as f64 / 1e9;
+        let window = [facts.windows.measure_start_ns, facts.windows.measure_end_ns].map(seconds);
+        let mut scraped = Scraped { values: BTreeMap::new(), read: BTreeMap::new(), failed: BTreeMap::new(), window };
+        for sample in samples {
+            let Some(url) = sample.url else { continue };
+            let at = seconds(sample.at_ns);
+            match (sample.source.as_str(), sample.name.as_str()) {
+                ("scrape", "up") if sample.value == 1.0 => scraped.read.entry(url).or_default().push(at),
+                ("scrape", "up") => {
+                    let why = sample.error.as_deref().unwrap_or("no answer");
+                    scraped.failed.entry(url).or_default().push((at, why));
+                }
+                ("scrape" | "raw", _) => {}
+                (_, name) => {
+                    scraped.values.entry(name).or_default().entry(url).or_default().push((at, sample.value));
+                }
+            }
+        }
+        scraped
+    }
+
+    /// The series of a name on all pages that have it; none where no page has.
+    pub(super) fn series(&self, name: &str, canonical: &Canonical) -> Option<Together> {
+        let pages = self.values.get(name)?;
+        let none = Vec::new();
+        let series = pages.iter().map(|(url, points)| {
+            let read = self.read.get(url).unwrap_or(&none);
+            let failed = self.failed.get(url).map(Vec::as_slice).unwrap_or_default();
+            Series::new(points, canonical.kind != Kind::Gauge, (read, failed), self.window)
+        });
+        Some(Together::new(series.collect(), canonical.over, self.window))
+    }
+
+    /// Whether nothing was scraped.
+    pub(super) fn is_empty(&self) -> bool {
+        self.read.is_empty() && self.failed.is_empty()
+    }
+
+    /// What a series comes to over the window; nothing where no page has it.
+    pub(super) fn of_series(&self, canonical: &Canonical) -> Vec<ServerFigure> {
+        let Canonical { key, unit, kind, over, doc, .. } = *canonical;
+        match kind {
+            // What is made of these is in `derived`.
+            Kind::Counter if key.starts_with("cpu_") || key == "gpu_energy_joules" => Vec::new(),
+            Kind::Gauge if over == Over::AnyBit => Vec::new(),
+            Kind::Gauge => self.series(key, canonical).map_or_else(Vec::new, |series| {
+                let of = |what: &str, value| ServerFigure::new(format!("{key}_{what}"), unit, told(doc, what), value);
+                vec![of("mean", series.mean()), of("max", series.max())]
+            }),
+            Kind::Counter => self.series(key, canonical).map_or_else(Vec::new, |series| {
+                vec![ServerFigure::new(key, unit, told(doc, "growth"), series.growth())]
+            }),
+            Kind::Histogram => {
+                let [sum, count] = [SUM, COUNT].map(|half| self.series(&format!("{key}{half}"), canonical));
+                let (Some(sum), Some(count)) = (sum, count) else { return Vec::new() };
+                let mean = sum.growth().and_then(|sum| match count.growth()? {
+                    0.0 => Err("nothing was counted in the window".to_owned()),
+                    count => Ok(sum / count),
+                });
+                vec![ServerFigure::new(format!("{key}_mean"), unit, told(doc, "mean"), mean)]
+            }
+        }
+    }
+}
+
+/// The documentation of a figure of a series.
+fn told(doc: &str, what: &str) -> String {
+    let doc = doc.trim_end_matches('.');
+    match what {
+        "mean" => format!("{doc}: mean over the window."),
+        "max" => format!("{doc}: the most in the window."),
+        _ => format!("{doc}: in the window."),
+    }
+}

@@ -1,0 +1,104 @@
+//! Telemetry of endpoints: can the pages be asked for, is a secret lying open, are names those that there are.
+
+use super::checker::{Checker, steps};
+use crate::plan::diagnostic::error::{Code, Diagnostic};
+use crate::plan::diagnostic::suggest;
+use crate::plan::model::dialect::DIALECTS;
+use crate::plan::model::endpoint::Endpoint;
+use crate::plan::model::engine::Engine;
+use crate::plan::model::telemetry::Telemetry;
+use crate::plan::text::tree::{Step, Value};
+use crate::telemetry::canonical::{CANONICAL, canonical};
+use crate::telemetry::selector::Selector;
+use crate::units::secrecy::carries_secret;
+
+/// How an address is written.
+const LIKE: &str = "write it like http://127.0.0.1:8000/metrics, or `on` for the endpoint's own server";
+
+impl Checker<'_> {
+    /// Checks what is scraped of an endpoint.
+    pub(super) fn telemetry(&mut self, name: &str, endpoint: &Endpoint) {
+        let Some(telemetry) = &endpoint.telemetry else { return };
+        let at = steps!["endpoints", name, "telemetry"];
+        let pages = telemetry.pages();
+        if pages.len() > Telemetry::MOST_PAGES {
+            let message = format!("{} pages are scraped, and at most {} can be", pages.len(), Telemetry::MOST_PAGES);
+            let remedy = "name fewer, or have a Prometheus server gather them";
+            self.report(&at, Diagnostic::new(Code::OutOfRange, message).remedy(remedy));
+        }
+        for (index, page) in pages.into_iter().enumerate() {
+            if page == Telemetry::OWN {
+                self.own_page(&at, endpoint);
+            } else {
+                self.page(&self.step_of(&at, "prometheus", index), page);
+            }
+        }
+        let [least, most] = Telemetry::RANGE;
+        let every = telemetry.every.filter(|every| !(least..=most).contains(every));
+        self.outside(&at, "every", &format!("{least} to {most}"), every);
+        for (index, raw) in telemetry.raw.0.iter().enumerate() {
+            let is_name = raw.parse::<Selector>().is_ok_and(|selector| selector.metric == *raw);
+            if !is_name {
+                let message = format!("`{raw}` is not the name of a metric");
+                let remedy = "write the name alone, without labels: all its series are kept";
+                let at = self.step_of(&at, "raw", index);
+                self.report(&at, Diagnostic::new(Code::WrongValue, message).remedy(remedy));
+            }
+        }
+        self.map(&at, telemetry);
+    }
+
+    fn map(&mut self, at: &[Step], telemetry: &Telemetry) {
+        for (key, selector) in &telemetry.map {
+            let at = [at, &steps!["map", key.as_str()]].concat();
+            if canonical(key).is_none() {
+                let message = format!("there is no canonical series `{key}`");
+                let remedy = suggest::remedy(key, CANONICAL.iter().map(|series| series.key));
+                self.report_key(&at, Diagnostic::new(Code::UnknownKey, message).remedy(remedy));
+            }
+            if let Err(why) = selector.parse::<Selector>() {
+                let (message, remedy) = why.split_once("; ").unwrap_or((&why, "write the metric's name"));
+                self.report(&at, Diagnostic::new(Code::WrongValue, message).remedy(remedy));
+            }
+        }
+    }
+
+    /// Where an entry stands that may be the only one, without a list or its key.
+    fn step_of(&self, table: &[Step], key: &str, index: usize) -> Vec<Step> {
+        match self.tree.walk(table).node.value {
+            Value::Text(_) => return table.to_vec(),
+            Value::List(_) => return [table, &steps![index]].concat(),
+            _ => {}
+        }
+        let of_key = [table, &steps![key]].concat();
+        match self.tree.walk(&of_key).node.value {
+            Value::List(_) => [of_key, steps![index].to_vec()].concat(),
+            _ => of_key,
+        }
+    }
+
+    /// `on` needs a server whose page is known.
+    fn own_page(&mut self, at: &[Step], endpoint: &Endpoint) {
+        let is_known = |engine| DIALECTS.iter().any(|dialect| dialect.engine == engine && dialect.gauges.is_some());
+        if endpoint.engine == Engine::Mock || is_known(endpoint.engine) {
+            return;
+        }
+        let engine = endpoint.engine.name();
+        let message = format!("where servers of engine `{engine}` have their metrics is not known");
+        let remedy = "name the engine, or write the page: telemetry: http://HOST:PORT/metrics";
+        self.report_key(at, Diagnostic::new(Code::Contradiction, message).remedy(remedy));
+    }
+
+    fn page(&mut self, at: &[Step], page: &str) {
+        let bad = |message: String| Diagnostic::new(Code::Url, message).remedy(LIKE);
+        let url = match reqwest::Url::parse(page) {
+            Ok(url) if matches!(url.scheme(), "http" | "https") => url,
+            _ => return self.report(at, bad(format!("`{page}` is not the address of a page of metrics"))),
+        };
+        if carries_secret(&url) {
+            let message = "the URL carries a password or key, which would end up in results and logs";
+            let remedy = "remove it; pages of the endpoint's own server are asked with its headers and api_key";
+            self.report(at, Diagnostic::new(Code::Secret, message).remedy(remedy));
+        }
+    }
+}

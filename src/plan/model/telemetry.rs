@@ -1,0 +1,86 @@
+//! What is scraped of a server and its hardware beside its runs. Watching only: nothing of it is a part of what a run is.
+
+use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
+use serde::{Deserialize, Serialize};
+
+use crate::plan::model::shorthand::OneOrMany;
+use crate::plan::model::table::Table;
+use crate::telemetry::canonical::CANONICAL;
+use crate::telemetry::selector::Selector;
+use crate::units::Nanos;
+
+/// Which pages of metrics are scraped while runs of an endpoint go on, and what is kept of them. `on` alone is the page of the endpoint's own
+/// server.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Telemetry {
+    /// Addresses of pages in the text format of Prometheus or OpenMetrics: the server's, its replicas', those of a DCGM exporter and a node
+    /// exporter. `on` stands for /metrics of the endpoint's own server, which is asked with the endpoint's headers and key; other
+    /// servers get neither. Default: on.
+    #[serde(default, skip_serializing_if = "OneOrMany::is_empty")]
+    #[schemars(schema_with = "crate::plan::model::telemetry::pages", extend("default" = "on"))]
+    pub prometheus: OneOrMany<String>,
+    /// How often each page is scraped; a scrape that takes longer than this, or than 5s, is a gap. Default 1s.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(extend("default" = "1s"), example = "2s")]
+    pub every: Option<Nanos>,
+    /// Metrics whose series are kept as they are, beside the canonical ones; a name stands for its `_total`, `_sum`, `_count` and `_bucket`, too.
+    #[serde(default, skip_serializing_if = "OneOrMany::is_empty")]
+    #[schemars(example = serde_json::json!(["vllm:iteration_tokens_total"]))]
+    pub raw: OneOrMany<String>,
+    /// Canonical series, each with the metric of a page that it is: `metric`, `metric{label="value"}`, with ` * 0.001` behind it where its
+    /// unit is another. In the place of what sweepline knows of that series.
+    #[serde(default, skip_serializing_if = "Table::is_empty")]
+    #[schemars(schema_with = "crate::plan::model::telemetry::map")]
+    #[schemars(example = serde_json::json!({ "requests_running": "my_server_active{pool=\"a\"}" }))]
+    pub map: Table<String>,
+}
+
+impl Telemetry {
+    /// What stands for the page of the endpoint's own server.
+    pub const OWN: &str = "on";
+    /// How often where the plan does not say.
+    pub const EVERY: Nanos = Nanos::from_secs(1);
+    /// How often at most, and at least.
+    pub const RANGE: [Nanos; 2] = [Nanos::from_millis(100), Nanos::from_secs(600)];
+    /// The most pages of one endpoint.
+    pub const MOST_PAGES: usize = 256;
+
+    /// How often each page is scraped.
+    pub fn every(&self) -> Nanos {
+        self.every.unwrap_or(Telemetry::EVERY)
+    }
+
+    /// The pages: `on`, or addresses.
+    pub fn pages(&self) -> Vec<&str> {
+        match self.prometheus.0.as_slice() {
+            [] => vec![Telemetry::OWN],
+            pages => pages.iter().map(String::as_str).collect(),
+        }
+    }
+
+    /// The canonical series that the plan maps itself; what is none is left out, for a check refuses it.
+    pub fn mapped(&self) -> impl Iterator<Item = (&str, Selector)> {
+        self.map.iter().filter_map(|(key, selector)| Some((key.as_str(), selector.parse().ok()?)))
+    }
+}
+
+/// Addresses of pages, or `on`.
+pub(crate) fn pages(_: &mut SchemaGenerator) -> Schema {
+    let page = serde_json::json!({
+        "type": "string",
+        "pattern": r"^on$|^https?://[^/\s]",
+        "patternErrorMessage": "write the address of a page of metrics, like http://127.0.0.1:9400/metrics, or `on`",
+        "examples": ["on", "http://127.0.0.1:9400/metrics"],
+    });
+    json_schema!({ "anyOf": [page, { "type": "array", "items": page }] })
+}
+
+/// Metrics by canonical names.
+pub(crate) fn map(_: &mut SchemaGenerator) -> Schema {
+    let metric =
+        |doc: &str| serde_json::json!({ "type": "string", "description": doc, "examples": ["my_metric{pool=\"a\"}"] });
+    let properties: serde_json::Map<String, serde_json::Value> =
+        CANONICAL.iter().map(|series| (series.key.to_owned(), metric(series.doc))).collect();
+    json_schema!({ "type": "object", "properties": properties, "additionalProperties": false })
+}

@@ -1,0 +1,45 @@
+//! What was scraped of a server beside a run, as a whole; the values are in the samples.
+
+use serde::{Deserialize, Serialize};
+
+/// What was scraped beside a run.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+pub struct Telemetry {
+    /// The pages, as they may be shown; samples name them by their place.
+    pub urls: Vec<String>,
+    /// How often each was asked for, in nanoseconds.
+    pub every_ns: u64,
+    /// Scrapes of all pages together.
+    pub scrapes: u64,
+    /// Those of them that failed.
+    pub gaps: u64,
+    /// The first of them, in words.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub first_gap: Option<String>,
+    /// Generations that sweepline itself asked for while the run went on, beside its requests.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub probes: u64,
+    /// What the server counted from just before the load to the end of drain.
+    pub counted: Counted,
+}
+
+/// What a server counted over a whole run. None: its pages do not say.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+pub struct Counted {
+    /// Requests that it answered to the end.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub requests: Option<f64>,
+    /// Tokens that it generated.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub generation_tokens: Option<f64>,
+    /// Why nothing can be said: the first or the last scrape failed, or a counter fell.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub unknown: Option<String>,
+    /// That a counter fell under way: the server was started again, or another one answers.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub restarted: bool,
+}
+
+fn is_zero(number: &u64) -> bool {
+    *number == 0
+}

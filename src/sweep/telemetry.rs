@@ -1,0 +1,142 @@
+//! What is scraped beside a run: the pages that its endpoint's plan names, into the same file of samples as the generator's own.
+
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
+
+use crate::engine::{Check, Depth, Progress, SampleSink, SinkError};
+use crate::plan::{DIALECTS, Endpoint, Telemetry};
+use crate::rows::{self, Sample, SampleWriter};
+use crate::server::Question;
+use crate::telemetry::page::Wanted;
+use crate::telemetry::scrape::{Page, ScrapeError, Scraper, Settings, Timeline, client};
+
+/// Where a server has its metrics if nothing else is known.
+const METRICS: &str = "/metrics";
+
+/// A file of samples that a run and what is scraped beside it write into.
+type Shared = Arc<Mutex<SampleWriter>>;
+
+/// Scraping beside one run. Dropped, it ends.
+pub(super) struct Beside {
+    scraper: Scraper,
+    file: Shared,
+    /// Generations that were asked for to see whether the server is there.
+    probes: Arc<AtomicU64>,
+}
+
+impl Beside {
+    /// Starts scraping for a run of `endpoint`, whose server `question` asks; the first scrape is over when this returns.
+    pub(super) fn start(
+        (telemetry, endpoint): (&Telemetry, &Endpoint),
+        question: &Question,
+        progress: &Arc<Progress>,
+        file: SampleWriter,
+    ) -> Result<Beside, ScrapeError> {
+        let pages = telemetry.pages().into_iter().map(|page| page_of(page, endpoint, question));
+        let settings = Settings {
+            pages: pages.collect::<Result<_, _>>()?,
+            every: telemetry.every(),
+            wanted: Wanted::new(telemetry.mapped(), telemetry.raw.0.iter().cloned()),
+        };
+        let file = Arc::new(Mutex::new(file));
+        let into = Arc::clone(&file);
+        let sink = Box::new(move |samples: &[Sample]| Ok(write(&into, samples)?));
+        let scraper = Scraper::start(settings, Arc::new(OfRun(Arc::clone(progress))), sink)?;
+        Ok(Beside { scraper, file, probes: Arc::default() })
+    }
+
+    /// Where the run's own samples go.
+    pub(super) fn sink(&self) -> Box<dyn SampleSink> {
+        Box::new(SharedFile(Arc::clone(&self.file)))
+    }
+
+    /// `check`, with the generations counted that it asks for.
+    pub(super) fn counting(&self, check: Check) -> Check {
+        let probes = Arc::clone(&self.probes);
+        Arc::new(move |depth| {
+            if depth == Depth::Generation {
+                probes.fetch_add(1, Ordering::Relaxed);
+            }
+            check(depth)
+        })
+    }
+
+    /// Makes the last scrape and ends the file; gives how many samples it has, and what was scraped. The run's own sink is gone by now.
+    pub(super) fn finish(self) -> Result<(u64, rows::Telemetry), ScrapeError> {
+        let probes = self.probes.load(Ordering::Relaxed);
+        let telemetry = rows::Telemetry { probes, ..self.scraper.finish()? };
+        let file = Arc::try_unwrap(self.file).map_err(|_| "the file of samples is still written")?;
+        let samples = file.into_inner().unwrap_or_else(PoisonError::into_inner).finish()?;
+        Ok((samples, telemetry))
+    }
+}
+
+/// What the run tells of its time.
+struct OfRun(Arc<Progress>);
+
+impl Timeline for OfRun {
+    fn origin(&self) -> Option<u64> {
+        self.0.origin_ns()
+    }
+
+    fn window(&self) -> [u64; 2] {
+        self.0.window_ns()
+    }
+}
+
+/// The run's way into the shared file, which is ended by whoever scrapes.
+struct SharedFile(Shared);
+
+impl SampleSink for SharedFile {
+    fn append(&mut self, samples: &[Sample]) -> Result<(), SinkError> {
+        Ok(write(&self.0, samples)?)
+    }
+
+    fn finish(self: Box<Self>) -> Result<u64, SinkError> {
+        Ok(0)
+    }
+}
+
+fn write(file: &Shared, samples: &[Sample]) -> Result<(), rows::RowsError> {
+    file.lock().unwrap_or_else(PoisonError::into_inner).append(samples)
+}
+
+/// A page, and what it is asked with: key and headers of the endpoint go to the endpoint's own server alone.
+fn page_of(written: &str, endpoint: &Endpoint, question: &Question) -> Result<Page, ScrapeError> {
+    let base = reqwest::Url::parse(&question.url)?;
+    let url = if written == Telemetry::OWN { own_page(&base, endpoint) } else { reqwest::Url::parse(written)? };
+    let is_own = url.origin() == base.origin();
+    let key = question.api_key.iter().map(|key| ["authorization".to_owned(), format!("Bearer {key}")]);
+    let headers = if is_own { key.chain(question.headers.iter().cloned()).collect() } else { Vec::new() };
+    let client = client(question.insecure_tls && is_own, question.http2 && is_own)?;
+    // The embedded mock has another port each time.
+    let shown = if written == Telemetry::OWN && endpoint.is_embedded() { "embedded mock" } else { url.as_str() };
+    let shown = question.without_key(shown);
+    Ok(Page { shown, url, headers, client })
+}
+
+/// The page of the endpoint's own server: what its engine calls it, from the server's root.
+fn own_page(base: &reqwest::Url, endpoint: &Endpoint) -> reqwest::Url {
+    let dialect = DIALECTS.iter().find(|dialect| dialect.engine == endpoint.engine);
+    let path = dialect.and_then(|dialect| dialect.gauges.as_ref()).map_or(METRICS, |gauges| gauges.path);
+    let root = base.path().trim_end_matches('/');
+    let root = root.strip_suffix("/v1").unwrap_or(root);
+    let mut url = base.clone();
+    url.set_path(&format!("{root}{path}"));
+    url.set_query(None);
+    url
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_own_page_stands_at_the_root() {
+        let endpoint: Endpoint = serde_json::from_value(serde_json::json!({ "engine": "vllm" })).unwrap();
+        let page = |url: &str| own_page(&reqwest::Url::parse(url).unwrap(), &endpoint).to_string();
+        assert_eq!(page("http://h:8000/v1"), "http://h:8000/metrics");
+        assert_eq!(page("https://h/gpu-1/v1/"), "https://h/gpu-1/metrics");
+        assert_eq!(page("http://h:8000"), "http://h:8000/metrics");
+    }
+}

@@ -1,0 +1,197 @@
+//! The one table of what is measured of a server and its hardware, whatever each exporter calls it. Plans name these in `map`, the
+//! engines' tables say where each stands on a page, `samples.parquet` has them by these names, and `docs/TELEMETRY.md` lists them.
+
+/// One canonical series.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Canonical {
+    /// Its name in plans, rows and tables.
+    pub key: &'static str,
+    /// The unit of its values.
+    pub unit: Unit,
+    /// How its values are read.
+    pub kind: Kind,
+    /// How the series of one page that it has (ranks, models, GPUs) become one value.
+    pub over: Over,
+    /// Whose it is: the value of `source` in rows.
+    pub source: &'static str,
+    /// What it is.
+    pub doc: &'static str,
+}
+
+/// The unit of a canonical series.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Unit {
+    /// Requests.
+    Requests,
+    /// Tokens.
+    Tokens,
+    /// A share, from 0 to 1.
+    Share,
+    /// A number of events.
+    Events,
+    /// Seconds.
+    Seconds,
+    /// Bytes.
+    Bytes,
+    /// Watts.
+    Watts,
+    /// Joules.
+    Joules,
+    /// Degrees Celsius.
+    Celsius,
+    /// Hertz.
+    Hertz,
+    /// A mask of bits.
+    Bits,
+}
+
+impl Unit {
+    /// Its symbol behind a number; nothing of plain numbers.
+    pub fn symbol(self) -> &'static str {
+        match self {
+            Unit::Requests => "requests",
+            Unit::Tokens => "tokens",
+            Unit::Share => "share",
+            Unit::Events => "events",
+            Unit::Seconds => "s",
+            Unit::Bytes => "bytes",
+            Unit::Watts => "W",
+            Unit::Joules => "J",
+            Unit::Celsius => "°C",
+            Unit::Hertz => "Hz",
+            Unit::Bits => "bits",
+        }
+    }
+}
+
+/// How values of a series are read.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Kind {
+    /// What is now: mean and maximum of a window.
+    Gauge,
+    /// What has been so far: the difference over a window.
+    Counter,
+    /// Sum and count of what has been so far: the mean of a window.
+    Histogram,
+}
+
+impl Kind {
+    /// Its name in the documentation.
+    pub fn name(self) -> &'static str {
+        match self {
+            Kind::Gauge => "gauge",
+            Kind::Counter => "counter",
+            Kind::Histogram => "histogram",
+        }
+    }
+}
+
+/// How several series of one page become one value, and those of several pages.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Over {
+    /// They add up.
+    Sum,
+    /// Their mean.
+    Mean,
+    /// The largest.
+    Max,
+    /// Every bit that one of them has.
+    AnyBit,
+}
+
+const fn gauge(key: &'static str, unit: Unit, over: Over, source: &'static str, doc: &'static str) -> Canonical {
+    Canonical { key, unit, kind: Kind::Gauge, over, source, doc }
+}
+
+const fn counter(key: &'static str, unit: Unit, source: &'static str, doc: &'static str) -> Canonical {
+    Canonical { key, unit, kind: Kind::Counter, over: Over::Sum, source, doc }
+}
+
+const fn histogram(key: &'static str, doc: &'static str) -> Canonical {
+    Canonical { key, unit: Unit::Seconds, kind: Kind::Histogram, over: Over::Sum, source: SERVER, doc }
+}
+
+const SERVER: &str = "server";
+const GPU: &str = "gpu";
+const HOST: &str = "host";
+
+/// All of them, as they are documented.
+pub const CANONICAL: [Canonical; 31] = [
+    gauge("requests_running", Unit::Requests, Over::Sum, SERVER, "Requests that the server works on."),
+    gauge("requests_waiting", Unit::Requests, Over::Sum, SERVER, "Requests that wait in the server's queue."),
+    gauge("kv_cache_usage", Unit::Share, Over::Mean, SERVER, "Share of the KV cache that is in use."),
+    counter("prefix_cache_queries", Unit::Tokens, SERVER, "Prompt tokens that were looked for in the prefix cache."),
+    counter("prefix_cache_hits", Unit::Tokens, SERVER, "Prompt tokens that were found in the prefix cache."),
+    counter("preemptions", Unit::Events, SERVER, "Requests that were put back to make room for others."),
+    counter("prompt_tokens", Unit::Tokens, SERVER, "Prompt tokens that were taken in."),
+    counter("generation_tokens", Unit::Tokens, SERVER, "Tokens that were generated."),
+    counter("spec_drafts", Unit::Tokens, SERVER, "Tokens that speculative decoding proposed."),
+    counter("spec_accepted", Unit::Tokens, SERVER, "Proposed tokens that were accepted."),
+    counter("requests_succeeded", Unit::Requests, SERVER, "Requests that the server answered to the end."),
+    histogram("queue_seconds", "Time that requests waited in the server's queue."),
+    histogram("prefill_seconds", "Time from a request's schedule to its first token."),
+    histogram("decode_seconds", "Time from a request's first token to its last."),
+    histogram("ttft_seconds", "Time to first token, as the server sees it."),
+    histogram("e2e_seconds", "Time from a request's arrival to its end, as the server sees it."),
+    gauge(
+        "gpu_utilization",
+        Unit::Share,
+        Over::Mean,
+        GPU,
+        "Share of the time in which a kernel ran; the mean of all GPUs.",
+    ),
+    gauge("gpu_memory_used", Unit::Bytes, Over::Sum, GPU, "Memory in use, of all GPUs."),
+    gauge("gpu_memory_total", Unit::Bytes, Over::Sum, GPU, "Memory of all GPUs."),
+    gauge(
+        "gpu_memory_bandwidth_utilization",
+        Unit::Share,
+        Over::Mean,
+        GPU,
+        "Share of the time in which the memory moved data; the mean of all GPUs.",
+    ),
+    gauge("gpu_power_watts", Unit::Watts, Over::Sum, GPU, "Power drawn, of all GPUs."),
+    counter("gpu_energy_joules", Unit::Joules, GPU, "Energy drawn, of all GPUs."),
+    gauge("gpu_temperature", Unit::Celsius, Over::Max, GPU, "Temperature of the hottest GPU."),
+    gauge("gpu_sm_clock", Unit::Hertz, Over::Mean, GPU, "Clock of the multiprocessors; the mean of all GPUs."),
+    gauge(
+        "gpu_throttle_reasons",
+        Unit::Bits,
+        Over::AnyBit,
+        GPU,
+        "Why clocks are lowered, as NVML's mask of bits; every bit that one of the GPUs has.",
+    ),
+    gauge("cpu_utilization", Unit::Share, Over::Mean, HOST, "Share of the host's CPU time that was used."),
+    counter("cpu_seconds", Unit::Seconds, HOST, "CPU time of all cores of the host, idle time included."),
+    counter("cpu_idle_seconds", Unit::Seconds, HOST, "CPU time of all cores of the host in which nothing ran."),
+    gauge("host_memory_available", Unit::Bytes, Over::Sum, HOST, "Memory of the host that programs can still have."),
+    gauge("host_memory_total", Unit::Bytes, Over::Sum, HOST, "Memory of the host."),
+    counter("requests_failed", Unit::Requests, SERVER, "Requests that the server gave up, or that their clients did."),
+];
+
+/// The series of a name; none where there is none.
+pub fn canonical(key: &str) -> Option<&'static Canonical> {
+    CANONICAL.iter().find(|canonical| canonical.key == key)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_are_one_each_and_tell_their_unit() {
+        let mut keys: Vec<&str> = CANONICAL.iter().map(|canonical| canonical.key).collect();
+        keys.sort_unstable();
+        keys.dedup();
+        assert_eq!(keys.len(), CANONICAL.len());
+        for Canonical { key, unit, kind, doc, .. } in CANONICAL {
+            assert!(
+                doc.ends_with('.') && key.bytes().all(|byte| byte.is_ascii_lowercase() || b"_2".contains(&byte)),
+                "{key}"
+            );
+            assert_eq!(kind == Kind::Histogram, key.ends_with("_seconds") && !key.starts_with("cpu"), "{key}");
+            assert!(!key.ends_with("_watts") || unit == Unit::Watts, "{key}");
+        }
+        assert_eq!(canonical("kv_cache_usage").map(|found| found.kind), Some(Kind::Gauge));
+        assert_eq!(canonical("kv_cache"), None);
+    }
+}

@@ -1,0 +1,53 @@
+//! The tables of `docs/TELEMETRY.md`, made of the tables that pages are read by.
+
+use super::canonical::CANONICAL;
+use super::engines::{EXPORTERS, Source};
+
+const BEGIN: &str = "<!-- from src/telemetry -->\n";
+const END: &str = "<!-- to here -->";
+
+fn series() -> String {
+    let mut text = "| series | unit | kind | what it is |\n|---|---|---|---|\n".to_owned();
+    for series in CANONICAL {
+        text += &format!("| `{}` | {} | {} | {} |\n", series.key, series.unit.symbol(), series.kind.name(), series.doc);
+    }
+    text
+}
+
+fn metric(source: &Source) -> String {
+    let labels = source.labels.iter().map(|(name, values)| format!("{name}=\"{}\"", values.join("\\|")));
+    let labels: Vec<String> = labels.collect();
+    let labels = if labels.is_empty() { String::new() } else { format!("{{{}}}", labels.join(",")) };
+    let factor = if source.factor == 1.0 { String::new() } else { format!(" × {}", source.factor) };
+    format!("`{}{labels}`{factor}", source.metric)
+}
+
+fn exporters() -> String {
+    let mut text = String::new();
+    for exporter in EXPORTERS {
+        text += &format!("\n### {}\n\nRead from {}.\n", exporter.title, exporter.source);
+        if let Some(mark) = exporter.only_with {
+            text += &format!("Its names are anybody's: a page is taken for its own where it has `{mark}`.\n");
+        }
+        text += "\n| series | metric |\n|---|---|\n";
+        for source in exporter.series {
+            let plus = if source.adds { "+ " } else { "" };
+            text += &format!("| `{}` | {plus}{} |\n", source.canonical, metric(source));
+        }
+    }
+    text
+}
+
+#[test]
+fn the_tables_of_the_page_are_current() {
+    let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/TELEMETRY.md");
+    let page = std::fs::read_to_string(path).unwrap();
+    let (before, rest) = page.split_once(BEGIN).expect("where the tables begin");
+    let (_, after) = rest.split_once(END).expect("where they end");
+    let wanted = format!("{before}{BEGIN}\n{}{}\n{END}{after}", series(), exporters());
+    if std::env::var_os("SWEEPLINE_BLESS").is_some() {
+        std::fs::write(path, &wanted).unwrap();
+    }
+    let page = std::fs::read_to_string(path).unwrap();
+    assert!(page == wanted, "run SWEEPLINE_BLESS=1 cargo test -p sweepline-core --lib current");
+}

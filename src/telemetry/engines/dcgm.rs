@@ -1,0 +1,29 @@
+//! NVIDIA's DCGM exporter, with its default list and the fields that it has beside. It reads its GPUs every 30 s unless told otherwise.
+//! On a GPU cut by MIG each instance tells the power of the whole: map one.
+
+use super::source::{Exporter, Source, plain, scaled};
+
+/// DCGM exporter.
+pub(super) const DCGM: Exporter = Exporter { title: "DCGM exporter", source: SOURCE, only_with: None, series: SERIES };
+
+const SOURCE: &str = "DCGM exporter 4.5.3-4.8.2 (691c927), `etc/default-counters.csv`; units from the headers of DCGM";
+
+/// Bytes of a MiB, in which framebuffers are told.
+const MIB: f64 = 1_048_576.0;
+
+const SERIES: &[Source] = &[
+    scaled("gpu_utilization", "DCGM_FI_DEV_GPU_UTIL", 0.01),
+    scaled("gpu_memory_used", "DCGM_FI_DEV_FB_USED", MIB),
+    scaled("gpu_memory_total", "DCGM_FI_DEV_FB_TOTAL", MIB),
+    // The default list has the parts alone.
+    scaled("gpu_memory_total", "DCGM_FI_DEV_FB_FREE", MIB),
+    Source { adds: true, ..scaled("gpu_memory_total", "DCGM_FI_DEV_FB_USED", MIB) },
+    Source { adds: true, ..scaled("gpu_memory_total", "DCGM_FI_DEV_FB_RESERVED", MIB) },
+    plain("gpu_memory_bandwidth_utilization", "DCGM_FI_PROF_DRAM_ACTIVE"),
+    plain("gpu_power_watts", "DCGM_FI_DEV_POWER_USAGE"),
+    scaled("gpu_energy_joules", "DCGM_FI_DEV_TOTAL_ENERGY_CONSUMPTION", 0.001),
+    plain("gpu_temperature", "DCGM_FI_DEV_GPU_TEMP"),
+    scaled("gpu_sm_clock", "DCGM_FI_DEV_SM_CLOCK", 1e6),
+    plain("gpu_throttle_reasons", "DCGM_FI_DEV_CLOCKS_EVENT_REASONS"),
+    plain("gpu_throttle_reasons", "DCGM_FI_DEV_CLOCK_THROTTLE_REASONS"),
+];

@@ -1,0 +1,13 @@
+//! What servers and their hardware say of themselves, in the text formats of Prometheus and OpenMetrics: read (`text`), taken for the
+//! canonical series that it is (`canonical`, `engines`, `selector`, `page`), and scraped beside a run (`scrape`, `totals`). It lies below
+//! `plan`, for a plan names canonical series; it knows neither plans nor the engine that makes the load. `docs/TELEMETRY.md` is its page.
+
+pub mod canonical;
+#[cfg(test)]
+mod docs;
+pub mod engines;
+pub mod page;
+pub mod scrape;
+pub mod selector;
+pub mod text;
+mod totals;

@@ -1,0 +1,252 @@
+//! From a page to the values that are wanted of it: canonical ones by the tables of exporters and the plan's own, raw ones by name.
+
+use std::collections::HashMap;
+
+use super::canonical::{CANONICAL, Canonical, Kind, Over};
+use super::engines::{EXPORTERS, Exporter, Source};
+use super::selector::Selector;
+use super::text::{BadLine, Labels, samples};
+
+/// What is wanted of every page.
+#[derive(Debug, Clone)]
+pub struct Wanted {
+    rules: Vec<Rule>,
+    /// Which rules a metric's name on the page is asked for by, by which of their selectors, and which part it is.
+    by_name: HashMap<String, Vec<(usize, usize, Part)>>,
+    /// Metrics that show whose page it is.
+    marks: Vec<&'static str>,
+    /// Names whose series are kept as they are.
+    raw: Vec<String>,
+}
+
+#[derive(Debug, Clone)]
+struct Rule {
+    /// The place of its series in the table.
+    canonical: usize,
+    /// All of them together are the series.
+    selectors: Vec<Selector>,
+    /// The metric without which a page is not meant.
+    only_with: Option<&'static str>,
+}
+
+/// Which part of a canonical series a metric of a page is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Part {
+    Value,
+    Sum,
+    Count,
+}
+
+/// What one page says of what is wanted.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct Reading {
+    /// Canonical values by name, with `.sum` or `.count` behind it for the halves of a histogram.
+    pub canonical: Vec<(&'static Canonical, &'static str, f64)>,
+    /// Raw series: name, labels as the page has them, value.
+    pub raw: Vec<(String, String, f64)>,
+}
+
+impl Reading {
+    /// The value of a canonical series that is no histogram; none where the page has it not.
+    pub fn get(&self, key: &str) -> Option<f64> {
+        self.canonical.iter().find(|(canonical, part, _)| canonical.key == key && part.is_empty()).map(|found| found.2)
+    }
+}
+
+/// How many raw series one scrape may keep; a page with more is told as one that is too large.
+pub const MOST_RAW: usize = 20_000;
+
+/// Why a page cannot be read.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum PageError {
+    /// It is in neither format.
+    #[error(transparent)]
+    Malformed(#[from] BadLine),
+    /// More raw series than are kept.
+    #[error("it has more than {MOST_RAW} series of the names under `raw`")]
+    TooMany,
+}
+
+impl Wanted {
+    /// What the plan maps itself stands before what the exporters' tables say, and in the place of it. `map` has canonical names alone:
+    /// others are left out.
+    pub fn new<'a>(
+        map: impl IntoIterator<Item = (&'a str, Selector)>,
+        raw: impl IntoIterator<Item = String>,
+    ) -> Wanted {
+        let marks = EXPORTERS.iter().filter_map(|exporter| exporter.only_with).collect();
+        let raw = raw.into_iter().collect();
+        let mut wanted = Wanted { rules: Vec::new(), by_name: HashMap::new(), marks, raw };
+        for (key, selector) in map {
+            if let Some(canonical) = place(key) {
+                wanted.want(Rule { canonical, selectors: vec![selector], only_with: None });
+            }
+        }
+        let mapped: Vec<usize> = wanted.rules.iter().map(|rule| rule.canonical).collect();
+        let known: Vec<Rule> = EXPORTERS.iter().flat_map(rules).collect();
+        known.into_iter().filter(|rule| !mapped.contains(&rule.canonical)).for_each(|rule| wanted.want(rule));
+        wanted
+    }
+
+    fn want(&mut self, rule: Rule) {
+        let at = self.rules.len();
+        for (index, Selector { metric, .. }) in rule.selectors.iter().enumerate() {
+            let names = match CANONICAL[rule.canonical].kind {
+                Kind::Gauge => vec![(metric.clone(), Part::Value)],
+                Kind::Counter if metric.ends_with("_total") => vec![(metric.clone(), Part::Value)],
+                Kind::Counter => vec![(metric.clone(), Part::Value), (format!("{metric}_total"), Part::Value)],
+                Kind::Histogram => {
+                    vec![(format!("{metric}_sum"), Part::Sum), (format!("{metric}_count"), Part::Count)]
+                }
+            };
+            for (name, part) in names {
+                self.by_name.entry(name).or_default().push((at, index, part));
+            }
+        }
+        self.rules.push(rule);
+    }
+
+    /// What a page says.
+    ///
+    /// # Errors
+    /// A line is in neither format, or there are too many raw series.
+    pub fn read(&self, page: &str) -> Result<Reading, PageError> {
+        let mut gathered: Vec<[Gathered; 2]> = vec![Default::default(); self.rules.len()];
+        let mut reading = Reading::default();
+        let mut marks: Vec<&str> = Vec::new();
+        for sample in samples(page) {
+            let sample = sample?;
+            marks.extend(self.marks.iter().filter(|mark| sample.name == **mark));
+            for (rule, index, part) in self.by_name.get(&*sample.name).into_iter().flatten() {
+                let Rule { canonical, selectors, .. } = &self.rules[*rule];
+                let selector = &selectors[*index];
+                if selector.takes(sample.labels) && !is_blank(&sample.name, sample.value) {
+                    let factor = if *part == Part::Count { 1.0 } else { selector.factor };
+                    let half = usize::from(*part == Part::Count);
+                    let over = CANONICAL[*canonical].over;
+                    gathered[*rule][half].add(sample.value * factor, over, *index);
+                }
+            }
+            if self.raw.iter().any(|raw| is_of(&sample.name, raw)) {
+                reading.raw.push((sample.name.into_owned(), plain(sample.labels), sample.value));
+            }
+            if reading.raw.len() > MOST_RAW {
+                return Err(PageError::TooMany);
+            }
+        }
+        reading.canonical = self.values(&gathered, &marks);
+        Ok(reading)
+    }
+
+    /// Of each canonical series the first rule that the page had something for.
+    fn values(&self, gathered: &[[Gathered; 2]], marks: &[&str]) -> Vec<(&'static Canonical, &'static str, f64)> {
+        let mut values = Vec::new();
+        for (at, canonical) in CANONICAL.iter().enumerate() {
+            let is_meant = |rule: &Rule| rule.only_with.is_none_or(|mark| marks.contains(&mark));
+            let rules = self.rules.iter().zip(gathered).filter(|(rule, _)| rule.canonical == at && is_meant(rule));
+            // Of what is added up all must be there: a part is not the whole.
+            let mut whole =
+                rules.filter(|(rule, found)| found[0].has_all(rule.selectors.len())).map(|(_, found)| found);
+            let Some([value, count]) = whole.next() else { continue };
+            let parts = match (canonical.kind, count.n) {
+                (Kind::Histogram, 0) => continue,
+                (Kind::Histogram, _) => vec![(".sum", value), (".count", count)],
+                _ => vec![("", value)],
+            };
+            let known =
+                parts.into_iter().filter_map(|(part, one)| Some((canonical, part, one.result(canonical.over)?)));
+            values.extend(known);
+        }
+        values
+    }
+}
+
+/// Whether a metric is a raw one that was asked for, or a part of it.
+fn is_of(name: &str, raw: &str) -> bool {
+    let tail = name.strip_prefix(raw);
+    tail.is_some_and(|tail| matches!(tail, "" | "_total" | "_sum" | "_count" | "_bucket"))
+}
+
+fn place(key: &str) -> Option<usize> {
+    CANONICAL.iter().position(|canonical| canonical.key == key)
+}
+
+/// The rules of an exporter's table: sources that are added up are one.
+fn rules(exporter: &Exporter) -> Vec<Rule> {
+    let mut rules: Vec<Rule> = Vec::new();
+    for source in exporter.series {
+        let Some(canonical) = place(source.canonical) else { continue };
+        let selector = of_table(source);
+        match rules.last_mut().filter(|last| source.adds && last.canonical == canonical) {
+            Some(last) => last.selectors.push(selector),
+            None => rules.push(Rule { canonical, selectors: vec![selector], only_with: exporter.only_with }),
+        }
+    }
+    rules
+}
+
+fn of_table(source: &Source) -> Selector {
+    let owned = |values: &[&str]| values.iter().map(|value| (*value).to_owned()).collect::<Vec<_>>();
+    let labels = source.labels.iter().map(|(name, values)| ((*name).to_owned(), owned(values))).collect();
+    Selector { metric: source.metric.to_owned(), labels, factor: source.factor }
+}
+
+/// What DCGM writes for a field that a GPU has not: the largest integers of 32 and 64 bits, less up to 16.
+fn is_blank(name: &str, value: f64) -> bool {
+    name.starts_with("DCGM_")
+        && (value >= 9_223_372_036_854_774_784.0 || (2_147_483_632.0..=2_147_483_647.0).contains(&value))
+}
+
+/// Labels in the order of their names, so that one series is written alike each time.
+fn plain(labels: Labels) -> String {
+    let mut pairs: Vec<_> = labels.iter().collect();
+    pairs.sort();
+    let pairs = pairs.iter().map(|(name, value)| format!("{name}={value:?}"));
+    pairs.collect::<Vec<_>>().join(",")
+}
+
+/// Series of one page on their way to one value.
+#[derive(Debug, Clone, Copy, Default)]
+struct Gathered {
+    n: usize,
+    /// Which selectors of its rule had a series, a bit each.
+    selectors: u32,
+    value: f64,
+    bits: u64,
+}
+
+impl Gathered {
+    fn add(&mut self, value: f64, over: Over, selector: usize) {
+        self.selectors |= 1 << selector;
+        self.bits |= value as u64;
+        self.value = match over {
+            Over::Max if self.n > 0 => self.value.max(value),
+            _ => self.value + value,
+        };
+        // One that is no number makes all of it none.
+        if value.is_nan() {
+            self.value = f64::NAN;
+        }
+        self.n += 1;
+    }
+
+    /// Whether each of so many selectors had a series.
+    fn has_all(self, selectors: usize) -> bool {
+        self.selectors.count_ones() as usize == selectors
+    }
+
+    /// None where it is no finite number.
+    fn result(self, over: Over) -> Option<f64> {
+        let value = match over {
+            Over::Sum | Over::Max => self.value,
+            Over::Mean => self.value / self.n as f64,
+            Over::AnyBit if self.value.is_finite() => self.bits as f64,
+            Over::AnyBit => f64::NAN,
+        };
+        value.is_finite().then_some(value)
+    }
+}
+
+#[cfg(test)]
+#[path = "page_tests.rs"]
+mod tests;

@@ -1,0 +1,422 @@
+//! The thread that scrapes pages beside a run: on the run's clock, off the threads of its load. One scrape comes before the load, one at
+//! each border of the window, the last when all requests have ended; between them one at each multiple of the interval. What cannot be
+//! had is a gap, and costs neither memory nor more than its time.
+
+use std::sync::Arc;
+use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
+use std::thread::JoinHandle;
+use std::time::Duration;
+
+use reqwest::header::{ACCEPT, CONTENT_TYPE};
+use reqwest::{Client, RequestBuilder, Response};
+use rustix::time::{ClockId, clock_gettime};
+use tokio::sync::oneshot;
+use tokio::task::JoinSet;
+use tokio::time::timeout;
+
+use super::page::{PageError, Reading, Wanted};
+use super::text::has_end;
+use super::totals::Totals;
+use crate::rows::{Sample, Telemetry};
+use crate::units::Nanos;
+
+/// The largest page that is read.
+pub const LARGEST_PAGE: usize = 16 << 20;
+/// The longest that a scrape may take, however long the interval is.
+pub const LONGEST_SCRAPE: Duration = Duration::from_secs(5);
+/// How long it is slept at most before the borders of the window are looked at again.
+const LOOK: Duration = Duration::from_millis(100);
+/// A server counts a request a moment after it has answered it: how often, and how long apart, the last scrape is made again until two
+/// say the same.
+const LAST_TRIES: usize = 10;
+const LAST_PAUSE: Duration = Duration::from_millis(50);
+
+/// What the text formats are asked for by: the older one first, which every exporter has.
+const FORMATS: &str = "text/plain;version=0.0.4,application/openmetrics-text;version=1.0.0;q=0.5,*/*;q=0.1";
+
+/// One page.
+#[derive(Debug, Clone)]
+pub struct Page {
+    /// Its address.
+    pub url: reqwest::Url,
+    /// As it may be shown and stored.
+    pub shown: String,
+    /// The headers that it is asked for with, secrets revealed for sending only.
+    pub headers: Vec<[String; 2]>,
+    /// The client that asks.
+    pub client: Client,
+}
+
+/// The run's time, as far as it is known.
+pub trait Timeline: Send + Sync {
+    /// The start of the run on the machine's monotonic clock, in nanoseconds; none before it.
+    fn origin(&self) -> Option<u64>;
+    /// Begin and end of the measure window, in nanoseconds since the start, as things stand; 0 where they are not known.
+    fn window(&self) -> [u64; 2];
+}
+
+/// Why scraping ended early: what the sink said, or the machine.
+pub type ScrapeError = Box<dyn std::error::Error + Send + Sync>;
+
+/// Takes samples; an error says why no more can be taken.
+pub type Sink = Box<dyn FnMut(&[Sample]) -> Result<(), ScrapeError> + Send>;
+
+/// A client for pages: it keeps a connection between scrapes, retries nothing and follows no redirect, which might lead elsewhere.
+///
+/// # Errors
+/// The system's certificates cannot be read.
+pub fn client(insecure_tls: bool, http2: bool) -> reqwest::Result<Client> {
+    let builder = Client::builder();
+    let builder = if http2 { builder.http2_prior_knowledge() } else { builder.http1_only() };
+    builder
+        .no_proxy()
+        .pool_max_idle_per_host(1)
+        .retry(reqwest::retry::never())
+        .redirect(reqwest::redirect::Policy::none())
+        .user_agent(concat!("sweepline/", env!("CARGO_PKG_VERSION")))
+        .tls_danger_accept_invalid_certs(insecure_tls)
+        .build()
+}
+
+/// What is to be scraped.
+pub struct Settings {
+    /// The pages.
+    pub pages: Vec<Page>,
+    /// How often.
+    pub every: Nanos,
+    /// What of them.
+    pub wanted: Wanted,
+}
+
+/// A scraper at work. Dropped, it ends without a last scrape.
+pub struct Scraper {
+    stop: Option<oneshot::Sender<()>>,
+    thread: Option<JoinHandle<Result<Telemetry, ScrapeError>>>,
+}
+
+impl Scraper {
+    /// Starts scraping, and returns when the first scrape has been made, or failed.
+    ///
+    /// # Errors
+    /// No thread can be had.
+    pub fn start(settings: Settings, timeline: Arc<dyn Timeline>, sink: Sink) -> Result<Scraper, ScrapeError> {
+        let (stop, stopped) = oneshot::channel();
+        let (begun, has_begun) = sync_channel(1);
+        let work = move || scrape(settings, timeline, sink, (begun, stopped));
+        let thread = std::thread::Builder::new().name("telemetry".to_owned()).spawn(work);
+        let thread = thread.map_err(|error| format!("no thread for telemetry: {error}"))?;
+        wait(&has_begun);
+        Ok(Scraper { stop: Some(stop), thread: Some(thread) })
+    }
+
+    /// Makes the last scrape, and gives what came of all.
+    ///
+    /// # Errors
+    /// The sink could not take the samples.
+    pub fn finish(mut self) -> Result<Telemetry, ScrapeError> {
+        if let Some(stop) = self.stop.take() {
+            // It has ended by an error, which it gives below.
+            let _ = stop.send(());
+        }
+        let thread = self.thread.take().ok_or("telemetry has ended")?;
+        thread.join().map_err(|_| "the thread of telemetry panicked")?
+    }
+}
+
+impl Drop for Scraper {
+    fn drop(&mut self) {
+        drop(self.stop.take());
+        if let Some(thread) = self.thread.take() {
+            // The run has failed, and nobody asks for what was scraped.
+            let _ = thread.join();
+        }
+    }
+}
+
+/// The thread says nothing where it ends before.
+fn wait(has_begun: &Receiver<()>) {
+    let _ = has_begun.recv();
+}
+
+/// What the thread does.
+fn scrape(
+    settings: Settings,
+    timeline: Arc<dyn Timeline>,
+    sink: Sink,
+    (begun, mut stopped): (SyncSender<()>, oneshot::Receiver<()>),
+) -> Result<Telemetry, ScrapeError> {
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
+    runtime.block_on(async {
+        let mut rounds = Rounds::new(settings, timeline, sink);
+        rounds.begin();
+        rounds.settle().await?;
+        drop(begun);
+        loop {
+            let rest = rest(rounds.due());
+            tokio::select! {
+                biased;
+                told = &mut stopped => {
+                    // Only who wants the last scrape says so.
+                    if told.is_ok() {
+                        rounds.last().await?;
+                    }
+                    return Ok(rounds.ended());
+                }
+                Some(scraped) = rounds.under_way.join_next(), if !rounds.under_way.is_empty() => rounds.take(scraped?)?,
+                () = rest => {}
+            }
+            if rounds.is_due() {
+                rounds.begin();
+            }
+        }
+    })
+}
+
+/// Sleeps until something may be due.
+async fn rest(due: u64) {
+    let left = Duration::from_nanos(due.saturating_sub(monotonic()));
+    tokio::time::sleep(left.min(LOOK).max(Duration::from_millis(1))).await;
+}
+
+/// Rounds of scrapes, one of each page.
+struct Rounds {
+    settings: Settings,
+    wanted: Arc<Wanted>,
+    timeline: Arc<dyn Timeline>,
+    sink: Sink,
+    under_way: JoinSet<Scraped>,
+    /// Pages that are being scraped.
+    busy: Vec<bool>,
+    /// Taken before the start of the run was known, with instants of the machine's clock.
+    early: Vec<Sample>,
+    totals: Totals,
+    telemetry: Telemetry,
+    /// When the last round began, and when the next one is due, on the machine's clock.
+    begun: u64,
+    next: u64,
+}
+
+/// What came of one scrape.
+struct Scraped {
+    page: usize,
+    began: u64,
+    ended: u64,
+    reading: Result<Reading, Gap>,
+}
+
+/// Why there is no reading.
+#[derive(Debug, Clone, PartialEq, Eq)]
+struct Gap {
+    /// One word, for rows.
+    kind: &'static str,
+    /// In words.
+    why: String,
+}
+
+impl Rounds {
+    fn new(settings: Settings, timeline: Arc<dyn Timeline>, sink: Sink) -> Rounds {
+        let urls = settings.pages.iter().map(|page| page.shown.clone()).collect();
+        let telemetry = Telemetry { urls, every_ns: settings.every.0, ..Telemetry::default() };
+        let pages = settings.pages.len();
+        let now = monotonic();
+        Rounds {
+            wanted: Arc::new(settings.wanted.clone()),
+            settings,
+            timeline,
+            sink,
+            under_way: JoinSet::new(),
+            busy: vec![false; pages],
+            early: Vec::new(),
+            totals: Totals::new(pages),
+            telemetry,
+            begun: now,
+            next: now,
+        }
+    }
+
+    fn is_due(&self) -> bool {
+        monotonic() >= self.due()
+    }
+
+    /// When the next round is due: at its multiple of the interval, or before that at a border of the window.
+    fn due(&self) -> u64 {
+        let Some(origin) = self.timeline.origin() else { return self.next };
+        let borders =
+            self.timeline.window().into_iter().filter(|border| *border > 0).map(|border| origin.saturating_add(border));
+        borders.filter(|border| *border > self.begun).chain([self.next]).min().unwrap_or(self.next)
+    }
+
+    /// Begins a scrape of each page of which none is under way: one that hangs holds up no other.
+    fn begin(&mut self) {
+        self.begun = monotonic();
+        if self.timeline.origin().is_none() {
+            // Only the newest is kept of what comes before the start, however long that takes.
+            self.early.clear();
+        }
+        let limit = Duration::from(self.settings.every).min(LONGEST_SCRAPE);
+        for (at, page) in self.settings.pages.iter().enumerate() {
+            if std::mem::replace(&mut self.busy[at], true) {
+                continue;
+            }
+            let request = page
+                .headers
+                .iter()
+                .fold(page.client.get(page.url.clone()), |request, [name, value]| request.header(name, value));
+            let wanted = Arc::clone(&self.wanted);
+            self.under_way.spawn(async move {
+                let began = monotonic();
+                let text = timeout(limit, fetch(request.header(ACCEPT, FORMATS))).await;
+                let ended = monotonic();
+                let late = || Gap { kind: "timeout", why: format!("no whole answer within {}", Nanos::from(limit)) };
+                let text = text.unwrap_or_else(|_| Err(late()));
+                let reading = text.and_then(|text| wanted.read(&text).map_err(Gap::from));
+                Scraped { page: at, began, ended, reading }
+            });
+        }
+        let every = self.settings.every.0.max(1);
+        self.next += every * (self.begun.saturating_sub(self.next) / every + 1);
+    }
+
+    /// Waits for all scrapes that are under way.
+    async fn settle(&mut self) -> Result<(), ScrapeError> {
+        while let Some(scraped) = self.under_way.join_next().await {
+            self.take(scraped?)?;
+        }
+        Ok(())
+    }
+
+    /// The last round, and further ones until two of them agree on how many requests the server has answered.
+    async fn last(&mut self) -> Result<(), ScrapeError> {
+        self.settle().await?;
+        self.begin();
+        self.settle().await?;
+        for _ in 0..LAST_TRIES {
+            let before = self.totals.now();
+            if before.is_none() {
+                break;
+            }
+            tokio::time::sleep(LAST_PAUSE).await;
+            self.begin();
+            self.settle().await?;
+            if self.totals.now() == before {
+                break;
+            }
+        }
+        Ok(())
+    }
+
+    fn take(&mut self, scraped: Scraped) -> Result<(), ScrapeError> {
+        let Scraped { page, began, ended, reading } = scraped;
+        self.busy[page] = false;
+        let url = u32::try_from(page).unwrap_or(u32::MAX);
+        let at_ns = began + (ended - began) / 2;
+        let one = |source: &str, name: String, value: f64| Sample {
+            at_ns,
+            source: source.to_owned(),
+            name,
+            value,
+            url: Some(url),
+            labels: None,
+            error: None,
+        };
+        let seconds = one("scrape", "scrape_duration_seconds".to_owned(), (ended - began) as f64 / 1e9);
+        self.telemetry.scrapes += 1;
+        self.totals.take(page, reading.as_ref().ok());
+        let samples = match reading {
+            Ok(Reading { canonical, raw }) => {
+                let known = canonical
+                    .iter()
+                    .map(|(series, part, value)| one(series.source, format!("{}{part}", series.key), *value));
+                let raw = raw
+                    .into_iter()
+                    .map(|(name, labels, value)| Sample { labels: Some(labels), ..one("raw", name, value) });
+                let up = one("scrape", "up".to_owned(), 1.0);
+                [up, seconds].into_iter().chain(known).chain(raw).collect::<Vec<_>>()
+            }
+            Err(Gap { kind, why }) => {
+                self.telemetry.gaps += 1;
+                let shown = &self.telemetry.urls[page];
+                self.telemetry.first_gap.get_or_insert_with(|| format!("{shown}: {why}"));
+                let up = one("scrape", "up".to_owned(), 0.0);
+                vec![Sample { error: Some(kind.to_owned()), ..up }, seconds]
+            }
+        };
+        self.hand_over(samples)
+    }
+
+    /// Gives samples to the sink, on the run's clock.
+    fn hand_over(&mut self, samples: Vec<Sample>) -> Result<(), ScrapeError> {
+        self.early.extend(samples);
+        let Some(origin) = self.timeline.origin() else { return Ok(()) };
+        let mut ready = std::mem::take(&mut self.early);
+        ready.iter_mut().for_each(|sample| sample.at_ns = sample.at_ns.saturating_sub(origin));
+        (self.sink)(&ready)
+    }
+
+    fn ended(self) -> Telemetry {
+        let counted = self.totals.counted();
+        Telemetry { counted, ..self.telemetry }
+    }
+}
+
+impl From<PageError> for Gap {
+    fn from(error: PageError) -> Gap {
+        let kind = match error {
+            PageError::Malformed(_) => "malformed",
+            PageError::TooMany => "too_large",
+        };
+        Gap { kind, why: format!("no page of metrics: {error}") }
+    }
+}
+
+/// The text of a page, or why there is none.
+async fn fetch(request: RequestBuilder) -> Result<String, Gap> {
+    let refused = |error: reqwest::Error| Gap { kind: "connect", why: words(&error) };
+    let response = request.send().await.map_err(refused)?;
+    let status = response.status();
+    if !status.is_success() {
+        return Err(Gap { kind: "status", why: format!("HTTP {}", status.as_u16()) });
+    }
+    let kind = response.headers().get(CONTENT_TYPE).and_then(|kind| kind.to_str().ok());
+    let is_open_metrics = kind.is_some_and(|kind| kind.starts_with("application/openmetrics-text"));
+    let text = body(response).await?;
+    if is_open_metrics && !has_end(&text) {
+        return Err(Gap { kind: "cut", why: "a page of OpenMetrics without `# EOF`".to_owned() });
+    }
+    Ok(text)
+}
+
+async fn body(mut response: Response) -> Result<String, Gap> {
+    let too_large = || Gap { kind: "too_large", why: format!("a page of more than {} MiB", LARGEST_PAGE >> 20) };
+    if response.content_length().is_some_and(|length| length > LARGEST_PAGE as u64) {
+        return Err(too_large());
+    }
+    let mut bytes = Vec::new();
+    loop {
+        match response.chunk().await {
+            Ok(Some(chunk)) => bytes.extend_from_slice(&chunk),
+            Ok(None) => break,
+            Err(error) => return Err(Gap { kind: "cut", why: words(&error) }),
+        }
+        if bytes.len() > LARGEST_PAGE {
+            return Err(too_large());
+        }
+    }
+    let malformed = |_| Gap { kind: "malformed", why: "a page that is not UTF-8".to_owned() };
+    String::from_utf8(bytes).map_err(malformed)
+}
+
+/// The innermost cause: reqwest's own words hold the address, and with it perhaps what is not to be shown.
+fn words(error: &reqwest::Error) -> String {
+    let mut cause: &dyn std::error::Error = error;
+    while let Some(source) = cause.source() {
+        cause = source;
+    }
+    if std::ptr::addr_eq(cause, error) { "no answer".to_owned() } else { cause.to_string() }
+}
+
+/// Nanoseconds on the machine's monotonic clock.
+fn monotonic() -> u64 {
+    let time = clock_gettime(ClockId::Monotonic);
+    time.tv_sec as u64 * 1_000_000_000 + time.tv_nsec as u64
+}

@@ -1,0 +1,220 @@
+//! The text formats of Prometheus, version 0.0.4, and OpenMetrics 1.0: a page's samples, one at a time, without a copy of the page.
+//!
+//! Read from the specifications, <https://prometheus.io/docs/instrumenting/exposition_formats/> and
+//! <https://github.com/prometheus/OpenMetrics/blob/main/specification/OpenMetrics.md>. What both have in common is read alike; comments,
+//! types and units are skipped, for what a metric is stands in the table of canonical names. A line that is in neither format is an
+//! error of the page: so Prometheus takes it, too.
+
+use std::borrow::Cow;
+
+/// One sample: a line of a page.
+#[derive(Debug, Clone, PartialEq)]
+pub struct TextSample<'a> {
+    /// The metric, `_total`, `_sum`, `_bucket` and the like included.
+    pub name: Cow<'a, str>,
+    /// Its labels.
+    pub labels: Labels<'a>,
+    /// The value; infinite and not-a-number ones are values of the format.
+    pub value: f64,
+    /// The timestamp as it stands there: milliseconds in Prometheus' format, seconds in OpenMetrics.
+    pub timestamp: Option<&'a str>,
+}
+
+/// The labels of a sample: what stood between its braces, known to be well-formed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Labels<'a>(&'a str);
+
+/// A line that is in neither format.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("line {line}: {problem}")]
+pub struct BadLine {
+    /// Its number, from 1.
+    pub line: usize,
+    /// What is wrong with it.
+    pub problem: &'static str,
+}
+
+/// The samples of a page, in its order; after an error there may be more.
+pub fn samples(page: &str) -> impl Iterator<Item = Result<TextSample<'_>, BadLine>> {
+    let mut is_over = false;
+    page.split('\n').enumerate().filter_map(move |(at, line)| {
+        let line = line.strip_suffix('\r').unwrap_or(line).trim_matches([' ', '\t']);
+        let found = match line {
+            "" => return None,
+            _ if is_over => Err("something stands behind `# EOF`"),
+            "# EOF" => {
+                is_over = true;
+                return None;
+            }
+            comment if comment.starts_with('#') => return None,
+            line => sample(line),
+        };
+        Some(found.map_err(|problem| BadLine { line: at + 1, problem }))
+    })
+}
+
+/// Whether a page of OpenMetrics is whole: its last line is `# EOF`.
+pub fn has_end(page: &str) -> bool {
+    page.trim_end_matches(['\n', '\r']).rsplit('\n').next() == Some("# EOF")
+}
+
+fn sample(line: &str) -> Result<TextSample<'_>, &'static str> {
+    let end = line.find(|c: char| !is_name_character(c)).unwrap_or(line.len());
+    let (bare, rest) = line.split_at(end);
+    if bare.starts_with(|c: char| c.is_ascii_digit()) {
+        return Err("a name begins with a digit");
+    }
+    let (quoted, labels, rest) = match rest.trim_start_matches([' ', '\t']).strip_prefix('{') {
+        Some(inside) => {
+            let (quoted, length) = braces(inside)?;
+            (quoted, &inside[..length], &inside[length + 1..])
+        }
+        None if rest.starts_with([' ', '\t']) => (None, "", rest),
+        None if bare.is_empty() => return Err("there is no name"),
+        None if rest.is_empty() => return Err("there is no value"),
+        None => return Err("a character that no name has"),
+    };
+    let name = match (bare, quoted) {
+        ("", Some(name)) => unescaped(name),
+        ("", None) => return Err("there is no name"),
+        (bare, None) => Cow::Borrowed(bare),
+        (_, Some(_)) => return Err("it has two names"),
+    };
+    let (value, timestamp) = numbers(rest)?;
+    Ok(TextSample { name, labels: Labels(labels), value, timestamp })
+}
+
+/// Value and timestamp; an exemplar behind them is left out.
+fn numbers(rest: &str) -> Result<(f64, Option<&str>), &'static str> {
+    let (numbers, exemplar) = rest.split_once('#').map_or((rest, None), |(numbers, rest)| (numbers, Some(rest)));
+    if exemplar.is_some_and(|exemplar| !exemplar.trim_start().starts_with('{')) {
+        return Err("an exemplar has no labels");
+    }
+    let mut words = numbers.split([' ', '\t']).filter(|word| !word.is_empty());
+    let value = words.next().ok_or("there is no value")?.parse().map_err(|_| "the value is no number")?;
+    let timestamp = words.next();
+    if timestamp.is_some_and(|timestamp| timestamp.parse::<f64>().is_err()) {
+        return Err("the timestamp is no number");
+    }
+    if words.next().is_some() {
+        return Err("something stands behind the timestamp");
+    }
+    Ok((value, timestamp))
+}
+
+/// Checks what stands behind an opening brace; gives a metric's name that is quoted in it (Prometheus 3), and where the closing one is.
+fn braces(inside: &str) -> Result<(Option<&str>, usize), &'static str> {
+    let mut rest = inside.trim_start_matches([' ', '\t']);
+    let mut name = None;
+    let mut is_first = true;
+    loop {
+        if let Some(behind) = rest.strip_prefix('}') {
+            return Ok((name, inside.len() - behind.len() - 1));
+        }
+        let (pair, behind) = pair(rest)?;
+        match pair {
+            (only, None) if is_first => name = Some(only),
+            (_, None) => return Err("a label has no value"),
+            _ => {}
+        }
+        is_first = false;
+        rest = match behind.strip_prefix(',') {
+            Some(behind) => behind.trim_start_matches([' ', '\t']),
+            None if behind.starts_with('}') => behind,
+            None if behind.is_empty() => return Err("the labels do not end"),
+            None => return Err("labels are not separated by commas"),
+        };
+    }
+}
+
+/// A label's name and its value as they stand in front of a text; a quoted name alone is a metric's. Behind it, without blanks.
+type Pair<'a> = (&'a str, Option<&'a str>);
+
+fn pair(text: &str) -> Result<(Pair<'_>, &str), &'static str> {
+    let is_quoted = text.starts_with('"');
+    let (name, behind) = match is_quoted {
+        true => quoted(text)?,
+        false => text.split_at(text.find(|c: char| !is_name_character(c) || c == ':').unwrap_or(text.len())),
+    };
+    let behind = behind.trim_start_matches([' ', '\t']);
+    let Some(behind) = behind.strip_prefix('=') else {
+        return if is_quoted { Ok(((name, None), behind)) } else { Err("a label has no value") };
+    };
+    if name.is_empty() || name.starts_with(|c: char| c.is_ascii_digit()) && !is_quoted {
+        return Err("a label has no name");
+    }
+    let (value, behind) = quoted(behind.trim_start_matches([' ', '\t']))?;
+    Ok(((name, Some(value)), behind.trim_start_matches([' ', '\t'])))
+}
+
+/// What stands between quotes in front of a text, escapes as they are, and what is behind them.
+fn quoted(text: &str) -> Result<(&str, &str), &'static str> {
+    let inside = text.strip_prefix('"').ok_or("a label's value is not in quotes")?;
+    let mut is_escaped = false;
+    for (at, byte) in inside.bytes().enumerate() {
+        match byte {
+            _ if is_escaped => is_escaped = false,
+            b'\\' => is_escaped = true,
+            b'"' => return Ok((&inside[..at], &inside[at + 1..])),
+            _ => {}
+        }
+    }
+    Err("a label's value does not end")
+}
+
+/// A value with `\\`, `\"` and `\n` as what they mean; another character behind a backslash stands for both, as Prometheus has it.
+fn unescaped(text: &str) -> Cow<'_, str> {
+    if !text.contains('\\') {
+        return Cow::Borrowed(text);
+    }
+    let mut plain = String::with_capacity(text.len());
+    let mut characters = text.chars();
+    while let Some(character) = characters.next() {
+        match (character, character == '\\') {
+            (_, false) => plain.push(character),
+            (_, true) => match characters.next() {
+                Some('n') => plain.push('\n'),
+                Some(escaped @ ('\\' | '"')) => plain.push(escaped),
+                Some(other) => plain.extend(['\\', other]),
+                None => plain.push('\\'),
+            },
+        }
+    }
+    Cow::Owned(plain)
+}
+
+fn is_name_character(character: char) -> bool {
+    character.is_ascii_alphanumeric() || matches!(character, '_' | ':')
+}
+
+impl<'a> Labels<'a> {
+    /// Name and value of each, in the page's order.
+    pub fn iter(self) -> impl Iterator<Item = (Cow<'a, str>, Cow<'a, str>)> {
+        let mut rest = self.0;
+        std::iter::from_fn(move || {
+            loop {
+                rest = rest.trim_start_matches([' ', '\t', ',']);
+                let ((name, value), behind) = pair(rest).ok()?;
+                rest = behind;
+                // A metric's own name in quotes is no label.
+                if let Some(value) = value {
+                    return Some((unescaped(name), unescaped(value)));
+                }
+            }
+        })
+    }
+
+    /// The value of one; none where the sample has it not.
+    pub fn get(self, name: &str) -> Option<Cow<'a, str>> {
+        self.iter().find(|(own, _)| own == name).map(|(_, value)| value)
+    }
+
+    /// As they stood on the page, without the braces.
+    pub fn as_written(self) -> &'a str {
+        self.0
+    }
+}
+
+#[cfg(test)]
+#[path = "text_tests.rs"]
+mod tests;
