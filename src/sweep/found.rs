@@ -142,7 +142,7 @@ impl Answers<'_> {
                 Says::Load { load, surely: Some(load), is_least: misses.is_none(), caveats: Vec::new() }
             }
             (None, Some(_), Some(lightest)) if !is_open => Says::Below(*lightest),
-            _ => Says::Nothing("no load is shown to meet the objective".to_owned()),
+            _ => Says::Nothing(nothing_shown(&bracket)),
         }
     }
 
@@ -163,6 +163,20 @@ impl Answers<'_> {
         });
         Judged { load: load.to_f64(), arrived_rate: None, serves: said.answer, cost }
     }
+}
+
+/// That no load is shown to meet the objective, why, and what helps.
+fn nothing_shown(found: &Bracket) -> String {
+    let list = |loads: &[f64]| loads.iter().map(f64::to_string).collect::<Vec<_>>().join(", ");
+    let parts = [
+        (&found.undecided, "undecided at", "prolong `measure`"),
+        (&found.unknown, "no valid run at", "see why with `show`, then `run --redo invalid`"),
+        (&found.too_dear, "too expensive at", "run heavier loads"),
+    ];
+    let parts = parts.into_iter().filter(|(loads, ..)| !loads.is_empty());
+    let parts: Vec<String> = parts.map(|(loads, what, remedy)| format!("{what} {} ({remedy})", list(loads))).collect();
+    let of = if parts.is_empty() { String::new() } else { format!(": {}", parts.join("; ")) };
+    format!("no load is shown to meet the objective{of}")
 }
 
 fn ids(runs: &[&PlannedRun]) -> Vec<RunId> {
@@ -200,7 +214,7 @@ fn of_search(outcome: &Outcome, pool: &Pool, is_shown: impl Fn(f64) -> bool) -> 
             None => nothing("no load of the range meets the objective"),
         },
         End::NotMonotone | End::Drifting | End::Unsteady => doubt(),
-        End::Unconfirmed => nothing("no load was confirmed: the long runs missed the objective"),
+        End::Unconfirmed => nothing("no load was confirmed: no long run met the objective"),
         End::OutOfProbes => nothing("not found in as many runs as the search may take"),
         End::TooFewRequests => {
             Says::Nothing(outcome.caveats.first().map_or("no run can tell".to_owned(), ToString::to_string))

@@ -268,7 +268,7 @@ fn a_gate_holds_runs_against_the_objective() {
     lab.write("plan.yaml", &plan("p99: 10s"));
     let undecided = lab.run(&["run", "plan.yaml", "--gate"]);
     assert_eq!(undecided.code, Some(2), "{}", undecided.stderr);
-    assert!(undecided.stderr.contains("1 answer about the SLO is open"), "{}", undecided.stderr);
+    assert!(undecided.stderr.contains("1 answer is open"), "{}", undecided.stderr);
     assert!(undecided.stderr.contains("ttft p99 ≤ 10s: ") && undecided.stderr.contains("299 are needed; a window of"));
 }
 

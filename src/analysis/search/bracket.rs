@@ -42,6 +42,16 @@ impl Bracket {
         let low = measured.iter().rev().copied().find(|load| high.is_none_or(|high| *load < high));
         Bracket { low, high }
     }
+
+    /// The same for readers: a load whose long run failed is too much, whatever shorter ones said of it.
+    pub(super) fn below_failed_confirmations(self, probes: &[Probe]) -> Bracket {
+        let failed = probes.iter().filter(|probe| probe.own && probe.confirms && met(probe) == Some(false));
+        let failed = failed.map(|probe| probe.load).filter(|load| self.high.is_none_or(|high| *load < high));
+        let Some(failed) = failed.reduce(f64::min) else { return self };
+        let met =
+            probes.iter().filter(|probe| probe.load < failed && votes(probes, probe.load) >= 0 && met(probe).is_some());
+        Bracket { low: met.map(|probe| probe.load).reduce(f64::max), high: Some(failed) }
+    }
 }
 
 /// The most runs that doubling takes.

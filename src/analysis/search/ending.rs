@@ -42,7 +42,9 @@ pub(super) fn next(question: &Question, grid: &Grid, probes: &[Probe], bracket: 
         _ => Some(at),
     };
     match candidate {
-        Some(candidate) if long().count() < CONFIRMATIONS => Next::confirm(probes, candidate),
+        Some(candidate) if long().filter(|probe| met(probe).is_some()).count() < CONFIRMATIONS => {
+            Next::confirm(probes, candidate)
+        }
         _ => end(None, End::Unconfirmed),
     }
 }
@@ -152,7 +154,7 @@ fn about_confirmation(found: Option<f64>, probes: &[Probe]) -> Vec<Caveat> {
         }
     }
     let failed = long().filter(|probe| met(probe) == Some(false)).count() as u32;
-    if failed > 0 {
+    if failed > 0 && found.is_some() {
         caveats.push(Caveat::FailedConfirmations { runs: failed });
     }
     caveats

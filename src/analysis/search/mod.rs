@@ -42,7 +42,7 @@ pub fn most_probes(question: &Question) -> usize {
 
 /// Where the search stands after these runs.
 pub fn standing(question: &Question, probes: &[Probe]) -> Standing {
-    let bracket = Bracket::of(&Grid::of(question), probes);
+    let bracket = Bracket::of(&Grid::of(question), probes).below_failed_confirmations(probes);
     let confirming = match next(question, probes) {
         Next::Confirm { load, .. } => Some(load),
         _ => None,

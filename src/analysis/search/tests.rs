@@ -81,6 +81,42 @@ fn a_failed_confirmation_sends_the_search_down() {
     assert!(failed > 0 && outcome.caveats.contains(&Caveat::FailedConfirmations { runs: failed }), "{outcome:?}");
     let (_, none) = search(&question(), |load, confirms, _| run(load, confirms, if confirms { 9.0 } else { 30.0 }));
     assert_eq!((none.end, none.found), (End::Unconfirmed, None));
+    assert!(
+        none.caveats.iter().all(|caveat| !matches!(caveat, Caveat::FailedConfirmations { .. })),
+        "higher than what?"
+    );
+}
+
+#[test]
+fn a_load_whose_long_run_failed_is_where_too_much_begins() {
+    let question = question();
+    let grid = Grid::of(&question);
+    let (load, below) = (grid.nearest(30.0), grid.nearest(24.0));
+    let answered = |load: f64, confirms, pressure: f64| Probe {
+        answer: Some(Answer::Undecided),
+        pressure: Some(pressure),
+        ..run(load, confirms, 1_000.0)
+    };
+    let probes = [answered(below, false, 0.5), answered(load, false, 0.9), answered(load, true, 1.5)];
+    let stands = standing(&question, &probes);
+    assert_eq!((stands.low, stands.high), (Some(below), Some(load)));
+    let stands = standing(&question, &probes[..2]);
+    assert_eq!((stands.low, stands.high), (Some(load), None));
+}
+
+#[test]
+fn a_long_run_that_says_nothing_uses_up_no_confirmation() {
+    // Every other long run is spoiled, and none that is not meets the objective before the fifth load.
+    let mut long = 0;
+    let (probes, outcome) = search(&question(), |load, confirms, _| {
+        long += usize::from(confirms);
+        match confirms && long % 2 == 1 {
+            true => Probe { answer: None, pressure: None, ..run(load, confirms, 30.0) },
+            false => run(load, confirms, if confirms { 24.5 } else { 30.0 }),
+        }
+    });
+    let told = probes.iter().filter(|probe| probe.confirms && probe.answer.is_some()).count();
+    assert!(outcome.end != End::Unconfirmed || told == 5, "{told} long runs that say something: {outcome:?}");
 }
 
 #[test]

@@ -14,7 +14,8 @@ use crate::cli::options::TextOrJson;
 use crate::cli::output;
 use crate::expand::launch::declared;
 use crate::plan::{Plan, Slo};
-use crate::report::{self, CapacityAnswer, Configuration};
+use crate::report::format::fill;
+use crate::report::{self, CapacityAnswer, Configuration, Trail};
 use crate::units::Share;
 
 /// The arguments of `capacity`.
@@ -53,6 +54,7 @@ pub(super) fn run(args: CapacityArgs) -> Result<Exit, Failure> {
     match args.asked.format {
         TextOrJson::Text => {
             let mut text = report::capacity(&configurations, target, readings.plan.slo.as_ref());
+            text.push_str(&of_searches(&readings.trails));
             if let Some(said) = readings.said_of_missing(&report::left_out(&curves)) {
                 text.push_str(&format!("\n{said}\n"));
             }
@@ -98,6 +100,18 @@ fn answer(curve: &Curve, plan: &Plan) -> CapacityAnswer {
         watts: hardware.watts().map(|watts| watts.to_f64()),
     };
     CapacityAnswer::Holds { instance, bracket: found, output }
+}
+
+/// What searches found: they read the curve through all of their runs, and may know more of a load than its own runs.
+fn of_searches(trails: &[Trail]) -> String {
+    let ended = trails.iter().filter(|trail| trail.chooses == "search" && trail.state == "done");
+    let lines: String = ended.map(|trail| fill(" ", 4, &format!("{}: {}", trail.title(), trail.standing))).collect();
+    match lines.is_empty() {
+        true => lines,
+        false => {
+            format!("\nsearches, by the curve through all of their runs; above each load is held by its own\n{lines}")
+        }
+    }
 }
 
 /// Why nothing is known at any load.

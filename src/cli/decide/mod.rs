@@ -87,6 +87,7 @@ pub(super) fn run(args: DecideArgs) -> Result<Exit, Failure> {
         without: readings.without.iter().map(|run| run.state).collect(),
         curves: &curves,
         configurations: &configurations,
+        trails: &readings.trails,
         comparison: comparison.as_ref(),
         mixed: readings.mixed_servers(),
         lints: lints.iter().map(told).collect(),

@@ -194,14 +194,14 @@ impl ChoiceState {
         let so_far = if self.finished.is_empty() { String::new() } else { format!("; {}", self.standing) };
         match &self.about {
             About::Loads(confirms) => {
-                let confirms = confirms.as_ref().map(|window| format!(", the last with a window of {window}"));
+                let confirms = confirms.as_ref().map(|window| format!(", long ones with a window of {window}"));
                 let [from, to] = [self.from, self.to].map(Option::unwrap_or_default);
                 format!(
-                    "{}: {from} to {to} {}, at most {most}{} and {}{so_far}",
+                    "{}: {from} to {to} {}, at most {most} and {}{}{so_far}",
                     self.cell,
                     self.unit,
-                    confirms.unwrap_or_default(),
                     duration(self.most_seconds.ceil() as u64),
+                    confirms.unwrap_or_default(),
                 )
             }
             About::Settings { windows, budget, aim } => format!(

@@ -10,7 +10,7 @@ use super::super::stages;
 use super::super::workspace::Workspace;
 use super::args::RunArgs;
 use super::decisions::{any_work, decided, expected, runs};
-use crate::expand::PlannedRun;
+use crate::expand::{PlannedRun, Waits};
 use crate::report::format::{duration, plain};
 use crate::sweep::event::{Naming, RunView};
 use crate::sweep::resume::{Action, Decision};
@@ -81,6 +81,9 @@ pub(super) fn announce(args: &RunArgs, workspace: &Workspace, decisions: &[Optio
                 told.len() - MOST_LISTED
             ));
         }
+        if workspace.chosen.iter().any(|chosen| chosen.next.is_some()) {
+            screen.line("  and those that searches and ladders ask for then: `preview` says how many at most");
+        }
         let pending = stages::pending(&stages::selected(workspace, &args.selection));
         for line in stages::taken(workspace, decisions).into_iter().chain(pending) {
             screen.line(&format!("  {line}"));
@@ -95,5 +98,9 @@ fn say_that_all_wait(args: &RunArgs, workspace: &Workspace, name: &str) {
     let when: IndexSet<&str> = waiting.iter().map(|cell| cell.state.when_ids_come()).collect();
     let when = when.into_iter().collect::<Vec<_>>().join("; ");
     let has = if runs == 1 { "selected run has no id" } else { "selected runs have no ids" };
-    args.screen().with_times().line(&format!("{name}: nothing to do; {runs} {has} yet: {when}; no request was sent"));
+    let chosen =
+        waiting.iter().any(|cell| cell.state == Waits::Pending) && !args.selection.typed(str::to_owned).is_empty();
+    let remedy = if chosen { "; select what they wait for as well" } else { "" };
+    let text = format!("{name}: nothing to do; {runs} {has} yet: {when}{remedy}; no request was sent");
+    args.screen().with_times().line(&text);
 }

@@ -124,7 +124,7 @@ fn workloads(evidence: &Evidence) -> String {
         "prompt / output tokens, as declared",
         "load",
         "arrivals",
-        "fill / stabilize / measure",
+        "fill / stabilize / measure, as planned",
         "repeats#",
         "seed",
     ];

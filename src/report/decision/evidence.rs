@@ -5,6 +5,7 @@ use crate::analysis::Verdict;
 use crate::analysis::comparison::Comparison;
 use crate::analysis::curve::Curve;
 use crate::plan::{Plan, Slo};
+use crate::report::Trail;
 use crate::report::capacity::Configuration;
 use crate::report::curves::{differ, title};
 use crate::store::RunRecord;
@@ -29,6 +30,8 @@ pub(crate) struct Evidence<'a> {
     pub(crate) curves: &'a [Curve<'a>],
     /// What each curve says of its endpoint as an instance; empty where the plan has no objective.
     pub(crate) configurations: &'a [Configuration<'a>],
+    /// How searches, ladders and the like came to stand where they do.
+    pub(crate) trails: &'a [Trail],
     /// What the plan declares to be compared, answered.
     pub(crate) comparison: Option<&'a Comparison>,
     /// Endpoints whose results are of several servers, a sentence each.

@@ -58,11 +58,12 @@ fn of_runs(evidence: &Evidence) -> Vec<String> {
 }
 
 fn suspects(evidence: &Evidence) -> Vec<String> {
-    let suspect = evidence.runs.iter().filter(|run| run.verdict.state == State::Suspect).count();
+    let are_suspect = || evidence.runs.iter().filter(|run| run.verdict.state == State::Suspect);
+    let suspect = are_suspect().count();
     if suspect == 0 {
         return Vec::new();
     }
-    let reasons = evidence.runs.iter().flat_map(|run| &run.verdict.reasons);
+    let reasons = are_suspect().flat_map(|run| &run.verdict.reasons);
     let reasons = counts(reasons.filter(|one| one.state == State::Suspect).map(|one| one.name));
     let reasons: Vec<String> = reasons.into_iter().map(|(name, count)| format!("{} ({count})", code(name))).collect();
     vec![format!("Suspect and counted: {}: {}.", counted(suspect, "run"), reasons.join(", "))]

@@ -12,6 +12,8 @@ pub(super) fn text(evidence: &Evidence, accepted: usize) -> String {
         _ => format!("{with} of {} of the plan have a result.", counted(with + without, "run")),
     };
     let mut items = vec![runs];
+    let chose = evidence.trails.iter().filter(|trail| trail.state != "pending");
+    items.extend(chose.map(|trail| format!("{}: {}", code(&trail.title()), sentence(&inert(&trail.standing)))));
     let curve = &evidence.curves[accepted];
     let axis = curve.axis.name().replace('_', " ");
     if let Some(found) = curve.bracket() {

@@ -31,6 +31,8 @@ pub struct Chosen {
     pub binds: Option<Objective>,
     /// Where the best settings of a server are looked for: how that stands.
     pub settings: Option<Settings>,
+    /// Of a ladder: loads that ran, and of which no run says anything.
+    pub silent: Vec<f64>,
     /// What loads count: `qps`, `in flight`.
     pub(super) unit: &'static str,
 }
@@ -151,7 +153,7 @@ impl Part {
                 let missed = outcome.misses.map(|load| format!(": {load} {unit} misses it{of}")).unwrap_or_default();
                 format!("no load of the range meets {what}{missed}")
             }
-            (None, End::Unconfirmed, _) => format!("no load was confirmed: the long runs missed {what}"),
+            (None, End::Unconfirmed, _) => format!("no load was confirmed: no long run met {what}"),
             (None, End::TooFewRequests, _) => "not found".to_owned(),
             (None, End::OutOfProbes, _) => "not found in as many runs as it may take".to_owned(),
             (None, ..) => format!("no load is shown to meet {what}"),
@@ -177,6 +179,7 @@ impl Chosen {
             parts: Vec::new(),
             binds: None,
             settings: None,
+            silent: Vec::new(),
             unit,
         }
     }
@@ -234,6 +237,8 @@ impl fmt::Display for Chosen {
             1 => "1 run".to_owned(),
             runs => format!("{runs} runs"),
         };
+        let silent = self.silent.iter().map(f64::to_string).collect::<Vec<_>>().join(", ");
+        let silent = if silent.is_empty() { silent } else { format!("; no valid run at {silent}") };
         if let (None, Some(objective)) = (&self.end, self.searching()) {
             write!(f, "{}: ", objective.name())?;
         }
@@ -244,15 +249,18 @@ impl fmt::Display for Chosen {
         match (&self.end, self.between) {
             (Some(Ended::Settings(outcome)), _) => write!(f, "{}; {runs}", outcome.end.name()),
             (Some(Ended::Search(_)), _) => write!(f, "{}; {runs}", self.searched()),
+            (Some(Ended::WholeLadder), _) if !self.silent.is_empty() => {
+                write!(f, "no load was shown to be too much{silent}; {runs}")
+            }
             (Some(Ended::WholeLadder), _) => write!(f, "no load was too much; {runs}"),
-            (Some(Ended::Cut { load, why, pruned: 0 }), _) => write!(f, "{load} {unit} {why}; {runs}"),
+            (Some(Ended::Cut { load, why, pruned: 0 }), _) => write!(f, "{load} {unit} {why}{silent}; {runs}"),
             (Some(Ended::Cut { load, why, pruned }), _) => {
                 let loads = if *pruned == 1 {
                     "one heavier load was".to_owned()
                 } else {
                     format!("{pruned} heavier loads were")
                 };
-                write!(f, "{load} {unit} {why}, so {loads} left out; {runs}")
+                write!(f, "{load} {unit} {why}, so {loads} left out{silent}; {runs}")
             }
             (None, (Some(low), Some(high))) => write!(f, "between {low} and {high} {unit}, {runs} so far"),
             (None, (Some(low), None)) => write!(f, "above {low} {unit}, {runs} so far"),

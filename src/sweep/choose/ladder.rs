@@ -21,12 +21,18 @@ pub(super) fn ladder(pool: &Pool, stop: StopRule, judge: &dyn Judge) -> Chosen {
             return chosen;
         }
         let runs: Vec<&PlannedRun> = members.iter().map(|at| &pool.members[*at].run).collect();
-        if let Some(why) = is_the_last(stop, &judge.said(&runs, Objective::Slo)) {
+        let said = judge.said(&runs, Objective::Slo);
+        if said.answer.is_none() && !said.is_failed {
+            chosen.silent.push(*load);
+        }
+        if let Some(why) = is_the_last(stop, &said) {
             chosen.between.1 = Some(*load);
             chosen.end = Some(Ended::Cut { load: *load, why, pruned: loads.len() - rung - 1 });
             return chosen;
         }
-        chosen.between.0 = Some(*load);
+        if said.answer.is_some() {
+            chosen.between.0 = Some(*load);
+        }
     }
     chosen.end = Some(Ended::WholeLadder);
     chosen

@@ -103,7 +103,9 @@ impl Setting {
     fn with_value(&self, aim: Aim) -> String {
         match self.estimate {
             Some(Estimate { value, low, high, .. }) => {
-                format!("{} with {} {} ({} to {})", self.name, digits(value), aim.unit(), digits(low), digits(high))
+                // None of these can be below 0, whatever an interval by a normal deviation says.
+                let [low, high] = [low.max(0.0), high].map(digits);
+                format!("{} with {} {} ({low} to {high})", self.name, digits(value), aim.unit())
             }
             None => self.name.clone(),
         }
@@ -114,7 +116,8 @@ impl Settings {
     /// Those with the best estimate so far.
     fn ahead(&self) -> Option<&Setting> {
         let value = |setting: &&Setting| setting.estimate.map(|estimate| estimate.value);
-        let known = self.all.iter().filter(|setting| setting.estimate.is_some());
+        let is_ahead = |estimate: Estimate| self.aim == Aim::CostPerMillion || estimate.value > 0.0;
+        let known = self.all.iter().filter(|setting| setting.estimate.is_some_and(is_ahead));
         match self.aim {
             Aim::CostPerMillion => known.min_by(|a, b| value(a).partial_cmp(&value(b)).unwrap_or(Ordering::Equal)),
             Aim::Goodput | Aim::OutputThroughput => {
@@ -171,6 +174,10 @@ impl Settings {
 
     /// The answer without what must be said beside it.
     fn answer(&self, outcome: &Outcome) -> String {
+        let measured = || self.all.iter().filter_map(|setting| setting.estimate);
+        if self.aim == Aim::Goodput && measured().count() > 0 && measured().all(|estimate| estimate.value == 0.0) {
+            return "no settings answered a good request".to_owned();
+        }
         let named = |at: &usize| self.all.get(*at).map(|setting| setting.with_value(self.aim)).unwrap_or_default();
         let best = outcome.best.as_ref().map(named).unwrap_or_default();
         let rivals = outcome.rivals.iter().map(named).collect::<Vec<_>>().join(" and ");

@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 
 use super::super::sources::Sources;
-use crate::analysis::curve::Rung;
+use crate::analysis::curve::{Curve, Rung};
 use crate::analysis::saturation::State as Saturation;
 use crate::analysis::slo::Answer;
 use crate::analysis::verdict::State;
@@ -84,9 +84,19 @@ fn not_decided(sources: &Sources) -> Option<String> {
     let all = rungs(sources).count();
     let undecided = rungs(sources).filter(|rung| rung.answer() == Some(Answer::Undecided)).count();
     let not_shown = rungs(sources).filter(|rung| rung.state() == Some(Saturation::NotShown)).count();
+    let beyond = |curve: &Curve| {
+        let misses = curve.bracket().and_then(|found| found.misses);
+        let above = curve.rungs.iter().filter(|rung| misses.is_some_and(|misses| rung.load > misses));
+        above.filter(|rung| rung.answer() == Some(Answer::Undecided)).count()
+    };
+    let beyond = match sources.curves.iter().map(beyond).sum::<usize>() {
+        0 => String::new(),
+        beyond => format!(", {beyond} of them above one that misses"),
+    };
     let parts = [
-        (undecided > 0)
-            .then(|| format!("whether the objective holds is undecided at {undecided} of {}", counted(all, "load"))),
+        (undecided > 0).then(|| {
+            format!("whether the objective holds is undecided at {undecided} of {}{beyond}", counted(all, "load"))
+        }),
         (not_shown > 0)
             .then(|| format!("whether the server keeps up is not shown at {not_shown} of {}", counted(all, "load"))),
     ];
