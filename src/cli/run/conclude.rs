@@ -60,7 +60,12 @@ pub(super) fn conclude(
             &screen,
             args,
             first,
-            Hints { doubtful: shown.doubtful.is_some(), invalid: invalid > 0, calibrate: wanting },
+            Hints {
+                doubtful: shown.doubtful.is_some(),
+                invalid: invalid > 0,
+                chosen: workspace.expansion.pools.first().map(|pool| plain(&pool.sweep)),
+                calibrate: wanting,
+            },
         );
     }
     if summary.interrupted {
@@ -188,6 +193,8 @@ struct Hints {
     doubtful: bool,
     /// Some run is invalid, and stays so until it is executed again.
     invalid: bool,
+    /// The first sweep that chose its runs.
+    chosen: Option<String>,
     /// No calibration says how large the generator's own error was.
     calibrate: bool,
 }
@@ -201,6 +208,9 @@ fn say_what_next(screen: &Screen, args: &RunArgs, run: &str, hints: Hints) {
         true => format!("\n  {:<24}{program} calibrate {plan}{folder}", "the generator's error"),
         false => String::new(),
     };
+    let chosen = hints.chosen.map_or(String::new(), |sweep| {
+        format!("\n  {:<24}{program} why {} --plan {plan}{folder}", "why it chose these runs", quoted(&sweep))
+    });
     let again = match hints.invalid {
         true => {
             let selection = args.selection.typed(quoted);
@@ -211,7 +221,7 @@ fn say_what_next(screen: &Screen, args: &RunArgs, run: &str, hints: Hints) {
     screen.line(&format!(
         "\nrows: {results}/runs/*/requests.parquet (one row per request)\n\
          next:\n  \
-         {show:<24}{program} show {} --plan {plan}{folder}{again}\n  \
+         {show:<24}{program} show {} --plan {plan}{folder}{again}{chosen}\n  \
          {:<24}{program} export {plan}{folder} -o runs.csv\n  \
          {:<24}edit {plan}, then run it again{calibrate}",
         &run[..8],
