@@ -41,12 +41,16 @@ pub struct Part {
 }
 
 impl Whole {
+    /// Mean milliseconds of the part of this name; null where they are not known.
+    pub fn part_ms(&self, name: &str) -> Option<f64> {
+        self.parts.iter().find(|part| part.name == name)?.ms.as_ref().ok().copied()
+    }
+
     /// The share of the whole that has a part of its own: all but what is unassigned or unknown; null where that is not known.
     pub fn assigned_share(&self) -> Option<f64> {
-        let part = |name: &str| self.parts.iter().find(|part| part.name == name);
-        let unknown = part(UNKNOWN.0)?.ms.as_ref().ok()?;
+        let unknown = self.part_ms(UNKNOWN.0)?;
         // What is unassigned and not known is in what is unknown.
-        let unassigned = part(UNASSIGNED.0).and_then(|part| part.ms.as_ref().ok()).unwrap_or(&0.0);
+        let unassigned = self.part_ms(UNASSIGNED.0).unwrap_or(0.0);
         (self.mean_ms > 0.0).then(|| 1.0 - (unknown.abs() + unassigned.abs()) / self.mean_ms)
     }
 }
