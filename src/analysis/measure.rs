@@ -12,7 +12,7 @@ use super::queue::Queue;
 use super::request::{Metric, Request, sample, summarize};
 use super::reuse::Reuse;
 use super::saturation;
-use super::server::ServerFigure;
+use super::server::{ServerFigure, Whole};
 use super::stats::{Interval, Summary};
 use super::window::{self, Counts};
 use super::worth::{Evidence, Turns};
@@ -77,6 +77,8 @@ pub struct RunMetrics {
     pub output_throughput_per_gpu: Option<f64>,
     /// What the server said of itself over the window; nothing where nothing was scraped, and of a part of a run.
     pub server: Vec<ServerFigure>,
+    /// Where the time of its requests went; nothing where nothing was scraped, and of a part of a run.
+    pub wholes: Vec<Whole>,
 }
 
 /// Measures one run: `rows` are its requests of every phase. Where no request of the window completed there is no latency,
@@ -147,6 +149,7 @@ pub(crate) fn measure_part(
         tokens_per_event: window::tokens_per_event(rows, facts),
         output_throughput_per_gpu: per_gpu(flow.output_throughput, facts),
         server: Vec::new(),
+        wholes: Vec::new(),
         flow,
         error_evidence: error_evidence(requests(), queue.turns),
         saturation: queue.saturation,

@@ -79,7 +79,7 @@ pub use goodput::{Thresholds, goodput};
 pub use measure::{RunMetrics, measure};
 pub use metric::PlanMetrics;
 pub use pulse::Pulse;
-pub use server::ServerFigure;
+pub use server::{Part, ServerFigure, Whole};
 pub use stats::{Counted, Estimate, Interval, Summary, Value};
 pub use tokens::MeanTokens;
 pub use verdict::{Verdict, judge};

@@ -10,7 +10,7 @@ use super::mixed_servers;
 use super::summary_cache::Memory;
 use crate::analysis::calibration::Pressure;
 use crate::analysis::measure::{cost_per_million_output_tokens, tokens_per_unit_of_money};
-use crate::analysis::server::{self, ServerFigure};
+use crate::analysis::server;
 use crate::analysis::slo::{self, Answer, SloTest};
 use crate::analysis::verdict::State;
 use crate::analysis::{
@@ -88,7 +88,7 @@ pub(super) fn read(store: &Store, record: &RunRecord, plan: Option<&Plan>) -> Re
     let gaps = Gaps::of(&run, facts, &events)?;
     let rows = run.rows();
     let mut metrics = measure(rows, (&events, &gaps), facts);
-    metrics.server = server_figures(store, record, &metrics)?;
+    scraped(store, record, rows, &mut metrics)?;
     let verdict = judge(rows, &events, facts, &validity, slo);
     let plan_metrics = plan.map_or_else(PlanMetrics::default, |plan| under_plan(plan, record, rows, &metrics));
     let limit = slo.and_then(|slo| slo.cost_per_million);
@@ -102,13 +102,17 @@ pub(super) fn read(store: &Store, record: &RunRecord, plan: Option<&Plan>) -> Re
     Ok(Answered { labels, metrics, verdict, plan_metrics, slo, classes, tokens, pulse, cost })
 }
 
-/// What the server of a run said of itself, where that was scraped.
-fn server_figures(store: &Store, record: &RunRecord, metrics: &RunMetrics) -> Result<Vec<ServerFigure>, StoreError> {
-    if record.facts.telemetry.is_none() {
-        return Ok(Vec::new());
+/// What the server of a run said of itself, and where the time went, where that was scraped.
+fn scraped(store: &Store, record: &RunRecord, rows: &[Measured], metrics: &mut RunMetrics) -> Result<(), StoreError> {
+    let facts = &record.facts;
+    if facts.telemetry.is_none() {
+        return Ok(());
     }
-    let tokens = metrics.flow.output_throughput.map(|rate| rate * record.facts.windows.measure_secs());
-    Ok(server::figures(&store.read_samples(record)?, &record.facts, tokens))
+    let tokens = metrics.flow.output_throughput.map(|rate| rate * facts.windows.measure_secs());
+    let samples = store.read_samples(record)?;
+    metrics.server = server::figures(&samples, facts, tokens);
+    metrics.wholes = server::wholes(&samples, rows, facts);
+    Ok(())
 }
 
 fn thresholds(plan: &Plan) -> Thresholds {

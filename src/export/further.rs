@@ -21,6 +21,9 @@ const FAILED: &str = "failed.";
 /// How a column begins of what the server said of itself: `server.requests_running_mean`.
 const SERVER: &str = "server.";
 
+/// How a column begins of where the time went: `parts.ttft_queue_ms`.
+const PARTS: &str = "parts.";
+
 /// How a flag begins among the declared facts of a server.
 const FLAGS: &str = "flags.";
 
@@ -57,6 +60,8 @@ pub(crate) struct Further {
     failures: Vec<String>,
     /// Figures of servers, in the order of the canonical table: name, unit and meaning.
     server: Vec<(String, &'static str, String)>,
+    /// Mean latencies and their parts, likewise.
+    parts: Vec<(String, &'static str, String)>,
 }
 
 impl Further {
@@ -73,6 +78,7 @@ impl Further {
             read_back: sorted(read_back.cloned()),
             failures: sorted(failures),
             server: figures(runs),
+            parts: parts(runs),
         }
     }
 
@@ -105,7 +111,11 @@ impl Further {
             let column = Column::new(format!("{SERVER}{name}"), Kind::Float, doc.clone());
             Column { unit, ..column.null("not scraped, or a gap or a restart in the window") }
         });
-        declared.chain(read_back).chain(failures).chain(server).collect()
+        let parts = self.parts.iter().map(|(name, unit, doc)| {
+            let column = Column::new(format!("{PARTS}{name}"), Kind::Float, doc.clone());
+            Column { unit, ..column.null("not scraped, or not known: `show` says why") }
+        });
+        declared.chain(read_back).chain(failures).chain(server).chain(parts).collect()
     }
 
     fn cells(&self, declared: &DeclaredFacts, measured: Option<&RunRow>) -> Vec<Cell> {
@@ -121,8 +131,24 @@ impl Further {
             let figure = measured.and_then(|run| run.metrics.server.iter().find(|figure| figure.name == *name));
             Cell::from(figure.and_then(|figure| figure.value.as_ref().ok().copied()))
         });
-        facts.chain(read_back).chain(failures).chain(server).collect()
+        let of_run: Vec<_> =
+            measured.iter().flat_map(|run| &run.metrics.wholes).flat_map(|whole| whole.columns()).collect();
+        let parts = self.parts.iter().map(|(name, ..)| {
+            Cell::from(of_run.iter().find(|(other, ..)| other == name).and_then(|(.., value)| *value))
+        });
+        facts.chain(read_back).chain(failures).chain(server).chain(parts).collect()
     }
+}
+
+/// The columns of where the time went that some run has.
+fn parts(runs: &[RunRow]) -> Vec<(String, &'static str, String)> {
+    let mut parts: Vec<(String, &'static str, String)> = Vec::new();
+    for (name, unit, doc, _) in runs.iter().flat_map(|run| &run.metrics.wholes).flat_map(|whole| whole.columns()) {
+        if parts.iter().all(|(other, ..)| *other != name) {
+            parts.push((name, unit, doc));
+        }
+    }
+    parts
 }
 
 /// The figures of servers that some run has. All runs have theirs in one order, so those of a later one go behind.
@@ -150,7 +176,7 @@ fn sorted(names: impl Iterator<Item = String>) -> Vec<String> {
 
 /// Whether a column's name is one that only some exports have: a fact of a server, or a kind of failure.
 pub(crate) fn is_of_some(name: &str) -> bool {
-    [DECLARED, READ_BACK, FAILED, SERVER].iter().any(|start| name.starts_with(start))
+    [DECLARED, READ_BACK, FAILED, SERVER, PARTS].iter().any(|start| name.starts_with(start))
 }
 
 /// Whether a column says something of the run that is no metric: not for a pivot, where it is not named.

@@ -33,7 +33,8 @@ pub fn text() -> String {
         "description": "Rows of one kind, the columns in this order in every format. A run's further axes are columns \
             before `repeat`; one whose name another column has is called axis_<name>. Rows of runs and \
             classes have further columns where some run has them: declared.<fact> and read_back.<flag> of its server, and \
-            failed.<kind>, how many requests failed so, and server.<figure>, what the server said of itself.",
+            failed.<kind>, how many requests failed so, server.<figure>, what the server said of itself, and parts.<part>, \
+            where the time of requests went.",
         "columns_version": COLUMNS_VERSION,
         "type": "array",
         "items": { "anyOf": kinds },

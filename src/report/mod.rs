@@ -17,6 +17,7 @@ mod generator;
 pub mod grid;
 pub(crate) mod html;
 mod not_held;
+mod parts;
 mod plot;
 pub(crate) mod progress;
 mod repeats;

@@ -13,6 +13,7 @@ use crate::rows::{Environment, Facts};
 use super::format::{self, cut, digits, estimate, plain, said, value};
 use super::generator;
 use super::grid::{self, right};
+use super::parts;
 use super::server;
 use super::spark;
 use super::table::{Line, coloured, load};
@@ -55,6 +56,7 @@ pub fn run(
         of_load(&|| scalars(line, facts, plan)),
         of_load(&|| generator::block(facts)),
         server::block(&line.metrics.server, facts),
+        parts::block(&line.metrics.wholes),
         way(environment),
         of_load(&|| pulse.map_or_else(String::new, spark::load)),
         if detail.definitions { definitions() } else { String::new() },

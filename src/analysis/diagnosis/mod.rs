@@ -6,6 +6,7 @@
 
 mod evidence;
 mod named;
+mod queued;
 mod shown;
 mod symptoms;
 #[cfg(test)]

@@ -7,11 +7,12 @@ use crate::plan::Percentile;
 
 use super::evidence::{Evidence, Evident, Finding, Predicted, Symptom, Twins};
 use super::named::Names;
+use super::queued;
 use super::shown::{Growth, Looked, Ranged, both, found, latency_growth, rate_growth};
 
-/// What no run holds, and what would tell the regimes apart for certain.
-pub const NOT_MEASURED: &str = "these figures are a client's: accelerator utilization, memory in use, clocks and power, and the \
-                                server's own queue and preemption counters were not recorded";
+/// What no symptom looks at, and what would tell the regimes apart for certain.
+pub const NOT_MEASURED: &str = "these figures are a client's, but for the queue of a server with `telemetry`: accelerator \
+                                utilization, memory in use, clocks and power, and preemption counters were not looked at";
 
 /// Looks for one symptom.
 type Look = fn(&Evident) -> Finding;
@@ -232,9 +233,10 @@ fn ttft_tail_spikes(evident: &Evident) -> Finding {
             Ordinate::named(tail_name).and_then(|tail| rung.figure(tail)).is_some_and(|tail| tail.few_samples)
         };
         let few = if is_few(first) || is_few(rung) { " (few samples)" } else { "" };
+        let queue = queued::clause(first, rung).unwrap_or_default();
         let text = || {
             format!(
-                "{}: from {} to {} p50 TTFT goes from {:.1} to {:.1} ms, {tail_word} from {:.1} to {:.1} ms{few}",
+                "{}: from {} to {} p50 TTFT goes from {:.1} to {:.1} ms, {tail_word} from {:.1} to {:.1} ms{few}{queue}",
                 names.run(before),
                 at(curve, first),
                 at(curve, rung),

@@ -2,7 +2,7 @@ use super::*;
 use crate::analysis::curve::{Run, curves};
 use crate::analysis::roofline::Prediction;
 use crate::analysis::synthetic::{Run as Server, measured, verdict};
-use crate::analysis::{MeanTokens, PlanMetrics, RunMetrics, Verdict};
+use crate::analysis::{MeanTokens, Part, PlanMetrics, RunMetrics, Verdict, Whole};
 use crate::plan::Validity;
 use crate::rows::RunLabels;
 
@@ -116,7 +116,21 @@ fn a_tail_that_spikes_is_told_from_a_curve_that_rises() {
     let mut spiked = [at("a", 1, 20_000_000, 0.01), at("b", 2, 20_000_000, 0.05)];
     raise(&mut spiked, 300.0);
     let evidence = seen(among("ttft_tail_spikes", &spiked));
-    assert!(evidence[0].text.contains("p99 from"), "{}", evidence[0].text);
+    assert!(evidence[0].text.contains("p99 from") && !evidence[0].text.contains("queue"), "{}", evidence[0].text);
+    // The server's own queue says whether it is there that requests wait, where it is known at both loads.
+    let mut with_queue = |queues: [Result<f64, String>; 2]| {
+        for (made, ms) in spiked.iter_mut().zip(queues) {
+            let queue = Part { name: "queue", doc: "", ms };
+            made.metrics.wholes = vec![Whole { name: "ttft", requests: 9, mean_ms: 90.0, parts: vec![queue] }];
+        }
+        seen(among("ttft_tail_spikes", &spiked)).remove(0).text
+    };
+    let text = with_queue([Ok(0.2), Ok(35.0)]);
+    assert!(text.ends_with("queue goes from 0.2 to 35.0 ms, which confirms that requests wait there"), "{text}");
+    for little in [[0.1, 0.9], [20.0, 35.0]] {
+        assert!(with_queue(little.map(Ok)).contains("which does not confirm"));
+    }
+    assert!(!with_queue([Ok(0.2), Err("no page has queue_seconds".to_owned())]).contains("queue"));
     // 750 requests at the lightest load: too few for an interval of its p99, so nothing tells the spike from chance.
     let mut few =
         [("a", 1, 0.01), ("b", 2, 0.05)].map(|(name, batch, jitter)| lasting(name, batch, 20_000_000, jitter, 60.0));

@@ -8,12 +8,14 @@
 mod derived;
 mod figure;
 pub(crate) mod foreign;
+mod parts;
 mod scraped;
 mod series;
 
 pub use figure::ServerFigure;
+pub use parts::{Part, Whole};
 
-use crate::rows::{Facts, Sample};
+use crate::rows::{Facts, Measured, Sample};
 use crate::telemetry::canonical::CANONICAL;
 
 use scraped::Scraped;
@@ -28,6 +30,13 @@ pub fn figures(samples: &[Sample], facts: &Facts, output_tokens: Option<f64>) ->
     let mut figures: Vec<ServerFigure> = CANONICAL.iter().flat_map(|series| scraped.of_series(series)).collect();
     figures.extend(derived::figures(&scraped, output_tokens));
     figures
+}
+
+/// The mean TTFT and E2E of the requests that ended in the window as sums of what the client and the server say of them; nothing where
+/// nothing was scraped, and of a start.
+pub fn wholes(samples: &[Sample], rows: &[Measured], facts: &Facts) -> Vec<Whole> {
+    let scraped = Scraped::of(samples, facts);
+    if scraped.is_empty() || facts.start.is_some() { Vec::new() } else { parts::wholes(&scraped, rows, facts) }
 }
 
 #[cfg(test)]

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use crate::rows::{Facts, Sample};
-use crate::telemetry::canonical::{Canonical, Kind, Over};
+use crate::telemetry::canonical::{Canonical, Kind, Over, canonical};
 
 use super::figure::ServerFigure;
 use super::series::{Series, Together};
@@ -14,6 +14,15 @@ const COUNT: &str = ".count";
 
 /// Instants in seconds and values of one series of one page.
 type Points = Vec<(f64, f64)>;
+
+/// What a histogram counted over the window.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(super) struct Counted {
+    /// The mean of what was counted, in the histogram's unit.
+    pub(super) mean: f64,
+    /// How many were counted.
+    pub(super) count: f64,
+}
 
 /// The samples of a run that were scraped, by what they are of.
 pub(super) struct Scraped<'a> {
@@ -65,6 +74,17 @@ impl<'a> Scraped<'a> {
         self.read.is_empty() && self.failed.is_empty()
     }
 
+    /// What a histogram counted in the window; none where no page has it.
+    pub(super) fn histogram(&self, key: &str) -> Option<Result<Counted, String>> {
+        let canonical = canonical(key)?;
+        let sum = self.series(&format!("{key}{SUM}"), canonical)?;
+        let count = self.series(&format!("{key}{COUNT}"), canonical)?;
+        Some(sum.growth().and_then(|sum| match count.growth()? {
+            0.0 => Err("nothing was counted in the window".to_owned()),
+            count => Ok(Counted { mean: sum / count, count }),
+        }))
+    }
+
     /// What a series comes to over the window; nothing where no page has it.
     pub(super) fn of_series(&self, canonical: &Canonical) -> Vec<ServerFigure> {
         let Canonical { key, unit, kind, over, doc, .. } = *canonical;
@@ -80,12 +100,8 @@ impl<'a> Scraped<'a> {
                 vec![ServerFigure::new(key, unit, told(doc, "growth"), series.growth())]
             }),
             Kind::Histogram => {
-                let [sum, count] = [SUM, COUNT].map(|half| self.series(&format!("{key}{half}"), canonical));
-                let (Some(sum), Some(count)) = (sum, count) else { return Vec::new() };
-                let mean = sum.growth().and_then(|sum| match count.growth()? {
-                    0.0 => Err("nothing was counted in the window".to_owned()),
-                    count => Ok(sum / count),
-                });
+                let Some(counted) = self.histogram(key) else { return Vec::new() };
+                let mean = counted.map(|counted| counted.mean);
                 vec![ServerFigure::new(format!("{key}_mean"), unit, told(doc, "mean"), mean)]
             }
         }

@@ -5,7 +5,7 @@ use serde::Serialize;
 use serde_json::{Map, Value};
 
 use super::super::answers::Answered;
-use crate::analysis::{Failure, Pulse, ServerFigure, Verdict, saturation, slo, undecided};
+use crate::analysis::{Failure, Pulse, ServerFigure, Verdict, Whole, saturation, slo, undecided};
 use crate::cli::export::source::{class_rows, run_row};
 use crate::export::Cell;
 use crate::export::further::Further;
@@ -34,6 +34,9 @@ pub(crate) struct Document<'a> {
     /// What the server said of itself over the window; absent where nothing was scraped.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     server: Vec<Figure>,
+    /// Where the time went: mean latencies from the schedule as sums of parts; absent where nothing was scraped.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    parts: Vec<Sum>,
     /// What names the run, and every metric: the columns of `export`, of which `schema export` has the meaning.
     metrics: Map<String, Value>,
     /// The same for each class of a mix; absent where there is none.
@@ -79,6 +82,32 @@ struct Figure {
     absent: Option<String>,
 }
 
+/// A mean latency from the schedule, and what it is the sum of.
+#[derive(Debug, Serialize, JsonSchema)]
+struct Sum {
+    /// ttft or e2e.
+    of: &'static str,
+    /// How many requests it is the mean of: those that ended in the window.
+    requests: u64,
+    /// The mean, in milliseconds.
+    mean_ms: f64,
+    /// The share that is neither unassigned nor unknown; null where the parts come to more than the whole.
+    assigned_share: Option<f64>,
+    /// What it is the sum of.
+    parts: Vec<Part>,
+}
+
+/// One part of a mean latency.
+#[derive(Debug, Serialize, JsonSchema)]
+struct Part {
+    /// client, connection, outside_server, queue, prefill, decode, server_unassigned or unknown; docs/TELEMETRY.md defines each.
+    name: &'static str,
+    /// Mean milliseconds of a request; null where they are not known.
+    ms: Option<f64>,
+    /// Why they are not known; null where they are.
+    absent: Option<String>,
+}
+
 /// Whether the server of an open loop kept up.
 #[derive(Debug, Serialize, JsonSchema)]
 struct Saturation {
@@ -112,6 +141,7 @@ impl<'a> Document<'a> {
             saturation: answered.metrics.saturation.map(saturated),
             load: answered.pulse.clone(),
             server: answered.metrics.server.iter().map(figure).collect(),
+            parts: answered.metrics.wholes.iter().map(sum).collect(),
             classes: tables(&class_rows((None, None), run, &answered)),
             metrics: tables(&[run_row((None, None), run, answered)]).pop().unwrap_or_default(),
         }
@@ -128,6 +158,17 @@ fn figure(figure: &ServerFigure) -> Figure {
     let (name, unit) = (figure.name.clone(), figure.unit.symbol());
     let value = figure.value.as_ref().ok().copied();
     Figure { name, unit, value, absent: figure.value.as_ref().err().cloned() }
+}
+
+fn sum(whole: &Whole) -> Sum {
+    let part = |part: &crate::analysis::Part| {
+        let (ms, absent) = (part.ms.as_ref().ok().copied(), part.ms.as_ref().err().cloned());
+        Part { name: part.name, ms, absent }
+    };
+    let Whole { name, requests, mean_ms, parts } = whole;
+    let assigned_share = whole.assigned_share();
+    let parts = parts.iter().map(part).collect();
+    Sum { of: name, requests: *requests, mean_ms: *mean_ms, assigned_share, parts }
 }
 
 fn saturated(evidence: saturation::Evidence) -> Saturation {

@@ -1,0 +1,186 @@
+//! Where the time of a run's requests went: their mean TTFT and their mean E2E, each from the schedule, as a sum of parts.
+//!
+//! Servers count queue, prefill, decode and end-to-end times when a request ends, so the sum is that of the requests that ended in the
+//! window. Their own time to first token they count with that token, so it is held against the client's TTFT of the requests whose first
+//! token came in the window; what the two differ by is outside the server.
+
+use crate::analysis::request::Metric;
+use crate::analysis::window::{contains, request};
+use crate::rows::{Facts, Measured};
+
+use super::scraped::{Counted, Scraped};
+
+/// Counts of the client and of the server may differ by this share: beyond, the server's mean is of other requests.
+const ALIKE: f64 = 0.05;
+/// A part below zero by no more than this share of the whole, or by so many milliseconds, is as far as means are exact.
+const NOISE: f64 = 0.02;
+const NOISE_MS: f64 = 1.0;
+
+/// A mean latency from the schedule, and what it is the sum of.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Whole {
+    /// Which: `ttft` or `e2e`.
+    pub name: &'static str,
+    /// How many requests it is the mean of.
+    pub requests: u64,
+    /// The mean, in milliseconds.
+    pub mean_ms: f64,
+    /// What it is the sum of; those that are known add up to the mean.
+    pub parts: Vec<Part>,
+}
+
+/// One part of a mean latency.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Part {
+    /// Its name in tables: `queue`.
+    pub name: &'static str,
+    /// What it is.
+    pub doc: &'static str,
+    /// Mean milliseconds of a request, or why they are not known.
+    pub ms: Result<f64, String>,
+}
+
+impl Whole {
+    /// Mean milliseconds of the part of this name; null where they are not known.
+    pub fn part_ms(&self, name: &str) -> Option<f64> {
+        self.parts.iter().find(|part| part.name == name)?.ms.as_ref().ok().copied()
+    }
+
+    /// The share of the whole that has a part of its own: all but what is unassigned or unknown; null where that is not known.
+    pub fn assigned_share(&self) -> Option<f64> {
+        let unknown = self.part_ms(UNKNOWN.0)?;
+        // What is unassigned and not known is in what is unknown.
+        let unassigned = self.part_ms(UNASSIGNED.0).unwrap_or(0.0);
+        (self.mean_ms > 0.0).then(|| 1.0 - (unknown.abs() + unassigned.abs()) / self.mean_ms)
+    }
+}
+
+impl Whole {
+    /// It and its parts as columns: name, unit, meaning and value.
+    pub fn columns(&self) -> Vec<(String, &'static str, String, Option<f64>)> {
+        let Whole { name, requests, mean_ms, parts } = self;
+        let title = name.to_uppercase();
+        let of_all = format!("Mean {title} from the schedule of the requests that ended in the window.");
+        let count = format!("How many requests the parts of {title} are of.");
+        let share = format!("Share of mean {title} that is neither unassigned nor unknown.");
+        let first = [
+            (format!("{name}_requests"), "", count, Some(*requests as f64)),
+            (format!("{name}_mean_ms"), "ms", of_all, Some(*mean_ms)),
+        ];
+        let part = |part: &Part| {
+            let doc = format!("Part of mean {title}. {}", part.doc);
+            (format!("{name}_{}_ms", part.name), "ms", doc, part.ms.as_ref().ok().copied())
+        };
+        let share = (format!("{name}_assigned_share"), "share", share, self.assigned_share());
+        first.into_iter().chain(parts.iter().map(part)).chain([share]).collect()
+    }
+}
+
+type Named = (&'static str, &'static str);
+
+const CLIENT: Named = ("client", "From the schedule to sending, without connecting: the in-flight cap and lateness.");
+const CONNECTION: Named =
+    ("connection", "Name lookup, TCP and TLS handshake where a connection was opened for a request; else 0.");
+const OUTSIDE: Named =
+    ("outside_server", "From sending to receiving, less the server's own time: network, proxies, HTTP handling.");
+const QUEUE: Named = ("queue", "In the server's queue, by its histogram.");
+const PREFILL: Named = ("prefill", "Prefill, by the server's histogram.");
+const DECODE: Named = ("decode", "From the first token to the last, by the server's histogram.");
+const UNASSIGNED: Named = ("server_unassigned", "In the server by its own time, and in none of its parts.");
+const UNKNOWN: Named = ("unknown", "What is left of the whole where a part is not known; 0 where all are.");
+
+/// What of the server's goes into a whole: its own time of it, and the parts.
+struct Told {
+    /// The client's time from sending less the server's own.
+    outside: Result<f64, String>,
+    parts: Vec<(Named, Result<f64, String>)>,
+}
+
+/// The mean TTFT and E2E of the requests that ended in the window, as sums. Nothing where nothing was scraped or none ended, and no TTFT
+/// where answers were not streamed.
+pub(super) fn wholes(scraped: &Scraped, rows: &[Measured], facts: &Facts) -> Vec<Whole> {
+    let in_window = |instant: Option<u64>| instant.is_some_and(|at| contains(&facts.windows, at));
+    let ended: Vec<&Measured> = rows.iter().filter(|row| row.outcome.is_ok() && in_window(row.done_ns())).collect();
+    let of_ended = |key: &str| mean_of(scraped, key, ended.len());
+    let [queue, prefill, decode] = ["queue_seconds", "prefill_seconds", "decode_seconds"].map(of_ended);
+    let since_sent = |metric: Metric, row: &&Measured| request(row, facts).observe(metric).value();
+
+    let begun: Vec<f64> =
+        rows.iter().filter(|row| in_window(row.first_token_ns())).filter_map(first_token_ms).collect();
+    let own = mean_of(scraped, "ttft_seconds", begun.len());
+    let outside = own.and_then(|own| outside(mean(begun.iter().copied()), own, "TTFT"));
+    let parts = vec![(QUEUE, queue.clone()), (PREFILL, prefill.clone())];
+    let with = |metric| ended.iter().filter(move |row| since_sent(metric, row).is_some()).copied().collect::<Vec<_>>();
+    let ttft =
+        whole("ttft", (&with(Metric::TtftFromSchedule), Metric::TtftFromSchedule), Told { outside, parts }, facts);
+
+    let answered = with(Metric::E2eFromSchedule);
+    let own = of_ended("e2e_seconds");
+    let seen = mean(answered.iter().filter_map(|row| since_sent(Metric::E2e, row)));
+    let outside = own.and_then(|own| self::outside(seen, own, "E2E"));
+    let parts = vec![(QUEUE, queue), (PREFILL, prefill), (DECODE, decode)];
+    let e2e = whole("e2e", (&answered, Metric::E2eFromSchedule), Told { outside, parts }, facts);
+    ttft.into_iter().chain(e2e).collect()
+}
+
+fn first_token_ms(row: &Measured) -> Option<f64> {
+    Some(millis(row.first_token_ns()?, row.sent_ns()?))
+}
+
+fn millis(to: u64, from: u64) -> f64 {
+    (to as f64 - from as f64) / 1e6
+}
+
+fn mean(values: impl Iterator<Item = f64>) -> Option<f64> {
+    let (sum, count) = values.fold((0.0, 0u64), |(sum, count), value| (sum + value, count + 1));
+    (count > 0).then(|| sum / count as f64)
+}
+
+/// The mean of a histogram in milliseconds, where it counted as many requests as the client did.
+fn mean_of(scraped: &Scraped, key: &str, client: usize) -> Result<f64, String> {
+    let counted = scraped.histogram(key).ok_or_else(|| format!("no page has {key}"))?;
+    let Counted { mean, count } = counted?;
+    if (count - client as f64).abs() > ALIKE * client as f64 {
+        return Err(format!("{key} counted {count:.0} requests in the window, the client {client}"));
+    }
+    Ok(mean * 1e3)
+}
+
+/// The client's time from sending less the server's own.
+fn outside(client: Option<f64>, server: f64, what: &str) -> Result<f64, String> {
+    let client = client.ok_or_else(|| format!("no request of the window has a {what}"))?;
+    not_below(client - server, client, || {
+        format!("the server's own {what} of {server:.1} ms is more than the client's of {client:.1} ms")
+    })
+}
+
+/// A remainder, unless it is below zero by more than means are exact.
+fn not_below(left: f64, whole: f64, why: impl FnOnce() -> String) -> Result<f64, String> {
+    if left < -(NOISE * whole).max(NOISE_MS) { Err(why()) } else { Ok(left) }
+}
+
+fn whole(name: &'static str, (rows, metric): (&[&Measured], Metric), told: Told, facts: &Facts) -> Option<Whole> {
+    let of = |value: &dyn Fn(&Measured) -> Option<f64>| mean(rows.iter().filter_map(|row| value(row)));
+    let mean_ms = of(&|row| request(row, facts).observe(metric).value())?;
+    let connection = of(&|row| Some(row.connecting_ns().unwrap_or(0) as f64 / 1e6))?;
+    let client = of(&|row| Some(millis(row.sent_ns()?, row.scheduled_ns)))? - connection;
+    let mut parts = vec![(CLIENT, Ok(client)), (CONNECTION, Ok(connection)), (OUTSIDE, told.outside)];
+    parts.extend(told.parts);
+    let missing: Vec<&str> = parts.iter().filter(|(_, ms)| ms.is_err()).map(|((name, _), _)| *name).collect();
+    let left = mean_ms - parts.iter().filter_map(|(_, ms)| ms.as_ref().ok()).sum::<f64>();
+    let rest = not_below(left, mean_ms, || format!("the parts come to {:.1} ms more than the whole", -left));
+    let (unassigned, unknown) = match missing.as_slice() {
+        [] => {
+            let unknown = rest.clone().map(|_| 0.0);
+            (rest, unknown)
+        }
+        missing => (Err(format!("not known without {}", missing.join(", ").replace('_', " "))), rest),
+    };
+    parts.extend([(UNASSIGNED, unassigned), (UNKNOWN, unknown)]);
+    let parts = parts.into_iter().map(|((name, doc), ms)| Part { name, doc, ms }).collect();
+    Some(Whole { name, requests: rows.len() as u64, mean_ms, parts })
+}
+
+#[cfg(test)]
+#[path = "parts_tests.rs"]
+mod tests;

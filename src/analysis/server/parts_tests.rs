@@ -1,0 +1,176 @@
+//! Sums of requests and histograms that are told.
+
+use super::*;
+use crate::analysis::server::wholes as of_samples;
+use crate::rows::{Outcome, Phase, RequestRow, Sample, Telemetry, Windows};
+
+const MS: u64 = 1_000_000;
+const S: u64 = 1_000 * MS;
+
+/// A window from 10 to 20 s.
+fn facts() -> Facts {
+    let windows = Windows { stabilize_ns: 5 * S, measure_start_ns: 10 * S, measure_end_ns: 20 * S, end_ns: 25 * S };
+    Facts { windows, stream: true, telemetry: Some(Telemetry::default()), ..Facts::default() }
+}
+
+/// Ten requests a second: 1 ms in the client, 2 ms to connect, 60 ms to the first token, 160 ms to the last.
+fn rows() -> Vec<Measured> {
+    let row = |request: u64| {
+        let scheduled = request * 100 * MS;
+        let sent = scheduled + 3 * MS;
+        let row = RequestRow {
+            released_ns: Some(scheduled),
+            sent_ns: Some(sent),
+            connect_ns: Some(2 * MS),
+            first_token_ns: Some(sent + 60 * MS),
+            first_output_ns: Some(sent + 60 * MS),
+            last_token_ns: Some(sent + 160 * MS),
+            done_ns: Some(sent + 160 * MS),
+            ended_ns: Some(sent + 160 * MS),
+            outcome: Outcome::Ok,
+            ..RequestRow::wanted(request, Phase::Measure, scheduled)
+        };
+        Measured::from(&row)
+    };
+    (0..250).map(row).collect()
+}
+
+/// A histogram of one page that counts `rate` requests a second, each of `ms`; scraped each second, but at `gap`.
+fn histogram(name: &str, rate: f64, ms: f64, gap: Option<u64>) -> Vec<Sample> {
+    let at = |at: u64| {
+        let seconds = at as f64;
+        let one = Sample { at_ns: at * S, url: Some(0), ..Sample::default() };
+        let value = |half: &str, value| Sample {
+            source: "server".into(),
+            name: format!("{name}.{half}"),
+            value,
+            ..one.clone()
+        };
+        let is_gap = gap == Some(at);
+        let error = is_gap.then(|| "timeout".to_owned());
+        let up = f64::from(u8::from(!is_gap));
+        let up = Sample { source: "scrape".into(), name: "up".into(), value: up, error, ..one.clone() };
+        let halves = [value("sum", seconds * rate * ms / 1e3), value("count", seconds * rate)];
+        std::iter::once(up).chain(halves.into_iter().filter(move |_| !is_gap)).collect::<Vec<_>>()
+    };
+    (0..=25).flat_map(at).collect()
+}
+
+/// What a server says that has all: 20 ms of queue, 30 of prefill, 100 of decode, 56 to the first token, 155 in all.
+fn told() -> Vec<(&'static str, f64)> {
+    [("queue", 20.0), ("prefill", 30.0), ("decode", 100.0), ("ttft", 56.0), ("e2e", 155.0)].to_vec()
+}
+
+fn samples(told: &[(&str, f64)]) -> Vec<Sample> {
+    told.iter().flat_map(|(name, ms)| histogram(&format!("{name}_seconds"), 10.0, *ms, None)).collect()
+}
+
+fn sums(samples: &[Sample]) -> [Whole; 2] {
+    of_samples(samples, &rows(), &facts()).try_into().unwrap()
+}
+
+fn ms(whole: &Whole, name: &str) -> Result<f64, String> {
+    whole.parts.iter().find(|part| part.name == name).unwrap_or_else(|| panic!("no {name}")).ms.clone()
+}
+
+fn is(whole: &Whole, parts: &[(&str, f64)]) {
+    for (name, wanted) in parts {
+        let found = ms(whole, name).unwrap();
+        assert!((found - wanted).abs() < 1e-6, "{} {name}: {found} is not {wanted}", whole.name);
+    }
+    let sum: f64 = whole.parts.iter().filter_map(|part| part.ms.as_ref().ok()).sum();
+    assert!((sum - whole.mean_ms).abs() < 1e-6, "{sum} is not {}", whole.mean_ms);
+}
+
+#[test]
+fn the_parts_come_to_the_whole() {
+    let [ttft, e2e] = sums(&samples(&told()));
+    assert_eq!([(ttft.name, ttft.requests), (e2e.name, e2e.requests)], [("ttft", 100), ("e2e", 100)]);
+    let outer = [("client", 1.0), ("connection", 2.0), ("queue", 20.0), ("prefill", 30.0), ("unknown", 0.0)];
+    is(&ttft, &outer);
+    is(&ttft, &[("outside_server", 4.0), ("server_unassigned", 6.0)]);
+    is(&e2e, &outer);
+    is(&e2e, &[("outside_server", 5.0), ("decode", 100.0), ("server_unassigned", 5.0)]);
+    assert!((ttft.mean_ms - 63.0).abs() < 1e-6 && (e2e.mean_ms - 163.0).abs() < 1e-6);
+    assert!((ttft.assigned_share().unwrap() - 57.0 / 63.0).abs() < 1e-9);
+    let columns = ttft.columns();
+    let queue = columns.iter().find(|(name, ..)| name == "ttft_queue_ms").unwrap();
+    assert!((queue.3.unwrap() - 20.0).abs() < 1e-6);
+}
+
+#[test]
+fn what_a_page_does_not_have_is_unknown() {
+    // Text Generation Inference: its queue and the whole alone.
+    let [ttft, e2e] = sums(&samples(&[("queue", 20.0), ("e2e", 155.0)]));
+    is(&ttft, &[("queue", 20.0), ("unknown", 40.0)]);
+    assert_eq!(ms(&ttft, "outside_server"), Err("no page has ttft_seconds".to_owned()));
+    assert_eq!(ms(&ttft, "server_unassigned"), Err("not known without outside server, prefill".to_owned()));
+    is(&e2e, &[("outside_server", 5.0), ("queue", 20.0), ("unknown", 135.0)]);
+    assert!((e2e.assigned_share().unwrap() - 28.0 / 163.0).abs() < 1e-9);
+    // llama.cpp has no histogram: the client's parts are known all the same.
+    let [ttft, _] = sums(&histogram("other", 1.0, 1.0, None));
+    is(&ttft, &[("client", 1.0), ("connection", 2.0), ("unknown", 60.0)]);
+    assert!(of_samples(&[], &rows(), &facts()).is_empty(), "nothing was scraped");
+}
+
+#[test]
+fn a_gap_or_a_restart_takes_a_part_with_it() {
+    let mut with_gap = samples(&told()[1..]);
+    with_gap.extend(histogram("queue_seconds", 10.0, 20.0, Some(15)));
+    let [ttft, _] = sums(&with_gap);
+    assert_eq!(ms(&ttft, "queue"), Err("1 scrape in the window failed (timeout)".to_owned()));
+    // The server began anew at 15 s.
+    let mut restarted = samples(&told());
+    for sample in restarted.iter_mut().filter(|sample| sample.source == "server" && sample.at_ns >= 15 * S) {
+        sample.value *= (sample.at_ns - 15 * S) as f64 / sample.at_ns as f64;
+    }
+    let [ttft, e2e] = sums(&restarted);
+    for whole in [&ttft, &e2e] {
+        for part in ["queue", "prefill", "outside_server"] {
+            assert!(ms(whole, part).unwrap_err().contains("restarted"), "{whole:?}");
+        }
+        is(whole, &[("client", 1.0), ("connection", 2.0), ("unknown", whole.mean_ms - 3.0)]);
+    }
+}
+
+#[test]
+fn a_histogram_of_other_requests_is_not_taken() {
+    let with_rate = |rate: f64| {
+        let mut samples = samples(&told()[1..]);
+        samples.extend(histogram("queue_seconds", rate, 20.0, None));
+        ms(&sums(&samples)[0], "queue")
+    };
+    assert!((with_rate(10.4).unwrap() - 20.0).abs() < 1e-6);
+    for (rate, counted) in [(10.6, "106"), (9.4, "94")] {
+        let why = format!("queue_seconds counted {counted} requests in the window, the client 100");
+        assert_eq!(with_rate(rate), Err(why));
+    }
+}
+
+#[test]
+fn a_part_below_zero_is_said() {
+    let with = |name: &str, ms: f64| {
+        let changed: Vec<(&str, f64)> =
+            told().into_iter().map(|(one, other)| (one, if one == name { ms } else { other })).collect();
+        sums(&samples(&changed))
+    };
+    // As far as means are exact it is shown as it is.
+    let [ttft, _] = with("ttft", 60.5);
+    is(&ttft, &[("outside_server", -0.5), ("server_unassigned", 10.5)]);
+    let [ttft, _] = with("ttft", 70.0);
+    let why = "the server's own TTFT of 70.0 ms is more than the client's of 60.0 ms";
+    assert_eq!(ms(&ttft, "outside_server"), Err(why.to_owned()));
+    is(&ttft, &[("unknown", 10.0)]);
+    let [ttft, e2e] = with("queue", 40.0);
+    let why = "the parts come to 14.0 ms more than the whole";
+    assert_eq!([ms(&ttft, "server_unassigned"), ms(&ttft, "unknown")], [Err(why.to_owned()), Err(why.to_owned())]);
+    assert_eq!((ttft.assigned_share(), e2e.assigned_share()), (None, None));
+}
+
+#[test]
+fn answers_that_come_whole_have_no_ttft() {
+    let facts = Facts { stream: false, ..facts() };
+    let wholes = of_samples(&samples(&told()), &rows(), &facts);
+    assert_eq!(wholes.iter().map(|whole| whole.name).collect::<Vec<_>>(), ["e2e"]);
+    is(&wholes[0], &[("outside_server", 5.0), ("decode", 100.0)]);
+}
