@@ -1,4 +1,5 @@
-//! Whether a run may be believed: a pure function of its rows, its facts and the plan's thresholds, computed when read.
+//! Whether a run may be believed: a pure function of its rows, its facts, what was scraped beside it and the plan's thresholds, computed
+//! when read.
 //!
 //! Each reason is one small function that returns a finding with its figures, nothing, or why it could not look.
 
@@ -9,7 +10,7 @@ use schemars::JsonSchema;
 use serde::Serialize;
 
 use crate::plan::{Defaults, Limits, Percentile, Slo, Validity};
-use crate::rows::{Began, Facts, HookRun, Measured, Outcome, TokenSource};
+use crate::rows::{Began, Facts, HookRun, Measured, Outcome, Sample, TokenSource};
 use crate::units::Nanos;
 
 use super::failures::Failures;
@@ -19,7 +20,7 @@ use super::prompts::Differ;
 use super::queue::Queue;
 use super::request::Metric;
 use super::reuse::Reuse;
-use super::server::foreign;
+use super::server::{foreign, reasons};
 use super::state::exceeded;
 use super::stats::raw_quantile;
 use super::steady::Steadiness;
@@ -92,8 +93,15 @@ struct Evidence<'a> {
     saturation: Option<saturation::Evidence>,
 }
 
-/// Judges one run under the plan's thresholds.
-pub fn judge(rows: &[Measured], events: &Events, facts: &Facts, validity: &Validity, slo: Option<&Slo>) -> Verdict {
+/// Judges one run under the plan's thresholds. Of its samples those that were scraped of servers are looked at; none of what they say makes
+/// a run invalid.
+pub fn judge(
+    (rows, samples): (&[Measured], &[Sample]),
+    events: &Events,
+    facts: &Facts,
+    validity: &Validity,
+    slo: Option<&Slo>,
+) -> Verdict {
     let counts = Counts::of(rows, facts);
     let generator = Generator::new(facts, read_delays(rows, facts));
     let saturation = Queue::of(rows, facts).saturation;
@@ -123,7 +131,7 @@ pub fn judge(rows: &[Measured], events: &Events, facts: &Facts, validity: &Valid
         ("clock", evidence.clock()),
     ];
     let mut verdict = Verdict { state: State::Valid, reasons: vec![], labels: vec![], not_checked: IndexMap::new() };
-    for (name, finding) in findings {
+    for (name, finding) in findings.into_iter().chain(reasons::judge(samples, facts)) {
         match finding {
             Ok(Some((state, text))) => verdict.reasons.push(Reason { name, state, text }),
             Ok(None) => {}

@@ -88,8 +88,10 @@ pub(super) fn read(store: &Store, record: &RunRecord, plan: Option<&Plan>) -> Re
     let gaps = Gaps::of(&run, facts, &events)?;
     let rows = run.rows();
     let mut metrics = measure(rows, (&events, &gaps), facts);
-    metrics.server = server_figures(store, record, &metrics)?;
-    let verdict = judge(rows, &events, facts, &validity, slo);
+    let samples = if facts.telemetry.is_some() { store.read_samples(record)? } else { Vec::new() };
+    let tokens = metrics.flow.output_throughput.map(|rate| rate * facts.windows.measure_secs());
+    metrics.server = server::figures(&samples, facts, tokens);
+    let verdict = judge((rows, &samples), &events, facts, &validity, slo);
     let plan_metrics = plan.map_or_else(PlanMetrics::default, |plan| under_plan(plan, record, rows, &metrics));
     let limit = slo.and_then(|slo| slo.cost_per_million);
     let cost = limit.map(|limit| slo::cost(plan_metrics.cost_per_million_output_tokens, limit.to_f64()));
@@ -100,15 +102,6 @@ pub(super) fn read(store: &Store, record: &RunRecord, plan: Option<&Plan>) -> Re
     let pulse = Pulse::of(rows, &events, facts);
     let labels = record.labels();
     Ok(Answered { labels, metrics, verdict, plan_metrics, slo, classes, tokens, pulse, cost })
-}
-
-/// What the server of a run said of itself, where that was scraped.
-fn server_figures(store: &Store, record: &RunRecord, metrics: &RunMetrics) -> Result<Vec<ServerFigure>, StoreError> {
-    if record.facts.telemetry.is_none() {
-        return Ok(Vec::new());
-    }
-    let tokens = metrics.flow.output_throughput.map(|rate| rate * record.facts.windows.measure_secs());
-    Ok(server::figures(&store.read_samples(record)?, &record.facts, tokens))
 }
 
 fn thresholds(plan: &Plan) -> Thresholds {
@@ -128,12 +121,13 @@ fn under_plan(plan: &Plan, record: &RunRecord, rows: &[Measured], metrics: &RunM
     }
 }
 
-/// Whether a committed run's verdict is invalid under the plan; a run that cannot be read is not called invalid here.
+/// Whether a committed run's verdict is invalid under the plan; a run that cannot be read is not called invalid here. Nothing that was
+/// scraped makes a run invalid, so samples are not read.
 pub(crate) fn is_invalid(store: &Store, record: &RunRecord, plan: &Plan) -> bool {
     let verdict = || -> Result<Verdict, StoreError> {
         let (run, facts) = (store.read(record)?, &record.facts);
         let events = Events::of(&run, facts, &[])?;
-        Ok(judge(run.rows(), &events, facts, &plan.validity, plan.slo.as_ref()))
+        Ok(judge((run.rows(), &[]), &events, facts, &plan.validity, plan.slo.as_ref()))
     };
     verdict().is_ok_and(|verdict| verdict.state == State::Invalid)
 }

@@ -98,7 +98,8 @@ fn what_the_mock_says_of_itself_is_what_the_client_saw() {
     let counted = telemetry["counted"]["generation_tokens"].as_f64().unwrap();
     assert!((least..=most).contains(&counted), "{counted} tokens are not {least} to {most}");
     assert_eq!((&telemetry["gaps"], telemetry["urls"].as_array().unwrap().len()), (&0.into(), 1));
-    assert!(!reasons(&shown).contains(&"server_counts"), "{shown:#}");
+    let of_server = reasons(&shown).into_iter().filter(|name| name.starts_with("server_")).count();
+    assert_eq!(of_server, 0, "{:#}", shown["verdict"]);
 
     let ups: Vec<u64> = samples(&run).iter().filter(|one| one.name == "up").map(|one| one.at_ns).collect();
     assert_eq!(ups[0], 0, "one scrape comes before the load");
@@ -257,6 +258,44 @@ fn no_page_harms_a_run() {
     let raw: Vec<Sample> = samples(&run).into_iter().filter(|sample| sample.source == "raw").collect();
     assert!(raw.len() >= 4 && raw.iter().all(|sample| sample.name == "my_tokens" && sample.url == Some(6)));
     assert!(!reasons(&shown).contains(&"server_counts"), "pages that never answered count nothing: {shown:#}");
+}
+
+#[timed_test]
+fn what_a_server_says_of_itself_speaks_against_a_run() {
+    let lab = Lab::new();
+    // Eight requests hold more than the 64 tokens that it has room for.
+    let flags = ["--ttft", "30ms", "--itl", "2ms", "--slots", "8", "--prefix-cache", "64"];
+    let server = Mock::start(&flags);
+    // A replica that somebody else uses, which puts requests back, is hot, and is another process in the end.
+    let replica = FakePage::of(|nth| {
+        let start = 1_764_000_000 + if nth < 8 { 0 } else { 90 };
+        format!(
+            "vllm:num_requests_running 3\nvllm:num_requests_waiting 1\nvllm:num_preemptions_total {nth}\n\
+             process_start_time_seconds {start}\nDCGM_FI_DEV_GPU_UTIL{{gpu=\"0\"}} 95\n\
+             DCGM_FI_DEV_CLOCKS_EVENT_REASONS{{gpu=\"0\"}} 32\n"
+        )
+    });
+    let url = format!("http://127.0.0.1:{}/v1", server.port);
+    lab.write("plan.yaml", &plan(&url, &format!("{{ prometheus: [on, \"{}\"], every: 250ms }}", replica.url)));
+    lab.ok(&["run", "plan.yaml"]);
+    let run = lab.only_run();
+    let shown = shown(&lab, &run);
+    let found = shown["verdict"]["reasons"].as_array().unwrap();
+    for (name, told) in [
+        ("server_restarted", "was one started 90 s later from "),
+        ("server_not_idle", "had 3 requests running and 1 waiting at the scrape just before the load"),
+        ("server_throttled", "(100.0%) at which they were used: heat, by the driver;"),
+        ("server_preempting", "requests were put back in the window"),
+        ("server_kv_full", "the KV cache was at least 99% full for "),
+    ] {
+        let reason = found.iter().find(|one| one["name"] == name).unwrap_or_else(|| panic!("no {name}: {found:#?}"));
+        assert_eq!(reason["state"], "suspect");
+        assert!(reason["text"].as_str().unwrap().contains(told), "{reason}");
+    }
+    let text = lab.ok(&["show", run.json["id"].as_str().unwrap()]).stdout;
+    assert!(text.contains("server_throttled (suspect): "), "{text}");
+    let table = lab.ok(&["export", "--format", "csv", "--columns", "all"]).stdout;
+    assert!(table.contains("server_preempting"), "{table}");
 }
 
 #[timed_test]

@@ -3,11 +3,9 @@
 use crate::telemetry::canonical::{Canonical, Unit, canonical};
 
 use super::figure::ServerFigure;
+use super::reasons::HARMLESS;
 use super::scraped::Scraped;
 use super::series::Together;
-
-/// Bits of NVML's mask that lower no clock under load: the GPU is idle, clocks that the user set, the clock of a display.
-const NOT_THROTTLED: u64 = 0x1 | 0x2 | 0x100;
 
 /// What can be computed of what was scraped.
 pub(super) fn figures(scraped: &Scraped, output_tokens: Option<f64>) -> Vec<ServerFigure> {
@@ -53,7 +51,7 @@ fn cpu(scraped: &Scraped) -> Option<ServerFigure> {
 fn throttled(scraped: &Scraped) -> Option<ServerFigure> {
     let reasons = of(scraped, "gpu_throttle_reasons")?;
     let doc = "Share of the scrapes in the window at which a GPU's clock was lowered by power, heat or hardware.";
-    let value = reasons.share(|mask| mask as u64 & !NOT_THROTTLED != 0);
+    let value = reasons.share(|mask| mask as u64 & !HARMLESS != 0);
     Some(ServerFigure::new("gpu_throttled_share", Unit::Share, doc, value))
 }
 

@@ -8,6 +8,8 @@
 mod derived;
 mod figure;
 pub(crate) mod foreign;
+pub(crate) mod reasons;
+mod restart;
 mod scraped;
 mod series;
 

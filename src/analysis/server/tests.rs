@@ -4,14 +4,19 @@ use super::*;
 use crate::rows::{Telemetry, Windows};
 
 /// A run with a window from 10 s to 20 s.
-fn facts() -> Facts {
+pub(super) fn facts() -> Facts {
     let s = 1_000_000_000;
     let windows = Windows { stabilize_ns: 5 * s, measure_start_ns: 10 * s, measure_end_ns: 20 * s, end_ns: 25 * s };
     Facts { windows, telemetry: Some(Telemetry::default()), ..Facts::default() }
 }
 
 /// The samples of one page: `up` and a value for each instant in seconds; no value: the scrape failed.
-fn page(url: u32, source: &str, name: &str, points: impl IntoIterator<Item = (f64, Option<f64>)>) -> Vec<Sample> {
+pub(super) fn page(
+    url: u32,
+    source: &str,
+    name: &str,
+    points: impl IntoIterator<Item = (f64, Option<f64>)>,
+) -> Vec<Sample> {
     let mut samples = Vec::new();
     for (at, value) in points {
         let one = Sample { at_ns: (at * 1e9) as u64, url: Some(url), ..Sample::default() };
@@ -25,7 +30,7 @@ fn page(url: u32, source: &str, name: &str, points: impl IntoIterator<Item = (f6
 }
 
 /// Each second from 0 to 25.
-fn course(of: impl Fn(f64) -> Option<f64>) -> impl Iterator<Item = (f64, Option<f64>)> {
+pub(super) fn course(of: impl Fn(f64) -> Option<f64>) -> impl Iterator<Item = (f64, Option<f64>)> {
     (0..=25).map(f64::from).map(move |at| (at, of(at)))
 }
 
