@@ -90,7 +90,7 @@ pub(super) fn read(store: &Store, record: &RunRecord, plan: Option<&Plan>) -> Re
     let mut metrics = measure(rows, (&events, &gaps), facts);
     let samples = if facts.telemetry.is_some() { store.read_samples(record)? } else { Vec::new() };
     let tokens = metrics.flow.output_throughput.map(|rate| rate * facts.windows.measure_secs());
-    metrics.server = server::figures(&samples, facts, tokens);
+    metrics.server = server::figures(&samples, facts, tokens, metrics.reuse.declared);
     let verdict = judge((rows, &samples), &events, facts, &validity, slo);
     let plan_metrics = plan.map_or_else(PlanMetrics::default, |plan| under_plan(plan, record, rows, &metrics));
     let limit = slo.and_then(|slo| slo.cost_per_million);

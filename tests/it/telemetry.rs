@@ -260,6 +260,41 @@ fn no_page_harms_a_run() {
     assert!(!reasons(&shown).contains(&"server_counts"), "pages that never answered count nothing: {shown:#}");
 }
 
+/// The mock's answers do not tell what came from its prefix cache, as vLLM's do not; its metrics do.
+#[timed_test]
+fn prefix_hits_are_held_against_what_prompts_share() {
+    let lab = Lab::new();
+    let server = Mock::start(&["--ttft", "10ms", "--itl", "1ms", "--prefix-cache", "100000", "--no-cached-tokens"]);
+    let url = format!("http://127.0.0.1:{}/v1", server.port);
+    let text = |telemetry| {
+        let default = "warm_cache: { suspect: 2% }";
+        plan(&url, telemetry)
+            .replace("warm_cache: { suspect: 100%, invalid: 100% }", default)
+            .replace("measure: 3s", "measure: 1s")
+    };
+    lab.write("plan.yaml", &text("{ every: 200ms }"));
+    lab.ok(&["run", "plan.yaml"]);
+    let clean = shown(&lab, &lab.only_run());
+    assert!(
+        !reasons(&clean).contains(&"warm_cache") && clean["verdict"]["not_checked"]["warm_cache"].is_null(),
+        "{clean:#}"
+    );
+    let [hits, reusable] = ["prefix_hit_share", "prefix_reusable_share"].map(|name| figure(&clean, name).unwrap());
+    assert!(hits > 0.3 && hits < reusable + 0.02, "{hits} were found of {reusable}");
+    assert_eq!(reusable, clean["metrics"]["declared_reuse"].as_f64().unwrap());
+    // One that finds whatever it looks for has met these prompts before.
+    lab.write("plan.yaml", &text("{ every: 200ms, map: { prefix_cache_hits: 'vllm:prefix_cache_queries' } }"));
+    lab.ok(&["run", "plan.yaml", "--force"]);
+    let warm = shown(&lab, &lab.only_run());
+    let reason = warm["verdict"]["reasons"].as_array().unwrap().iter().find(|one| one["name"] == "warm_cache");
+    let reason = reason.unwrap_or_else(|| panic!("{:#}", warm["verdict"]));
+    assert_eq!(reason["state"], "suspect");
+    assert!(
+        reason["text"].as_str().unwrap().starts_with("by the server's metrics 100.0% of prompt tokens"),
+        "{reason}"
+    );
+}
+
 #[timed_test]
 fn what_a_server_says_of_itself_speaks_against_a_run() {
     let lab = Lab::new();

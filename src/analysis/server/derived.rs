@@ -8,7 +8,7 @@ use super::scraped::Scraped;
 use super::series::Together;
 
 /// What can be computed of what was scraped.
-pub(super) fn figures(scraped: &Scraped, output_tokens: Option<f64>) -> Vec<ServerFigure> {
+pub(super) fn figures(scraped: &Scraped, output_tokens: Option<f64>, reusable: Option<f64>) -> Vec<ServerFigure> {
     let share = |name: &str, part: &str, whole: &str, doc: &str| {
         let both = of(scraped, part).zip(of(scraped, whole))?;
         Some(ServerFigure::new(name, Unit::Share, doc, ratio(&both)))
@@ -19,6 +19,11 @@ pub(super) fn figures(scraped: &Scraped, output_tokens: Option<f64>) -> Vec<Serv
         "prefix_cache_queries",
         "Share of the prompt tokens looked for in the prefix cache in the window that were found.",
     );
+    let shared = hits.as_ref().map(|_| {
+        let doc = "Share of the prompt tokens of the window's requests with which earlier requests of the run began, too: what is to be found.";
+        let value = reusable.ok_or_else(|| "what prompts share is not known of all requests".to_owned());
+        ServerFigure::new("prefix_reusable_share", Unit::Share, doc, value)
+    });
     let accepted = share(
         "spec_accepted_share",
         "spec_accepted",
@@ -27,7 +32,7 @@ pub(super) fn figures(scraped: &Scraped, output_tokens: Option<f64>) -> Vec<Serv
     );
     let energy = energy(scraped);
     let per_token = energy.as_ref().map(|energy| per_token(energy, output_tokens));
-    [hits, accepted, cpu(scraped), throttled(scraped), energy, per_token].into_iter().flatten().collect()
+    [hits, shared, accepted, cpu(scraped), throttled(scraped), energy, per_token].into_iter().flatten().collect()
 }
 
 fn of(scraped: &Scraped, key: &str) -> Option<Together> {

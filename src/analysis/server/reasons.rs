@@ -164,7 +164,7 @@ pub(super) fn is_before_load(at: f64) -> bool {
 }
 
 /// A page that was read before the load, and did not have what it has later, had none of it.
-fn before_load(scraped: &Scraped, page: u32) -> Result<(), String> {
+pub(super) fn before_load(scraped: &Scraped, page: u32) -> Result<(), String> {
     if let Some((_, why)) = scraped.failed(page).iter().find(|(at, _)| is_before_load(*at)) {
         return Err(format!("the scrape before the load failed ({why})"));
     }

@@ -47,6 +47,11 @@ pub(super) fn judge(scraped: &Scraped, facts: &Facts) -> Finding {
     }
 }
 
+/// Whether a counter fell.
+pub(super) fn falls(points: &Points) -> bool {
+    step(points, |before, after| after < before).is_some()
+}
+
 /// Whether a name of samples counts what a server did; of a histogram its count.
 fn is_counter(name: &str) -> bool {
     let of = |key: &str, kind| canonical(key).is_some_and(|series| series.source == SERVER && series.kind == kind);

@@ -35,7 +35,7 @@ pub(super) fn course(of: impl Fn(f64) -> Option<f64>) -> impl Iterator<Item = (f
 }
 
 fn value(samples: &[Sample], name: &str) -> Result<f64, String> {
-    let figures = figures(samples, &facts(), Some(500.0));
+    let figures = figures(samples, &facts(), Some(500.0), Some(0.125));
     let found = figures.iter().find(|figure| figure.name == name);
     found.unwrap_or_else(|| panic!("no {name} among {figures:?}")).value.clone()
 }
@@ -53,7 +53,7 @@ fn a_gauge_has_its_mean_and_its_most_over_the_window() {
     // Between scrapes that do not stand at the borders it is interpolated.
     let sparse = page(0, "server", "requests_running", [(4.0, Some(4.0)), (13.0, Some(13.0)), (24.0, Some(24.0))]);
     is_near(value(&sparse, "requests_running_mean"), 15.0);
-    assert!(figures(&[], &facts(), None).is_empty());
+    assert!(figures(&[], &facts(), None, None).is_empty());
 }
 
 #[test]
@@ -66,6 +66,9 @@ fn a_counter_has_its_growth_and_a_histogram_its_mean() {
     is_near(value(&samples, "prompt_tokens"), 1_000.0);
     is_near(value(&samples, "queue_seconds_mean"), 0.25);
     is_near(value(&samples, "prefix_hit_share"), 0.25);
+    is_near(value(&samples, "prefix_reusable_share"), 0.125);
+    let unknown = figures(&samples, &facts(), None, None);
+    assert!(unknown.iter().any(|figure| figure.name == "prefix_reusable_share" && figure.value.is_err()));
     let still = [
         page(0, "server", "queue_seconds.sum", course(|_| Some(3.0))),
         page(0, "server", "queue_seconds.count", course(|_| Some(7.0))),
