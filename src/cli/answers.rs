@@ -10,7 +10,7 @@ use super::mixed_servers;
 use super::summary_cache::Memory;
 use crate::analysis::calibration::Pressure;
 use crate::analysis::measure::{cost_per_million_output_tokens, tokens_per_unit_of_money};
-use crate::analysis::server::{self, ServerFigure};
+use crate::analysis::server;
 use crate::analysis::slo::{self, Answer, SloTest};
 use crate::analysis::verdict::State;
 use crate::analysis::{

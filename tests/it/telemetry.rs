@@ -376,6 +376,16 @@ fn what_cannot_be_scraped_is_told_before_anything_runs() {
         assert_eq!(checked.code, Some(2), "{telemetry}: {said}");
         assert!(said.contains(told), "{telemetry}: {said}");
     }
+    lab.write(
+        "plan.yaml",
+        &plan("http://127.0.0.1:9/v1", "{ prometheus: [on, \"http://gpu:9400/metrics\"], every: 250ms }"),
+    );
+    let preview = lab.ok(&["preview", "plan.yaml"]).stdout.split_whitespace().collect::<Vec<_>>().join(" ");
+    let told = "scrapes one: http://127.0.0.1:9/metrics, http://gpu:9400/metrics every 0.25 s";
+    assert!(preview.contains(told), "{preview}");
+    let json = lab.ok(&["preview", "plan.yaml", "--format", "json"]).json();
+    assert_eq!(json["scrapes"][0]["pages"].as_array().unwrap().len(), 2);
+    lab.follows("preview", &json);
     for telemetry in ["on", "{}", "http://127.0.0.1:9400/metrics", "{ prometheus: on, every: 10s }"] {
         lab.write("plan.yaml", &plan("http://127.0.0.1:9/v1", telemetry));
         lab.ok(&["check", "plan.yaml"]);

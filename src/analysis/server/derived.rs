@@ -20,7 +20,7 @@ pub(super) fn figures(scraped: &Scraped, output_tokens: Option<f64>, reusable: O
         "Share of the prompt tokens looked for in the prefix cache in the window that were found.",
     );
     let shared = hits.as_ref().map(|_| {
-        let doc = "Share of the prompt tokens of the window's requests with which earlier requests of the run began, too: what is to be found.";
+        let doc = "Share of the window's prompt tokens with which earlier requests of the run began, too: what is to be found.";
         let value = reusable.ok_or_else(|| "what prompts share is not known of all requests".to_owned());
         ServerFigure::new("prefix_reusable_share", Unit::Share, doc, value)
     });

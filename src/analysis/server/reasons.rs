@@ -78,8 +78,8 @@ fn throttled(scraped: &Scraped) -> Finding {
     let why: Vec<&str> = known.chain(other.then_some("another bit of the mask")).collect();
     let share = 100.0 * lowered as f64 / used as f64;
     Ok(suspect(format!(
-        "a clock of the GPUs was lowered at {lowered} of {used} scrapes ({share:.1}%) at which they were used: {}; look at \
-         gpu_throttle_reasons, gpu_temperature and gpu_power_watts in samples.parquet",
+        "a clock of the GPUs was lowered at {lowered} of {used} scrapes ({share:.1}%) at which they were used: {}; \
+         look at gpu_throttle_reasons, gpu_temperature and gpu_power_watts in samples.parquet",
         why.join(", ")
     )))
 }
@@ -94,8 +94,8 @@ fn preempting(scraped: &Scraped) -> Finding {
     let grown = grown.round();
     let were = if grown == 1.0 { "request was" } else { "requests were" };
     Ok(suspect(format!(
-        "{grown:.0} {were} put back in the window to make room for others, and computed again: the load is more than the KV cache \
-         holds; look at preemptions and kv_cache_usage in samples.parquet"
+        "{grown:.0} {were} put back in the window to make room for others, and computed again: the load is more \
+         than the KV cache holds; look at preemptions and kv_cache_usage in samples.parquet"
     )))
 }
 
@@ -108,8 +108,8 @@ fn kv_full(scraped: &Scraped) -> Finding {
     Ok(fullest.and_then(|share| {
         let whose = if pages.len() > 1 { " of one of the servers" } else { "" };
         suspect(format!(
-            "the KV cache{whose} was at least {:.0}% full for {:.1}% of the window: requests wait for it, or are put back; look at \
-             kv_cache_usage and requests_waiting in samples.parquet",
+            "the KV cache{whose} was at least {:.0}% full for {:.1}% of the window: requests wait for it, or are \
+             put back; look at kv_cache_usage and requests_waiting in samples.parquet",
             FULL * 100.0,
             share * 100.0
         ))
@@ -151,8 +151,8 @@ fn not_idle(scraped: &Scraped, facts: &Facts) -> Finding {
     let [running, waiting] = busy;
     let text = || {
         format!(
-            "the server had {running:.0} requests running and {waiting:.0} waiting at the scrape just before the load, none of them of this \
-             run; look for who else uses it, and begin when it is idle"
+            "the server had {running:.0} requests running and {waiting:.0} waiting at the scrape just before the \
+             load, none of them of this run; look for who else uses it, and begin when it is idle"
         )
     };
     Ok(if running + waiting > 0.0 { suspect(text()) } else { None })

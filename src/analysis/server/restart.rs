@@ -69,8 +69,8 @@ fn fell(name: &str, page: &str, [before, after]: [(f64, f64); 2]) -> String {
     let of = name.trim_end_matches(".count");
     let what = if of == name { of.to_owned() } else { format!("the count of {of}") };
     format!(
-        "{what}{page} fell from {:.0} to {:.0} between {:.1} s and {:.1} s of the run: the server was restarted, or several answer at this \
-         address; look at its log",
+        "{what}{page} fell from {:.0} to {:.0} between {:.1} s and {:.1} s of the run: the server was restarted, or \
+         several answer at this address; look at its log",
         before.1, after.1, before.0, after.0
     )
 }
@@ -79,8 +79,8 @@ fn started(page: &str, [before, after]: [(f64, f64); 2]) -> String {
     let apart = after.1 - before.1;
     let other = if apart > 0.0 { "later" } else { "earlier" };
     format!(
-        "the process{page} was one started {:.0} s {other} from {:.1} s of the run on: the server was restarted, or several answer at this \
-         address; look at its log",
+        "the process{page} was one started {:.0} s {other} from {:.1} s of the run on: the server was restarted, or \
+         several answer at this address; look at its log",
         apart.abs(),
         after.0
     )
