@@ -26,17 +26,29 @@ pub struct Reuse {
 impl Reuse {
     /// Of the window's requests.
     pub fn of(rows: &[Measured], facts: &Facts) -> Reuse {
+        Reuse::sum(window::members(rows, facts), |row| row.cached_tokens().zip(row.prompt_tokens()))
+    }
+
+    /// Of all requests of a run, with the share that the server's metrics say was found in its prefix cache, for servers that do not tell
+    /// it in their answers.
+    pub(crate) fn beside(rows: &[Measured], cached: f64) -> Reuse {
+        let told = Reuse::sum(rows.iter(), |row| Some((0, row.prompt_tokens()?)));
+        Reuse { cached: Some(cached), ..told }
+    }
+
+    /// `told` are the tokens from the prefix cache and those of the prompt, as the server counts them.
+    fn sum<'a>(rows: impl Iterator<Item = &'a Measured>, told: impl Fn(&Measured) -> Option<(u32, u32)>) -> Reuse {
         let (mut reusable, mut intended, mut unknown) = (0u64, 0u64, 0u64);
         let (mut cached, mut beyond) = (0u64, 0.0);
         let mut shared = Shared::default();
-        for row in window::members(rows, facts) {
+        for row in rows {
             if let Some(tokens) = row.reusable_tokens() {
                 reusable += u64::from(tokens);
                 intended += u64::from(row.intended_prompt_tokens);
             } else if row.sent_ns().is_some() {
                 unknown += 1;
             }
-            if let Some((hit, all)) = row.cached_tokens().zip(row.prompt_tokens()) {
+            if let Some((hit, all)) = told(row) {
                 cached += u64::from(hit);
                 beyond += f64::from(all) - OWN_COUNT_AT_LEAST * f64::from(row.intended_prompt_tokens);
                 shared.add(row.reusable_tokens().unwrap_or_default(), row.intended_prompt_tokens, all);

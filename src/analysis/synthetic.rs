@@ -317,5 +317,5 @@ pub fn measured(records: &[Record], facts: &Facts) -> RunMetrics {
 /// The verdict on records.
 pub fn verdict(records: &[Record], facts: &Facts, validity: &Validity, slo: Option<&Slo>) -> Verdict {
     let (run, events) = read(records, facts, slo);
-    judge(run.rows(), &events, facts, validity, slo)
+    judge((run.rows(), &[]), &events, facts, validity, slo)
 }

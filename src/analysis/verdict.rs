@@ -1,4 +1,5 @@
-//! Whether a run may be believed: a pure function of its rows, its facts and the plan's thresholds, computed when read.
+//! Whether a run may be believed: a pure function of its rows, its facts, what was scraped beside it and the plan's thresholds, computed
+//! when read.
 //!
 //! Each reason is one small function that returns a finding with its figures, nothing, or why it could not look.
 
@@ -9,7 +10,7 @@ use schemars::JsonSchema;
 use serde::Serialize;
 
 use crate::plan::{Defaults, Limits, Percentile, Slo, Validity};
-use crate::rows::{Began, Facts, HookRun, Measured, Outcome, TokenSource};
+use crate::rows::{Began, Facts, HookRun, Measured, Outcome, Sample, TokenSource};
 use crate::units::Nanos;
 
 use super::failures::Failures;
@@ -19,7 +20,7 @@ use super::prompts::Differ;
 use super::queue::Queue;
 use super::request::Metric;
 use super::reuse::Reuse;
-use super::server::foreign;
+use super::server::{foreign, hits, reasons};
 use super::state::exceeded;
 use super::stats::raw_quantile;
 use super::steady::Steadiness;
@@ -85,6 +86,7 @@ type Finding = Result<Option<(State, String)>, String>;
 /// What the reasons are found in.
 struct Evidence<'a> {
     rows: &'a [Measured],
+    samples: &'a [Sample],
     events: &'a Events,
     facts: &'a Facts,
     counts: Counts,
@@ -92,12 +94,19 @@ struct Evidence<'a> {
     saturation: Option<saturation::Evidence>,
 }
 
-/// Judges one run under the plan's thresholds.
-pub fn judge(rows: &[Measured], events: &Events, facts: &Facts, validity: &Validity, slo: Option<&Slo>) -> Verdict {
+/// Judges one run under the plan's thresholds. Of its samples those that were scraped of servers are looked at; none of what they say makes
+/// a run invalid.
+pub fn judge(
+    (rows, samples): (&[Measured], &[Sample]),
+    events: &Events,
+    facts: &Facts,
+    validity: &Validity,
+    slo: Option<&Slo>,
+) -> Verdict {
     let counts = Counts::of(rows, facts);
     let generator = Generator::new(facts, read_delays(rows, facts));
     let saturation = Queue::of(rows, facts).saturation;
-    let evidence = Evidence { rows, events, facts, counts, generator, saturation };
+    let evidence = Evidence { rows, samples, events, facts, counts, generator, saturation };
     let steadiness = evidence.steadiness();
     let steady = |look: &dyn Fn(&Steadiness) -> Finding| steadiness.as_ref().map_err(String::clone).and_then(look);
     let findings = [
@@ -123,7 +132,7 @@ pub fn judge(rows: &[Measured], events: &Events, facts: &Facts, validity: &Valid
         ("clock", evidence.clock()),
     ];
     let mut verdict = Verdict { state: State::Valid, reasons: vec![], labels: vec![], not_checked: IndexMap::new() };
-    for (name, finding) in findings {
+    for (name, finding) in findings.into_iter().chain(reasons::judge(samples, facts)) {
         match finding {
             Ok(Some((state, text))) => verdict.reasons.push(Reason { name, state, text }),
             Ok(None) => {}
@@ -275,7 +284,7 @@ impl Evidence<'_> {
 
     fn warm_cache(&self, limits: Limits) -> Finding {
         let reuse = Reuse::of(self.rows, self.facts);
-        let cached = reuse.cached.ok_or("the server does not tell what came from its prefix cache")?;
+        let Some(cached) = reuse.cached else { return self.warm_by_metrics(limits) };
         let declared = reuse.declared.ok_or(Reuse::why_unknown(self.facts))?;
         let excess = reuse.excess().unwrap_or_default();
         let state = exceeded(limits, Validity::WARM_CACHE, |limit| excess > limit);
@@ -283,6 +292,25 @@ impl Evidence<'_> {
         Ok(state.map(|state| {
             let (cached, declared) = (percent(cached), percent(declared));
             (state, format!("{cached} of prompt tokens came from the prefix cache; the run's prompts share {declared}"))
+        }))
+    }
+
+    /// Of a server whose answers do not tell: its counters are of the whole run, and of whoever else uses it, so they make no run invalid.
+    fn warm_by_metrics(&self, limits: Limits) -> Finding {
+        let not_told = "the server does not tell what came from its prefix cache";
+        let cached = hits::share(self.samples, self.facts).ok_or(not_told)?;
+        let cached = cached.map_err(|why| format!("{not_told} in its answers, and its metrics cannot: {why}"))?;
+        let reuse = Reuse::beside(self.rows, cached);
+        let declared = reuse.declared.ok_or(Reuse::why_unknown(self.facts))?;
+        let excess = reuse.excess().ok_or("the server does not tell how long prompts are with its chat template")?;
+        let state = exceeded(limits, Validity::WARM_CACHE, |limit| excess > limit);
+        Ok(state.map(|_| {
+            let [cached, declared] = [cached, declared].map(|share| format!("{:.1}%", share * 100.0));
+            let text = format!(
+                "by the server's metrics {cached} of prompt tokens came from its prefix cache over the run; \
+                 the run's prompts share {declared}"
+            );
+            (State::Suspect, text)
         }))
     }
 

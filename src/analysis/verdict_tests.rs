@@ -1,8 +1,8 @@
 //! Each reason on both sides of its threshold, on runs that are clean but for it.
 
 use super::*;
-use crate::analysis::synthetic::{Run, fail, verdict};
-use crate::rows::{HookOutcome, HookRun, ProbePrompt, PromptCount, Record};
+use crate::analysis::synthetic::{Run, fail, read, verdict};
+use crate::rows::{HookOutcome, HookRun, ProbePrompt, PromptCount, Record, Replay, Telemetry};
 use crate::units::{Nanos, Share};
 
 const MS: u64 = 1_000_000;
@@ -148,6 +148,60 @@ fn warm_cache() {
     assert_eq!([state(600 + 115, Some(600)), state(600 + 117, Some(600))], [None, Some(State::Suspect)]);
     assert_eq!(state(0, Some(600)), None, "less than declared is a result");
     assert_eq!(state(900, None), None);
+}
+
+/// What answers do not tell, metrics do.
+#[test]
+fn warm_cache_by_the_server_s_metrics() {
+    let (mut records, mut facts) = clean();
+    facts.telemetry = Some(Telemetry::default());
+    for record in &mut records {
+        let row = &mut record.row;
+        (row.intended_prompt_tokens, row.prompt_tokens) = (1_000, Some(1_000));
+        (row.cached_tokens, row.reusable_tokens) = (None, Some(600));
+    }
+    let sample = |at_ns, source: &str, name: &str, value| Sample {
+        at_ns,
+        source: source.to_owned(),
+        name: name.to_owned(),
+        value,
+        url: Some(0),
+        ..Sample::default()
+    };
+    // From the scrape before the load to the one after it.
+    let scraped = |hits: f64, preemptions: f64| -> Vec<Sample> {
+        let of = |(at, share): (u64, f64)| {
+            [
+                sample(at, "scrape", "up", 1.0),
+                sample(at, "server", "prefix_cache_queries", 5e3 + 1e6 * share),
+                sample(at, "server", "prefix_cache_hits", 4e3 + 1e6 * hits * share),
+                sample(at, "server", "preemptions", preemptions * share),
+            ]
+        };
+        [(0, 0.0), (facts.windows.measure_start_ns, 0.3), (facts.windows.end_ns, 1.0)]
+            .into_iter()
+            .flat_map(of)
+            .collect()
+    };
+    let (run, events) = read(&records, &facts, None);
+    let judged = |samples: &[Sample]| judge((run.rows(), samples), &events, &facts, &Validity::default(), None);
+    let found = |samples: &[Sample]| judged(samples).reasons.into_iter().find(|reason| reason.name == "warm_cache");
+    // 600 declared, the template's 96 at most, then 2 points; however many more, others may have found them.
+    assert_eq!(found(&scraped(0.71, 0.0)), None);
+    assert!(!judged(&scraped(0.71, 0.0)).not_checked.contains_key("warm_cache"));
+    for hits in [0.72, 1.0] {
+        let reason = found(&scraped(hits, 0.0)).unwrap();
+        assert_eq!(reason.state, State::Suspect);
+        assert!(reason.text.contains("the run's prompts share 60.0%"), "{}", reason.text);
+    }
+    let unchecked = |samples: &[Sample]| judged(samples).not_checked["warm_cache"].clone();
+    assert!(unchecked(&[]).ends_with("does not tell what came from its prefix cache"));
+    assert!(unchecked(&scraped(1.0, 3.0)).ends_with("requests were put back, and looked for again"));
+    assert!(unchecked(&scraped(1.0, 0.0)[4..]).contains("was not over when that began"));
+    let failed = Sample { error: Some("status".to_owned()), ..sample(facts.windows.end_ns + 1, "scrape", "up", 0.0) };
+    assert!(
+        unchecked(&[scraped(1.0, 0.0), vec![failed]].concat()).ends_with("the scrape after the load failed (status)")
+    );
 }
 
 #[test]

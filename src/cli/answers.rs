@@ -27,7 +27,7 @@ use crate::plan::{Percentile, Plan, Validity};
 use crate::report::format::{NO_MESSAGE, cut, fill, plain, value};
 use crate::report::progress::Headline;
 use crate::report::{Line, few_once, repeats, results};
-use crate::rows::{Measured, Replay, RunLabels};
+use crate::rows::{Facts, Measured, Replay, RunLabels, Sample};
 use crate::store::{RunRecord, Store, StoreError};
 use crate::sweep::calibrate::Loaded;
 use crate::sweep::event::{RunView, planned_name};
@@ -88,8 +88,9 @@ pub(super) fn read(store: &Store, record: &RunRecord, plan: Option<&Plan>) -> Re
     let gaps = Gaps::of(&run, facts, &events)?;
     let rows = run.rows();
     let mut metrics = measure(rows, (&events, &gaps), facts);
-    scraped(store, record, rows, &mut metrics)?;
-    let verdict = judge(rows, &events, facts, &validity, slo);
+    let samples = if facts.telemetry.is_some() { store.read_samples(record)? } else { Vec::new() };
+    scraped(&samples, facts, rows, &mut metrics);
+    let verdict = judge((rows, &samples), &events, facts, &validity, slo);
     let plan_metrics = plan.map_or_else(PlanMetrics::default, |plan| under_plan(plan, record, rows, &metrics));
     let limit = slo.and_then(|slo| slo.cost_per_million);
     let cost = limit.map(|limit| slo::cost(plan_metrics.cost_per_million_output_tokens, limit.to_f64()));
@@ -103,16 +104,10 @@ pub(super) fn read(store: &Store, record: &RunRecord, plan: Option<&Plan>) -> Re
 }
 
 /// What the server of a run said of itself, and where the time went, where that was scraped.
-fn scraped(store: &Store, record: &RunRecord, rows: &[Measured], metrics: &mut RunMetrics) -> Result<(), StoreError> {
-    let facts = &record.facts;
-    if facts.telemetry.is_none() {
-        return Ok(());
-    }
+fn scraped(samples: &[Sample], facts: &Facts, rows: &[Measured], metrics: &mut RunMetrics) {
     let tokens = metrics.flow.output_throughput.map(|rate| rate * facts.windows.measure_secs());
-    let samples = store.read_samples(record)?;
-    metrics.server = server::figures(&samples, facts, tokens);
-    metrics.wholes = server::wholes(&samples, rows, facts);
-    Ok(())
+    metrics.server = server::figures(samples, facts, tokens, metrics.reuse.declared);
+    metrics.wholes = server::wholes(samples, rows, facts);
 }
 
 fn thresholds(plan: &Plan) -> Thresholds {
@@ -132,12 +127,13 @@ fn under_plan(plan: &Plan, record: &RunRecord, rows: &[Measured], metrics: &RunM
     }
 }
 
-/// Whether a committed run's verdict is invalid under the plan; a run that cannot be read is not called invalid here.
+/// Whether a committed run's verdict is invalid under the plan; a run that cannot be read is not called invalid here. Nothing that was
+/// scraped makes a run invalid, so samples are not read.
 pub(crate) fn is_invalid(store: &Store, record: &RunRecord, plan: &Plan) -> bool {
     let verdict = || -> Result<Verdict, StoreError> {
         let (run, facts) = (store.read(record)?, &record.facts);
         let events = Events::of(&run, facts, &[])?;
-        Ok(judge(run.rows(), &events, facts, &plan.validity, plan.slo.as_ref()))
+        Ok(judge((run.rows(), &[]), &events, facts, &plan.validity, plan.slo.as_ref()))
     };
     verdict().is_ok_and(|verdict| verdict.state == State::Invalid)
 }

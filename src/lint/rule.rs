@@ -115,6 +115,7 @@ pub(crate) static RULES: [Rule; LintCode::ALL.len()] = [
     note(Verdict, LintCode::UnreachableUntil, "unreachable-until", EachSweep(rules::repeats::unreachable_until)),
     note(Disclosure, LintCode::NothingOptional, "nothing-optional", Plan(rules::budget::nothing_optional)),
     warning(Verdict, LintCode::UndecidableGate, "undecidable-gate", EachSweep(rules::samples::undecidable_gate)),
+    warning(Verdict, LintCode::ForeignMetrics, "foreign-metrics", EachEndpoint(rules::host::foreign_metrics)),
 ];
 
 /// The rule of a code.

@@ -29,6 +29,9 @@ pub struct Counted {
     /// Requests that it answered to the end.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub requests: Option<f64>,
+    /// Requests that it gave up, or that their clients did.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub failed: Option<f64>,
     /// Tokens that it generated.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub generation_tokens: Option<f64>,

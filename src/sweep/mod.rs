@@ -28,3 +28,4 @@ pub use perform::{ask, question};
 pub(crate) use ready::Waiting;
 pub(crate) use scheduler::{Choices, EndsOf, OverBudget, SweepError};
 pub use scheduler::{Summary, Sweep, run};
+pub(crate) use telemetry::pages_of;

@@ -115,6 +115,18 @@ fn page_of(written: &str, endpoint: &Endpoint, question: &Question) -> Result<Pa
     Ok(Page { shown, url, headers, client })
 }
 
+/// The pages that are scraped of an endpoint, as far as its plan tells them.
+pub(crate) fn pages_of(telemetry: &Telemetry, endpoint: &Endpoint) -> Vec<String> {
+    let base = endpoint.url.as_deref().and_then(|url| reqwest::Url::parse(url).ok());
+    let own = || match &base {
+        Some(base) => own_page(base, endpoint).to_string(),
+        None if endpoint.is_embedded() => "embedded mock".to_owned(),
+        None => format!("{METRICS} of its server"),
+    };
+    let page = |page: &str| if page == Telemetry::OWN { own() } else { page.to_owned() };
+    telemetry.pages().into_iter().map(page).collect()
+}
+
 /// The page of the endpoint's own server: what its engine calls it, from the server's root.
 fn own_page(base: &reqwest::Url, endpoint: &Endpoint) -> reqwest::Url {
     let dialect = DIALECTS.iter().find(|dialect| dialect.engine == endpoint.engine);
@@ -138,5 +150,13 @@ mod tests {
         assert_eq!(page("http://h:8000/v1"), "http://h:8000/metrics");
         assert_eq!(page("https://h/gpu-1/v1/"), "https://h/gpu-1/metrics");
         assert_eq!(page("http://h:8000"), "http://h:8000/metrics");
+        let telemetry: Telemetry =
+            serde_json::from_value(serde_json::json!({ "prometheus": ["on", "http://g:9400/metrics"] })).unwrap();
+        let pages =
+            |endpoint: serde_json::Value| pages_of(&telemetry, &serde_json::from_value(endpoint).unwrap())[0].clone();
+        let url = serde_json::json!({ "engine": "vllm", "url": "http://h:8000/v1" });
+        assert_eq!(pages(url), "http://h:8000/metrics");
+        assert_eq!(pages(serde_json::json!({ "engine": "mock" })), "embedded mock");
+        assert_eq!(pages(serde_json::json!({ "engine": "vllm" })), "/metrics of its server");
     }
 }

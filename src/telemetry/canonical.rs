@@ -116,7 +116,7 @@ const GPU: &str = "gpu";
 const HOST: &str = "host";
 
 /// All of them, as they are documented.
-pub const CANONICAL: [Canonical; 31] = [
+pub const CANONICAL: [Canonical; 32] = [
     gauge("requests_running", Unit::Requests, Over::Sum, SERVER, "Requests that the server works on."),
     gauge("requests_waiting", Unit::Requests, Over::Sum, SERVER, "Requests that wait in the server's queue."),
     gauge("kv_cache_usage", Unit::Share, Over::Mean, SERVER, "Share of the KV cache that is in use."),
@@ -166,6 +166,13 @@ pub const CANONICAL: [Canonical; 31] = [
     gauge("host_memory_available", Unit::Bytes, Over::Sum, HOST, "Memory of the host that programs can still have."),
     gauge("host_memory_total", Unit::Bytes, Over::Sum, HOST, "Memory of the host."),
     counter("requests_failed", Unit::Requests, SERVER, "Requests that the server gave up, or that their clients did."),
+    gauge(
+        "process_start_time",
+        Unit::Seconds,
+        Over::Max,
+        SERVER,
+        "When the process behind the page was started, since 1970.",
+    ),
 ];
 
 /// The series of a name; none where there is none.

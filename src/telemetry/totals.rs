@@ -4,7 +4,7 @@ use super::page::Reading;
 use crate::rows::Counted;
 
 /// Counters that are followed, by their canonical names.
-const FOLLOWED: [&str; 2] = ["requests_succeeded", "generation_tokens"];
+const FOLLOWED: [&str; 3] = ["requests_succeeded", "generation_tokens", "requests_failed"];
 
 /// What was counted so far.
 #[derive(Debug)]
@@ -76,7 +76,8 @@ impl Totals {
             let grown: Option<Vec<f64>> = counting.iter().map(|page| page.counters[at].grown()).collect();
             grown.filter(|grown| !grown.is_empty() && unknown.is_none()).map(|grown| grown.iter().sum())
         };
-        Counted { requests: grown(0), generation_tokens: grown(1), unknown: unknown.map(str::to_owned), restarted }
+        let [requests, generation_tokens, failed] = [grown(0), grown(1), grown(2)];
+        Counted { requests, failed, generation_tokens, unknown: unknown.map(str::to_owned), restarted }
     }
 }
 
@@ -130,6 +131,19 @@ mod tests {
         let found = counted(&[&one, &other, &gpus]);
         let wanted = Counted { requests: Some(13.0), generation_tokens: Some(230.0), ..Counted::default() };
         assert_eq!(found, wanted);
+    }
+
+    #[test]
+    fn what_failed_is_counted_where_all_pages_tell_it() {
+        let with = |failed: f64| {
+            let mut page = page(5.0, 50.0);
+            page.canonical.push((canonical("requests_failed").unwrap(), "", failed));
+            Some(page)
+        };
+        let telling = [with(1.0), with(4.0)];
+        let silent = [Some(page(5.0, 50.0)), Some(page(5.0, 50.0))];
+        assert_eq!(counted(&[&telling]).failed, Some(3.0));
+        assert_eq!(counted(&[&telling, &silent]).failed, None);
     }
 
     #[test]

@@ -3,14 +3,12 @@
 use crate::telemetry::canonical::{Canonical, Unit, canonical};
 
 use super::figure::ServerFigure;
+use super::reasons::HARMLESS;
 use super::scraped::Scraped;
 use super::series::Together;
 
-/// Bits of NVML's mask that lower no clock under load: the GPU is idle, clocks that the user set, the clock of a display.
-const NOT_THROTTLED: u64 = 0x1 | 0x2 | 0x100;
-
 /// What can be computed of what was scraped.
-pub(super) fn figures(scraped: &Scraped, output_tokens: Option<f64>) -> Vec<ServerFigure> {
+pub(super) fn figures(scraped: &Scraped, output_tokens: Option<f64>, reusable: Option<f64>) -> Vec<ServerFigure> {
     let share = |name: &str, part: &str, whole: &str, doc: &str| {
         let both = of(scraped, part).zip(of(scraped, whole))?;
         Some(ServerFigure::new(name, Unit::Share, doc, ratio(&both)))
@@ -21,6 +19,11 @@ pub(super) fn figures(scraped: &Scraped, output_tokens: Option<f64>) -> Vec<Serv
         "prefix_cache_queries",
         "Share of the prompt tokens looked for in the prefix cache in the window that were found.",
     );
+    let shared = hits.as_ref().map(|_| {
+        let doc = "Share of the window's prompt tokens with which earlier requests of the run began, too: what is to be found.";
+        let value = reusable.ok_or_else(|| "what prompts share is not known of all requests".to_owned());
+        ServerFigure::new("prefix_reusable_share", Unit::Share, doc, value)
+    });
     let accepted = share(
         "spec_accepted_share",
         "spec_accepted",
@@ -29,7 +32,7 @@ pub(super) fn figures(scraped: &Scraped, output_tokens: Option<f64>) -> Vec<Serv
     );
     let energy = energy(scraped);
     let per_token = energy.as_ref().map(|energy| per_token(energy, output_tokens));
-    [hits, accepted, cpu(scraped), throttled(scraped), energy, per_token].into_iter().flatten().collect()
+    [hits, shared, accepted, cpu(scraped), throttled(scraped), energy, per_token].into_iter().flatten().collect()
 }
 
 fn of(scraped: &Scraped, key: &str) -> Option<Together> {
@@ -53,7 +56,7 @@ fn cpu(scraped: &Scraped) -> Option<ServerFigure> {
 fn throttled(scraped: &Scraped) -> Option<ServerFigure> {
     let reasons = of(scraped, "gpu_throttle_reasons")?;
     let doc = "Share of the scrapes in the window at which a GPU's clock was lowered by power, heat or hardware.";
-    let value = reasons.share(|mask| mask as u64 & !NOT_THROTTLED != 0);
+    let value = reasons.share(|mask| mask as u64 & !HARMLESS != 0);
     Some(ServerFigure::new("gpu_throttled_share", Unit::Share, doc, value))
 }
 

@@ -8,7 +8,10 @@
 mod derived;
 mod figure;
 pub(crate) mod foreign;
+pub(crate) mod hits;
 mod parts;
+pub(crate) mod reasons;
+mod restart;
 mod scraped;
 mod series;
 
@@ -21,14 +24,19 @@ use crate::telemetry::canonical::CANONICAL;
 use scraped::Scraped;
 
 /// The figures of a run, in the order of the canonical table, those that are computed of several series last; nothing where nothing was
-/// scraped. `output_tokens` are those of the window.
-pub fn figures(samples: &[Sample], facts: &Facts, output_tokens: Option<f64>) -> Vec<ServerFigure> {
+/// scraped. `output_tokens` are those of the window, `reusable` is the share of its prompt tokens that its requests share.
+pub fn figures(
+    samples: &[Sample],
+    facts: &Facts,
+    output_tokens: Option<f64>,
+    reusable: Option<f64>,
+) -> Vec<ServerFigure> {
     let scraped = Scraped::of(samples, facts);
     if scraped.is_empty() {
         return Vec::new();
     }
     let mut figures: Vec<ServerFigure> = CANONICAL.iter().flat_map(|series| scraped.of_series(series)).collect();
-    figures.extend(derived::figures(&scraped, output_tokens));
+    figures.extend(derived::figures(&scraped, output_tokens, reusable));
     figures
 }
 

@@ -13,7 +13,7 @@ const SUM: &str = ".sum";
 const COUNT: &str = ".count";
 
 /// Instants in seconds and values of one series of one page.
-type Points = Vec<(f64, f64)>;
+pub(super) type Points = Vec<(f64, f64)>;
 
 /// What a histogram counted over the window.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -59,14 +59,49 @@ impl<'a> Scraped<'a> {
 
     /// The series of a name on all pages that have it; none where no page has.
     pub(super) fn series(&self, name: &str, canonical: &Canonical) -> Option<Together> {
-        let pages = self.values.get(name)?;
-        let none = Vec::new();
-        let series = pages.iter().map(|(url, points)| {
-            let read = self.read.get(url).unwrap_or(&none);
-            let failed = self.failed.get(url).map(Vec::as_slice).unwrap_or_default();
-            Series::new(points, canonical.kind != Kind::Gauge, (read, failed), self.window)
-        });
-        Some(Together::new(series.collect(), canonical.over, self.window))
+        let series: Vec<Series> = self.on_pages(name, canonical).map(|(_, series)| series).collect();
+        (!series.is_empty()).then(|| Together::new(series, canonical.over, self.window))
+    }
+
+    /// The series of a name by page.
+    pub(super) fn on_pages(&self, name: &str, canonical: &Canonical) -> impl Iterator<Item = (u32, Series)> {
+        self.values.get(name).into_iter().flatten().map(move |(url, points)| {
+            let about = (self.read(*url), self.failed(*url));
+            (*url, Series::new(points, canonical.kind != Kind::Gauge, about, self.window))
+        })
+    }
+
+    /// The series of a name on one page alone.
+    pub(super) fn alone(&self, page: u32, name: &str) -> Option<Together> {
+        let canonical = canonical(name)?;
+        let (_, series) = self.on_pages(name, canonical).find(|(url, _)| *url == page)?;
+        Some(Together::new(vec![series], canonical.over, self.window))
+    }
+
+    /// The scrapes in the window of a series of one page.
+    pub(super) fn inside(&self, series: &Series) -> Result<Vec<(f64, f64)>, String> {
+        let [start, end] = self.window;
+        Ok(series.known()?.iter().copied().filter(|(at, _)| *at >= start && *at <= end).collect())
+    }
+
+    /// The values of a name by page, as they were scraped over the whole run.
+    pub(super) fn values(&self, name: &str) -> impl Iterator<Item = (u32, &Points)> {
+        self.values.get(name).into_iter().flatten().map(|(url, points)| (*url, points))
+    }
+
+    /// The names of what was scraped, those of histograms with their halves.
+    pub(super) fn names(&self) -> impl Iterator<Item = &'a str> {
+        self.values.keys().copied()
+    }
+
+    /// When a page was read.
+    pub(super) fn read(&self, page: u32) -> &[f64] {
+        self.read.get(&page).map(Vec::as_slice).unwrap_or_default()
+    }
+
+    /// When a page could not be read, and why.
+    pub(super) fn failed(&self, page: u32) -> &[(f64, &'a str)] {
+        self.failed.get(&page).map(Vec::as_slice).unwrap_or_default()
     }
 
     /// Whether nothing was scraped.
@@ -91,7 +126,7 @@ impl<'a> Scraped<'a> {
         match kind {
             // What is made of these is in `derived`.
             Kind::Counter if key.starts_with("cpu_") || key == "gpu_energy_joules" => Vec::new(),
-            Kind::Gauge if over == Over::AnyBit => Vec::new(),
+            Kind::Gauge if over == Over::AnyBit || key == "process_start_time" => Vec::new(),
             Kind::Gauge => self.series(key, canonical).map_or_else(Vec::new, |series| {
                 let of = |what: &str, value| ServerFigure::new(format!("{key}_{what}"), unit, told(doc, what), value);
                 vec![of("mean", series.mean()), of("max", series.max())]

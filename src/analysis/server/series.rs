@@ -46,6 +46,11 @@ impl Series {
         Series { points, unknown }
     }
 
+    /// Its points, where nothing is unknown of the window.
+    pub(super) fn known(&self) -> Result<&[(f64, f64)], String> {
+        self.unknown.clone().map_or(Ok(&self.points), Err)
+    }
+
     /// The value at an instant between two points.
     fn at(&self, instant: f64) -> Option<f64> {
         let behind = self.points.partition_point(|point| point.0 < instant);

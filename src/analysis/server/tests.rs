@@ -4,14 +4,19 @@ use super::*;
 use crate::rows::{Telemetry, Windows};
 
 /// A run with a window from 10 s to 20 s.
-fn facts() -> Facts {
+pub(super) fn facts() -> Facts {
     let s = 1_000_000_000;
     let windows = Windows { stabilize_ns: 5 * s, measure_start_ns: 10 * s, measure_end_ns: 20 * s, end_ns: 25 * s };
     Facts { windows, telemetry: Some(Telemetry::default()), ..Facts::default() }
 }
 
 /// The samples of one page: `up` and a value for each instant in seconds; no value: the scrape failed.
-fn page(url: u32, source: &str, name: &str, points: impl IntoIterator<Item = (f64, Option<f64>)>) -> Vec<Sample> {
+pub(super) fn page(
+    url: u32,
+    source: &str,
+    name: &str,
+    points: impl IntoIterator<Item = (f64, Option<f64>)>,
+) -> Vec<Sample> {
     let mut samples = Vec::new();
     for (at, value) in points {
         let one = Sample { at_ns: (at * 1e9) as u64, url: Some(url), ..Sample::default() };
@@ -25,12 +30,12 @@ fn page(url: u32, source: &str, name: &str, points: impl IntoIterator<Item = (f6
 }
 
 /// Each second from 0 to 25.
-fn course(of: impl Fn(f64) -> Option<f64>) -> impl Iterator<Item = (f64, Option<f64>)> {
+pub(super) fn course(of: impl Fn(f64) -> Option<f64>) -> impl Iterator<Item = (f64, Option<f64>)> {
     (0..=25).map(f64::from).map(move |at| (at, of(at)))
 }
 
 fn value(samples: &[Sample], name: &str) -> Result<f64, String> {
-    let figures = figures(samples, &facts(), Some(500.0));
+    let figures = figures(samples, &facts(), Some(500.0), Some(0.125));
     let found = figures.iter().find(|figure| figure.name == name);
     found.unwrap_or_else(|| panic!("no {name} among {figures:?}")).value.clone()
 }
@@ -48,7 +53,7 @@ fn a_gauge_has_its_mean_and_its_most_over_the_window() {
     // Between scrapes that do not stand at the borders it is interpolated.
     let sparse = page(0, "server", "requests_running", [(4.0, Some(4.0)), (13.0, Some(13.0)), (24.0, Some(24.0))]);
     is_near(value(&sparse, "requests_running_mean"), 15.0);
-    assert!(figures(&[], &facts(), None).is_empty());
+    assert!(figures(&[], &facts(), None, None).is_empty());
 }
 
 #[test]
@@ -61,6 +66,9 @@ fn a_counter_has_its_growth_and_a_histogram_its_mean() {
     is_near(value(&samples, "prompt_tokens"), 1_000.0);
     is_near(value(&samples, "queue_seconds_mean"), 0.25);
     is_near(value(&samples, "prefix_hit_share"), 0.25);
+    is_near(value(&samples, "prefix_reusable_share"), 0.125);
+    let unknown = figures(&samples, &facts(), None, None);
+    assert!(unknown.iter().any(|figure| figure.name == "prefix_reusable_share" && figure.value.is_err()));
     let still = [
         page(0, "server", "queue_seconds.sum", course(|_| Some(3.0))),
         page(0, "server", "queue_seconds.count", course(|_| Some(7.0))),

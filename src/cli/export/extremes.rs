@@ -132,7 +132,7 @@ fn rows_of(run: &Records, facts: &Facts, labels: &RunLabels) -> (RunRow, Vec<Run
         labels: labels.clone(),
         class: None,
         started: "2026-11-22T00:00:00Z".into(),
-        verdict: judge(run.rows(), &through, facts, &Validity::default(), Some(&slo)),
+        verdict: judge((run.rows(), &[]), &through, facts, &Validity::default(), Some(&slo)),
         metrics: measure(run.rows(), (&through, &gaps), facts),
         slo: tests.clone(),
         cost: None,

@@ -25,6 +25,7 @@ use super::hooks::{Happens, happens};
 use super::pending::PendingCell;
 use super::reason::{Changed, Places, changes, reason};
 use super::repeats::{RepeatsState, repeats};
+use super::scrapes::{Scrapes, scrapes};
 use super::starts::{Starts, starts};
 
 /// When a run is called given up.
@@ -72,6 +73,8 @@ pub(crate) struct Preview {
     /// Hooks and resets of the plan that happen beside the runs to do; absent where there are none.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub hooks: Vec<Happens>,
+    /// The pages of metrics that are scraped beside the runs to do, by endpoint; none where no endpoint of theirs has `telemetry`.
+    pub scrapes: Vec<Scrapes>,
     /// The data sets that the plan's scenarios use, in their order.
     pub data: Vec<DataUse>,
     /// By which rules states and figures were made.
@@ -250,6 +253,7 @@ impl Preview {
             budget: workspace.budget.clone(),
             starts: starts(workspace, &to_start),
             hooks: happens(workspace, &to_start),
+            scrapes: scrapes(workspace, &to_start),
             data,
             plan: workspace.plan().name.clone(),
             file: workspace.loaded.file().display().to_string(),

@@ -9,6 +9,7 @@ mod hooks;
 mod pending;
 pub(super) mod reason;
 pub(super) mod repeats;
+mod scrapes;
 mod starts;
 pub(super) mod text;
 

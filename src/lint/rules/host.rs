@@ -73,6 +73,21 @@ pub(crate) fn one_host(name: &str, endpoint: &Endpoint) -> Option<Finding> {
     is_unsaid.then(|| Finding::of(Scope::Endpoint(name.to_owned()), &["url"], message, remedy))
 }
 
+/// M033: a page of metrics on another host than the endpoint, of whose engine nothing is known that would show whose page it is.
+pub(crate) fn foreign_metrics(name: &str, endpoint: &Endpoint) -> Option<Finding> {
+    let telemetry = endpoint.telemetry.as_ref().filter(|_| endpoint.engine == Engine::Openai)?;
+    let host = |url: &str| reqwest::Url::parse(url).ok().and_then(|url| Some(url.host_str()?.to_owned()));
+    let own = host(endpoint.url.as_deref()?)?;
+    let is_foreign = |page: &&str| host(page).is_some_and(|host| host != own);
+    let page = telemetry.pages().into_iter().find(is_foreign)?;
+    let message = format!(
+        "`{page}` is on another host than the endpoint, and the plan does not name its engine: nothing shows \
+         that it is this server's"
+    );
+    let remedy = "name the engine, and scrape its own page: prometheus: [on, …]; or say that it is meant: allow";
+    Some(Finding::of(Scope::Endpoint(name.to_owned()), &["telemetry"], message, remedy.to_owned()))
+}
+
 fn is_loopback(host: &str) -> bool {
     host == "localhost" || host.ends_with(".localhost") || host.parse::<IpAddr>().is_ok_and(|ip| ip.is_loopback())
 }

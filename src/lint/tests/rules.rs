@@ -427,6 +427,21 @@ fn verbose_logs() {
 }
 
 #[test]
+fn foreign_metrics() {
+    let at = |engine: &str, telemetry: &str| {
+        format!("endpoints: {{ e: {{ url: \"http://gate:8000/v1\", engine: {engine}, telemetry: {telemetry} }} }}\n")
+    };
+    let (message, _) = words("M033", &at("openai", "\"http://node-7:9400/metrics\""));
+    assert!(message.starts_with("`http://node-7:9400/metrics` is on another host than the endpoint"), "{message}");
+    assert!(said("M033", &at("openai", "{ prometheus: [\"http://gate:1/metrics\", \"http://node-7:9400/metrics\"] }")));
+    assert!(!said("M033", &at("openai", "\"http://gate:9400/metrics\"")), "the same host");
+    assert!(
+        !said("M033", &at("vllm", "{ prometheus: [on, \"http://node-7:9400/metrics\"] }")),
+        "an engine that is known"
+    );
+}
+
+#[test]
 fn one_host() {
     let at = |url: &str, network: &str| {
         said("M017", &format!("endpoints: {{ e: {{ url: \"{url}\", engine: vllm{network} }} }}\n"))

@@ -104,6 +104,8 @@ codes! {
     NothingOptional = "M031",
     /// A gate about a percentile for which there will be too few requests.
     UndecidableGate = "M032",
+    /// A page of metrics on another host than the endpoint, whose engine is not named.
+    ForeignMetrics = "M033",
 }
 
 impl fmt::Display for LintCode {

@@ -7,6 +7,7 @@ mod dcgm;
 mod llamacpp;
 mod nim;
 mod node;
+mod process;
 mod sglang;
 mod source;
 mod tgi;
@@ -28,6 +29,7 @@ pub const EXPORTERS: &[Exporter] = &[
     dcgm::DCGM,
     amd::AMD,
     node::NODE,
+    process::PROCESS,
 ];
 
 #[cfg(test)]

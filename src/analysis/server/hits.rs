@@ -1,0 +1,49 @@
+//! What a server found in its prefix cache over a whole run, as its metrics count it.
+
+use crate::rows::{Facts, Sample};
+
+use super::reasons::before_load;
+use super::restart::falls;
+use super::scraped::Scraped;
+
+/// Tokens that were found / tokens that were looked for, from the scrape before the load to the one after it: so the counters are of
+/// the run's requests, each of them. Nothing where no page counts both; an error says why the share is not known.
+pub(crate) fn share(samples: &[Sample], facts: &Facts) -> Option<Result<f64, String>> {
+    facts.telemetry.as_ref()?;
+    let scraped = Scraped::of(samples, facts);
+    let queries = grown(&scraped, "prefix_cache_queries")?;
+    let hits = grown(&scraped, "prefix_cache_hits")?;
+    Some(ratio(hits, queries, grown(&scraped, "preemptions")))
+}
+
+fn ratio(
+    hits: Result<f64, String>,
+    queries: Result<f64, String>,
+    preemptions: Option<Result<f64, String>>,
+) -> Result<f64, String> {
+    // What was put back is looked for again, and found where it was left.
+    if preemptions.transpose()?.is_some_and(|preemptions| preemptions > 0.0) {
+        return Err("requests were put back, and looked for again".to_owned());
+    }
+    match (hits?, queries?) {
+        (_, 0.0) => Err("nothing was looked for".to_owned()),
+        (hits, queries) => Ok(hits / queries),
+    }
+}
+
+/// By how much a counter grew over the whole run, on all pages that have it.
+fn grown(scraped: &Scraped, name: &str) -> Option<Result<f64, String>> {
+    let grown = scraped.values(name).map(|(page, points)| {
+        let before = points.iter().rfind(|(at, _)| *at <= 0.0).map(|point| point.1);
+        let first = before.map_or_else(|| before_load(scraped, page).map(|()| 0.0), Ok)?;
+        let (at, last) = points.last().copied().unwrap_or_default();
+        if let Some((_, why)) = scraped.failed(page).iter().find(|(failed, _)| *failed > at) {
+            return Err(format!("the scrape after the load failed ({why})"));
+        }
+        if falls(points) {
+            return Err("the counter fell: the server was restarted".to_owned());
+        }
+        Ok(last - first)
+    });
+    grown.reduce(|all, one| Ok(all? + one?))
+}

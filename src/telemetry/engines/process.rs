@@ -1,0 +1,11 @@
+//! What the client libraries of Prometheus say of the process that has a page, whoever's it is.
+
+use super::source::{Exporter, Source, plain};
+
+/// Prometheus' client libraries, which vLLM, SGLang, TGI and most exporters are built on.
+pub(super) const PROCESS: Exporter =
+    Exporter { title: "Prometheus' client libraries", source: SOURCE, only_with: None, series: SERIES };
+
+const SOURCE: &str = "Prometheus' documentation of client libraries, `Process metrics` (of November 2026)";
+
+const SERIES: &[Source] = &[plain("process_start_time", "process_start_time_seconds")];
