@@ -52,15 +52,12 @@ fn title(cells: usize, runs: usize) -> String {
 }
 
 fn said(left_out: usize, suspect: usize) -> String {
-    let runs = |count: usize| if count == 1 { "1 run is".to_owned() } else { format!("{count} runs are") };
-    let mut said = Vec::new();
-    if left_out > 0 {
-        said.push(format!("{} invalid and left out", runs(left_out)));
-    }
-    if suspect > 0 {
-        said.push(format!("{} suspect and counted", runs(suspect)));
-    }
-    said.join("; ")
+    let are = |count: usize| if count == 1 { "1 is".to_owned() } else { format!("{count} are") };
+    let parts = [(left_out, "invalid and left out"), (suspect, "suspect and counted")].into_iter();
+    let parts: Vec<String> =
+        parts.filter(|(count, _)| *count > 0).map(|(count, what)| format!("{} {what}", are(count))).collect();
+    // Runs of cells with fewer repeats are not among them.
+    if parts.is_empty() { String::new() } else { format!("of the runs summed up {}", parts.join(", ")) }
 }
 
 fn header(shape: &OptionalColumns) -> Vec<Cell> {
