@@ -110,6 +110,7 @@ mod telemetry;
 mod terminal;
 mod texts;
 mod threads;
+mod time_parts;
 mod tmux;
 mod tokens;
 mod told;

@@ -1,0 +1,180 @@
+//! Where the time went: each part of a mean latency against what the mock did and a way with a known delay, from a light load to one near
+//! the server's limit, and with a cap that lets requests wait in the client.
+
+use std::io::{Read, Write};
+use std::net::{Shutdown, TcpListener, TcpStream};
+use std::sync::mpsc::channel;
+use std::thread;
+use std::time::{Duration, Instant};
+
+use serde_json::Value;
+
+use super::lab::{Lab, Run};
+use super::mock::Mock;
+
+/// Four slots of 40 ms to the first token and 15 gaps of 2 ms serve 57 requests a second.
+const FLAGS: [&str; 6] = ["--ttft", "40ms", "--itl", "2ms", "--slots", "4"];
+
+const PLAN: &str = "\
+sweepline: 1
+name: parts
+endpoints: { one: { engine: vllm, url: URL, telemetry: { prometheus: PAGE, every: 250ms } } }
+models: { m: { id: tiny } }
+scenarios: { short: { base: B1, output_tokens: 16 } }
+phases: { fill: 300ms, stabilize: 700ms, measure: 4s, drain: 3s }
+validity: { client_late: { suspect: 100%, invalid: 100% }, unsteady: { suspect: 99% } }
+sweeps:
+  open: { matrix: { endpoint: one, model: m, scenario: short, qps: [17, 40, 54] } }
+  capped: { matrix: { endpoint: one, model: m, scenario: short, qps: 50, batch_size: 3 } }
+";
+
+/// How long the way takes, in each direction.
+const WAY: Duration = Duration::from_millis(10);
+
+/// A way to a server of this machine on which every byte takes `WAY` in each direction; gives its port.
+fn way_to(port: u16) -> u16 {
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let own = listener.local_addr().unwrap().port();
+    thread::spawn(move || {
+        for near in listener.incoming() {
+            let (near, far) = (near.unwrap(), TcpStream::connect(("127.0.0.1", port)).unwrap());
+            for (from, to) in [(&near, &far), (&far, &near)] {
+                let (from, to) = (from.try_clone().unwrap(), to.try_clone().unwrap());
+                to.set_nodelay(true).unwrap();
+                thread::spawn(move || delayed(from, to));
+            }
+        }
+    });
+    own
+}
+
+/// Carries bytes, each `WAY` behind its arrival however many come meanwhile.
+fn delayed(mut from: TcpStream, mut to: TcpStream) {
+    let (sender, receiver) = channel::<(Instant, Vec<u8>)>();
+    let writer = thread::spawn(move || {
+        for (due, bytes) in receiver {
+            thread::sleep(due.saturating_duration_since(Instant::now()));
+            if to.write_all(&bytes).is_err() {
+                break;
+            }
+        }
+        let _ = to.shutdown(Shutdown::Write);
+    });
+    let mut buffer = [0; 1 << 16];
+    while let Ok(read @ 1..) = from.read(&mut buffer) {
+        if sender.send((Instant::now() + WAY, buffer[..read].to_vec())).is_err() {
+            break;
+        }
+    }
+    drop(sender);
+    writer.join().unwrap();
+}
+
+fn mean(values: impl Iterator<Item = f64>) -> f64 {
+    let values: Vec<f64> = values.collect();
+    values.iter().sum::<f64>() / values.len() as f64
+}
+
+/// What the mock did for the requests that it ended in the window: queue, to the first token, from there to the last; in ms.
+fn done(log: &[Value], run: &Run) -> [f64; 3] {
+    let origin = run.json["facts"]["start_monotonic_ns"].as_u64().unwrap();
+    let [start, end] = ["measure_start_ns", "measure_end_ns"].map(|name| origin + run.window(name));
+    let at = |line: &Value, name: &str| line[name].as_u64().unwrap();
+    let ended: Vec<&Value> = log.iter().filter(|line| (start..end).contains(&at(line, "done_ns"))).collect();
+    let between = |from: &str, to: &str| mean(ended.iter().map(|line| (at(line, to) - at(line, from)) as f64 / 1e6));
+    [between("body_ns", "slot_ns"), between("slot_ns", "first_write_ns"), between("first_write_ns", "last_write_ns")]
+}
+
+/// What the client's rows say of the requests that ended in the window: schedule to sending without connecting, connecting, sending to the
+/// first token, the first token to the last; in ms.
+fn seen(run: &Run) -> [f64; 4] {
+    let [start, end] = ["measure_start_ns", "measure_end_ns"].map(|name| run.window(name));
+    let rows = run.records.iter().map(|record| &record.row);
+    let ended: Vec<_> = rows.filter(|row| row.done_ns.is_some_and(|at| (start..end).contains(&at))).collect();
+    let millis = |ns: u64| ns as f64 / 1e6;
+    let connecting = mean(ended.iter().map(|row| {
+        let known = [row.dns_ns, row.connect_ns, row.tls_ns];
+        millis(known.into_iter().flatten().sum())
+    }));
+    let waited = mean(ended.iter().map(|row| millis(row.sent_ns.unwrap() - row.scheduled_ns))) - connecting;
+    let first = mean(ended.iter().map(|row| millis(row.first_token_ns.unwrap() - row.sent_ns.unwrap())));
+    let rest = mean(ended.iter().map(|row| millis(row.last_token_ns.unwrap() - row.first_token_ns.unwrap())));
+    [waited, connecting, first, rest]
+}
+
+/// Within 5 % or 2 ms.
+fn is_near(what: &str, found: f64, wanted: f64) {
+    assert!((found - wanted).abs() <= (0.05 * wanted).max(2.0), "{what}: {found} ms is not {wanted} ms");
+}
+
+fn checked(lab: &Lab, run: &Run, log: &[Value]) -> [f64; 2] {
+    let id = run.json["id"].as_str().unwrap();
+    let shown = lab.ok(&["show", id, "--plan", "plan.yaml", "--format", "json"]).json();
+    lab.follows("show", &shown);
+    let ([queue, prefill, decode], [client, connection, first, rest]) = (done(log, run), seen(run));
+    // Tokens have absolute due times: what the first is late by, the others are not.
+    let told = prefill >= 39.9 && prefill + decode >= 69.9;
+    assert!(told, "15 gaps of 2 ms behind 40 ms: {prefill} and {decode} ms");
+    let outside = first - queue - prefill;
+    let way = 2.0 * WAY.as_secs_f64() * 1e3;
+    assert!(outside >= way - 0.5, "the way takes {way} ms, not {outside}");
+    let wholes = shown["parts"].as_array().unwrap_or_else(|| panic!("no parts: {shown:#}"));
+    for (whole, more) in wholes.iter().zip([0.0, rest]) {
+        let of = whole["of"].as_str().unwrap();
+        let part = |name: &str| {
+            let found = whole["parts"].as_array().unwrap().iter().find(|part| part["name"] == name);
+            found.unwrap()["ms"].as_f64().unwrap_or_else(|| panic!("{of} {name}: {whole:#}"))
+        };
+        let wanted = [("client", client), ("connection", connection), ("queue", queue), ("prefill", prefill)];
+        for (name, wanted) in wanted.into_iter().chain([("outside_server", outside)]) {
+            is_near(&format!("{of} {name} of {id}"), part(name), wanted);
+        }
+        if of == "e2e" {
+            is_near("decode", part("decode"), decode);
+        }
+        let mean_ms = whole["mean_ms"].as_f64().unwrap();
+        assert!((mean_ms - (client + connection + first + more)).abs() < 0.01, "{of}: {mean_ms} ms");
+        let sum: f64 = whole["parts"].as_array().unwrap().iter().map(|part| part["ms"].as_f64().unwrap()).sum();
+        assert!((sum - mean_ms).abs() < 0.001, "{of}: the parts come to {sum} ms, the whole is {mean_ms} ms");
+        assert!(whole["assigned_share"].as_f64().unwrap() >= 0.95, "{whole:#}");
+    }
+    assert_eq!(wholes.len(), 2);
+    let text = lab.ok(&["show", id, "--plan", "plan.yaml"]).stdout;
+    let block = text.split("where the time went").nth(1).unwrap_or_else(|| panic!("no block: {text}"));
+    let block = block.split("\n\n").next().unwrap();
+    assert!(block.contains("outside the server") && block.lines().all(|line| line.chars().count() <= 80), "{block}");
+    [client, queue]
+}
+
+#[timed_test]
+fn the_parts_of_a_mean_are_what_happened() {
+    let lab = Lab::new();
+    let server = Mock::start(&FLAGS);
+    let url = format!("http://127.0.0.1:{}/v1", way_to(server.port));
+    let page = format!("http://127.0.0.1:{}/metrics", server.port);
+    lab.write("plan.yaml", &PLAN.replace("URL", &url).replace("PAGE", &page));
+    lab.measured(&["run", "plan.yaml"]);
+    let runs = lab.runs();
+    assert_eq!(runs.len(), 4);
+    let whole = runs.values().flat_map(|run| &run.records).filter(|record| record.row.outcome.is_ok());
+    let mut log = server.log_of_runs(whole.count());
+    log.retain(|line| line["finish_reason"] == "length");
+    let mut waits: Vec<(f64, bool, [f64; 2])> = Vec::new();
+    for run in runs.values() {
+        let open = &run.json["spec"]["load"]["open"];
+        let qps = run.json["facts"]["qps"].as_f64().unwrap_or_else(|| panic!("{open}"));
+        waits.push((qps, run.json["facts"]["batch_size"].is_u64(), checked(&lab, run, &log)));
+    }
+    // The loads are what they are meant to be: the queue grows, and the cap moves it into the client.
+    waits.sort_by(|a, b| a.0.total_cmp(&b.0));
+    let open: Vec<f64> = waits.iter().filter(|one| !one.1).map(|(.., [_, queue])| *queue).collect();
+    assert!(open[0] < 3.0 && open[0] < open[2] && open[1] < open[2], "{waits:?}");
+    let [client, queue] = waits.iter().find(|one| one.1).unwrap().2;
+    assert!(client > 50.0 && queue < 1.0, "{waits:?}");
+
+    let table = lab.ok(&["export", "--format", "csv", "--columns", "all"]).stdout;
+    let header = table.lines().next().unwrap();
+    for column in ["parts.ttft_queue_ms", "parts.ttft_mean_ms", "parts.e2e_decode_ms", "parts.e2e_assigned_share"] {
+        assert!(header.split(',').any(|name| name == column), "no {column} in {header}");
+    }
+}
