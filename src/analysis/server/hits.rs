@@ -2,7 +2,7 @@
 
 use crate::rows::{Facts, Sample};
 
-use super::reasons::before_load;
+use super::finding::before_load;
 use super::restart::falls;
 use super::scraped::Scraped;
 

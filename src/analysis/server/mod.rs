@@ -7,6 +7,7 @@
 
 mod derived;
 mod figure;
+mod finding;
 pub(crate) mod foreign;
 pub(crate) mod hits;
 mod parts;

@@ -2,6 +2,7 @@
 
 use super::*;
 use crate::analysis::server::tests::{course, facts, page};
+use crate::analysis::state::State;
 use crate::rows::{Began, Seen, Telemetry};
 
 type Points = Vec<(f64, Option<f64>)>;

@@ -1,16 +1,13 @@
 //! What a server said of itself that speaks against a run. Nothing is found where its pages do not have the series; where a scrape that
 //! matters failed, the error says so, for nobody knows what happened meanwhile.
 
-use crate::analysis::state::State;
 use crate::rows::{Facts, Sample};
 use crate::telemetry::canonical::{Canonical, canonical};
 
+use super::finding::{Finding, before_load, is_before_load, suspect};
 use super::restart;
 use super::scraped::Scraped;
 use super::series::Together;
-
-/// What looking for one reason came to; an error says why nobody could look.
-pub(super) type Finding = Result<Option<(State, String)>, String>;
 
 /// A KV cache that is used so far is full: the last block of one seldom fits.
 const FULL: f64 = 0.99;
@@ -156,24 +153,6 @@ fn not_idle(scraped: &Scraped, facts: &Facts) -> Finding {
         )
     };
     Ok(if running + waiting > 0.0 { suspect(text()) } else { None })
-}
-
-/// What was scraped before the start of the run has its time.
-pub(super) fn is_before_load(at: f64) -> bool {
-    at <= 0.0
-}
-
-/// A page that was read before the load, and did not have what it has later, had none of it.
-pub(super) fn before_load(scraped: &Scraped, page: u32) -> Result<(), String> {
-    if let Some((_, why)) = scraped.failed(page).iter().find(|(at, _)| is_before_load(*at)) {
-        return Err(format!("the scrape before the load failed ({why})"));
-    }
-    let is_read = scraped.read(page).iter().any(|at| is_before_load(*at));
-    is_read.then_some(()).ok_or_else(|| "the scrape before the load was not over when that began".to_owned())
-}
-
-pub(super) fn suspect(text: String) -> Option<(State, String)> {
-    Some((State::Suspect, text))
 }
 
 #[cfg(test)]

@@ -3,7 +3,7 @@
 use crate::rows::Facts;
 use crate::telemetry::canonical::{Kind, canonical};
 
-use super::reasons::{Finding, suspect};
+use super::finding::{Finding, suspect};
 use super::scraped::{Points, Scraped};
 
 /// The source of what a server says of its own work.
