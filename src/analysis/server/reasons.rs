@@ -18,9 +18,10 @@ const ONE_EVENT: f64 = 0.5;
 
 /// Bits of NVML's mask that lower no clock under load: the GPU is idle, clocks that the user set, the clock of a display.
 pub(super) const HARMLESS: u64 = 0x1 | 0x2 | 0x100;
-/// Bits of NVML's mask (`nvmlClocksEventReasons` of nvml.h) that lower a clock under load, and why.
-const THROTTLES: [(u64, &str); 6] = [
-    (0x4, "power cap"),
+/// A GPU at its power cap runs as its owner set it, as most do under full load: its share of the window is a figure, and no reason.
+const POWER_CAP: u64 = 0x4;
+/// Bits of NVML's mask (`nvmlClocksEventReasons` of nvml.h) that lower a clock under load beside the cap, and why.
+const THROTTLES: [(u64, &str); 5] = [
     (0x8, "hardware slowdown"),
     (0x10, "sync boost"),
     (0x20, "heat, by the driver"),
@@ -63,7 +64,7 @@ fn throttled(scraped: &Scraped) -> Finding {
             utilization.get(behind).is_some_and(|point| point.0 == at && point.1 <= 0.0)
         };
         for (_, mask) in scraped.inside(&masks)?.into_iter().filter(|(at, _)| !is_idle(*at)) {
-            let found = mask as u64 & !HARMLESS;
+            let found = mask as u64 & !(HARMLESS | POWER_CAP);
             (used, lowered, bits) = (used + 1, lowered + usize::from(found != 0), bits | found);
         }
     }
