@@ -42,12 +42,23 @@ fn names(wholes: &[Whole]) -> Vec<&'static str> {
 fn cells(whole: &Whole, name: &str) -> [Cell; 2] {
     match whole.parts.iter().find(|part| part.name == name).map(|part| &part.ms) {
         Some(Ok(ms)) if whole.mean_ms > 0.0 => {
-            [right(digits(*ms)), right(format!("{:.0}%", ms / whole.mean_ms * 100.0))]
+            let percent = (ms / whole.mean_ms * 100.0).round();
+            [right(in_ms(*ms)), right(format!("{}%", unsigned_zero(percent)))]
         }
-        Some(Ok(ms)) => [right(digits(*ms)), right("")],
+        Some(Ok(ms)) => [right(in_ms(*ms)), right("")],
         Some(Err(_)) => [right("n/a"), right("")],
         None => [right(""), right("")],
     }
+}
+
+/// Milliseconds, of which less than a microsecond is none: a remainder is as exact as means are.
+fn in_ms(ms: f64) -> String {
+    digits(if ms.abs() < 5e-4 { 0.0 } else { ms })
+}
+
+/// Zero without a sign.
+fn unsigned_zero(value: f64) -> f64 {
+    if value == 0.0 { 0.0 } else { value }
 }
 
 /// A part's name in words.
