@@ -114,7 +114,7 @@ fn a_load_is_taken_from_a_ladder_and_a_kill_between_the_stages_changes_nothing()
 fn cells_that_wait_are_asked_for(lab: &Lab, why: &str) {
     let only = ["--only", "sweep == 'sustained' and repeat < 1"];
     let ended = lab.run(&[&["run", "plan.yaml"][..], &only].concat());
-    let said = "1 selected run has no id yet: their ids come once that is answered; no request was sent";
+    let said = "1 selected run has no id yet: their ids come once that is answered; select what they wait for as well; no request was sent";
     assert!(ended.code == Some(6) && ended.stderr.contains(said), "{:?}: {}", ended.code, ended.stderr);
     assert!(ended.stderr.contains(&format!("sustained: 1 run pending: {why}")), "{}", ended.stderr);
     let seen = lab.ok(&[&["preview", "plan.yaml", "--format", "json"][..], &only].concat()).json();
