@@ -148,8 +148,7 @@ impl Answers<'_> {
 
     /// Whether the runs that a search made at a load show together that it meets the objective.
     fn is_shown(&self, load: f64, pool: &Pool, chosen: &Chosen) -> bool {
-        let there = chosen.finished.iter().map(|at| &pool.members[*at]).filter(|member| member.load == load);
-        let runs: Vec<&PlannedRun> = there.map(|member| &member.run).collect();
+        let runs = chosen.runs_at(load, pool);
         !runs.is_empty() && self.judge.said(&runs, Objective::Slo).answer == Some(Answer::Holds)
     }
 

@@ -5,6 +5,7 @@ use crate::metrics::Unit;
 use crate::plan::diagnostic::error::{Code, Diagnostic};
 use crate::plan::diagnostic::suggest;
 use crate::plan::matrix::fields::TakenLoad;
+use crate::plan::model::compare::MetricName;
 use crate::plan::model::gate::{AskedMetric, Bound, Gate, SkipIf};
 use crate::plan::model::matrix::Condition;
 use crate::plan::model::plan::Plan;
@@ -13,6 +14,24 @@ use crate::plan::model::sweep::Sweep;
 use crate::plan::model::table::Table;
 use crate::plan::model::take::{SweepMetric, Take};
 use crate::plan::text::tree::Step;
+
+/// That a sweep has no such metric, and why.
+fn has_none(from: &str, metric: AskedMetric, why: &str, remedy: String) -> Diagnostic {
+    Diagnostic::new(Code::WrongValue, format!("sweep `{from}` has no `{metric}`: {why}")).remedy(remedy)
+}
+
+/// Why a search answers for a part of the plan's objective alone, and what helps; none where it answers for all of it.
+fn searches_for_a_part(plan: &Plan, from: &str, source: &Sweep) -> Option<(String, String)> {
+    let (search, slo) = source.search.as_ref().zip(plan.slo.as_ref())?;
+    if search.meets.0.is_empty() || search.answers_all_of(slo) {
+        return None;
+    }
+    let asked: Vec<&str> = search.objectives(Some(slo)).into_iter().map(Objective::name).collect();
+    let limited: Vec<&str> = Objective::latencies_of(slo).into_iter().map(Objective::name).collect();
+    let (asked, limited) = (asked.join(" and "), limited.join(" and "));
+    let why = format!("its search answers for {asked} alone, and the plan's `slo` limits {limited}");
+    Some((why, format!("write meets: each, or add slo to `meets`, in the search of `{from}`")))
+}
 
 impl Checker<'_> {
     /// Checks a value of an axis that an earlier sweep finds, as far as it needs no other sweep.
@@ -203,10 +222,6 @@ impl Checker<'_> {
         if node.is_damaged() {
             return None;
         }
-        let cannot = |why: String, remedy: String| {
-            let message = format!("sweep `{from}` has no `{metric}`: {why}");
-            Diagnostic::new(Code::WrongValue, message).remedy(remedy)
-        };
         if source.optional && sweeps.get(name).is_some_and(|asking| !asking.optional) {
             let message =
                 format!("sweep `{from}` is optional, so the budget may leave it out, and then `{name}` has no answer");
@@ -214,64 +229,67 @@ impl Checker<'_> {
             self.report(&place, Diagnostic::new(Code::Contradiction, message).remedy(remedy));
         }
         let metric_at = [at, &steps![metric_word]].concat();
-        let AskedMetric::Load(metric) = metric else {
-            if source.chooses_runs() {
-                let why = "which loads it runs depends on what they show".to_owned();
-                // One that looks for settings finds no load either.
-                let asked = SweepMetric::ALL.into_iter().find(|load| source.fields().contains(&load.axis()));
-                let remedy = match asked.filter(|_| source.optimize.is_none()) {
-                    Some(load) => format!("ask it for {}, or ask a sweep that runs what its matrix says", load.name()),
-                    None => "ask a sweep that runs what its matrix says".to_owned(),
-                };
-                self.report(&metric_at, cannot(why, remedy));
-                return None;
-            }
-            let AskedMetric::Measured(name) = metric else { return Some(source) };
-            if let Some((why, remedy)) = self.never_measured(plan, (from, source), name) {
-                let message = format!("sweep `{from}` never answers for `{metric}`: {why}");
-                self.report(&metric_at, Diagnostic::new(Code::WrongValue, message).remedy(remedy));
-                return None;
-            }
-            return Some(source);
+        let is_answered = match metric {
+            AskedMetric::Load(load) => self.finds_load(plan, &metric_at, (from, source), load),
+            AskedMetric::Measured(name) => self.measures(plan, &metric_at, (from, source), name),
         };
+        is_answered.then_some(source)
+    }
+
+    /// Whether a sweep answers for a metric that is measured; reports why it does not.
+    fn measures(&mut self, plan: &Plan, metric_at: &[Step], (from, source): (&str, &Sweep), name: MetricName) -> bool {
+        if source.chooses_runs() {
+            let why = "which loads it runs depends on what they show".to_owned();
+            // One that looks for settings finds no load either.
+            let asked = SweepMetric::ALL.into_iter().find(|load| source.fields().contains(&load.axis()));
+            let remedy = match asked.filter(|_| source.optimize.is_none()) {
+                Some(load) => format!("ask it for {}, or ask a sweep that runs what its matrix says", load.name()),
+                None => "ask a sweep that runs what its matrix says".to_owned(),
+            };
+            self.report(metric_at, has_none(from, AskedMetric::Measured(name), &why, remedy));
+            return false;
+        }
+        if let Some((why, remedy)) = self.never_measured(plan, (from, source), name) {
+            let message = format!("sweep `{from}` never answers for `{name}`: {why}");
+            self.report(metric_at, Diagnostic::new(Code::WrongValue, message).remedy(remedy));
+            return false;
+        }
+        true
+    }
+
+    /// Whether a sweep finds the highest load of a kind; reports why it does not.
+    fn finds_load(
+        &mut self,
+        plan: &Plan,
+        metric_at: &[Step],
+        (from, source): (&str, &Sweep),
+        metric: SweepMetric,
+    ) -> bool {
         let axis = metric.axis();
         // A search that is wrong gives its sweep no loads, and was told.
         let has_load = SweepMetric::ALL.into_iter().any(|load| source.fields().contains(&load.axis()));
         if !has_load && self.is_given(&steps!["sweeps", from], "search") {
-            return None;
+            return false;
         }
-        if !source.fields().contains(&axis) {
+        let wrong = if !source.fields().contains(&axis) {
             let other = SweepMetric::ALL.into_iter().find(|other| source.fields().contains(&other.axis()));
             let remedy = match other {
                 Some(other) => format!("ask it for {}, or another sweep", other.name()),
                 None => format!("ask a sweep that runs several loads: one with `search`, or with a list of `{axis}`"),
             };
-            self.report(&metric_at, cannot(format!("it has no axis `{axis}`"), remedy));
-            return None;
-        }
-        if metric == SweepMetric::MaxBatchSizeUnderSlo && source.fields().contains(&"qps") {
+            Some((format!("it has no axis `{axis}`"), remedy))
+        } else if metric == SweepMetric::MaxBatchSizeUnderSlo && source.fields().contains(&"qps") {
             let remedy = format!("ask it for {}", SweepMetric::MaxQpsUnderSlo.name());
-            self.report(&metric_at, cannot("beside a rate its batch sizes are caps".to_owned(), remedy));
-            return None;
-        }
-        if plan.slo.is_none() && !self.is_given(&[], "slo") {
+            Some(("beside a rate its batch sizes are caps".to_owned(), remedy))
+        } else if plan.slo.is_none() && !self.is_given(&[], "slo") {
             let remedy = "add an objective at the top of the plan, like slo: { ttft: { p99: 500ms } }".to_owned();
-            self.report(&metric_at, cannot("the plan has no `slo`".to_owned(), remedy));
-            return None;
-        }
-        if let (Some(search), Some(slo)) = (&source.search, &plan.slo)
-            && !search.meets.0.is_empty()
-            && !search.answers_all_of(slo)
-        {
-            let asked: Vec<&str> = search.objectives(Some(slo)).into_iter().map(Objective::name).collect();
-            let limited: Vec<&str> = Objective::latencies_of(slo).into_iter().map(Objective::name).collect();
-            let (asked, limited) = (asked.join(" and "), limited.join(" and "));
-            let why = format!("its search answers for {asked} alone, and the plan's `slo` limits {limited}");
-            let remedy = format!("write meets: each, or add slo to `meets`, in the search of `{from}`");
-            self.report(&metric_at, cannot(why, remedy));
-            return None;
-        }
-        Some(source)
+            Some(("the plan has no `slo`".to_owned(), remedy))
+        } else {
+            searches_for_a_part(plan, from, source)
+        };
+        let Some((why, remedy)) = wrong else { return true };
+        self.report(metric_at, has_none(from, metric.into(), &why, remedy));
+        false
     }
 
     /// Where a sweep asks another one.

@@ -5,6 +5,7 @@ use std::fmt;
 use super::settings::Settings;
 use crate::analysis::halving;
 use crate::analysis::search::{Caveat, Cheapest, End, Outcome};
+use crate::expand::{PlannedRun, Pool};
 use crate::plan::model::search::Objective;
 
 /// How a pool stands.
@@ -200,6 +201,12 @@ impl Chosen {
             Some(Ended::Settings(_) | Ended::WholeLadder | Ended::Cut { .. }) => true,
             None => false,
         }
+    }
+
+    /// The finished runs of a load.
+    pub fn runs_at<'p>(&self, load: f64, pool: &'p Pool) -> Vec<&'p PlannedRun> {
+        let there = self.finished.iter().map(|at| &pool.members[*at]).filter(|member| member.load == load);
+        there.map(|member| &member.run).collect()
     }
 
     /// The members that are there or asked for, by position in the pool.

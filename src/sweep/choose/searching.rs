@@ -103,7 +103,7 @@ impl Searching<'_> {
         for (of, probes, mut answer, is_asked) in asked.chain(further) {
             let between = between(&question, of, &probes);
             if let Some(PartAnswer::Highest { outcome, .. }) = &mut answer {
-                self.hears_all_runs(outcome, of, &chosen.finished, judge);
+                self.hears_all_runs(outcome, of, chosen, judge);
             }
             parts.push(Part { of, is_asked, between, answer });
         }
@@ -120,12 +120,10 @@ impl Searching<'_> {
     }
 
     /// What the long run of a load is too short to show, all runs of that load may show together.
-    fn hears_all_runs(&self, outcome: &mut Outcome, of: Objective, finished: &[usize], judge: &dyn Judge) {
+    fn hears_all_runs(&self, outcome: &mut Outcome, of: Objective, chosen: &Chosen, judge: &dyn Judge) {
         outcome.caveats.retain(|caveat| {
             let Caveat::NotShown { load } = caveat else { return true };
-            let there = finished.iter().map(|at| &self.pool.members[*at]).filter(|member| member.load == *load);
-            let runs: Vec<_> = there.map(|member| &member.run).collect();
-            judge.said(&runs, of).answer != Some(Answer::Holds)
+            judge.said(&chosen.runs_at(*load, self.pool), of).answer != Some(Answer::Holds)
         });
     }
 
