@@ -47,10 +47,10 @@ fn share(runs: &[Value]) -> f64 {
     sum("above") / sum("n")
 }
 
-/// 86 % of what four slots of 40 ms serve. In 6 % of an endless run a request takes 3.15 × 40 ms or longer.
+/// 86 % of what four slots of 40 ms serve. In 7.7 % of an endless run a request takes 2.95 × 40 ms or longer; with this seed, in 6.3 % of these.
 const NEAR: &str =
     "phases: { fill: 200ms, stabilize: 1s, measure: { for: 2s, min_requests: 1, at_most: 2s }, drain: 5s }
-slo: { ttft: { p95: 126ms } }
+slo: { ttft: { p95: 118ms } }
 sweeps:
   near: { matrix: { endpoint: [MOCKS], model: m, scenario: one, qps: 86 }, repeats: 10 }
 ";
