@@ -328,11 +328,13 @@ fn one_search_answers_for_each_limit_of_the_objective() {
     assert!((2.0..=3.0).contains(&whole) && (4.0..=6.0).contains(&alone), "{ended:#}");
     assert_eq!((&ended["binds"], &of(ended, "tpot")["asked"]), (&"tpot".into(), &false.into()), "{ended:#}");
     let standing = ended["standing"].as_str().unwrap();
-    assert!(
-        standing.starts_with(&format!("{whole} in flight meets the objective, ")) && standing.contains("(tpot)"),
-        "{standing}"
-    );
-    assert!(standing.contains(&format!("; ttft alone: {alone} in flight meets it, ")), "{standing}");
+    // Without long runs a short one may show it, or have met it as observed.
+    let says = |load: f64, what: &str| {
+        let said = [format!("meets {what}, "), format!("met {what} as observed, ")];
+        said.iter().any(|said| standing.contains(&format!("{load} in flight {said}")))
+    };
+    assert!(says(whole, "the objective") && standing.contains("(tpot)"), "{standing}");
+    assert!(standing.contains("; ttft alone: ") && says(alone, "it"), "{standing}");
     assert_eq!(finished(ended), names(&lab, "runs"), "what was asked for is what was run");
     // Each step is judged by the objective that asked for it: the whole one misses where the first token alone is still in time.
     let why = lab.ok(&["why", "limit", "--plan", "plan.yaml", "--format", "json"]).json();
@@ -368,7 +370,10 @@ fn a_search_over_arriving_conversations_counts_conversations() {
     let found = ended["answers"][0]["found"].as_f64().unwrap();
     assert!((20.0..=66.0).contains(&found), "{ended:#}");
     let standing = ended["standing"].as_str().unwrap();
-    assert!(standing.starts_with(&format!("{found} conversations per second meets the objective")), "{standing}");
+    let is_said = ["meets the objective", "met the objective as observed"]
+        .iter()
+        .any(|said| standing.starts_with(&format!("{found} conversations per second {said}")));
+    assert!(is_said, "{standing}");
 }
 
 #[timed_test]

@@ -86,7 +86,7 @@ fn outcome(
 ) -> Outcome {
     let missed = probes.iter().filter(|probe| met(probe) == Some(false)).map(|probe| probe.load);
     let misses = missed.filter(|load| found.is_none_or(|found| *load > found)).reduce(f64::min);
-    let mut caveats = about_confirmation(found, probes);
+    let mut caveats = about_confirmation(question, found, probes);
     let mut end = end;
     if let Some(found) = found
         && let Some(caveat) = higher(found, probes)
@@ -144,12 +144,15 @@ fn contradicted(found: Option<f64>, probes: &[Probe]) -> Option<f64> {
     shares.reduce(f64::max)
 }
 
-fn about_confirmation(found: Option<f64>, probes: &[Probe]) -> Vec<Caveat> {
+fn about_confirmation(question: &Question, found: Option<f64>, probes: &[Probe]) -> Vec<Caveat> {
     let mut caveats = Vec::new();
     let long = || probes.iter().filter(|probe| probe.own && probe.confirms);
     if let Some(load) = found {
-        let shown = |probe: &Probe| probe.load == load && probe.answer == Some(Answer::Holds);
-        if long().any(|probe| probe.load == load) && !long().any(shown) {
+        // Where no long run is asked for, the ordinary ones are all there is.
+        let judges = |probe: &Probe| probe.load == load && probe.confirms == question.confirm;
+        let is_shown = probes.iter().any(|probe| probe.own && judges(probe) && probe.answer == Some(Answer::Holds));
+        let is_told = !question.confirm || long().any(|probe| probe.load == load);
+        if is_told && !is_shown {
             caveats.push(Caveat::NotShown { load });
         }
     }

@@ -50,8 +50,8 @@ impl End {
 /// What the reader must know of an answer.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum Caveat {
-    /// The long run met the objective as observed, and is too short to show it at 95 %; where the runs of the load together show it, that is
-    /// taken back.
+    /// Nothing shows at 95 % that the load meets the objective: its long run, or its runs where no long one is asked for, met it as observed at
+    /// most. Where all runs of the load together show it, that is taken back.
     NotShown {
         /// The load.
         load: f64,
@@ -109,7 +109,7 @@ impl std::fmt::Display for Caveat {
         let percent = |share: f64| format!("{:.0} %", 100.0 * share.abs());
         match self {
             Caveat::NotShown { load } => {
-                write!(f, "the runs at {load} are too short to show it at 95 %")
+                write!(f, "no runs at {load} show it at 95 %")
             }
             Caveat::Unconfirmed { load } => write!(f, "no long run confirms {load}"),
             Caveat::FailedConfirmations { runs: 1 } => write!(f, "one higher load failed its long run"),

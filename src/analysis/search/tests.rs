@@ -63,6 +63,23 @@ fn a_coarse_grid_has_an_end_as_well() {
 }
 
 #[test]
+fn an_answer_that_no_run_shows_says_so_without_long_runs_too() {
+    let question = Question { confirm: false, ..question() };
+    let is_shown = |knee: f64, answer: Answer| {
+        let (_, outcome) = search(&question, |load, confirms, _| {
+            let run = run(load, confirms, knee);
+            let is_met = run.answer == Some(Answer::Holds);
+            Probe { answer: if is_met { Some(answer) } else { run.answer }, ..run }
+        });
+        let load = outcome.found.expect("a load");
+        !outcome.caveats.contains(&Caveat::NotShown { load })
+    };
+    assert!(is_shown(500.0, Answer::Holds), "the heaviest load has a run");
+    assert!(!is_shown(500.0, Answer::Undecided));
+    assert!(!is_shown(40.0, Answer::Holds), "the answer follows from the fit, and had no run");
+}
+
+#[test]
 fn a_range_without_the_answer_is_said() {
     let (probes, never) = search(&question(), |load, confirms, _| run(load, confirms, 0.5));
     assert_eq!((never.end, never.found, never.misses), (End::BelowRange, None, Some(1.0)));
