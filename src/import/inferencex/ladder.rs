@@ -49,7 +49,7 @@ fn conc(at: Option<At>, row: At, file: &str) -> Result<Said<u32>, ImportError> {
 pub(super) fn count(row: At) -> usize {
     let number = |key: &str| row.get(key).and_then(|at| at.peek().json().as_u64()).and_then(|value| u32::try_from(value).ok());
     match (row.get("conc-list"), number("conc-start"), number("conc-end")) {
-        (Some(list), ..) => list.list_length(),
+        (Some(list), ..) => list.peek().children().len(),
         (None, Some(start), Some(end)) if start > 0 && start <= end => doubled(start, end).len(),
         _ => 0,
     }

@@ -22,7 +22,7 @@ pub(super) const IMPORTER: Importer = Importer {
     name: "inferencex",
     title: "InferenceX master file",
     takes: "the master files of InferenceX (YAML)",
-    file: Some(FileReader { is, read }),
+    file: Some(FileReader { is, known: &[], read }),
     command: None,
 };
 
@@ -35,9 +35,7 @@ fn is(input: &Input) -> bool {
 }
 
 fn read(input: &Input, context: &Context) -> Result<Draft, ImportError> {
-    let Some(tree) = &input.tree else { return Err(ImportError::unknown(input.name, "no YAML")) };
-    let root = tree.enter(context.notes);
-    let chosen = Chosen::of(root, context)?;
+    let chosen = Chosen::of(input.root(context)?, context)?;
     let mut jobs = Vec::new();
     for entry in &chosen.entries {
         jobs.extend(jobs::jobs(entry, context)?);

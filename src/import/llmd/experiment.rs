@@ -33,8 +33,7 @@ pub(super) fn is(tree: &Item) -> bool {
 
 /// The plan of an experiment.
 pub(super) fn draft(input: &Input, context: &Context) -> Result<Draft, ImportError> {
-    let Some(tree) = &input.tree else { return Err(ImportError::unknown(input.name, "no YAML")) };
-    let root = tree.enter(context.notes);
+    let root = input.root(context)?;
     let treatments = treatments(root, input.name)?;
     let (name, text) = profile(root, context)?;
     let mut jobs: Vec<Job> = Vec::new();

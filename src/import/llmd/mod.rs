@@ -20,7 +20,7 @@ pub(super) const IMPORTER: Importer = Importer {
     name: "llm-d",
     title: "llm-d-benchmark",
     takes: "workload profiles and experiments of llm-d-benchmark (YAML)",
-    file: Some(FileReader { is, read }),
+    file: Some(FileReader { is, known: &[], read }),
     command: None,
 };
 

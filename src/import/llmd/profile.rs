@@ -26,17 +26,16 @@ pub(super) fn rendered(name: &str, text: &str, context: &Context) -> Result<Item
 
 /// The profile of a file.
 pub(super) fn of_file(input: &Input, context: &Context) -> Result<Made, ImportError> {
-    if let Some(tree) = &input.tree {
-        // The rendered one is counted in its place.
-        tree.enter(context.notes).skip();
-    }
+    // The rendered one is counted in its place.
+    input.root(context)?.skip();
     of_tree(input.name, input.text, rendered(input.name, input.text, context)?, context)
 }
 
 /// What a rendered profile measures.
 pub(super) fn of_tree(name: &str, text: &str, tree: Item, context: &Context) -> Result<Made, ImportError> {
     if tree.has(&["executable"]) {
-        return Ok(Made::Jobs(words(name, tree.enter(context.notes), context)?));
+        tree.enter(context.notes);
+        return Ok(Made::Jobs(words(name, tree.at(context.notes), context)?));
     }
     let input = Input { name, text, tree: Some(tree) };
     let others = context.formats.iter().filter(|one| one.name != super::IMPORTER.name);
@@ -51,7 +50,7 @@ pub(super) fn of_tree(name: &str, text: &str, tree: Item, context: &Context) -> 
     }
     let draft = (reader.read)(&input, context)?;
     if let Some(tree) = &input.tree {
-        tree.list_rest(&[], context.notes);
+        tree.list_rest(reader.known, context.notes);
     }
     Ok(Made::Draft(Box::new(draft)))
 }

@@ -72,6 +72,11 @@ fn wrong(wishes: &Wishes, what: &str, remedy: &str) -> ImportError {
     ImportError::shape(wishes.name.clone(), one_line(what), remedy)
 }
 
+/// The benchmarks of language models, in words.
+fn benchmarks() -> String {
+    BENCHMARKS.iter().map(|one| one.name).collect::<Vec<_>>().join(", ")
+}
+
 /// The models that a file names.
 fn models(settings: &[Setting]) -> Vec<&str> {
     let mut models: Vec<&str> = Vec::new();
@@ -106,7 +111,7 @@ fn model(models: &[&str], wishes: &Wishes) -> Result<(String, Vec<&'static str>,
             Ok((name.to_owned(), Vec::new(), "import --model".to_owned()))
         }
         ([], None, None) => {
-            let names = BENCHMARKS.map(|one| one.name).join(", ");
+            let names = benchmarks();
             let what = "its keys are of all models (`*`), so that neither the model nor its latencies are known";
             Err(wrong(wishes, what, &format!("name the benchmark with --entry ({names}), or the model with --model ID")))
         }
@@ -131,7 +136,7 @@ fn asked(models: &[&str], wishes: &Wishes) -> Result<(String, Vec<&'static str>,
         let scenario = split.and_then(|(_, end)| SCENARIOS.iter().find(|one| one.eq_ignore_ascii_case(end)).copied());
         let name = if scenario.is_some() { split.map_or("", |(name, _)| name) } else { entry };
         if !models.contains(&name) && named(name).is_none() && sends(name).is_none() {
-            let known = if models.is_empty() { BENCHMARKS.map(|one| one.name).join(", ") } else { names(models) };
+            let known = if models.is_empty() { benchmarks() } else { names(models) };
             let what = format!("--entry {} is neither in it nor a benchmark of MLPerf", one_line(name));
             return Err(wrong(wishes, &what, &format!("write one of {known}")));
         }

@@ -21,7 +21,7 @@ pub(super) const IMPORTER: Importer = Importer {
     name: "mlperf",
     title: "MLPerf LoadGen configuration",
     takes: "`user.conf` and `mlperf.conf` of MLPerf Inference",
-    file: Some(FileReader { is: |input| conf::is_conf(input.text), read }),
+    file: Some(FileReader { is: |input| conf::is_conf(input.text), known: &[], read }),
     command: None,
 };
 
