@@ -4,15 +4,23 @@
 use indexmap::IndexMap;
 use serde_json::Value;
 
-use super::bench::{Arguments, Arity, Around, FOLDER, Fate, Known, Searched, flag_name, is_option};
-use super::draft::Field;
+use super::arguments::Arguments;
+use super::bench::{self, is_option};
+use super::draft::{Draft, Field};
 use super::error::ImportError;
+use super::importer::{Context, FileReader, Importer, Input};
+use super::job::{Around, Searched};
 use super::json::json;
 use super::notes::Notes;
+use super::options::{Arity, FOLDER, Fate, Known};
 use super::secrets::Secrets;
+use super::serve::flag_name;
 use super::settings::{self, Record, said_of};
-use super::shell::Command;
+use super::shell::{self, Command};
+use super::tables;
 use super::text::{cell_text, name_of, scalar};
+use super::tree::Item;
+use super::write;
 use Arity::{Flag, Many, One};
 use Fate::{Lost, Needless, Read};
 
@@ -54,6 +62,45 @@ const OPTIONS: [Known; 22] = [
     ("resume", Many, Needless("`sweepline run` goes on where it stopped")),
     ("no-resume", Flag, Needless("`sweepline run --force` measures again")),
 ];
+
+/// Parameter files of `vllm bench sweep`.
+pub(super) const IMPORTER: Importer = Importer {
+    name: "vllm-sweep-params",
+    title: "vllm bench sweep parameters",
+    takes: "parameter files of `vllm bench sweep`",
+    file: Some(FileReader { is, known: &[], read }),
+    command: None,
+};
+
+/// Whether a file is a list of objects, or an object of objects.
+fn is(input: &Input) -> bool {
+    let is_json = input.text.trim_start_matches('\u{feff}').trim_start().starts_with(['{', '[']);
+    let children = input.tree.as_ref().map(Item::children).unwrap_or_default();
+    is_json && !children.is_empty() && children.iter().all(|child| child.is_table())
+}
+
+/// A parameter file alone, or for the command that was given with it.
+fn read(input: &Input, context: &Context) -> Result<Draft, ImportError> {
+    let Context { wishes, notes, .. } = context;
+    let records = records(&wishes.name, input.text, notes.secrets)?;
+    let mut command = shell::command(&wishes.command, notes.secrets);
+    if command.words.is_empty() {
+        command.words = ["vllm", "bench", "serve"].map(str::to_owned).to_vec();
+    }
+    // Its values count as the options that they stand for.
+    notes.forget();
+    input.tree.iter().for_each(Item::take);
+    let each = match are_of_server(&records) {
+        true => servers(&notes.secrets.hide(&wishes.name), &records, notes),
+        false => over(&context.around(), records),
+    };
+    let jobs = bench::each(&command, &command.words, each, context)?;
+    if jobs.is_empty() {
+        let seen = notes.listed.borrow().first().map_or("it has no combination".to_owned(), write::sentence);
+        return Err(ImportError::unknown(&wishes.name, seen));
+    }
+    Ok(tables::draft(jobs, context.name.clone(), notes))
+}
 
 /// Gives the text of a file that is named in what is imported.
 pub(super) type Reader<'a> = &'a dyn Fn(&str) -> Result<String, String>;
@@ -135,9 +182,10 @@ fn searched(kind: &str, arguments: &Arguments) -> Option<Searched> {
     }
     let origin =
         said.as_ref().map_or_else(|| "default --sla-variable request_rate".to_owned(), |said| said.origin.clone());
+    let searched = |axis| Searched { axis, range: RANGE.0.to_owned(), origin: format!("{origin}: {}", RANGE.1) };
     match said.as_ref().map_or("request_rate", |said| said.value.as_str()) {
-        "request_rate" => Some(Searched { axis: "qps", origin }),
-        "max_concurrency" => Some(Searched { axis: "batch_size", origin }),
+        "request_rate" => Some(searched("qps")),
+        "max_concurrency" => Some(searched("batch_size")),
         _ => {
             arguments.missing(&origin, "only request_rate and max_concurrency are searched");
             None
@@ -145,15 +193,24 @@ fn searched(kind: &str, arguments: &Arguments) -> Option<Searched> {
     }
 }
 
+/// The range of a search, and why it is that one.
+const RANGE: (&str, &str) =
+    ("from: 1, to: 1000, within: 5%", "there up to 65536; raise `to` where the answer lies above it");
+
+/// The words that asked for a search, without what is said of them.
+fn said_by(search: &Searched) -> &str {
+    search.origin.split(": ").next().unwrap_or_default()
+}
+
 /// Has the load of one combination searched; any load stands in for the one that is looked for until then.
 fn search_in(around: &mut Around, search: &Searched, arguments: &Arguments) {
     if !around.once.iter().any(|(section, _)| *section == "slo") {
-        arguments.missing(&search.origin, "a search needs an objective that `slo` knows");
+        arguments.missing(said_by(search), "a search needs an objective that `slo` knows");
         return;
     }
     let option = if search.axis == "qps" { "request_rate" } else { "max_concurrency" };
     if around.instead.iter().any(|(key, _)| key.replace('-', "_") == option) {
-        arguments.missing(&search.origin, "the load that is searched is given by --bench-params");
+        arguments.missing(said_by(search), "the load that is searched is given by --bench-params");
         return;
     }
     around.instead.push((option.to_owned(), Value::String("1".to_owned())));

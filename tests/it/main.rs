@@ -52,6 +52,7 @@ mod http2_server;
 mod identity;
 mod idle;
 mod import;
+mod import_cells;
 mod keepalive;
 mod kill;
 mod lab;

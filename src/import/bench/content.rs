@@ -4,18 +4,21 @@
 //! options say, or, for ShareGPT, the mean lengths that the vLLM paper gives for it (Kwon et al. 2023, arXiv:2309.06180,
 //! figure 11: 161.31 and 337.99 tokens).
 
-use crate::plan::LengthField;
-use crate::plan::model::sampling;
-use crate::plan::model::sampling::PARAMETERS;
 use std::path::Path;
 
-use super::arguments::{Arguments, Said};
-use super::files::{fits, named};
-use super::job::Around;
+use super::sampling;
+
 use super::length_ratio::Ratio;
-use super::program::Tool;
+use crate::import::arguments::Arguments;
 use crate::import::draft::Field;
-use crate::import::text::{scalar, text_value};
+use crate::import::files::{fits, named};
+use crate::import::job::Around;
+use crate::import::program::Tool;
+use crate::import::request;
+use crate::import::said::Said;
+use crate::import::text::scalar;
+use crate::plan::model::extra::of_engine;
+use crate::plan::model::sampling::{PARAMETERS, named as parameter};
 use crate::units::Decimal;
 
 /// The shortest prompt that a scenario takes: its nonce has to fit.
@@ -48,7 +51,9 @@ impl Lengths {
 }
 
 /// The scenario of a command: a hint for its name, and its fields. `is_chat`: it asks for chats, not for completions.
-pub(super) fn scenario(tool: Tool, arguments: &Arguments, around: &Around, is_chat: bool) -> (String, Vec<Field>) {
+pub(super) fn scenario(tool: Tool, arguments: &Arguments, around: &Around, endpoint: &[Field]) -> (String, Vec<Field>) {
+    let of_endpoint = |key: &str| endpoint.iter().find(|field| field.key == key).map(|field| field.value.as_str());
+    let is_chat = of_endpoint("api") == Some("chat");
     let default = if tool == Tool::Script { "sharegpt" } else { "random" };
     let said = arguments.text("dataset-name");
     let dataset =
@@ -67,8 +72,9 @@ pub(super) fn scenario(tool: Tool, arguments: &Arguments, around: &Around, is_ch
         }
         (None, _) => fields.push(Field::new("base", "B1", format!("{}: prompts that differ", dataset.origin))),
     }
-    let extra = extra_body(arguments);
-    let from_extra = |key: &str| extra.iter().rfind(|field| field.key == key).cloned();
+    let engine = of_endpoint("engine").and_then(of_engine);
+    let body = request::body(&sampling::fields(arguments), engine, arguments.secrets(), arguments.noted());
+    let from_extra = |key: &str| body.field(key);
     match (lengths.file, lengths.ratio) {
         (Some(file), _) => {
             let of_texts = file.key == "data";
@@ -100,7 +106,8 @@ pub(super) fn scenario(tool: Tool, arguments: &Arguments, around: &Around, is_ch
             .and_then(|said| within(said, key, low, high, arguments));
         fields.extend(from_extra(key).or(given));
     }
-    fields.extend(from_extra("stop"));
+    fields.extend(["stop", "stream"].into_iter().filter_map(from_extra));
+    fields.extend(body.extra);
     let name = around.name.clone().unwrap_or(lengths.name);
     (name, fields)
 }
@@ -332,63 +339,9 @@ fn random(arguments: &Arguments) -> Lengths {
     Lengths { prefix, ratio, ..Lengths::new(format!("random-{}-{}", prompt.value, output.value), prompt, output) }
 }
 
-/// Whether a scenario has a word of its own for a field of a request.
-pub(super) fn is_own(field: &str) -> bool {
-    ["ignore_eos", "stop"].contains(&field) || asks_for_length(field) || sampling::named(field).is_some()
-}
-
-/// Whether a field of a body says how long the answer may be.
-fn asks_for_length(field: &str) -> bool {
-    LengthField::ALL.iter().any(|length| length.name() == field)
-}
-
-/// What `--extra-body` says and a scenario knows.
-fn extra_body(arguments: &Arguments) -> Vec<Field> {
-    let Some(said) = arguments.text("extra-body") else { return Vec::new() };
-    let Ok(serde_json::Value::Object(body)) = serde_json::from_str(&said.value) else {
-        arguments.missing("--extra-body", "this is not a JSON object");
-        return Vec::new();
-    };
-    let mut fields = Vec::new();
-    for (key, value) in &body {
-        let origin = format!("--extra-body {key}");
-        let number = || value.to_string().parse::<Decimal>().ok().filter(|_| value.is_number());
-        let known = match key.as_str() {
-            length_field if asks_for_length(length_field) => number()
-                .and_then(|number| number.to_string().parse::<u32>().ok())
-                .map(|value| length("output_tokens", Said { value, origin: origin.clone() }, 1, arguments)),
-            "ignore_eos" => value.as_bool().map(|value| Field::new("ignore_eos", value.to_string(), &origin)),
-            "stop" => stop_texts(value).map(|texts| Field::new("stop", texts, &origin)),
-            other if let Some(parameter) = sampling::named(other) => {
-                let (low, high) = parameter.hundredths;
-                number().and_then(|value| within(Said { value, origin: origin.clone() }, key, low, high, arguments))
-            }
-            // What else there is stands under `extra`, where the engine takes it.
-            _ => continue,
-        };
-        if known.is_none() {
-            let shown = arguments.secrets().shown(key, &value.to_string());
-            arguments.missing(&format!("{origin} = {shown}"), "this is no value that it can have");
-        }
-        fields.extend(known);
-    }
-    fields
-}
-
-/// Texts at which an answer ends, one or a list, as a value of a plan; none where one of them is empty or no text.
-fn stop_texts(value: &serde_json::Value) -> Option<String> {
-    let texts = match value {
-        serde_json::Value::Array(texts) => texts.as_slice(),
-        one => std::slice::from_ref(one),
-    };
-    let texts = texts.iter().map(|text| text.as_str().filter(|text| !text.is_empty()).map(text_value));
-    Some(format!("[{}]", texts.collect::<Option<Vec<_>>>().filter(|texts| !texts.is_empty())?.join(", ")))
-}
-
 /// What a scenario says whose requests are answered by vectors (`texts`: inputs) or scores (documents), of one for text.
 pub(super) fn without_tokens(fields: Vec<Field>, texts: &'static str, arguments: &Arguments) -> Vec<Field> {
-    let of_tokens =
-        |key: &str| ["output_tokens", "ignore_eos", "stop"].contains(&key) || sampling::named(key).is_some();
+    let of_tokens = |key: &str| ["output_tokens", "ignore_eos", "stop"].contains(&key) || parameter(key).is_some();
     let mut fields: Vec<Field> = fields.into_iter().filter(|field| !of_tokens(&field.key)).collect();
     let count = or(arguments, "random-batch-size", 1);
     fields.push(Field::new(texts, count.value.max(1).to_string(), count.origin));

@@ -1,8 +1,10 @@
 //! How fast a command asks, and how often → a load.
 
-use super::arguments::{Arguments, Said};
-use super::program::Tool;
+use crate::import::arguments::Arguments;
 use crate::import::error::ImportError;
+use crate::import::job::Load;
+use crate::import::program::Tool;
+use crate::import::said::Said;
 use crate::plan::Process;
 use crate::units::Decimal;
 
@@ -12,17 +14,6 @@ const MOST_IN_FLIGHT: u32 = 100_000;
 const MOST_PER_SECOND: u32 = 1_000_000;
 /// What both tools send when they are not told how many.
 const PROMPTS: u32 = 1000;
-
-/// The load of one command.
-#[derive(Debug, Clone, PartialEq)]
-pub(crate) struct Load {
-    /// Requests in flight: alone a closed loop, with rates a cap.
-    pub batch_size: Option<Said<u32>>,
-    /// Requests per second; of a ramp its two ends.
-    pub qps: Vec<Said<Decimal>>,
-    /// How arrivals are spaced, where it is not Poisson's way.
-    pub arrivals: Option<Said<String>>,
-}
 
 /// The load of a command.
 pub(super) fn load(place: &str, tool: Tool, arguments: &Arguments) -> Result<Load, ImportError> {
@@ -37,7 +28,7 @@ pub(super) fn load(place: &str, tool: Tool, arguments: &Arguments) -> Result<Loa
         (None, true) => Some(burst(tool, arguments)),
     };
     let arrivals = if qps.is_empty() { None } else { arrivals(arguments) };
-    Ok(Load { batch_size, qps, arrivals })
+    Ok(Load { batch_size, qps, arrivals, is_own: false })
 }
 
 /// How many requests a command sends.

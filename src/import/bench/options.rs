@@ -1,34 +1,10 @@
 //! The options of `vllm bench serve` (docs.vllm.ai/en/latest/cli/bench/serve, its `serve.py` and `datasets.py`) and of the
 //! `benchmark_serving.py` that it came from: how many words each takes, and what becomes of it.
 
-use Arity::{Flag, Many, One};
-use Fate::{Lost, Needless, Read};
+use crate::import::options::Arity::{Flag, Many, One};
+use crate::import::options::Fate::{Lost, Needless, Read};
+use crate::import::options::{FOLDER, Fate, Known, PERCENTILES, STORED};
 
-/// How many words follow an option.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Arity {
-    /// None.
-    Flag,
-    /// One.
-    One,
-    /// All up to the next option.
-    Many,
-}
-
-/// What becomes of an option.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Fate {
-    /// It is read; where it has no effect, that is listed.
-    Read,
-    /// sweepline does it anyway, or needs it not.
-    Needless(&'static str),
-    /// There is no counterpart.
-    Lost(&'static str),
-}
-
-pub(crate) const STORED: Fate = Needless("every run is stored, one row per request");
-pub(crate) const FOLDER: Fate = Needless("`sweepline run --results DIR` says where results go");
-const PERCENTILES: Fate = Needless("every latency has mean, p50 to p99.9 and max, in `show` and `export`");
 const TOKENIZER: Fate = Needless("the files of `tokenizer:` say how texts are counted");
 const SAMPLING: Fate = Lost("write it under `extra` of the scenario, if the server takes it");
 const PLOTS: Fate = Needless("`sweepline export --rows requests` has the data of a plot");
@@ -38,9 +14,6 @@ const COME_AGAIN: Fate = Lost(
 );
 const PICTURES: Fate = Lost("requests carry text only");
 const RANKING: Fate = Needless("`api: embeddings` sends texts alone, `api: rerank` a query with documents");
-
-/// An option without its dashes.
-pub(crate) type Known = (&'static str, Arity, Fate);
 
 /// Every option that is known.
 pub(super) const OPTIONS: [Known; 101] = [
@@ -156,13 +129,3 @@ pub(super) const OPTIONS: [Known; 101] = [
     ("disable-shuffle", Flag, Read),
     ("skip-chat-template", Flag, Read),
 ];
-
-/// The option of this name, or the only one that it begins (as Python's argparse takes it).
-pub(super) fn find(table: &'static [Known], name: &str) -> Option<Known> {
-    let exact = table.iter().find(|(option, ..)| *option == name);
-    let mut begun = table.iter().filter(|(option, ..)| name.len() >= 3 && option.starts_with(name));
-    exact.copied().or_else(|| match (begun.next(), begun.next()) {
-        (Some(only), None) => Some(*only),
-        _ => None,
-    })
-}

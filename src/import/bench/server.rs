@@ -4,12 +4,13 @@ use std::collections::BTreeMap;
 
 use indexmap::IndexMap;
 
-use super::arguments::{Arguments, Said};
-use super::job::Around;
-use super::program::Tool;
 use crate::import::address::address;
+use crate::import::arguments::Arguments;
 use crate::import::draft::Field;
 use crate::import::error::ImportError;
+use crate::import::job::Around;
+use crate::import::program::Tool;
+use crate::import::said::Said;
 use crate::import::secrets::{Secrets, headers};
 use crate::import::shell::{Command, marks, shown};
 use crate::import::text::{name_of, scalar, secret, table, text_value};
@@ -268,7 +269,7 @@ pub(super) fn model(place: &str, arguments: &Arguments, around: &Around) -> Resu
 /// What a command that starts a server says of it: its facts, its model, and where it is.
 pub(crate) fn facts(words: &[String], line: usize, secrets: &Secrets) -> Around {
     let mut around = Around::default();
-    let by = super::serve::origin(line);
+    let by = crate::import::serve::origin(line);
     let (mut own, mut flags): (IndexMap<String, String>, BTreeMap<String, String>) = Default::default();
     let (mut host, mut port) = (None, None);
     let mut words = words.iter().peekable();

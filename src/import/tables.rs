@@ -5,13 +5,16 @@ use std::collections::HashMap;
 
 use indexmap::IndexMap;
 
-use super::arguments::Said;
-use super::job::{Job, Searched, Setting};
-use crate::import::draft::{Draft, Field, Listed, Section, Sweep, unused};
-use crate::import::text::{list, name_of, seconds};
+use super::draft::{Draft, Field, Section, Sweep, unused};
+use super::job::{Job, Lasts, Load, Searched, Setting};
+use super::notes::Notes;
+use super::said::Said;
+use super::text::{list, name_of, seconds};
 use crate::plan::model::content::built_in;
 use crate::units::Decimal;
 
+/// The shortest window that a source may ask for, in seconds.
+const BRIEFEST: f64 = 0.1;
 /// The shortest window that is made of a number of prompts, in seconds: a tail needs requests, and a server time.
 const SHORTEST: f64 = 60.0;
 /// The window of a load without a rate, in seconds.
@@ -19,15 +22,12 @@ const CLOSED: u32 = 120;
 /// The longest that such a window gets, in seconds.
 const CLOSED_AT_MOST: u32 = 600;
 
-/// The heaviest load of a search.
-const SEARCHED_TO: u32 = 1000;
-
 /// One load of one command.
 #[derive(Debug, Clone)]
 struct Point {
     value: Decimal,
     origin: String,
-    prompts: Said<u32>,
+    lasts: Lasts,
 }
 
 /// A sweep on its way.
@@ -39,22 +39,32 @@ struct Group {
     /// Settings of the server, each a map in YAML; empty where none is varied.
     settings: Vec<String>,
     is_open: bool,
+    /// Whether the load is that of `arrivals` or of a trace.
+    is_own: bool,
+    /// Whether starts of the server are measured.
+    is_start: bool,
     cap: Option<Said<u32>>,
     arrivals: Option<Said<String>>,
     points: Vec<Point>,
     /// Which load is searched, in the place of the points.
     search: Option<Searched>,
     repeats: Option<Field>,
+    /// `fill`, `stabilize` and `drain`, where they are not the plan's.
+    phases: Vec<Field>,
+    /// What else stands beside the matrix.
+    fields: Vec<Field>,
+    /// How long a load measures that is no axis.
+    lasts: Lasts,
     label: Option<String>,
 }
 
 /// The plan of these commands.
-pub(crate) fn draft(jobs: Vec<Job>, name: Field, listed: Vec<Listed>) -> Draft {
-    let mut draft = Draft { listed, ..Draft::default() };
+pub(crate) fn draft(jobs: Vec<Job>, name: Field, notes: &Notes) -> Draft {
+    let mut draft = Draft::default();
     draft.head.push(name);
     let mut groups: Vec<Group> = Vec::new();
     let mut known: HashMap<String, Vec<usize>> = HashMap::new();
-    jobs.iter().for_each(|job| once(&mut draft, job));
+    jobs.iter().for_each(|job| once(&mut draft, job, notes));
     let settings = Settings::new(&jobs);
     for (job, count) in counted(jobs) {
         let group = group(&mut draft, &job, count);
@@ -76,9 +86,10 @@ pub(crate) fn draft(jobs: Vec<Job>, name: Field, listed: Vec<Listed>) -> Draft {
             }
         }
     }
-    draft.listed.sort_by_key(|one| one.lines.first().copied());
     let groups = merged(groups.into_iter().flat_map(Group::by_window).collect());
-    phases(&mut draft);
+    if groups.iter().any(|group| !group.is_start) {
+        phases(&mut draft);
+    }
     let mut names = HashMap::new();
     draft.sweeps = groups.into_iter().map(|group| group.sweep(&mut names, &settings)).collect();
     draft
@@ -90,41 +101,39 @@ fn counted(jobs: Vec<Job>) -> Vec<(Job, u32)> {
     for job in jobs {
         let values =
             |fields: &[Field]| fields.iter().map(|field| format!("{}={};", field.key, field.value)).collect::<String>();
-        let Job { endpoint, model, setting, scenario, load, search, prompts, repeats, .. } = &job;
+        let Job { endpoint, model, setting, scenario, load, search, lasts, repeats, phases, fields, .. } = &job;
         let load = (
             load.batch_size.as_ref().map(|said| said.value),
             load.qps.iter().map(|said| said.value.to_string()).collect::<Vec<_>>(),
             load.arrivals.as_ref().map(|said| said.value.clone()),
         );
-        let key = format!(
-            "{}|{setting:?}|{}|{}|{load:?}|{search:?}|{}|{repeats:?}",
-            values(&endpoint.1),
-            values(&model.1),
-            values(&scenario.1),
-            prompts.value
-        );
+        let tables = [&endpoint.1, &model.1, &scenario.1, phases, fields].map(|fields| values(fields)).join("|");
+        let key = format!("{tables}|{setting:?}|{load:?}|{search:?}|{}|{repeats:?}", said(lasts));
         counted.entry(key).or_insert_with(|| (job, 0)).1 += 1;
     }
     counted.into_values().collect()
 }
 
+/// How long, without the words that said it.
+fn said(lasts: &Lasts) -> String {
+    match lasts {
+        Lasts::Requests(said) => format!("{} requests", said.value),
+        Lasts::Seconds(said) => format!("{} s", said.value),
+        Lasts::Unsaid => String::new(),
+    }
+}
+
 /// What a plan says once: the first command decides.
-fn once(draft: &mut Draft, job: &Job) {
+fn once(draft: &mut Draft, job: &Job, notes: &Notes) {
     for (key, field) in &job.once {
         let fields = match *key {
-            "seed" | "notes" => &mut draft.head,
-            key => {
-                let number = draft.sections.iter().position(|section| section.key == key).unwrap_or_else(|| {
-                    draft.sections.push(Section { key, notes: Vec::new(), fields: Vec::new() });
-                    draft.sections.len() - 1
-                });
-                &mut draft.sections[number].fields
-            }
+            "seed" | "notes" | "currency" => &mut draft.head,
+            key => draft.section(key),
         };
         match fields.iter().find(|known| known.key == field.key) {
             Some(known) if known.value != field.value => {
                 let why = format!("a plan has one {}: {} of an earlier command is taken", field.key, known.value);
-                draft.listed.push(Listed::missing(&field.origin, why, job.line));
+                notes.missing(&field.origin, &why, job.line);
             }
             Some(_) => {}
             None => fields.push(field.clone()),
@@ -134,10 +143,11 @@ fn once(draft: &mut Draft, job: &Job) {
 
 /// The sweep that one command alone would be.
 fn group(draft: &mut Draft, job: &Job, count: u32) -> Group {
-    let Job { endpoint, model, setting, scenario, load, search, prompts, label, repeats, .. } = job;
+    let Job { endpoint, model, setting, scenario, load, search, lasts, label, repeats, .. } = job;
+    let Load { is_own, .. } = *load;
     let own = if built_in(&scenario.0).is_some() { format!("own-{}", scenario.0) } else { scenario.0.clone() };
-    let is_open = !load.qps.is_empty();
-    let point = |value: Decimal, origin: &str| Point { value, origin: origin.to_owned(), prompts: prompts.clone() };
+    let is_open = is_own || !load.qps.is_empty();
+    let point = |value: Decimal, origin: &str| Point { value, origin: origin.to_owned(), lasts: lasts.clone() };
     let points = match (&load.batch_size, is_open) {
         (Some(size), false) => vec![point(Decimal::from(size.value), &size.origin)],
         _ => load.qps.iter().map(|rate| point(rate.value, &rate.origin)).collect(),
@@ -147,14 +157,22 @@ fn group(draft: &mut Draft, job: &Job, count: u32) -> Group {
     Group {
         endpoints: vec![draft.endpoints.add(&endpoint.0, endpoint.1.clone())],
         models: vec![draft.models.add(&model.0, model.1.clone())],
-        scenarios: vec![draft.scenarios.add(&own, scenario.1.clone())],
+        scenarios: match job.is_start() {
+            true => Vec::new(),
+            false => vec![draft.scenarios.add(&own, scenario.1.clone())],
+        },
         settings: setting.iter().map(Setting::value).collect(),
         is_open,
+        is_own,
+        is_start: job.is_start(),
         cap: load.batch_size.clone().filter(|_| is_open),
         arrivals: load.arrivals.clone(),
         points,
         search: search.clone(),
         repeats: repeats.clone().or(counted),
+        phases: job.phases.clone(),
+        fields: job.fields.clone(),
+        lasts: lasts.clone(),
         label: label.clone(),
     }
 }
@@ -164,14 +182,27 @@ fn phases(draft: &mut Draft) {
     let note = "The tool measures from its first request to its last answer. Here load rises (fill) and settles (stabilize) \
                 first, and is kept up while the measured requests end (drain). These are sweepline's defaults: shorten them \
                 for a first look.";
-    let fields = [("fill", "30s"), ("stabilize", "60s"), ("drain", "30s")];
-    let fields = fields.map(|(key, value)| Field::new(key, value, "default of sweepline")).to_vec();
-    draft.sections.insert(0, Section { key: "phases", notes: vec![note.to_owned()], fields });
+    let known: Vec<Field> = std::mem::take(draft.section("phases"));
+    draft.sections.retain(|section| section.key != "phases");
+    let defaults = [("fill", "30s"), ("stabilize", "60s"), ("drain", "30s")]
+        .map(|(key, value)| Field::new(key, value, "default of sweepline"));
+    let is_said = |field: &Field| known.iter().any(|known| known.key == field.key);
+    let notes = if defaults.iter().all(is_said) { Vec::new() } else { vec![note.to_owned()] };
+    let mut fields = known.clone();
+    fields.extend(defaults.into_iter().filter(|field| !is_said(field)));
+    fields.sort_by_key(|field| {
+        ["idle", "fill", "stabilize", "measure", "drain"].iter().position(|key| *key == field.key)
+    });
+    draft.sections.insert(0, Section { key: "phases", notes, fields, ..Section::default() });
 }
 
-/// Seconds that a number of prompts takes at a rate, at least a minute.
+/// Seconds that a number of prompts takes at a rate, at least a minute; of a load that lasts a time, that.
 fn time(point: &Point) -> f64 {
-    (f64::from(point.prompts.value) / point.value.to_f64()).ceil().max(SHORTEST)
+    match &point.lasts {
+        Lasts::Requests(said) => (f64::from(said.value) / point.value.to_f64()).ceil().max(SHORTEST),
+        Lasts::Seconds(said) => said.value.max(BRIEFEST),
+        Lasts::Unsaid => f64::from(CLOSED),
+    }
 }
 
 impl Group {
@@ -181,10 +212,13 @@ impl Group {
             .points
             .iter()
             .filter(|_| !without_loads)
-            .map(|point| format!("{}×{}", point.value, point.prompts.value))
+            .map(|point| format!("{}×{}", point.value, said(&point.lasts)))
             .collect();
+        let pairs =
+            |fields: &[Field]| fields.iter().map(|field| format!("{}={};", field.key, field.value)).collect::<String>();
+        let lasts = if self.points.is_empty() { said(&self.lasts) } else { String::new() };
         format!(
-            "{:?}|{:?}|{:?}|{:?}|{}|{:?}|{:?}|{:?}|{:?}|{loads:?}",
+            "{:?}|{:?}|{:?}|{:?}|{}|{:?}|{:?}|{:?}|{:?}|{loads:?}|{}|{}|{}|{lasts}",
             self.endpoints,
             self.models,
             self.scenarios,
@@ -193,17 +227,19 @@ impl Group {
             self.cap.as_ref().map(|said| said.value),
             self.arrivals.as_ref().map(|said| said.value.clone()),
             self.repeats.as_ref().map(|field| &field.value),
-            self.search.as_ref().map(|search| search.axis),
+            self.search.as_ref().map(|search| (search.axis, &search.range)),
+            self.is_own,
+            pairs(&self.phases),
+            pairs(&self.fields),
         )
     }
 
-    /// Rates whose windows cannot be said together become sweeps of their own.
+    /// Loads whose windows cannot be said together become sweeps of their own.
     fn by_window(self) -> Vec<Group> {
-        let prompts = self.points.first().map(|point| point.prompts.value);
-        if !self.is_open
-            || self.search.is_some()
-            || self.points.iter().all(|point| Some(point.prompts.value) == prompts)
-        {
+        let first = self.points.first().map(|point| said(&point.lasts));
+        let is_one = self.points.iter().all(|point| Some(said(&point.lasts)) == first);
+        let is_counted = self.points.iter().all(|point| matches!(point.lasts, Lasts::Requests(_)));
+        if is_one || self.search.is_some() || (!self.is_open && is_counted) {
             return vec![self];
         }
         let mut groups: IndexMap<String, Group> = IndexMap::new();
@@ -214,13 +250,31 @@ impl Group {
         groups.into_values().collect()
     }
 
-    fn measure(&self) -> Field {
+    /// The window; none where nothing says it.
+    fn measure(&self) -> Option<Field> {
         let points = &self.points;
-        let prompts = together(points.iter().map(|point| point.prompts.origin.as_str()));
-        let fewest = points.iter().map(|point| point.prompts.value).min().unwrap_or(1);
-        if !self.is_open || self.search.is_some() {
+        let all: Vec<&Lasts> = points.iter().map(|point| &point.lasts).chain([&self.lasts]).collect();
+        let counts: Vec<&Said<u32>> = all
+            .iter()
+            .filter_map(|lasts| match lasts {
+                Lasts::Requests(said) => Some(said),
+                _ => None,
+            })
+            .collect();
+        if let Lasts::Seconds(said) = all[0] {
+            return Some(Field::new("measure", seconds(said.value.max(BRIEFEST)), &said.origin));
+        }
+        (!counts.is_empty()).then(|| self.counted(&counts))
+    }
+
+    /// The window that holds these numbers of requests.
+    fn counted(&self, counts: &[&Said<u32>]) -> Field {
+        let points = &self.points;
+        let prompts = together(counts.iter().map(|said| said.origin.as_str()));
+        let fewest = counts.iter().map(|said| said.value).min().unwrap_or(1);
+        if !self.is_open || self.search.is_some() || points.is_empty() {
             let value = format!("{{ for: {CLOSED}s, min_requests: {fewest}, at_most: {CLOSED_AT_MOST}s }}");
-            let how = if points.iter().all(|point| point.prompts.value == fewest) { "" } else { " (the fewest)" };
+            let how = if counts.iter().all(|said| said.value == fewest) { "" } else { " (the fewest)" };
             let origin = format!("{prompts}{how}: 2 minutes, or until it holds as many, at most 10");
             return Field::new("measure", value, origin);
         }
@@ -236,18 +290,28 @@ impl Group {
         Field::new("measure", value, format!("{prompts}: prompts / rate at each rate, at least 60s"))
     }
 
+    /// The phases of this sweep, laid over the plan's.
+    fn own_phases(&self) -> Option<Field> {
+        let all: Vec<Field> = self.phases.iter().cloned().chain(self.measure()).collect();
+        let values: Vec<String> = all.iter().map(|field| format!("{}: {}", field.key, field.value)).collect();
+        let origins: Vec<&str> = all.iter().map(|field| field.origin.as_str()).collect();
+        (!all.is_empty()).then(|| Field::new("phases", format!("{{ {} }}", values.join(", ")), origins.join("; ")))
+    }
+
     fn sweep(self, names: &mut HashMap<String, usize>, settings: &Settings) -> Sweep {
         let kind = match (self.is_open, &self.cap) {
+            _ if self.is_start => "starts",
+            _ if self.is_own => "arrivals",
             (false, _) => "batches",
             (true, None) => "rates",
             (true, Some(_)) => "capped-rates",
         };
         let kind = if self.search.is_some() { "limit" } else { kind };
-        let mut matrix = vec![
-            Field::new("endpoint", list(&self.endpoints), ""),
-            Field::new("model", list(&self.models), ""),
-            Field::new("scenario", list(&self.scenarios), ""),
-        ];
+        let mut matrix =
+            vec![Field::new("endpoint", list(&self.endpoints), ""), Field::new("model", list(&self.models), "")];
+        if !self.is_start {
+            matrix.push(Field::new("scenario", list(&self.scenarios), ""));
+        }
         if !self.settings.is_empty() {
             matrix.push(Field::new(
                 "server",
@@ -262,22 +326,20 @@ impl Group {
         let values: Vec<String> = self.points.iter().map(|point| point.value.to_string()).collect();
         let origin = together(self.points.iter().map(|point| point.origin.as_str()));
         let axis = if self.is_open { "qps" } else { "batch_size" };
-        if self.search.is_none() {
+        if self.search.is_none() && !self.points.is_empty() {
             matrix.push(Field::new(axis, format!("[{}]", values.join(", ")), origin));
         }
         let mut fields: Vec<Field> =
             self.arrivals.iter().map(|said| Field::new("arrivals", said.value.as_str(), &said.origin)).collect();
         match &self.search {
             None => fields.extend(self.repeats.clone()),
-            Some(Searched { axis, origin }) => {
-                // A search repeats a load as often as the answer needs it.
-                let origin = format!("{origin}: there up to 65536; raise `to` where the answer lies above it");
-                let value = format!("{{ {axis}: {{ from: 1, to: {SEARCHED_TO}, within: 5% }} }}");
-                fields.push(Field::new("search", value, origin));
+            // A search repeats a load as often as the answer needs it.
+            Some(Searched { axis, range, origin }) => {
+                fields.push(Field::new("search", format!("{{ {axis}: {{ {range} }} }}"), origin));
             }
         }
-        let measure = self.measure();
-        fields.push(Field::new("phases", format!("{{ measure: {} }}", measure.value), measure.origin));
+        fields.extend(self.fields.clone());
+        fields.extend((!self.is_start).then(|| self.own_phases()).flatten());
         let name = self.label.as_deref().map_or_else(|| kind.to_owned(), |label| name_of(label, kind));
         let origin = self.label.map_or_else(String::new, |label| format!("--label {label}"));
         Sweep { name: unused(names, &name), origin, matrix, fields }

@@ -3,11 +3,11 @@
 use indexmap::IndexMap;
 use reqwest::Url;
 
-use super::arguments::Arguments;
+use super::draft::Field;
 use super::job::Around;
+use super::notes::Noted;
 use super::serve::{SERVER_KEY, Serve, Word};
-use crate::import::draft::Field;
-use crate::import::text::{cell_text, scalar, secret, table, text_value};
+use super::text::{cell_text, scalar, secret, table, text_value};
 
 /// The port on which `vllm serve` listens unless told otherwise.
 const PORT: &str = "8000";
@@ -15,18 +15,18 @@ const PORT: &str = "8000";
 const SPREAD: [&str; 3] = ["tensor_parallel_size", "pipeline_parallel_size", "data_parallel_size"];
 
 /// Lets the plan start the server of an endpoint with these fields; where it does not, it says what is known of the server.
-pub(super) fn add(fields: &mut Vec<Field>, model: &str, around: &Around, arguments: &Arguments) {
+pub(super) fn add(fields: &mut Vec<Field>, model: &str, around: &Around, notes: Noted) {
     let url =
         fields.iter().find(|field| field.key == "url").and_then(|field| Url::parse(field.value.trim_matches('"')).ok());
-    match around.serve.as_ref().filter(|serve| is_launched(serve, url.as_ref(), around, arguments)) {
-        Some(serve) => launched(fields, serve, model, url.as_ref(), around, arguments),
+    match around.serve.as_ref().filter(|serve| is_launched(serve, url.as_ref(), around, notes)) {
+        Some(serve) => launched(fields, serve, model, url.as_ref(), around, notes),
         None => fields.extend(around.facts.clone()),
     }
     fields.extend(around.between.clone());
 }
 
 /// Whether the server can be started by the plan. Where an axis sets its flags it must be.
-fn is_launched(serve: &Serve, url: Option<&Url>, around: &Around, arguments: &Arguments) -> bool {
+fn is_launched(serve: &Serve, url: Option<&Url>, around: &Around, notes: Noted) -> bool {
     let host = url.and_then(Url::host_str).unwrap_or_default();
     let is_here = ["127.0.0.1", "localhost", "[::1]"].contains(&host) || serve.host.as_deref() == Some(host);
     let why = match &serve.behind {
@@ -43,18 +43,11 @@ fn is_launched(serve: &Serve, url: Option<&Url>, around: &Around, arguments: &Ar
     };
     // The line is the benchmark's.
     let what = serve.origin.split(" (").next().unwrap_or_default();
-    arguments.missing(what, &why);
+    notes.missing(what, &why);
     false
 }
 
-fn launched(
-    fields: &mut Vec<Field>,
-    serve: &Serve,
-    model: &str,
-    url: Option<&Url>,
-    around: &Around,
-    arguments: &Arguments,
-) {
+fn launched(fields: &mut Vec<Field>, serve: &Serve, model: &str, url: Option<&Url>, around: &Around, notes: Noted) {
     let port = url.and_then(Url::port_or_known_default).map(|port| port.to_string()).unwrap_or_default();
     let is_said = serve.words.iter().any(|word| matches!(word, Word::Port(_)));
     let mut words: Vec<String> = serve.words.iter().map(|word| in_yaml(word, model, &port)).collect();
@@ -64,7 +57,7 @@ fn launched(
     words.push("\"{{ server.args }}\"".to_owned());
     let mut launch = vec![format!("command: [{}]", words.join(", "))];
     let [mut env, host_env] = serve.env.clone();
-    let key = key(fields, serve, &mut env, arguments);
+    let key = key(fields, serve, &mut env, notes);
     for (name, all) in [("env", &env), ("host_env", &host_env)] {
         if !all.is_empty() {
             launch.push(format!("{name}: {}", table(all)));
@@ -76,22 +69,22 @@ fn launched(
         fields.push(Field::new("server", format!("{{ flags: {} }}", table(&serve.flags)), &serve.origin));
     }
     fields.extend(hardware(serve));
-    ready(fields, around, arguments);
+    ready(fields, around, notes);
 }
 
 /// How long each start is waited for.
-fn ready(fields: &mut Vec<Field>, around: &Around, arguments: &Arguments) {
+fn ready(fields: &mut Vec<Field>, around: &Around, notes: Noted) {
     let of_client = fields.iter().position(|field| field.key == "ready");
     let is_none = |field: &Field| field.value == "{ within: 0s }";
     if let Some(at) = of_client.filter(|at| around.ready.is_some() || is_none(&fields[*at])) {
         let field = fields.remove(at);
-        arguments.needless(&field.origin, "a server that the plan starts is waited for at each start");
+        notes.needless(&field.origin, "a server that the plan starts is waited for at each start");
     }
     fields.extend(around.ready.clone());
 }
 
 /// The key that the server asks for is the one that clients give: one variable holds it.
-fn key(fields: &[Field], serve: &Serve, env: &mut IndexMap<String, String>, arguments: &Arguments) -> Option<Field> {
+fn key(fields: &[Field], serve: &Serve, env: &mut IndexMap<String, String>, notes: Noted) -> Option<Field> {
     let of_server = serve.key.as_ref()?;
     let reference = secret(of_server);
     match fields.iter().find(|field| field.key == "api_key") {
@@ -99,7 +92,7 @@ fn key(fields: &[Field], serve: &Serve, env: &mut IndexMap<String, String>, argu
         Some(known) if known.value == reference => None,
         Some(known) => {
             let why = "the server is given the key that the plan sends: put one key into that variable";
-            arguments.needless(&format!("the key of {}", serve.origin), why);
+            notes.needless(&format!("the key of {}", serve.origin), why);
             env.insert(SERVER_KEY.to_owned(), known.value.clone());
             None
         }

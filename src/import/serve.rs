@@ -2,10 +2,10 @@
 
 use indexmap::IndexMap;
 
+use super::notes::Notes;
 use super::program::{Program, program};
-use crate::import::notes::Notes;
-use crate::import::shell::{Command, marks};
-use crate::import::text::{cell_text, is_no_key, scalar, secret};
+use super::shell::{Command, marks};
+use super::text::{cell_text, is_no_key, scalar, secret};
 use crate::units::Decimal;
 use crate::units::secrecy::names_secret;
 use crate::units::text::is_variable;

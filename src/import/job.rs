@@ -4,11 +4,11 @@ use std::path::PathBuf;
 
 use serde_json::Value;
 
-use super::arguments::Said;
-use super::load::Load;
+use super::draft::Field;
+use super::said::Said;
 use super::serve::Serve;
-use crate::import::draft::Field;
-use crate::import::text::table;
+use super::text::table;
+use crate::units::Decimal;
 
 /// What one command measures.
 #[derive(Debug, Clone)]
@@ -25,16 +25,74 @@ pub(crate) struct Job {
     pub load: Load,
     /// Which load is searched, in the place of its own.
     pub search: Option<Searched>,
-    /// How many requests it sends.
-    pub prompts: Said<u32>,
+    /// How long it measures.
+    pub lasts: Lasts,
+    /// `fill`, `stabilize` and `drain`, where the source says them.
+    pub phases: Vec<Field>,
+    /// What else stands beside the matrix of its sweep: `stop`, `after`, `measure: start`, …
+    pub fields: Vec<Field>,
     /// What the sweep is called.
     pub label: Option<String>,
     /// How often it runs, where that was said.
     pub repeats: Option<Field>,
-    /// `seed`, `goodput`, `slo` and `notes`: what the plan says once.
+    /// What the plan says once: `seed` and `notes`, or a field of a table (`goodput`, `slo`, `phases`, `between`, …).
     pub once: Vec<(&'static str, Field)>,
     /// Where the command begins.
     pub line: usize,
+}
+
+impl Job {
+    /// A job of these three, without a load.
+    pub(crate) fn new(
+        endpoint: (String, Vec<Field>),
+        model: (String, Vec<Field>),
+        scenario: (String, Vec<Field>),
+    ) -> Job {
+        Job {
+            endpoint,
+            model,
+            setting: None,
+            scenario,
+            load: Load::default(),
+            search: None,
+            lasts: Lasts::Unsaid,
+            phases: Vec::new(),
+            fields: Vec::new(),
+            label: None,
+            repeats: None,
+            once: Vec::new(),
+            line: 0,
+        }
+    }
+
+    /// Whether it measures how long the server takes to start, and nothing else.
+    pub(super) fn is_start(&self) -> bool {
+        self.fields.iter().any(|field| field.key == "measure")
+    }
+}
+
+/// The load of one job. With nothing in it, it comes from elsewhere: from a search, or a scenario with a `trace`.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub(crate) struct Load {
+    /// Requests in flight: alone a closed loop, with rates a cap.
+    pub batch_size: Option<Said<u32>>,
+    /// Requests per second, each a cell.
+    pub qps: Vec<Said<Decimal>>,
+    /// The field `arrivals` of the sweep, where it is not Poisson's way.
+    pub arrivals: Option<Said<String>>,
+    /// Whether the rate is that of `arrivals` or of the scenario's trace: then `qps` is empty, and `batch_size` a cap.
+    pub is_own: bool,
+}
+
+/// How long a job measures.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) enum Lasts {
+    /// Until so many requests were sent.
+    Requests(Said<u32>),
+    /// So many seconds.
+    Seconds(Said<f64>),
+    /// Nothing says it: the plan's window.
+    Unsaid,
 }
 
 /// A load that is searched.
@@ -42,6 +100,8 @@ pub(crate) struct Job {
 pub(crate) struct Searched {
     /// Its axis in the plan: `qps` or `batch_size`.
     pub axis: &'static str,
+    /// Its range and resolution, as in the plan: `from: 1, to: 1000, within: 5%`.
+    pub range: String,
     /// The words that asked for it.
     pub origin: String,
 }

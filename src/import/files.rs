@@ -3,9 +3,10 @@
 
 use std::path::Path;
 
-use super::arguments::{Arguments, Said};
-use crate::import::draft::Field;
-use crate::import::text::scalar;
+use super::arguments::Arguments;
+use super::draft::Field;
+use super::said::Said;
+use super::text::scalar;
 use crate::plan;
 
 /// A file as a plan in `folder` names it; an error says why it cannot.

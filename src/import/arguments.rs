@@ -1,15 +1,16 @@
 //! The words of a command → its options, read the way Python's argparse reads them: `--a b`, `--a=b`, `_` for `-`, the last of
-//! several wins. What is not known is listed.
+//! several wins, unless all count. What is not known is listed.
 
 use std::cell::RefCell;
 use std::str::FromStr;
 
+use super::draft::Listed;
+use super::error::ImportError;
+use super::notes::{Noted, Notes};
 use super::options::{Arity, Fate, Known, find};
-use crate::import::draft::Listed;
-use crate::import::error::ImportError;
-use crate::import::notes::Notes;
-use crate::import::secrets::{Secrets, names_headers, shown_headers};
-use crate::import::shell::{marks, shown};
+use super::said::Said;
+use super::secrets::{Secrets, names_headers, shown_headers};
+use super::shell::{marks, shown};
 use crate::units::secrecy::{is_scheme, names_secret};
 
 /// One option as it was given.
@@ -22,31 +23,21 @@ struct Given {
     used: bool,
 }
 
-/// A value and the words that said it.
-#[derive(Debug, Clone, PartialEq)]
-pub(crate) struct Said<T> {
-    /// The value.
-    pub value: T,
-    /// The words.
-    pub origin: String,
-}
-
-impl<T> Said<T> {
-    /// A value that nobody said.
-    pub(crate) fn default(value: T, origin: impl Into<String>) -> Said<T> {
-        Said { value, origin: origin.into() }
-    }
-
-    /// The same words, another value.
-    pub(crate) fn map<U>(self, change: impl FnOnce(T) -> U) -> Said<U> {
-        Said { value: change(self.value), origin: self.origin }
-    }
-}
-
 /// Whether a word without its dashes is an option, with a value or not.
 fn is_known(table: &'static [Known], option: &str) -> bool {
     let name = option.split_once('=').map_or(option, |(name, _)| name);
     find(table, &name.replace('_', "-")).is_some()
+}
+
+/// Words with the long form of each short option: `-m` as `--model`.
+pub(crate) fn long_forms(words: &[String], short: &[(&str, &str)]) -> Vec<String> {
+    let long = |word: &String| {
+        let (option, value) =
+            word.split_once('=').map_or((word.as_str(), None), |(option, value)| (option, Some(value)));
+        let long = short.iter().find(|(short, _)| *short == option).map_or(option, |(_, long)| long);
+        value.map_or_else(|| long.to_owned(), |value| format!("{long}={value}"))
+    };
+    words.iter().map(|word| if word.starts_with("--") { word.clone() } else { long(word) }).collect()
 }
 
 /// The options of one command.
@@ -82,7 +73,7 @@ impl<'a> Arguments<'a> {
             let mut values: Vec<String> = inline.into_iter().collect();
             let most = match arity {
                 Arity::Flag => 0,
-                Arity::One => 1,
+                Arity::One | Arity::Each => 1,
                 Arity::Many => usize::MAX,
             };
             while values.len() < most {
@@ -105,10 +96,16 @@ impl<'a> Arguments<'a> {
 
     fn give(&self, name: String, values: Vec<String>, fate: Option<Fate>, arity: Arity) {
         let given = Given { name, values, fate, used: false };
-        if arity == Arity::One && given.values.is_empty() {
+        self.notes.setting(&format!("--{}", given.name), self.line);
+        if matches!(arity, Arity::One | Arity::Each) && given.values.is_empty() {
             return self.missing(&format!("--{}", given.name), "it has no value");
         }
         let mut all = self.given.borrow_mut();
+        if arity == Arity::Each
+            && let Some(before) = all.iter_mut().find(|known| known.name == given.name)
+        {
+            return before.values.extend(given.values);
+        }
         if let Some(before) = all.iter().position(|known| known.name == given.name) {
             let earlier = all.remove(before);
             if earlier.values != given.values {
@@ -133,6 +130,7 @@ impl<'a> Arguments<'a> {
     pub(crate) fn replace(&self, name: &str, values: Vec<String>) {
         let known = find(self.table, name);
         let name = known.map_or(name, |(name, ..)| name).to_owned();
+        self.notes.setting(&format!("--{name}"), self.line);
         let mut all = self.given.borrow_mut();
         all.retain(|given| given.name != name);
         all.push(Given { name, values, fate: known.map(|(_, _, fate)| fate), used: false });
@@ -210,6 +208,16 @@ impl<'a> Arguments<'a> {
     /// Lists something that is done in another way.
     pub(crate) fn needless(&self, what: &str, why: &str) {
         self.notes.needless(what, why, self.line);
+    }
+
+    /// Lists something that is in the plan and measures something else than there.
+    pub(crate) fn differs(&self, what: &str, why: &str) {
+        self.notes.differs(what, why, self.line);
+    }
+
+    /// The notes for this command.
+    pub(crate) fn noted(&self) -> Noted<'_> {
+        self.notes.at(self.line)
     }
 
     /// What must not be repeated.

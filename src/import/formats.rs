@@ -1,0 +1,32 @@
+//! The formats that are known, in the order in which a file is held against them. One is added by its entry here.
+
+use super::closed_loop;
+use super::importer::Importer;
+use super::params;
+
+/// Command lines of vLLM, which `commands` reads itself: a server that one command starts belongs to those behind it.
+pub(super) const VLLM: Importer = Importer {
+    name: "vllm-bench",
+    title: "vllm bench",
+    takes: "command lines of `vllm bench serve`, `benchmark_serving.py` and `vllm bench sweep`",
+    file: None,
+    command: None,
+};
+
+/// All of them.
+pub(super) const FORMATS: &[&Importer] = &[&VLLM, &params::IMPORTER, &closed_loop::IMPORTER];
+
+/// The one of this name.
+pub(super) fn named(name: &str) -> Option<&'static Importer> {
+    FORMATS.iter().copied().find(|importer| importer.name == name)
+}
+
+/// What `--format` takes.
+pub(crate) fn names() -> Vec<&'static str> {
+    std::iter::once("auto").chain(FORMATS.iter().map(|importer| importer.name)).collect()
+}
+
+/// What is taken, in words.
+pub(super) fn takes() -> String {
+    FORMATS.iter().map(|importer| importer.takes).collect::<Vec<_>>().join("; ")
+}
