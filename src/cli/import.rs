@@ -40,6 +40,10 @@ pub struct ImportArgs {
     /// The server's base address, where FILE names none
     #[arg(long, value_name = "URL")]
     url: Option<String>,
+    /// Which entry of FILE, where it has many: of an InferenceX master file (`*` stands for any part of a name), or a model of
+    /// an MLPerf configuration, as MODEL or MODEL.SCENARIO; may be given several times
+    #[arg(long, value_name = "NAME")]
+    entry: Vec<String>,
 }
 
 /// Writes the plan, and on stderr what is not in it.
@@ -55,6 +59,7 @@ pub(super) fn run(args: ImportArgs) -> Result<Exit, Failure> {
         quick: args.quick,
         model: args.model,
         url: args.url,
+        entries: args.entry,
         folder: args.output.as_deref().and_then(Path::parent).map(Path::to_owned).unwrap_or_default(),
         read: &read,
     };

@@ -1,8 +1,7 @@
 //! The formats that are known, in the order in which a file is held against them. One is added by its entry here.
 
-use super::closed_loop;
 use super::importer::Importer;
-use super::params;
+use super::{closed_loop, inferencex, llmd, mlperf, params};
 
 /// Command lines of vLLM, which `commands` reads itself: a server that one command starts belongs to those behind it.
 pub(super) const VLLM: Importer = Importer {
@@ -14,7 +13,15 @@ pub(super) const VLLM: Importer = Importer {
 };
 
 /// All of them.
-pub(super) const FORMATS: &[&Importer] = &[&VLLM, &params::IMPORTER, &closed_loop::IMPORTER];
+pub(super) const FORMATS: &[&Importer] = &[
+    &VLLM,
+    // A profile of it is the file of another tool, with places to fill.
+    &llmd::IMPORTER,
+    &inferencex::IMPORTER,
+    &mlperf::IMPORTER,
+    &params::IMPORTER,
+    &closed_loop::IMPORTER,
+];
 
 /// The one of this name.
 pub(super) fn named(name: &str) -> Option<&'static Importer> {

@@ -79,6 +79,8 @@ pub(super) struct Context<'a> {
     pub notes: &'a Notes<'a>,
     /// The plan's name, where the source says no other.
     pub name: Field,
+    /// The formats that are known, for files that wrap others.
+    pub formats: &'static [&'static Importer],
 }
 
 impl Context<'_> {

@@ -21,6 +21,8 @@ pub struct Wishes<'a> {
     pub model: Option<String>,
     /// The server, where nothing else names one.
     pub url: Option<String>,
+    /// Which entries of the text are imported, where it has many; `*` stands for any part of a name.
+    pub entries: Vec<String>,
     /// The folder that the plan will lie in: files that it names lie there or below.
     pub folder: PathBuf,
     /// Gives the text of a file that is named in what is imported, of at most [`MOST_BYTES`].

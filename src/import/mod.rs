@@ -23,10 +23,13 @@ mod files;
 mod formats;
 mod fresh;
 mod importer;
+mod inferencex;
 mod input;
 mod job;
 mod json;
 mod launch;
+mod llmd;
+mod mlperf;
 mod notes;
 mod options;
 mod params;
@@ -89,7 +92,7 @@ pub fn import(wishes: &Wishes) -> Result<Imported, ImportError> {
 fn made(wishes: &Wishes, secrets: &Secrets) -> Result<Imported, ImportError> {
     let name = &wishes.name;
     let notes = Notes::new(secrets);
-    let context = Context { wishes, notes: &notes, name: title(wishes) };
+    let context = Context { wishes, notes: &notes, name: title(wishes), formats: FORMATS };
     let (mut draft, tool) = match &wishes.text {
         Some(text) if text.len() > MOST_BYTES => {
             return Err(ImportError::TooLarge { name: name.clone(), bytes: text.len(), most: MOST_BYTES });

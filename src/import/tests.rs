@@ -19,6 +19,7 @@ fn made(name: &str, text: Option<&str>, command: &[String]) -> Result<Imported, 
         quick: false,
         model: None,
         url: None,
+        entries: Vec::new(),
         folder: PathBuf::new(),
         read: &read,
     })
@@ -158,6 +159,7 @@ proptest! {
         quick: false,
                 model: None,
                 url: None,
+                entries: Vec::new(),
                 folder: PathBuf::new(),
                 read: &read,
             });

@@ -117,6 +117,7 @@ const SHOWN_BY: &[(&str, &str)] = &[
     ("import --format", "what_is_wrong_is_named_with_its_place_and_remedy"),
     ("import --model", "parameter_files_go_with_a_command_or_with_flags"),
     ("import --url", "parameter_files_go_with_a_command_or_with_flags"),
+    ("import --entry", "entries_of_a_master_file_are_chosen"),
     ("check", "check_tells_the_mistakes_of_all_plans"),
     ("check --format", "check_tells_the_mistakes_of_all_plans"),
     ("check --strict", "strict_fails_on_warnings_and_only_there"),

@@ -35,14 +35,19 @@ impl<'a> Chosen<'a> {
             match entry.refused() {
                 None => entries.push(entry),
                 Some(why) if asked.iter().any(|pattern| pattern == entry.key) => {
-                    return Err(entry.at.wrong(file, &format!("this entry cannot be imported: {why}"), "choose another with --entry"));
+                    return Err(entry.at.wrong(
+                        file,
+                        &format!("this entry cannot be imported: {why}"),
+                        "choose another with --entry",
+                    ));
                 }
                 Some(why) => entry.at.refused(&why),
             }
         }
         if entries.is_empty() {
             let why = context.notes.listed.borrow().first().map(|one| format!("{}: {}", one.what, one.why));
-            let what = format!("no entry is one that a plan can start; {}", why.unwrap_or_else(|| "there is none".to_owned()));
+            let what =
+                format!("no entry is one that a plan can start; {}", why.unwrap_or_else(|| "there is none".to_owned()));
             return Err(ImportError::shape(file, one_line(&what), "choose others with --entry"));
         }
         if asked.is_empty() && machines(&entries).len() > 1 {
@@ -105,11 +110,19 @@ fn machines<'e>(entries: &'e [Entry]) -> Vec<(String, Vec<&'e Entry<'e>>)> {
 /// Asks for a choice, with what there is to choose.
 fn ask(entries: &[Entry], file: &str) -> ImportError {
     let machines = machines(entries);
-    let mut what = format!("it has {} entries that a plan can start, for {} kinds of machine:", entries.len(), machines.len());
+    let mut what =
+        format!("it has {} entries that a plan can start, for {} kinds of machine:", entries.len(), machines.len());
     for (gpu, entries) in machines.iter().take(MOST_MACHINES) {
-        let names: Vec<String> =
-            entries.iter().take(MOST_ENTRIES).map(|entry| format!("{} ({})", one_line(entry.key), entry.cells())).collect();
-        let more = if entries.len() > MOST_ENTRIES { format!(", and {} more", entries.len() - MOST_ENTRIES) } else { String::new() };
+        let names: Vec<String> = entries
+            .iter()
+            .take(MOST_ENTRIES)
+            .map(|entry| format!("{} ({})", one_line(entry.key), entry.cells()))
+            .collect();
+        let more = if entries.len() > MOST_ENTRIES {
+            format!(", and {} more", entries.len() - MOST_ENTRIES)
+        } else {
+            String::new()
+        };
         let _ = write!(what, "\n  {gpu}: {}{more}", names.join(", "));
     }
     if machines.len() > MOST_MACHINES {

@@ -59,9 +59,12 @@ impl<'a> Entry<'a> {
     pub(super) fn refused(&self) -> Option<String> {
         let is = |key: &str| self.at.get(key).is_some_and(|at| at.peek().is_true());
         let framework = self.word("framework");
-        let given = "start it as its recipe says, and give its address: a plan whose endpoint has this `url` measures it";
+        let given =
+            "start it as its recipe says, and give its address: a plan whose endpoint has this `url` measures it";
         if is("disagg") {
-            return Some(format!("prefill and decode are servers of their own behind a router, on several nodes, and a plan starts one server on one host; {given}"));
+            return Some(format!(
+                "prefill and decode are servers of their own behind a router, on several nodes, and a plan starts one server on one host; {given}"
+            ));
         }
         if is("multinode") {
             return Some(format!("its server spreads over several nodes, and a plan starts one on one host; {given}"));
@@ -89,8 +92,10 @@ impl<'a> Entry<'a> {
         for at in self.listed_lengths() {
             let tokens = |key: &str| -> Result<(u32, String), ImportError> {
                 let said = at.get(key).and_then(At::whole).filter(|said| (1..=4_000_000).contains(&said.value));
-                let said = said.ok_or_else(|| at.wrong(file, &format!("`{key}` must be a whole number of tokens"), "write 1 to 4000000"))?;
-                Ok((said.value, said.origin))
+                let said = said.ok_or_else(|| {
+                    at.wrong(file, &format!("`{key}` must be a whole number of tokens"), "write 1 to 4000000")
+                })?;
+                Ok((said.value, format!("{key} {} (line {})", said.value, at.get(key).map_or(0, At::line))))
             };
             let (isl, osl) = (tokens("isl")?, tokens("osl")?);
             let rows = at.get("search-space").map(At::list).unwrap_or_default();

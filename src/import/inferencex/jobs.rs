@@ -1,8 +1,8 @@
 //! An entry → what is measured: one job for each load of each row.
 
 use super::entry::{Entry, Lengths};
-use super::row::Drafts;
-use super::server::{Flags, Framework, config, flags, framework};
+use super::row::{Drafts, Row};
+use super::server::{Flags, Framework, config, framework, settings};
 use crate::import::address::{address, base};
 use crate::import::draft::Field;
 use crate::import::error::ImportError;
@@ -26,15 +26,17 @@ pub(super) fn jobs(entry: &Entry, context: &Context) -> Result<Vec<Job>, ImportE
     let known = entry.word("framework");
     let lengths = entry.lengths(context)?;
     let made = framework(known);
-    let settings: Vec<Flags> = lengths.iter().flat_map(|one| one.rows.iter().map(|row| flags(known, row))).collect();
-    let endpoint = endpoint(entry, made, &settings, &lengths, context)?;
+    let rows: Vec<&Row> = lengths.iter().flat_map(|one| &one.rows).collect();
+    let flags = settings(known, &rows);
+    let endpoint = endpoint(entry, made, &flags, &lengths, context)?;
     let model = model(entry, context)?;
     drafts(entry, known, &lengths, context);
     let mut jobs = Vec::new();
+    let mut flags = flags.into_iter();
     for one in &lengths {
         let scenario = scenario(one);
         for row in &one.rows {
-            let setting = Setting { flags: flags(known, row), name: None, origin: row.origin.clone() };
+            let setting = Setting { flags: flags.next().unwrap_or_default(), name: None, origin: row.origin.clone() };
             for load in &row.loads {
                 let mut job = Job::new((entry.key.to_owned(), endpoint.clone()), model.clone(), scenario.clone());
                 job.setting = context.wishes.url.is_none().then(|| setting.clone());
@@ -62,7 +64,8 @@ fn endpoint(
     let origin = said("framework").map_or_else(String::new, |said| said.origin);
     fields.push(Field::new("engine", made.engine, origin));
     fields.push(Field::new("api", "completions", "its scripts ask with --backend vllm"));
-    let longest = lengths.iter().map(|one| one.isl.0.saturating_add(one.osl.0)).max().unwrap_or_default().saturating_add(SPARE);
+    let longest =
+        lengths.iter().map(|one| one.isl.0.saturating_add(one.osl.0)).max().unwrap_or_default().saturating_add(SPARE);
     let mut facts: Vec<(String, String)> = Vec::new();
     let mut origins: Vec<String> = Vec::new();
     if let Some(image) = said("image") {
@@ -86,8 +89,13 @@ fn endpoint(
                 }
             }
             let [only] = different.as_slice() else {
-                let what = format!("it has {} settings of the server, and --url names one server that runs", different.len());
-                return Err(entry.at.wrong(&context.wishes.name, &what, "leave --url out, so that the plan starts each of them"));
+                let what =
+                    format!("it has {} settings of the server, and --url names one server that runs", different.len());
+                return Err(entry.at.wrong(
+                    &context.wishes.name,
+                    &what,
+                    "leave --url out, so that the plan starts each of them",
+                ));
             };
             facts.push(("flags".to_owned(), table(only.iter().map(|(name, value)| (name, value)))));
             origins.push("its one setting".to_owned());
@@ -96,7 +104,9 @@ fn endpoint(
     fields.push(Field::new("server", table(facts.iter().map(|(name, value)| (name, value))), origins.join("; ")));
     fields.extend(hardware(entry, made, settings, context));
     if let Some(router) = entry.at.get("router") {
-        router.refused("a router between the client and the server is not started: start it, and give its address with `url`");
+        router.refused(
+            "a router between the client and the server is not started: start it, and give its address with `url`",
+        );
     }
     for key in ["multinode", "disagg"] {
         if let Some(at) = entry.at.get(key) {
@@ -135,7 +145,8 @@ fn model(entry: &Entry, context: &Context) -> Result<(String, Vec<Field>), Impor
     };
     let mut fields = vec![Field::new("id", text_value(&id.value), id.origin)];
     fields.extend(said("precision").map(|said| Field::new("precision", text_value(&said.value), said.origin)));
-    let name = said("model-prefix").map_or_else(|| id.value.rsplit('/').next().unwrap_or("model").to_owned(), |said| said.value);
+    let name = said("model-prefix")
+        .map_or_else(|| id.value.rsplit('/').next().unwrap_or("model").to_owned(), |said| said.value);
     Ok((name_of(&name, "model"), fields))
 }
 
@@ -170,10 +181,13 @@ fn scenario(lengths: &Lengths) -> (String, Vec<Field>) {
     // As `benchmark_serving.py` there draws them, with --random-range-ratio 0.8.
     let range = |tokens: u32, least: u32| {
         let most = tokens.max(least);
-        format!("{{ uniform: {{ min: {}, max: {most} }} }}", (u64::from(tokens) * 8 / 10).clamp(u64::from(least), u64::from(most)))
+        format!(
+            "{{ uniform: {{ min: {}, max: {most} }} }}",
+            (u64::from(tokens) * 8 / 10).clamp(u64::from(least), u64::from(most))
+        )
     };
     let drawn = format!("{{ prompt: {}, output: {} }}", range(isl.0, SHORTEST), range(osl.0, 1));
-    let origin = format!("{}; {}; from 0.8 of it, by its workflow's random-range-ratio", isl.1, osl.1);
+    let origin = format!("{}, {}: from 0.8 of it on, by its workflow's random-range-ratio", isl.1, osl.1);
     let fields = vec![
         Field::new("base", "B1", "random prompts, which differ"),
         Field::new("lengths", drawn, origin),

@@ -17,13 +17,15 @@ pub(super) fn ladder(row: At, file: &str) -> Result<Vec<Said<u32>>, ImportError>
         if values.is_empty() || values.len() > MOST {
             return Err(list.wrong(file, "this list is empty or far too long", "write the concurrencies"));
         }
-        return values.into_iter().map(|at| conc(Some(at), row, file)).collect();
+        let origin = format!("conc-list (line {})", list.line());
+        let one = |at| Ok(Said { origin: origin.clone(), ..conc(Some(at), row, file)? });
+        return values.into_iter().map(one).collect();
     }
     let (start, end) = (conc(row.get("conc-start"), row, file)?, conc(row.get("conc-end"), row, file)?);
     if start.value > end.value {
         return Err(row.wrong(file, "`conc-start` lies above `conc-end`", "correct it"));
     }
-    let origin = format!("{} to {}", start.origin, end.value);
+    let origin = format!("conc-start {}, conc-end {} (line {})", start.value, end.value, row.line());
     Ok(doubled(start.value, end.value).into_iter().map(|value| Said { value, origin: origin.clone() }).collect())
 }
 
@@ -47,7 +49,8 @@ fn conc(at: Option<At>, row: At, file: &str) -> Result<Said<u32>, ImportError> {
 
 /// How many loads a row has, as far as that can be told beforehand; it takes nothing.
 pub(super) fn count(row: At) -> usize {
-    let number = |key: &str| row.get(key).and_then(|at| at.peek().json().as_u64()).and_then(|value| u32::try_from(value).ok());
+    let number =
+        |key: &str| row.get(key).and_then(|at| at.peek().json().as_u64()).and_then(|value| u32::try_from(value).ok());
     match (row.get("conc-list"), number("conc-start"), number("conc-end")) {
         (Some(list), ..) => list.peek().children().len(),
         (None, Some(start), Some(end)) if start > 0 && start <= end => doubled(start, end).len(),

@@ -50,14 +50,17 @@ impl Row {
         let size = |key: &str| -> Result<u32, ImportError> {
             let Some(at) = at.get(key) else { return Ok(1) };
             let said = at.whole().filter(|said| (1..=4096).contains(&said.value));
-            said.map(|said| said.value).ok_or_else(|| at.wrong(file, &format!("`{key}` must be a whole number"), "write 1 or more"))
+            said.map(|said| said.value)
+                .ok_or_else(|| at.wrong(file, &format!("`{key}` must be a whole number"), "write 1 or more"))
         };
         if at.get("tp").is_none() {
             return Err(at.wrong(file, "it has no `tp`", "write over how many accelerators the server is spread"));
         }
         let dp_attn = at.get("dp-attn").and_then(At::flag).is_some_and(|said| said.value);
         if let Some(router) = at.get("router") {
-            router.refused("a router between the client and the server is not started: start it, and give its address with `url`");
+            router.refused(
+                "a router between the client and the server is not started: start it, and give its address with `url`",
+            );
         }
         let row = Row {
             tp: size("tp")?,

@@ -79,16 +79,31 @@ pub(super) fn framework(name: &str) -> &'static Framework {
 /// Flags by name, each value in YAML.
 pub(super) type Flags = Vec<(String, String)>;
 
-/// The flags that a framework gets for a row. `keys` are those that some row of the entry sets.
-pub(super) fn flags(framework: &str, row: &Row) -> Flags {
+/// The flags of all rows of an entry. What spreads the server is a flag of every row where it is one of any.
+pub(super) fn settings(name: &str, rows: &[&Row]) -> Vec<Flags> {
+    let mut all: Vec<Flags> = rows.iter().map(|row| flags(name, row)).collect();
+    for spread in framework(name).gpus {
+        let has = |flags: &Flags| flags.iter().any(|(known, _)| known == spread);
+        if all.iter().any(has) {
+            all.iter_mut()
+                .filter(|flags| !has(flags))
+                .for_each(|flags| flags.push(((*spread).to_owned(), "1".to_owned())));
+        }
+    }
+    all
+}
+
+/// The flags that a framework gets for a row.
+fn flags(framework: &str, row: &Row) -> Flags {
     let mut flags: Flags = Vec::new();
     let mut add = |name: &str, value: String| flags.push((name.to_owned(), value));
     let on = || "true".to_owned();
     match framework {
         "vllm" => {
-            let (tp, dp) = if row.dp_attn { (1, row.tp) } else { (row.tp, 1) };
-            add("tensor_parallel_size", tp.to_string());
-            add("data_parallel_size", dp.to_string());
+            add("tensor_parallel_size", if row.dp_attn { 1 } else { row.tp }.to_string());
+            if row.dp_attn {
+                add("data_parallel_size", row.tp.to_string());
+            }
             if row.dp_attn || row.ep > 1 {
                 add("enable_expert_parallel", on());
             }

@@ -4,8 +4,9 @@ use serde_json::Value;
 
 use super::overrides::lay;
 use super::profile::{Made, of_tree, rendered};
+use super::setup::endpoints;
 use super::together::together;
-use crate::import::draft::{Draft, Field};
+use crate::import::draft::{Draft, Entry, Field};
 use crate::import::error::ImportError;
 use crate::import::importer::{Context, Input};
 use crate::import::job::Job;
@@ -42,12 +43,13 @@ pub(super) fn draft(input: &Input, context: &Context) -> Result<Draft, ImportErr
         let mut values = rendered(&name, &text, context)?.json();
         for (path, value) in &treatment.values {
             if !lay(&mut values, path, value) {
-                let what = format!("treatment {}: `{}` leads nowhere in {name}", one_line(&treatment.name), one_line(path));
+                let what =
+                    format!("treatment {}: `{}` leads nowhere in {name}", one_line(&treatment.name), one_line(path));
                 return Err(ImportError::shape(input.name, what, "correct the path, or name another profile"));
             }
         }
         match of_tree(&name, &text, Item::of_json(&values, String::new()), context)? {
-            Made::Jobs(made) => jobs.extend(made.into_iter().map(|job| Job { label: Some(treatment.name.clone()), ..job })),
+            Made::Jobs(made) => jobs.extend(made),
             Made::Draft(made) => drafts.push((treatment.name.clone(), *made)),
         }
     }
@@ -65,7 +67,9 @@ pub(super) fn draft(input: &Input, context: &Context) -> Result<Draft, ImportErr
 /// The treatments of an experiment.
 fn treatments(root: At, file: &str) -> Result<Vec<Treatment>, ImportError> {
     let all = match root.get("treatments") {
-        Some(list) => list.list().into_iter().enumerate().map(|(number, at)| named(at, number)).collect::<Option<Vec<_>>>(),
+        Some(list) => {
+            list.list().into_iter().enumerate().map(|(number, at)| named(at, number)).collect::<Option<Vec<_>>>()
+        }
         None => crossed(root),
     };
     match all {
@@ -90,7 +94,8 @@ fn named(at: At, number: usize) -> Option<Treatment> {
 /// The older form: `factors`, and treatments that are texts of their values between commas.
 fn crossed(root: At) -> Option<Vec<Treatment>> {
     let run = root.get("run")?;
-    let factors: Vec<String> = run.get("factors")?.list().into_iter().filter_map(At::text).map(|said| said.value).collect();
+    let factors: Vec<String> =
+        run.get("factors")?.list().into_iter().filter_map(At::text).map(|said| said.value).collect();
     if let Some(levels) = run.get("levels") {
         levels.needless("the treatments say which levels go together");
     }
@@ -115,7 +120,7 @@ fn profile(root: At, context: &Context) -> Result<(String, String), ImportError>
     let (file, words) = (&context.wishes.name, &context.wishes.command);
     let typed = |long: &str, short: &str| {
         let at = words.iter().position(|word| word == long || word == short)?;
-        words.get(at + 1).cloned().or_else(|| None)
+        words.get(at + 1).cloned()
     };
     let said = |key: &str| root.path(&["experiment", key]).and_then(At::text).map(|said| said.value);
     let (own_harness, own_profile) = (said("harness"), said("profile"));
@@ -131,11 +136,18 @@ fn profile(root: At, context: &Context) -> Result<(String, String), ImportError>
         return Err(ImportError::shape(file, "the profile's name is a path elsewhere", "write the name of a file"));
     }
     let names = [format!("{profile}.in"), profile.clone()];
-    let folders = FOLDERS.iter().map(|folder| format!("{folder}/{harness}/")).chain([format!("{harness}/"), String::new()]);
-    let paths: Vec<String> = folders.flat_map(|folder| names.iter().map(move |name| format!("{folder}{name}")).collect::<Vec<_>>()).collect();
+    let folders =
+        FOLDERS.iter().map(|folder| format!("{folder}/{harness}/")).chain([format!("{harness}/"), String::new()]);
+    let paths: Vec<String> = folders
+        .flat_map(|folder| names.iter().map(move |name| format!("{folder}{name}")).collect::<Vec<_>>())
+        .collect();
     let found = paths.iter().find_map(|path| Some((path.clone(), (context.wishes.read)(path).ok()?)));
     found.ok_or_else(|| {
-        let what = format!("the profile {} of {} is neither beside it nor under workload/profiles", one_line(&profile), one_line(&harness));
+        let what = format!(
+            "the profile {} of {} is neither beside it nor under workload/profiles",
+            one_line(&profile),
+            one_line(&harness)
+        );
         ImportError::shape(file, what, "put the profile beside the experiment")
     })
 }
@@ -161,17 +173,21 @@ fn rest(root: At, draft: &mut Draft, context: &Context) {
         design.needless("the treatments say it: llm-d-benchmark does not read it either");
     }
     if let Some(setup) = root.get("setup") {
-        setup.refused("each of these is a deployment on Kubernetes: stand it up with llmdbenchmark, and run this plan against it, with an endpoint for each");
+        endpoints(setup, draft, context);
     }
     let flag = |key: &str| root.get(key).and_then(At::flag);
     if let Some(said) = flag("reset_caches") {
-        reset(said.value, said.origin, root, draft, context);
+        reset(said.value, said.origin, root, draft);
     }
     if let Some(at) = root.get("treatment_max_attempts")
         && let Some(said) = at.whole()
     {
         let runs = said.value.saturating_sub(1).min(100);
-        let field = Field::new("retries", format!("{{ runs: {runs} }}"), format!("{}: the first attempt among them", said.origin));
+        let field = Field::new(
+            "retries",
+            format!("{{ runs: {runs} }}"),
+            format!("{}: the first attempt among them", said.origin),
+        );
         draft.endpoints.all.iter_mut().for_each(|endpoint| endpoint.fields.push(field.clone()));
     }
     if let (Some(at), Some(said)) = (root.get("treatment_stop_on_error"), flag("treatment_stop_on_error")) {
@@ -186,18 +202,20 @@ fn rest(root: At, draft: &mut Draft, context: &Context) {
 }
 
 /// Caches that are emptied before each run.
-fn reset(is_on: bool, origin: String, root: At, draft: &mut Draft, context: &Context) {
+fn reset(is_on: bool, origin: String, root: At, draft: &mut Draft) {
     let Some(at) = root.get("reset_caches") else { return };
     if !is_on {
         return at.needless("as here");
     }
-    let is_known = |endpoint: &crate::import::draft::Entry| {
+    let is_known = |endpoint: &Entry| {
         endpoint.fields.iter().any(|field| field.key == "engine" && ["vllm", "sglang"].contains(&field.value.as_str()))
     };
     if !draft.endpoints.all.iter().all(is_known) {
         return at.missing("how this engine empties its cache is not known: write a hook `before_run`");
     }
     let field = Field::new("reset", "prefix_cache", format!("{origin}; the server needs VLLM_SERVER_DEV_MODE=1"));
-    draft.endpoints.all.iter_mut().filter(|endpoint| endpoint.fields.iter().all(|known| known.key != "reset")).for_each(|endpoint| endpoint.fields.push(field.clone()));
-    let _ = context;
+    for endpoint in &mut draft.endpoints.all {
+        endpoint.fields.retain(|known| known.key != "reset");
+        endpoint.fields.push(field.clone());
+    }
 }

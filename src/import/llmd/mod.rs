@@ -7,6 +7,7 @@ mod experiment;
 mod overrides;
 mod profile;
 mod refused;
+mod setup;
 mod together;
 mod tokens;
 

@@ -47,7 +47,9 @@ mod tests {
         assert!(lay(&mut profile, "load.stages.0.rate", &json!(5)));
         assert!(lay(&mut profile, "max-concurrency", &json!(8)));
         assert!(lay(&mut profile, "data.shared_prefix.output_len", &json!(9)));
-        assert!(!lay(&mut profile, "load.stages.3.rate", &json!(5)) && !lay(&mut profile, "max-concurrency.x", &json!(5)));
+        assert!(
+            !lay(&mut profile, "load.stages.3.rate", &json!(5)) && !lay(&mut profile, "max-concurrency.x", &json!(5))
+        );
         let wanted = json!({
             "load": { "stages": [{ "rate": 5 }] }, "max-concurrency": 8, "data": { "shared_prefix": { "output_len": 9 } }
         });

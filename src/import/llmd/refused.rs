@@ -5,7 +5,9 @@ use crate::import::tree::Item;
 /// Why a file is no workload; none where it may be one.
 pub(super) fn why(tree: &Item) -> Option<&'static str> {
     let names = |key: &str, below: &str| tree.peek(key).is_some_and(|item| item.has(&[below]));
-    let is_scenario = tree.peek("scenario").is_some_and(|item| item.is_list() && item.children().iter().any(|one| one.has(&["name"])));
+    let is_scenario = tree
+        .peek("scenario")
+        .is_some_and(|item| item.is_list() && item.children().iter().any(|one| one.has(&["name"])));
     if is_scenario {
         return Some(
             "this is a scenario: it deploys servers on Kubernetes, which a plan does not. Stand it up with llmdbenchmark, and give the \

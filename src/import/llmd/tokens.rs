@@ -60,7 +60,8 @@ fn replaced(text: &str, place: &str, value: &str) -> String {
         match continues(rest, end) {
             true => filled.push_str(place),
             false => {
-                let is_alone = rest[..at].ends_with([' ', '\n']) && rest[end..].chars().next().is_none_or(char::is_whitespace);
+                let is_alone =
+                    rest[..at].ends_with([' ', '\n']) && rest[end..].chars().next().is_none_or(char::is_whitespace);
                 let quoted = serde_json::Value::from(value).to_string();
                 let in_quotes = quoted.trim_matches('"');
                 filled.push_str(if is_alone { &quoted } else { in_quotes });

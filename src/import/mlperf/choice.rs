@@ -1,8 +1,8 @@
 //! Which model of a file is imported, and which of its scenarios: a plan has one objective, and that is a model's.
 
+use super::SCENARIOS;
 use super::conf::Setting;
 use super::known::{BENCHMARKS, Benchmark, named, of_path, sends};
-use super::SCENARIOS;
 use crate::import::error::ImportError;
 use crate::import::input::Wishes;
 use crate::import::text::one_line;
@@ -44,9 +44,13 @@ impl Choice {
         }
         let id = match (&wishes.model, benchmark) {
             (Some(id), _) => (id.clone(), "import --model".to_owned()),
-            (None, Some(one)) => (one.id.to_owned(), format!("the model of MLPerf's {}: --model says another", one.name)),
+            (None, Some(one)) => {
+                (one.id.to_owned(), format!("the model of MLPerf's {}: --model says another", one.name))
+            }
             (None, None) => {
-                let what = format!("{model} is the name of a benchmark, and the file does not say what the server calls its model");
+                let what = format!(
+                    "{model} is the name of a benchmark, and the file does not say what the server calls its model"
+                );
                 return Err(wrong(wishes, &what, "add --model ID"));
             }
         };
@@ -65,7 +69,10 @@ impl Choice {
 }
 
 fn shown(model: &str, benchmark: Option<&Benchmark>) -> String {
-    benchmark.map_or_else(|| if model == "*" { "llama2-70b".to_owned() } else { model.to_owned() }, |one| one.name.to_owned())
+    benchmark.map_or_else(
+        || if model == "*" { "llama2-70b".to_owned() } else { model.to_owned() },
+        |one| one.name.to_owned(),
+    )
 }
 
 fn wrong(wishes: &Wishes, what: &str, remedy: &str) -> ImportError {
@@ -105,7 +112,9 @@ fn model(models: &[&str], wishes: &Wishes) -> Result<(String, Vec<&'static str>,
     let by_id = |id: &String| BENCHMARKS.iter().find(|one| one.id == id || one.name == id);
     match (models, of_path(&wishes.name), wishes.model.as_ref()) {
         ([one], ..) => Ok(((*one).to_owned(), Vec::new(), "the model of the file's keys".to_owned())),
-        ([], Some(one), _) => Ok((one.name.to_owned(), Vec::new(), "the folder's name: --entry says another".to_owned())),
+        ([], Some(one), _) => {
+            Ok((one.name.to_owned(), Vec::new(), "the folder's name: --entry says another".to_owned()))
+        }
         ([], None, Some(id)) => {
             let name = by_id(id).map_or("*", |one| one.name);
             Ok((name.to_owned(), Vec::new(), "import --model".to_owned()))
@@ -113,7 +122,11 @@ fn model(models: &[&str], wishes: &Wishes) -> Result<(String, Vec<&'static str>,
         ([], None, None) => {
             let names = benchmarks();
             let what = "its keys are of all models (`*`), so that neither the model nor its latencies are known";
-            Err(wrong(wishes, what, &format!("name the benchmark with --entry ({names}), or the model with --model ID")))
+            Err(wrong(
+                wishes,
+                what,
+                &format!("name the benchmark with --entry ({names}), or the model with --model ID"),
+            ))
         }
         (several, ..) => {
             let what = format!("it has settings of {} models ({})", several.len(), names(several));

@@ -41,7 +41,8 @@ pub(super) fn is_conf(text: &str) -> bool {
     text.lines().take(2_000).any(|line| {
         let mut words = line.split_whitespace();
         let (key, equals, value) = (words.next(), words.next(), words.next());
-        let scenario = key.filter(|key| !key.starts_with('#')).and_then(|key| parts(key)).map(|(_, scenario, _)| scenario);
+        let scenario =
+            key.filter(|key| !key.starts_with('#')).and_then(|key| parts(key)).map(|(_, scenario, _)| scenario);
         let is_known = scenario.is_some_and(|scenario| scenario == "*" || super::SCENARIOS.contains(&scenario));
         is_known && equals == Some("=") && value.is_some_and(|value| number(value).is_some())
     })

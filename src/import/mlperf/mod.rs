@@ -42,7 +42,8 @@ fn read(input: &Input, context: &Context) -> Result<Draft, ImportError> {
     for scenario in &choice.scenarios {
         let content = content(&mut draft, &settings, &choice, scenario);
         let is_interactive = *scenario == "Server" && choice.model.ends_with("-interactive");
-        let mut made = scenario::made(&settings, scenario, if is_interactive { "interactive" } else { named(scenario) });
+        let mut made =
+            scenario::made(&settings, scenario, if is_interactive { "interactive" } else { named(scenario) });
         let names = [("endpoint", &endpoint), ("model", &model), ("scenario", &content)];
         let own = names.map(|(key, name)| Field::new(key, list(std::slice::from_ref(name)), ""));
         made.sweep.matrix = own.into_iter().chain(made.sweep.matrix).collect();
@@ -99,7 +100,11 @@ fn endpoint(draft: &mut Draft, context: &Context) -> Result<String, ImportError>
     let fields = vec![
         Field::new("url", text_value(&url), origin),
         Field::new("engine", "openai", "not said: any server; write the one that answers, so that ignore_eos is sent"),
-        Field::new("api", "completions", "not said: the reference implementations send prompts that are rendered already"),
+        Field::new(
+            "api",
+            "completions",
+            "not said: the reference implementations send prompts that are rendered already",
+        ),
     ];
     Ok(draft.endpoints.add("server", fields))
 }

@@ -69,7 +69,12 @@ struct Window {
 /// Poisson's arrivals at a rate, and the latencies that they have to keep.
 fn server(settings: &Settings) -> (Axis, Option<Section>) {
     let said = settings.value("Server", "target_qps");
-    let mut said = said.unwrap_or_else(|| Said { value: 1.0, text: "1".to_owned(), origin: "LoadGen's default".to_owned(), line: 0 });
+    let mut said = said.unwrap_or_else(|| Said {
+        value: 1.0,
+        text: "1".to_owned(),
+        origin: "LoadGen's default".to_owned(),
+        line: 0,
+    });
     if !(0.001..=MOST_PER_SECOND).contains(&said.value) {
         settings.missing(&said, "qps is from 0.001 to 1000000: the nearest is taken");
         said.value = said.value.clamp(0.001, MOST_PER_SECOND);
@@ -77,7 +82,10 @@ fn server(settings: &Settings) -> (Axis, Option<Section>) {
     }
     let rate = rounded(&said);
     for (name, why) in [
-        ("max_async_queries", "LoadGen gives a run up where more are under way; here a run goes on, and the server's queue shows in its latencies"),
+        (
+            "max_async_queries",
+            "LoadGen gives a run up where more are under way; here a run goes on, and the server's queue shows in its latencies",
+        ),
         ("coalesce_queries", "requests that are late are sent one by one"),
     ] {
         if let Some(said) = settings.said("Server", name) {
@@ -94,7 +102,10 @@ fn server(settings: &Settings) -> (Axis, Option<Section>) {
 /// A rate as a plan writes it.
 fn rounded(said: &Said) -> String {
     let exact = said.text.parse::<Decimal>().ok().filter(|rate| rate.is_positive());
-    exact.map_or_else(|| format!("{:.6}", said.value).trim_end_matches('0').trim_end_matches('.').to_owned(), |rate| rate.to_string())
+    exact.map_or_else(
+        || format!("{:.6}", said.value).trim_end_matches('0').trim_end_matches('.').to_owned(),
+        |rate| rate.to_string(),
+    )
 }
 
 /// The latencies that decide whether a run of Server is valid.
@@ -113,7 +124,10 @@ fn slo(settings: &Settings) -> Option<Section> {
             if let Some(said) = settings.said("Server", "target_latency") {
                 settings.needless(&said, "with `use_token_latencies` those of tokens count");
             }
-            [("ttft_latency", "ttft"), ("tpot_latency", "tpot")].iter().filter_map(|(name, key)| limit(name, key)).collect()
+            [("ttft_latency", "ttft"), ("tpot_latency", "tpot")]
+                .iter()
+                .filter_map(|(name, key)| limit(name, key))
+                .collect()
         }
         false => {
             for name in ["ttft_latency", "tpot_latency"] {
@@ -163,10 +177,17 @@ fn offline(settings: &Settings, window: &Window) -> Axis {
     if let Some(said) = count.filter(|said| said.value > MOST_IN_FLIGHT) {
         settings.missing(said, "batch_size is at most 100000: the plan keeps as many in flight");
     }
-    let origin = match count {
-        Some(said) => format!("{}: all samples of the query at once", said.origin),
-        None => format!("LoadGen's default, min_query_count = {QUERIES}: all samples of the query at once"),
-    };
+    let said = count.cloned().unwrap_or_else(|| Said {
+        value: QUERIES,
+        text: QUERIES.to_string(),
+        origin: format!("LoadGen's default, min_query_count = {QUERIES}"),
+        line: 0,
+    });
+    settings.differs(
+        &said,
+        "Offline sends all samples at one instant and measures to the last answer; here as many are kept in flight",
+    );
+    let origin = format!("{}: all samples of the query at once", said.origin);
     Axis { field: Field::new("batch_size", format!("[{value}]"), origin), rate: rate.map(|said| said.value) }
 }
 
@@ -176,8 +197,11 @@ fn multi_stream(settings: &Settings) -> Axis {
     let value = said.as_ref().map_or(8.0, |said| said.value).clamp(1.0, MOST_IN_FLIGHT).trunc();
     not_used(settings, "MultiStream", "target_latency", "it only tells LoadGen how many queries to prepare");
     not_used(settings, "MultiStream", "target_latency_percentile", "results have all percentiles");
-    let said = said.map_or_else(|| "LoadGen's default".to_owned(), |said| said.origin);
-    let origin = format!("{said}; there the next query waits for the slowest sample of the one before, here each request follows the one before it");
+    if let Some(said) = &said {
+        let why = "there the next query waits for the slowest sample of the one before, here each request follows the one before it";
+        settings.differs(said, why);
+    }
+    let origin = said.map_or_else(|| "LoadGen's default".to_owned(), |said| said.origin);
     Axis { field: Field::new("batch_size", format!("[{value}]"), origin), rate: None }
 }
 
@@ -251,7 +275,10 @@ impl Window {
         if asked < time {
             origin.push("at least 60s here".to_owned());
         }
-        Field::new("measure", format!("{{ for: {}, min_requests: {count}{at_most} }}", seconds(time)), origin.join("; "))
+        Field::new(
+            "measure",
+            format!("{{ for: {}, min_requests: {count}{at_most} }}", seconds(time)),
+            origin.join("; "),
+        )
     }
 }
-

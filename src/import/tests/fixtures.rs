@@ -45,6 +45,7 @@ impl Fixture {
             quick: false,
             model: typed("--model"),
             url: typed("--url"),
+            entries: typed("--entry").into_iter().collect(),
             folder: folder.clone(),
             read: &read,
         })

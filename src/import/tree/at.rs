@@ -194,6 +194,19 @@ impl<'a> At<'a> {
         self.notes.add(crate::import::draft::Kind::Missing, &self.what(), why, self.item.line);
     }
 
+    /// Lists a whole table, by its name alone, as something without a counterpart.
+    pub(crate) fn refused(self, why: &str) {
+        self.take();
+        self.item.leaves(&mut |leaf| self.notes.lost(&leaf.path, leaf.line));
+        self.notes.add(crate::import::draft::Kind::Missing, &self.item.path, why, self.item.line);
+    }
+
+    /// Takes it and counts nothing of it: it was not asked for, or counts under another name.
+    pub(crate) fn skip(self) {
+        self.take();
+        self.item.leaves(&mut |leaf| self.notes.uncount(&leaf.path, leaf.line));
+    }
+
     /// Lists it as something that sweepline does anyway, or in another way.
     pub(crate) fn needless(self, why: &str) {
         self.take();

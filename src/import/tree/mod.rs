@@ -193,6 +193,11 @@ impl Item {
         }
     }
 
+    /// Whether it is the switch that is on, to tell a format by.
+    pub(super) fn is_true(&self) -> bool {
+        matches!(self.value, Kind::Bool(true))
+    }
+
     /// Whether it is a table.
     pub(super) fn is_table(&self) -> bool {
         matches!(self.value, Kind::Table(_))
@@ -210,8 +215,21 @@ impl Item {
 
     /// Counts every value as a setting of the source, and keeps those that are secrets.
     pub(super) fn enter(&self, notes: &Notes) {
-        notes.secrets.add_json(&self.json());
+        notes.secrets.add_json(&self.without_names());
         self.leaves(&mut |leaf| notes.setting(&leaf.path, leaf.line));
+    }
+
+    /// It as JSON without what only names something: of a table with `key` and `value`, or `key` and `levels`, the key.
+    fn without_names(&self) -> Json {
+        let is_pair = self.peek("value").or_else(|| self.peek("levels")).is_some();
+        match &self.value {
+            Kind::List(items) => items.iter().map(Item::without_names).collect(),
+            Kind::Table(entries) => {
+                let named = entries.iter().filter(|(key, _)| !(is_pair && key == "key"));
+                Json::Object(named.map(|(key, item)| (key.clone(), item.without_names())).collect())
+            }
+            _ => self.json(),
+        }
     }
 
     /// It, to be read.
