@@ -169,8 +169,9 @@ fn lengths(dataset: &Said<String>, arguments: &Arguments, folder: &Path, is_chat
             let origin = format!("{} without {}", input.origin, prefix.origin);
             let prompt = Said { value: input.value.saturating_sub(prefix.value), origin };
             let output = or(arguments, "sonnet-output-len", 150);
-            // The poem is text to cut prompts of, as sweepline's own prose is.
-            arguments.text("dataset-path");
+            if let Some(path) = arguments.text("dataset-path") {
+                arguments.needless(&path.origin, "the poem is text to cut prompts of, as sweepline's own prose is");
+            }
             stand_in(dataset, arguments, (&prompt, &output), "its prompts are cut out of a poem");
             Lengths { prefix: Some(prefix), ..Lengths::new("sonnet", prompt, output) }
         }

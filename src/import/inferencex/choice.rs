@@ -69,7 +69,9 @@ fn named(all: &[Entry], pattern: &str, file: &str) -> Result<(), ImportError> {
     }
     let shown = one_line(pattern);
     let near = all.iter().map(|entry| entry.key).min_by_key(|key| strsim::damerau_levenshtein(key, pattern));
-    let near = near.map_or_else(String::new, |near| format!("; the nearest is {}", one_line(near)));
+    let near = near
+        .filter(|_| !pattern.contains(['*', '?']))
+        .map_or_else(String::new, |near| format!("; the nearest is {}", one_line(near)));
     let what = format!("no entry fits `--entry {shown}`{near}");
     Err(ImportError::shape(file, what, "write an entry's name; `*` stands for any part of one"))
 }

@@ -2,6 +2,7 @@
 
 use crate::import::error::ImportError;
 use crate::import::importer::Context;
+use crate::import::said::Said;
 use crate::import::tree::At;
 
 use super::ladder;
@@ -36,10 +37,22 @@ impl<'a> Entry<'a> {
         self.at.get(key).and_then(|at| at.peek().word()).unwrap_or_default()
     }
 
+    /// A text of it; one that is empty is listed.
+    pub(super) fn said(&self, key: &str) -> Option<Said<String>> {
+        let at = self.at.get(key)?;
+        let said = at.text()?;
+        let is_empty = said.value.trim().is_empty();
+        if is_empty {
+            at.missing("it is empty");
+        }
+        (!is_empty).then_some(said)
+    }
+
     /// The accelerator of its machine: `cluster:b300-nv` is B300, `b200-dsv4` is B200.
     pub(super) fn gpu(&self) -> String {
         let runner = self.word("runner").trim_start_matches("cluster:");
-        runner.split('-').next().unwrap_or_default().to_ascii_uppercase()
+        let gpu = runner.split('-').next().unwrap_or_default().trim().to_ascii_uppercase();
+        if gpu.is_empty() { "unknown".to_owned() } else { gpu }
     }
 
     /// The script that starts it there.

@@ -1,7 +1,7 @@
 //! An entry → what is measured: one job for each load of each row.
 
 use super::entry::{Entry, Lengths};
-use super::row::{Drafts, Row};
+use super::row::{Drafts, ROUTER, Row};
 use super::server::{Flags, Framework, config, framework, settings};
 use crate::import::address::{address, base};
 use crate::import::draft::Field;
@@ -9,7 +9,7 @@ use crate::import::error::ImportError;
 use crate::import::importer::Context;
 use crate::import::job::{Job, Lasts, Load, Setting};
 use crate::import::said::Said;
-use crate::import::text::{name_of, scalar, table, text_value};
+use crate::import::text::{cell_text, name_of, scalar, table, text_value};
 use crate::import::tree::At;
 
 /// Requests for each one in flight, by InferenceX's scripts.
@@ -31,6 +31,7 @@ pub(super) fn jobs(entry: &Entry, context: &Context) -> Result<Vec<Job>, ImportE
     let endpoint = endpoint(entry, made, &flags, &lengths, context)?;
     let model = model(entry, context)?;
     drafts(entry, known, &lengths, context);
+    defaults(entry, &lengths, context);
     let mut jobs = Vec::new();
     let mut flags = flags.into_iter();
     for one in &lengths {
@@ -59,61 +60,73 @@ fn endpoint(
     lengths: &[Lengths],
     context: &Context,
 ) -> Result<Vec<Field>, ImportError> {
-    let said = |key: &str| entry.at.get(key).and_then(At::text);
-    let mut fields = vec![url(context)?];
-    let origin = said("framework").map_or_else(String::new, |said| said.origin);
-    fields.push(Field::new("engine", made.engine, origin));
-    fields.push(Field::new("api", "completions", "its scripts ask with --backend vllm"));
-    let longest =
-        lengths.iter().map(|one| one.isl.0.saturating_add(one.osl.0)).max().unwrap_or_default().saturating_add(SPARE);
+    let origin = entry.said("framework").map_or_else(String::new, |said| said.origin);
+    let mut fields = vec![
+        url(context)?,
+        Field::new("engine", made.engine, origin),
+        Field::new("api", "completions", "its scripts ask with --backend vllm"),
+    ];
+    let image = entry.said("image");
     let mut facts: Vec<(String, String)> = Vec::new();
-    let mut origins: Vec<String> = Vec::new();
-    if let Some(image) = said("image") {
-        facts.push(("image".to_owned(), text_value(&image.value)));
-        origins.push(image.origin);
-    }
-    let flag = |value: String| format!("{{ {}: {value} }}", made.longest);
-    match &context.wishes.url {
+    facts.extend(image.iter().map(|image| ("image".to_owned(), scalar(&cell_text(&image.value)))));
+    let (flags, origin) = match &context.wishes.url {
         None => {
             let command = format!("{{ command: [{}] }}", made.command.join(", "));
             let origin = "as its scripts start it, without their further flags: run it where the image runs";
             fields.push(Field::new("launch", command, origin));
-            facts.push(("flags".to_owned(), flag(longest.to_string())));
-            origins.push("the generator's max-model-len of the longest".to_owned());
+            let longest = lengths.iter().map(|one| one.isl.0.saturating_add(one.osl.0)).max().unwrap_or_default();
+            let flags = format!("{{ {}: {} }}", made.longest, longest.saturating_add(SPARE));
+            (flags, "max-model-len as its generator makes it of the longest")
         }
         Some(_) => {
-            let mut different: Vec<&Flags> = Vec::new();
-            for one in settings {
-                if !different.contains(&one) {
-                    different.push(one);
-                }
-            }
-            let [only] = different.as_slice() else {
-                let what =
-                    format!("it has {} settings of the server, and --url names one server that runs", different.len());
-                return Err(entry.at.wrong(
-                    &context.wishes.name,
-                    &what,
-                    "leave --url out, so that the plan starts each of them",
-                ));
-            };
-            facts.push(("flags".to_owned(), table(only.iter().map(|(name, value)| (name, value)))));
-            origins.push("its one setting".to_owned());
+            let flags = only(entry, settings, context)?;
+            (table(flags.iter().map(|(name, value)| (name, value))), "its one setting")
         }
-    }
-    fields.push(Field::new("server", table(facts.iter().map(|(name, value)| (name, value))), origins.join("; ")));
+    };
+    facts.push(("flags".to_owned(), flags));
+    let origin = image.map_or_else(|| origin.to_owned(), |image| format!("{}; {origin}", image.origin));
+    fields.push(Field::new("server", table(facts.iter().map(|(name, value)| (name, value))), origin));
     fields.extend(hardware(entry, made, settings, context));
     if let Some(router) = entry.at.get("router") {
-        router.refused(
-            "a router between the client and the server is not started: start it, and give its address with `url`",
-        );
+        router.refused(ROUTER);
     }
     for key in ["multinode", "disagg"] {
-        if let Some(at) = entry.at.get(key) {
-            at.needless("one server on one node, as here");
-        }
+        entry.at.get(key).into_iter().for_each(|at| at.needless("one server on one node, as here"));
     }
     Ok(fields)
+}
+
+/// The one setting that a server which runs already can have.
+fn only<'f>(entry: &Entry, settings: &'f [Flags], context: &Context) -> Result<&'f Flags, ImportError> {
+    let mut different: Vec<&Flags> = Vec::new();
+    for one in settings {
+        if !different.contains(&one) {
+            different.push(one);
+        }
+    }
+    let [only] = different.as_slice() else {
+        let what = format!("it has {} settings of the server, and --url names one server that runs", different.len());
+        let remedy = "leave --url out, so that the plan starts each of them";
+        return Err(entry.at.wrong(&context.wishes.name, &what, remedy));
+    };
+    Ok(only)
+}
+
+/// Says how many rows give in words what holds without them.
+fn defaults(entry: &Entry, lengths: &[Lengths], context: &Context) {
+    let mut counted: Vec<(&str, usize, usize)> = Vec::new();
+    for row in lengths.iter().flat_map(|one| &one.rows) {
+        for name in &row.defaults {
+            match counted.iter_mut().find(|(known, ..)| known == name) {
+                Some((_, count, _)) => *count += 1,
+                None => counted.push((name, 1, row.line)),
+            }
+        }
+    }
+    for (name, count, line) in counted {
+        let what = format!("{}: {name} in {count} rows", entry.key);
+        context.notes.needless(&what, "as where it is not said", line);
+    }
 }
 
 fn url(context: &Context) -> Result<Field, ImportError> {
@@ -127,8 +140,8 @@ fn url(context: &Context) -> Result<Field, ImportError> {
 
 /// The accelerators.
 fn hardware(entry: &Entry, made: &Framework, settings: &[Flags], context: &Context) -> Option<Field> {
-    let said = entry.at.get("runner").and_then(At::text)?;
-    let mut facts = vec![("gpu".to_owned(), scalar(&entry.gpu()))];
+    let said = entry.said("runner")?;
+    let mut facts = vec![("gpu".to_owned(), scalar(&cell_text(&entry.gpu())))];
     if context.wishes.url.is_none() {
         facts.push(("gpus".to_owned(), made.gpus(settings)));
     }
@@ -136,7 +149,7 @@ fn hardware(entry: &Entry, made: &Framework, settings: &[Flags], context: &Conte
 }
 
 fn model(entry: &Entry, context: &Context) -> Result<(String, Vec<Field>), ImportError> {
-    let said = |key: &str| entry.at.get(key).and_then(At::text);
+    let said = |key: &str| entry.said(key);
     let file = &context.wishes.name;
     let id = said("model").ok_or_else(|| entry.at.wrong(file, "it has no `model`", "write the model's id"))?;
     let id = match &context.wishes.model {

@@ -5,6 +5,19 @@ use crate::import::error::ImportError;
 use crate::import::said::Said;
 use crate::import::tree::At;
 
+/// Why a router is left out.
+pub(super) const ROUTER: &str =
+    "a router between the client and the server is not started: start it, and give its address with `url`";
+/// Values that a row has without saying them.
+const DEFAULTS: [(&str, &str, &str); 6] = [
+    ("pp", "1", "pp = 1"),
+    ("dcp-size", "1", "dcp-size = 1"),
+    ("pcp-size", "1", "pcp-size = 1"),
+    ("ep", "1", "ep = 1"),
+    ("dp-attn", "false", "dp-attn = false"),
+    ("spec-decoding", "none", "spec-decoding = none"),
+];
+
 /// How answers are drafted.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Drafts {
@@ -31,6 +44,8 @@ pub(super) struct Row {
     pub(super) dp_attn: bool,
     /// How answers are drafted.
     pub(super) drafts: Drafts,
+    /// What it says that would hold without it.
+    pub(super) defaults: Vec<&'static str>,
     /// The loads.
     pub(super) loads: Vec<Said<u32>>,
     /// What was said, for comments.
@@ -58,9 +73,7 @@ impl Row {
         }
         let dp_attn = at.get("dp-attn").and_then(At::flag).is_some_and(|said| said.value);
         if let Some(router) = at.get("router") {
-            router.refused(
-                "a router between the client and the server is not started: start it, and give its address with `url`",
-            );
+            router.refused(ROUTER);
         }
         let row = Row {
             tp: size("tp")?,
@@ -70,6 +83,7 @@ impl Row {
             ep: size("ep")?,
             dp_attn,
             drafts,
+            defaults: defaults(at),
             loads: ladder(at, file)?,
             origin: origin(at),
             line: at.line(),
@@ -86,6 +100,13 @@ fn drafts(at: At) -> (bool, Drafts) {
         "mtp" => (false, Drafts::Mtp),
         _ => (true, Drafts::None),
     }
+}
+
+/// What a row says that would hold without it.
+fn defaults(at: At) -> Vec<&'static str> {
+    let is_said =
+        |key: &str, value: &str| at.get(key).is_some_and(|at| at.peek().json().to_string().trim_matches('"') == value);
+    DEFAULTS.iter().filter(|(key, value, _)| is_said(key, value)).map(|(.., words)| *words).collect()
 }
 
 /// The row in words: its fields but for the loads, and its line.

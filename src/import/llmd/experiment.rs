@@ -14,6 +14,8 @@ use crate::import::tables;
 use crate::import::text::{name_of, one_line, text_value};
 use crate::import::tree::{At, Item};
 
+/// Harnesses whose profiles are read.
+const HARNESSES: [&str; 5] = ["vllm-benchmark", "inferencemax", "guidellm", "inference-perf", "aiperf"];
 /// Treatments that a plan can have.
 const MOST: usize = 1_000;
 /// Folders where the profiles of an experiment lie, as seen from its own.
@@ -52,6 +54,12 @@ pub(super) fn draft(input: &Input, context: &Context) -> Result<Draft, ImportErr
             Made::Jobs(made) => jobs.extend(made),
             Made::Draft(made) => drafts.push((treatment.name.clone(), *made)),
         }
+    }
+    if !jobs.is_empty() {
+        let named = |treatment: &Treatment| format!("{} ({} values)", treatment.name, treatment.values.len());
+        let names: Vec<String> = treatments.iter().map(named).collect();
+        let what = format!("the names of its treatments: {}", names.join(", "));
+        context.notes.needless(&one_line(&what), "a cell is known by its values", root.line());
     }
     let title = title(root, context);
     let mut draft = match drafts.is_empty() {
@@ -131,6 +139,13 @@ fn profile(root: At, context: &Context) -> Result<(String, String), ImportError>
         return Err(ImportError::shape(file, what, remedy));
     };
     let harness = harness.unwrap_or_default();
+    if !harness.is_empty() && !HARNESSES.contains(&harness.as_str()) {
+        let what = format!("the harness {} is not one whose profiles are read", one_line(&harness));
+        return Err(ImportError::shape(file, what, format!("name one of {}", HARNESSES.join(", "))));
+    }
+    if let Some(at) = root.path(&["experiment", "harness"]) {
+        at.needless("what the profile says tells its tool");
+    }
     let is_plain = |part: &str| !part.contains("..") && !part.starts_with('/') && !part.contains('\\');
     if !is_plain(&profile) || !is_plain(&harness) || profile.is_empty() {
         return Err(ImportError::shape(file, "the profile's name is a path elsewhere", "write the name of a file"));

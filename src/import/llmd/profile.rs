@@ -4,7 +4,7 @@ use super::tokens;
 use crate::import::bench;
 use crate::import::draft::Draft;
 use crate::import::error::ImportError;
-use crate::import::importer::{Context, Input};
+use crate::import::importer::{Asked, Context, Input};
 use crate::import::job::Job;
 use crate::import::program::{Program, program};
 use crate::import::shell;
@@ -35,7 +35,13 @@ pub(super) fn of_file(input: &Input, context: &Context) -> Result<Made, ImportEr
 pub(super) fn of_tree(name: &str, text: &str, tree: Item, context: &Context) -> Result<Made, ImportError> {
     if tree.has(&["executable"]) {
         tree.enter(context.notes);
-        return Ok(Made::Jobs(words(name, tree.at(context.notes), context)?));
+        return Ok(Made::Jobs(of_vllm(name, tree.at(context.notes), context)?));
+    }
+    if tree.has(&["endpoint-type", "url"]) {
+        tree.enter(context.notes);
+        if let Some(jobs) = of_aiperf(name, tree.at(context.notes), context) {
+            return Ok(Made::Jobs(jobs?));
+        }
     }
     let input = Input { name, text, tree: Some(tree) };
     let others = context.formats.iter().filter(|one| one.name != super::IMPORTER.name);
@@ -55,11 +61,9 @@ pub(super) fn of_tree(name: &str, text: &str, tree: Item, context: &Context) -> 
     Ok(Made::Draft(Box::new(draft)))
 }
 
-/// The profile of a harness that makes an option of every key: `max-concurrency: 8` becomes `--max-concurrency=8`, and `none`
-/// stands for an option without a value.
-fn words(name: &str, root: At, context: &Context) -> Result<Vec<Job>, ImportError> {
-    let is_script = name.contains("inferencemax");
-    let begin: &[&str] = if is_script { &["python3", "benchmark_serving.py"] } else { &["vllm", "bench", "serve"] };
+/// The words of a harness that makes an option of every key: `max-concurrency: 8` becomes `--max-concurrency=8`, and `none` stands
+/// for an option without a value.
+fn words(begin: &[&str], root: At, context: &Context) -> Vec<String> {
     let mut words: Vec<String> = begin.iter().map(|word| (*word).to_owned()).collect();
     for (key, at) in root.entries() {
         let text = at.text().map(|said| said.value);
@@ -75,10 +79,32 @@ fn words(name: &str, root: At, context: &Context) -> Result<Vec<Job>, ImportErro
         // It counts as the option that it becomes.
         at.skip();
     }
-    let command = shell::command(&words, context.notes.secrets);
+    let count = words.len() - begin.len();
+    let why = "its harness makes an option of each, and so does import";
+    context.notes.needless(&format!("{count} keys of the profile"), why, 0);
+    words
+}
+
+/// A profile of vllm-benchmark or inferencemax.
+fn of_vllm(name: &str, root: At, context: &Context) -> Result<Vec<Job>, ImportError> {
+    let is_script = name.contains("inferencemax");
+    let begin: &[&str] = if is_script { &["python3", "benchmark_serving.py"] } else { &["vllm", "bench", "serve"] };
+    let command = shell::command(&words(begin, root, context), context.notes.secrets);
     let Program::Measure(tool, arguments) = program(&command.words) else {
         return Err(ImportError::unknown(name, "no benchmark"));
     };
     let job = bench::job(name, tool, &command, arguments, &context.around(), context.notes)?;
     Ok(job.into_iter().collect())
+}
+
+/// A profile of AIPerf; none where no importer reads its commands.
+fn of_aiperf(name: &str, root: At, context: &Context) -> Option<Result<Vec<Job>, ImportError>> {
+    let probe = ["aiperf", "profile"].map(str::to_owned);
+    let mut readers = context.formats.iter().filter_map(|one| one.command.as_ref());
+    let reader = readers.find(|reader| (reader.arguments)(&probe).is_some())?;
+    let command = shell::command(&words(&["aiperf", "profile"], root, context), context.notes.secrets);
+    let around = context.around();
+    let words = (reader.arguments)(&command.words)?;
+    let asked = Asked { place: name.to_owned(), command: &command, words, around: &around };
+    Some((reader.read)(&asked, context))
 }

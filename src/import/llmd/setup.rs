@@ -3,7 +3,7 @@
 
 use crate::import::draft::{Draft, Field};
 use crate::import::importer::Context;
-use crate::import::text::{list, name_of, scalar, table, text_value};
+use crate::import::text::{cell_text, list, name_of, scalar, table, text_value};
 use crate::import::tree::At;
 
 /// Makes the endpoints.
@@ -50,7 +50,7 @@ pub(super) fn endpoints(setup: At, draft: &mut Draft, context: &Context) {
 fn fact(key: &str, at: At) -> Option<(String, String)> {
     let value = match at.peek().json() {
         value @ (serde_json::Value::Bool(_) | serde_json::Value::Number(_)) => value.to_string(),
-        serde_json::Value::String(text) => text_value(&text),
+        serde_json::Value::String(text) => scalar(&cell_text(&text)),
         _ => {
             at.missing("a fact of a server is one value: write it under `server` of the endpoint");
             return None;

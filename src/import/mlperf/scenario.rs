@@ -20,6 +20,8 @@ const PERCENTILES: [(f64, &str); 6] =
     [(50.0, "p50"), (75.0, "p75"), (90.0, "p90"), (95.0, "p95"), (99.0, "p99"), (99.9, "p99.9")];
 /// The heaviest load of a search, where its beginning is low.
 const SEARCHED_TO: f64 = 1000.0;
+/// The highest load that a search begins with.
+const SEARCHED_FROM: f64 = 100_000.0;
 
 /// What a scenario becomes.
 pub(super) struct Made {
@@ -38,7 +40,8 @@ pub(super) fn made(settings: &Settings, scenario: &str, name: &str) -> Made {
         "MultiStream" => (multi_stream(settings), None),
         _ => (single_stream(settings), None),
     };
-    let is_searched = scenario == "Server" && mode(settings, scenario);
+    let is_searched = scenario == "Server"
+        && mode(settings, scenario, slo.is_some() && axis.rate.is_some_and(|rate| rate < SEARCHED_FROM));
     let mut fields = Vec::new();
     let (matrix, rate) = match (is_searched, axis) {
         (true, axis) => {
@@ -219,12 +222,15 @@ fn not_used(settings: &Settings, scenario: &str, name: &str, why: &str) {
 }
 
 /// Whether the highest rate is looked for.
-fn mode(settings: &Settings, scenario: &str) -> bool {
+fn mode(settings: &Settings, scenario: &str, can_search: bool) -> bool {
     let Some(said) = settings.said(scenario, "mode") else { return false };
     let accuracy = "how good the answers are is not measured";
     match said.value as i64 {
         2 => settings.needless(&said, "PerformanceOnly: as here"),
-        3 if scenario == "Server" => return true,
+        3 if scenario == "Server" && can_search => return true,
+        3 if scenario == "Server" => {
+            settings.missing(&said, "FindPeakPerformance needs a latency to keep: write an `slo`, and a `search`")
+        }
         3 => settings.missing(&said, "FindPeakPerformance is for Server alone"),
         0 => settings.missing(&said, &format!("SubmissionRun: {accuracy}, its performance run is")),
         1 => settings.missing(&said, &format!("AccuracyOnly: {accuracy}; the plan measures performance")),
@@ -256,7 +262,7 @@ impl Window {
             }
         }
         if scenario != "Server" {
-            mode(settings, scenario);
+            mode(settings, scenario, false);
         }
         let said = |said: &Option<Said>, otherwise: f64| said.as_ref().map_or(otherwise, |said| said.value.max(0.0));
         let most = self.most.as_ref().filter(|said| said.value > 0.0).map(|said| said.value / 1000.0);

@@ -80,7 +80,7 @@ fn other(value: &Value) -> Value {
 /// Takes a value out of its table or list.
 fn without(root: &Value, at: &str) -> Value {
     let mut root = root.clone();
-    let (parent, key) = at.rsplit_once('/').unwrap();
+    let Some((parent, key)) = at.rsplit_once('/') else { return root };
     match root.pointer_mut(parent) {
         Some(Value::Object(entries)) => drop(entries.shift_remove(&key.replace("~1", "/").replace("~0", "~"))),
         Some(Value::Array(items)) => drop(items.remove(key.parse().unwrap())),
@@ -106,6 +106,22 @@ fn changed_words(text: &str) -> Vec<(String, String)> {
             changed.push((word.to_owned(), with(new)));
         }
         is_value = false;
+    }
+    changed
+}
+
+/// Texts that a file of `KEY = NUMBER` becomes when one of them is another number, or is left out, each with the key.
+fn changed_settings(text: &str) -> Vec<(String, String)> {
+    let mut changed = Vec::new();
+    for line in text.lines().filter(|line| !line.starts_with('#')) {
+        let Some((key, number)) =
+            line.split_once(" = ").and_then(|(key, value)| Some((key, value.parse::<f64>().ok()?)))
+        else {
+            continue;
+        };
+        changed.push((key.to_owned(), text.replacen(line, &format!("{key} = {}", number + 1.0), 1)));
+        // The line stays, so that the others have theirs.
+        changed.push((format!("{key} is left out"), text.replacen(line, "", 1)));
     }
     changed
 }
@@ -155,7 +171,7 @@ fn every_field_of_every_example_is_in_the_plan_or_in_the_list() {
             }
             None => {
                 let before = outcome(&fixture.import(&fixture.text));
-                for (word, text) in changed_words(&fixture.text) {
+                for (word, text) in changed_words(&fixture.text).into_iter().chain(changed_settings(&fixture.text)) {
                     if outcome(&fixture.import(&text)) == before {
                         silent.push(format!("{}: {word} may be anything", fixture.name()));
                     }
@@ -247,7 +263,7 @@ fn mutated(root: &Value, dice: &mut Dice) -> String {
                 *place = Value::Array(vec![place.clone(), odd(dice)]);
             }
             2 => {
-                let (parent, _) = at.rsplit_once('/').unwrap();
+                let (parent, _) = at.rsplit_once('/').unwrap_or_default();
                 let key = ["api_key", "headers", "token", "password", "zz", "Authorization"][dice.roll(6)];
                 let value = if key == "headers" { serde_json::json!({ "X-Odd": SECRET }) } else { SECRET.into() };
                 let value = if key == "zz" { odd(dice) } else { value };
