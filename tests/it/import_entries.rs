@@ -135,8 +135,8 @@ fn experiments_lay_values_over_profiles() {
     lab.write("p.yaml.in", profile);
     let nameless = import(&lab, &["p.yaml.in"]);
     assert!(nameless.code == Some(2) && nameless.stderr.contains("add --model ID"), "{}", nameless.stderr);
-    let filled = lab.ok(&["import", "p.yaml.in", "--model", "a/b", "--url", "http://gateway:80"]).stdout;
-    assert!(filled.contains("id: a/b") && filled.contains("url: http://gateway:80/v1"), "{filled}");
+    let filled = lab.ok(&["import", "p.yaml.in", "--model", "a/b", "--url", "http://gateway:8080"]).stdout;
+    assert!(filled.contains("id: a/b") && filled.contains("url: http://gateway:8080/v1"), "{filled}");
 
     lab.write(
         "old.yaml",
