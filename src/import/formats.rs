@@ -3,18 +3,19 @@
 use super::closed_loop;
 use super::importer::Importer;
 use super::params;
+use super::suite;
 
 /// Command lines of vLLM, which `commands` reads itself: a server that one command starts belongs to those behind it.
 pub(super) const VLLM: Importer = Importer {
     name: "vllm-bench",
     title: "vllm bench",
-    takes: "command lines of `vllm bench serve`, `benchmark_serving.py` and `vllm bench sweep`",
+    takes: "command lines of `vllm bench serve`, `benchmark_serving.py`, `vllm bench sweep` and `vllm bench startup`",
     file: None,
     command: None,
 };
 
 /// All of them.
-pub(super) const FORMATS: &[&Importer] = &[&VLLM, &params::IMPORTER, &closed_loop::IMPORTER];
+pub(super) const FORMATS: &[&Importer] = &[&VLLM, &suite::IMPORTER, &params::IMPORTER, &closed_loop::IMPORTER];
 
 /// The one of this name.
 pub(super) fn named(name: &str) -> Option<&'static Importer> {
