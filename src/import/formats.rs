@@ -1,13 +1,13 @@
 //! The formats that are known, in the order in which a file is held against them. One is added by its entry here.
 
 use super::importer::Importer;
-use super::{closed_loop, inferencex, llmd, mlperf, params};
+use super::{closed_loop, inferencex, llmd, mlperf, params, suite};
 
 /// Command lines of vLLM, which `commands` reads itself: a server that one command starts belongs to those behind it.
 pub(super) const VLLM: Importer = Importer {
     name: "vllm-bench",
     title: "vllm bench",
-    takes: "command lines of `vllm bench serve`, `benchmark_serving.py` and `vllm bench sweep`",
+    takes: "command lines of `vllm bench serve`, `benchmark_serving.py`, `vllm bench sweep` and `vllm bench startup`",
     file: None,
     command: None,
 };
@@ -19,6 +19,7 @@ pub(super) const FORMATS: &[&Importer] = &[
     &llmd::IMPORTER,
     &inferencex::IMPORTER,
     &mlperf::IMPORTER,
+    &suite::IMPORTER,
     &params::IMPORTER,
     &closed_loop::IMPORTER,
 ];
