@@ -1,8 +1,12 @@
 //! The formats that are known, in the order in which a file is held against them. One is added by its entry here.
 
 use super::closed_loop;
+use super::genai_bench;
+use super::guidellm;
 use super::importer::Importer;
+use super::llmperf;
 use super::params;
+use super::sglang;
 
 /// Command lines of vLLM, which `commands` reads itself: a server that one command starts belongs to those behind it.
 pub(super) const VLLM: Importer = Importer {
@@ -14,7 +18,15 @@ pub(super) const VLLM: Importer = Importer {
 };
 
 /// All of them.
-pub(super) const FORMATS: &[&Importer] = &[&VLLM, &params::IMPORTER, &closed_loop::IMPORTER];
+pub(super) const FORMATS: &[&Importer] = &[
+    &VLLM,
+    &params::IMPORTER,
+    &closed_loop::IMPORTER,
+    &sglang::IMPORTER,
+    &guidellm::IMPORTER,
+    &genai_bench::IMPORTER,
+    &llmperf::IMPORTER,
+];
 
 /// The one of this name.
 pub(super) fn named(name: &str) -> Option<&'static Importer> {
