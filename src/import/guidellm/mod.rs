@@ -26,7 +26,7 @@ pub(super) const IMPORTER: Importer = Importer {
     name: "guidellm",
     title: "guidellm",
     takes: "command lines of `guidellm run` and `guidellm benchmark`, and guidellm's scenario files",
-    file: Some(FileReader { is, read }),
+    file: Some(FileReader { is, known: &[], read }),
     command: Some(CommandReader { arguments, read: jobs }),
 };
 
@@ -93,7 +93,8 @@ fn of_tree(
     context: &Context,
 ) -> Result<Vec<Job>, ImportError> {
     let notes = context.notes;
-    let at = root.enter(notes);
+    root.enter(notes);
+    let at = root.at(notes);
     let made = measured(at, place, command, around, context);
     root.list_rest(&[], notes);
     made
