@@ -69,7 +69,8 @@ impl Body {
         let is_omitted = |(key, value, _): &BodyField| value.is_null() && sampling::named(key).is_some();
         let (omitted, said): (Vec<BodyField>, Vec<BodyField>) = self.0.into_iter().partition(is_omitted);
         let made = request::body(&said, of_engine(engine), notes.secrets, notes.at(line));
-        let mut fields: Vec<Field> = omitted.into_iter().map(|(key, _, origin)| Field::new(&key, "omit", origin)).collect();
+        let mut fields: Vec<Field> =
+            omitted.into_iter().map(|(key, _, origin)| Field::new(&key, "omit", origin)).collect();
         fields.extend(made.fields);
         fields.extend(made.extra);
         fields

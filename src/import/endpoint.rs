@@ -28,6 +28,14 @@ pub(super) fn url(
     line: usize,
 ) -> Result<Field, ImportError> {
     let shown = notes.secrets.hide(&super::shell::shown(&said.value));
+    if said.value.contains(';') {
+        let what = format!("`{shown}` holds several addresses");
+        return Err(ImportError::shape(
+            place,
+            what,
+            "a plan has an endpoint for each: import a command for each of them",
+        ));
+    }
     if said.value.contains('$') || !marks(&said.value).is_empty() {
         let what = format!("the address `{shown}` holds a variable that has no value in what was imported");
         let remedy = "write the address itself, or give it to import: sweepline import --url http://HOST:PORT …";
@@ -43,9 +51,12 @@ pub(super) fn url(
     // What was changed is not repeated: it may have held the secret.
     let first = said.origin.split(' ').next().unwrap_or_default();
     let origin = if read.is_changed && read.had_secret { first.to_owned() } else { said.origin };
+    // What a server listens on is no address to ask it at.
+    let base = read.url.replacen("://0.0.0.0", "://127.0.0.1", 1);
+    let base = ["/chat/completions", "/completions"].iter().find_map(|call| base.strip_suffix(call)).unwrap_or(&base);
     let url = match path {
-        Path::AddsV1 if !read.url.ends_with("/v1") => format!("{}/v1", read.url),
-        _ => read.url,
+        Path::AddsV1 if !base.ends_with("/v1") => format!("{base}/v1"),
+        _ => base.to_owned(),
     };
     Ok(Field::new("url", text_value(&url), origin))
 }

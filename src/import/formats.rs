@@ -20,12 +20,12 @@ pub(super) const VLLM: Importer = Importer {
 /// All of them.
 pub(super) const FORMATS: &[&Importer] = &[
     &VLLM,
-    &params::IMPORTER,
-    &closed_loop::IMPORTER,
     &sglang::IMPORTER,
     &guidellm::IMPORTER,
     &genai_bench::IMPORTER,
     &llmperf::IMPORTER,
+    &params::IMPORTER,
+    &closed_loop::IMPORTER,
 ];
 
 /// The one of this name.

@@ -89,7 +89,13 @@ impl Serve {
     pub(crate) fn usual() -> Serve {
         let mut words: Vec<Word> = ["vllm", "serve"].map(str::to_owned).into_iter().map(Word::Text).collect();
         words.push(Word::Model(String::new()));
-        Serve { words, is_vllm: true, port: VLLM_PORT, origin: "no command was given: correct it".to_owned(), ..Serve::default() }
+        Serve {
+            words,
+            is_vllm: true,
+            port: VLLM_PORT,
+            origin: "no command was given: correct it".to_owned(),
+            ..Serve::default()
+        }
     }
 
     /// The value of one of its flags, in YAML.

@@ -45,15 +45,18 @@ impl Spread {
             Spread::Normal { mean, sd, min, max } => {
                 let (low, high) = (within(min), within(max));
                 let mean = mean.clamp(low, high.max(low));
-                if sd == 0 || low >= high { Spread::One(mean) } else { Spread::Normal { mean, sd, min: low, max: high } }
+                if sd == 0 || low >= high {
+                    Spread::One(mean)
+                } else {
+                    Spread::Normal { mean, sd, min: low, max: high }
+                }
             }
         };
-        let says = |from: u32, to: u32| format!("a length is from {least} to {LONGEST} tokens here: {to} in place of {from}");
         let ((low, high), (new_low, new_high)) = (self.bounds(), fitted.bounds());
         let changed = if new_low != low && low < least {
-            Some(says(low, new_low))
+            Some(format!("the shortest length is {new_low} tokens here, and {low} there"))
         } else if new_high != high && high > LONGEST {
-            Some(says(high, new_high))
+            Some(format!("the longest length is {new_high} tokens here, and {high} there"))
         } else {
             None
         };
@@ -74,7 +77,9 @@ impl Spread {
         match self {
             Spread::One(length) => Spread::One(less(length)),
             Spread::Even(min, max) => Spread::Even(less(min), less(max)),
-            Spread::Normal { mean, sd, min, max } => Spread::Normal { mean: less(mean), sd, min: less(min), max: less(max) },
+            Spread::Normal { mean, sd, min, max } => {
+                Spread::Normal { mean: less(mean), sd, min: less(min), max: less(max) }
+            }
         }
     }
 
@@ -110,8 +115,11 @@ pub(super) fn lengths(prompt: Said<Spread>, output: Option<Said<Spread>>) -> (Ve
         }
         (_, Some(output)) => {
             let value = format!("{{ prompt: {}, output: {} }}", prompt.value.value(), output.value.value());
-            let origin =
-                if prompt.origin == output.origin { prompt.origin } else { format!("{}, {}", prompt.origin, output.origin) };
+            let origin = if prompt.origin == output.origin {
+                prompt.origin
+            } else {
+                format!("{}, {}", prompt.origin, output.origin)
+            };
             vec![Field::new("lengths", value, origin)]
         }
     };
@@ -127,12 +135,15 @@ mod tests {
         assert_eq!(Spread::around(550, 150, 1), Spread::Normal { mean: 550, sd: 150, min: 1, max: 1300 });
         let (fitted, told) = Spread::Even(1, 1024).fitted(SHORTEST);
         assert_eq!(fitted, Spread::Even(16, 1024));
-        assert!(told.unwrap().contains("16 in place of 1"));
+        assert!(told.unwrap().contains("is 16 tokens here, and 1 there"));
         assert_eq!(Spread::Even(1, 8).fitted(SHORTEST).0, Spread::One(16));
         assert_eq!(Spread::around(100, 0, 1).fitted(1).0, Spread::One(100));
         let said = |spread| Said { value: spread, origin: "x".to_owned() };
         let (fields, _) = lengths(said(Spread::One(100)), Some(said(Spread::One(5))));
-        assert_eq!(fields.iter().map(|field| field.key.as_str()).collect::<Vec<_>>(), ["prompt_tokens", "output_tokens"]);
+        assert_eq!(
+            fields.iter().map(|field| field.key.as_str()).collect::<Vec<_>>(),
+            ["prompt_tokens", "output_tokens"]
+        );
         let (fields, _) = lengths(said(Spread::Even(20, 30)), Some(said(Spread::One(5))));
         assert_eq!(fields[0].value, "{ prompt: { uniform: { min: 20, max: 30 } }, output: 5 }");
     }

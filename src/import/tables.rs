@@ -137,7 +137,11 @@ fn first(time: &Said<f64>, counts: &[&Said<u32>]) -> Field {
     let longest = time.value.max(BRIEFEST);
     let requests = together(counts.iter().map(|said| said.origin.as_str()));
     if longest <= SHORTEST {
-        return Field::new("measure", seconds(longest), format!("{}: the whole time, whatever {requests} says", time.origin));
+        return Field::new(
+            "measure",
+            seconds(longest),
+            format!("{}: the whole time, whatever {requests} says", time.origin),
+        );
     }
     let fewest = counts.iter().map(|said| said.value).min().unwrap_or(1).max(1);
     let how = if counts.iter().all(|said| said.value == fewest) { "" } else { " (the fewest)" };

@@ -146,7 +146,8 @@ fn engine(backend: &Said<String>, arguments: &Arguments) -> Said<String> {
         "TGI" => "tgi",
         "LlamaCPP" => "llamacpp",
         _ => {
-            arguments.missing(&said.origin, "`engine` of the endpoint knows vllm, sglang, tgi, llamacpp, nim and openai");
+            arguments
+                .missing(&said.origin, "`engine` of the endpoint knows vllm, sglang, tgi, llamacpp, nim and openai");
             return of_backend;
         }
     };
@@ -201,10 +202,11 @@ fn quoted(text: &str) -> String {
 }
 
 fn hardware(arguments: &Arguments) -> Option<Field> {
-    let (gpu, count) = (arguments.text("server-gpu-type"), arguments.whole("server-gpu-count").filter(|said| said.value > 0));
+    let (gpu, count) =
+        (arguments.text("server-gpu-type"), arguments.whole("server-gpu-count").filter(|said| said.value > 0));
     let parts: Vec<String> = gpu
         .iter()
-        .map(|said| format!("gpu: {}", quoted(&said.value)))
+        .map(|said| format!("gpu: {}", scalar(&said.value)))
         .chain(count.iter().map(|said| format!("gpus: {}", said.value)))
         .collect();
     let origins: Vec<String> = gpu.map(|said| said.origin).into_iter().chain(count.map(|said| said.origin)).collect();
@@ -238,7 +240,9 @@ fn body(arguments: &Arguments, task: Task, backend: &Said<String>, asked: &Asked
     }
     body.add_default("temperature", 0.into(), "genai-bench sends 0");
     match ["vllm", "sglang"].contains(&backend.value.as_str()) {
-        true => body.add_default("ignore_eos", true.into(), "genai-bench asks for whole answers where the length is given"),
+        true => {
+            body.add_default("ignore_eos", true.into(), "genai-bench asks for whole answers where the length is given")
+        }
         false => {
             if let Some((_, origin)) = body.take("ignore_eos") {
                 arguments.needless(&origin, "genai-bench does not send it to this backend");
@@ -367,7 +371,8 @@ fn prompts(said: &Said<String>, prompt: Spread, output: Spread, arguments: &Argu
         }
     };
     let asked = body.clone().output_tokens();
-    let output = asked.map_or_else(|| Said { value: output, origin: said.origin.clone() }, |said| said.map(Spread::One));
+    let output =
+        asked.map_or_else(|| Said { value: output, origin: said.origin.clone() }, |said| said.map(Spread::One));
     let (of_lengths, told) = lengths(prompt, Some(output));
     // One length that is not sent is lost; of many the shortest are.
     let is_one = of_lengths.len() > 1;
@@ -381,7 +386,8 @@ fn prompts(said: &Said<String>, prompt: Spread, output: Spread, arguments: &Argu
 
 /// The tokens that all prompts share.
 fn shared(prompt: Spread, arguments: &Arguments) -> Option<Said<u32>> {
-    let tokens = match (arguments.whole("prefix-len"), arguments.number::<f64>("prefix-ratio", "a number from 0 to 1")) {
+    let tokens = match (arguments.whole("prefix-len"), arguments.number::<f64>("prefix-ratio", "a number from 0 to 1"))
+    {
         (Some(said), _) => said,
         (None, Some(ratio)) => match prompt {
             Spread::One(length) if (0.0..=1.0).contains(&ratio.value) => {
@@ -413,7 +419,10 @@ fn dataset(said: &Said<String>, arguments: &Arguments, asked: &Asked, body: &Bod
         Ok(field) => {
             let why = "what the texts share stays shared, as there; nothing is shared with another run";
             let output = length.unwrap_or_else(|| {
-                arguments.missing(&said.origin, "the tool sends no length, and takes answers as long as they come: 1024 is asked for");
+                arguments.missing(
+                    &said.origin,
+                    "the tool sends no length, and takes answers as long as they come: 1024 is asked for",
+                );
                 Said::default(1024, "write how long answers may be")
             });
             Some(vec![
@@ -460,9 +469,11 @@ fn numbers(arguments: &Arguments, name: &str, default: &[u32]) -> Vec<Said<u32>>
                 all.push(Said { value: number, origin: format!("--{name} {number}") });
             }
             Ok(number) if number > 0 => arguments.needless(&format!("--{name} {number}"), "it stands there twice"),
-            _ => arguments.missing(&format!("--{name} {value}"), "this is not a whole number above 0; correct it and import again"),
+            _ => arguments.missing(
+                &format!("--{name} {value}"),
+                "this is not a whole number above 0; correct it and import again",
+            ),
         }
     }
     all
 }
-

@@ -7,7 +7,9 @@ use crate::import::options::{Fate, Known};
 
 const FOLDER: Fate = Needless("`sweepline run --results DIR` says where results go");
 const UPLOAD: Fate = Needless("results lie in a folder of files: upload it as any other");
-const PROVIDER: Fate = Lost("only a server with OpenAI's API is asked; `headers` and `api_key` of the endpoint carry what a gateway wants");
+const PROVIDER: Fate = Lost(
+    "only a server with OpenAI's API is asked; `headers` and `api_key` of the endpoint carry what a gateway wants",
+);
 const CLIENT: Fate = Needless("one client sends any load; `engine: { threads: N }` gives it more threads");
 
 /// Every option that is known.
@@ -30,7 +32,13 @@ pub(super) const OPTIONS: [Known; 73] = [
     ("traffic-scenario", Each, Read),
     ("num-concurrency", Each, Read),
     ("batch-size", Each, Read),
-    ("iteration-type", One, Needless("the task decides it: embeddings and rankings vary the texts of a request, all others the requests in flight")),
+    (
+        "iteration-type",
+        One,
+        Needless(
+            "the task decides it: embeddings and rankings vary the texts of a request, all others the requests in flight",
+        ),
+    ),
     ("max-time-per-run", One, Read),
     ("max-requests-per-run", One, Read),
     ("spawn-rate", One, Read),

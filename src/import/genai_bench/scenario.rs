@@ -44,7 +44,10 @@ pub(super) fn traffic(text: &str) -> Result<Traffic, String> {
         ('E', [[tokens]]) => Ok(Traffic::Embed(*tokens)),
         ('R', [[document, query]]) => Ok(Traffic::Rank(*document, *query)),
         ('I' | 'A', [_, ..]) => Err("requests carry text only: pictures and speech are not measured".to_owned()),
-        _ => Err("it is no traffic scenario: write D(IN,OUT), N(IN,SD)/(OUT,SD), U(MIN,MAX)/(MIN,MAX), E(N) or R(N,QUERY)".to_owned()),
+        _ => Err(
+            "it is no traffic scenario: write D(IN,OUT), N(IN,SD)/(OUT,SD), U(MIN,MAX)/(MIN,MAX), E(N) or R(N,QUERY)"
+                .to_owned(),
+        ),
     }
 }
 

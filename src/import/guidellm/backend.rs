@@ -65,7 +65,9 @@ pub(super) fn read(
         (_, Some((url, origin))) if origin.starts_with("import") => Said { value: url.clone(), origin: origin.clone() },
         (Some(said), _) => said,
         (None, Some((url, origin))) => Said { value: url.clone(), origin: origin.clone() },
-        (None, None) => Said::default("http://localhost:8000".to_owned(), "no target: guidellm's documents have this one"),
+        (None, None) => {
+            Said::default("http://localhost:8000".to_owned(), "no target: guidellm's documents have this one")
+        }
     };
     let url = endpoint::url(place, said, Path::AddsV1, "write target=http://HOST:PORT", notes, line)?;
     let is_tls = url.value.starts_with("https") || url.value.starts_with("\"https");
@@ -136,8 +138,8 @@ fn extras(extras: Option<At>, more: Option<At>) -> (Body, Option<Field>) {
             there.missing("only the body and the headers of a request can have further fields: `extra`, `headers`");
         }
     }
-    let headers =
-        (!headers.is_empty()).then(|| Field::new("headers", format!("{{ {} }}", headers.join(", ")), origins.join("; ")));
+    let headers = (!headers.is_empty())
+        .then(|| Field::new("headers", format!("{{ {} }}", headers.join(", ")), origins.join("; ")));
     (body, headers)
 }
 

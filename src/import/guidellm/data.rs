@@ -42,7 +42,11 @@ pub(super) fn read(
     let sources = at.get("data").map(At::list).unwrap_or_default();
     let Some(source) = sources.first().copied() else {
         let what = "nothing says what is sent: there is no `data`";
-        return Err(ImportError::shape(&context.wishes.name, what, "write --data kind=synthetic_text,prompt_tokens=256,output_tokens=128"));
+        return Err(ImportError::shape(
+            &context.wishes.name,
+            what,
+            "write --data kind=synthetic_text,prompt_tokens=256,output_tokens=128",
+        ));
     };
     for more in sources.iter().skip(1) {
         more.missing("one data set makes up a request: the first is taken; a `mix` of scenarios sends several");
@@ -88,7 +92,9 @@ fn loader(at: At, kind: &str, is_sent: bool) {
             match key {
                 "samples" if is_made => value.needless("prompts are made as they are needed"),
                 "samples" if value.json().as_i64() == Some(-1) => value.needless("all records are sent"),
-                "samples" => value.missing("all records of a file are sent, again and again: `sweepline dataset sample` writes fewer"),
+                "samples" => value.missing(
+                    "all records of a file are sent, again and again: `sweepline dataset sample` writes fewer",
+                ),
                 // Read with the file.
                 "shuffle" if is_sent && !is_made => {}
                 _ => value.needless("data sets are read when the plan is loaded"),
@@ -129,7 +135,12 @@ fn spread(source: At, name: &str) -> Option<Said<Spread>> {
             Spread::Normal { mean: mean.value, sd: sd.value, min, max }
         }
         None => match (low.unwrap_or(mean.value), high.unwrap_or(mean.value)) {
-            (low, high) if low < high => Spread::Even(low, high),
+            (from, to) if from < to => {
+                if let (Some(_), Some(_), Some(at)) = (low, high, source.get(name)) {
+                    at.needless("with both bounds and no deviation every length between them is as likely");
+                }
+                Spread::Even(from, to)
+            }
             (low, _) => Spread::One(low),
         },
     };
@@ -157,7 +168,8 @@ impl Told {
 
 fn synthetic(source: At, api: Api, asked: Option<Said<u32>>) -> (Content, Told) {
     let mut told = Told::default();
-    let prompt = spread(source, "prompt_tokens").unwrap_or_else(|| Said::default(Spread::One(256), "no prompt_tokens: write how long prompts are"));
+    let prompt = spread(source, "prompt_tokens")
+        .unwrap_or_else(|| Said::default(Spread::One(256), "no prompt_tokens: write how long prompts are"));
     let given = spread(source, "output_tokens");
     let output = match (given, asked) {
         (Some(given), Some(_)) => Some(given),
@@ -179,16 +191,23 @@ fn synthetic(source: At, api: Api, asked: Option<Said<u32>>) -> (Content, Told) 
     fields.extend(prefix(source, &mut told));
     let (of_lengths, changed) = lengths(prompt, output);
     let is_one = of_lengths.iter().all(|field| field.key != "lengths");
-    if is_one { told.lost.extend(changed) } else { told.cut.extend(changed) }
+    if is_one {
+        told.lost.extend(changed)
+    } else {
+        told.cut.extend(changed)
+    }
     fields.extend(of_lengths);
     for (key, value) in source.entries() {
         let why = match key {
             "branches" => "a conversation has no branches: a `mix` of scenarios sends several kinds",
-            "tools" | "tool_call_turns" | "server_tool_call_turns" => "no tools are called; `extra: { tools: […] }` sends definitions of them",
+            "tools" | "tool_call_turns" | "server_tool_call_turns" => {
+                "no tools are called; `extra: { tools: […] }` sends definitions of them"
+            }
             _ if key.starts_with("tool_response") => "no tools are called",
             _ if key.starts_with("first_") => "all turns of a conversation have lengths of one kind: `lengths`",
             "source" | "samples" | "random_seed" | "load_kwargs" => {
-                value.needless("prompts are made of sweepline's own prose, as many as are needed, by the plan's `seed`");
+                value
+                    .needless("prompts are made of sweepline's own prose, as many as are needed, by the plan's `seed`");
                 continue;
             }
             _ => continue,
@@ -202,7 +221,8 @@ fn synthetic(source: At, api: Api, asked: Option<Said<u32>>) -> (Content, Told) 
 fn turns(source: At, told: &mut Told) -> Vec<Field> {
     let turns = source.get("turns").and_then(At::whole).filter(|turns| turns.value > 1);
     let Some(turns) = turns else { return vec![Field::new("base", "B1", "prompts that differ")] };
-    let mut fields = vec![Field::new("base", "D", &turns.origin), Field::new("turns", turns.value.to_string(), &turns.origin)];
+    let mut fields =
+        vec![Field::new("base", "D", &turns.origin), Field::new("turns", turns.value.to_string(), &turns.origin)];
     let get = |end: &str| source.get(&format!("delay{end}")).and_then(At::seconds);
     if let Some(mean) = get("").filter(|mean| mean.value > 0.0) {
         let (sd, min, max) = (get("_stdev"), get("_min"), get("_max"));
@@ -211,14 +231,24 @@ fn turns(source: At, told: &mut Told) -> Vec<Field> {
             Some(sd) => {
                 origin = format!("{origin}, {}", sd.origin);
                 let (low, high) = (mean.value - 5.0 * sd.value, mean.value + 5.0 * sd.value);
-                told.differs.push((sd.origin.clone(), "pauses are lognormal here, with the same mean and deviation".to_owned()));
+                told.differs.push((
+                    sd.origin.clone(),
+                    "pauses are lognormal here, with the same mean and deviation".to_owned(),
+                ));
                 let (low, high) = (min.map_or(low, |min| min.value).max(0.0), max.map_or(high, |max| max.value));
-                format!("{{ lognormal: {{ mean: {}, sd: {}, min: {}, max: {} }} }}", seconds(mean.value), seconds(sd.value), seconds(low), seconds(high))
+                format!(
+                    "{{ lognormal: {{ mean: {}, sd: {}, min: {}, max: {} }} }}",
+                    seconds(mean.value),
+                    seconds(sd.value),
+                    seconds(low),
+                    seconds(high)
+                )
             }
             None => match (min, max) {
                 (None, None) => seconds(mean.value),
                 (min, max) => {
-                    let (low, high) = (min.map_or(mean.value, |min| min.value), max.map_or(mean.value, |max| max.value));
+                    let (low, high) =
+                        (min.map_or(mean.value, |min| min.value), max.map_or(mean.value, |max| max.value));
                     format!("{{ uniform: {{ min: {}, max: {} }} }}", seconds(low), seconds(high))
                 }
             },
@@ -231,14 +261,18 @@ fn turns(source: At, told: &mut Told) -> Vec<Field> {
 /// The texts that prompts share. Of two buckets one may have no text: then some requests share none.
 fn prefix(source: At, told: &mut Told) -> Option<Field> {
     let buckets = source.get("prefix_buckets").map(At::list).unwrap_or_default();
-    let number = |at: At, key: &str, otherwise: u32| at.get(key).and_then(At::whole).map_or(otherwise, |said| said.value);
-    let read: Vec<(At, u32, u32)> =
-        buckets.iter().map(|one| (*one, number(*one, "prefix_tokens", 0), number(*one, "bucket_weight", 100))).collect();
+    let number =
+        |at: At, key: &str, otherwise: u32| at.get(key).and_then(At::whole).map_or(otherwise, |said| said.value);
+    let read: Vec<(At, u32, u32)> = buckets
+        .iter()
+        .map(|one| (*one, number(*one, "prefix_tokens", 0), number(*one, "bucket_weight", 100)))
+        .collect();
     let from = read.iter().find(|(_, tokens, _)| *tokens > 0).map_or(source, |(one, ..)| *one);
     for (other, tokens, _) in read.iter().filter(|(one, ..)| one.origin() != from.origin()) {
         match tokens {
             0 => drop(other.take()),
-            _ => other.missing("shared texts have one length: the first bucket is taken; a `mix` of scenarios has several"),
+            _ => other
+                .missing("shared texts have one length: the first bucket is taken; a `mix` of scenarios has several"),
         }
     }
     let tokens = from.get("prefix_tokens").and_then(At::whole).filter(|tokens| tokens.value > 0)?;
@@ -248,7 +282,8 @@ fn prefix(source: At, told: &mut Told) -> Option<Field> {
     let shared: u64 = read.iter().filter(|(_, tokens, _)| *tokens > 0).map(|(.., weight)| u64::from(*weight)).sum();
     let share = match all > shared && shared > 0 {
         true => {
-            let why = "requests that share no text open with as many tokens of their own here, so that all have one length";
+            let why =
+                "requests that share no text open with as many tokens of their own here, so that all have one length";
             told.differs.push((source.origin(), why.to_owned()));
             format!("share: {}, ", Decimal::new(i64::try_from(shared * 1000 / all).unwrap_or(1000).max(1), 3))
         }
@@ -267,13 +302,18 @@ fn path(source: At, around: &Around) -> Result<(String, String), String> {
 
 fn trace(source: At, around: &Around) -> Option<Content> {
     let scale = source.get("time_scale").and_then(At::decimal);
-    let columns = [("timestamp_column", "time"), ("prompt_tokens_column", "input_tokens"), ("output_tokens_column", "output_tokens")];
+    let columns = [
+        ("timestamp_column", "time"),
+        ("prompt_tokens_column", "input_tokens"),
+        ("output_tokens_column", "output_tokens"),
+    ];
     let map: Vec<String> = columns
         .iter()
         .filter_map(|(column, field)| Some(format!("{field}: {}", scalar(&source.get(column)?.text()?.value))))
         .collect();
     let found = path(source, around).and_then(|(file, origin)| {
-        let mut more = if map.is_empty() { String::new() } else { format!(", as: columns, map: {{ {} }}", map.join(", ")) };
+        let mut more =
+            if map.is_empty() { String::new() } else { format!(", as: columns, map: {{ {} }}", map.join(", ")) };
         if let Some(scale) = scale.filter(|scale| scale.value.is_positive()) {
             more.push_str(&format!(", speed: {:.3}", 1.0 / scale.value.to_f64()));
         }
@@ -284,7 +324,9 @@ fn trace(source: At, around: &Around) -> Option<Content> {
     match found {
         Ok(field) => Some(Content { name: "trace".to_owned(), fields: vec![field], is_trace: true }),
         Err(why) => {
-            let why = format!("this is left out: {why}; `trace: {{ file: FILE }}` of a scenario replays one that lies in the plan's folder");
+            let why = format!(
+                "this is left out: {why}; `trace: {{ file: FILE }}` of a scenario replays one that lies in the plan's folder"
+            );
             source.missing(&why);
             None
         }
@@ -324,7 +366,9 @@ fn file(source: At, at: At, asked: Option<Said<u32>>, around: &Around) -> Option
             Some(Content { name: "file".to_owned(), fields, is_trace: false })
         }
         Err(why) => {
-            let why = format!("this is left out: {why}; `data: {{ file: FILE }}` of a scenario sends a data set that lies in the plan's folder");
+            let why = format!(
+                "this is left out: {why}; `data: {{ file: FILE }}` of a scenario sends a data set that lies in the plan's folder"
+            );
             source.missing(&why);
             None
         }

@@ -123,7 +123,7 @@ pub(super) fn options(arguments: &Arguments, root: &mut Item) {
             }
             all => pairs::one(&all.join(" ")),
         };
-        flat(root, key, Item::of_json(&value, format!("--{name}")));
+        flat(root, key, Item::of_json(&value, format!("--{name}")).lined(arguments.line));
     }
 }
 
@@ -163,13 +163,17 @@ fn flat(root: &mut Item, key: &str, item: Item) {
         "data" => {
             for one in item.into_list() {
                 let value = match one.word() {
-                    Some(text) => pairs::read(text, &Default::default()).map_or_else(|| data(text), |value| data_of(&value)),
+                    Some(text) => {
+                        pairs::read(text, &Default::default()).map_or_else(|| data(text), |value| data_of(&value))
+                    }
                     None => data_of(&one.json()),
                 };
                 root.push("data", one.instead(&value));
             }
         }
-        "detect_saturation" | "default_over_saturation" | "stop_over_saturated" => constraint(root, "over_saturation", "mode", item),
+        "detect_saturation" | "default_over_saturation" | "stop_over_saturated" => {
+            constraint(root, "over_saturation", "mode", item)
+        }
         "over_saturation" => constraint(root, "over_saturation", "mode", item),
         _ => match CONSTRAINTS.iter().find(|(old, ..)| *old == key) {
             Some((_, kind, field)) => constraint(root, kind, field, item),

@@ -61,12 +61,23 @@ pub(super) fn read(at: At, place: &str, is_trace: bool) -> Result<Vec<Load>, Imp
             vec![closed(said)]
         }
         "constant" | "async" | "poisson" => {
-            let arrivals = (kind.value != "poisson").then(|| Said { value: "constant".to_owned(), origin: kind.origin.clone() });
+            let arrivals =
+                (kind.value != "poisson").then(|| Said { value: "constant".to_owned(), origin: kind.origin.clone() });
             let cap = cap(get("max_concurrency"));
-            let one = |said: Said<Decimal>| Load { batch_size: cap.clone(), qps: vec![said], arrivals: arrivals.clone(), is_own: false };
+            let one = |said: Said<Decimal>| Load {
+                batch_size: cap.clone(),
+                qps: vec![said],
+                arrivals: arrivals.clone(),
+                is_own: false,
+            };
             several("rate")?.into_iter().map(one).collect()
         }
-        "sweep" => ladder(get("sweep_size").or(rates).and_then(first), get("max_concurrency"), get("strategy_type"), get("kind")),
+        "sweep" => ladder(
+            get("sweep_size").or(rates).and_then(first),
+            get("max_concurrency"),
+            get("strategy_type"),
+            get("kind"),
+        ),
         other => {
             let what = format!("{}: `{other}` is no profile", kind.origin);
             let remedy = "write sweep, synchronous, concurrent, throughput, constant, poisson or replay";
@@ -89,6 +100,9 @@ fn values<'a>(own: Option<At<'a>>, at: At<'a>, key: &str) -> Result<Vec<Said<Dec
         .into_iter()
         .filter_map(|one| one.get(&path).or_else(|| one.get("profile")?.get(key)))
         .collect();
+    if let Some(own) = own.filter(|_| !each.is_empty()) {
+        own.needless("what stands for each benchmark by itself is taken");
+    }
     let given = if each.is_empty() { own.map(At::list).unwrap_or_default() } else { each };
     let mut all: Vec<Said<Decimal>> = Vec::new();
     for one in given {
@@ -119,7 +133,8 @@ fn ladder(steps: Option<At>, most: Option<At>, strategy: Option<At>, kind: Optio
     let said = steps.and_then(At::whole).filter(|said| said.value > 1);
     let steps = said.unwrap_or_else(|| Said::default(STEPS, format!("default sweep_size {STEPS}")));
     let most = most.and_then(At::whole).map(bounded);
-    let most = most.unwrap_or_else(|| Said::default(MOST_IN_FLIGHT, format!("default max_concurrency {MOST_IN_FLIGHT}")));
+    let most =
+        most.unwrap_or_else(|| Said::default(MOST_IN_FLIGHT, format!("default max_concurrency {MOST_IN_FLIGHT}")));
     let why = "which rates lie between one request at a time and the most is known behind these; here as many numbers of requests in \
                flight rise from 1 to the most";
     kind.iter().for_each(|at| at.differs(why));

@@ -111,7 +111,9 @@ fn measured(
     let backend::Server { mut endpoint, mut model, body, once, api } = server;
     launch::add(&mut endpoint.1, &model.1[0].value, around, context.notes.at(command.line));
     model.1.extend(tokenizer(at, &endpoint.1, around));
-    let Some(content) = data::read(at, api, body, &endpoint.1, around, context, command.line)? else { return Ok(Vec::new()) };
+    let Some(content) = data::read(at, api, body, &endpoint.1, around, context, command.line)? else {
+        return Ok(Vec::new());
+    };
     let loads = load::read(at, place, content.is_trace)?;
     let lasts = window::read(at, content.is_trace);
     let stop = window::stop(at, &loads);
@@ -160,7 +162,8 @@ fn seed(at: At) -> Option<(&'static str, Field)> {
 /// Labels of the run become its notes.
 fn labels(at: At) -> Option<(&'static str, Field)> {
     let table = at.get("labels")?;
-    let pairs: Vec<String> = table.entries().iter().map(|(key, value)| format!("{key}={}", value.shown().trim_matches('"'))).collect();
+    let pairs: Vec<String> =
+        table.entries().iter().map(|(key, value)| format!("{key}={}", value.shown().trim_matches('"'))).collect();
     let origin = table.take().origin();
     (!pairs.is_empty()).then(|| ("notes", Field::new("notes", text_value(&pairs.join(" ")), origin)))
 }

@@ -87,7 +87,10 @@ mod tests {
     fn pairs_are_tables() {
         let read = |text: &str| read(text, &Secrets::default());
         assert_eq!(read("kind=poisson,rate=5"), Some(json!({"kind": "poisson", "rate": 5})));
-        assert_eq!(read("extras.body.ignore_eos=false, a[1].b=x"), Some(json!({"extras": {"body": {"ignore_eos": false}}, "a": [null, {"b": "x"}]})));
+        assert_eq!(
+            read("extras.body.ignore_eos=false, a[1].b=x"),
+            Some(json!({"extras": {"body": {"ignore_eos": false}}, "a": [null, {"b": "x"}]}))
+        );
         assert_eq!(read("{\"streams\": [1, 2]}"), Some(json!({"streams": [1, 2]})));
         assert_eq!(read("{kind: sweep, sweep_size: 5}"), Some(json!({"kind": "sweep", "sweep_size": 5})));
         assert_eq!(read("openai_http"), None);

@@ -8,7 +8,9 @@ use crate::import::tree::At;
 /// The constraints of a kind.
 fn of_kind<'a>(at: At<'a>, kinds: &[&str]) -> Vec<At<'a>> {
     let all = at.get("constraints").map(At::list).unwrap_or_default();
-    all.into_iter().filter(|one| one.get("kind").is_some_and(|kind| kind.peek().word().is_some_and(|kind| kinds.contains(&kind)))).collect()
+    all.into_iter()
+        .filter(|one| one.get("kind").is_some_and(|kind| kind.peek().word().is_some_and(|kind| kinds.contains(&kind))))
+        .collect()
 }
 
 /// The value of the first constraint of a kind; where it differs for each benchmark, the first.
@@ -29,7 +31,9 @@ pub(super) fn read(at: At, is_trace: bool) -> Lasts {
     for one in at.get("benchmarks").map(At::list).unwrap_or_default() {
         for (key, value) in one.entries() {
             if key.starts_with("constraint") {
-                value.missing("all loads of a sweep have one window; a sweep of its own has another: `phases` beside its matrix");
+                value.missing(
+                    "all loads of a sweep have one window; a sweep of its own has another: `phases` beside its matrix",
+                );
             }
         }
     }
@@ -51,7 +55,9 @@ pub(super) fn stop(at: At, loads: &[Load]) -> Option<Field> {
     let is_open = loads.iter().any(|load| !load.qps.is_empty());
     let mut stop = None;
     for one in of_kind(at, &["over_saturation"]) {
-        let is_off = one.get("mode").is_some_and(|mode| ["monitor", "false", "off"].contains(&mode.json().as_str().unwrap_or_default()));
+        let is_off = one
+            .get("mode")
+            .is_some_and(|mode| ["monitor", "false", "off"].contains(&mode.json().as_str().unwrap_or_default()));
         if is_off {
             one.needless("whether the server kept up is told of each run");
         } else if is_ladder && is_open {

@@ -32,6 +32,7 @@ pub(super) fn tree(asked: &Asked, context: &Context) -> Result<Item, ImportError
     let words = with_variables(asked);
     let arguments = Arguments::new(&words, asked.command.line, &OPTIONS, notes);
     let mut root = config(asked, &arguments, context)?;
+    let line = asked.command.line;
     let table = |name: &str, kind: &str| -> Option<Item> {
         let said = arguments.text(name)?;
         let value = match pairs::read(&said.value, notes.secrets) {
@@ -43,7 +44,7 @@ pub(super) fn tree(asked: &Asked, context: &Context) -> Result<Item, ImportError
                 return None;
             }
         };
-        Some(Item::of_json(&value, format!("--{name}")))
+        Some(Item::of_json(&value, format!("--{name}")).lined(line))
     };
     for (name, key) in [
         ("backend", "backend"),
@@ -67,15 +68,19 @@ pub(super) fn tree(asked: &Asked, context: &Context) -> Result<Item, ImportError
             (None, _) => json!({ "kind": text }),
         };
         let items: Vec<Value> = said.value.iter().map(one).collect();
-        root.lay(key, Item::of_json(&Value::Array(items), format!("--{name}")));
+        root.lay(key, Item::of_json(&Value::Array(items), format!("--{name}")).lined(line));
     }
     if let Some(said) = arguments.many("override") {
-        root.lay("benchmarks", Item::of_json(&benchmarks(&said.value), "--override".to_owned()));
+        root.lay("benchmarks", Item::of_json(&benchmarks(&said.value), "--override".to_owned()).lined(line));
     }
     if let Some(said) = arguments.many("label") {
-        let labels: Map<String, Value> =
-            said.value.iter().filter_map(|pair| pair.split_once('=')).map(|(key, value)| (key.to_owned(), value.into())).collect();
-        root.lay("labels", Item::of_json(&Value::Object(labels), "--label".to_owned()));
+        let labels: Map<String, Value> = said
+            .value
+            .iter()
+            .filter_map(|pair| pair.split_once('='))
+            .map(|(key, value)| (key.to_owned(), value.into()))
+            .collect();
+        root.lay("labels", Item::of_json(&Value::Object(labels), "--label".to_owned()).lined(line));
     }
     legacy::options(&arguments, &mut root);
     arguments.list_unused();

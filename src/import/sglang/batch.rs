@@ -20,10 +20,12 @@ use crate::import::spread::{Spread, lengths};
 use crate::import::text::{name_of, text_value};
 use crate::import::{launch, serve};
 
-const PROFILER: Fate = Lost("the server's profiler is not started; a hook of the endpoint can do it: `hooks: { before_run: … }`");
+const PROFILER: Fate =
+    Lost("the server's profiler is not started; a hook of the endpoint can do it: `hooks: { before_run: … }`");
 const REPORT: Fate = Needless("every run is stored; `show`, `report` and `export` tell it");
 const ADAPTERS: Fate = Lost("one adapter answers a scenario: `extra: { lora_path: NAME }`");
-const OTHERS: Fate = Lost("prompts of a batch have one length and share nothing: `data`, `prefix` or `lengths` of a scenario say more");
+const OTHERS: Fate =
+    Lost("prompts of a batch have one length and share nothing: `data`, `prefix` or `lengths` of a scenario say more");
 /// More combinations than a command has.
 const MOST: usize = 1000;
 
@@ -75,13 +77,18 @@ pub(super) fn jobs(asked: &Asked, context: &Context) -> Result<Vec<Job>, ImportE
     let notes = context.notes;
     let (own, of_server) = parted(asked.words);
     let arguments = Arguments::new(&own, command.line, &OPTIONS, notes);
-    let backend = arguments.text("backend").unwrap_or_else(|| Said::default("sglang".to_owned(), "default --backend sglang"));
+    let backend =
+        arguments.text("backend").unwrap_or_else(|| Said::default("sglang".to_owned(), "default --backend sglang"));
     let engine = if backend.value == "vllm" { "vllm" } else { "sglang" };
     let around = server(&arguments, &of_server, command, around, notes);
     let id = around.model.clone().filter(|(id, _)| id != "None");
     let Some((id, origin)) = id else {
         let what = "the command names no model";
-        return Err(ImportError::shape(place, what, "add --model ID to it, or to import: sweepline import --model ID …"));
+        return Err(ImportError::shape(
+            place,
+            what,
+            "add --model ID to it, or to import: sweepline import --model ID …",
+        ));
     };
     let said = match (arguments.needed(place, "base-url")?.filter(|said| !said.value.is_empty()), &around.url) {
         (Some(said), _) => said,
@@ -90,7 +97,11 @@ pub(super) fn jobs(asked: &Asked, context: &Context) -> Result<Vec<Job>, ImportE
     };
     let url = endpoint::url(place, said, Path::AddsV1, "write --base-url http://HOST:PORT", notes, command.line)?;
     let mut endpoint = vec![url, Field::new("engine", engine, &backend.origin)];
-    endpoint.push(Field::new("api", "completions", "it asks /generate; the plan asks the OpenAI API of the same server"));
+    endpoint.push(Field::new(
+        "api",
+        "completions",
+        "it asks /generate; the plan asks the OpenAI API of the same server",
+    ));
     endpoint.extend(endpoint::api_key(None, &["OPENAI_API_KEY"], command, notes));
     let last = id.trim_end_matches('/').rsplit('/').next().unwrap_or_default();
     let model = (name_of(last, "model"), vec![Field::new("id", text_value(&id), origin)]);
@@ -103,8 +114,11 @@ pub(super) fn jobs(asked: &Asked, context: &Context) -> Result<Vec<Job>, ImportE
     arguments.differs(&sizes.first().map_or_else(String::new, |said| said.origin.clone()), why);
     let label = arguments.text("run-name").map(|said| said.value);
     let seed = arguments.number::<u64>("seed", "a whole number of at most 64 bits");
-    let once: Vec<_> =
-        seed.map(|seed| ("seed", Field::new("seed", seed.value.to_string(), seed.origin))).into_iter().chain(around.once.clone()).collect();
+    let once: Vec<_> = seed
+        .map(|seed| ("seed", Field::new("seed", seed.value.to_string(), seed.origin)))
+        .into_iter()
+        .chain(around.once.clone())
+        .collect();
     let mut jobs = Vec::new();
     for (input, output) in inputs.iter().flat_map(|input| outputs.iter().map(move |output| (input, output))) {
         let (fields, told) = lengths(input.clone().map(Spread::One), Some(output.clone().map(Spread::One)));
@@ -179,7 +193,10 @@ fn numbers(arguments: &Arguments, name: &str, default: u32) -> Vec<Said<u32>> {
     for value in &said.value {
         match value.trim().parse::<u32>() {
             Ok(number) if number > 0 => all.push(Said { value: number, origin: format!("--{name} {number}") }),
-            _ => arguments.missing(&format!("--{name} {value}"), "this is not a whole number above 0; correct it and import again"),
+            _ => arguments.missing(
+                &format!("--{name} {value}"),
+                "this is not a whole number above 0; correct it and import again",
+            ),
         }
     }
     all

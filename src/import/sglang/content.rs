@@ -69,7 +69,8 @@ fn ratio(arguments: &Arguments, option: &str, default: f64) -> Said<f64> {
         Some(said) if (0.0..=1.0).contains(&said.value) => said,
         other => {
             if let Some(said) = other {
-                arguments.missing(&said.origin, &format!("it is a number from 0 to 1: {default} is taken, the default"));
+                arguments
+                    .missing(&said.origin, &format!("it is a number from 0 to 1: {default} is taken, the default"));
             }
             Said::default(default, format!("default --{option} {default}"))
         }
@@ -126,7 +127,10 @@ fn shared_prefix(dataset: &Said<String>, arguments: &Arguments, output: Option<S
         order.as_ref().map_or("", |said| said.value)
     );
     let origins: Vec<String> =
-        [Some(tokens.origin.clone()), Some(groups.origin.clone()), order.map(|said| said.origin)].into_iter().flatten().collect();
+        [Some(tokens.origin.clone()), Some(groups.origin.clone()), order.map(|said| said.origin)]
+            .into_iter()
+            .flatten()
+            .collect();
     fields.push(Field::new("prefix", value, origins.join(", ")));
     if ratio.value < 1.0 {
         arguments.missing(&ratio.origin, "shared texts have one length here; questions and answers vary");
@@ -175,12 +179,14 @@ fn sharegpt(dataset: &Said<String>, arguments: &Arguments, folder: &Path, output
             fields.push(Field::new("nonce", "run", why));
             fields.extend(fixed.map(|said| Field::new("output_tokens", said.value.max(1).to_string(), said.origin)));
             if let Some(context) = context {
-                let why = "prompt and answer together are bounded there, each by itself here, at four characters per token";
+                let why =
+                    "prompt and answer together are bounded there, each by itself here, at four characters per token";
                 arguments.missing(&context.origin, why);
             }
         }
         Err(why) => {
-            let answer = fixed.unwrap_or_else(|| Said::default(SHAREGPT.1, "stands in: mean of ShareGPT (arXiv:2309.06180)"));
+            let answer =
+                fixed.unwrap_or_else(|| Said::default(SHAREGPT.1, "stands in: mean of ShareGPT (arXiv:2309.06180)"));
             let why = format!(
                 "{why}; the plan sends its own prompts of {} tokens and asks for {}, all of one length; `data: {{ file: FILE }}` \
                  in the scenario sends a data set that lies in the plan's folder",
@@ -253,14 +259,16 @@ fn trace(dataset: &Said<String>, arguments: &Arguments, folder: &Path) -> Option
     let slow = arguments.number::<f64>("mooncake-slowdown-factor", "a number above 0");
     let workload = arguments.text("mooncake-workload");
     let is_timed = arguments.flag("use-trace-timestamps").is_some();
-    let found = path.ok_or_else(|| "the tool downloads the trace, and nothing is downloaded here".to_owned()).and_then(|path| {
-        let file = scalar(&named(folder, &path.value)?);
-        let speed = slow.as_ref().filter(|slow| slow.value > 0.0 && slow.value != 1.0);
-        let speed = speed.map_or_else(String::new, |slow| format!(", speed: {}", speed_of(slow.value)));
-        let value = format!("{{ file: {file}, as: mooncake{speed} }}");
-        fits(folder, "", &format!(", trace: {value}"))?;
-        Ok(Field::new("trace", value, path.origin))
-    });
+    let found = path.ok_or_else(|| "the tool downloads the trace, and nothing is downloaded here".to_owned()).and_then(
+        |path| {
+            let file = scalar(&named(folder, &path.value)?);
+            let speed = slow.as_ref().filter(|slow| slow.value > 0.0 && slow.value != 1.0);
+            let speed = speed.map_or_else(String::new, |slow| format!(", speed: {}", speed_of(slow.value)));
+            let value = format!("{{ file: {file}, as: mooncake{speed} }}");
+            fits(folder, "", &format!(", trace: {value}"))?;
+            Ok(Field::new("trace", value, path.origin))
+        },
+    );
     match found {
         Ok(field) => {
             if let Some(said) = workload {

@@ -103,7 +103,8 @@ fn serving(asked: &Asked, context: &Context) -> Result<Vec<Job>, ImportError> {
     let Asked { place, command, around, .. } = asked;
     let notes = context.notes;
     let arguments = Arguments::new(asked.words, command.line, &options::OPTIONS, notes);
-    let said = arguments.text("backend").unwrap_or_else(|| Said::default("sglang".to_owned(), "default --backend sglang"));
+    let said =
+        arguments.text("backend").unwrap_or_else(|| Said::default("sglang".to_owned(), "default --backend sglang"));
     let Some(known) = backend(&said.value) else {
         let why = "this command is left out: its server is asked neither over OpenAI's API nor over SGLang's";
         arguments.missing(&said.origin, why);
@@ -111,7 +112,9 @@ fn serving(asked: &Asked, context: &Context) -> Result<Vec<Job>, ImportError> {
     };
     let mut body = body(&arguments, notes, command.line);
     let is_embedding = known.api == "embeddings";
-    let Some(content) = content::content(&arguments, &around.folder, body.output_tokens()) else { return Ok(Vec::new()) };
+    let Some(content) = content::content(&arguments, &around.folder, body.output_tokens()) else {
+        return Ok(Vec::new());
+    };
     let api = if content.is_templated && known.api == "completions" {
         Field::new("api", "chat", "--apply-chat-template: the server puts texts into the template")
     } else {
@@ -191,7 +194,8 @@ fn adapter(arguments: &Arguments, body: &mut Body, backend: &str) -> Option<Fiel
         }
         [name] => Some(Field::new("model", text_value(name), said.origin)),
         _ => {
-            let why = "one adapter answers a scenario (`model: NAME`); a `mix` of such scenarios shares the requests out";
+            let why =
+                "one adapter answers a scenario (`model: NAME`); a `mix` of such scenarios shares the requests out";
             arguments.missing(&said.origin, why);
             None
         }
@@ -199,7 +203,12 @@ fn adapter(arguments: &Arguments, body: &mut Body, backend: &str) -> Option<Fiel
 }
 
 /// Where the command asks.
-fn at(asked: &Asked, arguments: &Arguments, known: &Backend, backend: &Said<String>) -> Result<Vec<Field>, ImportError> {
+fn at(
+    asked: &Asked,
+    arguments: &Arguments,
+    known: &Backend,
+    backend: &Said<String>,
+) -> Result<Vec<Field>, ImportError> {
     let Asked { place, command, around, .. } = asked;
     let (host, port) = (arguments.needed(place, "host")?, arguments.needed(place, "port")?);
     let said = match (arguments.needed(place, "base-url")?, &around.url) {
@@ -217,7 +226,8 @@ fn at(asked: &Asked, arguments: &Arguments, known: &Backend, backend: &Said<Stri
             Said { value: endpoint::host_and_port(host.as_ref().map(|host| host.value.as_str()), port), origin }
         }
     };
-    let url = endpoint::url(place, said, Path::AddsV1, "write --base-url http://HOST:PORT", arguments.notes, command.line)?;
+    let url =
+        endpoint::url(place, said, Path::AddsV1, "write --base-url http://HOST:PORT", arguments.notes, command.line)?;
     Ok(vec![url, Field::new("engine", known.engine, &backend.origin)])
 }
 

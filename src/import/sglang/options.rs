@@ -8,9 +8,11 @@ use crate::import::options::{Fate, Known};
 const FOLDER: Fate = Needless("`sweepline run --results DIR` says where results go");
 const STORED: Fate = Needless("every run is stored, one row per request");
 const PICTURES: Fate = Lost("requests carry text only");
-const PROFILER: Fate =
-    Lost("the server's profiler is not started; `hooks: { before_run: { request: POST /start_profile } }` of the endpoint does it");
-const ADAPTERS: Fate = Lost("one adapter answers a scenario (`model: NAME`); a `mix` of scenarios shares the requests out");
+const PROFILER: Fate = Lost(
+    "the server's profiler is not started; `hooks: { before_run: { request: POST /start_profile } }` of the endpoint does it",
+);
+const ADAPTERS: Fate =
+    Lost("one adapter answers a scenario (`model: NAME`); a `mix` of scenarios shares the requests out");
 const LOGPROBS: Fate = Lost("`extra: { logprobs: 5 }` of the scenario asks for them over the OpenAI API");
 const DATASET: Fate = Lost("`data: { file: FILE }` of a scenario takes a data set from a file, with `filter` and `as`");
 
@@ -81,9 +83,17 @@ pub(super) const OPTIONS: [Known; 86] = [
     ("gsp-num-turns", One, Read),
     ("gsp-group-distribution", One, Read),
     ("gsp-zipf-alpha", One, Read),
-    ("gsp-ordered", Flag, Lost("each request draws its group; `prefix: { order: cycle }` takes one group after the other")),
+    (
+        "gsp-ordered",
+        Flag,
+        Lost("each request draws its group; `prefix: { order: cycle }` takes one group after the other"),
+    ),
     ("gsp-fast-prepare", Flag, Needless("prompts are made before the run begins")),
-    ("gsp-send-routing-key", Flag, Lost("headers are the same for all requests of a scenario: `headers` of the scenario or endpoint")),
+    (
+        "gsp-send-routing-key",
+        Flag,
+        Lost("headers are the same for all requests of a scenario: `headers` of the scenario or endpoint"),
+    ),
     ("image-count", One, PICTURES),
     ("image-resolution", One, PICTURES),
     ("image-format", One, PICTURES),

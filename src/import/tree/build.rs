@@ -19,6 +19,12 @@ impl Item {
         item
     }
 
+    /// The same, said in this line.
+    pub(in crate::import) fn lined(mut self, line: usize) -> Item {
+        self.set_line(line);
+        self
+    }
+
     fn set_line(&mut self, line: usize) {
         self.line = line;
         match &mut self.value {
