@@ -7,12 +7,13 @@ use super::importer::Importer;
 use super::llmperf;
 use super::params;
 use super::sglang;
+use super::suite;
 
 /// Command lines of vLLM, which `commands` reads itself: a server that one command starts belongs to those behind it.
 pub(super) const VLLM: Importer = Importer {
     name: "vllm-bench",
     title: "vllm bench",
-    takes: "command lines of `vllm bench serve`, `benchmark_serving.py` and `vllm bench sweep`",
+    takes: "command lines of `vllm bench serve`, `benchmark_serving.py`, `vllm bench sweep` and `vllm bench startup`",
     file: None,
     command: None,
 };
@@ -24,6 +25,7 @@ pub(super) const FORMATS: &[&Importer] = &[
     &guidellm::IMPORTER,
     &genai_bench::IMPORTER,
     &llmperf::IMPORTER,
+    &suite::IMPORTER,
     &params::IMPORTER,
     &closed_loop::IMPORTER,
 ];

@@ -13,7 +13,7 @@ pub(super) const MOST_PER_SECOND: u32 = 1_000_000;
 /// Requests in flight within what a plan takes.
 pub(super) fn bounded(said: Said<u32>, arguments: &Arguments) -> Said<u32> {
     if !(1..=MOST_IN_FLIGHT).contains(&said.value) {
-        arguments.missing(&said.origin, &format!("batch_size is from 1 to {MOST_IN_FLIGHT}: the nearest is taken"));
+        arguments.differs(&said.origin, &format!("batch_size is from 1 to {MOST_IN_FLIGHT}: the nearest is taken"));
     }
     said.map(|value| value.clamp(1, MOST_IN_FLIGHT))
 }

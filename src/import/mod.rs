@@ -46,6 +46,8 @@ mod settings;
 mod sglang;
 mod shell;
 mod spread;
+mod startup;
+mod suite;
 mod tables;
 #[cfg(test)]
 mod tests;
@@ -57,6 +59,7 @@ use std::path::Path;
 
 use crate::plan::{self, Format as PlanFormat};
 
+pub(crate) use address::api_base;
 pub(crate) use error::ImportError;
 pub(crate) use formats::names as formats;
 pub use fresh::fresh;
