@@ -136,6 +136,11 @@ impl<'a> Arguments<'a> {
         all.push(Given { name, values, fate: known.map(|(_, _, fate)| fate), used: false });
     }
 
+    /// Whether an option is given, which uses nothing.
+    pub(crate) fn is_given(&self, name: &str) -> bool {
+        self.given.borrow().iter().any(|given| given.name == name)
+    }
+
     /// Takes a flag back.
     pub(crate) fn unset(&self, name: &str) {
         self.given.borrow_mut().retain(|given| given.name != name);
@@ -153,6 +158,7 @@ impl<'a> Arguments<'a> {
         let (values, words) = (given.values.clone(), self.words(given));
         if let Some(unset) = values.iter().flat_map(|value| marks(value)).next()
             && name != "header"
+            && !names_secret(name)
         {
             let why = format!("`{unset}` has no value in what was imported; write it there");
             drop(all);

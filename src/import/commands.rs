@@ -126,9 +126,9 @@ impl<'a> Taken<'a> {
             let why = "another server is started in front of the same benchmark: the plan starts the last one alone";
             notes.missing("vllm serve", why, line);
         }
-        let found = bench::facts(words, command.line, notes.secrets);
+        let origin = serve::origin(&command.words, command.line);
+        let found = bench::facts(words, origin.clone(), notes.secrets);
         let before = self.context.around();
-        let origin = serve::origin(command.line);
         // `--url` says where it runs already.
         let serve = match &before.url {
             None => Some(serve::serve(command, &[], &origin, notes)),

@@ -33,6 +33,34 @@ pub(super) fn fits(folder: &Path, model: &str, scenario: &str) -> Result<(), Str
         .map_err(|errors| first(errors).unwrap_or_default())
 }
 
+/// Engines whose servers count tokens when they are asked to.
+const COUNTING: [&str; 3] = ["vllm", "sglang", "llamacpp"];
+
+/// The tokenizer that an option names: a folder or file that the plan can name, else the server itself, which counts with the one
+/// that it uses. An error says why there is none.
+pub(super) fn counted_by(said: &Said<String>, folder: &Path, engine: &str) -> Result<Field, String> {
+    let read = named(folder, &said.value).and_then(|path| {
+        let path = scalar(&path);
+        fits(folder, &format!(", tokenizer: {path}"), "").map(|()| path)
+    });
+    match read {
+        Ok(path) => Ok(Field::new("tokenizer", path, &said.origin)),
+        Err(_) if COUNTING.contains(&engine) => {
+            Ok(Field::new("tokenizer", "server", format!("{}: the server counts with its own", said.origin)))
+        }
+        Err(why) => Err(format!(
+            "{why}; `tokenizer: FOLDER` of the model counts with its `tokenizer.json`; without it prompts are estimated at four \
+             characters per token"
+        )),
+    }
+}
+
+/// The same for an option of a command.
+pub(super) fn tokenizer_of(option: &str, arguments: &Arguments, folder: &Path, engine: &str) -> Option<Field> {
+    let said = arguments.text(option)?;
+    counted_by(&said, folder, engine).map_err(|why| arguments.missing(&said.origin, &why)).ok()
+}
+
 /// The tokenizer of the model, where `--tokenizer` is a folder or file that the plan can name.
 pub(super) fn tokenizer(arguments: &Arguments, folder: &Path) -> Option<Field> {
     let Said { value, origin } = arguments.text("tokenizer")?;

@@ -1,7 +1,7 @@
 //! The formats that are known, in the order in which a file is held against them. One is added by its entry here.
 
 use super::importer::Importer;
-use super::{closed_loop, inferencex, llmd, mlperf, params, suite};
+use super::{closed_loop, genai_bench, guidellm, inferencex, llmd, llmperf, mlperf, params, sglang, suite};
 
 /// Command lines of vLLM, which `commands` reads itself: a server that one command starts belongs to those behind it.
 pub(super) const VLLM: Importer = Importer {
@@ -19,6 +19,10 @@ pub(super) const FORMATS: &[&Importer] = &[
     &llmd::IMPORTER,
     &inferencex::IMPORTER,
     &mlperf::IMPORTER,
+    &sglang::IMPORTER,
+    &guidellm::IMPORTER,
+    &genai_bench::IMPORTER,
+    &llmperf::IMPORTER,
     &suite::IMPORTER,
     &params::IMPORTER,
     &closed_loop::IMPORTER,

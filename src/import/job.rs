@@ -98,6 +98,8 @@ pub(crate) enum Lasts {
     Requests(Said<u32>),
     /// So many seconds.
     Seconds(Said<f64>),
+    /// Until so many seconds are over or so many requests have ended, whichever comes first.
+    First(Said<f64>, Said<u32>),
     /// Nothing says it: the plan's window.
     Unsaid,
 }

@@ -9,8 +9,6 @@ use super::notes::Noted;
 use super::serve::{SERVER_KEY, Serve, Word};
 use super::text::{cell_text, scalar, secret, table, text_value};
 
-/// The port on which `vllm serve` listens unless told otherwise.
-const PORT: &str = "8000";
 /// Flags that say over how many accelerators a server is spread.
 const SPREAD: [&str; 3] = ["tensor_parallel_size", "pipeline_parallel_size", "data_parallel_size"];
 
@@ -51,7 +49,7 @@ fn launched(fields: &mut Vec<Field>, serve: &Serve, model: &str, url: Option<&Ur
     let port = url.and_then(Url::port_or_known_default).map(|port| port.to_string()).unwrap_or_default();
     let is_said = serve.words.iter().any(|word| matches!(word, Word::Port(_)));
     let mut words: Vec<String> = serve.words.iter().map(|word| in_yaml(word, model, &port)).collect();
-    if serve.is_vllm && !is_said && port == PORT {
+    if !serve.port.is_empty() && !is_said && port == serve.port {
         words.extend([plain("--port"), "\"{{ port }}\"".to_owned()]);
     }
     words.push("\"{{ server.args }}\"".to_owned());

@@ -34,10 +34,34 @@ pub(crate) enum Program<'a> {
     Other,
 }
 
+/// Programs that name others, and run none here.
+const NAMING: [&str; 5] = ["echo", "printf", "pkill", "pip", "alias"];
+
+fn file(word: &str) -> &str {
+    word.rsplit('/').next().unwrap_or_default()
+}
+
+/// Whether a command runs none of what it names.
+fn is_naming(words: &[String]) -> bool {
+    words.first().is_some_and(|word| NAMING.contains(&file(word)))
+}
+
+/// The words behind the module or script of one of these names: `python3 -m a.b …`, `python a/b.py …`.
+pub(super) fn module<'w>(words: &'w [String], names: &[&str]) -> Option<&'w [String]> {
+    let at = words.iter().position(|word| names.contains(&file(word))).filter(|_| !is_naming(words))?;
+    words.get(at + 1..)
+}
+
+/// The words behind a program and one of its commands: `guidellm benchmark …`.
+pub(super) fn after<'w>(words: &'w [String], program: &str, commands: &[&str]) -> Option<&'w [String]> {
+    let rest = module(words, &[program])?;
+    rest.first().filter(|word| commands.contains(&word.as_str()))?;
+    rest.get(1..)
+}
+
 /// Finds the program in a command; what stands before it (`nohup`, `uv run`, `taskset …`) decides no number here.
 pub(crate) fn program(words: &[String]) -> Program<'_> {
-    let file = |word: &str| word.rsplit('/').next().unwrap_or_default().to_owned();
-    if words.first().is_some_and(|word| ["echo", "printf", "pkill", "pip", "alias"].contains(&file(word).as_str())) {
+    if is_naming(words) {
         return Program::Other;
     }
     for (at, word) in words.iter().enumerate() {
@@ -54,6 +78,8 @@ pub(crate) fn program(words: &[String]) -> Program<'_> {
             }
             (true, Some("bench"), Some("startup")) => return Program::Startup(rest(3)),
             (true, Some("serve"), _) => return Program::Serve(rest(2)),
+            (_, Some("serve"), _) if file(word) == "sglang" => return Program::Serve(rest(2)),
+            _ if word == "sglang.launch_server" => return Program::Serve(rest(1)),
             _ if file(word) == "vllm-bench" => return Program::Measure(Tool::Bench, rest(1)),
             _ => {}
         }

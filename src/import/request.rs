@@ -127,7 +127,8 @@ fn further(key: &str, value: &Value, engine: Option<Engine>) -> Result<String, S
     {
         return Err(format!("{key} is {}", takes.wanted()));
     }
-    if !engine.is_some_and(|engine| names(engine, key)) {
+    // Of a server that is only known to speak OpenAI's API every field may be one.
+    if engine != Some(Engine::Openai) && !engine.is_some_and(|engine| names(engine, key)) {
         return Err(format!(
             "whether `{name}` takes {key} is not known: write it under `extra` of the endpoint if it does"
         ));

@@ -10,6 +10,9 @@ use crate::units::Decimal;
 use crate::units::secrecy::names_secret;
 use crate::units::text::is_variable;
 
+/// The ports on which servers listen unless told otherwise.
+const VLLM_PORT: &str = "8000";
+const SGLANG_PORT: &str = "30000";
 /// The variable from which vLLM takes the key that it asks clients for.
 pub(super) const SERVER_KEY: &str = "VLLM_API_KEY";
 /// The variable with which clients name theirs.
@@ -71,6 +74,8 @@ pub(crate) struct Serve {
     pub(super) host: Option<String>,
     /// Whether it is `vllm serve`, whose options are known.
     pub(crate) is_vllm: bool,
+    /// The port on which it listens unless told otherwise; empty where that is not known.
+    pub(super) port: &'static str,
     /// The program in front of it that keeps a plan from starting it as it stands.
     pub(super) behind: Option<String>,
     /// Flags that an axis sets in every combination.
@@ -84,7 +89,13 @@ impl Serve {
     pub(crate) fn usual() -> Serve {
         let mut words: Vec<Word> = ["vllm", "serve"].map(str::to_owned).into_iter().map(Word::Text).collect();
         words.push(Word::Model(String::new()));
-        Serve { words, is_vllm: true, origin: "no command was given: correct it".to_owned(), ..Serve::default() }
+        Serve {
+            words,
+            is_vllm: true,
+            port: VLLM_PORT,
+            origin: "no command was given: correct it".to_owned(),
+            ..Serve::default()
+        }
     }
 
     /// The value of one of its flags, in YAML.
@@ -128,10 +139,17 @@ pub(crate) fn serve(command: &Command, varied: &[String], origin: &str, notes: &
         _ => &[],
     };
     let (before, options) = words.split_at(words.len() - rest.len());
-    reader.serve.is_vllm = matches!(program(words), Program::Serve(_));
+    let is_known = matches!(program(words), Program::Serve(_));
+    let is_sglang = is_known && is_sglang(before);
+    reader.serve.is_vllm = is_known && !is_sglang;
+    reader.serve.port = match is_known {
+        true if is_sglang => SGLANG_PORT,
+        true => VLLM_PORT,
+        false => "",
+    };
     let first = before.first().map(|word| word.rsplit('/').next().unwrap_or_default().to_owned());
     reader.serve.behind = first.filter(|first| ELSEWHERE.contains(&first.as_str()));
-    match reader.serve.is_vllm {
+    match is_known {
         true => {
             before.iter().for_each(|word| reader.word(word));
             reader.options(options);
@@ -302,7 +320,7 @@ impl Reader<'_> {
             }
             ("port" | "host", []) => self.missing(&dashed, "it has no value"),
             ("port", [port]) => words.extend([Word::Text(dashed), Word::Port(port.clone())]),
-            ("model" | "served_model_name", [model, more @ ..]) => {
+            ("model" | "model_path" | "served_model_name", [model, more @ ..]) => {
                 words.extend([Word::Text(dashed), Word::Model(model.clone())]);
                 words.extend(more.iter().cloned().map(Word::Text));
             }
@@ -320,6 +338,7 @@ impl Reader<'_> {
     /// A secret is no argument of a plan's command: vLLM takes two of them from variables.
     fn secret_option(&mut self, name: &str, dashed: &str, values: &[String]) {
         let variable = match name {
+            "api_key" if self.serve.port == SGLANG_PORT => None,
             "api_key" => Some(SERVER_KEY),
             "hf_token" => Some("HF_TOKEN"),
             _ => None,
@@ -375,7 +394,17 @@ impl Reader<'_> {
     }
 }
 
+/// Whether the words up to a server's options start SGLang's.
+fn is_sglang(words: &[String]) -> bool {
+    words.iter().any(|word| word.rsplit('/').next().is_some_and(|file| file.starts_with("sglang")))
+}
+
 /// What a command says of a server, in words for comments.
-pub(crate) fn origin(line: usize) -> String {
-    if line == 0 { "vllm serve".to_owned() } else { format!("vllm serve (line {line})") }
+pub(crate) fn origin(words: &[String], line: usize) -> String {
+    let program = match is_sglang(words) {
+        true if words.iter().any(|word| word == "sglang.launch_server") => "sglang.launch_server",
+        true => "sglang serve",
+        false => "vllm serve",
+    };
+    if line == 0 { program.to_owned() } else { format!("{program} (line {line})") }
 }

@@ -132,7 +132,7 @@ pub(super) fn server(
         Program::Serve(words) => words.to_vec(),
         _ => Vec::new(),
     };
-    let mut around = facts(&words, command.line, arguments.secrets());
+    let mut around = facts(&words, crate::import::serve::origin(&command.words, command.line), arguments.secrets());
     let is_said = !command.words.is_empty();
     let mut started = match is_said {
         true => serve(command, &varied, "--serve-cmd", arguments.notes),

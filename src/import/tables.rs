@@ -124,8 +124,35 @@ fn said(lasts: &Lasts) -> String {
     match lasts {
         Lasts::Requests(said) => format!("{} requests", said.value),
         Lasts::Seconds(said) => format!("{} s", said.value),
+        Lasts::First(time, count) => format!("{} s, {} requests", time.value, count.value),
         Lasts::Unsaid => String::new(),
     }
+}
+
+/// The longest time, where it is said.
+fn time_of(lasts: &Lasts) -> Option<f64> {
+    match lasts {
+        Lasts::Seconds(said) | Lasts::First(said, _) => Some(said.value),
+        Lasts::Requests(_) | Lasts::Unsaid => None,
+    }
+}
+
+/// The window of a source that ends with the first of a time and a number of requests.
+fn first(time: &Said<f64>, counts: &[&Said<u32>]) -> Field {
+    let longest = time.value.max(BRIEFEST);
+    let requests = together(counts.iter().map(|said| said.origin.as_str()));
+    if longest <= SHORTEST {
+        return Field::new(
+            "measure",
+            seconds(longest),
+            format!("{}: the whole time, whatever {requests} says", time.origin),
+        );
+    }
+    let fewest = counts.iter().map(|said| said.value).min().unwrap_or(1).max(1);
+    let how = if counts.iter().all(|said| said.value == fewest) { "" } else { " (the fewest)" };
+    let value = format!("{{ for: {}, min_requests: {fewest}, at_most: {} }}", seconds(SHORTEST), seconds(longest));
+    let origin = format!("{}, {requests}{how}: a minute, and until one of the two is reached", time.origin);
+    Field::new("measure", value, origin)
 }
 
 /// What a plan says once: the first command decides.
@@ -207,7 +234,7 @@ fn phases(draft: &mut Draft) {
 fn time(point: &Point) -> f64 {
     match &point.lasts {
         Lasts::Requests(said) => (f64::from(said.value) / point.value.to_f64()).ceil().max(SHORTEST),
-        Lasts::Seconds(said) => said.value.max(BRIEFEST),
+        Lasts::Seconds(said) | Lasts::First(said, _) => said.value.max(BRIEFEST),
         Lasts::Unsaid => f64::from(CLOSED),
     }
 }
@@ -246,7 +273,9 @@ impl Group {
     fn by_window(self) -> Vec<Group> {
         let first = self.points.first().map(|point| said(&point.lasts));
         let is_one = self.points.iter().all(|point| Some(said(&point.lasts)) == first);
-        let is_counted = self.points.iter().all(|point| matches!(point.lasts, Lasts::Requests(_)));
+        let times: Vec<Option<f64>> = self.points.iter().map(|point| time_of(&point.lasts)).collect();
+        let is_counted = times.iter().all(|time| *time == times[0])
+            && self.points.iter().all(|point| matches!(point.lasts, Lasts::Requests(_) | Lasts::First(..)));
         if is_one || self.search.is_some() || (!self.is_open && is_counted) {
             return vec![self];
         }
@@ -265,12 +294,15 @@ impl Group {
         let counts: Vec<&Said<u32>> = all
             .iter()
             .filter_map(|lasts| match lasts {
-                Lasts::Requests(said) => Some(said),
+                Lasts::Requests(said) | Lasts::First(_, said) => Some(said),
                 _ => None,
             })
             .collect();
         if let Lasts::Seconds(said) = all[0] {
             return Some(Field::new("measure", seconds(said.value.max(BRIEFEST)), &said.origin));
+        }
+        if let Lasts::First(time, _) = all[0] {
+            return Some(first(time, &counts));
         }
         (!counts.is_empty()).then(|| self.counted(&counts))
     }

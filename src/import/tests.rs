@@ -2,6 +2,7 @@
 
 mod fixtures;
 mod mutations;
+mod tools;
 
 use std::path::PathBuf;
 

@@ -53,6 +53,7 @@ mod identity;
 mod idle;
 mod import;
 mod import_cells;
+mod import_docs;
 mod import_entries;
 mod keepalive;
 mod kill;

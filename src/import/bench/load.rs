@@ -3,22 +3,19 @@
 use crate::import::arguments::Arguments;
 use crate::import::error::ImportError;
 use crate::import::job::Load;
+use crate::import::loads::{MOST_PER_SECOND, bounded, rate, whole};
 use crate::import::program::Tool;
 use crate::import::said::Said;
 use crate::import::text::seconds;
 use crate::plan::Process;
 use crate::units::Decimal;
 
-/// Requests in flight, or per second, that a plan takes.
-const MOST_IN_FLIGHT: u32 = 100_000;
-/// The highest rate that a plan takes.
-const MOST_PER_SECOND: u32 = 1_000_000;
 /// What both tools send when they are not told how many.
 const PROMPTS: u32 = 1000;
 
 /// The load of a command.
 pub(super) fn load(place: &str, tool: Tool, arguments: &Arguments) -> Result<Load, ImportError> {
-    let cap = whole(place, arguments)?.map(|said| bounded(said, arguments));
+    let cap = whole(place, "max-concurrency", arguments)?.map(|said| bounded(said, arguments));
     if let Some(ramp) = Ramp::of(arguments) {
         let arrivals = Some(ramp.arrivals(arrivals(arguments).as_ref()));
         return Ok(Load { batch_size: cap, qps: Vec::new(), arrivals, is_own: true });
@@ -27,7 +24,7 @@ pub(super) fn load(place: &str, tool: Tool, arguments: &Arguments) -> Result<Loa
         let why = "a ramp is linear or exponential, between two rates of at least 0.01: the plan has the rate of --request-rate";
         arguments.missing(&strategy.origin, why);
     }
-    let qps: Vec<Said<Decimal>> = rate(place, arguments)?.into_iter().collect();
+    let qps: Vec<Said<Decimal>> = rate(place, "request-rate", arguments)?.into_iter().collect();
     let batch_size = match (cap, qps.is_empty()) {
         (Some(cap), _) => Some(cap),
         (None, false) => None,
@@ -43,13 +40,6 @@ pub(super) fn prompts(arguments: &Arguments) -> Said<u32> {
     given.unwrap_or_else(|| Said::default(PROMPTS, format!("default --num-prompts {PROMPTS}")))
 }
 
-fn bounded(said: Said<u32>, arguments: &Arguments) -> Said<u32> {
-    if !(1..=MOST_IN_FLIGHT).contains(&said.value) {
-        arguments.differs(&said.origin, &format!("batch_size is from 1 to {MOST_IN_FLIGHT}: the nearest is taken"));
-    }
-    said.map(|value| value.clamp(1, MOST_IN_FLIGHT))
-}
-
 /// All prompts at once, as `--request-rate inf` has it where no concurrency is given.
 fn burst(tool: Tool, arguments: &Arguments) -> Said<u32> {
     let prompts = prompts(arguments);
@@ -60,36 +50,6 @@ fn burst(tool: Tool, arguments: &Arguments) -> Said<u32> {
     arguments.differs("--request-rate inf without --max-concurrency", &why);
     let origin = format!("{}, all at once", prompts.origin);
     bounded(Said { value: prompts.value, origin }, arguments)
-}
-
-/// The rate, where one is given and finite.
-fn rate(place: &str, arguments: &Arguments) -> Result<Option<Said<Decimal>>, ImportError> {
-    let Some(said) = arguments.needed(place, "request-rate")? else { return Ok(None) };
-    if ["inf", "infinity", "+inf"].contains(&said.value.to_ascii_lowercase().as_str()) {
-        return Ok(None);
-    }
-    let rate = said.value.parse::<Decimal>().ok();
-    let Some(rate) = rate.filter(|rate| rate.is_positive() && *rate <= Decimal::from(MOST_PER_SECOND)) else {
-        let what = format!("{} is not a rate", said.origin);
-        let remedy = format!("write a number above 0, up to {MOST_PER_SECOND}, or inf");
-        return Err(ImportError::shape(place, what, remedy));
-    };
-    Ok(Some(Said { value: rate, origin: said.origin }))
-}
-
-/// The concurrency, where one is given.
-fn whole(place: &str, arguments: &Arguments) -> Result<Option<Said<u32>>, ImportError> {
-    let Some(said) = arguments.needed(place, "max-concurrency")? else { return Ok(None) };
-    match said.value.trim().parse() {
-        Ok(value) => Ok(Some(Said { value, origin: said.origin })),
-        // Parameter files say so where there is none.
-        Err(_) if said.value == "None" => Ok(None),
-        Err(_) => {
-            let what = format!("{} is not a number of requests", said.origin);
-            let remedy = format!("write a whole number from 1 to {MOST_IN_FLIGHT}");
-            Err(ImportError::shape(place, what, remedy))
-        }
-    }
 }
 
 /// The load of a trace: its own arrivals. Without `--self-timed` vLLM takes its lengths alone, and sends them at the rate.

@@ -22,7 +22,7 @@ use super::shell::{Command, shown};
 use super::text::one_line;
 use super::{files, launch};
 
-pub(super) use server::facts;
+pub(super) use server::{facts, key, ready};
 
 /// The names of all options, without their dashes.
 #[cfg(test)]

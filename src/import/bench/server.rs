@@ -86,7 +86,7 @@ pub(super) fn endpoint(
 }
 
 /// How long the server is waited for. That it is not asked at all (0) has no counterpart: `run` asks once.
-fn ready(arguments: &Arguments) -> Option<Field> {
+pub(in crate::import) fn ready(arguments: &Arguments) -> Option<Field> {
     let said = arguments.text("ready-check-timeout-sec")?;
     let seconds: u64 = said.value.trim().parse().ok().or_else(|| {
         arguments
@@ -183,7 +183,7 @@ fn joined(base: &str, path: Option<&Said<String>>, origin: String, arguments: &A
 }
 
 /// References to the key and to what headers hold: by the names of the variables that hold them.
-fn key(arguments: &Arguments, command: &Command) -> Vec<Field> {
+pub(in crate::import) fn key(arguments: &Arguments, command: &Command) -> Vec<Field> {
     let reference = |variable: &str, origin: String| Some(Field::new("api_key", secret(variable), origin));
     let mut found = None;
     // Names and the variables that hold their values.
@@ -268,9 +268,8 @@ pub(super) fn model(place: &str, arguments: &Arguments, around: &Around) -> Resu
 }
 
 /// What a command that starts a server says of it: its facts, its model, and where it is.
-pub(crate) fn facts(words: &[String], line: usize, secrets: &Secrets) -> Around {
+pub(crate) fn facts(words: &[String], by: String, secrets: &Secrets) -> Around {
     let mut around = Around::default();
-    let by = crate::import::serve::origin(line);
     let (mut own, mut flags): (IndexMap<String, String>, BTreeMap<String, String>) = Default::default();
     let (mut host, mut port) = (None, None);
     let mut words = words.iter().peekable();
@@ -289,10 +288,10 @@ pub(crate) fn facts(words: &[String], line: usize, secrets: &Secrets) -> Around 
         let shown = fact(&value, secrets);
         match name.as_str() {
             name if names_secret(name) => while words.next_if(|word| !word.starts_with("--")).is_some() {},
-            "model" | "served_model_name" => around.model = Some((value, by.clone())),
+            "model" | "model_path" | "served_model_name" => around.model = Some((value, by.clone())),
             "host" => host = Some(value),
             "port" => port = Some(value),
-            "tensor_parallel_size" | "tp" => drop(own.insert("tensor_parallel".to_owned(), shown)),
+            "tensor_parallel_size" | "tp" | "tp_size" => drop(own.insert("tensor_parallel".to_owned(), shown)),
             "pipeline_parallel_size" | "pp" => drop(own.insert("pipeline_parallel".to_owned(), shown)),
             _ => drop(flags.insert(name, shown)),
         }

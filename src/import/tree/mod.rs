@@ -2,6 +2,7 @@
 //! nobody took is listed in the end, so that no field gets lost in silence.
 
 mod at;
+mod build;
 
 use std::cell::Cell;
 
@@ -20,7 +21,7 @@ pub(super) use at::At;
 const MOST_VALUES: usize = 200_000;
 
 /// A value of the file.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub(super) struct Item {
     /// Its path: `load.stages[0].rate`; empty for the file itself.
     path: String,
@@ -32,7 +33,7 @@ pub(super) struct Item {
 }
 
 /// What a value is.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 enum Kind {
     Null,
     Bool(bool),
