@@ -1,7 +1,9 @@
 //! The formats that are known, in the order in which a file is held against them. One is added by its entry here.
 
+use super::aiperf;
 use super::closed_loop;
 use super::importer::Importer;
+use super::inference_perf;
 use super::params;
 
 /// Command lines of vLLM, which `commands` reads itself: a server that one command starts belongs to those behind it.
@@ -14,7 +16,14 @@ pub(super) const VLLM: Importer = Importer {
 };
 
 /// All of them.
-pub(super) const FORMATS: &[&Importer] = &[&VLLM, &params::IMPORTER, &closed_loop::IMPORTER];
+pub(super) const FORMATS: &[&Importer] = &[
+    &VLLM,
+    &params::IMPORTER,
+    &aiperf::IMPORTER,
+    &aiperf::GENAI_PERF,
+    &inference_perf::IMPORTER,
+    &closed_loop::IMPORTER,
+];
 
 /// The one of this name.
 pub(super) fn named(name: &str) -> Option<&'static Importer> {

@@ -13,6 +13,7 @@
 //! list change.
 
 mod address;
+mod aiperf;
 mod arguments;
 mod bench;
 mod closed_loop;
@@ -23,6 +24,7 @@ mod files;
 mod formats;
 mod fresh;
 mod importer;
+mod inference_perf;
 mod input;
 mod job;
 mod json;
