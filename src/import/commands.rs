@@ -10,6 +10,7 @@ use super::params;
 use super::program::{Program, program};
 use super::serve;
 use super::shell::{self, Command};
+use super::startup;
 use super::tables;
 use super::text::{name_of, one_line, text_value};
 use super::write;
@@ -85,6 +86,16 @@ impl<'a> Taken<'a> {
                 self.unmeasured = None;
                 self.jobs.extend(bench::job(&wishes.name, tool, command, words, &self.around, notes)?);
             }
+            Program::Startup(words) if self.is_vllm() => {
+                self.tool.get_or_insert("vllm bench startup");
+                self.jobs.extend(startup::job(command, words, self.context)?);
+            }
+            Program::Sweep("startup", words) if self.is_vllm() => {
+                self.tool.get_or_insert("vllm bench sweep");
+                let (jobs, name) = startup::sweep(command, &params::long_forms(words), self.context)?;
+                self.title = name;
+                self.jobs.extend(jobs);
+            }
             Program::Sweep(kind, words) if self.is_vllm() => {
                 self.tool.get_or_insert("vllm bench sweep");
                 if let Some(made) = params::sweep(&wishes.name, kind, command, words, wishes.read, notes)? {
@@ -103,9 +114,7 @@ impl<'a> Taken<'a> {
 
     fn of_tool(&mut self, reader: &CommandReader, command: &Command, words: &[String]) -> Result<(), ImportError> {
         self.unmeasured = None;
-        let file = &self.context.wishes.name;
-        let place = if command.line == 0 { file.clone() } else { format!("{file}:{}", command.line) };
-        let asked = Asked { place, command, words, around: &self.around };
+        let asked = Asked { place: self.context.place(command), command, words, around: &self.around };
         self.jobs.extend((reader.read)(&asked, self.context)?);
         Ok(())
     }

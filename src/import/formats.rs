@@ -5,12 +5,13 @@ use super::closed_loop;
 use super::importer::Importer;
 use super::inference_perf;
 use super::params;
+use super::suite;
 
 /// Command lines of vLLM, which `commands` reads itself: a server that one command starts belongs to those behind it.
 pub(super) const VLLM: Importer = Importer {
     name: "vllm-bench",
     title: "vllm bench",
-    takes: "command lines of `vllm bench serve`, `benchmark_serving.py` and `vllm bench sweep`",
+    takes: "command lines of `vllm bench serve`, `benchmark_serving.py`, `vllm bench sweep` and `vllm bench startup`",
     file: None,
     command: None,
 };
@@ -18,6 +19,7 @@ pub(super) const VLLM: Importer = Importer {
 /// All of them.
 pub(super) const FORMATS: &[&Importer] = &[
     &VLLM,
+    &suite::IMPORTER,
     &params::IMPORTER,
     &aiperf::IMPORTER,
     &aiperf::GENAI_PERF,

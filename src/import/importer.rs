@@ -82,6 +82,12 @@ pub(super) struct Context<'a> {
 }
 
 impl Context<'_> {
+    /// Where a command stands, for errors.
+    pub(super) fn place(&self, command: &Command) -> String {
+        let file = &self.wishes.name;
+        if command.line == 0 { file.clone() } else { format!("{file}:{}", command.line) }
+    }
+
     /// What is known before any command or file says more.
     pub(super) fn around(&self) -> Around {
         let given =

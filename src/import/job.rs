@@ -33,6 +33,11 @@ pub(crate) struct Job {
     pub fields: Vec<Field>,
     /// What the sweep is called.
     pub label: Option<String>,
+    /// Whether it is one of several workloads that were listed together: scenarios and loads that change together become one
+    /// axis.
+    pub is_listed: bool,
+    /// The name of the sweep that it is in, where sweeps of other names stay apart from it.
+    pub apart: Option<Said<String>>,
     /// How often it runs, where that was said.
     pub repeats: Option<Field>,
     /// What the plan says once: `seed` and `notes`, or a field of a table (`goodput`, `slo`, `phases`, `between`, …).
@@ -59,6 +64,8 @@ impl Job {
             phases: Vec::new(),
             fields: Vec::new(),
             label: None,
+            is_listed: false,
+            apart: None,
             repeats: None,
             once: Vec::new(),
             line: 0,
@@ -151,6 +158,8 @@ pub(crate) struct Around {
     pub repeats: Option<Field>,
     /// What the plan says once besides.
     pub once: Vec<(&'static str, Field)>,
+    /// What stands beside the matrix of the sweep.
+    pub fields: Vec<Field>,
     /// The folder that the plan will lie in.
     pub folder: PathBuf,
 }

@@ -40,6 +40,8 @@ mod secrets;
 mod serve;
 mod settings;
 mod shell;
+mod startup;
+mod suite;
 mod tables;
 #[cfg(test)]
 mod tests;
@@ -51,6 +53,7 @@ use std::path::Path;
 
 use crate::plan::{self, Format as PlanFormat};
 
+pub(crate) use address::api_base;
 pub(crate) use error::ImportError;
 pub(crate) use formats::names as formats;
 pub use fresh::fresh;

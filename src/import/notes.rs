@@ -82,6 +82,11 @@ impl<'a> Notes<'a> {
         names.into_iter().rev().find(|name| settings.contains_key(&((*name).to_owned(), line)))
     }
 
+    /// Counts a setting no more: something else counts in its stead.
+    pub(super) fn uncount(&self, name: &str, line: usize) {
+        self.settings.borrow_mut().swap_remove(&(name.to_owned(), line));
+    }
+
     /// Forgets the settings that were counted, where they are counted anew in another form.
     pub(super) fn forget(&self) {
         self.settings.borrow_mut().clear();

@@ -4,7 +4,7 @@
 use indexmap::IndexMap;
 use serde_json::Value;
 
-use super::arguments::Arguments;
+use super::arguments::{self, Arguments};
 use super::bench::{self, is_option};
 use super::draft::{Draft, Field};
 use super::error::ImportError;
@@ -15,22 +15,24 @@ use super::notes::Notes;
 use super::options::{Arity, FOLDER, Fate, Known};
 use super::secrets::Secrets;
 use super::serve::flag_name;
-use super::settings::{self, Record, said_of};
+pub(super) use super::settings::Record;
+use super::settings::{self, said_of};
 use super::shell::{self, Command};
 use super::tables;
 use super::text::{cell_text, name_of, scalar};
 use super::tree::Item;
 use super::write;
 use Arity::{Flag, Many, One};
-use Fate::{Lost, Needless, Read};
+use Fate::{Needless, Read};
 
 /// More combinations than a file of parameters has.
 const MOST_RECORDS: usize = 10_000;
+/// How many levels `serve_workload` explores, and the most that double without leaving what a plan takes.
+const LEVELS: u32 = 10;
+const MOST_LEVELS: u32 = 16;
 /// How often `vllm bench sweep` runs each combination.
 const RUNS: u32 = 3;
 
-const LEVELS: Fate =
-    Lost("its levels follow from the throughput that it measures; write the loads to measure into the matrix");
 const OWN_SEARCH: Fate = Needless("the search has a method and a bound of its own");
 
 /// The options of `vllm bench sweep serve`, `serve_workload` and `serve_sla`.
@@ -45,8 +47,8 @@ const OPTIONS: [Known; 22] = [
     ("sla-variable", One, Read),
     ("sla-iters", One, OWN_SEARCH),
     ("sla-inf-value", One, OWN_SEARCH),
-    ("workload-var", One, LEVELS),
-    ("workload-iters", One, LEVELS),
+    ("workload-var", One, Read),
+    ("workload-iters", One, Read),
     ("after-bench-cmd", One, Read),
     ("experiment-name", One, Read),
     ("output-dir", One, FOLDER),
@@ -164,14 +166,55 @@ pub(super) fn sweep(
         notes.missing(&what, "this command is left out: it measures no serving", command.line);
         return Ok(None);
     }
-    let words: Vec<String> = words.iter().map(|word| long(word)).collect();
+    let words = long_forms(words);
     let arguments = Arguments::new(&words, command.line, &OPTIONS, notes);
     let mut made = combinations(file, command, &arguments, read)?;
     if let Some(search) = searched(kind, &arguments) {
         made.each.iter_mut().for_each(|around| search_in(around, &search, &arguments));
     }
+    if kind == "serve_workload" {
+        made.each = ladder(made.each, &arguments);
+    }
     arguments.list_unused();
     Ok(Some(made))
+}
+
+/// The levels of `serve_workload`. There they lie between the throughput of one request at a time and of all at once, which
+/// have to be measured first; here each is twice the one before, up to the load that the server does not answer any more.
+fn ladder(each: Vec<Around>, arguments: &Arguments) -> Vec<Around> {
+    let said = arguments.text("workload-var");
+    let var = said.as_ref().map_or("request_rate", |said| said.value.as_str());
+    let (option, is_open) = match var {
+        "max_concurrency" => ("max_concurrency", false),
+        "request_rate" => ("request_rate", true),
+        _ => {
+            let origin = said.map(|said| said.origin).unwrap_or_default();
+            arguments.missing(&origin, "the load is request_rate or max_concurrency: request_rate is taken");
+            ("request_rate", true)
+        }
+    };
+    let levels = arguments.whole("workload-iters").map(|said| said.value).unwrap_or(LEVELS).clamp(2, MOST_LEVELS);
+    let why = "there the levels lie between the throughput of one request at a time and of all at once; here each load is twice \
+               the one before it, and a ladder of rates ends where more comes than the server answers (`stop: saturated`)";
+    arguments.differs("serve_workload", why);
+    let stop = Field::new("stop", "saturated", "serve_workload: up to the throughput of all at once");
+    let mut all = Vec::new();
+    for around in each {
+        if around.instead.iter().any(|(key, _)| key.replace('-', "_") == option) {
+            arguments.missing(
+                &format!("serve_workload with {option}"),
+                "--bench-params give the load that is to be explored",
+            );
+            continue;
+        }
+        for level in 0..levels {
+            let mut one = around.clone();
+            one.instead.push((option.to_owned(), Value::from(1_u32 << level)));
+            one.fields.extend(is_open.then(|| stop.clone()));
+            all.push(one);
+        }
+    }
+    all
 }
 
 /// The load that `serve_sla` looks for.
@@ -217,13 +260,24 @@ fn search_in(around: &mut Around, search: &Searched, arguments: &Arguments) {
     around.search = Some(search.clone());
 }
 
-/// The long form of the two short options.
-fn long(word: &str) -> String {
-    match word {
-        "-o" => "--output-dir".to_owned(),
-        "-e" => "--experiment-name".to_owned(),
-        word => word.to_owned(),
-    }
+/// Words with the long form of the two short options.
+pub(super) fn long_forms(words: &[String]) -> Vec<String> {
+    arguments::long_forms(words, &[("-o", "--output-dir"), ("-e", "--experiment-name")])
+}
+
+/// The combinations of the file that an option names.
+pub(super) fn combinations_of(
+    place: &str,
+    option: &str,
+    path: &str,
+    context: &Context,
+) -> Result<Vec<Record>, ImportError> {
+    let text = (context.wishes.read)(path).map_err(|reason| ImportError::File {
+        place: format!("{place}: --{option}"),
+        path: path.to_owned(),
+        reason,
+    })?;
+    records(path, &text, context.notes.secrets)
 }
 
 fn combinations(

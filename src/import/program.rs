@@ -26,6 +26,8 @@ pub(crate) enum Program<'a> {
     Measure(Tool, &'a [String]),
     /// It starts `vllm bench sweep …`: the kind of sweep, and its arguments.
     Sweep(&'a str, &'a [String]),
+    /// It measures how long a server takes to start; the words are its arguments.
+    Startup(&'a [String]),
     /// It starts a server; the words are its arguments.
     Serve(&'a [String]),
     /// Anything else.
@@ -50,6 +52,7 @@ pub(crate) fn program(words: &[String]) -> Program<'_> {
             (true, Some("bench"), Some("sweep")) => {
                 return Program::Sweep(next(3).unwrap_or_default(), rest(4));
             }
+            (true, Some("bench"), Some("startup")) => return Program::Startup(rest(3)),
             (true, Some("serve"), _) => return Program::Serve(rest(2)),
             _ if file(word) == "vllm-bench" => return Program::Measure(Tool::Bench, rest(1)),
             _ => {}

@@ -9,7 +9,7 @@ use super::draft::{Draft, Field, Section, Sweep, unused};
 use super::job::{Job, Lasts, Load, Searched, Setting};
 use super::notes::Notes;
 use super::said::Said;
-use super::text::{list, name_of, seconds};
+use super::text::{list, name_of, scalar, seconds};
 use crate::plan::model::content::built_in;
 use crate::units::Decimal;
 
@@ -43,6 +43,10 @@ struct Group {
     is_own: bool,
     /// Whether starts of the server are measured.
     is_start: bool,
+    /// Whether it was listed with others, scenarios and loads together.
+    is_listed: bool,
+    /// The name that keeps it apart from others.
+    apart: Option<Said<String>>,
     cap: Option<Said<u32>>,
     arrivals: Option<Said<String>>,
     points: Vec<Point>,
@@ -91,7 +95,7 @@ pub(crate) fn draft(jobs: Vec<Job>, name: Field, notes: &Notes) -> Draft {
         phases(&mut draft);
     }
     let mut names = HashMap::new();
-    draft.sweeps = groups.into_iter().map(|group| group.sweep(&mut names, &settings)).collect();
+    draft.sweeps = joined(groups).into_iter().map(|groups| sweep(groups, &mut names, &settings)).collect();
     draft
 }
 
@@ -108,7 +112,8 @@ fn counted(jobs: Vec<Job>) -> Vec<(Job, u32)> {
             load.arrivals.as_ref().map(|said| said.value.clone()),
         );
         let tables = [&endpoint.1, &model.1, &scenario.1, phases, fields].map(|fields| values(fields)).join("|");
-        let key = format!("{tables}|{setting:?}|{load:?}|{search:?}|{}|{repeats:?}", said(lasts));
+        let apart = job.apart.as_ref().map(|said| &said.value);
+        let key = format!("{tables}|{setting:?}|{load:?}|{search:?}|{}|{repeats:?}|{apart:?}", said(lasts));
         counted.entry(key).or_insert_with(|| (job, 0)).1 += 1;
     }
     counted.into_values().collect()
@@ -165,6 +170,8 @@ fn group(draft: &mut Draft, job: &Job, count: u32) -> Group {
         is_open,
         is_own,
         is_start: job.is_start(),
+        is_listed: job.is_listed,
+        apart: job.apart.clone(),
         cap: load.batch_size.clone().filter(|_| is_open),
         arrivals: load.arrivals.clone(),
         points,
@@ -218,7 +225,7 @@ impl Group {
             |fields: &[Field]| fields.iter().map(|field| format!("{}={};", field.key, field.value)).collect::<String>();
         let lasts = if self.points.is_empty() { said(&self.lasts) } else { String::new() };
         format!(
-            "{:?}|{:?}|{:?}|{:?}|{}|{:?}|{:?}|{:?}|{:?}|{loads:?}|{}|{}|{}|{lasts}",
+            "{:?}|{:?}|{:?}|{:?}|{}|{:?}|{:?}|{:?}|{:?}|{loads:?}|{}|{}|{}|{lasts}|{:?}",
             self.endpoints,
             self.models,
             self.scenarios,
@@ -231,6 +238,7 @@ impl Group {
             self.is_own,
             pairs(&self.phases),
             pairs(&self.fields),
+            self.apart.as_ref().map(|said| &said.value),
         )
     }
 
@@ -340,8 +348,10 @@ impl Group {
         }
         fields.extend(self.fields.clone());
         fields.extend((!self.is_start).then(|| self.own_phases()).flatten());
-        let name = self.label.as_deref().map_or_else(|| kind.to_owned(), |label| name_of(label, kind));
-        let origin = self.label.map_or_else(String::new, |label| format!("--label {label}"));
+        let label = self.label.map(|label| Said { origin: format!("--label {label}"), value: label });
+        let said = self.apart.or(label);
+        let name = said.as_ref().map_or_else(|| kind.to_owned(), |said| name_of(&said.value, kind));
+        let origin = said.map_or_else(String::new, |said| said.origin);
         Sweep { name: unused(names, &name), origin, matrix, fields }
     }
 }
@@ -383,6 +393,52 @@ fn merged(groups: Vec<Group>) -> Vec<Group> {
         }
         kept.into_values().collect()
     })
+}
+
+/// Groups of one list that differ in scenario and load alone, together: each combination is a point of one axis.
+fn joined(groups: Vec<Group>) -> Vec<Vec<Group>> {
+    let mut kept: IndexMap<String, Vec<Group>> = IndexMap::new();
+    for (number, group) in groups.into_iter().enumerate() {
+        let Group { scenarios, points, .. } = &group;
+        let is_point = group.is_listed && group.search.is_none() && !points.is_empty() && scenarios.len() == 1;
+        let key = match is_point {
+            true => {
+                let bare = Group { scenarios: Vec::new(), ..group.clone() };
+                // Of rates the window follows from their number of requests.
+                let lasts = if group.is_open { points.iter().map(|point| said(&point.lasts)).next() } else { None };
+                format!("{}|{lasts:?}", bare.key(true))
+            }
+            false => format!("alone {number}"),
+        };
+        kept.entry(key).or_default().push(group);
+    }
+    kept.into_values().collect()
+}
+
+/// The sweep of groups that are one.
+fn sweep(groups: Vec<Group>, names: &mut HashMap<String, usize>, settings: &Settings) -> Sweep {
+    let mut groups = groups.into_iter();
+    let mut first = groups.next().expect("groups are kept where there is one");
+    let others: Vec<Group> = groups.collect();
+    if others.is_empty() {
+        return first.sweep(names, settings);
+    }
+    let axis = if first.is_open { "qps" } else { "batch_size" };
+    let points = |group: &Group| -> Vec<String> {
+        let one = |point: &Point| format!("{{ scenario: {}, {axis}: {} }}", scalar(&group.scenarios[0]), point.value);
+        group.points.iter().map(one).collect()
+    };
+    let all: Vec<String> = std::iter::once(&first).chain(&others).flat_map(points).collect();
+    for other in others {
+        first.label = first.label.take().filter(|label| other.label.as_ref() == Some(label));
+        first.points.extend(other.points);
+    }
+    let origin = together(first.points.iter().map(|point| point.origin.as_str()));
+    let workload = Field::new("workload", format!("[{}]", all.join(", ")), format!("--bench-params: {origin}"));
+    let mut sweep = first.sweep(names, settings);
+    sweep.matrix.retain(|field| field.key != "scenario" && field.key != axis);
+    sweep.matrix.push(workload);
+    sweep
 }
 
 /// `--request-rate 1`, `--request-rate 2` as `--request-rate 1, 2`.

@@ -115,6 +115,8 @@ const SHOWN_BY: &[(&str, &str)] = &[
     ("import --output", "files_are_not_overwritten_unasked"),
     ("import --force", "files_are_not_overwritten_unasked"),
     ("import --format", "what_is_wrong_is_named_with_its_place_and_remedy"),
+    ("import --strict", "strict_writes_no_plan_where_something_is_not_in_it"),
+    ("import --quick", "quick_has_short_phases_beside_the_full_ones"),
     ("import --model", "parameter_files_go_with_a_command_or_with_flags"),
     ("import --url", "parameter_files_go_with_a_command_or_with_flags"),
     ("check", "check_tells_the_mistakes_of_all_plans"),

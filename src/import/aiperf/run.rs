@@ -9,6 +9,7 @@ use super::{env, once, server, shape, variables};
 use crate::import::draft::Field;
 use crate::import::error::ImportError;
 use crate::import::job::{Around, Job};
+use crate::import::said::Said;
 
 /// What a configuration measures.
 pub(super) fn jobs(file: &str, mut tree: Tree, ledger: &Ledger, around: &Around) -> Result<Vec<Job>, ImportError> {
@@ -73,7 +74,7 @@ impl Reader<'_> {
             job.phases = asked.phases.into_iter().chain(settled.iter().cloned()).collect();
             job.phases.sort_by_key(|field| ["fill", "stabilize", "drain"].iter().position(|key| *key == field.key));
             job.fields = endpoint.beside.clone();
-            job.label = (!is_alone).then(|| name.to_owned());
+            job.apart = (!is_alone).then(|| Said::default(name.to_owned(), "the name of a phase"));
             job.repeats = repeats.clone();
             job.once = once.clone();
             jobs.push(job);

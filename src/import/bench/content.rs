@@ -23,6 +23,8 @@ use crate::units::Decimal;
 
 /// The shortest prompt that a scenario takes: its nonce has to fit.
 const SHORTEST: u32 = 16;
+/// Tokens of a block of a trace.
+const BLOCK: u32 = 512;
 /// The longest length that a scenario takes.
 const LONGEST: u32 = 4_000_000;
 
@@ -78,7 +80,11 @@ pub(super) fn scenario(tool: Tool, arguments: &Arguments, around: &Around, endpo
     match (lengths.file, lengths.ratio) {
         (Some(file), _) => {
             let of_texts = file.key == "data";
+            let is_trace = file.key == "trace";
             fields.push(file);
+            if is_trace {
+                arguments.flag("disable-shuffle");
+            }
             if of_texts {
                 let why = "what the recorded texts share stays shared, as there; nothing is shared with another run";
                 fields.push(Field::new("nonce", "run", why));
@@ -116,7 +122,7 @@ pub(super) fn scenario(tool: Tool, arguments: &Arguments, around: &Around, endpo
 fn length(key: &str, said: Said<u32>, least: u32, arguments: &Arguments) -> Field {
     let value = said.value.clamp(least, LONGEST);
     if value != said.value {
-        arguments.missing(&said.origin, &format!("{key} is from {least} to {LONGEST}: the plan asks for {value}"));
+        arguments.differs(&said.origin, &format!("{key} is from {least} to {LONGEST}: the plan asks for {value}"));
     }
     Field::new(key, value.to_string(), said.origin)
 }
@@ -160,7 +166,7 @@ fn lengths(dataset: &Said<String>, arguments: &Arguments, folder: &Path, is_chat
         }
         "random-rerank" => {
             let why = "vLLM counts query and document together; the plan's documents have that length, the query `query_tokens`";
-            arguments.missing(&dataset.origin, why);
+            arguments.differs(&dataset.origin, why);
             random(arguments)
         }
         "sonnet" => {
@@ -171,7 +177,8 @@ fn lengths(dataset: &Said<String>, arguments: &Arguments, folder: &Path, is_chat
             let output = or(arguments, "sonnet-output-len", 150);
             // The poem is text to cut prompts of, as sweepline's own prose is.
             arguments.text("dataset-path");
-            stand_in(dataset, arguments, (&prompt, &output), "its prompts are cut out of a poem");
+            let why = "its prompts are cut out of a poem; the plan's are prose of its own, with these lengths and one shared prefix";
+            arguments.differs(&dataset.origin, why);
             Lengths { prefix: Some(prefix), ..Lengths::new("sonnet", prompt, output) }
         }
         "prefix_repetition" => {
@@ -238,7 +245,7 @@ fn of_file(other: &str, dataset: &Said<String>, arguments: &Arguments, (folder, 
                          bounds the prompt and the answer each by itself"
                     }
                 };
-                arguments.missing(&dataset.origin, why);
+                arguments.differs(&dataset.origin, why);
             }
             Lengths { file: Some(file), asks, ..Lengths::new(name, prompt, output) }
         }
@@ -261,7 +268,7 @@ fn untemplated(dataset: &Said<String>, arguments: &Arguments, is_chat: bool) {
         "without --skip-chat-template vLLM puts each prompt into the model's chat template before it sends it; the plan \
          sends the prompt as it stands, and `api: chat` of the endpoint has the server put it into the template"
     };
-    arguments.missing(&dataset.origin, why);
+    arguments.differs(&dataset.origin, why);
 }
 
 /// The field of a scenario that reads the data set's file; an error says why there is none. `asks`: whether the command says
@@ -296,8 +303,10 @@ fn file(name: &str, arguments: &Arguments, folder: &Path, (asks, fixed): (bool, 
                 .to_owned(),
             ": its lengths, in prose of ours; of GPT-4 with an answer, as vLLM takes them (the filter reads Model as `language`)",
         ),
-        "hf" => return Err("nothing is downloaded".to_owned()),
-        "timed_trace" => return Err("import writes no traces".to_owned()),
+        "hf" => return Err(to_fetch(&value, arguments)),
+        "timed_trace" => {
+            ("trace", format!(", as: mooncake{}", speed(arguments)), ": its arrivals, lengths and sharing")
+        }
         _ => return Err("its form is not known here".to_owned()),
     };
     let file = scalar(&named(folder, &value)?);
@@ -319,11 +328,34 @@ fn stand_in(dataset: &Said<String>, arguments: &Arguments, (prompt, output): (&S
         _ => "`data: { file: FILE }` in the scenario sends a data set that lies in the plan's folder",
     };
     let why = format!(
-        "{reason}; the plan sends its own prompts of {} tokens and asks for {}, all of one length; {remedy}",
+        "{reason}; {remedy}; until then the plan sends its own prompts of {} tokens and asks for {}, all of one length",
         prompt.value.max(SHORTEST),
         output.value
     );
     arguments.missing(&dataset.origin, &why);
+}
+
+/// How a data set of Hugging Face becomes a file, in words.
+fn to_fetch(repository: &str, arguments: &Arguments) -> String {
+    let subset = arguments.text("hf-subset").map(|said| format!(" --include '*{}*'", said.value)).unwrap_or_default();
+    let split = arguments
+        .text("hf-split")
+        .map_or_else(String::new, |said| format!(", of which vLLM takes the split {}", said.value));
+    format!(
+        "import downloads nothing; `hf download {repository} --repo-type dataset{subset} --local-dir data` fetches its files{split}"
+    )
+}
+
+/// How much faster than recorded a trace is replayed: vLLM multiplies its times to get seconds, and Mooncake's are milliseconds.
+fn speed(arguments: &Arguments) -> String {
+    if let Some(size) = arguments.whole("timed-trace-chunk-hash-size").filter(|size| size.value != BLOCK) {
+        let why = format!("a block of the trace that is shared has {BLOCK} tokens here");
+        arguments.differs(&size.origin, &why);
+    }
+    let multiplier = arguments.number::<f64>("timed-trace-sec-multiplier", "a number");
+    let speed = multiplier.map_or(1.0, |said| 0.001 / said.value);
+    let is_speed = speed.is_finite() && (0.001..=1000.0).contains(&speed) && (speed - 1.0).abs() > 1e-6;
+    if is_speed { format!(", speed: {}", (speed * 1000.0).round() / 1000.0) } else { String::new() }
 }
 
 /// The value of an option, or the tool's default.

@@ -5,6 +5,7 @@ use crate::import::error::ImportError;
 use crate::import::job::Load;
 use crate::import::program::Tool;
 use crate::import::said::Said;
+use crate::import::text::seconds;
 use crate::plan::Process;
 use crate::units::Decimal;
 
@@ -18,10 +19,15 @@ const PROMPTS: u32 = 1000;
 /// The load of a command.
 pub(super) fn load(place: &str, tool: Tool, arguments: &Arguments) -> Result<Load, ImportError> {
     let cap = whole(place, arguments)?.map(|said| bounded(said, arguments));
-    let qps = match ramp(arguments) {
-        Some(ends) => ends,
-        None => rate(place, arguments)?.into_iter().collect(),
-    };
+    if let Some(ramp) = Ramp::of(arguments) {
+        let arrivals = Some(ramp.arrivals(arrivals(arguments).as_ref()));
+        return Ok(Load { batch_size: cap, qps: Vec::new(), arrivals, is_own: true });
+    }
+    if let Some(strategy) = arguments.text("ramp-up-strategy") {
+        let why = "a ramp is linear or exponential, between two rates of at least 0.01: the plan has the rate of --request-rate";
+        arguments.missing(&strategy.origin, why);
+    }
+    let qps: Vec<Said<Decimal>> = rate(place, arguments)?.into_iter().collect();
     let batch_size = match (cap, qps.is_empty()) {
         (Some(cap), _) => Some(cap),
         (None, false) => None,
@@ -39,7 +45,7 @@ pub(super) fn prompts(arguments: &Arguments) -> Said<u32> {
 
 fn bounded(said: Said<u32>, arguments: &Arguments) -> Said<u32> {
     if !(1..=MOST_IN_FLIGHT).contains(&said.value) {
-        arguments.missing(&said.origin, &format!("batch_size is from 1 to {MOST_IN_FLIGHT}: the nearest is taken"));
+        arguments.differs(&said.origin, &format!("batch_size is from 1 to {MOST_IN_FLIGHT}: the nearest is taken"));
     }
     said.map(|value| value.clamp(1, MOST_IN_FLIGHT))
 }
@@ -51,7 +57,7 @@ fn burst(tool: Tool, arguments: &Arguments) -> Said<u32> {
         "{} sends all prompts at the same instant and measures until the last answer; here as many are kept in flight",
         tool.name()
     );
-    arguments.missing("--request-rate inf without --max-concurrency", &why);
+    arguments.differs("--request-rate inf without --max-concurrency", &why);
     let origin = format!("{}, all at once", prompts.origin);
     bounded(Said { value: prompts.value, origin }, arguments)
 }
@@ -86,21 +92,100 @@ fn whole(place: &str, arguments: &Arguments) -> Result<Option<Said<u32>>, Import
     }
 }
 
-/// The two ends of a ramp.
-fn ramp(arguments: &Arguments) -> Option<Vec<Said<Decimal>>> {
-    let strategy = arguments.text("ramp-up-strategy")?;
-    let ends = ["ramp-up-start-rps", "ramp-up-end-rps"].map(|option| arguments.number::<Decimal>(option, "a number"));
-    let why =
-        "the rate of a run is steady once it is filled; the plan measures the two ends of the ramp, each by itself";
-    arguments.missing(&strategy.origin, why);
-    let mut rates: Vec<Said<Decimal>> = Vec::new();
-    for end in ends.into_iter().flatten() {
-        let fits = end.value.is_positive() && end.value <= Decimal::from(MOST_PER_SECOND);
-        if fits && rates.iter().all(|known| known.value != end.value) {
-            rates.push(end);
+/// The load of a trace: its own arrivals. Without `--self-timed` vLLM takes its lengths alone, and sends them at the rate.
+pub(super) fn of_trace(load: Load, arguments: &Arguments) -> Load {
+    match arguments.flag("self-timed") {
+        None => {
+            let why = "without --self-timed vLLM sends the requests of the trace at its own rate; the plan replays its arrivals";
+            arguments.differs("--dataset-name timed_trace", why);
+        }
+        Some(_) => {
+            arguments.text("request-rate");
         }
     }
-    (!rates.is_empty()).then_some(rates)
+    let cap = arguments.text("max-concurrency").and(load.batch_size);
+    Load { batch_size: cap, qps: Vec::new(), arrivals: None, is_own: true }
+}
+
+/// A ramp: how the rate goes from one end to the other over the requests.
+struct Ramp {
+    start: f64,
+    end: f64,
+    /// Whether it grows by the same factor from request to request, and not by the same step.
+    is_exponential: bool,
+    requests: f64,
+    origin: String,
+}
+
+/// Points of the curve that stands for a ramp, the ends not counted.
+const BETWEEN: u32 = 7;
+
+impl Ramp {
+    /// The ramp of a command, where it has one that can be sent.
+    fn of(arguments: &Arguments) -> Option<Ramp> {
+        let strategy = arguments.text("ramp-up-strategy")?;
+        let [start, end] =
+            ["ramp-up-start-rps", "ramp-up-end-rps"].map(|option| arguments.number::<f64>(option, "a number"));
+        let origin = |end: &Option<Said<f64>>| end.as_ref().map(|said| said.origin.clone()).unwrap_or_default();
+        let origin = format!("{}, {}, {}", strategy.origin, origin(&start), origin(&end));
+        let fits = |said: Option<Said<f64>>| {
+            said.map(|said| said.value).filter(|rate| (0.01..=f64::from(MOST_PER_SECOND)).contains(rate))
+        };
+        let is_exponential = match strategy.value.as_str() {
+            "linear" => false,
+            "exponential" => true,
+            _ => return None,
+        };
+        let (start, end) = (fits(start)?, fits(end)?);
+        Some(Ramp { start, end, is_exponential, requests: f64::from(prompts(arguments).value), origin })
+    }
+
+    /// The rate at a share of the requests.
+    fn rate(&self, share: f64) -> f64 {
+        match self.is_exponential {
+            true => self.start * (self.end / self.start).powf(share),
+            false => self.start + (self.end - self.start) * share,
+        }
+    }
+
+    /// When that share of the requests has been sent, in seconds: the sum of the gaps before it, as an integral.
+    fn time(&self, share: f64) -> f64 {
+        let ratio = (self.end / self.start).ln();
+        let each = match self.is_exponential {
+            _ if ratio.abs() < 1e-9 => share / self.start,
+            true => (1.0 - (-ratio * share).exp()) / (ratio * self.start),
+            false => (self.rate(share) / self.start).ln() / (self.end - self.start),
+        };
+        each * self.requests
+    }
+
+    /// As `arrivals` of a sweep.
+    fn arrivals(&self, process: Option<&Said<String>>) -> Said<String> {
+        let point = |at: u32| {
+            let share = f64::from(at) / f64::from(BETWEEN + 1);
+            format!("[{}, {}]", seconds(self.time(share)), rounded(self.rate(share)))
+        };
+        let points: Vec<String> = (0..=BETWEEN + 1).map(point).collect();
+        let process_field = process.map(|said| format!(", process: {}", said.value)).unwrap_or_default();
+        let process_origin = process.map(|said| format!(", {}", said.origin)).unwrap_or_default();
+        Said {
+            value: format!("{{ curve: [{}]{process_field} }}", points.join(", ")),
+            origin: format!("{}{process_origin}: the rate follows the number of requests sent", self.origin),
+        }
+    }
+}
+
+/// A rate with as many digits as matter.
+fn rounded(rate: f64) -> String {
+    let text = format!("{rate:.3}");
+    text.trim_end_matches('0').trim_end_matches('.').to_owned()
+}
+
+/// How long the ramp of a command takes.
+pub(super) fn ramp_time(arguments: &Arguments) -> Option<Said<f64>> {
+    let ramp = Ramp::of(arguments)?;
+    let origin = format!("{}: as long as the ramp", prompts(arguments).origin);
+    Some(Said { value: ramp.time(1.0).ceil().max(1.0), origin })
 }
 
 /// The spacing of arrivals: gamma with shape 1 is Poisson, with an endless one constant.

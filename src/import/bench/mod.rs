@@ -52,7 +52,7 @@ pub(super) fn job(
     let mut model = server::model(&place, &arguments, around)?;
     launch::add(&mut endpoint.1, &model.1[0].value, around, arguments.noted());
     model.1.extend(files::tokenizer(&arguments, &around.folder));
-    let load = load::load(&place, tool, &arguments)?;
+    let mut load = load::load(&place, tool, &arguments)?;
     let api = endpoint.1.iter().find(|field| field.key == "api").and_then(|field| Api::named(&field.value).ok());
     let mut scenario = content::scenario(tool, &arguments, around, &endpoint.1);
     let texts = match api.map_or(Task::Generate, |api| api.protocol().task()) {
@@ -66,6 +66,10 @@ pub(super) fn job(
             arguments.needless(&said.origin, "one request asks for one answer");
         }),
     }
+    let is_trace = scenario.1.iter().any(|field| field.key == "trace");
+    if is_trace {
+        load = load::of_trace(load, &arguments);
+    }
     let prompts = load::prompts(&arguments);
     let label = arguments.text("label").map(|label| label.value);
     let once = once(&arguments).into_iter().chain(around.once.clone()).collect();
@@ -76,8 +80,27 @@ pub(super) fn job(
         arguments.missing("--sla-variable max_concurrency", "beside a rate it is a cap, and a cap is not searched");
         search = None;
     }
-    let lasts = Lasts::Requests(prompts);
-    let job = Job { setting, load, search, lasts, label, repeats, once, line, ..Job::new(endpoint, model, scenario) };
+    // What it measures is as long as its ramp, where it has one; a trace has an end of its own.
+    let lasts = match (load::ramp_time(&arguments), is_trace) {
+        (_, true) => Lasts::Unsaid,
+        (Some(time), _) => Lasts::Seconds(time),
+        (None, _) => Lasts::Requests(prompts),
+    };
+    let fields = around.fields.clone();
+    let is_listed = !around.instead.is_empty();
+    let job = Job {
+        setting,
+        load,
+        search,
+        lasts,
+        label,
+        repeats,
+        once,
+        line,
+        fields,
+        is_listed,
+        ..Job::new(endpoint, model, scenario)
+    };
     arguments.list_unused();
     Ok(Some(job))
 }

@@ -16,7 +16,7 @@ const PICTURES: Fate = Lost("requests carry text only");
 const RANKING: Fate = Needless("`api: embeddings` sends texts alone, `api: rerank` a query with documents");
 
 /// Every option that is known.
-pub(super) const OPTIONS: [Known; 101] = [
+pub(super) const OPTIONS: [Known; 105] = [
     // The server.
     ("backend", One, Read),
     ("endpoint-type", One, Read),
@@ -50,7 +50,9 @@ pub(super) const OPTIONS: [Known; 101] = [
     ("ramp-up-end-rps", One, Read),
     ("num-warmups", One, Needless("load rises in `fill` and settles in `stabilize` before anything is measured")),
     ("probe-request-rate", One, Lost("no second stream of requests runs beside the load")),
-    ("self-timed", Flag, Lost("`trace: { file: FILE }` of a scenario replays recorded arrivals; write it there")),
+    ("self-timed", Flag, Read),
+    ("timed-trace-chunk-hash-size", One, Read),
+    ("timed-trace-sec-multiplier", One, Read),
     ("no-self-timed", Flag, Needless("arrivals come from `qps` and `arrivals`")),
     ("seed", One, Read),
     // What is sent.
@@ -117,13 +119,15 @@ pub(super) const OPTIONS: [Known; 101] = [
     ("spec-bench-category", One, DATASET),
     ("speed-bench-category", One, DATASET),
     ("speed-bench-dataset-subset", One, DATASET),
-    ("hf-subset", One, DATASET),
-    ("hf-split", One, DATASET),
+    ("hf-subset", One, Read),
+    ("hf-split", One, Read),
     ("hf-name", One, DATASET),
     ("blazedit-min-distance", One, DATASET),
     ("blazedit-max-distance", One, DATASET),
     ("asr-min-audio-len-sec", One, DATASET),
     ("asr-max-audio-len-sec", One, DATASET),
+    ("bfcl-categories", One, DATASET),
+    ("custom-ensure-client-side-data", Flag, PICTURES),
     ("no-oversample", Flag, COME_AGAIN),
     ("no-stream", Flag, DATASET),
     ("disable-shuffle", Flag, Read),

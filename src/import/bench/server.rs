@@ -36,6 +36,7 @@ fn backend(name: &str) -> Option<(&'static str, &'static str)> {
         "tgi" => ("tgi", "completions"),
         "llama.cpp" => ("llamacpp", "completions"),
         "openai-embeddings" | "infinity-embeddings" => ("openai", "embeddings"),
+        "openai-responses" => ("openai", "responses"),
         "vllm-rerank" => ("vllm", "rerank"),
         "lmdeploy" | "scalellm" | "tensorrt-llm" | "deepspeed-mii" => ("openai", "completions"),
         _ => return None,

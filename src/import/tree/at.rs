@@ -100,6 +100,12 @@ impl<'a> At<'a> {
         self
     }
 
+    /// Takes it as an option of a command, which counts in its stead.
+    pub(crate) fn as_option(self) -> At<'a> {
+        self.item.leaves(&mut |leaf| self.notes.uncount(&leaf.path, leaf.line));
+        self.take()
+    }
+
     /// It as JSON.
     pub(crate) fn json(self) -> Json {
         self.take().item.json()
