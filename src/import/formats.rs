@@ -1,7 +1,7 @@
 //! The formats that are known, in the order in which a file is held against them. One is added by its entry here.
 
 use super::importer::Importer;
-use super::{closed_loop, genai_bench, guidellm, inferencex, llmd, llmperf, mlperf, params, sglang, suite};
+use super::{aiperf, closed_loop, genai_bench, guidellm, inference_perf, inferencex, llmd, llmperf, mlperf, params, sglang, suite};
 
 /// Command lines of vLLM, which `commands` reads itself: a server that one command starts belongs to those behind it.
 pub(super) const VLLM: Importer = Importer {
@@ -23,6 +23,9 @@ pub(super) const FORMATS: &[&Importer] = &[
     &guidellm::IMPORTER,
     &genai_bench::IMPORTER,
     &llmperf::IMPORTER,
+    &aiperf::IMPORTER,
+    &aiperf::GENAI_PERF,
+    &inference_perf::IMPORTER,
     &suite::IMPORTER,
     &params::IMPORTER,
     &closed_loop::IMPORTER,

@@ -13,6 +13,7 @@
 //! list change.
 
 mod address;
+mod aiperf;
 mod arguments;
 mod bench;
 mod body;
@@ -27,6 +28,7 @@ mod fresh;
 mod genai_bench;
 mod guidellm;
 mod importer;
+mod inference_perf;
 mod inferencex;
 mod input;
 mod job;
