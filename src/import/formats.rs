@@ -1,7 +1,10 @@
 //! The formats that are known, in the order in which a file is held against them. One is added by its entry here.
 
 use super::importer::Importer;
-use super::{aiperf, closed_loop, genai_bench, guidellm, inference_perf, inferencex, llmd, llmperf, mlperf, params, sglang, suite};
+use super::{
+    aiperf, closed_loop, genai_bench, guidellm, inference_perf, inferencex, llmd, llmperf, mlperf, params, sglang,
+    suite,
+};
 
 /// Command lines of vLLM, which `commands` reads itself: a server that one command starts belongs to those behind it.
 pub(super) const VLLM: Importer = Importer {

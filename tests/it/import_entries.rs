@@ -1,6 +1,7 @@
 //! `sweepline import --entry`: a part of a file that has many, and files that no plan can be made of.
 
 use std::fmt::Write as _;
+use std::path::Path;
 
 use super::lab::{Ended, Lab};
 
@@ -164,4 +165,32 @@ fn experiments_lay_values_over_profiles() {
         "{}",
         deployed.stderr
     );
+}
+
+/// The plan that stands on each page of docs/COMING_FROM.md is the one that comes out of the public example.
+#[timed_test]
+fn the_plans_of_the_pages_come_out() {
+    let home = Path::new(env!("CARGO_MANIFEST_DIR"));
+    let docs = std::fs::read_to_string(home.join("docs/COMING_FROM.md")).unwrap();
+    let experiment = ["experiment_pd_disaggregation.yaml", "--model", "Qwen/Qwen3-32B"];
+    for (page, folder, args) in [
+        ("InferenceX", "inferencex", &["gptoss_h100_vllm.yaml"][..]),
+        ("LLM-d benchmark", "llmd", &experiment[..]),
+        ("MLPerf", "mlperf", &["llama2_70b.conf", "--entry", "llama2-70b"][..]),
+    ] {
+        let lab = Lab::new();
+        for file in std::fs::read_dir(home.join("tests/import").join(folder)).unwrap() {
+            let path = file.unwrap().path();
+            std::fs::copy(&path, lab.path().join(path.file_name().unwrap())).unwrap();
+        }
+        let plan = lab.ok(&[&["import"], args].concat()).stdout;
+        let said: Vec<&str> = plan.lines().map(|line| line.split("  #").next().unwrap().trim_end()).collect();
+        let text = docs.split(&format!("\n## {page}\n")).nth(1).and_then(|rest| rest.split("\n## ").next()).unwrap();
+        let lines: Vec<&str> = text.lines().filter_map(|line| line.strip_prefix("    ")).collect();
+        let lines: Vec<&str> = lines.into_iter().filter(|line| !line.starts_with("sweepline ")).collect();
+        assert!(lines.len() > 6, "{page}: the plan is missing");
+        for line in lines {
+            assert!(said.contains(&line), "{page}: `{line}` is not in:\n{plan}");
+        }
+    }
 }

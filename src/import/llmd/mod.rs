@@ -18,7 +18,7 @@ use profile::Made;
 
 /// Reads profiles and experiments.
 pub(super) const IMPORTER: Importer = Importer {
-    name: "llm-d",
+    name: profile::NAME,
     title: "llm-d-benchmark",
     takes: "workload profiles and experiments of llm-d-benchmark (YAML)",
     file: Some(FileReader { is, known: &[], read }),

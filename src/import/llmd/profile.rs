@@ -10,6 +10,9 @@ use crate::import::program::{Program, program};
 use crate::import::shell;
 use crate::import::tree::{self, At, Item};
 
+/// The format's name for `--format`.
+pub(super) const NAME: &str = "llm-d";
+
 /// What a profile becomes.
 pub(super) enum Made {
     /// What it measures.
@@ -44,7 +47,7 @@ pub(super) fn of_tree(name: &str, text: &str, tree: Item, context: &Context) -> 
         }
     }
     let input = Input { name, text, tree: Some(tree) };
-    let others = context.formats.iter().filter(|one| one.name != super::IMPORTER.name);
+    let others = context.formats.iter().filter(|one| one.name != NAME);
     let reader = others.filter_map(|one| one.file.as_ref()).find(|file| (file.is)(&input));
     let Some(reader) = reader else {
         let what = "no importer knows the input of this harness";

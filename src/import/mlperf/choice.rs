@@ -1,8 +1,7 @@
 //! Which model of a file is imported, and which of its scenarios: a plan has one objective, and that is a model's.
 
-use super::SCENARIOS;
 use super::conf::Setting;
-use super::known::{BENCHMARKS, Benchmark, named, of_path, sends};
+use super::known::{BENCHMARKS, Benchmark, SCENARIOS, named, of_path, sends};
 use crate::import::error::ImportError;
 use crate::import::input::Wishes;
 use crate::import::text::one_line;

@@ -3,6 +3,7 @@
 //! LoadGen (`loadgen/test_settings_internal.cc`, `TestSettings::FromConfig`) passes over a line that has no ` = ` between
 //! spaces, takes the last of several values, and stops at a value that is no number.
 
+use super::known::SCENARIOS;
 use crate::import::error::ImportError;
 use crate::import::notes::Notes;
 use crate::import::text::one_line;
@@ -43,7 +44,7 @@ pub(super) fn is_conf(text: &str) -> bool {
         let (key, equals, value) = (words.next(), words.next(), words.next());
         let scenario =
             key.filter(|key| !key.starts_with('#')).and_then(|key| parts(key)).map(|(_, scenario, _)| scenario);
-        let is_known = scenario.is_some_and(|scenario| scenario == "*" || super::SCENARIOS.contains(&scenario));
+        let is_known = scenario.is_some_and(|scenario| scenario == "*" || SCENARIOS.contains(&scenario));
         is_known && equals == Some("=") && value.is_some_and(|value| number(value).is_some())
     })
 }

@@ -2,6 +2,9 @@
 //! b66003e1 (August 2026), which LoadGen lays under every `user.conf`. Ids of models and tokens of answers are those of the
 //! reference implementations and of `tools/submission/submission_checker/constants.py` there.
 
+/// The scenarios of LoadGen.
+pub(super) const SCENARIOS: [&str; 4] = ["Server", "Offline", "SingleStream", "MultiStream"];
+
 /// A benchmark of a language model.
 #[derive(Debug)]
 pub(super) struct Benchmark {

@@ -25,9 +25,6 @@ pub(super) const IMPORTER: Importer = Importer {
     command: None,
 };
 
-/// The scenarios of LoadGen.
-const SCENARIOS: [&str; 4] = ["Server", "Offline", "SingleStream", "MultiStream"];
-
 /// The plan of a configuration.
 fn read(input: &Input, context: &Context) -> Result<Draft, ImportError> {
     let conf = conf::read(input.name, input.text, context.notes)?;
