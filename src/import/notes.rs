@@ -40,11 +40,6 @@ impl<'a> Notes<'a> {
         self.settings.borrow_mut().insert((name.to_owned(), line), false);
     }
 
-    /// Takes back a setting that was not asked for, or counts under another name.
-    pub(super) fn uncount(&self, name: &str, line: usize) {
-        self.settings.borrow_mut().shift_remove(&(name.to_owned(), line));
-    }
-
     /// Lists something that has no counterpart. A setting is known by how `what` begins.
     pub(super) fn missing(&self, what: &str, why: &str, line: usize) {
         let name = self.name_in(what, line).unwrap_or(what);

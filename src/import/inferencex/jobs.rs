@@ -10,7 +10,6 @@ use crate::import::importer::Context;
 use crate::import::job::{Job, Lasts, Load, Setting};
 use crate::import::said::Said;
 use crate::import::text::{cell_text, name_of, scalar, table, text_value};
-use crate::import::tree::At;
 
 /// Requests for each one in flight, by InferenceX's scripts.
 const ROUNDS: u32 = 10;
