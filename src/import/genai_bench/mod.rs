@@ -215,7 +215,8 @@ fn hardware(arguments: &Arguments) -> Option<Field> {
 
 /// The model that is asked for.
 fn model(place: &str, arguments: &Arguments, around: &Around) -> Result<(String, Vec<Field>), ImportError> {
-    let id = match (arguments.needed(place, "api-model-name")?, &around.model) {
+    let named = arguments.needed(place, "api-model-name")?.filter(|said| !said.value.trim().is_empty());
+    let id = match (named, &around.model) {
         (Some(said), _) => said,
         (None, Some((value, origin))) => Said { value: value.clone(), origin: origin.clone() },
         (None, None) => {

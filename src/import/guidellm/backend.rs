@@ -168,7 +168,7 @@ fn unneeded(backend: Option<At>) {
 
 /// The model that is asked for.
 fn model(said: Option<At>, place: &str, around: &Around) -> Result<(String, Vec<Field>), ImportError> {
-    let id = match (said.and_then(At::text).filter(|said| !said.value.is_empty()), &around.model) {
+    let id = match (said.and_then(At::text).filter(|said| !said.value.trim().is_empty()), &around.model) {
         (Some(said), _) => said,
         (None, Some((value, origin))) => Said { value: value.clone(), origin: origin.clone() },
         (None, None) => {

@@ -243,7 +243,11 @@ fn flush(arguments: &Arguments, known: &Backend) -> Option<Field> {
 
 /// The model that is asked for.
 fn model(place: &str, arguments: &Arguments, around: &Around) -> Result<(String, Vec<Field>), ImportError> {
-    let (model, served) = (arguments.needed(place, "model")?, arguments.needed(place, "served-model-name")?);
+    let named = |option: &str| {
+        let said = arguments.needed(place, option)?;
+        Ok::<_, ImportError>(said.filter(|said| !said.value.trim().is_empty()))
+    };
+    let (model, served) = (named("model")?, named("served-model-name")?);
     let id = match (served, model, &around.model) {
         (Some(served), model, _) => {
             if let Some(model) = model {
