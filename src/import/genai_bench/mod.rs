@@ -401,6 +401,9 @@ fn shared(prompt: Spread, arguments: &Arguments) -> Option<Said<u32>> {
         },
         (None, None) => return None,
     };
+    if (1..16).contains(&tokens.value) {
+        arguments.differs(&tokens.origin, "a shared text has at least 16 tokens here");
+    }
     (tokens.value > 0).then(|| tokens.map(|tokens| tokens.clamp(16, LONGEST)))
 }
 

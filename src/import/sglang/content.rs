@@ -93,7 +93,12 @@ fn of_lengths(prompt: Said<Spread>, output: Option<Said<Spread>>, arguments: &Ar
 fn random(dataset: &Said<String>, arguments: &Arguments, output: Option<Said<u32>>) -> Content {
     let (input, given) = (or(arguments, "random-input-len", 1024), or(arguments, "random-output-len", 1024));
     let ratio = ratio(arguments, "random-range-ratio", 0.0);
-    arguments.text("dataset-path");
+    if let Some(said) = arguments.text("dataset-path") {
+        arguments.needless(
+            &said.origin,
+            "random prompts are cut out of its texts there, and out of sweepline's own prose here",
+        );
+    }
     if arguments.flag("apply-chat-template").is_some() {
         arguments.needless("--apply-chat-template", "random prompts are sent without it there, too");
     }

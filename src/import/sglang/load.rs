@@ -54,7 +54,8 @@ fn range(place: &str, arguments: &Arguments) -> Result<Option<Vec<Said<Decimal>>
         }
         return Ok(None);
     }
-    let said = said.unwrap_or_else(|| Said::default("2,34,2".to_owned(), "default --request-rate-range 2,34,2"));
+    let said =
+        said.unwrap_or_else(|| Said::default("2,34,2".to_owned(), "--multi, default --request-rate-range 2,34,2"));
     let numbers: Option<Vec<u32>> = said.value.split(',').map(|part| part.trim().parse().ok()).collect();
     let rates: Vec<u32> = match numbers.as_deref() {
         Some(&[from, to, step]) if step > 0 => (from..to).step_by(step as usize).take(MOST_RATES).collect(),
