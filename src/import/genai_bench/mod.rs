@@ -439,7 +439,8 @@ fn dataset(said: &Said<String>, arguments: &Arguments, asked: &Asked, body: &Bod
         }
         Err(why) => {
             let why = format!(
-                "{why}: this scenario is left out; `data: {{ file: FILE }}` of a scenario sends a file that lies in the plan's folder"
+                "{why}: this scenario is left out; `data: {{ file: FILE }}` of a scenario sends a file that lies in \
+                 the plan's folder"
             );
             arguments.missing(&said.origin, &why);
             None

@@ -40,7 +40,10 @@ pub(super) fn read(
         match kind.peek().word() {
             Some("openai_http" | "openai") => drop(kind.text()),
             _ => {
-                kind.missing("this is left out: guidellm runs that engine in its own process; `launch` of an endpoint starts a server");
+                kind.missing(
+                    "this is left out: guidellm runs that engine in its own process; `launch` of an \
+                              endpoint starts a server",
+                );
                 return Ok(None);
             }
         }

@@ -14,15 +14,17 @@ use crate::import::tree::{self, Item};
 const BUILT_IN: [(&str, &str); 2] = [
     (
         "chat",
-        "{\"spec\": {\"profile\": {\"kind\": \"sweep\"}, \"data\": [{\"kind\": \"synthetic_text\", \"prompt_tokens\": 512, \
-         \"prompt_tokens_stdev\": 128, \"prompt_tokens_min\": 1, \"prompt_tokens_max\": 1024, \"output_tokens\": 256, \
-         \"output_tokens_stdev\": 64, \"output_tokens_min\": 1, \"output_tokens_max\": 1024}]}}",
+        "{\"spec\": {\"profile\": {\"kind\": \"sweep\"}, \"data\": [{\"kind\": \"synthetic_text\", \
+         \"prompt_tokens\": 512, \"prompt_tokens_stdev\": 128, \"prompt_tokens_min\": 1, \"prompt_tokens_max\": \
+         1024, \"output_tokens\": 256, \"output_tokens_stdev\": 64, \"output_tokens_min\": 1, \
+         \"output_tokens_max\": 1024}]}}",
     ),
     (
         "rag",
-        "{\"spec\": {\"profile\": {\"kind\": \"sweep\"}, \"data\": [{\"kind\": \"synthetic_text\", \"prompt_tokens\": 4096, \
-         \"prompt_tokens_stdev\": 512, \"prompt_tokens_min\": 2048, \"prompt_tokens_max\": 6144, \"output_tokens\": 512, \
-         \"output_tokens_stdev\": 128, \"output_tokens_min\": 1, \"output_tokens_max\": 1024}]}}",
+        "{\"spec\": {\"profile\": {\"kind\": \"sweep\"}, \"data\": [{\"kind\": \"synthetic_text\", \
+         \"prompt_tokens\": 4096, \"prompt_tokens_stdev\": 512, \"prompt_tokens_min\": 2048, \"prompt_tokens_max\": \
+         6144, \"output_tokens\": 512, \"output_tokens_stdev\": 128, \"output_tokens_min\": 1, \
+         \"output_tokens_max\": 1024}]}}",
     ),
 ];
 

@@ -47,8 +47,8 @@ fn jobs(asked: &Asked, context: &Context) -> Result<Vec<Job>, ImportError> {
     let api =
         arguments.text("llm-api").unwrap_or_else(|| Said::default("openai".to_owned(), "default --llm-api openai"));
     if !is_asked_by(&api.value, &arguments) {
-        let why = "this command is left out: the provider is not asked over OpenAI's API; give the address of one that is to \
-                   `import --url` and write --llm-api openai";
+        let why = "this command is left out: the provider is not asked over OpenAI's API; give the address of one \
+                   that is to `import --url` and write --llm-api openai";
         arguments.missing(&api.origin, why);
         return Ok(Vec::new());
     }

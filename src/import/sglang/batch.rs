@@ -109,8 +109,8 @@ pub(super) fn jobs(asked: &Asked, context: &Context) -> Result<Vec<Job>, ImportE
     let body = body(&arguments).fields(engine, notes, command.line);
     let numbers = |name: &str, default: u32| numbers(&arguments, name, default);
     let (sizes, inputs, outputs) = (numbers("batch-size", 1), numbers("input-len", 1024), numbers("output-len", 16));
-    let why = "the tool sends a batch and waits until all of it has ended; here as many requests are kept in flight, so that a slot is \
-               filled again as soon as its answer has ended";
+    let why = "the tool sends a batch and waits until all of it has ended; here as many requests are kept in \
+               flight, so that a slot is filled again as soon as its answer has ended";
     arguments.differs(&sizes.first().map_or_else(String::new, |said| said.origin.clone()), why);
     let label = super::label(&arguments, "run-name");
     let seed = arguments.number::<u64>("seed", "a whole number of at most 64 bits");

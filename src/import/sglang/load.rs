@@ -39,8 +39,8 @@ pub(super) fn cap(place: &str, arguments: &Arguments) -> Result<Option<Said<u32>
 
 /// All prompts at once, which is the tool's default.
 fn burst(prompts: &Said<u32>, arguments: &Arguments) -> Said<u32> {
-    let why = "sglang.bench_serving sends all prompts at the same instant and measures until the last answer; here as many are kept \
-               in flight";
+    let why = "sglang.bench_serving sends all prompts at the same instant and measures until the last answer; here \
+               as many are kept in flight";
     arguments.differs("--request-rate inf without --max-concurrency", why);
     Said { value: prompts.value.clamp(1, MOST_IN_FLIGHT), origin: format!("{}, all at once", prompts.origin) }
 }
