@@ -213,9 +213,9 @@ fn group(draft: &mut Draft, job: &Job, count: u32) -> Group {
 
 /// Load that no tool of the field settles before it measures.
 fn phases(draft: &mut Draft) {
-    let note = "The tool measures from its first request to its last answer. Here load rises (fill) and settles \
-                (stabilize) first, and is kept up while the measured requests end (drain). These are sweepline's \
-                defaults: shorten them for a first look.";
+    let note = "The tool measures from its first request to its last answer. Here load rises (fill) and settles (stabilize) \
+                first, and is kept up while the measured requests end (drain). These are sweepline's defaults: shorten them \
+                for a first look.";
     let known: Vec<Field> = std::mem::take(draft.section("phases"));
     draft.sections.retain(|section| section.key != "phases");
     let defaults = [("fill", "30s"), ("stabilize", "60s"), ("drain", "30s")]
