@@ -53,6 +53,7 @@ mod identity;
 mod idle;
 mod import;
 mod import_cells;
+mod import_flags;
 mod keepalive;
 mod kill;
 mod lab;
