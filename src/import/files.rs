@@ -49,8 +49,8 @@ pub(super) fn counted_by(said: &Said<String>, folder: &Path, engine: &str) -> Re
             Ok(Field::new("tokenizer", "server", format!("{}: the server counts with its own", said.origin)))
         }
         Err(why) => Err(format!(
-            "{why}; `tokenizer: FOLDER` of the model counts with its `tokenizer.json`; without it prompts are estimated at four \
-             characters per token"
+            "{why}; `tokenizer: FOLDER` of the model counts with its `tokenizer.json`; without it prompts are \
+             estimated at four characters per token"
         )),
     }
 }

@@ -65,10 +65,15 @@ struct Test<'a> {
 }
 
 impl<'a> Test<'a> {
-    /// What it says under a key, or the defaults.
-    fn list(&self, key: &str) -> Vec<At<'a>> {
-        let said = self.test.get(key).or_else(|| self.defaults?.get(key));
-        said.map(|list| list.take().list()).unwrap_or_default()
+    /// The loads of a list: the test's, or that of the defaults. Without a list there is one, of which nothing is said; an empty
+    /// one has none.
+    fn loads(&self, key: &str) -> Vec<Option<At<'a>>> {
+        let Some(said) = self.test.get(key).or_else(|| self.defaults?.get(key)) else { return vec![None] };
+        let loads = said.take().list();
+        if loads.is_empty() {
+            said.missing("it is empty, so that this test measures nothing: it is left out");
+        }
+        loads.into_iter().map(Some).collect()
     }
 
     /// The entries of a table, over those of the defaults.
@@ -106,15 +111,14 @@ impl<'a> Test<'a> {
         }
         let around = self.around(&served, &server);
         let mut jobs = Vec::new();
-        let rates = self.list("qps_list");
-        let sizes = self.list("max_concurrency_list");
-        for rate in rates.iter().map(|rate| Some(*rate)).chain(rates.is_empty().then_some(None)) {
-            for size in sizes.iter().map(|size| Some(*size)).chain(sizes.is_empty().then_some(None)) {
+        let (rates, sizes) = (self.loads("qps_list"), self.loads("max_concurrency_list"));
+        for rate in &rates {
+            for size in &sizes {
                 if before + jobs.len() >= MOST_LOADS {
                     let (place, remedy) = (self.file.to_owned(), "split the file");
                     return Err(ImportError::TooMany { place, what: "loads", most: MOST_LOADS, remedy });
                 }
-                let job = self.job(&client, (rate, size), &around)?;
+                let job = self.job(&client, (*rate, *size), &around)?;
                 jobs.extend(job.map(|job| Job { apart: name.clone(), ..job }));
             }
         }

@@ -54,6 +54,7 @@ mod idle;
 mod import;
 mod import_cells;
 mod import_docs;
+mod import_flags;
 mod import_entries;
 mod keepalive;
 mod kill;

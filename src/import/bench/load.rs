@@ -21,7 +21,7 @@ pub(super) fn load(place: &str, tool: Tool, arguments: &Arguments) -> Result<Loa
         return Ok(Load { batch_size: cap, qps: Vec::new(), arrivals, is_own: true });
     }
     if let Some(strategy) = arguments.text("ramp-up-strategy") {
-        let why = "a ramp is linear or exponential, between two rates of at least 0.01: the plan has the rate of --request-rate";
+        let why = "a ramp is linear or exponential, between two rates of at least 0.01, and lasts: the plan has the rate of --request-rate";
         arguments.missing(&strategy.origin, why);
     }
     let qps: Vec<Said<Decimal>> = rate(place, "request-rate", arguments)?.into_iter().collect();
@@ -77,6 +77,8 @@ struct Ramp {
     origin: String,
 }
 
+/// The longest ramp, in seconds: a year.
+const LONGEST: f64 = 31_536_000.0;
 /// Points of the curve that stands for a ramp, the ends not counted.
 const BETWEEN: u32 = 7;
 
@@ -97,7 +99,9 @@ impl Ramp {
             _ => return None,
         };
         let (start, end) = (fits(start)?, fits(end)?);
-        Some(Ramp { start, end, is_exponential, requests: f64::from(prompts(arguments).value), origin })
+        let ramp = Ramp { start, end, is_exponential, requests: f64::from(prompts(arguments).value), origin };
+        // A ramp of a few milliseconds is none.
+        (ramp.points().len() > 1 && ramp.time(1.0) < LONGEST).then_some(ramp)
     }
 
     /// The rate at a share of the requests.
@@ -119,13 +123,24 @@ impl Ramp {
         each * self.requests
     }
 
+    /// Its points, in milliseconds; those of one millisecond are one.
+    fn points(&self) -> Vec<(u64, f64)> {
+        let mut points: Vec<(u64, f64)> = Vec::new();
+        for at in 0..=BETWEEN + 1 {
+            let share = f64::from(at) / f64::from(BETWEEN + 1);
+            let millis = (self.time(share) * 1000.0).round() as u64;
+            match points.last_mut().filter(|last| last.0 == millis) {
+                Some(last) => last.1 = self.rate(share),
+                None => points.push((millis, self.rate(share))),
+            }
+        }
+        points
+    }
+
     /// As `arrivals` of a sweep.
     fn arrivals(&self, process: Option<&Said<String>>) -> Said<String> {
-        let point = |at: u32| {
-            let share = f64::from(at) / f64::from(BETWEEN + 1);
-            format!("[{}, {}]", seconds(self.time(share)), rounded(self.rate(share)))
-        };
-        let points: Vec<String> = (0..=BETWEEN + 1).map(point).collect();
+        let point = |(millis, rate): (u64, f64)| format!("[{}, {}]", seconds(millis as f64 / 1000.0), rounded(rate));
+        let points: Vec<String> = self.points().into_iter().map(point).collect();
         let process_field = process.map(|said| format!(", process: {}", said.value)).unwrap_or_default();
         let process_origin = process.map(|said| format!(", {}", said.origin)).unwrap_or_default();
         Said {

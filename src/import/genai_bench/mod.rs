@@ -215,7 +215,8 @@ fn hardware(arguments: &Arguments) -> Option<Field> {
 
 /// The model that is asked for.
 fn model(place: &str, arguments: &Arguments, around: &Around) -> Result<(String, Vec<Field>), ImportError> {
-    let id = match (arguments.needed(place, "api-model-name")?, &around.model) {
+    let named = arguments.needed(place, "api-model-name")?.filter(|said| !said.value.trim().is_empty());
+    let id = match (named, &around.model) {
         (Some(said), _) => said,
         (None, Some((value, origin))) => Said { value: value.clone(), origin: origin.clone() },
         (None, None) => {
@@ -400,6 +401,9 @@ fn shared(prompt: Spread, arguments: &Arguments) -> Option<Said<u32>> {
         },
         (None, None) => return None,
     };
+    if (1..16).contains(&tokens.value) {
+        arguments.differs(&tokens.origin, "a shared text has at least 16 tokens here");
+    }
     (tokens.value > 0).then(|| tokens.map(|tokens| tokens.clamp(16, LONGEST)))
 }
 
@@ -435,7 +439,8 @@ fn dataset(said: &Said<String>, arguments: &Arguments, asked: &Asked, body: &Bod
         }
         Err(why) => {
             let why = format!(
-                "{why}: this scenario is left out; `data: {{ file: FILE }}` of a scenario sends a file that lies in the plan's folder"
+                "{why}: this scenario is left out; `data: {{ file: FILE }}` of a scenario sends a file that lies in \
+                 the plan's folder"
             );
             arguments.missing(&said.origin, &why);
             None

@@ -36,7 +36,8 @@ pub(super) const OPTIONS: [Known; 73] = [
         "iteration-type",
         One,
         Needless(
-            "the task decides it: embeddings and rankings vary the texts of a request, all others the requests in flight",
+            "the task decides it: embeddings and rankings vary the texts of a request, all others the requests in \
+             flight",
         ),
     ),
     ("max-time-per-run", One, Read),

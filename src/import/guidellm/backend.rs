@@ -40,7 +40,10 @@ pub(super) fn read(
         match kind.peek().word() {
             Some("openai_http" | "openai") => drop(kind.text()),
             _ => {
-                kind.missing("this is left out: guidellm runs that engine in its own process; `launch` of an endpoint starts a server");
+                kind.missing(
+                    "this is left out: guidellm runs that engine in its own process; `launch` of an \
+                              endpoint starts a server",
+                );
                 return Ok(None);
             }
         }
@@ -168,7 +171,7 @@ fn unneeded(backend: Option<At>) {
 
 /// The model that is asked for.
 fn model(said: Option<At>, place: &str, around: &Around) -> Result<(String, Vec<Field>), ImportError> {
-    let id = match (said.and_then(At::text).filter(|said| !said.value.is_empty()), &around.model) {
+    let id = match (said.and_then(At::text).filter(|said| !said.value.trim().is_empty()), &around.model) {
         (Some(said), _) => said,
         (None, Some((value, origin))) => Said { value: value.clone(), origin: origin.clone() },
         (None, None) => {

@@ -63,8 +63,8 @@ pub(super) fn read(
         "trace_synthetic" | "trace_minimal" | "trace_mooncake" | "trace" => trace(source, around),
         "json_file" | "csv_file" | "text_file" | "parquet_file" | "file" => file(source, at, asked, around),
         _ => {
-            let why = "this is left out: nothing is downloaded, and no pictures, speech or documents of others are sent; `data: { file: \
-                       FILE }` of a scenario sends a data set that lies in the plan's folder";
+            let why = "this is left out: nothing is downloaded, and no pictures, speech or documents of others are \
+                       sent; `data: { file: FILE }` of a scenario sends a data set that lies in the plan's folder";
             source.missing(why);
             None
         }
@@ -325,7 +325,8 @@ fn trace(source: At, around: &Around) -> Option<Content> {
         Ok(field) => Some(Content { name: "trace".to_owned(), fields: vec![field], is_trace: true }),
         Err(why) => {
             let why = format!(
-                "this is left out: {why}; `trace: {{ file: FILE }}` of a scenario replays one that lies in the plan's folder"
+                "this is left out: {why}; `trace: {{ file: FILE }}` of a scenario replays one that lies in the \
+                 plan's folder"
             );
             source.missing(&why);
             None
@@ -367,7 +368,8 @@ fn file(source: At, at: At, asked: Option<Said<u32>>, around: &Around) -> Option
         }
         Err(why) => {
             let why = format!(
-                "this is left out: {why}; `data: {{ file: FILE }}` of a scenario sends a data set that lies in the plan's folder"
+                "this is left out: {why}; `data: {{ file: FILE }}` of a scenario sends a data set that lies in the \
+                 plan's folder"
             );
             source.missing(&why);
             None

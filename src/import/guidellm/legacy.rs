@@ -184,5 +184,6 @@ fn flat(root: &mut Item, key: &str, item: Item) {
 
 fn constraint(root: &mut Item, kind: &str, field: &str, item: Item) {
     let named = item.instead(&kind.into());
-    root.push("constraints", Item::table(vec![("kind".to_owned(), named), (field.to_owned(), item)]));
+    let table = item.within(vec![("kind".to_owned(), named), (field.to_owned(), item.clone())]);
+    root.push("constraints", table);
 }

@@ -135,8 +135,8 @@ fn ladder(steps: Option<At>, most: Option<At>, strategy: Option<At>, kind: Optio
     let most = most.and_then(At::whole).map(bounded);
     let most =
         most.unwrap_or_else(|| Said::default(MOST_IN_FLIGHT, format!("default max_concurrency {MOST_IN_FLIGHT}")));
-    let why = "which rates lie between one request at a time and the most is known behind these; here as many numbers of requests in \
-               flight rise from 1 to the most";
+    let why = "which rates lie between one request at a time and the most is known behind these; here as many \
+               numbers of requests in flight rise from 1 to the most";
     kind.iter().for_each(|at| at.differs(why));
     if let Some(strategy) = strategy {
         strategy.needless("requests in flight have no arrivals; `qps` with `arrivals: constant` or `poisson` has");

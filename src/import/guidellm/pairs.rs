@@ -53,7 +53,7 @@ pub(super) fn put(root: &mut Value, path: &str, value: Value) -> Option<()> {
     if steps.len() > DEEPEST {
         return None;
     }
-    for step in steps {
+    for (depth, step) in steps.into_iter().enumerate() {
         let (key, index) = match step.split_once('[') {
             Some((key, rest)) => (key, Some(rest.strip_suffix(']')?.parse::<usize>().ok().filter(|at| *at < LONGEST)?)),
             None => (step, None),
@@ -61,7 +61,9 @@ pub(super) fn put(root: &mut Value, path: &str, value: Value) -> Option<()> {
         if !here.is_object() {
             *here = Value::Object(Map::new());
         }
-        here = here.as_object_mut()?.entry(key.replace('-', "_")).or_insert(Value::Null);
+        // Names of settings may have hyphens; what stands below them may be the name of a header.
+        let key = if depth == 0 { key.replace('-', "_") } else { key.to_owned() };
+        here = here.as_object_mut()?.entry(key).or_insert(Value::Null);
         if let Some(index) = index {
             if !here.is_array() {
                 *here = Value::Array(Vec::new());

@@ -70,7 +70,10 @@ pub(super) fn stop(at: At, loads: &[Load]) -> Option<Field> {
     }
     for one in of_kind(at, &["max_errors", "max_error_rate", "max_global_error_rate"]) {
         if is_ladder && stop.is_none() {
-            one.differs("a run with too many errors is invalid, by the plan's `validity`, and no heavier load is tried behind it");
+            one.differs(
+                "a run with too many errors is invalid, by the plan's `validity`, and no heavier load is \
+                         tried behind it",
+            );
             stop = Some(Field::new("stop", "errors", one.origin()));
         } else {
             one.differs("a run with too many errors is invalid, by the plan's `validity`; it is not cut short");

@@ -14,15 +14,17 @@ use crate::import::tree::{self, Item};
 const BUILT_IN: [(&str, &str); 2] = [
     (
         "chat",
-        "{\"spec\": {\"profile\": {\"kind\": \"sweep\"}, \"data\": [{\"kind\": \"synthetic_text\", \"prompt_tokens\": 512, \
-         \"prompt_tokens_stdev\": 128, \"prompt_tokens_min\": 1, \"prompt_tokens_max\": 1024, \"output_tokens\": 256, \
-         \"output_tokens_stdev\": 64, \"output_tokens_min\": 1, \"output_tokens_max\": 1024}]}}",
+        "{\"spec\": {\"profile\": {\"kind\": \"sweep\"}, \"data\": [{\"kind\": \"synthetic_text\", \
+         \"prompt_tokens\": 512, \"prompt_tokens_stdev\": 128, \"prompt_tokens_min\": 1, \"prompt_tokens_max\": \
+         1024, \"output_tokens\": 256, \"output_tokens_stdev\": 64, \"output_tokens_min\": 1, \
+         \"output_tokens_max\": 1024}]}}",
     ),
     (
         "rag",
-        "{\"spec\": {\"profile\": {\"kind\": \"sweep\"}, \"data\": [{\"kind\": \"synthetic_text\", \"prompt_tokens\": 4096, \
-         \"prompt_tokens_stdev\": 512, \"prompt_tokens_min\": 2048, \"prompt_tokens_max\": 6144, \"output_tokens\": 512, \
-         \"output_tokens_stdev\": 128, \"output_tokens_min\": 1, \"output_tokens_max\": 1024}]}}",
+        "{\"spec\": {\"profile\": {\"kind\": \"sweep\"}, \"data\": [{\"kind\": \"synthetic_text\", \
+         \"prompt_tokens\": 4096, \"prompt_tokens_stdev\": 512, \"prompt_tokens_min\": 2048, \"prompt_tokens_max\": \
+         6144, \"output_tokens\": 512, \"output_tokens_stdev\": 128, \"output_tokens_min\": 1, \
+         \"output_tokens_max\": 1024}]}}",
     ),
 ];
 
@@ -74,12 +76,15 @@ pub(super) fn tree(asked: &Asked, context: &Context) -> Result<Item, ImportError
         root.lay("benchmarks", Item::of_json(&benchmarks(&said.value), "--override".to_owned()).lined(line));
     }
     if let Some(said) = arguments.many("label") {
-        let labels: Map<String, Value> = said
-            .value
-            .iter()
-            .filter_map(|pair| pair.split_once('='))
-            .map(|(key, value)| (key.to_owned(), value.into()))
-            .collect();
+        let mut labels = Map::new();
+        for pair in &said.value {
+            match pair.split_once('=') {
+                Some((key, value)) => drop(labels.insert(key.to_owned(), value.into())),
+                None => {
+                    arguments.missing(&format!("--label {pair}"), "it is no KEY=VALUE; correct it and import again")
+                }
+            }
+        }
         root.lay("labels", Item::of_json(&Value::Object(labels), "--label".to_owned()).lined(line));
     }
     legacy::options(&arguments, &mut root);
@@ -131,6 +136,7 @@ fn config(asked: &Asked, arguments: &Arguments, context: &Context) -> Result<Ite
     };
     match tree::parse(&said.value, &text)? {
         Some(root) if root.is_table() => {
+            arguments.needless(&said.origin, "its settings are read as if they stood in the command");
             context.notes.secrets.add_json(&root.json());
             Ok(legacy::modern(root))
         }

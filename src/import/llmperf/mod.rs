@@ -47,8 +47,8 @@ fn jobs(asked: &Asked, context: &Context) -> Result<Vec<Job>, ImportError> {
     let api =
         arguments.text("llm-api").unwrap_or_else(|| Said::default("openai".to_owned(), "default --llm-api openai"));
     if !is_asked_by(&api.value, &arguments) {
-        let why = "this command is left out: the provider is not asked over OpenAI's API; give the address of one that is to \
-                   `import --url` and write --llm-api openai";
+        let why = "this command is left out: the provider is not asked over OpenAI's API; give the address of one \
+                   that is to `import --url` and write --llm-api openai";
         arguments.missing(&api.origin, why);
         return Ok(Vec::new());
     }
@@ -114,7 +114,8 @@ fn at(asked: &Asked, arguments: &Arguments, api: &Said<String>) -> Result<Vec<Fi
 }
 
 fn model(place: &str, arguments: &Arguments, around: &Around) -> Result<(String, Vec<Field>), ImportError> {
-    let said = match (arguments.needed(place, "model")?, &around.model) {
+    let named = arguments.needed(place, "model")?.filter(|said| !said.value.trim().is_empty());
+    let said = match (named, &around.model) {
         (Some(said), _) => said,
         (None, Some((value, origin))) => Said { value: value.clone(), origin: origin.clone() },
         (None, None) => {
@@ -123,7 +124,8 @@ fn model(place: &str, arguments: &Arguments, around: &Around) -> Result<(String,
         }
     };
     // LiteLLM's name of the provider is no part of what the server knows.
-    let id = ["openai/", "hosted_vllm/"].iter().find_map(|begin| said.value.strip_prefix(begin)).unwrap_or(&said.value);
+    let known = ["openai/", "hosted_vllm/"].iter().find_map(|begin| said.value.strip_prefix(begin));
+    let id = known.filter(|id| !id.is_empty()).unwrap_or(&said.value);
     let last = id.trim_end_matches('/').rsplit('/').next().unwrap_or_default();
     Ok((name_of(last, "model"), vec![Field::new("id", text_value(id), said.origin)]))
 }

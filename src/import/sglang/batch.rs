@@ -109,10 +109,10 @@ pub(super) fn jobs(asked: &Asked, context: &Context) -> Result<Vec<Job>, ImportE
     let body = body(&arguments).fields(engine, notes, command.line);
     let numbers = |name: &str, default: u32| numbers(&arguments, name, default);
     let (sizes, inputs, outputs) = (numbers("batch-size", 1), numbers("input-len", 1024), numbers("output-len", 16));
-    let why = "the tool sends a batch and waits until all of it has ended; here as many requests are kept in flight, so that a slot is \
-               filled again as soon as its answer has ended";
+    let why = "the tool sends a batch and waits until all of it has ended; here as many requests are kept in \
+               flight, so that a slot is filled again as soon as its answer has ended";
     arguments.differs(&sizes.first().map_or_else(String::new, |said| said.origin.clone()), why);
-    let label = arguments.text("run-name").map(|said| said.value);
+    let label = super::label(&arguments, "run-name");
     let seed = arguments.number::<u64>("seed", "a whole number of at most 64 bits");
     let once: Vec<_> = seed
         .map(|seed| ("seed", Field::new("seed", seed.value.to_string(), seed.origin)))
@@ -162,6 +162,10 @@ fn server(arguments: &Arguments, words: &[String], command: &Command, around: &A
     let model = around.model.clone().or(found.model);
     if runs || around.url.is_some() {
         let url = around.url.clone().or(found.url);
+        let of_server = words.iter().filter(|word| word.starts_with("--")).cloned().collect::<Vec<_>>().join(" ");
+        if !of_server.is_empty() {
+            notes.needless(&of_server, "the server runs already: its options start none", command.line);
+        }
         return Around { model, url, ..around.clone() };
     }
     let start: Vec<String> = ["python3", "-m", "sglang.launch_server"].map(str::to_owned).to_vec();

@@ -50,8 +50,8 @@ pub(super) fn content(arguments: &Arguments, folder: &Path, output: Option<Said<
         "custom" | "openai" => file(&dataset, arguments, folder, output),
         "mooncake" => trace(&dataset, arguments, folder),
         _ => {
-            let why = "this command is left out: the data set has pictures or a form of its own; `data: { file: FILE }` of a \
-                       scenario sends one that lies in the plan's folder";
+            let why = "this command is left out: the data set has pictures or a form of its own; `data: { file: \
+                       FILE }` of a scenario sends one that lies in the plan's folder";
             arguments.missing(&dataset.origin, why);
             None
         }
@@ -93,7 +93,12 @@ fn of_lengths(prompt: Said<Spread>, output: Option<Said<Spread>>, arguments: &Ar
 fn random(dataset: &Said<String>, arguments: &Arguments, output: Option<Said<u32>>) -> Content {
     let (input, given) = (or(arguments, "random-input-len", 1024), or(arguments, "random-output-len", 1024));
     let ratio = ratio(arguments, "random-range-ratio", 0.0);
-    arguments.text("dataset-path");
+    if let Some(said) = arguments.text("dataset-path") {
+        arguments.needless(
+            &said.origin,
+            "random prompts are cut out of its texts there, and out of sweepline's own prose here",
+        );
+    }
     if arguments.flag("apply-chat-template").is_some() {
         arguments.needless("--apply-chat-template", "random prompts are sent without it there, too");
     }
@@ -188,8 +193,8 @@ fn sharegpt(dataset: &Said<String>, arguments: &Arguments, folder: &Path, output
             let answer =
                 fixed.unwrap_or_else(|| Said::default(SHAREGPT.1, "stands in: mean of ShareGPT (arXiv:2309.06180)"));
             let why = format!(
-                "{why}; the plan sends its own prompts of {} tokens and asks for {}, all of one length; `data: {{ file: FILE }}` \
-                 in the scenario sends a data set that lies in the plan's folder",
+                "{why}; the plan sends its own prompts of {} tokens and asks for {}, all of one length; `data: {{ \
+                 file: FILE }}` in the scenario sends a data set that lies in the plan's folder",
                 SHAREGPT.0, answer.value
             );
             arguments.missing(&dataset.origin, &why);
@@ -244,8 +249,8 @@ fn file(dataset: &Said<String>, arguments: &Arguments, folder: &Path, output: Op
         }
         Err(why) => {
             let why = format!(
-                "this command is left out: {why}; `data: {{ file: FILE }}` of a scenario sends a data set that lies in the plan's \
-                 folder"
+                "this command is left out: {why}; `data: {{ file: FILE }}` of a scenario sends a data set that lies \
+                 in the plan's folder"
             );
             arguments.missing(&dataset.origin, &why);
             None
@@ -275,16 +280,16 @@ fn trace(dataset: &Said<String>, arguments: &Arguments, folder: &Path) -> Option
                 arguments.needless(&said.origin, "the file says which trace it is");
             }
             if !is_timed {
-                let why = "without --use-trace-timestamps the tool sends the requests of the trace at its own rate; the plan replays \
-                           the recorded times";
+                let why = "without --use-trace-timestamps the tool sends the requests of the trace at its own rate; \
+                           the plan replays the recorded times";
                 arguments.missing(&dataset.origin, why);
             }
             Some(Content { is_trace: true, ..Content::new("mooncake", vec![field]) })
         }
         Err(why) => {
             let why = format!(
-                "this command is left out: {why}; `trace: {{ file: FILE, as: mooncake }}` of a scenario replays one that lies in the \
-                 plan's folder"
+                "this command is left out: {why}; `trace: {{ file: FILE, as: mooncake }}` of a scenario replays one \
+                 that lies in the plan's folder"
             );
             arguments.missing(&dataset.origin, &why);
             None

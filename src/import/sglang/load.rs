@@ -39,8 +39,8 @@ pub(super) fn cap(place: &str, arguments: &Arguments) -> Result<Option<Said<u32>
 
 /// All prompts at once, which is the tool's default.
 fn burst(prompts: &Said<u32>, arguments: &Arguments) -> Said<u32> {
-    let why = "sglang.bench_serving sends all prompts at the same instant and measures until the last answer; here as many are kept \
-               in flight";
+    let why = "sglang.bench_serving sends all prompts at the same instant and measures until the last answer; here \
+               as many are kept in flight";
     arguments.differs("--request-rate inf without --max-concurrency", why);
     Said { value: prompts.value.clamp(1, MOST_IN_FLIGHT), origin: format!("{}, all at once", prompts.origin) }
 }
@@ -54,7 +54,8 @@ fn range(place: &str, arguments: &Arguments) -> Result<Option<Vec<Said<Decimal>>
         }
         return Ok(None);
     }
-    let said = said.unwrap_or_else(|| Said::default("2,34,2".to_owned(), "default --request-rate-range 2,34,2"));
+    let said =
+        said.unwrap_or_else(|| Said::default("2,34,2".to_owned(), "--multi, default --request-rate-range 2,34,2"));
     let numbers: Option<Vec<u32>> = said.value.split(',').map(|part| part.trim().parse().ok()).collect();
     let rates: Vec<u32> = match numbers.as_deref() {
         Some(&[from, to, step]) if step > 0 => (from..to).step_by(step as usize).take(MOST_RATES).collect(),

@@ -62,8 +62,9 @@ fn jobs(asked: &Asked, context: &Context) -> Result<Vec<Job>, ImportError> {
 /// What runs the engine in its own process.
 fn refused(asked: &Asked, context: &Context) -> Vec<Job> {
     let program = asked.command.words.iter().find(|word| word.contains("bench")).map_or("sglang", String::as_str);
-    let why = "this command is left out: it runs the engine in its own process, without a server; `sglang.bench_serving` without a \
-               rate is the load over HTTP, and `launch` of the endpoint starts the server";
+    let why = "this command is left out: it runs the engine in its own process, without a server; \
+               `sglang.bench_serving` without a rate is the load over HTTP, and `launch` of the endpoint starts the \
+               server";
     context.notes.missing(program, why, asked.command.line);
     Vec::new()
 }
@@ -150,13 +151,20 @@ fn serving(asked: &Asked, context: &Context) -> Result<Vec<Job>, ImportError> {
     let job = Job {
         load,
         lasts,
-        label: arguments.text("tag").map(|said| said.value),
+        label: label(&arguments, "tag"),
         once: seed.into_iter().chain(around.once.clone()).collect(),
         line: command.line,
         ..Job::new((known.engine.to_owned(), endpoint), model, (content.name, fields))
     };
     arguments.list_unused();
     Ok(vec![job])
+}
+
+/// What the sweep is called.
+fn label(arguments: &Arguments, option: &str) -> Option<String> {
+    let said = arguments.text(option)?;
+    arguments.needless(&said.origin, "the sweep is called so");
+    Some(said.value)
 }
 
 /// What the tool sends beside the text: greedy answers to the end unless it is told otherwise.
@@ -243,7 +251,11 @@ fn flush(arguments: &Arguments, known: &Backend) -> Option<Field> {
 
 /// The model that is asked for.
 fn model(place: &str, arguments: &Arguments, around: &Around) -> Result<(String, Vec<Field>), ImportError> {
-    let (model, served) = (arguments.needed(place, "model")?, arguments.needed(place, "served-model-name")?);
+    let named = |option: &str| {
+        let said = arguments.needed(place, option)?;
+        Ok::<_, ImportError>(said.filter(|said| !said.value.trim().is_empty()))
+    };
+    let (model, served) = (named("model")?, named("served-model-name")?);
     let id = match (served, model, &around.model) {
         (Some(served), model, _) => {
             if let Some(model) = model {

@@ -9,7 +9,8 @@ const FOLDER: Fate = Needless("`sweepline run --results DIR` says where results 
 const STORED: Fate = Needless("every run is stored, one row per request");
 const PICTURES: Fate = Lost("requests carry text only");
 const PROFILER: Fate = Lost(
-    "the server's profiler is not started; `hooks: { before_run: { request: POST /start_profile } }` of the endpoint does it",
+    "the server's profiler is not started; `hooks: { before_run: { request: POST /start_profile } }` of the \
+     endpoint does it",
 );
 const ADAPTERS: Fate =
     Lost("one adapter answers a scenario (`model: NAME`); a `mix` of scenarios shares the requests out");

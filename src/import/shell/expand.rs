@@ -56,6 +56,8 @@ fn substitute(rest: &str, quoted: bool, variables: &Variables, done: &mut String
         let Some(end) = inner.find("))") else { return unclosed(rest, done) };
         match super::arithmetic::value(&inner[..end], variables) {
             Some(value) => done.push_str(&value.to_string()),
+            // A key may have got into it.
+            None if names_secret(&inner[..end]) => mark("((…))", done),
             None => mark(&format!("(({}))", &inner[..end]), done),
         }
         return end + 4;

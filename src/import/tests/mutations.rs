@@ -13,7 +13,7 @@ use crate::plan::foreign::{self, Placed};
 /// A key as it must never be shown.
 const SECRET: &str = "sk-live-Zz9-0123456789abcdefgh";
 /// How many inputs of each tool are made at random in a test run; `SWEEPLINE_IMPORT_MUTATIONS` says another number.
-const MUTATIONS: u64 = 150;
+const MUTATIONS: u64 = 60;
 
 /// What came of it, so that a change of it can be seen.
 fn outcome(made: &Result<Imported, ImportError>) -> String {

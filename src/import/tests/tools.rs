@@ -6,10 +6,11 @@ use crate::import::{ImportError, Imported, genai_bench, guidellm, llmperf, sglan
 
 const SGLANG: &str =
     "python3 -m sglang.bench_serving --model m --dataset-name random --random-range-ratio 1 --max-concurrency 4";
-const GUIDELLM: &str = "guidellm benchmark --target http://h:1 --model m --profile poisson --rate 3 --max-seconds 60 --data \
-                        prompt_tokens=100,output_tokens=10";
-const GENAI: &str = "genai-bench benchmark --api-backend vllm --api-base http://h:1 --api-model-name m --model-tokenizer m --task \
-                     text-to-text --max-time-per-run 1 --max-requests-per-run 10 --num-concurrency 2 --traffic-scenario D(100,10)";
+const GUIDELLM: &str = "guidellm benchmark --target http://h:1 --model m --profile poisson --rate 3 --max-seconds \
+                        60 --data prompt_tokens=100,output_tokens=10";
+const GENAI: &str = "genai-bench benchmark --api-backend vllm --api-base http://h:1 --api-model-name m \
+                     --model-tokenizer m --task text-to-text --max-time-per-run 1 --max-requests-per-run 10 \
+                     --num-concurrency 2 --traffic-scenario D(100,10)";
 const LLMPERF: &str = "OPENAI_API_BASE=http://h:1/v1 python token_benchmark_ray.py --model m";
 
 fn of(command: &str) -> Result<Imported, ImportError> {
@@ -94,7 +95,8 @@ fn what_cannot_be_measured_is_refused_with_the_reason() {
             "no pictures and no speech",
         ),
         (
-            "genai-bench benchmark --api-backend vllm --api-base http://h --api-model-name m --task text-to-text --traffic-scenario D(1",
+            "genai-bench benchmark --api-backend vllm --api-base http://h --api-model-name m --task text-to-text \
+             --traffic-scenario D(1",
             "D(IN,OUT)",
         ),
         ("python token_benchmark_ray.py --model claude-2 --llm-api anthropic", "not asked over OpenAI's API"),
@@ -118,8 +120,8 @@ fn words_of_sglang_have_words_of_the_plan() {
         &["qps: [2, 5, 8]"],
     );
     has(
-        "python3 -m sglang.bench_serving --model m --dataset-name generated-shared-prefix --gsp-num-turns 3 --gsp-group-distribution zipf \
-         --gsp-zipf-alpha 1 --max-concurrency 8",
+        "python3 -m sglang.bench_serving --model m --dataset-name generated-shared-prefix --gsp-num-turns 3 \
+         --gsp-group-distribution zipf --gsp-zipf-alpha 1 --max-concurrency 8",
         &["prefix: { tokens: 2048, groups: 64, order: zipf }", "turns: 3", "base: D"],
     );
     has(
@@ -127,15 +129,16 @@ fn words_of_sglang_have_words_of_the_plan() {
         &["api: chat", "prompt_tokens: 161"],
     );
     has(
-        "python -m sglang.bench_one_batch_server --model None --base-url http://h:3 --batch-size 2 4 --input-len 64 --served-model-name n",
+        "python -m sglang.bench_one_batch_server --model None --base-url http://h:3 --batch-size 2 4 --input-len 64 \
+         --served-model-name n",
         &["batch_size: [2, 4]", "url: http://h:3/v1", "id: n"],
     );
 }
 
 #[test]
 fn a_server_of_sglang_is_launched() {
-    let script = "sglang serve --model-path a/b --port 31000 --tp 2 --api-key secretword1 &\npython3 -m sglang.bench_serving \
-                  --dataset-name random --max-concurrency 8\n";
+    let script = "sglang serve --model-path a/b --port 31000 --tp 2 --api-key secretword1 &\npython3 -m \
+                  sglang.bench_serving --dataset-name random --max-concurrency 8\n";
     let made = made("x.sh", Some(script), &[]).unwrap_or_else(|error| panic!("{error}"));
     for part in [
         "command: [sglang, serve, --model-path, \"{{ model.id }}\", --port, \"{{ port }}\", \"{{ server.args }}\"]",
@@ -154,8 +157,8 @@ fn a_server_of_sglang_is_launched() {
 
 #[test]
 fn words_of_guidellm_have_words_of_the_plan() {
-    let base = "guidellm run --backend kind=openai_http,target=https://h,model=m,http2=true,verify=false,timeout=30 --data \
-                kind=synthetic_text,prompt_tokens=100,prompt_tokens_stdev=10,output_tokens=20";
+    let base = "guidellm run --backend kind=openai_http,target=https://h,model=m,http2=true,verify=false,timeout=30 \
+                --data kind=synthetic_text,prompt_tokens=100,prompt_tokens_stdev=10,output_tokens=20";
     has(
         &format!("{base} --profile kind=poisson --override profile.rate 2,4 --constraint kind=over_saturation"),
         &[
@@ -175,8 +178,8 @@ fn words_of_guidellm_have_words_of_the_plan() {
     );
     has(&format!("{base} --profile kind=sweep,sweep_size=4,max_concurrency=64"), &["batch_size: [1, 4, 16, 64]"]);
     has(&format!("{base},turns=2,delay=3 --profile kind=synchronous"), &["turns: 2", "think: 3s", "batch_size: [1]"]);
-    let of_variables = "GUIDELLM_TARGET=http://h:9 GUIDELLM_RATE_TYPE=concurrent GUIDELLM_RATE=7 GUIDELLM_DATA=prompt_tokens=50,output_tokens=5 \
-                        guidellm benchmark --model m";
+    let of_variables = "GUIDELLM_TARGET=http://h:9 GUIDELLM_RATE_TYPE=concurrent GUIDELLM_RATE=7 \
+                        GUIDELLM_DATA=prompt_tokens=50,output_tokens=5 guidellm benchmark --model m";
     has(of_variables, &["url: http://h:9/v1", "batch_size: [7]", "prompt_tokens: 50"]);
     has("guidellm run -c rag --backend target=http://h:9,model=m", &["mean: 4096", "512]"]);
     let headers = base.replace("timeout=30", "extras.headers.X-Tenant=opensesame77");
@@ -191,8 +194,8 @@ fn words_of_guidellm_have_words_of_the_plan() {
 
 #[test]
 fn words_of_genai_bench_and_llmperf_have_words_of_the_plan() {
-    let rank = "genai-bench benchmark --api-backend vllm --api-base http://h:1 --api-model-name m --task text-to-rerank --batch-size 4 \
-                --traffic-scenario 'R(64,100)' --api-key $RANK_KEY";
+    let rank = "genai-bench benchmark --api-backend vllm --api-base http://h:1 --api-model-name m --task \
+                text-to-rerank --batch-size 4 --traffic-scenario 'R(64,100)' --api-key $RANK_KEY";
     has(rank, &["api: rerank", "documents: 4", "query_tokens: 100", "prompt_tokens: 64", "batch_size: [1]"]);
     has(&format!("{GENAI} --api-key opensesame77"), &["api_key: { secret: env:OPENAI_API_KEY }"]);
     assert!(!plan(&format!("{GENAI} --api-key opensesame77")).contains("opensesame77"));

@@ -19,6 +19,11 @@ impl Item {
         item
     }
 
+    /// A table at the place of this value.
+    pub(in crate::import) fn within(&self, entries: Vec<(String, Item)>) -> Item {
+        Item { path: self.path.clone(), line: self.line, ..Item::table(entries) }
+    }
+
     /// The same, said in this line.
     pub(in crate::import) fn lined(mut self, line: usize) -> Item {
         self.set_line(line);
