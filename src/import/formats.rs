@@ -20,10 +20,10 @@ pub(super) const VLLM: Importer = Importer {
 pub(super) const FORMATS: &[&Importer] = &[
     &VLLM,
     &suite::IMPORTER,
-    &params::IMPORTER,
     &aiperf::IMPORTER,
     &aiperf::GENAI_PERF,
     &inference_perf::IMPORTER,
+    &params::IMPORTER,
     &closed_loop::IMPORTER,
 ];
 

@@ -53,6 +53,7 @@ mod identity;
 mod idle;
 mod import;
 mod import_cells;
+mod import_docs;
 mod keepalive;
 mod kill;
 mod lab;
