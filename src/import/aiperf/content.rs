@@ -38,6 +38,9 @@ pub(super) struct Around<'a> {
 /// The scenario of a data set.
 pub(super) fn content(dataset: At, extra: &Extra, around: &Around) -> Result<Content, ImportError> {
     told(dataset);
+    if around.task != Task::Generate {
+        dataset.get("type").needless("texts of these lengths are made");
+    }
     let kind = dataset.get("type").text().map_or_else(|| "synthetic".to_owned(), |said| said.value);
     let mut made = match (kind.as_str(), around.task) {
         (_, Task::Embed) => embedded(dataset, "inputs"),
@@ -205,7 +208,7 @@ fn pairs(at: At) -> Option<Field> {
             let said = if at.is_map() { at.first(&["mean", "value"]).float() } else { at.float() };
             Some(said?.value.ceil().clamp(f64::from(least), 4_000_000.0))
         };
-        let weight = row.get("probability").float().map(|said| said.value).filter(|weight| *weight > 0.0);
+        let weight = row.get("probability").float().map(|said| said.value.min(1e9)).filter(|weight| *weight >= 0.001);
         if let (Some(prompt), Some(output), Some(weight)) = (side("isl", SHORTEST), side("osl", 1), weight) {
             rows.push(format!("[{prompt}, {output}, {}]", short(weight)));
         }
@@ -259,7 +262,11 @@ fn shared(prefix: At) -> Vec<Field> {
     let (size, length) = (prefix.get("pool_size").whole(), prefix.get("length").whole());
     match (size, length) {
         (Some(size), Some(length)) if size.value > 0 && length.value > 0 => {
-            let value = format!("{{ tokens: {}, groups: {} }}", bounded(length.value), size.value.clamp(1, 100_000));
+            if length.value < u64::from(SHORTEST) {
+                prefix.get("length").differs(&format!("a shared text has at least {SHORTEST} tokens"));
+            }
+            let tokens = length.value.clamp(u64::from(SHORTEST), 4_000_000);
+            let value = format!("{{ tokens: {tokens}, groups: {} }}", size.value.clamp(1, 100_000));
             vec![Field::new("prefix", value, format!("{}, {}", size.origin, length.origin))]
         }
         _ => Vec::new(),

@@ -13,7 +13,7 @@ use crate::import::tree::At as Field;
 use crate::units::Decimal;
 
 /// The longest text that stands for a table or list as a whole.
-const LONGEST: usize = 120;
+const LONGEST: usize = 230;
 
 /// What became of a value.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -108,7 +108,7 @@ impl Bounds {
 }
 
 fn normal(mean: f64, sd: f64, bounds: Bounds, origin: String) -> Length {
-    let mean = mean.clamp(bounds.least, LONGEST);
+    let (mean, sd) = (mean.clamp(bounds.least, LONGEST), sd.clamp(0.001, LONGEST));
     let (min, max) = bounds.around(mean - REACH * sd, mean, mean + REACH * sd);
     if max <= min {
         return Length::fixed(mean, 1, origin);
@@ -147,8 +147,8 @@ fn points(at: At, least: u32) -> Option<Length> {
     let mut rows = Vec::new();
     for point in at.get("points").each() {
         let value = point.get("value").float()?.value.ceil().clamp(f64::from(least), LONGEST);
-        let weight = point.get("weight").float().map_or(1.0, |said| said.value);
-        if weight > 0.0 {
+        let weight = point.get("weight").float().map_or(1.0, |said| said.value.min(1e9));
+        if weight >= 0.001 {
             rows.push(format!("{{ min: {value}, max: {value}, weight: {} }}", short(weight)));
         }
     }
@@ -160,7 +160,7 @@ fn peaks(at: At, bounds: Bounds) -> Option<Length> {
     let mut rows = Vec::new();
     for peak in at.get("peaks").each() {
         let mean = peak.get("mean").float()?.value;
-        let weight = peak.get("weight").float().map_or(1.0, |said| said.value) / f64::from(RANGES);
+        let weight = peak.get("weight").float().map_or(1.0, |said| said.value.min(1e9)) / f64::from(RANGES);
         let (sd, median) = (peak.get("stddev").float(), peak.get("median").float());
         let at_share = |share: f64| match (&sd, &median) {
             (_, Some(median)) if median.value > 0.0 && mean > median.value => {
@@ -172,7 +172,7 @@ fn peaks(at: At, bounds: Bounds) -> Option<Length> {
         let bound = |share: f64| at_share(share.clamp(0.001, 0.999)).round().clamp(bounds.least, LONGEST);
         for number in 0..RANGES {
             let [low, high] = [number, number + 1].map(|edge| bound(f64::from(edge) / f64::from(RANGES)));
-            if weight > 0.0 && weight.is_finite() {
+            if weight >= 0.001 {
                 rows.push(format!("{{ min: {low}, max: {}, weight: {} }}", high.max(low), short(weight)));
             }
         }

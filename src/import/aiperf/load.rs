@@ -143,11 +143,13 @@ fn lasts(phase: At, turns: f64, is_trace: bool) -> Lasts {
     let bounded = |value: f64| (value as u64).clamp(1, 100_000_000) as u32;
     if let Some(said) = requests.whole() {
         sessions.needless("`requests` says how many");
-        return Lasts::Requests(said.map(|count| bounded(count as f64)));
+        let origin = format!("{} ({})", said.origin, said.value);
+        return Lasts::Requests(Said { value: bounded(said.value as f64), origin });
     }
     match sessions.whole() {
         Some(said) => {
-            let origin = if turns > 1.0 { format!("{} of {turns} turns", said.origin) } else { said.origin };
+            let turned = if turns > 1.0 { format!(" of {turns} turns") } else { String::new() };
+            let origin = format!("{} ({}{turned})", said.origin, said.value);
             Lasts::Requests(Said { value: bounded(said.value as f64 * turns), origin })
         }
         None => Lasts::Unsaid,
@@ -185,10 +187,10 @@ fn phases(phase: At, is_closed: bool) -> Vec<Field> {
 /// Of warmup phases their time; the rest needs no counterpart.
 pub(super) fn warmup(phase: At) -> Option<Field> {
     let time = phase.get("duration").seconds().filter(|said| said.value > 0.0);
-    for (key, at) in phase.entries() {
-        if key != "duration" || time.is_none() {
-            at.needless("load rises in `fill` and settles in `stabilize` before anything is measured");
-        }
+    let why = "load rises in `fill` and settles in `stabilize` before anything is measured";
+    if time.is_none() {
+        phase.needless(why);
     }
+    phase.entries().into_iter().filter(|(key, _)| *key != "duration").for_each(|(_, at)| at.needless(why));
     time.map(|said| Field::new("stabilize", seconds(said.value), said.origin))
 }

@@ -38,14 +38,9 @@ fn told(root: At, body: At) {
     root.get("schema_version").needless("a plan says `sweepline: 1`");
     root.get("no_sweep_table").needless("`run --progress` says what is shown");
     root.get("plot").needless("`report` draws, and `curves --plot`, `export --rows requests` has the data of any plot");
-    let artifacts = body.get("artifacts");
-    for (key, at) in artifacts.entries() {
-        at.needless(match key {
-            "dir" | "artifact_directory" => "`sweepline run --results DIR` says where results go",
-            "slice_duration" => "`report` shows each run over time, and rows have the time of each request",
-            _ => "every run is stored, one row per request; `export` writes them",
-        });
-    }
+    body.get("artifacts").needless(
+        "every run is stored, one row per request; `--results DIR` says where, `export` writes them, `report` shows each over time",
+    );
     let stored = "`export` hands results on";
     for key in ["otel", "mlflow", "wandb"] {
         body.get(key).missing(&format!(

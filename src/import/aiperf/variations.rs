@@ -248,7 +248,7 @@ fn with(place: &str, tree: &Tree, (path, value): (&[String], &Tree), ledger: &Le
         let Tree::Map(entries) = at else { return Err(no_place(place, path)) };
         let step = alias(entries, step);
         // A phase or data set that is not there is a slip of the pen.
-        if is_named && !entries.contains_key(&step) {
+        if is_named && !entries.is_empty() && !entries.contains_key(&step) {
             return Err(no_place(place, path));
         }
         is_named = ["phases", "datasets"].contains(&step.as_str());

@@ -187,7 +187,7 @@ fn length(at: At, least: f64) -> Result<Length, ImportError> {
     }
     let (low, high, mean) = (number("min", 10.0), number("max", 1024.0), number("mean", 512.0));
     let variance = at.get("variance").map(|_| number("variance", 0.0).sqrt());
-    let sd = variance.unwrap_or_else(|| number("std_dev", 200.0));
+    let sd = variance.unwrap_or_else(|| number("std_dev", 200.0)).min(LONGEST);
     let skew = number("skew", 0.0);
     let origin = at.origin();
     if low < least
@@ -342,6 +342,15 @@ fn shared(data: At, load: &Stages) -> (String, Vec<Field>) {
         Some(said) => fields.push(Field::new("base", "D", format!("{}: conversations", said.origin))),
         None => fields.push(Field::new("base", "B1", "questions that differ, behind texts that are shared")),
     }
+    let tokens = match tokens.parse::<f64>() {
+        Ok(short) if short < SHORTEST => {
+            if let Some(at) = get(&["system_prompt_len"]) {
+                at.differs(&format!("a shared text has at least {SHORTEST} tokens"));
+            }
+            SHORTEST.to_string()
+        }
+        _ => tokens,
+    };
     let value = format!("{{ tokens: {tokens}, groups: {} }}", groups.value.min(100_000));
     fields.push(Field::new("prefix", value, format!("{}, {}", system.origin, groups.origin)));
     let hint = format!("prefix-{tokens}-{}-{}", middle(&prompt.value), middle(&output.value));

@@ -136,6 +136,7 @@ fn closed(file: &str, at: At) -> Result<Stages, ImportError> {
             at.differs(&format!("batch_size is at most {MOST_IN_FLIGHT}: that is taken"));
         }
         let requests = stage.get("num_requests").and_then(At::whole).filter(|said| said.value > 0);
+        let requests = requests.map(|said| Said { origin: format!("{} ({})", said.origin, said.value), ..said });
         longest = longest.max(requests.as_ref().map_or(0.0, |said| f64::from(said.value)));
         for key in ["rate", "duration"] {
             if let Some(at) = stage.get(key) {
