@@ -194,3 +194,26 @@ fn the_plans_of_the_pages_come_out() {
         }
     }
 }
+
+/// An experiment over a profile of another tool than vLLM: each treatment is a plan of that tool's importer, and all are one.
+#[timed_test]
+fn treatments_of_another_tool_become_one_plan() {
+    let lab = Lab::new();
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/import/llmd");
+    for file in ["experiment_optimized_baseline.yaml", "shared_prefix_synthetic.yaml"] {
+        std::fs::copy(folder.join(file), lab.path().join(file)).unwrap();
+    }
+    lab.ok(&["import", "experiment_optimized_baseline.yaml", "--model", "Qwen/Qwen3-32B", "-o", "plan.yaml"]);
+    lab.ok(&["check", "plan.yaml"]);
+    // 4 deployments × 9 treatments, as its file says, each with the seven rates of the profile.
+    let preview = lab.ok(&["preview", "plan.yaml", "--format", "json"]).json();
+    let runs = preview["runs"].as_array().unwrap();
+    assert_eq!(runs.len(), 36 * 7);
+    let plan: serde_json::Value =
+        serde_yaml::from_str(&std::fs::read_to_string(lab.path().join("plan.yaml")).unwrap()).unwrap();
+    let sweep = &plan["sweeps"]["qlen300-olen1000"];
+    let scenario = sweep["matrix"]["scenario"][0].as_str().unwrap();
+    let scenario = &plan["scenarios"][scenario];
+    assert_eq!((&scenario["prompt_tokens"], &scenario["output_tokens"]), (&300.into(), &1000.into()), "{scenario}");
+    assert_eq!(sweep["matrix"]["endpoint"].as_array().unwrap().len(), 4, "{sweep}");
+}
