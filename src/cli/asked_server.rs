@@ -5,7 +5,7 @@ use clap::{Args, ValueEnum};
 
 use crate::cli::failure::Failure;
 use crate::cli::stderr;
-use crate::import::FreshServer;
+use crate::import::{FreshServer, api_base};
 use crate::plan::{Api, Engine};
 use crate::report::format::plain;
 use crate::server::{Description, Question, describe};
@@ -16,11 +16,14 @@ use crate::units::text::is_variable;
 /// Long enough for a busy server to list its models.
 const WITHIN: Nanos = Nanos::from_secs(10);
 
+/// The status of a page that is not there.
+const NOT_FOUND: u16 = 404;
+
 /// The flags that name a server, and what it serves.
 #[derive(Debug, Args)]
 pub(crate) struct AskedServer {
-    /// Base address of the server's OpenAI-compatible API, like http://127.0.0.1:8000/v1; it is asked for its models and its
-    /// version. Without it the plan measures the embedded mock
+    /// Base address of the server's OpenAI-compatible API, like http://127.0.0.1:8000/v1, or its host and port alone; it is asked
+    /// for its models and its version. Without it the plan measures the embedded mock
     #[arg(long, value_name = "URL")]
     pub(super) url: Option<String>,
     /// The model's id; needed where the server lists several, or does not answer
@@ -50,11 +53,12 @@ pub(super) struct Asked {
 impl AskedServer {
     /// Asks the server, where there is one.
     pub(super) fn ask(&self) -> Result<Asked, Failure> {
-        let described = self.url.as_ref().map(|url| ask(self, url)).transpose()?;
+        let described = self.url.as_ref().map(|url| found(self, url)).transpose()?;
+        let (url, said) = described.unzip();
         Ok(Asked {
-            model: model(self, described.as_ref())?,
-            longest: described.as_ref().and_then(|said| said.longest),
-            server: self.url.as_ref().zip(described).map(|(url, said)| server(self, url, said)),
+            model: model(self, url.as_deref(), said.as_ref())?,
+            longest: said.as_ref().and_then(|said| said.longest),
+            server: url.zip(said).map(|(url, said)| server(self, &url, said)),
         })
     }
 }
@@ -78,13 +82,30 @@ enum EngineName {
     Mock,
 }
 
-/// Asks the server what it is. One that does not answer is no mistake where the model is known.
-fn ask(args: &AskedServer, url: &str) -> Result<Description, Failure> {
-    if reqwest::Url::parse(url).is_ok_and(|url| carries_secret(&url)) {
+/// Where the server's API is, and what the server says of itself. A host and port alone get a scheme and `/v1`; where there is no
+/// list of models, it is looked for with `/v1` or without.
+fn found(args: &AskedServer, typed: &str) -> Result<(String, Description), Failure> {
+    let (url, had_secret) = api_base(typed).unwrap_or_else(|_| (typed.to_owned(), false));
+    if had_secret || reqwest::Url::parse(typed).is_ok_and(|url| carries_secret(&url)) {
         let text = "--url carries a user name, password or key, which would end up in the plan; take it out, and name the variable \
                     that holds the key with --api-key-env";
         return Err(Failure::Usage(text.to_owned()));
     }
+    let first = ask(args, &url)?;
+    let other = url.strip_suffix("/v1").map_or_else(|| format!("{url}/v1"), str::to_owned);
+    let is_absent = |said: &Description| said.refused == Some(NOT_FOUND);
+    let (url, said) = match is_absent(&first).then(|| ask(args, &other)) {
+        Some(Ok(second)) if !second.models.is_empty() => (other, second),
+        _ => (url, first),
+    };
+    if url != typed.trim_end_matches('/') {
+        stderr::complain(&format!("--url {}: {} is taken", plain(typed), plain(&url)));
+    }
+    Ok((url, said))
+}
+
+/// Asks the server what it is. One that does not answer is no mistake where the model is known.
+fn ask(args: &AskedServer, url: &str) -> Result<Description, Failure> {
     let question = Question {
         headers: Vec::new(),
         secrets: Vec::new(),
@@ -123,8 +144,8 @@ fn key(variable: Option<&str>) -> Result<Option<String>, Failure> {
 }
 
 /// The model: the one that was named, or the only one that the server has.
-fn model(args: &AskedServer, described: Option<&Description>) -> Result<String, Failure> {
-    let Some(said) = described else {
+fn model(args: &AskedServer, url: Option<&str>, described: Option<&Description>) -> Result<String, Failure> {
+    let (Some(url), Some(said)) = (url, described) else {
         return Ok(args.model.clone().unwrap_or_else(|| "demo-7b".to_owned()));
     };
     let listed = plain(&said.models.iter().take(12).cloned().collect::<Vec<_>>().join(", "));
@@ -132,14 +153,37 @@ fn model(args: &AskedServer, described: Option<&Description>) -> Result<String, 
         (Some(model), models) => {
             if !models.is_empty() && !models.contains(model) {
                 stderr::complain(&format!("warning: the server does not list `{model}`; it lists {listed}"));
+            } else if let Some(status) = said.refused {
+                stderr::complain(&format!("warning: {}", refusal(url, status)));
             }
             Ok(model.clone())
         }
         (None, [only]) => Ok(only.clone()),
-        (None, []) => Err(Failure::Usage("the server lists no model; name one with --model ID".to_owned())),
+        (None, []) => {
+            let why = said.refused.map_or_else(
+                || "the server lists no model: it has not loaded one yet, or serves none".to_owned(),
+                |status| refusal(url, status),
+            );
+            Err(Failure::Usage(format!("{why}; try again when it lists one, or name it with --model ID")))
+        }
         (None, _) => {
             Err(Failure::Usage(format!("the server lists several models; choose one with --model ID: {listed}")))
         }
+    }
+}
+
+/// Why there is no list of models.
+fn refusal(url: &str, status: u16) -> String {
+    let models = plain(&format!("{url}/models"));
+    match status {
+        NOT_FOUND => format!(
+            "there is no list of models at {models} (HTTP 404), with /v1 or without: --url is the address in front of /chat/completions"
+        ),
+        429 => format!("{models} answers HTTP 429: the server limits the rate of questions"),
+        502..=504 => {
+            format!("{models} answers HTTP {status}: the server is starting, loads its model or is overloaded")
+        }
+        status => format!("{models} answers HTTP {status}"),
     }
 }
 
@@ -161,5 +205,6 @@ fn server(args: &AskedServer, url: &str, said: Description) -> FreshServer {
         api: args.api,
         api_key_env: args.api_key_env.clone(),
         version: said.version,
+        flags: said.flags.into_iter().collect(),
     }
 }

@@ -4,20 +4,19 @@ use std::io::Read as _;
 use std::path::{Path, PathBuf};
 
 use clap::Args;
+use clap::builder::PossibleValuesParser;
 
 use crate::cli::failure::{Exit, Failure};
 use crate::cli::{output, stderr};
-use crate::import::{self, Format, MOST_BYTES, Wishes};
+use crate::import::{self, Counts, Imported, MOST_BYTES, Wishes};
 
 /// The arguments of `import`.
 #[derive(Debug, Args)]
 pub struct ImportArgs {
-    /// A closed-loop JSON configuration, a shell script or list of command lines, or a parameter file of `vllm bench sweep`;
-    /// - for standard input
+    /// A configuration file of another tool, or a shell script or list of command lines; - for standard input
     #[arg(value_name = "FILE", required_unless_present = "command")]
     file: Option<PathBuf>,
-    /// A `vllm bench serve`, `benchmark_serving.py` or `vllm bench sweep` command; with FILE, the one that its parameters are
-    /// for
+    /// A benchmark command of another tool; with a parameter file of `vllm bench sweep`, the one that its parameters are for
     #[arg(last = true, value_name = "COMMAND")]
     command: Vec<String>,
     /// Write the plan to this file instead of stdout
@@ -26,15 +25,25 @@ pub struct ImportArgs {
     /// Overwrite the file of --output
     #[arg(long, requires = "output")]
     force: bool,
-    /// What FILE is
-    #[arg(long, value_enum, default_value = "auto")]
-    format: Format,
+    /// What FILE is; auto: by its look
+    #[arg(long, value_parser = PossibleValuesParser::new(import::formats()), default_value = "auto")]
+    format: String,
+    /// Fail, and write no plan, where a setting has no counterpart
+    #[arg(long)]
+    strict: bool,
+    /// Put short phases for a first look of 2 minutes beside the full ones, with a variable that chooses
+    #[arg(long)]
+    quick: bool,
     /// The model, where FILE names none
     #[arg(long, value_name = "ID")]
     model: Option<String>,
     /// The server's base address, where FILE names none
     #[arg(long, value_name = "URL")]
     url: Option<String>,
+    /// Which entry of FILE, where it has many: of an InferenceX master file (`*` stands for any part of a name), or a model of
+    /// an MLPerf configuration, as MODEL or MODEL.SCENARIO; may be given several times
+    #[arg(long, value_name = "NAME")]
+    entry: Vec<String>,
 }
 
 /// Writes the plan, and on stderr what is not in it.
@@ -47,19 +56,36 @@ pub(super) fn run(args: ImportArgs) -> Result<Exit, Failure> {
         text,
         command: args.command,
         format: args.format,
+        quick: args.quick,
         model: args.model,
         url: args.url,
+        entries: args.entry,
         folder: args.output.as_deref().and_then(Path::parent).map(Path::to_owned).unwrap_or_default(),
         read: &read,
     };
     let made = import::import(&wishes).map_err(|error| Failure::Usage(error.to_string()))?;
+    if args.strict && made.counts.missing > 0 {
+        return Err(Failure::Usage(strict(&made)));
+    }
     match &args.output {
         Some(path) => save(path, &made.plan, args.force)?,
         None => output::print(&made.plan)?,
     }
-    if !made.missing.is_empty() {
-        stderr::complain(&format!("without a counterpart ({}):", made.missing.len()));
-        made.missing.iter().for_each(|sentence| stderr::complain(&format!("- {sentence}")));
+    tell(&made);
+    if let Some(path) = &args.output {
+        stderr::complain(&format!("wrote {}; next: sweepline preview {}", path.display(), path.display()));
+    }
+    Ok(Exit::Done)
+}
+
+/// How many settings are in the plan, and what is not.
+fn tell(made: &Imported) {
+    stderr::complain(&summary(made.counts));
+    let sentences = |all: &[String]| all.iter().for_each(|sentence| stderr::complain(&format!("- {sentence}")));
+    sentences(&made.missing);
+    if !made.differs.is_empty() {
+        stderr::complain("in the plan, and not quite the same there:");
+        sentences(&made.differs);
     }
     if !made.needless.is_empty() {
         stderr::complain(&format!(
@@ -67,10 +93,24 @@ pub(super) fn run(args: ImportArgs) -> Result<Exit, Failure> {
             made.needless.len()
         ));
     }
-    if let Some(path) = &args.output {
-        stderr::complain(&format!("wrote {}; next: sweepline preview {}", path.display(), path.display()));
+}
+
+fn summary(Counts { mapped, missing }: Counts) -> String {
+    let settings = if mapped == 1 { "setting" } else { "settings" };
+    match missing {
+        0 => format!("import: {mapped} {settings} mapped, none left out"),
+        missing => format!("import: {mapped} {settings} mapped, {missing} not (listed below)"),
     }
-    Ok(Exit::Done)
+}
+
+/// Why there is no plan with `--strict`.
+fn strict(made: &Imported) -> String {
+    let listed = made.missing.iter().map(|sentence| format!("\n- {sentence}")).collect::<String>();
+    let remedy = "take them out of the source, or import without --strict";
+    format!(
+        "--strict: {} of its settings without a counterpart, so no plan is written; {remedy}:{listed}",
+        made.counts.missing
+    )
 }
 
 fn shown(file: &Path) -> String {

@@ -10,16 +10,19 @@ use crate::cli::{import, output, stderr};
 use crate::import::{Fresh, FreshLoad, fresh};
 use crate::units::Decimal;
 
+/// Requests in flight where nobody says a load.
+const SIZES: [u32; 4] = [1, 2, 4, 8];
+
 /// The arguments of `new`.
 #[derive(Debug, Args)]
 pub struct NewArgs {
     #[command(flatten)]
     server: AskedServer,
-    /// Measure closed loops with these numbers of requests in flight
-    #[arg(long, value_name = "N,…", value_delimiter = ',', default_values_t = [1, 2, 4, 8])]
+    /// Measure closed loops with these numbers of requests in flight [default without --qps: 1,2,4,8]
+    #[arg(long, value_name = "N,…", value_delimiter = ',')]
     batch_size: Vec<u32>,
-    /// Measure open loops at these rates, in requests per second
-    #[arg(long, value_name = "N,…", value_delimiter = ',', conflicts_with = "batch_size")]
+    /// Measure open loops at these rates, in requests per second; beside --batch-size in a sweep of their own
+    #[arg(long, value_name = "N,…", value_delimiter = ',')]
     qps: Vec<Decimal>,
     /// The plan's name
     #[arg(long, value_name = "NAME", default_value = "first-look")]
@@ -40,10 +43,11 @@ pub(super) fn run(args: NewArgs) -> Result<Exit, Failure> {
         model,
         longest,
         server,
-        load: if args.qps.is_empty() {
-            FreshLoad::Closed(args.batch_size.clone())
-        } else {
-            FreshLoad::Open(args.qps.clone())
+        load: match (args.batch_size.as_slice(), args.qps.as_slice()) {
+            ([], []) => FreshLoad::Closed(SIZES.to_vec()),
+            (sizes, []) => FreshLoad::Closed(sizes.to_vec()),
+            ([], rates) => FreshLoad::Open(rates.to_vec()),
+            (sizes, rates) => FreshLoad::Both(sizes.to_vec(), rates.to_vec()),
         },
     };
     let text = fresh(&wish).map_err(|error| Failure::Usage(error.to_string()))?;

@@ -44,6 +44,13 @@ pub(super) fn base(url: &str) -> (String, Option<&'static str>) {
     (if has_path { url.to_owned() } else { format!("{url}/v1") }, None)
 }
 
+/// The base address of an API, of what people type for it: `host:port`, without `/v1`, or with the call behind it; whether it
+/// carried a secret, which is not in it.
+pub(crate) fn api_base(text: &str) -> Result<(String, bool), String> {
+    let read = address(text)?;
+    Ok((base(&read.url).0, read.had_secret))
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -55,6 +62,8 @@ mod tests {
         let read = address("host:8000").unwrap();
         assert_eq!((read.url.as_str(), read.had_secret, read.is_changed), ("http://host:8000", false, true));
         assert!(address("ftp://x").is_err() && address("http://").is_err());
+        assert_eq!(api_base("h:1"), Ok(("http://h:1/v1".to_owned(), false)));
+        assert_eq!(api_base("h:1/v1/completions?key=x"), Ok(("http://h:1/v1".to_owned(), true)));
         assert_eq!(base("http://h:1"), ("http://h:1/v1".to_owned(), None));
         assert_eq!(base("http://h/api/v1/chat/completions"), ("http://h/api/v1".to_owned(), Some("chat")));
     }

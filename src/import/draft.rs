@@ -4,7 +4,18 @@ use std::collections::HashMap;
 
 use super::text::name_of;
 
-/// What was said elsewhere and is not in the plan, and why.
+/// What became of something that is listed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Kind {
+    /// It gets lost: the plan has no counterpart.
+    Missing,
+    /// It is in the plan, and measures something else than there.
+    Differs,
+    /// sweepline does it anyway, or in another way.
+    Needless,
+}
+
+/// What was said elsewhere and is not in the plan as it was, and why.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Listed {
     /// What was said.
@@ -13,19 +24,19 @@ pub(crate) struct Listed {
     pub why: String,
     /// The lines that say it, from 1; none where there are no lines.
     pub lines: Vec<usize>,
-    /// Whether something gets lost: a counterpart is missing. Else sweepline does it anyway, or in another way.
-    pub(crate) is_missing: bool,
+    /// What became of it.
+    pub(crate) kind: Kind,
 }
 
 impl Listed {
     /// Something without a counterpart.
     pub(super) fn missing(what: impl Into<String>, why: impl Into<String>, line: usize) -> Listed {
-        Listed { what: what.into(), why: why.into(), lines: vec![line], is_missing: true }
+        Listed { what: what.into(), why: why.into(), lines: vec![line], kind: Kind::Missing }
     }
 
     /// Something that needs none.
     pub(super) fn needless(what: impl Into<String>, why: impl Into<String>, line: usize) -> Listed {
-        Listed { is_missing: false, ..Listed::missing(what, why, line) }
+        Listed { kind: Kind::Needless, ..Listed::missing(what, why, line) }
     }
 }
 
@@ -104,10 +115,12 @@ pub(super) struct Sweep {
 }
 
 /// A table of the plan that has no entries: `phases`, `goodput`, …
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, Default)]
 pub(super) struct Section {
     /// Its key.
     pub key: &'static str,
+    /// Its value, where it is no table.
+    pub value: Option<Field>,
     /// What stands above it.
     pub notes: Vec<String>,
     /// Its fields.
@@ -134,6 +147,15 @@ pub(super) struct Draft {
 }
 
 impl Draft {
+    /// The fields of a section, which is made where there is none.
+    pub(super) fn section(&mut self, key: &'static str) -> &mut Vec<Field> {
+        let number = self.sections.iter().position(|section| section.key == key).unwrap_or_else(|| {
+            self.sections.push(Section { key, ..Section::default() });
+            self.sections.len() - 1
+        });
+        &mut self.sections[number].fields
+    }
+
     /// Changes every text that says where something came from or why it is not there.
     pub(crate) fn change_comments(&mut self, change: impl Fn(&str) -> String) {
         let Draft { head, endpoints, models, scenarios, sections, sweeps, listed } = self;

@@ -27,17 +27,17 @@ pub enum ImportError {
         /// What to do.
         remedy: &'static str,
     },
-    /// Neither JSON of a known kind nor a command.
+    /// Neither a file of a known kind nor a command.
     #[error(
-        "{name}: not known as a configuration or a command: {seen}; import takes the closed-loop JSON configuration \
-         (`endpoints`, `models`, …), `vllm bench serve` and `benchmark_serving.py` command lines, and `vllm bench sweep` \
-         parameter files; --format says which it is"
+        "{name}: not known as a configuration or a command: {seen}; import takes {takes}; --format says which it is"
     )]
     Unknown {
         /// The file.
         name: String,
         /// What was found instead.
         seen: String,
+        /// What is known.
+        takes: String,
     },
     /// JSON with a mistake.
     #[error("{name}:{line}:{column}: this is not JSON: {reason}; correct it there")]
@@ -97,12 +97,25 @@ impl ImportError {
         ImportError::Shape { place: place.into(), what: what.into(), remedy: remedy.into() }
     }
 
+    /// A file or command that nothing is known of. What is known is said by the one who knows all formats.
+    pub(super) fn unknown(name: impl Into<String>, seen: impl Into<String>) -> ImportError {
+        ImportError::Unknown { name: name.into(), seen: seen.into(), takes: String::new() }
+    }
+
+    /// Says of an unknown file what is known.
+    pub(super) fn with_known(mut self, known: String) -> ImportError {
+        if let ImportError::Unknown { takes, .. } = &mut self {
+            *takes = known;
+        }
+        self
+    }
+
     /// The same error with other words for what it quotes; a plan's mistakes quote a plan that was changed before.
     pub(super) fn changed(mut self, change: impl Fn(&str) -> String) -> ImportError {
         let texts: Vec<&mut String> = match &mut self {
             ImportError::TooLarge { name, .. } | ImportError::Plan { name, .. } => vec![name],
             ImportError::TooMany { place, .. } => vec![place],
-            ImportError::Unknown { name, seen } => vec![name, seen],
+            ImportError::Unknown { name, seen, .. } => vec![name, seen],
             ImportError::Json { name, reason, .. } => vec![name, reason],
             ImportError::Shape { place, what, remedy } => vec![place, what, remedy],
             ImportError::Unclosed { name, what, .. } => vec![name, what],

@@ -40,6 +40,8 @@ pub struct FreshServer {
     pub(crate) api_key_env: Option<String>,
     /// Its version, as it says.
     pub version: Option<String>,
+    /// Its flags, as it says.
+    pub(crate) flags: Vec<(String, String)>,
 }
 
 /// The loads of a first plan.
@@ -49,6 +51,8 @@ pub enum FreshLoad {
     Closed(Vec<u32>),
     /// Requests per second: open loops.
     Open(Vec<Decimal>),
+    /// A sweep of each.
+    Both(Vec<u32>, Vec<Decimal>),
     /// The highest load that meets an objective.
     Search(FreshSearch),
 }
@@ -97,11 +101,12 @@ fn values(wish: &Fresh) -> Value {
     let (batch_size, qps) = match &wish.load {
         FreshLoad::Closed(sizes) => (list(sizes), None),
         FreshLoad::Open(rates) => (None, list(rates)),
+        FreshLoad::Both(sizes, rates) => (list(sizes), list(rates)),
         FreshLoad::Search(_) => (None, None),
     };
     let search = match &wish.load {
         FreshLoad::Search(search) => Some(searched(search)),
-        FreshLoad::Closed(_) | FreshLoad::Open(_) => None,
+        FreshLoad::Closed(_) | FreshLoad::Open(_) | FreshLoad::Both(..) => None,
     };
     context! {
         name => text_value(&one_line(&wish.name)),
@@ -148,8 +153,23 @@ fn server(server: &FreshServer) -> Value {
         api => server.api.name(),
         path => server.api.protocol().path(),
         key => server.api_key_env.as_ref().map(|name| scalar(&format!("env:{name}"))),
-        version => server.version.as_ref().map(|version| scalar(&one_line(version))),
+        facts => facts(server),
     }
+}
+
+/// Version and flags, as facts of a server; none where it tells nothing.
+fn facts(server: &FreshServer) -> Option<String> {
+    let version = server.version.as_ref().map(|version| format!("version: {}", scalar(&one_line(version))));
+    let flag = |(name, value): &(String, String)| {
+        let is_plain =
+            value == "true" || value == "false" || value.parse::<u32>().is_ok_and(|n| n.to_string() == *value);
+        let value = if is_plain { value.clone() } else { text_value(&one_line(value)) };
+        format!("{}: {value}", scalar(name))
+    };
+    let flags: Vec<String> = server.flags.iter().map(flag).collect();
+    let flags = (!flags.is_empty()).then(|| format!("flags: {{ {} }}", flags.join(", ")));
+    let facts: Vec<String> = version.into_iter().chain(flags).collect();
+    (!facts.is_empty()).then(|| facts.join(", "))
 }
 
 /// What is asked for, so that prompt and answer fit the model.

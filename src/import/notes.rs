@@ -1,24 +1,125 @@
-//! What goes along with all that is read of commands.
+//! What goes along with all that is read: secrets, what is listed, and which settings became part of the plan.
 
 use std::cell::RefCell;
 
-use super::draft::Listed;
+use indexmap::IndexMap;
+
+use super::draft::{Kind, Listed};
 use super::secrets::Secrets;
 
-/// What must not be repeated, and what did not get into the plan.
+/// How many settings of the source there are, by what became of them.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Counts {
+    /// In the plan, or done by sweepline anyway.
+    pub mapped: usize,
+    /// Without a counterpart: each is listed.
+    pub missing: usize,
+}
+
+/// What must not be repeated, what is listed, and the settings of the source.
 pub(super) struct Notes<'a> {
     pub(super) secrets: &'a Secrets,
     pub(super) listed: RefCell<Vec<Listed>>,
+    /// Every setting by its name and line, and whether it is mapped.
+    settings: RefCell<IndexMap<(String, usize), bool>>,
 }
 
-impl Notes<'_> {
-    /// Lists something that has no counterpart.
+impl<'a> Notes<'a> {
+    /// Notes without an entry.
+    pub(super) fn new(secrets: &'a Secrets) -> Notes<'a> {
+        Notes { secrets, listed: RefCell::default(), settings: RefCell::default() }
+    }
+
+    /// Counts a setting of the source, an option or a field. It is mapped unless it gets listed as missing.
+    pub(super) fn setting(&self, name: &str, line: usize) {
+        self.settings.borrow_mut().entry((name.to_owned(), line)).or_insert(true);
+    }
+
+    /// Counts a setting as one without a counterpart.
+    pub(super) fn lost(&self, name: &str, line: usize) {
+        self.settings.borrow_mut().insert((name.to_owned(), line), false);
+    }
+
+    /// Lists something that has no counterpart. A setting is known by how `what` begins.
     pub(super) fn missing(&self, what: &str, why: &str, line: usize) {
-        self.listed.borrow_mut().push(Listed::missing(self.secrets.hide(what), self.secrets.hide(why), line));
+        let name = self.name_in(what, line).unwrap_or(what);
+        self.lost(name, line);
+        self.add(Kind::Missing, what, why, line);
+    }
+
+    /// Lists something that is in the plan and measures something else than there.
+    pub(super) fn differs(&self, what: &str, why: &str, line: usize) {
+        self.add(Kind::Differs, what, why, line);
     }
 
     /// Lists something that is done in another way.
     pub(super) fn needless(&self, what: &str, why: &str, line: usize) {
-        self.listed.borrow_mut().push(Listed::needless(self.secrets.hide(what), self.secrets.hide(why), line));
+        self.add(Kind::Needless, what, why, line);
+    }
+
+    /// Lists something without counting it.
+    pub(super) fn add(&self, kind: Kind, what: &str, why: &str, line: usize) {
+        let (what, why) = (self.secrets.hide(what), self.secrets.hide(why));
+        self.listed.borrow_mut().push(Listed { what, why, lines: vec![line], kind });
+    }
+
+    /// Lists what was listed elsewhere.
+    pub(super) fn extend(&self, listed: Vec<Listed>) {
+        for Listed { what, why, lines, kind } in listed {
+            let line = lines.first().copied().unwrap_or_default();
+            if kind == Kind::Missing {
+                self.lost(&what, line);
+            }
+            self.add(kind, &what, &why, line);
+        }
+    }
+
+    /// The setting that a text begins with.
+    fn name_in<'t>(&self, what: &'t str, line: usize) -> Option<&'t str> {
+        let settings = self.settings.borrow();
+        let ends = what.match_indices([' ', '=', ':']).map(|(at, _)| at).take(4).chain([what.len()]);
+        let names: Vec<&str> = ends.map(|end| &what[..end]).collect();
+        names.into_iter().rev().find(|name| settings.contains_key(&((*name).to_owned(), line)))
+    }
+
+    /// Counts a setting no more: something else counts in its stead.
+    pub(super) fn uncount(&self, name: &str, line: usize) {
+        self.settings.borrow_mut().swap_remove(&(name.to_owned(), line));
+    }
+
+    /// Forgets the settings that were counted, where they are counted anew in another form.
+    pub(super) fn forget(&self) {
+        self.settings.borrow_mut().clear();
+    }
+
+    /// How many settings there are.
+    pub(super) fn counts(&self) -> Counts {
+        let settings = self.settings.borrow();
+        let mapped = settings.values().filter(|is_mapped| **is_mapped).count();
+        Counts { mapped, missing: settings.len() - mapped }
+    }
+
+    /// These notes for one line.
+    pub(super) fn at(&self, line: usize) -> Noted<'_> {
+        Noted { notes: self, line }
+    }
+}
+
+/// Notes about one line of the source.
+#[derive(Clone, Copy)]
+pub(super) struct Noted<'a> {
+    notes: &'a Notes<'a>,
+    line: usize,
+}
+
+impl Noted<'_> {
+    /// Lists something that has no counterpart.
+    pub(super) fn missing(&self, what: &str, why: &str) {
+        self.notes.missing(what, why, self.line);
+    }
+
+    /// Lists something that is done in another way.
+    pub(super) fn needless(&self, what: &str, why: &str) {
+        self.notes.needless(what, why, self.line);
     }
 }

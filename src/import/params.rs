@@ -4,25 +4,35 @@
 use indexmap::IndexMap;
 use serde_json::Value;
 
-use super::bench::{Arguments, Arity, Around, FOLDER, Fate, Known, Searched, flag_name, is_option};
-use super::draft::Field;
+use super::arguments::{self, Arguments};
+use super::bench::{self, is_option};
+use super::draft::{Draft, Field};
 use super::error::ImportError;
+use super::importer::{Context, FileReader, Importer, Input};
+use super::job::{Around, Searched};
 use super::json::json;
 use super::notes::Notes;
+use super::options::{Arity, FOLDER, Fate, Known};
 use super::secrets::Secrets;
-use super::settings::{self, Record, said_of};
-use super::shell::Command;
+use super::serve::flag_name;
+pub(super) use super::settings::Record;
+use super::settings::{self, said_of};
+use super::shell::{self, Command};
+use super::tables;
 use super::text::{cell_text, name_of, scalar};
+use super::tree::Item;
+use super::write;
 use Arity::{Flag, Many, One};
-use Fate::{Lost, Needless, Read};
+use Fate::{Needless, Read};
 
 /// More combinations than a file of parameters has.
 const MOST_RECORDS: usize = 10_000;
+/// How many levels `serve_workload` explores, and the most that double without leaving what a plan takes.
+const LEVELS: u32 = 10;
+const MOST_LEVELS: u32 = 16;
 /// How often `vllm bench sweep` runs each combination.
 const RUNS: u32 = 3;
 
-const LEVELS: Fate =
-    Lost("its levels follow from the throughput that it measures; write the loads to measure into the matrix");
 const OWN_SEARCH: Fate = Needless("the search has a method and a bound of its own");
 
 /// The options of `vllm bench sweep serve`, `serve_workload` and `serve_sla`.
@@ -37,8 +47,8 @@ const OPTIONS: [Known; 22] = [
     ("sla-variable", One, Read),
     ("sla-iters", One, OWN_SEARCH),
     ("sla-inf-value", One, OWN_SEARCH),
-    ("workload-var", One, LEVELS),
-    ("workload-iters", One, LEVELS),
+    ("workload-var", One, Read),
+    ("workload-iters", One, Read),
     ("after-bench-cmd", One, Read),
     ("experiment-name", One, Read),
     ("output-dir", One, FOLDER),
@@ -54,6 +64,45 @@ const OPTIONS: [Known; 22] = [
     ("resume", Many, Needless("`sweepline run` goes on where it stopped")),
     ("no-resume", Flag, Needless("`sweepline run --force` measures again")),
 ];
+
+/// Parameter files of `vllm bench sweep`.
+pub(super) const IMPORTER: Importer = Importer {
+    name: "vllm-sweep-params",
+    title: "vllm bench sweep parameters",
+    takes: "parameter files of `vllm bench sweep`",
+    file: Some(FileReader { is, known: &[], read }),
+    command: None,
+};
+
+/// Whether a file is a list of objects, or an object of objects.
+fn is(input: &Input) -> bool {
+    let is_json = input.text.trim_start_matches('\u{feff}').trim_start().starts_with(['{', '[']);
+    let children = input.tree.as_ref().map(Item::children).unwrap_or_default();
+    is_json && !children.is_empty() && children.iter().all(|child| child.is_table())
+}
+
+/// A parameter file alone, or for the command that was given with it.
+fn read(input: &Input, context: &Context) -> Result<Draft, ImportError> {
+    let Context { wishes, notes, .. } = context;
+    let records = records(&wishes.name, input.text, notes.secrets)?;
+    let mut command = shell::command(&wishes.command, notes.secrets);
+    if command.words.is_empty() {
+        command.words = ["vllm", "bench", "serve"].map(str::to_owned).to_vec();
+    }
+    // Its values count as the options that they stand for.
+    notes.forget();
+    input.tree.iter().for_each(Item::take);
+    let each = match are_of_server(&records) {
+        true => servers(&notes.secrets.hide(&wishes.name), &records, notes),
+        false => over(&context.around(), records),
+    };
+    let jobs = bench::each(&command, &command.words, each, context)?;
+    if jobs.is_empty() {
+        let seen = notes.listed.borrow().first().map_or("it has no combination".to_owned(), write::sentence);
+        return Err(ImportError::unknown(&wishes.name, seen));
+    }
+    Ok(tables::draft(jobs, context.name.clone(), notes))
+}
 
 /// Gives the text of a file that is named in what is imported.
 pub(super) type Reader<'a> = &'a dyn Fn(&str) -> Result<String, String>;
@@ -117,14 +166,55 @@ pub(super) fn sweep(
         notes.missing(&what, "this command is left out: it measures no serving", command.line);
         return Ok(None);
     }
-    let words: Vec<String> = words.iter().map(|word| long(word)).collect();
+    let words = long_forms(words);
     let arguments = Arguments::new(&words, command.line, &OPTIONS, notes);
     let mut made = combinations(file, command, &arguments, read)?;
     if let Some(search) = searched(kind, &arguments) {
         made.each.iter_mut().for_each(|around| search_in(around, &search, &arguments));
     }
+    if kind == "serve_workload" {
+        made.each = ladder(made.each, &arguments);
+    }
     arguments.list_unused();
     Ok(Some(made))
+}
+
+/// The levels of `serve_workload`. There they lie between the throughput of one request at a time and of all at once, which
+/// have to be measured first; here each is twice the one before, up to the load that the server does not answer any more.
+fn ladder(each: Vec<Around>, arguments: &Arguments) -> Vec<Around> {
+    let said = arguments.text("workload-var");
+    let var = said.as_ref().map_or("request_rate", |said| said.value.as_str());
+    let (option, is_open) = match var {
+        "max_concurrency" => ("max_concurrency", false),
+        "request_rate" => ("request_rate", true),
+        _ => {
+            let origin = said.map(|said| said.origin).unwrap_or_default();
+            arguments.missing(&origin, "the load is request_rate or max_concurrency: request_rate is taken");
+            ("request_rate", true)
+        }
+    };
+    let levels = arguments.whole("workload-iters").map(|said| said.value).unwrap_or(LEVELS).clamp(2, MOST_LEVELS);
+    let why = "there the levels lie between the throughput of one request at a time and of all at once; here each load is twice \
+               the one before it, and a ladder of rates ends where more comes than the server answers (`stop: saturated`)";
+    arguments.differs("serve_workload", why);
+    let stop = Field::new("stop", "saturated", "serve_workload: up to the throughput of all at once");
+    let mut all = Vec::new();
+    for around in each {
+        if around.instead.iter().any(|(key, _)| key.replace('-', "_") == option) {
+            arguments.missing(
+                &format!("serve_workload with {option}"),
+                "--bench-params give the load that is to be explored",
+            );
+            continue;
+        }
+        for level in 0..levels {
+            let mut one = around.clone();
+            one.instead.push((option.to_owned(), Value::from(1_u32 << level)));
+            one.fields.extend(is_open.then(|| stop.clone()));
+            all.push(one);
+        }
+    }
+    all
 }
 
 /// The load that `serve_sla` looks for.
@@ -135,9 +225,10 @@ fn searched(kind: &str, arguments: &Arguments) -> Option<Searched> {
     }
     let origin =
         said.as_ref().map_or_else(|| "default --sla-variable request_rate".to_owned(), |said| said.origin.clone());
+    let searched = |axis| Searched { axis, range: RANGE.0.to_owned(), origin: format!("{origin}: {}", RANGE.1) };
     match said.as_ref().map_or("request_rate", |said| said.value.as_str()) {
-        "request_rate" => Some(Searched { axis: "qps", origin }),
-        "max_concurrency" => Some(Searched { axis: "batch_size", origin }),
+        "request_rate" => Some(searched("qps")),
+        "max_concurrency" => Some(searched("batch_size")),
         _ => {
             arguments.missing(&origin, "only request_rate and max_concurrency are searched");
             None
@@ -145,28 +236,48 @@ fn searched(kind: &str, arguments: &Arguments) -> Option<Searched> {
     }
 }
 
+/// The range of a search, and why it is that one.
+const RANGE: (&str, &str) =
+    ("from: 1, to: 1000, within: 5%", "there up to 65536; raise `to` where the answer lies above it");
+
+/// The words that asked for a search, without what is said of them.
+fn said_by(search: &Searched) -> &str {
+    search.origin.split(": ").next().unwrap_or_default()
+}
+
 /// Has the load of one combination searched; any load stands in for the one that is looked for until then.
 fn search_in(around: &mut Around, search: &Searched, arguments: &Arguments) {
     if !around.once.iter().any(|(section, _)| *section == "slo") {
-        arguments.missing(&search.origin, "a search needs an objective that `slo` knows");
+        arguments.missing(said_by(search), "a search needs an objective that `slo` knows");
         return;
     }
     let option = if search.axis == "qps" { "request_rate" } else { "max_concurrency" };
     if around.instead.iter().any(|(key, _)| key.replace('-', "_") == option) {
-        arguments.missing(&search.origin, "the load that is searched is given by --bench-params");
+        arguments.missing(said_by(search), "the load that is searched is given by --bench-params");
         return;
     }
     around.instead.push((option.to_owned(), Value::String("1".to_owned())));
     around.search = Some(search.clone());
 }
 
-/// The long form of the two short options.
-fn long(word: &str) -> String {
-    match word {
-        "-o" => "--output-dir".to_owned(),
-        "-e" => "--experiment-name".to_owned(),
-        word => word.to_owned(),
-    }
+/// Words with the long form of the two short options.
+pub(super) fn long_forms(words: &[String]) -> Vec<String> {
+    arguments::long_forms(words, &[("-o", "--output-dir"), ("-e", "--experiment-name")])
+}
+
+/// The combinations of the file that an option names.
+pub(super) fn combinations_of(
+    place: &str,
+    option: &str,
+    path: &str,
+    context: &Context,
+) -> Result<Vec<Record>, ImportError> {
+    let text = (context.wishes.read)(path).map_err(|reason| ImportError::File {
+        place: format!("{place}: --{option}"),
+        path: path.to_owned(),
+        reason,
+    })?;
+    records(path, &text, context.notes.secrets)
 }
 
 fn combinations(

@@ -15,6 +15,43 @@ pub(super) const HIDDEN: &str = "***";
 const SHORTEST: usize = 4;
 /// The shortest value that is looked for elsewhere where its name does not tell a secret: `X-Client: vllm` is none.
 const SHORTEST_UNNAMED: usize = 8;
+/// Words that plans made here consist of: one of them behind `--api-key` was mistyped, and masks would make the plan none.
+const OWN_WORDS: [&str; 34] = [
+    "api_key",
+    "arrivals",
+    "batch_size",
+    "batches",
+    "capped-rates",
+    "completions",
+    "constant",
+    "documents",
+    "embeddings",
+    "endpoint",
+    "endpoints",
+    "guidellm",
+    "hardware",
+    "host_env",
+    "ignore_eos",
+    "insecure_tls",
+    "llamacpp",
+    "llmperf",
+    "measure",
+    "min_requests",
+    "output_tokens",
+    "per_second",
+    "poisson",
+    "presence_penalty",
+    "prompt_tokens",
+    "query_tokens",
+    "responses",
+    "saturated",
+    "scenario",
+    "scenarios",
+    "stabilize",
+    "sweepline",
+    "temperature",
+    "tokenizer",
+];
 /// Whether an option or a key holds headers; argparse takes the beginning of a name for the whole.
 pub(super) fn names_headers(name: &str) -> bool {
     let name = name.to_ascii_lowercase();
@@ -75,7 +112,7 @@ impl Secrets {
         for literal in without_mark_names(value.trim()) {
             for part in literal.split_whitespace().chain([literal.trim()]) {
                 let is_scheme = SCHEMES.contains(&part.to_ascii_lowercase().as_str());
-                if part.len() < shortest || is_scheme || is_bare_address(part) {
+                if part.len() < shortest || is_scheme || is_bare_address(part) || OWN_WORDS.contains(&part) {
                     continue;
                 }
                 // As it stands, and as JSON and YAML quote it.

@@ -2,10 +2,12 @@
 
 use serde_json::{Map, Value};
 
-use super::bench::{
-    Arguments, Around, Program, Serve, Setting, facts, flag_name, flag_value, is_flag_name, program, serve,
-};
+use super::arguments::Arguments;
+use super::bench::facts;
+use super::job::{Around, Setting};
+use super::program::{Program, program};
 use super::secrets::Secrets;
+use super::serve::{Serve, flag_name, flag_value, is_flag_name, serve};
 use super::shell::Command;
 use crate::units::secrecy::names_secret;
 
@@ -60,6 +62,7 @@ fn flags(record: &Record, arguments: &Arguments) -> Result<Vec<(String, String)>
     for (key, value) in &record.values {
         let name = flag_name(key);
         let shown = format!("serve-params {key}");
+        arguments.notes.setting(&shown, arguments.line);
         if let Some((_, why)) = ELSEWHERE.iter().find(|(known, _)| *known == name) {
             arguments.missing(&format!("{shown} = {value}"), why);
             continue;
@@ -129,7 +132,7 @@ pub(super) fn server(
         Program::Serve(words) => words.to_vec(),
         _ => Vec::new(),
     };
-    let mut around = facts(&words, command.line, arguments.secrets());
+    let mut around = facts(&words, crate::import::serve::origin(&command.words, command.line), arguments.secrets());
     let is_said = !command.words.is_empty();
     let mut started = match is_said {
         true => serve(command, &varied, "--serve-cmd", arguments.notes),

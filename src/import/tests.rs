@@ -1,5 +1,9 @@
 //! Whatever is imported: an answer, never a panic, and a plan that is one.
 
+mod fixtures;
+mod mutations;
+mod tools;
+
 use std::path::PathBuf;
 
 use proptest::prelude::*;
@@ -12,9 +16,11 @@ fn made(name: &str, text: Option<&str>, command: &[String]) -> Result<Imported, 
         name: name.to_owned(),
         text: text.map(str::to_owned),
         command: command.to_vec(),
-        format: Format::Auto,
+        format: "auto".to_owned(),
+        quick: false,
         model: None,
         url: None,
+        entries: Vec::new(),
         folder: PathBuf::new(),
         read: &read,
     })
@@ -150,9 +156,11 @@ proptest! {
                 name: "the command line".to_owned(),
                 text: None,
                 command: command.map(str::to_owned).to_vec(),
-                format: Format::Auto,
+                format: "auto".to_owned(),
+        quick: false,
                 model: None,
                 url: None,
+                entries: Vec::new(),
                 folder: PathBuf::new(),
                 read: &read,
             });
@@ -197,11 +205,11 @@ proptest! {
             Just("{\"a\": {\"url\": 5}}"), Just("[{\"name\": \"A1\", \"input_tokens\": 0, \"turns\": 99999}]"), Just("\"\\u0000\\u0085\""),
             Just("[\"a b\", \"a b\", \"é:\", \"1.5\", \"true\"]"), Just("{\"true\": \"x\", \"1e3\": \"y\"}"), Just("[0.5, \"7\"]")],
     ) {
-        let mut object: serde_json::Map<String, Value> = serde_json::from_str(
+        let mut object: serde_json::Map<String, serde_json::Value> = serde_json::from_str(
             "{\"endpoints\": [\"http://h\"], \"models\": [\"m\"], \"scenarios\": [\"B1\"], \"batch_sizes\": [1], \"measure_seconds\": 5}",
         ).unwrap();
         object.insert(key.to_owned(), serde_json::from_str(value).unwrap());
-        let text = Value::Object(object).to_string();
+        let text = serde_json::Value::Object(object).to_string();
         if let Err(ImportError::Plan { errors, .. }) = made("x.json", Some(&text), &[]) {
             prop_assert!(false, "{text} makes a plan with mistakes: {}", errors.render(false));
         }

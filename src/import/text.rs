@@ -1,5 +1,7 @@
 //! How values, names and comments are written in the plan.
 
+use crate::plan::Format;
+use crate::plan::foreign::{self, Value};
 use crate::units::text::is_unseen;
 
 /// The longest comment, in characters.
@@ -62,6 +64,14 @@ fn templates_as(text: &str, instead: impl Fn(&str) -> String) -> String {
 /// A list of names.
 pub(super) fn list(names: &[String]) -> String {
     format!("[{}]", names.iter().map(|name| scalar(name)).collect::<Vec<_>>().join(", "))
+}
+
+/// How many elements a list in YAML's flow style has; anything else counts as one.
+pub(super) fn list_length(value: &str) -> usize {
+    match foreign::tree(value, Format::Yaml, 1_000_000).map(|list| list.value) {
+        Ok(Value::List(list)) => list.len().max(1),
+        _ => 1,
+    }
 }
 
 /// A table in one line; its values are as they are written.

@@ -2,7 +2,7 @@
 
 use std::fmt::Write as _;
 
-use super::draft::{Draft, Entry, Field, Listed, Section, Sweep, merged};
+use super::draft::{Draft, Entry, Field, Kind, Listed, Section, Sweep, merged};
 use super::text::{one_line, scalar};
 
 /// Comments begin in this column where values are short enough.
@@ -12,17 +12,29 @@ const MOST_LISTED: usize = 200;
 /// Lines that are named for one of them.
 const MOST_LINES: usize = 8;
 
+/// What is listed, under which title.
+const TITLES: [(Kind, &str); 3] = [
+    (Kind::Missing, "Without a counterpart here:"),
+    (Kind::Differs, "In the plan, and not quite the same there:"),
+    (Kind::Needless, "Not needed here, or done in another way:"),
+];
+/// The first line, by which an editor knows the plan's fields.
+const SCHEMA: &str = "# yaml-language-server: $schema=plan.schema.json\n\
+                      # (written by `sweepline schema > plan.schema.json`; with it an editor completes and checks this plan)\n\
+                      #\n";
+
 /// The plan's text. `from` is what it was made of, in words.
 pub(super) fn text(draft: &Draft, from: &str) -> String {
-    let mut text = String::new();
+    let mut text = SCHEMA.to_owned();
     comment(
         &mut text,
         "",
         &format!("Made by `sweepline import` from {from}. Behind each value stands what it came from."),
     );
     let listed = merged(&draft.listed);
-    list(&mut text, "Without a counterpart here:", listed.iter().filter(|one| one.is_missing));
-    list(&mut text, "Not needed here, or done in another way:", listed.iter().filter(|one| !one.is_missing));
+    for (kind, title) in TITLES {
+        list(&mut text, title, listed.iter().filter(|one| one.kind == kind));
+    }
     text.push('\n');
     text.push_str("sweepline: 1\n");
     fields(&mut text, "", &draft.head);
@@ -110,6 +122,9 @@ fn entry(text: &mut String, entry: &Entry) {
 fn section(text: &mut String, section: &Section) {
     text.push('\n');
     section.notes.iter().for_each(|note| comment(text, "", note));
+    if let Some(value) = &section.value {
+        return fields(text, "", std::slice::from_ref(value));
+    }
     let _ = writeln!(text, "{}:", section.key);
     fields(text, "  ", &section.fields);
 }

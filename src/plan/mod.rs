@@ -8,6 +8,7 @@
 mod check;
 pub(crate) mod diagnostic;
 mod files;
+pub mod foreign;
 mod loaded;
 pub mod matrix;
 pub mod model;

@@ -1,6 +1,8 @@
 //! What a server says of itself when it is asked: its models, its engine, its version. It is asked for a list and for at most
 //! two other pages; nothing is generated.
 
+use std::collections::BTreeMap;
+
 use reqwest::{Client, StatusCode};
 use serde_json::Value;
 
@@ -19,6 +21,10 @@ pub struct Description {
     pub engine: Option<(Engine, String)>,
     /// Its version.
     pub version: Option<String>,
+    /// Flags that it tells.
+    pub flags: BTreeMap<String, String>,
+    /// The status with which it refused to list its models; none where it listed them.
+    pub refused: Option<u16>,
 }
 
 /// Asks a server for its models and its version.
@@ -37,11 +43,13 @@ async fn ask(client: &Client, question: &Question) -> Result<Description, ProbeE
         return Err(refusal(question, response).await);
     }
     let header = server_header(&response);
+    let refused = Some(response.status().as_u16()).filter(|_| !response.status().is_success());
     let list = if response.status().is_success() { body(response, question).await? } else { Value::Null };
     let first = &list["data"][0];
     let longest = first["max_model_len"].as_u64().or_else(|| first["meta"]["n_ctx_train"].as_u64());
     let ids = list["data"].as_array().into_iter().flatten().filter_map(|model| model["id"].as_str());
     let models = ids.take(MOST_MODELS).map(|id| question.presentable(id)).collect();
     let said = read(client, question, Engine::Openai, (&list, &header)).await;
-    Ok(Description { models, longest, engine: said.engine, version: said.version })
+    let longest = longest.or(said.context_length);
+    Ok(Description { models, longest, engine: said.engine, version: said.version, flags: said.flags, refused })
 }

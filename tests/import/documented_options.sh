@@ -96,3 +96,7 @@ vllm bench serve --model m --timeline-itl-thresholds 25,50
 vllm bench serve --model m --plot-dataset-stats
 vllm bench serve --model m --config f.yaml
 vllm bench serve --model m --best-of 2
+vllm bench serve --model m --timed-trace-chunk-hash-size 256 --dataset-name timed_trace
+vllm bench serve --model m --timed-trace-sec-multiplier 0.001 --dataset-name timed_trace
+vllm bench serve --model m --bfcl-categories simple
+vllm bench serve --model m --custom-ensure-client-side-data

@@ -1,5 +1,8 @@
 //! `sweepline new`: a first plan for a newcomer.
 
+use std::io::{Read as _, Write as _};
+use std::net::TcpListener;
+
 use super::lab::{Lab, Server};
 
 /// A plan with windows that a test can wait for.
@@ -59,7 +62,7 @@ fn servers_with_many_models_or_none_need_a_name() {
     let other = lab.ok(&["new", "--url", &server.url(), "--model", "three"]);
     assert!(other.stderr.contains("does not list `three`; it lists one, two"), "{}", other.stderr);
     // Nothing listens on this port.
-    let closed = std::net::TcpListener::bind(("127.0.0.1", 0)).unwrap().local_addr().unwrap();
+    let closed = TcpListener::bind(("127.0.0.1", 0)).unwrap().local_addr().unwrap();
     let url = format!("http://{closed}/v1");
     let silent = lab.run(&["new", "--url", &url]);
     assert_eq!((silent.code, silent.stdout.as_str()), (Some(2), ""));
@@ -117,4 +120,99 @@ fn a_key_is_named_and_never_written() {
     }
     let ended = lab.run(&["new", "--url", "http://me:pass1234@h/v1", "--model", "m"]);
     assert!(ended.code == Some(2) && !ended.stderr.contains("pass1234"), "{}", ended.stderr);
+}
+
+/// A server that answers every GET by its path: with a status and a body, or 404. It lives as long as the tests.
+fn pages(pages: &'static [(&'static str, u16, &'static str)]) -> String {
+    let listener = TcpListener::bind(("127.0.0.1", 0)).unwrap();
+    let address = listener.local_addr().unwrap().to_string();
+    std::thread::spawn(move || {
+        for stream in listener.incoming() {
+            let Ok(mut stream) = stream else { return };
+            let mut head = Vec::new();
+            let mut byte = [0];
+            while !head.ends_with(b"\r\n\r\n") && stream.read(&mut byte).is_ok_and(|read| read == 1) {
+                head.push(byte[0]);
+            }
+            let head = String::from_utf8_lossy(&head).into_owned();
+            let path = head.split(' ').nth(1).unwrap_or_default();
+            let (status, body) = pages
+                .iter()
+                .find(|(known, ..)| *known == path)
+                .map_or((404, "{}"), |(_, status, body)| (*status, *body));
+            let answer = format!(
+                "HTTP/1.1 {status} X\r\ncontent-type: application/json\r\nconnection: close\r\ncontent-length: {}\r\n\r\n{body}",
+                body.len()
+            );
+            let _ = stream.write_all(answer.as_bytes());
+        }
+    });
+    address
+}
+
+#[timed_test]
+fn a_host_and_port_is_enough() {
+    let lab = Lab::new();
+    let server = Server::start(&lab, &["--model", "m"]);
+    let url = server.url();
+    let bare = url.strip_prefix("http://").unwrap().strip_suffix("/v1").unwrap();
+    for typed in [bare, &format!("http://{bare}"), &format!("{url}/chat/completions")] {
+        let ended = lab.ok(&["new", "--url", typed]);
+        assert!(ended.stdout.contains(&format!("url: {url}\n")), "{typed}: {}", ended.stdout);
+        assert_eq!(ended.stderr, format!("--url {typed}: {url} is taken\n"));
+    }
+    // An API at another path, with /v1 behind it or without.
+    let address = pages(&[("/models", 200, r#"{"data": [{"id": "m"}]}"#)]);
+    let ended = lab.ok(&["new", "--url", &address]);
+    assert!(ended.stdout.contains(&format!("url: http://{address}\n")), "{}", ended.stdout);
+    let address = pages(&[("/proxy/v1/models", 200, r#"{"data": [{"id": "m"}]}"#)]);
+    let ended = lab.ok(&["new", "--url", &format!("http://{address}/proxy")]);
+    assert!(ended.stdout.contains(&format!("url: http://{address}/proxy/v1\n")), "{}", ended.stdout);
+    let ended = lab.run(&["new", "--url", &format!("me:pass1234@{address}")]);
+    assert!(
+        ended.code == Some(2) && ended.stderr.contains("--api-key-env") && !ended.stderr.contains("pass1234"),
+        "{ended:?}"
+    );
+}
+
+#[timed_test]
+fn a_server_that_lists_no_model_is_told_with_the_remedy() {
+    let lab = Lab::new();
+    let starting = pages(&[("/v1/models", 503, "{}")]);
+    let empty = pages(&[("/v1/models", 200, r#"{"data": []}"#)]);
+    let elsewhere = pages(&[]);
+    for (address, words) in [
+        (
+            &starting,
+            "/v1/models answers HTTP 503: the server is starting, loads its model or is overloaded; try again when it lists one",
+        ),
+        (
+            &empty,
+            "the server lists no model: it has not loaded one yet, or serves none; try again when it lists one, or name it with --model ID",
+        ),
+        (&elsewhere, "there is no list of models at http://"),
+    ] {
+        let ended = lab.run(&["new", "--url", &format!("http://{address}/v1")]);
+        assert_eq!((ended.code, ended.stdout.as_str()), (Some(2), ""));
+        assert!(ended.stderr.contains(words), "{words}: {}", ended.stderr);
+        let named = lab.ok(&["new", "--url", &format!("http://{address}/v1"), "--model", "m"]);
+        assert!(named.stdout.contains("id: m"), "{}", named.stdout);
+        assert_eq!(named.stderr.starts_with("warning: "), address != &empty, "{}", named.stderr);
+    }
+}
+
+#[timed_test]
+fn both_loads_are_a_sweep_each() {
+    let lab = Lab::new();
+    let plan = lab.ok(&["new", "--batch-size", "1,2", "--qps", "0.5"]).stdout;
+    assert!(plan.starts_with("# yaml-language-server: $schema=plan.schema.json\n"), "{plan}");
+    lab.write("plan.yaml", &plan);
+    lab.ok(&["check", "plan.yaml"]);
+    let runs = lab.ok(&["preview", "plan.yaml", "--format", "json"]).json()["runs"].as_array().unwrap().clone();
+    let mut loads: Vec<String> = runs
+        .iter()
+        .map(|run| format!("{} {} {}", run["sweep"], run["cell"]["batch_size"], run["cell"]["qps"]))
+        .collect();
+    loads.sort();
+    assert_eq!(loads, ["\"batches\" 1 null", "\"batches\" 2 null", "\"rates\" null 0.5"]);
 }

@@ -315,7 +315,7 @@ fn import_maps_what_a_plan_has() {
     assert!(plan.contains(r#"stop: [END, "{{ '{{' }}"]"#), "{plan}");
     let listed = &ended.stderr;
     assert!(
-        listed.contains("--extra-body odd = 1") && listed.contains("write it under `extra` if it does"),
+        listed.contains("--extra-body odd = 1") && listed.contains("write it under `extra` of the endpoint if it does"),
         "{listed}"
     );
     assert!(

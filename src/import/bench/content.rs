@@ -4,22 +4,27 @@
 //! options say, or, for ShareGPT, the mean lengths that the vLLM paper gives for it (Kwon et al. 2023, arXiv:2309.06180,
 //! figure 11: 161.31 and 337.99 tokens).
 
-use crate::plan::LengthField;
-use crate::plan::model::sampling;
-use crate::plan::model::sampling::PARAMETERS;
 use std::path::Path;
 
-use super::arguments::{Arguments, Said};
-use super::files::{fits, named};
-use super::job::Around;
+use super::sampling;
+
 use super::length_ratio::Ratio;
-use super::program::Tool;
+use crate::import::arguments::Arguments;
 use crate::import::draft::Field;
-use crate::import::text::{scalar, text_value};
+use crate::import::files::{fits, named};
+use crate::import::job::Around;
+use crate::import::program::Tool;
+use crate::import::request;
+use crate::import::said::Said;
+use crate::import::text::scalar;
+use crate::plan::model::extra::of_engine;
+use crate::plan::model::sampling::{PARAMETERS, named as parameter};
 use crate::units::Decimal;
 
 /// The shortest prompt that a scenario takes: its nonce has to fit.
 const SHORTEST: u32 = 16;
+/// Tokens of a block of a trace.
+const BLOCK: u32 = 512;
 /// The longest length that a scenario takes.
 const LONGEST: u32 = 4_000_000;
 
@@ -48,7 +53,9 @@ impl Lengths {
 }
 
 /// The scenario of a command: a hint for its name, and its fields. `is_chat`: it asks for chats, not for completions.
-pub(super) fn scenario(tool: Tool, arguments: &Arguments, around: &Around, is_chat: bool) -> (String, Vec<Field>) {
+pub(super) fn scenario(tool: Tool, arguments: &Arguments, around: &Around, endpoint: &[Field]) -> (String, Vec<Field>) {
+    let of_endpoint = |key: &str| endpoint.iter().find(|field| field.key == key).map(|field| field.value.as_str());
+    let is_chat = of_endpoint("api") == Some("chat");
     let default = if tool == Tool::Script { "sharegpt" } else { "random" };
     let said = arguments.text("dataset-name");
     let dataset =
@@ -67,12 +74,17 @@ pub(super) fn scenario(tool: Tool, arguments: &Arguments, around: &Around, is_ch
         }
         (None, _) => fields.push(Field::new("base", "B1", format!("{}: prompts that differ", dataset.origin))),
     }
-    let extra = extra_body(arguments);
-    let from_extra = |key: &str| extra.iter().rfind(|field| field.key == key).cloned();
+    let engine = of_endpoint("engine").and_then(of_engine);
+    let body = request::body(&sampling::fields(arguments), engine, arguments.secrets(), arguments.noted());
+    let from_extra = |key: &str| body.field(key);
     match (lengths.file, lengths.ratio) {
         (Some(file), _) => {
             let of_texts = file.key == "data";
+            let is_trace = file.key == "trace";
             fields.push(file);
+            if is_trace {
+                arguments.flag("disable-shuffle");
+            }
             if of_texts {
                 let why = "what the recorded texts share stays shared, as there; nothing is shared with another run";
                 fields.push(Field::new("nonce", "run", why));
@@ -100,7 +112,8 @@ pub(super) fn scenario(tool: Tool, arguments: &Arguments, around: &Around, is_ch
             .and_then(|said| within(said, key, low, high, arguments));
         fields.extend(from_extra(key).or(given));
     }
-    fields.extend(from_extra("stop"));
+    fields.extend(["stop", "stream"].into_iter().filter_map(from_extra));
+    fields.extend(body.extra);
     let name = around.name.clone().unwrap_or(lengths.name);
     (name, fields)
 }
@@ -109,7 +122,7 @@ pub(super) fn scenario(tool: Tool, arguments: &Arguments, around: &Around, is_ch
 fn length(key: &str, said: Said<u32>, least: u32, arguments: &Arguments) -> Field {
     let value = said.value.clamp(least, LONGEST);
     if value != said.value {
-        arguments.missing(&said.origin, &format!("{key} is from {least} to {LONGEST}: the plan asks for {value}"));
+        arguments.differs(&said.origin, &format!("{key} is from {least} to {LONGEST}: the plan asks for {value}"));
     }
     Field::new(key, value.to_string(), said.origin)
 }
@@ -153,7 +166,7 @@ fn lengths(dataset: &Said<String>, arguments: &Arguments, folder: &Path, is_chat
         }
         "random-rerank" => {
             let why = "vLLM counts query and document together; the plan's documents have that length, the query `query_tokens`";
-            arguments.missing(&dataset.origin, why);
+            arguments.differs(&dataset.origin, why);
             random(arguments)
         }
         "sonnet" => {
@@ -162,9 +175,11 @@ fn lengths(dataset: &Said<String>, arguments: &Arguments, folder: &Path, is_chat
             let origin = format!("{} without {}", input.origin, prefix.origin);
             let prompt = Said { value: input.value.saturating_sub(prefix.value), origin };
             let output = or(arguments, "sonnet-output-len", 150);
-            // The poem is text to cut prompts of, as sweepline's own prose is.
-            arguments.text("dataset-path");
-            stand_in(dataset, arguments, (&prompt, &output), "its prompts are cut out of a poem");
+            if let Some(path) = arguments.text("dataset-path") {
+                arguments.needless(&path.origin, "the poem is text to cut prompts of, as sweepline's own prose is");
+            }
+            let why = "its prompts are cut out of a poem; the plan's are prose of its own, with these lengths and one shared prefix";
+            arguments.differs(&dataset.origin, why);
             Lengths { prefix: Some(prefix), ..Lengths::new("sonnet", prompt, output) }
         }
         "prefix_repetition" => {
@@ -231,7 +246,7 @@ fn of_file(other: &str, dataset: &Said<String>, arguments: &Arguments, (folder, 
                          bounds the prompt and the answer each by itself"
                     }
                 };
-                arguments.missing(&dataset.origin, why);
+                arguments.differs(&dataset.origin, why);
             }
             Lengths { file: Some(file), asks, ..Lengths::new(name, prompt, output) }
         }
@@ -254,7 +269,7 @@ fn untemplated(dataset: &Said<String>, arguments: &Arguments, is_chat: bool) {
         "without --skip-chat-template vLLM puts each prompt into the model's chat template before it sends it; the plan \
          sends the prompt as it stands, and `api: chat` of the endpoint has the server put it into the template"
     };
-    arguments.missing(&dataset.origin, why);
+    arguments.differs(&dataset.origin, why);
 }
 
 /// The field of a scenario that reads the data set's file; an error says why there is none. `asks`: whether the command says
@@ -289,8 +304,10 @@ fn file(name: &str, arguments: &Arguments, folder: &Path, (asks, fixed): (bool, 
                 .to_owned(),
             ": its lengths, in prose of ours; of GPT-4 with an answer, as vLLM takes them (the filter reads Model as `language`)",
         ),
-        "hf" => return Err("nothing is downloaded".to_owned()),
-        "timed_trace" => return Err("import writes no traces".to_owned()),
+        "hf" => return Err(to_fetch(&value, arguments)),
+        "timed_trace" => {
+            ("trace", format!(", as: mooncake{}", speed(arguments)), ": its arrivals, lengths and sharing")
+        }
         _ => return Err("its form is not known here".to_owned()),
     };
     let file = scalar(&named(folder, &value)?);
@@ -312,11 +329,34 @@ fn stand_in(dataset: &Said<String>, arguments: &Arguments, (prompt, output): (&S
         _ => "`data: { file: FILE }` in the scenario sends a data set that lies in the plan's folder",
     };
     let why = format!(
-        "{reason}; the plan sends its own prompts of {} tokens and asks for {}, all of one length; {remedy}",
+        "{reason}; {remedy}; until then the plan sends its own prompts of {} tokens and asks for {}, all of one length",
         prompt.value.max(SHORTEST),
         output.value
     );
     arguments.missing(&dataset.origin, &why);
+}
+
+/// How a data set of Hugging Face becomes a file, in words.
+fn to_fetch(repository: &str, arguments: &Arguments) -> String {
+    let subset = arguments.text("hf-subset").map(|said| format!(" --include '*{}*'", said.value)).unwrap_or_default();
+    let split = arguments
+        .text("hf-split")
+        .map_or_else(String::new, |said| format!(", of which vLLM takes the split {}", said.value));
+    format!(
+        "import downloads nothing; `hf download {repository} --repo-type dataset{subset} --local-dir data` fetches its files{split}"
+    )
+}
+
+/// How much faster than recorded a trace is replayed: vLLM multiplies its times to get seconds, and Mooncake's are milliseconds.
+fn speed(arguments: &Arguments) -> String {
+    if let Some(size) = arguments.whole("timed-trace-chunk-hash-size").filter(|size| size.value != BLOCK) {
+        let why = format!("a block of the trace that is shared has {BLOCK} tokens here");
+        arguments.differs(&size.origin, &why);
+    }
+    let multiplier = arguments.number::<f64>("timed-trace-sec-multiplier", "a number");
+    let speed = multiplier.map_or(1.0, |said| 0.001 / said.value);
+    let is_speed = speed.is_finite() && (0.001..=1000.0).contains(&speed) && (speed - 1.0).abs() > 1e-6;
+    if is_speed { format!(", speed: {}", (speed * 1000.0).round() / 1000.0) } else { String::new() }
 }
 
 /// The value of an option, or the tool's default.
@@ -332,63 +372,9 @@ fn random(arguments: &Arguments) -> Lengths {
     Lengths { prefix, ratio, ..Lengths::new(format!("random-{}-{}", prompt.value, output.value), prompt, output) }
 }
 
-/// Whether a scenario has a word of its own for a field of a request.
-pub(super) fn is_own(field: &str) -> bool {
-    ["ignore_eos", "stop"].contains(&field) || asks_for_length(field) || sampling::named(field).is_some()
-}
-
-/// Whether a field of a body says how long the answer may be.
-fn asks_for_length(field: &str) -> bool {
-    LengthField::ALL.iter().any(|length| length.name() == field)
-}
-
-/// What `--extra-body` says and a scenario knows.
-fn extra_body(arguments: &Arguments) -> Vec<Field> {
-    let Some(said) = arguments.text("extra-body") else { return Vec::new() };
-    let Ok(serde_json::Value::Object(body)) = serde_json::from_str(&said.value) else {
-        arguments.missing("--extra-body", "this is not a JSON object");
-        return Vec::new();
-    };
-    let mut fields = Vec::new();
-    for (key, value) in &body {
-        let origin = format!("--extra-body {key}");
-        let number = || value.to_string().parse::<Decimal>().ok().filter(|_| value.is_number());
-        let known = match key.as_str() {
-            length_field if asks_for_length(length_field) => number()
-                .and_then(|number| number.to_string().parse::<u32>().ok())
-                .map(|value| length("output_tokens", Said { value, origin: origin.clone() }, 1, arguments)),
-            "ignore_eos" => value.as_bool().map(|value| Field::new("ignore_eos", value.to_string(), &origin)),
-            "stop" => stop_texts(value).map(|texts| Field::new("stop", texts, &origin)),
-            other if let Some(parameter) = sampling::named(other) => {
-                let (low, high) = parameter.hundredths;
-                number().and_then(|value| within(Said { value, origin: origin.clone() }, key, low, high, arguments))
-            }
-            // What else there is stands under `extra`, where the engine takes it.
-            _ => continue,
-        };
-        if known.is_none() {
-            let shown = arguments.secrets().shown(key, &value.to_string());
-            arguments.missing(&format!("{origin} = {shown}"), "this is no value that it can have");
-        }
-        fields.extend(known);
-    }
-    fields
-}
-
-/// Texts at which an answer ends, one or a list, as a value of a plan; none where one of them is empty or no text.
-fn stop_texts(value: &serde_json::Value) -> Option<String> {
-    let texts = match value {
-        serde_json::Value::Array(texts) => texts.as_slice(),
-        one => std::slice::from_ref(one),
-    };
-    let texts = texts.iter().map(|text| text.as_str().filter(|text| !text.is_empty()).map(text_value));
-    Some(format!("[{}]", texts.collect::<Option<Vec<_>>>().filter(|texts| !texts.is_empty())?.join(", ")))
-}
-
 /// What a scenario says whose requests are answered by vectors (`texts`: inputs) or scores (documents), of one for text.
 pub(super) fn without_tokens(fields: Vec<Field>, texts: &'static str, arguments: &Arguments) -> Vec<Field> {
-    let of_tokens =
-        |key: &str| ["output_tokens", "ignore_eos", "stop"].contains(&key) || sampling::named(key).is_some();
+    let of_tokens = |key: &str| ["output_tokens", "ignore_eos", "stop"].contains(&key) || parameter(key).is_some();
     let mut fields: Vec<Field> = fields.into_iter().filter(|field| !of_tokens(&field.key)).collect();
     let count = or(arguments, "random-batch-size", 1);
     fields.push(Field::new(texts, count.value.max(1).to_string(), count.origin));

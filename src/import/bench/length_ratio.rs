@@ -3,8 +3,9 @@
 //! vLLM draws each length evenly from ⌊(1 − r) × length⌋ to ⌈(1 + r) × length⌉, with one r for both or, as JSON, one each
 //! (`vllm/benchmarks/datasets.py`).
 
-use super::arguments::{Arguments, Said};
+use crate::import::arguments::Arguments;
 use crate::import::draft::Field;
+use crate::import::said::Said;
 
 /// How far lengths go from the one that is asked for, as shares of it.
 #[derive(Debug, Clone, PartialEq)]

@@ -1,56 +1,43 @@
 //! How fast a command asks, and how often → a load.
 
-use super::arguments::{Arguments, Said};
-use super::program::Tool;
+use crate::import::arguments::Arguments;
 use crate::import::error::ImportError;
+use crate::import::job::Load;
+use crate::import::loads::{MOST_PER_SECOND, bounded, rate, whole};
+use crate::import::program::Tool;
+use crate::import::said::Said;
+use crate::import::text::seconds;
 use crate::plan::Process;
 use crate::units::Decimal;
 
-/// Requests in flight, or per second, that a plan takes.
-const MOST_IN_FLIGHT: u32 = 100_000;
-/// The highest rate that a plan takes.
-const MOST_PER_SECOND: u32 = 1_000_000;
 /// What both tools send when they are not told how many.
 const PROMPTS: u32 = 1000;
 
-/// The load of one command.
-#[derive(Debug, Clone, PartialEq)]
-pub(crate) struct Load {
-    /// Requests in flight: alone a closed loop, with rates a cap.
-    pub batch_size: Option<Said<u32>>,
-    /// Requests per second; of a ramp its two ends.
-    pub qps: Vec<Said<Decimal>>,
-    /// How arrivals are spaced, where it is not Poisson's way.
-    pub arrivals: Option<Said<String>>,
-}
-
 /// The load of a command.
 pub(super) fn load(place: &str, tool: Tool, arguments: &Arguments) -> Result<Load, ImportError> {
-    let cap = whole(place, arguments)?.map(|said| bounded(said, arguments));
-    let qps = match ramp(arguments) {
-        Some(ends) => ends,
-        None => rate(place, arguments)?.into_iter().collect(),
-    };
+    let cap = whole(place, "max-concurrency", arguments)?.map(|said| bounded(said, arguments));
+    if let Some(ramp) = Ramp::of(arguments) {
+        let arrivals = Some(ramp.arrivals(arrivals(arguments).as_ref()));
+        return Ok(Load { batch_size: cap, qps: Vec::new(), arrivals, is_own: true });
+    }
+    if let Some(strategy) = arguments.text("ramp-up-strategy") {
+        let why = "a ramp is linear or exponential, between two rates of at least 0.01, and lasts: the plan has the rate of --request-rate";
+        arguments.missing(&strategy.origin, why);
+    }
+    let qps: Vec<Said<Decimal>> = rate(place, "request-rate", arguments)?.into_iter().collect();
     let batch_size = match (cap, qps.is_empty()) {
         (Some(cap), _) => Some(cap),
         (None, false) => None,
         (None, true) => Some(burst(tool, arguments)),
     };
     let arrivals = if qps.is_empty() { None } else { arrivals(arguments) };
-    Ok(Load { batch_size, qps, arrivals })
+    Ok(Load { batch_size, qps, arrivals, is_own: false })
 }
 
 /// How many requests a command sends.
 pub(super) fn prompts(arguments: &Arguments) -> Said<u32> {
     let given = arguments.whole("num-prompts").filter(|said| said.value > 0);
     given.unwrap_or_else(|| Said::default(PROMPTS, format!("default --num-prompts {PROMPTS}")))
-}
-
-fn bounded(said: Said<u32>, arguments: &Arguments) -> Said<u32> {
-    if !(1..=MOST_IN_FLIGHT).contains(&said.value) {
-        arguments.missing(&said.origin, &format!("batch_size is from 1 to {MOST_IN_FLIGHT}: the nearest is taken"));
-    }
-    said.map(|value| value.clamp(1, MOST_IN_FLIGHT))
 }
 
 /// All prompts at once, as `--request-rate inf` has it where no concurrency is given.
@@ -60,56 +47,120 @@ fn burst(tool: Tool, arguments: &Arguments) -> Said<u32> {
         "{} sends all prompts at the same instant and measures until the last answer; here as many are kept in flight",
         tool.name()
     );
-    arguments.missing("--request-rate inf without --max-concurrency", &why);
+    arguments.differs("--request-rate inf without --max-concurrency", &why);
     let origin = format!("{}, all at once", prompts.origin);
     bounded(Said { value: prompts.value, origin }, arguments)
 }
 
-/// The rate, where one is given and finite.
-fn rate(place: &str, arguments: &Arguments) -> Result<Option<Said<Decimal>>, ImportError> {
-    let Some(said) = arguments.needed(place, "request-rate")? else { return Ok(None) };
-    if ["inf", "infinity", "+inf"].contains(&said.value.to_ascii_lowercase().as_str()) {
-        return Ok(None);
+/// The load of a trace: its own arrivals. Without `--self-timed` vLLM takes its lengths alone, and sends them at the rate.
+pub(super) fn of_trace(load: Load, arguments: &Arguments) -> Load {
+    match arguments.flag("self-timed") {
+        None => {
+            let why = "without --self-timed vLLM sends the requests of the trace at its own rate; the plan replays its arrivals";
+            arguments.differs("--dataset-name timed_trace", why);
+        }
+        Some(_) => {
+            arguments.text("request-rate");
+        }
     }
-    let rate = said.value.parse::<Decimal>().ok();
-    let Some(rate) = rate.filter(|rate| rate.is_positive() && *rate <= Decimal::from(MOST_PER_SECOND)) else {
-        let what = format!("{} is not a rate", said.origin);
-        let remedy = format!("write a number above 0, up to {MOST_PER_SECOND}, or inf");
-        return Err(ImportError::shape(place, what, remedy));
-    };
-    Ok(Some(Said { value: rate, origin: said.origin }))
+    let cap = arguments.text("max-concurrency").and(load.batch_size);
+    Load { batch_size: cap, qps: Vec::new(), arrivals: None, is_own: true }
 }
 
-/// The concurrency, where one is given.
-fn whole(place: &str, arguments: &Arguments) -> Result<Option<Said<u32>>, ImportError> {
-    let Some(said) = arguments.needed(place, "max-concurrency")? else { return Ok(None) };
-    match said.value.trim().parse() {
-        Ok(value) => Ok(Some(Said { value, origin: said.origin })),
-        // Parameter files say so where there is none.
-        Err(_) if said.value == "None" => Ok(None),
-        Err(_) => {
-            let what = format!("{} is not a number of requests", said.origin);
-            let remedy = format!("write a whole number from 1 to {MOST_IN_FLIGHT}");
-            Err(ImportError::shape(place, what, remedy))
+/// A ramp: how the rate goes from one end to the other over the requests.
+struct Ramp {
+    start: f64,
+    end: f64,
+    /// Whether it grows by the same factor from request to request, and not by the same step.
+    is_exponential: bool,
+    requests: f64,
+    origin: String,
+}
+
+/// The longest ramp, in seconds: a year.
+const LONGEST: f64 = 31_536_000.0;
+/// Points of the curve that stands for a ramp, the ends not counted.
+const BETWEEN: u32 = 7;
+
+impl Ramp {
+    /// The ramp of a command, where it has one that can be sent.
+    fn of(arguments: &Arguments) -> Option<Ramp> {
+        let strategy = arguments.text("ramp-up-strategy")?;
+        let [start, end] =
+            ["ramp-up-start-rps", "ramp-up-end-rps"].map(|option| arguments.number::<f64>(option, "a number"));
+        let origin = |end: &Option<Said<f64>>| end.as_ref().map(|said| said.origin.clone()).unwrap_or_default();
+        let origin = format!("{}, {}, {}", strategy.origin, origin(&start), origin(&end));
+        let fits = |said: Option<Said<f64>>| {
+            said.map(|said| said.value).filter(|rate| (0.01..=f64::from(MOST_PER_SECOND)).contains(rate))
+        };
+        let is_exponential = match strategy.value.as_str() {
+            "linear" => false,
+            "exponential" => true,
+            _ => return None,
+        };
+        let (start, end) = (fits(start)?, fits(end)?);
+        let ramp = Ramp { start, end, is_exponential, requests: f64::from(prompts(arguments).value), origin };
+        // A ramp of a few milliseconds is none.
+        (ramp.points().len() > 1 && ramp.time(1.0) < LONGEST).then_some(ramp)
+    }
+
+    /// The rate at a share of the requests.
+    fn rate(&self, share: f64) -> f64 {
+        match self.is_exponential {
+            true => self.start * (self.end / self.start).powf(share),
+            false => self.start + (self.end - self.start) * share,
+        }
+    }
+
+    /// When that share of the requests has been sent, in seconds: the sum of the gaps before it, as an integral.
+    fn time(&self, share: f64) -> f64 {
+        let ratio = (self.end / self.start).ln();
+        let each = match self.is_exponential {
+            _ if ratio.abs() < 1e-9 => share / self.start,
+            true => (1.0 - (-ratio * share).exp()) / (ratio * self.start),
+            false => (self.rate(share) / self.start).ln() / (self.end - self.start),
+        };
+        each * self.requests
+    }
+
+    /// Its points, in milliseconds; those of one millisecond are one.
+    fn points(&self) -> Vec<(u64, f64)> {
+        let mut points: Vec<(u64, f64)> = Vec::new();
+        for at in 0..=BETWEEN + 1 {
+            let share = f64::from(at) / f64::from(BETWEEN + 1);
+            let millis = (self.time(share) * 1000.0).round() as u64;
+            match points.last_mut().filter(|last| last.0 == millis) {
+                Some(last) => last.1 = self.rate(share),
+                None => points.push((millis, self.rate(share))),
+            }
+        }
+        points
+    }
+
+    /// As `arrivals` of a sweep.
+    fn arrivals(&self, process: Option<&Said<String>>) -> Said<String> {
+        let point = |(millis, rate): (u64, f64)| format!("[{}, {}]", seconds(millis as f64 / 1000.0), rounded(rate));
+        let points: Vec<String> = self.points().into_iter().map(point).collect();
+        let process_field = process.map(|said| format!(", process: {}", said.value)).unwrap_or_default();
+        let process_origin = process.map(|said| format!(", {}", said.origin)).unwrap_or_default();
+        Said {
+            value: format!("{{ curve: [{}]{process_field} }}", points.join(", ")),
+            origin: format!("{}{process_origin}: the rate follows the number of requests sent", self.origin),
         }
     }
 }
 
-/// The two ends of a ramp.
-fn ramp(arguments: &Arguments) -> Option<Vec<Said<Decimal>>> {
-    let strategy = arguments.text("ramp-up-strategy")?;
-    let ends = ["ramp-up-start-rps", "ramp-up-end-rps"].map(|option| arguments.number::<Decimal>(option, "a number"));
-    let why =
-        "the rate of a run is steady once it is filled; the plan measures the two ends of the ramp, each by itself";
-    arguments.missing(&strategy.origin, why);
-    let mut rates: Vec<Said<Decimal>> = Vec::new();
-    for end in ends.into_iter().flatten() {
-        let fits = end.value.is_positive() && end.value <= Decimal::from(MOST_PER_SECOND);
-        if fits && rates.iter().all(|known| known.value != end.value) {
-            rates.push(end);
-        }
-    }
-    (!rates.is_empty()).then_some(rates)
+/// A rate with as many digits as matter.
+fn rounded(rate: f64) -> String {
+    let text = format!("{rate:.3}");
+    text.trim_end_matches('0').trim_end_matches('.').to_owned()
+}
+
+/// How long the ramp of a command takes.
+pub(super) fn ramp_time(arguments: &Arguments) -> Option<Said<f64>> {
+    let ramp = Ramp::of(arguments)?;
+    let origin = format!("{}: as long as the ramp", prompts(arguments).origin);
+    Some(Said { value: ramp.time(1.0).ceil().max(1.0), origin })
 }
 
 /// The spacing of arrivals: gamma with shape 1 is Poisson, with an endless one constant.

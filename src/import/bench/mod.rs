@@ -1,35 +1,28 @@
 //! Command lines of `vllm bench serve` and `benchmark_serving.py` → what each of them measures.
 
-mod arguments;
 mod content;
-mod files;
-mod job;
-mod launch;
 mod length_ratio;
 mod load;
 mod options;
-mod program;
 mod sampling;
-mod serve;
 mod server;
-mod tables;
 
 use crate::plan::Api;
 use crate::protocol::Task;
 use serde_json::Value;
 
+use super::arguments::Arguments;
 use super::draft::Field;
 use super::error::ImportError;
+use super::importer::Context;
+use super::job::{Around, Job, Lasts};
 use super::notes::Notes;
+use super::program::{Program, Tool, program};
 use super::shell::{Command, shown};
+use super::text::one_line;
+use super::{files, launch};
 
-pub(super) use arguments::Arguments;
-pub(super) use job::{Around, Job, Searched, Setting};
-pub(super) use options::{Arity, FOLDER, Fate, Known};
-pub(super) use program::{Program, Tool, program};
-pub(super) use serve::{Serve, flag_name, flag_value, is_flag_name, origin as serve_origin, serve};
-pub(super) use server::facts;
-pub(super) use tables::draft;
+pub(super) use server::{facts, key, ready};
 
 /// The names of all options, without their dashes.
 #[cfg(test)]
@@ -57,11 +50,11 @@ pub(super) fn job(
     let made = server::endpoint(&place, tool, &arguments, command, around);
     let Some(mut endpoint) = made? else { return Ok(None) };
     let mut model = server::model(&place, &arguments, around)?;
-    launch::add(&mut endpoint.1, &model.1[0].value, around, &arguments);
+    launch::add(&mut endpoint.1, &model.1[0].value, around, arguments.noted());
     model.1.extend(files::tokenizer(&arguments, &around.folder));
-    let load = load::load(&place, tool, &arguments)?;
+    let mut load = load::load(&place, tool, &arguments)?;
     let api = endpoint.1.iter().find(|field| field.key == "api").and_then(|field| Api::named(&field.value).ok());
-    let mut scenario = content::scenario(tool, &arguments, around, api == Some(Api::Chat));
+    let mut scenario = content::scenario(tool, &arguments, around, &endpoint.1);
     let texts = match api.map_or(Task::Generate, |api| api.protocol().task()) {
         Task::Generate => None,
         Task::Embed => Some("inputs"),
@@ -73,7 +66,10 @@ pub(super) fn job(
             arguments.needless(&said.origin, "one request asks for one answer");
         }),
     }
-    scenario.1.extend(sampling::extra(&arguments, &endpoint.1));
+    let is_trace = scenario.1.iter().any(|field| field.key == "trace");
+    if is_trace {
+        load = load::of_trace(load, &arguments);
+    }
     let prompts = load::prompts(&arguments);
     let label = arguments.text("label").map(|label| label.value);
     let once = once(&arguments).into_iter().chain(around.once.clone()).collect();
@@ -84,9 +80,51 @@ pub(super) fn job(
         arguments.missing("--sla-variable max_concurrency", "beside a rate it is a cap, and a cap is not searched");
         search = None;
     }
-    let job = Job { endpoint, model, setting, scenario, load, search, prompts, label, repeats, once, line };
+    // What it measures is as long as its ramp, where it has one; a trace has an end of its own.
+    let lasts = match (load::ramp_time(&arguments), is_trace) {
+        (_, true) => Lasts::Unsaid,
+        (Some(time), _) => Lasts::Seconds(time),
+        (None, _) => Lasts::Requests(prompts),
+    };
+    let fields = around.fields.clone();
+    let is_listed = !around.instead.is_empty();
+    let job = Job {
+        setting,
+        load,
+        search,
+        lasts,
+        label,
+        repeats,
+        once,
+        line,
+        fields,
+        is_listed,
+        ..Job::new(endpoint, model, scenario)
+    };
     arguments.list_unused();
     Ok(Some(job))
+}
+
+/// The jobs of one `vllm bench` command with several combinations of parameters.
+pub(super) fn each(
+    command: &Command,
+    words: &[String],
+    each: Vec<Around>,
+    context: &Context,
+) -> Result<Vec<Job>, ImportError> {
+    let Program::Measure(tool, words) = program(words) else {
+        let program = words.first().map(|word| context.notes.secrets.hide(word)).unwrap_or_default();
+        let seen = format!("`{}` is no benchmark command", one_line(&program));
+        return Err(ImportError::unknown(&context.wishes.name, seen));
+    };
+    let before = context.around();
+    let mut jobs = Vec::new();
+    for one in each {
+        let (model, url) = (before.model.clone().or(one.model), before.url.clone().or(one.url));
+        let one = Around { model, url, folder: before.folder.clone(), ..one };
+        jobs.extend(job(&context.wishes.name, tool, command, words, &one, context.notes)?);
+    }
+    Ok(jobs)
 }
 
 /// A parameter file's value in place of an option.

@@ -1,34 +1,10 @@
 //! The options of `vllm bench serve` (docs.vllm.ai/en/latest/cli/bench/serve, its `serve.py` and `datasets.py`) and of the
 //! `benchmark_serving.py` that it came from: how many words each takes, and what becomes of it.
 
-use Arity::{Flag, Many, One};
-use Fate::{Lost, Needless, Read};
+use crate::import::options::Arity::{Flag, Many, One};
+use crate::import::options::Fate::{Lost, Needless, Read};
+use crate::import::options::{FOLDER, Fate, Known, PERCENTILES, STORED};
 
-/// How many words follow an option.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Arity {
-    /// None.
-    Flag,
-    /// One.
-    One,
-    /// All up to the next option.
-    Many,
-}
-
-/// What becomes of an option.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Fate {
-    /// It is read; where it has no effect, that is listed.
-    Read,
-    /// sweepline does it anyway, or needs it not.
-    Needless(&'static str),
-    /// There is no counterpart.
-    Lost(&'static str),
-}
-
-pub(crate) const STORED: Fate = Needless("every run is stored, one row per request");
-pub(crate) const FOLDER: Fate = Needless("`sweepline run --results DIR` says where results go");
-const PERCENTILES: Fate = Needless("every latency has mean, p50 to p99.9 and max, in `show` and `export`");
 const TOKENIZER: Fate = Needless("the files of `tokenizer:` say how texts are counted");
 const SAMPLING: Fate = Lost("write it under `extra` of the scenario, if the server takes it");
 const PLOTS: Fate = Needless("`sweepline export --rows requests` has the data of a plot");
@@ -39,11 +15,8 @@ const COME_AGAIN: Fate = Lost(
 const PICTURES: Fate = Lost("requests carry text only");
 const RANKING: Fate = Needless("`api: embeddings` sends texts alone, `api: rerank` a query with documents");
 
-/// An option without its dashes.
-pub(crate) type Known = (&'static str, Arity, Fate);
-
 /// Every option that is known.
-pub(super) const OPTIONS: [Known; 101] = [
+pub(super) const OPTIONS: [Known; 105] = [
     // The server.
     ("backend", One, Read),
     ("endpoint-type", One, Read),
@@ -77,7 +50,9 @@ pub(super) const OPTIONS: [Known; 101] = [
     ("ramp-up-end-rps", One, Read),
     ("num-warmups", One, Needless("load rises in `fill` and settles in `stabilize` before anything is measured")),
     ("probe-request-rate", One, Lost("no second stream of requests runs beside the load")),
-    ("self-timed", Flag, Lost("`trace: { file: FILE }` of a scenario replays recorded arrivals; write it there")),
+    ("self-timed", Flag, Read),
+    ("timed-trace-chunk-hash-size", One, Read),
+    ("timed-trace-sec-multiplier", One, Read),
     ("no-self-timed", Flag, Needless("arrivals come from `qps` and `arrivals`")),
     ("seed", One, Read),
     // What is sent.
@@ -144,25 +119,17 @@ pub(super) const OPTIONS: [Known; 101] = [
     ("spec-bench-category", One, DATASET),
     ("speed-bench-category", One, DATASET),
     ("speed-bench-dataset-subset", One, DATASET),
-    ("hf-subset", One, DATASET),
-    ("hf-split", One, DATASET),
+    ("hf-subset", One, Read),
+    ("hf-split", One, Read),
     ("hf-name", One, DATASET),
     ("blazedit-min-distance", One, DATASET),
     ("blazedit-max-distance", One, DATASET),
     ("asr-min-audio-len-sec", One, DATASET),
     ("asr-max-audio-len-sec", One, DATASET),
+    ("bfcl-categories", One, DATASET),
+    ("custom-ensure-client-side-data", Flag, PICTURES),
     ("no-oversample", Flag, COME_AGAIN),
     ("no-stream", Flag, DATASET),
     ("disable-shuffle", Flag, Read),
     ("skip-chat-template", Flag, Read),
 ];
-
-/// The option of this name, or the only one that it begins (as Python's argparse takes it).
-pub(super) fn find(table: &'static [Known], name: &str) -> Option<Known> {
-    let exact = table.iter().find(|(option, ..)| *option == name);
-    let mut begun = table.iter().filter(|(option, ..)| name.len() >= 3 && option.starts_with(name));
-    exact.copied().or_else(|| match (begun.next(), begun.next()) {
-        (Some(only), None) => Some(*only),
-        _ => None,
-    })
-}

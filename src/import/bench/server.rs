@@ -4,12 +4,13 @@ use std::collections::BTreeMap;
 
 use indexmap::IndexMap;
 
-use super::arguments::{Arguments, Said};
-use super::job::Around;
-use super::program::Tool;
 use crate::import::address::address;
+use crate::import::arguments::Arguments;
 use crate::import::draft::Field;
 use crate::import::error::ImportError;
+use crate::import::job::Around;
+use crate::import::program::Tool;
+use crate::import::said::Said;
 use crate::import::secrets::{Secrets, headers};
 use crate::import::shell::{Command, marks, shown};
 use crate::import::text::{name_of, scalar, secret, table, text_value};
@@ -35,6 +36,7 @@ fn backend(name: &str) -> Option<(&'static str, &'static str)> {
         "tgi" => ("tgi", "completions"),
         "llama.cpp" => ("llamacpp", "completions"),
         "openai-embeddings" | "infinity-embeddings" => ("openai", "embeddings"),
+        "openai-responses" => ("openai", "responses"),
         "vllm-rerank" => ("vllm", "rerank"),
         "lmdeploy" | "scalellm" | "tensorrt-llm" | "deepspeed-mii" => ("openai", "completions"),
         _ => return None,
@@ -84,7 +86,7 @@ pub(super) fn endpoint(
 }
 
 /// How long the server is waited for. That it is not asked at all (0) has no counterpart: `run` asks once.
-fn ready(arguments: &Arguments) -> Option<Field> {
+pub(in crate::import) fn ready(arguments: &Arguments) -> Option<Field> {
     let said = arguments.text("ready-check-timeout-sec")?;
     let seconds: u64 = said.value.trim().parse().ok().or_else(|| {
         arguments
@@ -181,7 +183,7 @@ fn joined(base: &str, path: Option<&Said<String>>, origin: String, arguments: &A
 }
 
 /// References to the key and to what headers hold: by the names of the variables that hold them.
-fn key(arguments: &Arguments, command: &Command) -> Vec<Field> {
+pub(in crate::import) fn key(arguments: &Arguments, command: &Command) -> Vec<Field> {
     let reference = |variable: &str, origin: String| Some(Field::new("api_key", secret(variable), origin));
     let mut found = None;
     // Names and the variables that hold their values.
@@ -266,9 +268,8 @@ pub(super) fn model(place: &str, arguments: &Arguments, around: &Around) -> Resu
 }
 
 /// What a command that starts a server says of it: its facts, its model, and where it is.
-pub(crate) fn facts(words: &[String], line: usize, secrets: &Secrets) -> Around {
+pub(crate) fn facts(words: &[String], by: String, secrets: &Secrets) -> Around {
     let mut around = Around::default();
-    let by = super::serve::origin(line);
     let (mut own, mut flags): (IndexMap<String, String>, BTreeMap<String, String>) = Default::default();
     let (mut host, mut port) = (None, None);
     let mut words = words.iter().peekable();
@@ -287,10 +288,10 @@ pub(crate) fn facts(words: &[String], line: usize, secrets: &Secrets) -> Around 
         let shown = fact(&value, secrets);
         match name.as_str() {
             name if names_secret(name) => while words.next_if(|word| !word.starts_with("--")).is_some() {},
-            "model" | "served_model_name" => around.model = Some((value, by.clone())),
+            "model" | "model_path" | "served_model_name" => around.model = Some((value, by.clone())),
             "host" => host = Some(value),
             "port" => port = Some(value),
-            "tensor_parallel_size" | "tp" => drop(own.insert("tensor_parallel".to_owned(), shown)),
+            "tensor_parallel_size" | "tp" | "tp_size" => drop(own.insert("tensor_parallel".to_owned(), shown)),
             "pipeline_parallel_size" | "pp" => drop(own.insert("pipeline_parallel".to_owned(), shown)),
             _ => drop(flags.insert(name, shown)),
         }

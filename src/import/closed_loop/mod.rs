@@ -10,9 +10,12 @@ use serde_json::{Map, Value};
 
 use super::draft::{Draft, Field, Listed, Section, Sweep};
 use super::error::ImportError;
+use super::importer::{Context, FileReader, Importer, Input};
 use super::input::Wishes;
+use super::json::json;
 use super::secrets::Secrets;
 use super::text::{self, list, seconds, text_value};
+use super::tree::Item;
 use json_reader::JsonReader;
 
 /// Keys that make a JSON object this configuration.
@@ -47,8 +50,34 @@ const MORE: [&str; 16] = [
     "notes",
 ];
 
+/// The closed-loop configuration.
+pub(super) const IMPORTER: Importer = Importer {
+    name: "closed-loop",
+    title: "closed-loop configuration",
+    takes: "the closed-loop JSON configuration (`endpoints`, `models`, …)",
+    file: Some(FileReader { is, known: &[], read }),
+    command: None,
+};
+
+fn is(input: &Input) -> bool {
+    let is_json = input.text.trim_start_matches('\u{feff}').trim_start().starts_with('{');
+    is_json && input.tree.as_ref().is_some_and(|tree| KEYS.iter().any(|key| tree.peek(key).is_some()))
+}
+
+fn read(input: &Input, context: &Context) -> Result<Draft, ImportError> {
+    let Context { wishes, notes, .. } = context;
+    let Value::Object(object) = json(&wishes.name, input.text)? else {
+        return Err(ImportError::unknown(&wishes.name, "JSON that is no object"));
+    };
+    // It has a list of its own of what was not read.
+    input.tree.iter().for_each(Item::take);
+    let mut draft = draft(&wishes.name, &object, context.name.clone(), wishes, notes.secrets)?;
+    notes.extend(std::mem::take(&mut draft.listed));
+    Ok(draft)
+}
+
 /// The plan of a configuration.
-pub(super) fn draft(
+fn draft(
     file: &str,
     object: &Map<String, Value>,
     name: Field,
@@ -144,7 +173,7 @@ impl JsonReader<'_> {
             match number.filter(|number| (least..=31_536_000.0).contains(number)) {
                 Some(number) if phase == "request" => {
                     let fields = vec![Field::new(phase, seconds(number), key)];
-                    draft.sections.push(Section { key: "timeouts", notes: Vec::new(), fields });
+                    draft.sections.push(Section { key: "timeouts", fields, ..Section::default() });
                 }
                 Some(number) => fields.push(Field::new(phase, seconds(number), key)),
                 None => return Err(self.wrong(key, "it must be a number of seconds", "write one, like 60")),
@@ -152,7 +181,7 @@ impl JsonReader<'_> {
         }
         let note = "Load rises (fill), settles (stabilize), is measured, and is kept up while the measured requests end (drain); \
                     it flows across every border.";
-        draft.sections.insert(0, Section { key: "phases", notes: vec![note.to_owned()], fields });
+        draft.sections.insert(0, Section { key: "phases", notes: vec![note.to_owned()], fields, ..Section::default() });
         Ok(())
     }
 

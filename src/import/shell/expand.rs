@@ -56,6 +56,8 @@ fn substitute(rest: &str, quoted: bool, variables: &Variables, done: &mut String
         let Some(end) = inner.find("))") else { return unclosed(rest, done) };
         match super::arithmetic::value(&inner[..end], variables) {
             Some(value) => done.push_str(&value.to_string()),
+            // A key may have got into it.
+            None if names_secret(&inner[..end]) => mark("((…))", done),
             None => mark(&format!("(({}))", &inner[..end]), done),
         }
         return end + 4;
@@ -64,7 +66,7 @@ fn substitute(rest: &str, quoted: bool, variables: &Variables, done: &mut String
         if let Some(inner) = rest.strip_prefix(open) {
             let Some(end) = closing(inner, open, close) else { return unclosed(rest, done) };
             if open == '(' {
-                sequence(&inner[..end], done);
+                sequence(&inner[..end], variables, done);
             } else {
                 parameter(&inner[..end], quoted, variables, done);
             }
@@ -111,9 +113,18 @@ fn closing(inner: &str, open: char, close: char) -> Option<usize> {
     None
 }
 
-/// `$(seq 1 4)`; any other command has no value here.
-fn sequence(inner: &str, done: &mut String) {
-    let words: Vec<&str> = inner.split_whitespace().collect();
+/// `$(seq 1 4)`, `$(seq 1 $N)`; any other command has no value here.
+fn sequence(inner: &str, variables: &Variables, done: &mut String) {
+    let value = |word: &'_ str| match word.trim_matches('"').strip_prefix('$').map(|name| name.trim_matches(['{', '}']))
+    {
+        Some(name) => match variables.get(name) {
+            Some(Variable::Text(text)) if !names_secret(name) => text.clone(),
+            _ => word.to_owned(),
+        },
+        None => word.to_owned(),
+    };
+    let words: Vec<String> = inner.split_whitespace().map(value).collect();
+    let words: Vec<&str> = words.iter().map(String::as_str).collect();
     let numbers: Option<Vec<i64>> = words.iter().skip(1).map(|word| word.parse().ok()).collect();
     let (first, step, last) = match (words.first(), numbers.as_deref()) {
         (Some(&"seq"), Some(&[last])) => (1, 1, last),

@@ -281,6 +281,8 @@ fn plain(assigned: &[(&str, &str)]) -> Vec<(String, String)> {
 /// Takes the secrets that stand in the words of a command. Short options are those of `curl`, which scripts ask with too.
 fn collect(words: &[String], secrets: &Secrets) {
     let mut option = "";
+    // Of most programs `-u` is a user with a password; of these the address of a server.
+    let asks_by_u = words.iter().any(|word| ["aiperf", "genai-perf"].iter().any(|tool| word.ends_with(tool)));
     for (at, word) in words.iter().enumerate() {
         secrets.add_text(word);
         match word.strip_prefix("--") {
@@ -289,7 +291,8 @@ fn collect(words: &[String], secrets: &Secrets) {
                 secrets.add_named(name, value);
                 option = name;
             }
-            None if word == "-H" || word == "-u" => option = if word == "-H" { "header" } else { "password" },
+            None if word == "-H" => option = "header",
+            None if word == "-u" => option = if asks_by_u { "url" } else { "password" },
             None => secrets.add_named(option, word),
         }
         if (word.starts_with("--") || word == "-H") && names_headers(option) {

@@ -1,0 +1,122 @@
+//! `endpoint.extra` and `--extra-inputs`: further fields of each request → words of the scenario, and `extra`.
+
+use serde_json::Value;
+
+use super::leaves::At;
+use crate::import::draft::Field;
+use crate::import::said::Said;
+use crate::import::text::{scalar, text_value};
+use crate::plan::LengthField;
+use crate::plan::model::extra::dialect::{refused, takes};
+use crate::plan::model::sampling::PARAMETERS;
+use crate::plan::{Engine, Json};
+use crate::units::Decimal;
+use crate::units::secrecy::names_secret;
+
+/// What the fields say.
+#[derive(Default)]
+pub(super) struct Extra {
+    /// How long answers may be.
+    pub output: Option<Said<f64>>,
+    pub ignore_eos: Option<Said<bool>>,
+    /// Words of the scenario.
+    pub fields: Vec<Field>,
+    /// What goes under `extra`, each as `name: value`, and where it came from.
+    rest: Vec<(String, String)>,
+}
+
+impl Extra {
+    /// Reads them.
+    pub(super) fn of(at: At) -> Extra {
+        let mut extra = Extra::default();
+        for (key, at) in at.entries() {
+            extra.take(key, at);
+        }
+        extra
+    }
+
+    /// The engine that takes such fields: one that is sent `ignore_eos` is none of OpenAI's own.
+    pub(super) fn engine(&self) -> Option<(Engine, String)> {
+        let said = self.ignore_eos.as_ref()?;
+        Some((Engine::Vllm, format!("{}: write the engine that answers", said.origin)))
+    }
+
+    /// The field `extra`.
+    pub(super) fn field(&self) -> Option<Field> {
+        let values: Vec<&str> = self.rest.iter().map(|(value, _)| value.as_str()).collect();
+        let origins: Vec<&str> = self.rest.iter().map(|(_, origin)| origin.as_str()).collect();
+        let value = format!("{{ {} }}", values.join(", "));
+        (!values.is_empty()).then(|| Field::new("extra", value, origins.join(", ")))
+    }
+
+    fn take(&mut self, key: &str, at: At) {
+        if names_secret(key) {
+            return at.missing("a plan holds no secret in a request's body; `headers` take a reference");
+        }
+        match key {
+            "ignore_eos" => self.ignore_eos = at.flag(),
+            "stream" => at.needless("`streaming` says it"),
+            "stop" => self.stop(at),
+            key if LengthField::ALL.iter().any(|length| length.name() == key) => self.output = at.float(),
+            key => match PARAMETERS.iter().find(|parameter| parameter.name == key) {
+                Some(parameter) => {
+                    let (low, high) = parameter.hundredths;
+                    let (low, high) = (Decimal::new(low, 2), Decimal::new(high, 2));
+                    match at.number().filter(|said| (low..=high).contains(&said.value)) {
+                        Some(said) => self.fields.push(Field::new(key, said.value.to_string(), said.origin)),
+                        None => at.missing(&format!("{key} is from {low} to {high} here, and is left out")),
+                    }
+                }
+                None => self.further(key, at),
+            },
+        }
+    }
+
+    fn stop(&mut self, at: At) {
+        let texts: Vec<Said<String>> = at.each().into_iter().filter_map(At::text).collect();
+        let values: Vec<String> = texts.iter().map(|said| text_value(&said.value)).collect();
+        match texts.iter().all(|said| !said.value.is_empty()) && !texts.is_empty() {
+            true => self.fields.push(Field::new("stop", format!("[{}]", values.join(", ")), &texts[0].origin)),
+            false => at.missing("`stop` is a list of texts"),
+        }
+    }
+
+    fn further(&mut self, key: &str, at: At) {
+        if let Some((reason, remedy)) = refused(key) {
+            return at.missing(&format!("{reason}: {remedy}"));
+        }
+        let Some(said) = at.json() else { return };
+        let read = serde_json::from_value::<Json>(said.value.clone());
+        if let Some(takes) = takes(key)
+            && !read.is_ok_and(|value| takes.takes(&value))
+        {
+            return at.missing(&format!("{key} is {}", takes.wanted()));
+        }
+        match flow(&said.value, 0) {
+            Some(value) => self.rest.push((format!("{}: {value}", scalar(key)), said.origin)),
+            None => at.missing("this is no value of a field"),
+        }
+    }
+}
+
+/// A value in YAML's flow style; none for null, and for what holds a secret.
+fn flow(value: &Value, depth: usize) -> Option<String> {
+    Some(match value {
+        Value::Null => return None,
+        _ if depth > 8 => return None,
+        Value::Bool(_) | Value::Number(_) => value.to_string(),
+        Value::String(text) => text_value(text),
+        Value::Array(items) => {
+            let items: Option<Vec<String>> = items.iter().map(|item| flow(item, depth + 1)).collect();
+            format!("[{}]", items?.join(", "))
+        }
+        Value::Object(table) => {
+            let entry = |(key, value): (&String, &Value)| {
+                let value = flow(value, depth + 1).filter(|_| !names_secret(key))?;
+                Some(format!("{}: {value}", text_value(key)))
+            };
+            let entries: Option<Vec<String>> = table.iter().map(entry).collect();
+            format!("{{ {} }}", entries?.join(", "))
+        }
+    })
+}

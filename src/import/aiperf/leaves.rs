@@ -1,0 +1,429 @@
+//! A configuration as a tree whose values know where they were written. Each value is read, or told to be needless or
+//! missing; what nobody asked for is listed in the end, so that nothing gets lost in silence.
+
+use std::cell::RefCell;
+
+use indexmap::IndexMap;
+use serde_json::Value;
+
+use crate::import::notes::Notes;
+use crate::import::said::Said;
+use crate::import::secrets::{Secrets, names_headers};
+use crate::import::tree::At as Field;
+use crate::units::Decimal;
+
+/// The longest text that stands for a table or list as a whole.
+const LONGEST: usize = 230;
+
+/// What became of a value.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Fate {
+    Unread,
+    Read,
+    Told,
+}
+
+/// A value of the source.
+#[derive(Debug)]
+struct Record {
+    /// Name and value, as they may be shown.
+    shown: String,
+    /// The words that stand behind a value of the plan.
+    origin: String,
+    line: usize,
+    fate: Fate,
+    /// Whether something else stands in its place in some variation.
+    is_replaced: bool,
+    /// Reasons that were told already, so that they are told once.
+    told: Vec<String>,
+}
+
+/// All values of a source.
+pub(super) struct Ledger<'a> {
+    pub(super) notes: &'a Notes<'a>,
+    records: RefCell<Vec<Record>>,
+}
+
+/// One value: its number in the ledger is kept where the tree is copied or changed.
+#[derive(Debug, Clone, PartialEq)]
+pub(super) struct Leaf {
+    pub(super) value: Value,
+    pub(super) id: usize,
+}
+
+/// A tree of values.
+#[derive(Debug, Clone, PartialEq)]
+pub(super) enum Tree {
+    /// A value; an empty table or list is one too.
+    Leaf(Leaf),
+    /// A list.
+    List(Vec<Tree>),
+    /// A table.
+    Map(IndexMap<String, Tree>),
+}
+
+impl<'a> Ledger<'a> {
+    pub(super) fn new(notes: &'a Notes<'a>) -> Ledger<'a> {
+        Ledger { notes, records: RefCell::default() }
+    }
+
+    /// Takes a value of a file.
+    fn field(&self, at: Field, key: &str) -> Tree {
+        let value = at.json();
+        let origin = at.origin();
+        let name = origin.split(", line ").next().unwrap_or_default().to_owned();
+        let shown = format!("{name} = {}", self.notes.secrets.shown(key, &plain(&value)));
+        self.take(shown, origin, value, at.line())
+    }
+
+    /// Takes a value of a command; `words` say it.
+    pub(super) fn option(&self, words: &str, value: Value, line: usize) -> Tree {
+        self.take(words.to_owned(), words.to_owned(), value, line)
+    }
+
+    /// A value that nobody wrote, and that is never listed.
+    pub(super) fn made(&self, value: Value, line: usize) -> Tree {
+        let tree = self.take(String::new(), "by the other options".to_owned(), value, line);
+        if let Tree::Leaf(leaf) = &tree {
+            self.mark(leaf.id, Fate::Told);
+        }
+        tree
+    }
+
+    fn take(&self, shown: String, origin: String, value: Value, line: usize) -> Tree {
+        let mut records = self.records.borrow_mut();
+        let id = records.len();
+        records.push(Record { shown, origin, line, fate: Fate::Unread, is_replaced: false, told: Vec::new() });
+        Tree::Leaf(Leaf { value, id })
+    }
+
+    /// A file's tree; `key` is the one under which it stands.
+    pub(super) fn tree(&self, at: Field, key: &str) -> Tree {
+        let (entries, items) = (at.entries(), if at.is_list() { at.list() } else { Vec::new() });
+        if !entries.is_empty() {
+            // Of headers only the names are no secret.
+            let named = |own: &'_ str| if names_headers(key) { "headers".to_owned() } else { own.to_owned() };
+            let each = |(own, at): (&str, Field)| (own.to_owned(), self.tree(at, &named(own)));
+            return Tree::Map(entries.into_iter().map(each).collect());
+        }
+        match items.is_empty() {
+            true => self.field(at, key),
+            false => Tree::List(items.into_iter().map(|item| self.tree(item, key)).collect()),
+        }
+    }
+
+    /// Shows what an expression comes to.
+    pub(super) fn evaluated(&self, leaf: &Leaf) {
+        let record = &mut self.records.borrow_mut()[leaf.id];
+        let raw = record.shown.split(" (here ").next().unwrap_or_default().to_owned();
+        record.shown = format!("{raw} (here {})", plain(&leaf.value));
+    }
+
+    fn origin(&self, id: usize) -> String {
+        self.records.borrow()[id].origin.clone()
+    }
+
+    fn mark(&self, id: usize, fate: Fate) {
+        let record = &mut self.records.borrow_mut()[id];
+        if fate == Fate::Told || record.fate == Fate::Unread {
+            record.fate = fate;
+        }
+    }
+
+    /// What these values are called together, and their first line.
+    fn together(&self, ids: &[usize], tree: &Tree) -> (String, usize) {
+        let records = self.records.borrow();
+        let line = ids.first().map_or(0, |id| records[*id].line);
+        let shown = match (ids, tree) {
+            ([only], Tree::Leaf(_)) => records[*only].shown.clone(),
+            _ => ids.iter().map(|id| records[*id].shown.as_str()).collect::<Vec<_>>().join(", "),
+        };
+        (shown, line)
+    }
+
+    fn tell(&self, tree: &Tree, why: &str, how: fn(&Notes, &str, &str, usize)) {
+        let mut ids = Vec::new();
+        tree.ids(&mut ids);
+        let (shown, line) = self.together(&ids, tree);
+        if shown.chars().count() > LONGEST && ids.len() > 1 {
+            return tree.parts().into_iter().for_each(|part| self.tell(part, why, how));
+        }
+        let mut is_new = false;
+        for id in &ids {
+            let told = &mut self.records.borrow_mut()[*id].told;
+            if !told.iter().any(|known| known == why) {
+                told.push(why.to_owned());
+                is_new = true;
+            }
+        }
+        ids.iter().for_each(|id| self.mark(*id, Fate::Told));
+        if is_new {
+            how(self.notes, &shown, why, line);
+        }
+    }
+
+    /// Notes that something else stands in the place of a tree.
+    pub(super) fn replaced(&self, tree: &Tree) {
+        let mut ids = Vec::new();
+        tree.ids(&mut ids);
+        ids.into_iter().for_each(|id| self.records.borrow_mut()[id].is_replaced = true);
+    }
+
+    /// Lists every value that nobody asked for.
+    pub(super) fn close(self) {
+        for record in self.records.into_inner() {
+            match record.fate {
+                Fate::Unread if record.is_replaced => {
+                    self.notes.needless(&record.shown, "something else says it for every run", record.line);
+                }
+                Fate::Unread => self.notes.missing(&record.shown, "this is not known here", record.line),
+                _ => {}
+            }
+        }
+    }
+}
+
+impl Tree {
+    fn ids(&self, into: &mut Vec<usize>) {
+        match self {
+            Tree::Leaf(leaf) => into.push(leaf.id),
+            other => other.parts().into_iter().for_each(|part| part.ids(into)),
+        }
+    }
+
+    fn parts(&self) -> Vec<&Tree> {
+        match self {
+            Tree::Leaf(_) => Vec::new(),
+            Tree::List(items) => items.iter().collect(),
+            Tree::Map(entries) => entries.values().collect(),
+        }
+    }
+
+    /// The value under a key of a table.
+    pub(super) fn get(&self, key: &str) -> Option<&Tree> {
+        match self {
+            Tree::Map(entries) => entries.get(key),
+            _ => None,
+        }
+    }
+
+    /// As JSON, places left out.
+    pub(super) fn json(&self) -> Value {
+        match self {
+            Tree::Leaf(leaf) => leaf.value.clone(),
+            Tree::List(items) => Value::Array(items.iter().map(Tree::json).collect()),
+            Tree::Map(entries) => {
+                Value::Object(entries.iter().map(|(key, value)| (key.clone(), value.json())).collect())
+            }
+        }
+    }
+
+    /// Changes every text.
+    pub(super) fn each_text<E>(&mut self, change: &mut impl FnMut(&mut Leaf) -> Result<(), E>) -> Result<(), E> {
+        match self {
+            Tree::Leaf(leaf) if leaf.value.is_string() => change(leaf),
+            Tree::Leaf(_) => Ok(()),
+            Tree::List(items) => items.iter_mut().try_for_each(|item| item.each_text(change)),
+            Tree::Map(entries) => entries.values_mut().try_for_each(|value| value.each_text(change)),
+        }
+    }
+}
+
+/// A value in words.
+fn plain(value: &Value) -> String {
+    value.as_str().map_or_else(|| value.to_string(), str::to_owned)
+}
+
+/// A place in a tree, where there may be nothing.
+#[derive(Clone, Copy)]
+pub(super) struct At<'t> {
+    tree: Option<&'t Tree>,
+    ledger: &'t Ledger<'t>,
+}
+
+impl<'t> At<'t> {
+    pub(super) fn new(tree: &'t Tree, ledger: &'t Ledger<'t>) -> At<'t> {
+        At { tree: Some(tree), ledger }
+    }
+
+    /// A place where nothing stands.
+    pub(super) fn nowhere(beside: At<'t>) -> At<'t> {
+        At { tree: None, ..beside }
+    }
+
+    /// What stands under a key.
+    pub(super) fn get(self, key: &str) -> At<'t> {
+        At { tree: self.tree.and_then(|tree| tree.get(key)), ..self }
+    }
+
+    /// What stands under the first of these keys that is there.
+    pub(super) fn first(self, keys: &[&str]) -> At<'t> {
+        keys.iter().map(|key| self.get(key)).find(|at| at.is_there()).unwrap_or(At { tree: None, ..self })
+    }
+
+    /// Whether something but null stands here.
+    pub(super) fn is_there(self) -> bool {
+        !matches!(self.tree, None | Some(Tree::Leaf(Leaf { value: Value::Null, .. })))
+    }
+
+    pub(super) fn is_map(self) -> bool {
+        matches!(self.tree, Some(Tree::Map(_)))
+    }
+
+    /// The elements of a list, to be put elsewhere; one value stands for a list of it.
+    pub(super) fn trees(self) -> Vec<Tree> {
+        self.each().into_iter().filter_map(|at| at.tree.cloned()).collect()
+    }
+
+    /// The elements of a list; one value stands for a list of it.
+    pub(super) fn each(self) -> Vec<At<'t>> {
+        match self.tree {
+            Some(Tree::List(items)) => items.iter().map(|item| At { tree: Some(item), ..self }).collect(),
+            Some(Tree::Leaf(Leaf { value: Value::Array(_) | Value::Null, .. })) | None => Vec::new(),
+            Some(_) => vec![self],
+        }
+    }
+
+    /// The entries of a table.
+    pub(super) fn entries(self) -> Vec<(&'t str, At<'t>)> {
+        match self.tree {
+            Some(Tree::Map(entries)) => {
+                entries.iter().map(|(key, value)| (key.as_str(), At { tree: Some(value), ..self })).collect()
+            }
+            _ => Vec::new(),
+        }
+    }
+
+    /// As JSON, and that it is read.
+    pub(super) fn json(self) -> Option<Said<Value>> {
+        let tree = self.tree.filter(|_| self.is_there())?;
+        let mut ids = Vec::new();
+        tree.ids(&mut ids);
+        ids.iter().for_each(|id| self.ledger.mark(*id, Fate::Read));
+        let origins: Vec<String> = ids.iter().take(4).map(|id| self.ledger.origin(*id)).collect();
+        let more = if ids.len() > 4 { ", …" } else { "" };
+        Some(Said { value: tree.json(), origin: format!("{}{more}", origins.join(", ")) })
+    }
+
+    /// The one value that stands here, and that it is read.
+    fn scalar(self) -> Option<Said<Value>> {
+        match self.tree {
+            Some(Tree::Leaf(leaf)) if !leaf.value.is_null() && !leaf.value.is_array() && !leaf.value.is_object() => {
+                self.ledger.mark(leaf.id, Fate::Read);
+                Some(Said { value: leaf.value.clone(), origin: self.ledger.origin(leaf.id) })
+            }
+            Some(Tree::Leaf(Leaf { value: Value::Null, .. })) => {
+                self.needless("a null says nothing");
+                None
+            }
+            Some(_) => {
+                self.missing("one value is wanted here");
+                None
+            }
+            None => None,
+        }
+    }
+
+    pub(super) fn text(self) -> Option<Said<String>> {
+        Some(self.scalar()?.map(|value| plain(&value)))
+    }
+
+    fn parsed<T>(self, wanted: &str, parse: impl FnOnce(&str) -> Option<T>) -> Option<Said<T>> {
+        let Said { value, origin } = self.text()?;
+        let read = parse(value.trim());
+        if read.is_none() {
+            self.missing(&format!("this is not {wanted}; correct it and import again"));
+        }
+        Some(Said { value: read?, origin })
+    }
+
+    pub(super) fn number(self) -> Option<Said<Decimal>> {
+        self.parsed("a number", |text| text.parse().ok())
+    }
+
+    /// A number with a fraction, within what is sensible.
+    pub(super) fn float(self) -> Option<Said<f64>> {
+        self.parsed("a number", |text| text.parse::<f64>().ok().filter(|value| value.is_finite()))
+    }
+
+    /// A whole number; `8.0` is one.
+    pub(super) fn whole(self) -> Option<Said<u64>> {
+        self.parsed("a whole number", |text| {
+            let float = || text.parse::<f64>().ok().filter(|value| value.fract() == 0.0 && (0.0..1e15).contains(value));
+            text.parse().ok().or_else(|| float().map(|value| value as u64))
+        })
+    }
+
+    pub(super) fn flag(self) -> Option<Said<bool>> {
+        self.parsed("true or false", |text| match text.to_ascii_lowercase().as_str() {
+            "true" | "yes" | "on" | "1" => Some(true),
+            "false" | "no" | "off" | "0" => Some(false),
+            _ => None,
+        })
+    }
+
+    /// Seconds: `300`, `"30s"`, `"5m"`, `"2h"`.
+    pub(super) fn seconds(self) -> Option<Said<f64>> {
+        self.parsed("a time, such as 300 or 5m", |text| {
+            let units = [("ms", 0.001), ("s", 1.0), ("sec", 1.0), ("m", 60.0), ("min", 60.0), ("h", 3600.0)];
+            let at = text.find(|c: char| c.is_ascii_alphabetic()).unwrap_or(text.len());
+            let (number, unit) = (text[..at].trim(), text[at..].trim());
+            let factor = units.iter().find(|(name, _)| *name == unit).map(|(_, factor)| *factor);
+            let factor = if unit.is_empty() { Some(1.0) } else { factor };
+            let value = number.parse::<f64>().ok()? * factor?;
+            (value.is_finite() && value >= 0.0).then_some(value)
+        })
+    }
+
+    /// Tells of all that stands here that sweepline does it anyway, or in another way.
+    pub(super) fn needless(self, why: &str) {
+        if let Some(tree) = self.tree {
+            self.ledger.tell(tree, why, |notes, what, why, line| notes.needless(what, why, line));
+        }
+    }
+
+    /// Tells of all that stands here that it is in the plan, and measures something else than there.
+    pub(super) fn differs(self, why: &str) {
+        if let Some(tree) = self.tree {
+            self.ledger.tell(tree, why, |notes, what, why, line| notes.differs(what, why, line));
+        }
+    }
+
+    /// Tells of all that stands here that the plan has no counterpart.
+    pub(super) fn missing(self, why: &str) {
+        if let Some(tree) = self.tree {
+            let mut ids = Vec::new();
+            tree.ids(&mut ids);
+            for id in ids {
+                let (shown, line) =
+                    (self.ledger.records.borrow()[id].shown.clone(), self.ledger.records.borrow()[id].line);
+                self.ledger.notes.lost(shown.split([' ', '=']).next().unwrap_or_default(), line);
+            }
+            self.ledger.tell(tree, why, |notes, what, why, line| notes.missing(what, why, line));
+        }
+    }
+
+    /// Whether it is an option of a command, and no field of a file.
+    pub(super) fn is_option(self) -> bool {
+        let mut ids = Vec::new();
+        self.tree.iter().for_each(|tree| tree.ids(&mut ids));
+        let records = self.ledger.records.borrow();
+        ids.iter().all(|id| records[*id].origin.starts_with("--"))
+    }
+
+    /// Where it stands, in errors about it.
+    pub(super) fn place(self, file: &str) -> String {
+        let mut ids = Vec::new();
+        self.tree.iter().for_each(|tree| tree.ids(&mut ids));
+        let line = ids.first().map_or(0, |id| self.ledger.records.borrow()[*id].line);
+        if line == 0 { file.to_owned() } else { format!("{file}:{line}") }
+    }
+
+    pub(super) fn notes(self) -> &'t Notes<'t> {
+        self.ledger.notes
+    }
+
+    pub(super) fn secrets(self) -> &'t Secrets {
+        self.ledger.notes.secrets
+    }
+}

@@ -1,0 +1,364 @@
+//! Which server and model an AIPerf configuration asks (`src/aiperf/config/endpoint.py`, `models.py`, `tokenizer.py`).
+
+use super::env::variable;
+use super::extra::Extra;
+use super::leaves::At;
+use crate::import::address::address;
+use crate::import::draft::Field;
+use crate::import::error::ImportError;
+use crate::import::files::{fits, named};
+use crate::import::job::Around;
+use crate::import::said::Said;
+use crate::import::shell::marks;
+use crate::import::text::{is_no_key, name_of, one_line, scalar, secret, text_value};
+use crate::plan::{Api, is_sent_by_itself};
+use crate::units::text::is_variable;
+
+/// The variable for a key that was given in words.
+const KEY: &str = "OPENAI_API_KEY";
+/// Where AIPerf asks where nothing says it.
+const URL: &str = "http://localhost:8000";
+
+/// The API of an endpoint's type; none where it is neither text, nor vectors, nor scores.
+fn api(kind: &str) -> Option<Api> {
+    Some(match kind {
+        "chat" => Api::Chat,
+        "completions" => Api::Completions,
+        "responses" => Api::Responses,
+        "embeddings" | "nim_embeddings" => Api::Embeddings,
+        "rankings" | "nim_rankings" | "cohere_rankings" | "hf_tei_rankings" => Api::Rerank,
+        _ => return None,
+    })
+}
+
+/// An endpoint on its way.
+pub(super) struct Endpoint {
+    pub api: Api,
+    pub fields: Vec<Field>,
+    /// What stands beside the matrix.
+    pub beside: Vec<Field>,
+    /// Whether answers are streamed.
+    pub stream: Option<Field>,
+}
+
+/// The endpoint of a body; none where it asks for something that is not measured here, which is listed.
+pub(super) fn endpoint(file: &str, body: At, extra: &Extra, around: &Around) -> Result<Option<Endpoint>, ImportError> {
+    let at = body.get("endpoint");
+    let kind = at.get("type").text().unwrap_or_else(|| Said::default("chat".to_owned(), "default of AIPerf"));
+    let Some(api) = api(kind.value.trim()) else {
+        let why = "this is left out: text, embeddings and rankings over HTTP are measured, nothing else";
+        at.get("type").missing(why);
+        return Ok(None);
+    };
+    let mut fields = vec![url(file, at, api, around)?];
+    fields.push(match extra.engine() {
+        Some((engine, origin)) => Field::new("engine", engine.name(), origin),
+        None => Field::new("engine", "openai", "not said: any server; ignore_eos is not sent"),
+    });
+    fields.push(Field::new("api", api.name(), kind.origin));
+    fields.extend(key(at));
+    fields.extend(headers(at));
+    match at.get("ssl_verify").flag() {
+        Some(said) if !said.value => fields.push(Field::new("insecure_tls", "true", said.origin)),
+        _ => at.get("ssl_verify").needless("certificates are verified"),
+    }
+    match at.get("http2").flag() {
+        Some(said) if said.value => fields.push(Field::new("http", "2", said.origin)),
+        _ => at.get("http2").needless("requests go over HTTP/1.1"),
+    }
+    fields.extend(ready(at));
+    fields.extend(telemetry(body));
+    if let Some(reset) = body.get("reset_kv_cache").first(&["enabled"]).flag().filter(|said| said.value) {
+        fields.push(Field::new("reset", "prefix_cache", format!("{}: before each run", reset.origin)));
+    }
+    told(at, api);
+    let stream = stream(at, api);
+    Ok(Some(Endpoint { api, fields, beside: connections(at), stream }))
+}
+
+fn told(at: At, api: Api) {
+    at.get("url_strategy").needless("one address is asked");
+    at.get("transport").needless("requests go over HTTP");
+    at.get("connection_limit").needless("each request in flight has a connection");
+    at.get("keepalive_timeout").needless("connections stay open as long as the server keeps them");
+    let why = match api {
+        Api::Chat => {
+            "lengths are asked for with max_tokens; `max_completion_tokens: N` of the scenario asks with the other name"
+        }
+        _ => "the API has one name for it",
+    };
+    at.get("use_legacy_max_tokens").needless(why);
+    at.get("use_server_token_count").needless("rows hold the server's count beside our own");
+    at.get("uds_path").missing("servers are asked over TCP");
+    at.get("template").missing("bodies are those of the API; `extra` adds fields");
+    for key in ["download_video_content", "request_content_type", "uuid_and_strip"] {
+        at.get(key).missing("requests carry text only, as JSON");
+    }
+    at.get("session_header").missing("each request has an `x-request-id` of its own; no header names its conversation");
+}
+
+/// The base address.
+fn url(file: &str, at: At, api: Api, around: &Around) -> Result<Field, ImportError> {
+    let urls = at.first(&["urls", "url"]);
+    if let Some((url, origin)) = &around.url {
+        urls.needless("`import --url`, or a server that the script starts, says where it is");
+        at.get("path").needless("`import --url` says where it is");
+        return Ok(Field::new("url", text_value(url), origin.clone()));
+    }
+    let each = urls.each();
+    for more in each.iter().skip(1) {
+        more.missing(
+            "one address is asked: give each an endpoint of its own, or measure the balancer in front of them",
+        );
+    }
+    let said = match each.first() {
+        Some(first) => first.text(),
+        None => None,
+    };
+    let said = said.unwrap_or_else(|| Said::default(URL.to_owned(), "default of AIPerf"));
+    let place = each.first().map_or_else(|| at.place(file), |first| first.place(file));
+    let wrong = |what: String| {
+        ImportError::shape(place.clone(), what, "write http://HOST:PORT, or give it: import --url URL …")
+    };
+    let shown = one_line(&at.secrets().hide(&said.value));
+    if variable(&said.value).is_some() || said.value.contains("${") || !marks(&said.value).is_empty() {
+        return Err(wrong(format!("the address `{shown}` holds a variable without a value")));
+    }
+    let read =
+        address(&said.value).map_err(|reason| wrong(format!("`{shown}` is no address of a server: {reason}")))?;
+    if read.had_secret {
+        let first = each.first().copied().unwrap_or(urls);
+        first.differs(
+            "user, password and query are left out: a plan holds no secret; add `api_key: { secret: env:NAME }`",
+        );
+    }
+    let path = at.get("path").text();
+    let base = joined(&read.url, path.as_ref(), api, at);
+    let origin = path.map_or_else(|| said.origin.clone(), |path| format!("{}, {}", said.origin, path.origin));
+    Ok(Field::new("url", text_value(&base), origin))
+}
+
+/// The base of the API: the address and path without the call, `/v1` where neither has a path.
+fn joined(url: &str, path: Option<&Said<String>>, api: Api, at: At) -> String {
+    let call = api.protocol().path();
+    let without = |text: &str| text.trim_end_matches('/').strip_suffix(call).map(str::to_owned);
+    let own = without(url);
+    let base = own.clone().unwrap_or_else(|| url.to_owned());
+    let base = base.trim_end_matches('/').to_owned();
+    if let Some(path) = path {
+        let path = format!("/{}", path.value.trim_matches('/'));
+        if let Some(before) = without(&path).filter(|_| own.is_none()) {
+            // AIPerf leaves out what the address ends with already.
+            let before = if base.ends_with(&before) { "" } else { before.as_str() };
+            return format!("{base}{before}");
+        }
+        let why = format!("calls go to `{call}` below the endpoint's `url`");
+        at.get("path").differs(&why);
+    }
+    let has_path = base.split_once("://").is_some_and(|(_, rest)| rest.contains('/'));
+    if has_path || own.is_some() { base } else { format!("{base}/v1") }
+}
+
+/// A reference in place of a key.
+fn key(at: At) -> Option<Field> {
+    let said = at.get("api_key").text()?;
+    if is_no_key(&said.value) {
+        at.get("api_key").needless("it is none");
+        return None;
+    }
+    let marked = marks(&said.value).first().map(|name| (*name).to_owned());
+    let name = variable(&said.value).map(str::to_owned).or(marked).filter(|name| is_variable(name));
+    if name.is_none() {
+        at.secrets().add(&said.value);
+    }
+    let origin = origin_name(&said.origin);
+    Some(match name {
+        Some(name) => Field::new("api_key", secret(&name), format!("{origin}, from ${name}")),
+        None => Field::new("api_key", secret(KEY), format!("{origin}: put that key into the variable {KEY}")),
+    })
+}
+
+/// Of the words of an option that says a secret only its name.
+fn origin_name(origin: &str) -> String {
+    match origin.starts_with("--") {
+        true => origin.split([' ', '=']).next().unwrap_or_default().to_owned(),
+        false => origin.to_owned(),
+    }
+}
+
+/// Headers: what they hold is rarely known to be no secret, so it goes into the environment.
+fn headers(at: At) -> Option<Field> {
+    let mut pairs: Vec<(String, String)> = Vec::new();
+    let mut origins = Vec::new();
+    for (name, at) in at.get("headers").entries() {
+        let is_name = !name.is_empty() && name.chars().all(|c| c.is_ascii_alphanumeric() || "-_.".contains(c));
+        if !is_name || name.eq_ignore_ascii_case("authorization") || is_sent_by_itself(name) {
+            at.differs(
+                "sweepline sends this header itself; `api_key` of the endpoint is sent as `Authorization: Bearer`",
+            );
+            continue;
+        }
+        let Some(said) = at.text() else { continue };
+        at.secrets().add_headers(&[format!("{name}: {}", said.value)]);
+        let own =
+            variable(&said.value).map(str::to_owned).or_else(|| marks(&said.value).first().map(|m| (*m).to_owned()));
+        let own = own.filter(|name| is_variable(name));
+        let made = name.to_ascii_uppercase().replace(['-', '.'], "_");
+        let held = own
+            .unwrap_or_else(|| if made.starts_with(|c: char| c.is_ascii_digit()) { format!("H_{made}") } else { made });
+        pairs.push((name.to_owned(), held));
+        origins.push(said.origin);
+    }
+    let values: Vec<String> = pairs.iter().map(|(name, held)| format!("{}: {}", scalar(name), secret(held))).collect();
+    let held: Vec<&str> = pairs.iter().map(|(_, held)| held.as_str()).collect();
+    let origin = format!("{}: put what they hold into {}", origins.join(", "), held.join(", "));
+    (!pairs.is_empty()).then(|| Field::new("headers", format!("{{ {} }}", values.join(", ")), origin))
+}
+
+/// How long the server is waited for.
+fn ready(at: At) -> Option<Field> {
+    let how = "a server is asked for its models, then for a few tokens, at growing intervals";
+    at.get("wait_for_model_mode").needless(how);
+    at.get("wait_for_model_interval").needless(how);
+    let said = at.get("wait_for_model_timeout").seconds()?;
+    let within = said.value.min(31_536_000.0).round();
+    if within < 1.0 {
+        at.get("wait_for_model_timeout").needless("0 asks nobody; here a server is waited for a minute");
+        return None;
+    }
+    Some(Field::new("ready", format!("{{ within: {within}s }}"), said.origin))
+}
+
+/// Pages of metrics: the server's own, and those of exporters.
+fn telemetry(body: At) -> Option<Field> {
+    let (server, gpus) = (body.get("server_metrics"), body.get("gpu_telemetry"));
+    let mut pages: Vec<String> = Vec::new();
+    let mut origins: Vec<String> = Vec::new();
+    server.get("formats").needless("`export` has what is scraped in every form");
+    for (at, default) in [(server, "on"), (gpus, "http://localhost:9400/metrics")] {
+        let on = at.get("enabled").flag();
+        let urls = at.get("urls").each();
+        if on.as_ref().is_some_and(|said| !said.value) {
+            at.needless("it is switched off, as here unless `telemetry` says otherwise");
+            continue;
+        }
+        match on.filter(|_| urls.is_empty()) {
+            Some(said) => {
+                pages.push(default.to_owned());
+                origins.push(said.origin);
+            }
+            None => at.get("enabled").needless("its pages are named"),
+        }
+        for url in urls {
+            let Some(said) = url.text() else { continue };
+            match address(&said.value) {
+                Ok(read) if !read.had_secret => {
+                    let has_path = read.url.split_once("://").is_some_and(|(_, rest)| rest.contains('/'));
+                    pages.push(text_value(&if has_path { read.url } else { format!("{}/metrics", read.url) }));
+                    origins.push(said.origin);
+                }
+                _ => url.missing("this is no address of a page of metrics"),
+            }
+        }
+    }
+    for key in ["pynvml", "collector", "dashboard", "metrics_file", "mode"] {
+        gpus.get(key).missing("GPUs are seen through a page of metrics, such as DCGM's exporter");
+    }
+    pages.dedup();
+    let value = format!("{{ prometheus: [{}] }}", pages.join(", "));
+    (!pages.is_empty()).then(|| Field::new("telemetry", value, origins.join(", ")))
+}
+
+fn connections(at: At) -> Vec<Field> {
+    let Some(said) = at.get("connection_reuse").text() else { return Vec::new() };
+    match said.value.replace('_', "-").as_str() {
+        "never" => return vec![Field::new("connections", "per_request", said.origin)],
+        "sticky-user-sessions" => {
+            at.get("connection_reuse").differs("a turn takes any connection that is free, not that of the turn before");
+        }
+        _ => at.get("connection_reuse").needless("connections are kept and used again"),
+    }
+    Vec::new()
+}
+
+fn stream(at: At, api: Api) -> Option<Field> {
+    let said = at.get("streaming").flag();
+    if !api.generates() {
+        at.get("streaming").needless("there is nothing to stream");
+        return None;
+    }
+    let said = said.unwrap_or_else(|| Said::default(false, "not said: AIPerf does not stream; TTFT and ITL take true"));
+    Some(Field::new("stream", said.value.to_string(), said.origin))
+}
+
+/// The model of a body.
+pub(super) fn model(file: &str, body: At, around: &Around) -> Result<(String, Vec<Field>), ImportError> {
+    let models = body.first(&["model", "models"]);
+    let list = if models.get("items").is_there() { models.get("items") } else { models };
+    for key in ["strategy", "selection_strategy"] {
+        models.get(key).needless("one model answers a run");
+    }
+    let each = list.each();
+    let id = match (&around.model, each.first()) {
+        (Some((model, origin)), _) => {
+            list.needless("`import --model`, or a server that the script starts, names it");
+            Said { value: model.clone(), origin: origin.clone() }
+        }
+        (None, Some(first)) => {
+            let name = if first.is_map() { first.get("name") } else { *first };
+            first.get("weight").needless("one model answers a run");
+            let said = name.text().filter(|said| !said.value.trim().is_empty());
+            let wrong =
+                |what: &str| ImportError::shape(first.place(file), what, "write it, or give it: import --model ID …");
+            let said = said.ok_or_else(|| wrong("no model is named"))?;
+            if said.value.contains("${") || !marks(&said.value).is_empty() {
+                return Err(wrong(&format!("the model `{}` has no value", one_line(&at_shown(&said.value)))));
+            }
+            said
+        }
+        (None, None) => {
+            let remedy = "add `model: ID`, or give it to import: sweepline import --model ID …";
+            return Err(ImportError::shape(file, "no model is named", remedy));
+        }
+    };
+    if around.model.is_none() {
+        for more in each.iter().skip(1) {
+            more.missing("there each request goes to one of them; a `mix` of scenarios with `model: ID` does so");
+        }
+    }
+    let mut fields = vec![Field::new("id", text_value(&id.value), &id.origin)];
+    fields.push(tokenizer(body.get("tokenizer"), &id, around));
+    let last = id.value.trim_end_matches('/').rsplit('/').next().unwrap_or_default();
+    Ok((name_of(last, "model"), fields))
+}
+
+fn at_shown(text: &str) -> String {
+    crate::import::shell::shown(text)
+}
+
+/// Who counts tokens: the server, where AIPerf takes the tokenizer of the model's name; files, where they are here.
+fn tokenizer(at: At, model: &Said<String>, around: &Around) -> Field {
+    at.get("revision").needless("the server, or the files of `tokenizer`, say which");
+    at.get("trust_remote_code").needless("no code of a tokenizer is run");
+    at.get("apply_chat_template").needless("prompts have their length with the chat template around them");
+    let name = if at.is_map() { at.get("name") } else { at };
+    let said = name.text();
+    let own = said.as_ref().filter(|said| said.value != model.value);
+    let Some(other) = own else {
+        let origin = said.map_or_else(|| "AIPerf counts with the model's tokenizer".to_owned(), |said| said.origin);
+        return Field::new("tokenizer", "server", format!("{origin}: the server counts with it"));
+    };
+    let read = named(&around.folder, &other.value).and_then(|path| {
+        let path = scalar(&path);
+        fits(&around.folder, &format!(", tokenizer: {path}"), "").map(|()| path)
+    });
+    match read {
+        Ok(path) => Field::new("tokenizer", path, &other.origin),
+        Err(_) => {
+            name.differs(
+                "the server counts with its own; `tokenizer: FOLDER` of the model counts with files that lie here",
+            );
+            Field::new("tokenizer", "server", format!("{}: the server's own in its place", other.origin))
+        }
+    }
+}

@@ -1,0 +1,133 @@
+//! The forms in which an AIPerf configuration may be written → the one with `models`, `datasets` and `phases` as lists of
+//! tables, under `benchmark` (`src/aiperf/config/loader/normalizers.py`).
+
+use indexmap::IndexMap;
+
+use super::leaves::Tree;
+use crate::import::secrets::names_headers;
+
+/// Keys that stand around the benchmark.
+const ENVELOPE: [&str; 7] =
+    ["schema_version", "random_seed", "variables", "sweep", "multi_run", "no_sweep_table", "plot"];
+/// Tables whose keys are names of something, and stay as they are written.
+const NAMED: [&str; 7] = ["headers", "extra", "variables", "filters", "parameters", "slos", "values"];
+
+/// `camelCase` as `snake_case`, as both are taken.
+pub(super) fn snake(key: &str) -> String {
+    let mut out = String::with_capacity(key.len() + 4);
+    for c in key.chars() {
+        if c.is_ascii_uppercase() {
+            out.push('_');
+        }
+        out.push(c.to_ascii_lowercase());
+    }
+    out
+}
+
+/// One way of writing each key; values stay.
+pub(super) fn keys(tree: &mut Tree) {
+    match tree {
+        Tree::Leaf(_) => {}
+        Tree::List(items) => items.iter_mut().for_each(keys),
+        Tree::Map(entries) => {
+            let old = std::mem::take(entries);
+            for (key, mut value) in old {
+                let key = if key.starts_with(|c: char| c.is_ascii_lowercase()) { snake(&key) } else { key };
+                let is_named = NAMED.contains(&key.as_str()) || names_headers(&key);
+                if !is_named {
+                    keys(&mut value);
+                }
+                entries.insert(key, value);
+            }
+        }
+    }
+}
+
+/// Puts what belongs to the benchmark under `benchmark`, as the newest form has it.
+pub(super) fn envelope(tree: &mut Tree) {
+    let Tree::Map(entries) = tree else { return };
+    let mut body = match entries.shift_remove("benchmark") {
+        Some(Tree::Map(body)) => body,
+        Some(other) => return drop(entries.insert("benchmark".to_owned(), other)),
+        None => IndexMap::new(),
+    };
+    let outside: Vec<String> = entries.keys().filter(|key| !ENVELOPE.contains(&key.as_str())).cloned().collect();
+    for key in outside {
+        if let Some(value) = entries.shift_remove(&key) {
+            // What the benchmark says itself is taken; the other one stays where it is, and is listed.
+            if body.contains_key(&key) {
+                entries.insert(key, value);
+            } else {
+                body.insert(key, value);
+            }
+        }
+    }
+    lists(&mut body);
+    entries.insert("benchmark".to_owned(), Tree::Map(body));
+    // Runs of a list of scenarios are parts of such a configuration.
+    if let Some(Tree::Map(sweep)) = entries.get_mut("sweep")
+        && let Some(Tree::List(runs)) = sweep.get_mut("runs")
+    {
+        runs.iter_mut().for_each(run);
+    }
+}
+
+/// One entry of a list of scenarios.
+fn run(tree: &mut Tree) {
+    let Tree::Map(entries) = tree else { return };
+    let own = |key: &str| ["name", "variables", "benchmark", "values"].contains(&key);
+    let outside: Vec<String> = entries.keys().filter(|key| !own(key)).cloned().collect();
+    let mut body = match entries.shift_remove("benchmark") {
+        Some(Tree::Map(body)) => body,
+        _ => IndexMap::new(),
+    };
+    for key in outside {
+        if let Some(value) = entries.shift_remove(&key) {
+            body.entry(key).or_insert(value);
+        }
+    }
+    lists(&mut body);
+    entries.insert("benchmark".to_owned(), Tree::Map(body));
+}
+
+/// Datasets and phases as tables by name.
+fn lists(body: &mut IndexMap<String, Tree>) {
+    if let Some(one) = body.shift_remove("dataset") {
+        body.entry("datasets".to_owned()).or_insert_with(|| Tree::Map(IndexMap::from([("default".to_owned(), one)])));
+    }
+    let mut phases = match body.shift_remove("phases") {
+        Some(flat @ Tree::Map(_)) if flat.get("type").is_some() => IndexMap::from([("profiling".to_owned(), flat)]),
+        Some(other) => named(other),
+        None => IndexMap::new(),
+    };
+    for name in ["warmup", "profiling"] {
+        if let Some(one) = body.shift_remove(name) {
+            phases.entry(name.to_owned()).or_insert(one);
+        }
+    }
+    if !phases.is_empty() {
+        body.insert("phases".to_owned(), Tree::Map(phases));
+    }
+    if let Some(datasets) = body.shift_remove("datasets") {
+        body.insert("datasets".to_owned(), Tree::Map(named(datasets)));
+    }
+}
+
+/// A list of tables with names as a table by these names.
+fn named(tree: Tree) -> IndexMap<String, Tree> {
+    match tree {
+        Tree::Map(entries) => entries,
+        Tree::List(items) => {
+            let mut all = IndexMap::new();
+            for (number, item) in items.into_iter().enumerate() {
+                let said = item.get("name").map(Tree::json);
+                let name = said.and_then(|name| name.as_str().map(str::to_owned));
+                let name = name.unwrap_or_else(|| if number == 0 { "default".to_owned() } else { number.to_string() });
+                let free = if all.contains_key(&name) { format!("{name}-{number}") } else { name };
+                all.insert(free, item);
+            }
+            all
+        }
+        leaf @ Tree::Leaf(_) => IndexMap::from([("default".to_owned(), leaf)]),
+    }
+}

@@ -1,0 +1,249 @@
+//! The words of a command → its options, read the way Python's argparse reads them: `--a b`, `--a=b`, `_` for `-`, the last of
+//! several wins, unless all count. What is not known is listed.
+
+use std::cell::RefCell;
+use std::str::FromStr;
+
+use super::draft::Listed;
+use super::error::ImportError;
+use super::notes::{Noted, Notes};
+use super::options::{Arity, Fate, Known, find};
+use super::said::Said;
+use super::secrets::{Secrets, names_headers, shown_headers};
+use super::shell::{marks, shown};
+use crate::units::secrecy::{is_scheme, names_secret};
+
+/// One option as it was given.
+#[derive(Debug)]
+struct Given {
+    /// Its first name, without dashes.
+    name: String,
+    values: Vec<String>,
+    fate: Option<Fate>,
+    used: bool,
+}
+
+/// Whether a word without its dashes is an option, with a value or not.
+fn is_known(table: &'static [Known], option: &str) -> bool {
+    let name = option.split_once('=').map_or(option, |(name, _)| name);
+    find(table, &name.replace('_', "-")).is_some()
+}
+
+/// Words with the long form of each short option: `-m` as `--model`.
+pub(crate) fn long_forms(words: &[String], short: &[(&str, &str)]) -> Vec<String> {
+    let long = |word: &String| {
+        let (option, value) =
+            word.split_once('=').map_or((word.as_str(), None), |(option, value)| (option, Some(value)));
+        let long = short.iter().find(|(short, _)| *short == option).map_or(option, |(_, long)| long);
+        value.map_or_else(|| long.to_owned(), |value| format!("{long}={value}"))
+    };
+    words.iter().map(|word| if word.starts_with("--") { word.clone() } else { long(word) }).collect()
+}
+
+/// The options of one command.
+pub(crate) struct Arguments<'a> {
+    /// Where it begins.
+    pub line: usize,
+    given: RefCell<Vec<Given>>,
+    /// What is listed of it.
+    pub notes: &'a Notes<'a>,
+    table: &'static [Known],
+}
+
+impl<'a> Arguments<'a> {
+    /// Reads the words behind the name of a program that has these options.
+    pub(crate) fn new(words: &[String], line: usize, table: &'static [Known], notes: &'a Notes<'a>) -> Arguments<'a> {
+        let arguments = Arguments { line, given: RefCell::default(), notes, table };
+        let mut words = words.iter().peekable();
+        while let Some(word) = words.next() {
+            let Some(option) = word.strip_prefix("--").filter(|option| !option.is_empty()) else {
+                // Such a word may be a key whose option was mistyped, so that it is not repeated.
+                let before = arguments.given.borrow().last().map(|given| format!("a word behind --{}", given.name));
+                let what = before.unwrap_or_else(|| "a word before all options".to_owned());
+                arguments.missing(&what, "not an option, and this command takes nothing else");
+                continue;
+            };
+            let (name, inline) = match option.split_once('=') {
+                Some((name, value)) => (name, Some(value.to_owned())),
+                None => (option, None),
+            };
+            let name = name.replace('_', "-");
+            let known = find(table, &name);
+            let arity = known.map_or(Arity::Many, |(_, arity, _)| arity);
+            let mut values: Vec<String> = inline.into_iter().collect();
+            let most = match arity {
+                Arity::Flag => 0,
+                Arity::One | Arity::Each => 1,
+                Arity::Many => usize::MAX,
+            };
+            while values.len() < most {
+                // What stands behind `Bearer` is a key, whatever it begins with; and so is what an option for secrets is given,
+                // unless it is an option.
+                let is_key = values.last().is_some_and(|word| is_scheme(word));
+                let holds_key = values.is_empty() && (names_headers(&name) || names_secret(&name));
+                let is_value = |word: &&String| match word.strip_prefix("--") {
+                    None => true,
+                    Some(option) => is_key || holds_key && !is_known(table, option),
+                };
+                let Some(value) = words.next_if(is_value) else { break };
+                values.push(value.clone());
+            }
+            let name = known.map_or(name, |(name, ..)| name.to_owned());
+            arguments.give(name, values, known.map(|(_, _, fate)| fate), arity);
+        }
+        arguments
+    }
+
+    fn give(&self, name: String, values: Vec<String>, fate: Option<Fate>, arity: Arity) {
+        let given = Given { name, values, fate, used: false };
+        self.notes.setting(&format!("--{}", given.name), self.line);
+        if matches!(arity, Arity::One | Arity::Each) && given.values.is_empty() {
+            return self.missing(&format!("--{}", given.name), "it has no value");
+        }
+        let mut all = self.given.borrow_mut();
+        if arity == Arity::Each
+            && let Some(before) = all.iter_mut().find(|known| known.name == given.name)
+        {
+            return before.values.extend(given.values);
+        }
+        if let Some(before) = all.iter().position(|known| known.name == given.name) {
+            let earlier = all.remove(before);
+            if earlier.values != given.values {
+                self.missing(&self.words(&earlier), "given again later in the same command, and the last one counts");
+            }
+        }
+        all.push(given);
+    }
+
+    fn words(&self, given: &Given) -> String {
+        // Of a header only its name is no secret.
+        let values = if names_headers(&given.name) {
+            shown_headers(&given.values)
+        } else {
+            let values = given.values.iter().map(|value| self.notes.secrets.shown(&given.name, &shown(value)));
+            values.collect::<Vec<_>>().join(" ")
+        };
+        format!("--{} {values}", given.name).trim_end().to_owned()
+    }
+
+    /// Puts another value in place of what the command said.
+    pub(crate) fn replace(&self, name: &str, values: Vec<String>) {
+        let known = find(self.table, name);
+        let name = known.map_or(name, |(name, ..)| name).to_owned();
+        self.notes.setting(&format!("--{name}"), self.line);
+        let mut all = self.given.borrow_mut();
+        all.retain(|given| given.name != name);
+        all.push(Given { name, values, fate: known.map(|(_, _, fate)| fate), used: false });
+    }
+
+    /// Whether an option is given, which uses nothing.
+    pub(crate) fn is_given(&self, name: &str) -> bool {
+        self.given.borrow().iter().any(|given| given.name == name)
+    }
+
+    /// Takes a flag back.
+    pub(crate) fn unset(&self, name: &str) {
+        self.given.borrow_mut().retain(|given| given.name != name);
+    }
+
+    /// The values of an option, and that it is used.
+    pub(crate) fn many(&self, name: &str) -> Option<Said<Vec<String>>> {
+        debug_assert!(
+            find(self.table, name).is_some_and(|(known, _, fate)| known == name && fate == Fate::Read),
+            "{name}"
+        );
+        let mut all = self.given.borrow_mut();
+        let given = all.iter_mut().find(|given| given.name == name)?;
+        given.used = true;
+        let (values, words) = (given.values.clone(), self.words(given));
+        if let Some(unset) = values.iter().flat_map(|value| marks(value)).next()
+            && name != "header"
+            && !names_secret(name)
+        {
+            let why = format!("`{unset}` has no value in what was imported; write it there");
+            drop(all);
+            self.missing(&words, &why);
+            return None;
+        }
+        Some(Said { value: values, origin: words })
+    }
+
+    /// The one value of an option.
+    pub(crate) fn text(&self, name: &str) -> Option<Said<String>> {
+        let said = self.many(name)?;
+        Some(said.map(|values| values.into_iter().next().unwrap_or_default()))
+    }
+
+    /// The one value of an option without which nothing can be measured.
+    pub(crate) fn needed(&self, place: &str, name: &str) -> Result<Option<Said<String>>, ImportError> {
+        let before = self.notes.listed.borrow().len();
+        let said = self.text(name);
+        match self.notes.listed.borrow_mut().drain(before..).next() {
+            Some(Listed { what, why, .. }) => Err(ImportError::shape(place, what, why)),
+            None => Ok(said),
+        }
+    }
+
+    /// Whether a flag is given.
+    pub(crate) fn flag(&self, name: &str) -> Option<Said<()>> {
+        self.many(name).map(|said| said.map(drop))
+    }
+
+    /// The one value of an option, as a number.
+    pub(crate) fn number<T: FromStr>(&self, name: &str, wanted: &str) -> Option<Said<T>> {
+        let said = self.text(name)?;
+        match said.value.trim().parse() {
+            Ok(value) => Some(Said { value, origin: said.origin }),
+            Err(_) => {
+                self.missing(&said.origin, &format!("this is not {wanted}; correct it and import again"));
+                None
+            }
+        }
+    }
+
+    /// A whole number.
+    pub(crate) fn whole(&self, name: &str) -> Option<Said<u32>> {
+        self.number(name, "a whole number")
+    }
+
+    /// Lists something that has no counterpart.
+    pub(crate) fn missing(&self, what: &str, why: &str) {
+        self.notes.missing(what, why, self.line);
+    }
+
+    /// Lists something that is done in another way.
+    pub(crate) fn needless(&self, what: &str, why: &str) {
+        self.notes.needless(what, why, self.line);
+    }
+
+    /// Lists something that is in the plan and measures something else than there.
+    pub(crate) fn differs(&self, what: &str, why: &str) {
+        self.notes.differs(what, why, self.line);
+    }
+
+    /// The notes for this command.
+    pub(crate) fn noted(&self) -> Noted<'_> {
+        self.notes.at(self.line)
+    }
+
+    /// What must not be repeated.
+    pub(crate) fn secrets(&self) -> &Secrets {
+        self.notes.secrets
+    }
+
+    /// Lists of every option that was not used why it did not get into the plan.
+    pub(crate) fn list_unused(self) {
+        let given = self.given.take();
+        for one in given.iter().filter(|one| !one.used) {
+            let words = self.words(one);
+            match one.fate {
+                Some(Fate::Needless(why)) => self.needless(&words, why),
+                Some(Fate::Lost(why)) => self.missing(&words, why),
+                Some(Fate::Read) => {
+                    self.needless(&words, "it decides nothing beside the other options of this command")
+                }
+                None => self.missing(&words, "this option is not known here"),
+            }
+        }
+    }
+}

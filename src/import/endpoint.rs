@@ -1,0 +1,100 @@
+//! Which server a command asks, and with which key: fields of an endpoint.
+
+use super::address::address;
+use super::draft::Field;
+use super::error::ImportError;
+use super::notes::Notes;
+use super::said::Said;
+use super::shell::{Command, marks};
+use super::text::{is_no_key, secret, text_value};
+use crate::units::text::is_variable;
+
+/// What stands behind the address that a command names.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Path {
+    /// The tool calls `/v1/…` below it.
+    AddsV1,
+    /// It is the base of the API already.
+    IsBase,
+}
+
+/// The field `url` of the server at this address; `remedy` says how the tool is told another one.
+pub(super) fn url(
+    place: &str,
+    said: Said<String>,
+    path: Path,
+    remedy: &str,
+    notes: &Notes,
+    line: usize,
+) -> Result<Field, ImportError> {
+    let shown = notes.secrets.hide(&super::shell::shown(&said.value));
+    if said.value.contains(';') {
+        let what = format!("`{shown}` holds several addresses");
+        return Err(ImportError::shape(
+            place,
+            what,
+            "a plan has an endpoint for each: import a command for each of them",
+        ));
+    }
+    if said.value.contains('$') || !marks(&said.value).is_empty() {
+        let what = format!("the address `{shown}` holds a variable that has no value in what was imported");
+        let remedy = "write the address itself, or give it to import: sweepline import --url http://HOST:PORT …";
+        return Err(ImportError::shape(place, what, remedy));
+    }
+    let read = address(&said.value).map_err(|reason| {
+        ImportError::shape(place, format!("`{shown}` is no base URL of a server: {reason}"), remedy)
+    })?;
+    if read.had_secret {
+        let why = "the plan holds no secret: add api_key: { secret: env:NAME }";
+        notes.missing("user name, password or query of the address", why, line);
+    }
+    // What was changed is not repeated: it may have held the secret.
+    let first = said.origin.split(' ').next().unwrap_or_default();
+    let origin = if read.is_changed && read.had_secret { first.to_owned() } else { said.origin };
+    // What a server listens on is no address to ask it at.
+    let base = read.url.replacen("://0.0.0.0", "://127.0.0.1", 1);
+    let base = ["/chat/completions", "/completions"].iter().find_map(|call| base.strip_suffix(call)).unwrap_or(&base);
+    let url = match path {
+        Path::AddsV1 if !base.ends_with("/v1") => format!("{base}/v1"),
+        _ => base.to_owned(),
+    };
+    Ok(Field::new("url", text_value(&url), origin))
+}
+
+/// An address of host and port; a server that listens everywhere is asked on this host.
+pub(super) fn host_and_port(host: Option<&str>, port: &str) -> String {
+    let host = host.filter(|host| !["0.0.0.0", "::", "[::]"].contains(host)).unwrap_or("127.0.0.1");
+    let host = if host.contains(':') && !host.starts_with('[') { format!("[{host}]") } else { host.to_owned() };
+    format!("http://{host}:{port}")
+}
+
+/// The reference to the key: what an option says, else the first of these variables that is set for the command.
+pub(super) fn api_key(
+    option: Option<Said<String>>,
+    variables: &[&str],
+    command: &Command,
+    notes: &Notes,
+) -> Option<Field> {
+    let usual = variables.first().copied().unwrap_or("API_KEY");
+    if let Some(Said { value, origin }) = option {
+        let name = origin.split([' ', '=']).next().unwrap_or_default().to_owned();
+        if marks(&value).is_empty() && is_no_key(&value) {
+            notes.needless(&format!("{name} ***"), "it is no key: nothing is sent", command.line);
+            return None;
+        }
+        let variable = marks(&value).first().filter(|name| is_variable(name)).map(|name| (*name).to_owned());
+        let origin = match &variable {
+            Some(variable) => format!("{name}, from ${variable}"),
+            None => format!("{name}: put that key into the variable {usual}"),
+        };
+        return Some(Field::new("api_key", secret(variable.as_deref().unwrap_or(usual)), origin));
+    }
+    let set = variables.iter().find(|variable| command.secrets.iter().any(|name| name == *variable))?;
+    Some(Field::new("api_key", secret(set), format!("{set} in the environment")))
+}
+
+/// The value that a script or a line gives a variable.
+pub(super) fn variable(command: &Command, name: &str) -> Option<Said<String>> {
+    let (_, value) = command.env.iter().rfind(|(known, _)| known == name)?;
+    Some(Said { value: value.clone(), origin: format!("{name}={}", super::shell::shown(value)) })
+}

@@ -1,0 +1,50 @@
+//! The formats that are known, in the order in which a file is held against them. One is added by its entry here.
+
+use super::importer::Importer;
+use super::{
+    aiperf, closed_loop, genai_bench, guidellm, inference_perf, inferencex, llmd, llmperf, mlperf, params, sglang,
+    suite,
+};
+
+/// Command lines of vLLM, which `commands` reads itself: a server that one command starts belongs to those behind it.
+pub(super) const VLLM: Importer = Importer {
+    name: "vllm-bench",
+    title: "vllm bench",
+    takes: "command lines of `vllm bench serve`, `benchmark_serving.py`, `vllm bench sweep` and `vllm bench startup`",
+    file: None,
+    command: None,
+};
+
+/// All of them.
+pub(super) const FORMATS: &[&Importer] = &[
+    &VLLM,
+    // A profile of it is the file of another tool, with places to fill.
+    &llmd::IMPORTER,
+    &inferencex::IMPORTER,
+    &mlperf::IMPORTER,
+    &sglang::IMPORTER,
+    &guidellm::IMPORTER,
+    &genai_bench::IMPORTER,
+    &llmperf::IMPORTER,
+    &aiperf::IMPORTER,
+    &aiperf::GENAI_PERF,
+    &inference_perf::IMPORTER,
+    &suite::IMPORTER,
+    &params::IMPORTER,
+    &closed_loop::IMPORTER,
+];
+
+/// The one of this name.
+pub(super) fn named(name: &str) -> Option<&'static Importer> {
+    FORMATS.iter().copied().find(|importer| importer.name == name)
+}
+
+/// What `--format` takes.
+pub(crate) fn names() -> Vec<&'static str> {
+    std::iter::once("auto").chain(FORMATS.iter().map(|importer| importer.name)).collect()
+}
+
+/// What is taken, in words.
+pub(super) fn takes() -> String {
+    FORMATS.iter().map(|importer| importer.takes).collect::<Vec<_>>().join("; ")
+}

@@ -1,0 +1,185 @@
+//! `backend`: which server is asked, over which API, with which further fields of a request.
+
+use crate::import::body::Body;
+use crate::import::draft::Field;
+use crate::import::endpoint::{self, Path};
+use crate::import::error::ImportError;
+use crate::import::importer::Context;
+use crate::import::job::Around;
+use crate::import::said::Said;
+use crate::import::shell::Command;
+use crate::import::text::{name_of, seconds, secret, text_value};
+use crate::import::tree::At;
+use crate::plan::{Api, is_sent_by_itself};
+
+/// The server that is asked.
+pub(super) struct Server {
+    /// The endpoint: a hint for its name, and its fields.
+    pub(super) endpoint: (String, Vec<Field>),
+    /// The model: a hint for its name, and its fields.
+    pub(super) model: (String, Vec<Field>),
+    /// Further fields of a request.
+    pub(super) body: Body,
+    /// What the plan says once: how long an answer may take.
+    pub(super) once: Vec<(&'static str, Field)>,
+    /// The API.
+    pub(super) api: Api,
+}
+
+/// Reads the backend; none where it asks something that is not measured here, which is listed.
+pub(super) fn read(
+    at: At,
+    place: &str,
+    command: &Command,
+    around: &Around,
+    context: &Context,
+) -> Result<Option<Server>, ImportError> {
+    let backend = at.get("backend");
+    let get = |key: &str| backend.and_then(|backend| backend.get(key));
+    if let Some(kind) = get("kind") {
+        match kind.peek().word() {
+            Some("openai_http" | "openai") => drop(kind.text()),
+            _ => {
+                kind.missing(
+                    "this is left out: guidellm runs that engine in its own process; `launch` of an \
+                              endpoint starts a server",
+                );
+                return Ok(None);
+            }
+        }
+    }
+    let format = get("request_format").and_then(At::text);
+    let format = format.unwrap_or_else(|| Said::default("/v1/chat/completions".to_owned(), "default request_format"));
+    let api = match format.value.as_str() {
+        "/v1/chat/completions" => Api::Chat,
+        "/v1/completions" => Api::Completions,
+        "/v1/responses" => Api::Responses,
+        "/v1/embeddings" => Api::Embeddings,
+        _ => {
+            if let Some(there) = get("request_format") {
+                there.missing("this is left out: text and embeddings are measured, no speech and no pooling");
+            }
+            return Ok(None);
+        }
+    };
+    let line = command.line;
+    let notes = context.notes;
+    let said = match (get("target").and_then(At::text), &around.url) {
+        (_, Some((url, origin))) if origin.starts_with("import") => Said { value: url.clone(), origin: origin.clone() },
+        (Some(said), _) => said,
+        (None, Some((url, origin))) => Said { value: url.clone(), origin: origin.clone() },
+        (None, None) => {
+            Said::default("http://localhost:8000".to_owned(), "no target: guidellm's documents have this one")
+        }
+    };
+    let url = endpoint::url(place, said, Path::AddsV1, "write target=http://HOST:PORT", notes, line)?;
+    let is_tls = url.value.starts_with("https") || url.value.starts_with("\"https");
+    let origin = "guidellm does not say which server answers: write it here, it decides about ignore_eos";
+    let mut fields = vec![url, Field::new("engine", "vllm", origin), Field::new("api", api.name(), format.origin)];
+    let mut once = Vec::new();
+    if let Some(key) = get("api_key") {
+        let origin = format!("{}: put that key into the variable OPENAI_API_KEY", key.take().origin());
+        fields.push(Field::new("api_key", secret("OPENAI_API_KEY"), origin));
+    } else {
+        fields.extend(endpoint::api_key(None, &["OPENAI_API_KEY"], command, notes));
+    }
+    if let Some(verify) = get("verify") {
+        match verify.flag() {
+            Some(said) if !said.value && is_tls => fields.push(Field::new("insecure_tls", "true", said.origin)),
+            Some(_) if !is_tls => verify.needless("there is no certificate at an http address"),
+            _ => verify.needless("certificates are verified"),
+        }
+    }
+    if let Some(http2) = get("http2") {
+        match http2.flag() {
+            Some(said) if said.value && is_tls => fields.push(Field::new("http", "2", said.origin)),
+            _ => http2.needless("HTTP/1.1 is what is spoken"),
+        }
+    }
+    for (key, name) in [("timeout", "request"), ("timeout_connect", "connect")] {
+        if let Some(said) = get(key).and_then(At::seconds).filter(|said| said.value > 0.0) {
+            once.push(("timeouts", Field::new(name, seconds(said.value), said.origin)));
+        }
+    }
+    let (mut body, headers) = extras(get("extras"), get("headers"));
+    fields.extend(headers);
+    if let Some(said) = get("stream").and_then(At::flag) {
+        match api {
+            Api::Embeddings => get("stream").iter().for_each(|at| at.needless("vectors are not streamed")),
+            _ => body.add("stream", said.value.into(), said.origin),
+        }
+    }
+    if let Some(said) = get("max_tokens").or_else(|| get("max_completion_tokens")).and_then(At::whole) {
+        body.add("max_tokens", said.value.into(), said.origin);
+    }
+    unneeded(backend);
+    let model = model(get("model"), place, around)?;
+    Ok(Some(Server { endpoint: ("guidellm".to_owned(), fields), model, body, once, api }))
+}
+
+/// Fields of the body, and the headers by reference: what stands in one may be a key.
+fn extras(extras: Option<At>, more: Option<At>) -> (Body, Option<Field>) {
+    let mut body = Body::default();
+    let (mut headers, mut origins) = (Vec::new(), Vec::new());
+    let get = |key: &str| extras.and_then(|extras| extras.get(key));
+    for (key, value) in get("body").map(At::entries).unwrap_or_default() {
+        let origin = value.origin();
+        body.add(key, value.json(), origin);
+    }
+    for (name, value) in [get("headers"), more].into_iter().flatten().flat_map(At::entries) {
+        let is_name = name.chars().all(|c| c.is_ascii_alphanumeric() || "-_.".contains(c)) && !name.is_empty();
+        if !is_name || is_sent_by_itself(name) || name.eq_ignore_ascii_case("authorization") {
+            value.missing("sweepline sends this header itself; `api_key` of the endpoint is the key");
+            continue;
+        }
+        let variable = name.to_ascii_uppercase().replace(['-', '.'], "_");
+        headers.push(format!("{name}: {}", secret(&variable)));
+        origins.push(format!("{}: put what it holds into {variable}", value.take().origin()));
+    }
+    for key in ["params", "query", "content", "files"] {
+        if let Some(there) = get(key) {
+            there.missing("only the body and the headers of a request can have further fields: `extra`, `headers`");
+        }
+    }
+    let headers = (!headers.is_empty())
+        .then(|| Field::new("headers", format!("{{ {} }}", headers.join(", ")), origins.join("; ")));
+    (body, headers)
+}
+
+/// What sweepline does anyway, or not at all.
+fn unneeded(backend: Option<At>) {
+    let Some(backend) = backend else { return };
+    for (key, why) in [
+        ("follow_redirects", "the address that is written is asked"),
+        ("validate_backend", "each server is asked before anything is sent: `ready`"),
+        ("tool_call_missing_behavior", "no tools are called"),
+        ("multiturn_reasoning", "reasoning is no part of a conversation's history"),
+    ] {
+        if let Some(there) = backend.get(key) {
+            there.needless(why);
+        }
+    }
+    for (key, why) in [
+        ("api_routes", "the API stands under the base address: `url`"),
+        ("server_history", "the history is sent with each turn: `base: D`"),
+    ] {
+        if let Some(there) = backend.get(key) {
+            there.missing(why);
+        }
+    }
+}
+
+/// The model that is asked for.
+fn model(said: Option<At>, place: &str, around: &Around) -> Result<(String, Vec<Field>), ImportError> {
+    let id = match (said.and_then(At::text).filter(|said| !said.value.trim().is_empty()), &around.model) {
+        (Some(said), _) => said,
+        (None, Some((value, origin))) => Said { value: value.clone(), origin: origin.clone() },
+        (None, None) => {
+            let what = "no model is named: guidellm asks the server for its first one";
+            let remedy = "add model=ID to the backend, or give it to import: sweepline import --model ID …";
+            return Err(ImportError::shape(place, what, remedy));
+        }
+    };
+    let last = id.value.trim_end_matches('/').rsplit('/').next().unwrap_or_default();
+    Ok((name_of(last, "model"), vec![Field::new("id", text_value(&id.value), id.origin)]))
+}

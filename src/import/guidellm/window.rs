@@ -1,0 +1,83 @@
+//! `constraints`: when a benchmark ends → the window, and what ends a ladder of loads.
+
+use crate::import::draft::Field;
+use crate::import::job::{Lasts, Load};
+use crate::import::said::Said;
+use crate::import::tree::At;
+
+/// The constraints of a kind.
+fn of_kind<'a>(at: At<'a>, kinds: &[&str]) -> Vec<At<'a>> {
+    let all = at.get("constraints").map(At::list).unwrap_or_default();
+    all.into_iter()
+        .filter(|one| one.get("kind").is_some_and(|kind| kind.peek().word().is_some_and(|kind| kinds.contains(&kind))))
+        .collect()
+}
+
+/// The value of the first constraint of a kind; where it differs for each benchmark, the first.
+fn value<'a>(at: At<'a>, kind: &str, key: &str) -> Option<At<'a>> {
+    let one = of_kind(at, &[kind]).into_iter().next()?;
+    one.get("kind")?.text();
+    let value = one.get(key)?;
+    if !value.is_list() {
+        return Some(value);
+    }
+    let all = value.list();
+    all.iter().skip(1).for_each(|other| other.missing("all loads of a sweep have one window: the first is taken"));
+    all.first().copied()
+}
+
+/// How long each load is measured: guidellm ends at the first of its constraints.
+pub(super) fn read(at: At, is_trace: bool) -> Lasts {
+    for one in at.get("benchmarks").map(At::list).unwrap_or_default() {
+        for (key, value) in one.entries() {
+            if key.starts_with("constraint") {
+                value.missing(
+                    "all loads of a sweep have one window; a sweep of its own has another: `phases` beside its matrix",
+                );
+            }
+        }
+    }
+    let time = value(at, "max_duration", "seconds").and_then(At::seconds).filter(|said| said.value > 0.0);
+    let count = value(at, "max_requests", "count").and_then(At::decimal).filter(|said| said.value.is_positive());
+    let count = count.map(|said| said.map(|count| (count.to_f64() as u32).max(1)));
+    match (time, count) {
+        (Some(time), Some(count)) => Lasts::First(time, count),
+        (Some(time), None) => Lasts::Seconds(time),
+        (None, Some(count)) => Lasts::Requests(count),
+        (None, None) if is_trace => Lasts::Unsaid,
+        (None, None) => Lasts::Requests(Said::default(1000, "no constraint: guidellm goes on to the end of its data")),
+    }
+}
+
+/// What ends a ladder of rising loads early.
+pub(super) fn stop(at: At, loads: &[Load]) -> Option<Field> {
+    let is_ladder = loads.len() > 1;
+    let is_open = loads.iter().any(|load| !load.qps.is_empty());
+    let mut stop = None;
+    for one in of_kind(at, &["over_saturation"]) {
+        let is_off = one
+            .get("mode")
+            .is_some_and(|mode| ["monitor", "false", "off"].contains(&mode.json().as_str().unwrap_or_default()));
+        if is_off {
+            one.needless("whether the server kept up is told of each run");
+        } else if is_ladder && is_open {
+            stop = Some(Field::new("stop", "saturated", one.take().origin()));
+        } else if is_open {
+            one.needless("a run whose server fell behind says so: `saturated`");
+        } else {
+            one.needless("with so many requests in flight a server is asked no faster than it answers");
+        }
+    }
+    for one in of_kind(at, &["max_errors", "max_error_rate", "max_global_error_rate"]) {
+        if is_ladder && stop.is_none() {
+            one.differs(
+                "a run with too many errors is invalid, by the plan's `validity`, and no heavier load is \
+                         tried behind it",
+            );
+            stop = Some(Field::new("stop", "errors", one.origin()));
+        } else {
+            one.differs("a run with too many errors is invalid, by the plan's `validity`; it is not cut short");
+        }
+    }
+    stop
+}

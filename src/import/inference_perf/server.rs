@@ -1,0 +1,277 @@
+//! `server`, `api`, `metrics`, `tokenizer` and `report.goodput` of inference-perf.
+
+use serde_json::Value;
+
+use crate::import::address::address;
+use crate::import::draft::Field;
+use crate::import::error::ImportError;
+use crate::import::files::{fits, named};
+use crate::import::job::Around;
+use crate::import::notes::Notes;
+use crate::import::request::{self, Body};
+use crate::import::said::Said;
+use crate::import::secrets::Secrets;
+use crate::import::text::{is_no_key, name_of, one_line, scalar, seconds, secret, text_value};
+use crate::import::tree::At;
+use crate::plan::is_sent_by_itself;
+use crate::plan::model::extra::of_engine;
+
+/// The variable for a key that was given in words.
+const KEY: &str = "OPENAI_API_KEY";
+
+/// The endpoint: a hint for its name, and its fields.
+pub(super) fn endpoint(
+    file: &str,
+    root: At,
+    around: &Around,
+    secrets: &Secrets,
+) -> Result<(String, Vec<Field>), ImportError> {
+    let server = root.get("server");
+    let engine = server.and_then(|at| at.get("type")).and_then(At::text);
+    let (engine, origin) = match &engine {
+        None => ("vllm", "default of inference-perf".to_owned()),
+        Some(said) => match said.value.as_str() {
+            known @ ("vllm" | "sglang" | "tgi") => (known, said.origin.clone()),
+            _ => {
+                if let Some(at) = server.and_then(|at| at.get("type")) {
+                    at.differs("no engine of this name is known: it is asked as any server of OpenAI's API");
+                }
+                ("openai", said.origin.clone())
+            }
+        },
+    };
+    let mut fields = vec![url(file, root, around)?, Field::new("engine", engine, origin), api(file, root)?];
+    fields.extend(key(server, secrets));
+    fields.extend(headers(root, secrets));
+    fields.extend(telemetry(root));
+    Ok((engine.to_owned(), fields))
+}
+
+fn url(file: &str, root: At, around: &Around) -> Result<Field, ImportError> {
+    let at = root.path(&["server", "base_url"]);
+    if let Some((url, origin)) = &around.url {
+        if let Some(at) = at {
+            at.needless("`import --url` says where it is");
+        }
+        return Ok(Field::new("url", text_value(url), origin.clone()));
+    }
+    let missing = || ImportError::shape(file, "no server is named", "write server.base_url, or import --url URL …");
+    let at = at.ok_or_else(missing)?;
+    let said = at.text().ok_or_else(missing)?;
+    let wrong =
+        |reason: String| at.wrong(file, &format!("this is no address of a server: {reason}"), "write http://HOST:PORT");
+    let read = address(&said.value).map_err(wrong)?;
+    if read.had_secret {
+        at.differs(
+            "user, password and query are left out: a plan holds no secret; add `api_key: { secret: env:NAME }`",
+        );
+    }
+    // 0.0.0.0 is where a server listens, not where it is asked.
+    let url = read.url.replace("://0.0.0.0", "://127.0.0.1");
+    let url = if url.ends_with("/v1") { url } else { format!("{url}/v1") };
+    Ok(Field::new("url", text_value(&url), said.origin))
+}
+
+fn api(file: &str, root: At) -> Result<Field, ImportError> {
+    let Some(at) = root.path(&["api", "type"]) else {
+        return Ok(Field::new("api", "completions", "default of inference-perf"));
+    };
+    let said = at.text().unwrap_or_else(|| Said::default(String::new(), String::new()));
+    match said.value.as_str() {
+        "completion" => Ok(Field::new("api", "completions", said.origin)),
+        "chat" => Ok(Field::new("api", "chat", said.origin)),
+        other => {
+            let what = format!("`{}` is not spoken here", one_line(other));
+            Err(at.wrong(file, &what, "ask the same server by `completion` or `chat`"))
+        }
+    }
+}
+
+fn key(server: Option<At>, secrets: &Secrets) -> Option<Field> {
+    let at = server?.get("api_key")?;
+    let said = at.text()?;
+    if is_no_key(&said.value) {
+        at.needless("it is none");
+        return None;
+    }
+    let name = said.value.strip_prefix('$').map(|name| name.trim_matches(['{', '}']));
+    let name = name.filter(|name| crate::units::text::is_variable(name));
+    Some(match name {
+        Some(name) => Field::new("api_key", secret(name), format!("{}, from ${name}", said.origin)),
+        None => {
+            secrets.add(&said.value);
+            Field::new("api_key", secret(KEY), format!("{}: put that key into the variable {KEY}", said.origin))
+        }
+    })
+}
+
+/// Headers, what they hold by reference but for limits in numbers.
+fn headers(root: At, secrets: &Secrets) -> Option<Field> {
+    let at = root.path(&["api", "headers"])?;
+    let (mut pairs, mut held, mut origins) = (Vec::new(), Vec::new(), Vec::new());
+    for (name, at) in at.entries() {
+        let is_name = !name.is_empty() && name.chars().all(|c| c.is_ascii_alphanumeric() || "-_.".contains(c));
+        if !is_name || name.eq_ignore_ascii_case("authorization") || is_sent_by_itself(name) {
+            at.differs(
+                "sweepline sends this header itself; `api_key` of the endpoint is sent as `Authorization: Bearer`",
+            );
+            continue;
+        }
+        let Some(said) = at.text() else { continue };
+        let is_number = said.value.len() < 8 && said.value.parse::<f64>().is_ok();
+        let value = if is_number {
+            scalar(&said.value)
+        } else {
+            secrets.add_headers(&[format!("{name}: {}", said.value)]);
+            let variable = format!("H_{}", name.to_ascii_uppercase().replace(['-', '.'], "_"));
+            held.push(variable.clone());
+            secret(&variable)
+        };
+        pairs.push(format!("{}: {value}", scalar(name)));
+        origins.push(said.origin);
+    }
+    let held = if held.is_empty() { String::new() } else { format!(": put what they hold into {}", held.join(", ")) };
+    let value = format!("{{ {} }}", pairs.join(", "));
+    (!pairs.is_empty()).then(|| Field::new("headers", value, format!("{}{held}", origins.join(", "))))
+}
+
+/// The server's own page of metrics, in the place of a Prometheus server that has scraped it.
+fn telemetry(root: At) -> Option<Field> {
+    let metrics = root.get("metrics")?;
+    let said = metrics.get("type").and_then(At::text);
+    let prometheus = metrics.get("prometheus");
+    let every = prometheus.and_then(|at| at.get("scrape_interval")).and_then(At::seconds);
+    if let Some(url) = prometheus.and_then(|at| at.get("url")) {
+        url.differs("the server's own page of metrics is scraped; no Prometheus server is asked");
+    }
+    let said = said.filter(|said| {
+        if said.value != "prometheus"
+            && let Some(at) = metrics.get("type")
+        {
+            at.needless("the client's own figures are always there");
+        }
+        said.value == "prometheus"
+    })?;
+    let every = every.filter(|every| every.value >= 0.1);
+    let origin =
+        every.as_ref().map_or_else(|| said.origin.clone(), |every| format!("{}, {}", said.origin, every.origin));
+    let every = every.map_or_else(String::new, |every| format!(", every: {}", seconds(every.value.min(3600.0))));
+    Some(Field::new("telemetry", format!("{{ prometheus: [on]{every} }}"), origin))
+}
+
+/// The model: a hint for its name, and its fields.
+pub(super) fn model(file: &str, root: At, around: &Around) -> Result<(String, Vec<Field>), ImportError> {
+    let at = root.path(&["server", "model_name"]);
+    let id = match (&around.model, at.and_then(At::text)) {
+        (Some((model, origin)), said) => {
+            if let (Some(at), Some(_)) = (at, said) {
+                at.needless("`import --model` names it");
+            }
+            Said { value: model.clone(), origin: origin.clone() }
+        }
+        (None, Some(said)) if !said.value.trim().is_empty() => said,
+        (None, _) => {
+            let remedy = "there the server is asked; give it to import: sweepline import --model ID …";
+            return Err(ImportError::shape(file, "server.model_name is not said", remedy));
+        }
+    };
+    let mut fields = vec![Field::new("id", text_value(&id.value), &id.origin)];
+    fields.push(tokenizer(root, &id, around));
+    let last = id.value.trim_end_matches('/').rsplit('/').next().unwrap_or_default();
+    Ok((name_of(last, "model"), fields))
+}
+
+/// Who counts tokens: the server, where the tokenizer is the model's own; files, where they lie here.
+fn tokenizer(root: At, model: &Said<String>, around: &Around) -> Field {
+    let at = root.path(&["tokenizer", "pretrained_model_name_or_path"]);
+    let said = at.and_then(At::text);
+    match (at, said) {
+        (Some(at), Some(said)) if said.value != model.value => {
+            let read = named(&around.folder, &said.value).and_then(|path| {
+                let path = scalar(&path);
+                fits(&around.folder, &format!(", tokenizer: {path}"), "").map(|()| path)
+            });
+            read.map_or_else(
+                |_| {
+                    at.differs("the server counts with its own; `tokenizer: FOLDER` counts with files that lie here");
+                    Field::new("tokenizer", "server", format!("{}: the server's own in its place", said.origin))
+                },
+                |path| Field::new("tokenizer", path, &said.origin),
+            )
+        }
+        (_, Some(said)) => Field::new("tokenizer", "server", format!("{}: the server counts with it", said.origin)),
+        _ => Field::new(
+            "tokenizer",
+            "server",
+            "default of inference-perf: the model's own, with which the server counts",
+        ),
+    }
+}
+
+/// Fields of each request beside its text.
+pub(super) fn body(root: At, endpoint: &[Field], notes: &Notes) -> Body {
+    let engine = endpoint.iter().find(|field| field.key == "engine").and_then(|field| of_engine(&field.value));
+    let mut fields = Vec::new();
+    if let Some(at) = root.path(&["api", "response_format"]) {
+        let origin = at.origin();
+        let name = at.get("name").and_then(At::text).map_or_else(|| "structured_output".to_owned(), |said| said.value);
+        let kind = at.get("type").and_then(At::text).map_or_else(|| "json_schema".to_owned(), |said| said.value);
+        let schema = at.get("json_schema").map_or(Value::Null, At::json);
+        let value = match kind.as_str() {
+            "json_object" => serde_json::json!({ "type": kind }),
+            _ => serde_json::json!({ "type": kind, "json_schema": { "name": name, "schema": schema } }),
+        };
+        fields.push(("response_format".to_owned(), value, origin));
+    }
+    request::body(&fields, engine, notes.secrets, notes.at(0))
+}
+
+/// Limits of each request: those of the report, and those that its headers carry, which win.
+pub(super) fn goodput(root: At) -> Vec<Field> {
+    let mut limits: Vec<(&'static str, f64, String)> = Vec::new();
+    let mut put =
+        |key: &'static str, value: f64, origin: String| match limits.iter_mut().find(|(known, ..)| *known == key) {
+            Some(known) => {
+                let origin = format!("{} ({} s), {origin} ({value} s): the tighter one", known.2, known.1);
+                (known.1, known.2) = (known.1.min(value), origin);
+            }
+            None => limits.push((key, value, origin)),
+        };
+    for (name, at) in root.path(&["report", "goodput", "constraints"]).map_or_else(Vec::new, At::entries) {
+        let key = match name {
+            "ttft" => "ttft",
+            "tpot" | "itl" => "tpot",
+            "request_latency" => "e2e",
+            _ => {
+                at.missing("`goodput` limits ttft, tpot and e2e of a request");
+                continue;
+            }
+        };
+        if let Some(said) = at.seconds().filter(|said| said.value > 0.0 && said.value < 1e6) {
+            put(key, said.value, said.origin);
+        }
+    }
+    let unit = root.path(&["api", "slo_unit"]).and_then(At::text).map_or_else(|| "ms".to_owned(), |said| said.value);
+    let factor = match unit.as_str() {
+        "s" => 1.0,
+        "us" => 1e-6,
+        _ => 1e-3,
+    };
+    for (key, option) in [("ttft", "slo_ttft_header"), ("tpot", "slo_tpot_header")] {
+        let said = root.path(&["api", option]).and_then(At::text).map(|said| said.value);
+        let header = said.unwrap_or_else(|| format!("x-slo-{key}-{unit}"));
+        let value = root.path(&["api", "headers", &header]).and_then(At::text);
+        if let Some((value, origin)) = value.and_then(|said| Some((said.value.parse::<f64>().ok()?, said.origin)))
+            && value > 0.0
+            && value < 1e9
+        {
+            put(key, value * factor, origin);
+        }
+    }
+    let field = |(key, value, origin): (&'static str, f64, String)| {
+        let micros = (value * 1e6).round().max(1.0) as u64;
+        let value = if micros.is_multiple_of(1000) { format!("{}ms", micros / 1000) } else { format!("{micros}us") };
+        Field::new(key, value, origin)
+    };
+    limits.into_iter().map(field).collect()
+}

@@ -1,0 +1,120 @@
+//! One entry of a master file: a model on a machine.
+
+use crate::import::error::ImportError;
+use crate::import::importer::Context;
+use crate::import::said::Said;
+use crate::import::tree::At;
+
+use super::ladder;
+use super::row::Row;
+
+/// One entry.
+pub(super) struct Entry<'a> {
+    /// Its name.
+    pub(super) key: &'a str,
+    /// Its fields.
+    pub(super) at: At<'a>,
+}
+
+/// Lengths of prompts and answers, and the rows of settings that are measured with them.
+pub(super) struct Lengths {
+    /// Tokens of a prompt, with where they came from.
+    pub(super) isl: (u32, String),
+    /// Tokens of an answer.
+    pub(super) osl: (u32, String),
+    /// The settings.
+    pub(super) rows: Vec<Row>,
+}
+
+impl<'a> Entry<'a> {
+    /// An entry of a file.
+    pub(super) fn of(key: &'a str, at: At<'a>) -> Entry<'a> {
+        Entry { key, at }
+    }
+
+    /// A text of it, which takes nothing.
+    pub(super) fn word(&self, key: &str) -> &'a str {
+        self.at.get(key).and_then(|at| at.peek().word()).unwrap_or_default()
+    }
+
+    /// A text of it; one that is empty is listed.
+    pub(super) fn said(&self, key: &str) -> Option<Said<String>> {
+        let at = self.at.get(key)?;
+        let said = at.text()?;
+        let is_empty = said.value.trim().is_empty();
+        if is_empty {
+            at.missing("it is empty");
+        }
+        (!is_empty).then_some(said)
+    }
+
+    /// The accelerator of its machine: `cluster:b300-nv` is B300, `b200-dsv4` is B200.
+    pub(super) fn gpu(&self) -> String {
+        let runner = self.word("runner").trim_start_matches("cluster:");
+        let gpu = runner.split('-').next().unwrap_or_default().trim().to_ascii_uppercase();
+        if gpu.is_empty() { "unknown".to_owned() } else { gpu }
+    }
+
+    /// The script that starts it there.
+    pub(super) fn script(&self) -> String {
+        let (prefix, precision) = (self.word("model-prefix"), self.word("precision"));
+        format!("benchmarks/single_node/fixed_seq_len/{prefix}_{precision}_{}….sh", self.gpu().to_ascii_lowercase())
+    }
+
+    /// The lengths that are listed. The first master files called them by another name.
+    fn listed_lengths(&self) -> Vec<At<'a>> {
+        let of = |at: Option<At<'a>>| at.map(At::list).unwrap_or_default();
+        let scenarios = of(self.at.path(&["scenarios", "fixed-seq-len"]));
+        if scenarios.is_empty() { of(self.at.get("seq-len-configs")) } else { scenarios }
+    }
+
+    /// Why a plan cannot start it.
+    pub(super) fn refused(&self) -> Option<String> {
+        let is = |key: &str| self.at.get(key).is_some_and(|at| at.peek().is_true());
+        let framework = self.word("framework");
+        let given =
+            "start it as its recipe says, and give its address: a plan whose endpoint has this `url` measures it";
+        if is("disagg") {
+            return Some(format!(
+                "prefill and decode are servers of their own behind a router, on several nodes, and a plan starts one server on one host; {given}"
+            ));
+        }
+        if is("multinode") {
+            return Some(format!("its server spreads over several nodes, and a plan starts one on one host; {given}"));
+        }
+        if self.listed_lengths().is_empty() {
+            return Some("it replays recorded sessions of agents alone (`agentic-coding`), from a data set that the file does not name: get it, and write a scenario with `trace: { file: … }`".to_owned());
+        }
+        let is_known = super::server::KNOWN.contains(&framework);
+        (!is_known).then(|| format!("how `{framework}` is started on one node is not known; {given}"))
+    }
+
+    /// How many cells it has, as far as that can be told beforehand.
+    pub(super) fn cells(&self) -> usize {
+        let rows = self.listed_lengths().into_iter().filter_map(|at| at.get("search-space")).flat_map(At::list);
+        rows.map(|row| ladder::count(row)).sum()
+    }
+
+    /// All that is measured.
+    pub(super) fn lengths(&self, context: &Context) -> Result<Vec<Lengths>, ImportError> {
+        let file = &context.wishes.name;
+        if let Some(agentic) = self.at.path(&["scenarios", "agentic-coding"]) {
+            agentic.refused("recorded sessions of agents, from a data set that the file does not name: get it, and write a scenario with `trace: { file: … }`");
+        }
+        let mut all = Vec::new();
+        for at in self.listed_lengths() {
+            let tokens = |key: &str| -> Result<(u32, String), ImportError> {
+                let said = at.get(key).and_then(At::whole).filter(|said| (1..=4_000_000).contains(&said.value));
+                let said = said.ok_or_else(|| {
+                    at.wrong(file, &format!("`{key}` must be a whole number of tokens"), "write 1 to 4000000")
+                })?;
+                Ok((said.value, format!("{key} {} (line {})", said.value, at.get(key).map_or(0, At::line))))
+            };
+            let (isl, osl) = (tokens("isl")?, tokens("osl")?);
+            let rows = at.get("search-space").map(At::list).unwrap_or_default();
+            let rows = rows.into_iter().map(|row| Row::of(row, file)).collect::<Result<Vec<_>, _>>()?;
+            all.push(Lengths { isl, osl, rows: rows.into_iter().flatten().collect() });
+        }
+        Ok(all)
+    }
+}

@@ -1,0 +1,210 @@
+//! An entry → what is measured: one job for each load of each row.
+
+use super::entry::{Entry, Lengths};
+use super::row::{Drafts, ROUTER, Row};
+use super::server::{Flags, Framework, config, framework, settings};
+use crate::import::address::{address, base};
+use crate::import::draft::Field;
+use crate::import::error::ImportError;
+use crate::import::importer::Context;
+use crate::import::job::{Job, Lasts, Load, Setting};
+use crate::import::said::Said;
+use crate::import::text::{cell_text, name_of, scalar, table, text_value};
+
+/// Requests for each one in flight, by InferenceX's scripts.
+const ROUNDS: u32 = 10;
+/// What the generator adds to prompt and answer for `max-model-len`.
+const SPARE: u32 = 256;
+/// The shortest prompt that a scenario takes: its nonce has to fit.
+const SHORTEST: u32 = 16;
+/// Where its runners have the server listen.
+const URL: &str = "http://127.0.0.1:8888/v1";
+
+/// All that an entry measures.
+pub(super) fn jobs(entry: &Entry, context: &Context) -> Result<Vec<Job>, ImportError> {
+    let known = entry.word("framework");
+    let lengths = entry.lengths(context)?;
+    let made = framework(known);
+    let rows: Vec<&Row> = lengths.iter().flat_map(|one| &one.rows).collect();
+    let flags = settings(known, &rows);
+    let endpoint = endpoint(entry, made, &flags, &lengths, context)?;
+    let model = model(entry, context)?;
+    drafts(entry, known, &lengths, context);
+    defaults(entry, &lengths, context);
+    let mut jobs = Vec::new();
+    let mut flags = flags.into_iter();
+    for one in &lengths {
+        let scenario = scenario(one);
+        for row in &one.rows {
+            let setting = Setting { flags: flags.next().unwrap_or_default(), name: None, origin: row.origin.clone() };
+            for load in &row.loads {
+                let mut job = Job::new((entry.key.to_owned(), endpoint.clone()), model.clone(), scenario.clone());
+                job.setting = context.wishes.url.is_none().then(|| setting.clone());
+                job.load = Load { batch_size: Some(load.clone()), ..Load::default() };
+                let origin = "10 × concurrency, as its scripts send".to_owned();
+                job.lasts = Lasts::Requests(Said { value: load.value.saturating_mul(ROUNDS), origin });
+                job.line = row.line;
+                jobs.push(job);
+            }
+        }
+    }
+    Ok(jobs)
+}
+
+/// The server, and how it is started.
+fn endpoint(
+    entry: &Entry,
+    made: &Framework,
+    settings: &[Flags],
+    lengths: &[Lengths],
+    context: &Context,
+) -> Result<Vec<Field>, ImportError> {
+    let origin = entry.said("framework").map_or_else(String::new, |said| said.origin);
+    let mut fields = vec![
+        url(context)?,
+        Field::new("engine", made.engine, origin),
+        Field::new("api", "completions", "its scripts ask with --backend vllm"),
+    ];
+    let image = entry.said("image");
+    let mut facts: Vec<(String, String)> = Vec::new();
+    facts.extend(image.iter().map(|image| ("image".to_owned(), scalar(&cell_text(&image.value)))));
+    let (flags, origin) = match &context.wishes.url {
+        None => {
+            let command = format!("{{ command: [{}] }}", made.command.join(", "));
+            let origin = "as its scripts start it, without their further flags: run it where the image runs";
+            fields.push(Field::new("launch", command, origin));
+            let longest = lengths.iter().map(|one| one.isl.0.saturating_add(one.osl.0)).max().unwrap_or_default();
+            let flags = format!("{{ {}: {} }}", made.longest, longest.saturating_add(SPARE));
+            (flags, "max-model-len as its generator makes it of the longest")
+        }
+        Some(_) => {
+            let flags = only(entry, settings, context)?;
+            (table(flags.iter().map(|(name, value)| (name, value))), "its one setting")
+        }
+    };
+    facts.push(("flags".to_owned(), flags));
+    let origin = image.map_or_else(|| origin.to_owned(), |image| format!("{}; {origin}", image.origin));
+    fields.push(Field::new("server", table(facts.iter().map(|(name, value)| (name, value))), origin));
+    fields.extend(hardware(entry, made, settings, context));
+    if let Some(router) = entry.at.get("router") {
+        router.refused(ROUTER);
+    }
+    for key in ["multinode", "disagg"] {
+        entry.at.get(key).into_iter().for_each(|at| at.needless("one server on one node, as here"));
+    }
+    Ok(fields)
+}
+
+/// The one setting that a server which runs already can have.
+fn only<'f>(entry: &Entry, settings: &'f [Flags], context: &Context) -> Result<&'f Flags, ImportError> {
+    let mut different: Vec<&Flags> = Vec::new();
+    for one in settings {
+        if !different.contains(&one) {
+            different.push(one);
+        }
+    }
+    let [only] = different.as_slice() else {
+        let what = format!("it has {} settings of the server, and --url names one server that runs", different.len());
+        let remedy = "leave --url out, so that the plan starts each of them";
+        return Err(entry.at.wrong(&context.wishes.name, &what, remedy));
+    };
+    Ok(only)
+}
+
+/// Says how many rows give in words what holds without them.
+fn defaults(entry: &Entry, lengths: &[Lengths], context: &Context) {
+    let mut counted: Vec<(&str, usize, usize)> = Vec::new();
+    for row in lengths.iter().flat_map(|one| &one.rows) {
+        for name in &row.defaults {
+            match counted.iter_mut().find(|(known, ..)| known == name) {
+                Some((_, count, _)) => *count += 1,
+                None => counted.push((name, 1, row.line)),
+            }
+        }
+    }
+    for (name, count, line) in counted {
+        let what = format!("{}: {name} in {count} rows", entry.key);
+        context.notes.needless(&what, "as where it is not said", line);
+    }
+}
+
+fn url(context: &Context) -> Result<Field, ImportError> {
+    let Some(url) = &context.wishes.url else { return Ok(Field::new("url", URL, "the port of its runners")) };
+    let read = address(url).map_err(|reason| {
+        let what = format!("`{}` is no URL of a server: {reason}", context.notes.secrets.hide(url));
+        ImportError::shape("--url", what, "write http://HOST:PORT/v1")
+    })?;
+    Ok(Field::new("url", text_value(&base(&read.url).0), "import --url"))
+}
+
+/// The accelerators.
+fn hardware(entry: &Entry, made: &Framework, settings: &[Flags], context: &Context) -> Option<Field> {
+    let said = entry.said("runner")?;
+    let mut facts = vec![("gpu".to_owned(), scalar(&cell_text(&entry.gpu())))];
+    if context.wishes.url.is_none() {
+        facts.push(("gpus".to_owned(), made.gpus(settings)));
+    }
+    Some(Field::new("hardware", table(facts.iter().map(|(name, value)| (name, value))), said.origin))
+}
+
+fn model(entry: &Entry, context: &Context) -> Result<(String, Vec<Field>), ImportError> {
+    let said = |key: &str| entry.said(key);
+    let file = &context.wishes.name;
+    let id = said("model").ok_or_else(|| entry.at.wrong(file, "it has no `model`", "write the model's id"))?;
+    let id = match &context.wishes.model {
+        Some(other) => Said { value: other.clone(), origin: format!("import --model, in place of {}", id.origin) },
+        None => id,
+    };
+    let mut fields = vec![Field::new("id", text_value(&id.value), id.origin)];
+    fields.extend(said("precision").map(|said| Field::new("precision", text_value(&said.value), said.origin)));
+    let name = said("model-prefix")
+        .map_or_else(|| id.value.rsplit('/').next().unwrap_or("model").to_owned(), |said| said.value);
+    Ok((name_of(&name, "model"), fields))
+}
+
+/// Lists how answers are drafted, and what TensorRT-LLM takes from a file.
+fn drafts(entry: &Entry, framework: &str, lengths: &[Lengths], context: &Context) {
+    let notes = context.notes;
+    let rows = || lengths.iter().flat_map(|one| &one.rows);
+    let drafted = rows().find(|row| row.drafts == Drafts::Mtp);
+    if framework == "trt" {
+        let mut files: Vec<String> = rows().map(config).collect();
+        files.sort_unstable();
+        files.dedup();
+        let why = "trtllm-serve takes what is no flag from these files: write them, with `enable_attention_dp: true` and the \
+                   `speculative_config` of the entry's script where their names say so";
+        notes.differs(&format!("{}: {}", entry.key, files.join(", ")), why, entry.at.line());
+    } else if let Some(row) = drafted {
+        let why = format!(
+            "drafting is as in most scripts; {} says how many tokens, and for some models by which small model",
+            entry.script()
+        );
+        notes.differs(&format!("{}: spec-decoding = mtp", entry.key), &why, row.line);
+    }
+}
+
+/// What is sent.
+fn scenario(lengths: &Lengths) -> (String, Vec<Field>) {
+    let Lengths { isl, osl, .. } = lengths;
+    let name = match (isl.0 % 1024, osl.0 % 1024) {
+        (0, 0) => format!("{}k{}k", isl.0 / 1024, osl.0 / 1024),
+        _ => format!("{}-{}", isl.0, osl.0),
+    };
+    // As `benchmark_serving.py` there draws them, with --random-range-ratio 0.8.
+    let range = |tokens: u32, least: u32| {
+        let most = tokens.max(least);
+        format!(
+            "{{ uniform: {{ min: {}, max: {most} }} }}",
+            (u64::from(tokens) * 8 / 10).clamp(u64::from(least), u64::from(most))
+        )
+    };
+    let drawn = format!("{{ prompt: {}, output: {} }}", range(isl.0, SHORTEST), range(osl.0, 1));
+    let origin = format!("{}, {}: from 0.8 of it on, by its workflow's random-range-ratio", isl.1, osl.1);
+    let fields = vec![
+        Field::new("base", "B1", "random prompts, which differ"),
+        Field::new("lengths", drawn, origin),
+        Field::new("ignore_eos", "true", "benchmark_lib.sh: --ignore-eos"),
+        Field::new("temperature", "0", "what its benchmark_serving.py sends"),
+    ];
+    (name, fields)
+}

@@ -1,0 +1,65 @@
+//! Master files of InferenceX (once InferenceMAX): entries of a model on a machine, each with sequence lengths, settings of the
+//! server and ladders of concurrency → an endpoint that is started with these settings, scenarios and closed loops. Read from
+//! github.com/SemiAnalysisAI/InferenceX at 843c6254 (August 2026): `configs/CONFIGS.md`, `utils/matrix_logic/`,
+//! `benchmarks/benchmark_lib.sh` and `utils/bench_serving/benchmark_serving.py`.
+
+mod choice;
+mod entry;
+mod jobs;
+mod ladder;
+mod row;
+mod server;
+
+use super::draft::{Draft, Field};
+use super::error::ImportError;
+use super::importer::{Context, FileReader, Importer, Input};
+use super::tables;
+use super::text::{name_of, one_line, text_value};
+use choice::Chosen;
+
+/// Reads master files.
+pub(super) const IMPORTER: Importer = Importer {
+    name: "inferencex",
+    title: "InferenceX master file",
+    takes: "the master files of InferenceX (YAML)",
+    file: Some(FileReader { is, known: &[], read }),
+    command: None,
+};
+
+/// Whether all that is in a file is entries.
+fn is(input: &Input) -> bool {
+    let Some(tree) = &input.tree else { return false };
+    let entries = tree.children();
+    let is_entry = |keys: &[&str]| keys.contains(&"model") && keys.contains(&"framework");
+    tree.is_table() && !entries.is_empty() && entries.iter().all(|entry| is_entry(&entry.keys()))
+}
+
+fn read(input: &Input, context: &Context) -> Result<Draft, ImportError> {
+    let chosen = Chosen::of(input.root(context)?, context)?;
+    let mut jobs = Vec::new();
+    for entry in &chosen.entries {
+        jobs.extend(jobs::jobs(entry, context)?);
+    }
+    if jobs.is_empty() {
+        return Err(ImportError::shape(input.name, "no entry is left that a plan can start", "see the reasons above"));
+    }
+    let mut draft = tables::draft(jobs, chosen.name(context), context.notes);
+    let scripts: Vec<String> = chosen.entries.iter().map(entry::Entry::script).collect();
+    let notes = format!(
+        "InferenceX starts each entry by a script with further flags, which the master file does not hold: {}. Put them into \
+         server.flags before its numbers are compared.",
+        one_line(&scripts.join(", "))
+    );
+    draft.head.push(Field::new("notes", text_value(&notes), "what the master file does not say"));
+    Ok(draft)
+}
+
+impl Chosen<'_> {
+    /// The plan's name: the entry's, where there is one.
+    fn name(&self, context: &Context) -> Field {
+        match self.entries.as_slice() {
+            [one] => Field::new("name", text_value(&name_of(one.key, "imported")), "the entry's name"),
+            _ => context.name.clone(),
+        }
+    }
+}

@@ -1,0 +1,118 @@
+//! One row of a search space: how the server is spread over accelerators, and its loads.
+
+use super::ladder::ladder;
+use crate::import::error::ImportError;
+use crate::import::said::Said;
+use crate::import::tree::At;
+
+/// Why a router is left out.
+pub(super) const ROUTER: &str =
+    "a router between the client and the server is not started: start it, and give its address with `url`";
+/// Values that a row has without saying them.
+const DEFAULTS: [(&str, &str, &str); 6] = [
+    ("pp", "1", "pp = 1"),
+    ("dcp-size", "1", "dcp-size = 1"),
+    ("pcp-size", "1", "pcp-size = 1"),
+    ("ep", "1", "ep = 1"),
+    ("dp-attn", "false", "dp-attn = false"),
+    ("spec-decoding", "none", "spec-decoding = none"),
+];
+
+/// How answers are drafted.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Drafts {
+    /// Not at all.
+    None,
+    /// By the model's own head, or a small model that the entry's script names.
+    Mtp,
+}
+
+/// One row.
+#[derive(Debug, Clone)]
+pub(super) struct Row {
+    /// Tensor parallelism.
+    pub(super) tp: u32,
+    /// Pipeline parallelism.
+    pub(super) pp: u32,
+    /// Context parallelism of decode.
+    pub(super) dcp: u32,
+    /// Context parallelism of prefill.
+    pub(super) pcp: u32,
+    /// Expert parallelism.
+    pub(super) ep: u32,
+    /// Whether attention is parallel over data.
+    pub(super) dp_attn: bool,
+    /// How answers are drafted.
+    pub(super) drafts: Drafts,
+    /// What it says that would hold without it.
+    pub(super) defaults: Vec<&'static str>,
+    /// The loads.
+    pub(super) loads: Vec<Said<u32>>,
+    /// What was said, for comments.
+    pub(super) origin: String,
+    /// Its line.
+    pub(super) line: usize,
+}
+
+impl Row {
+    /// Reads a row; none where it is listed as one that cannot be measured.
+    pub(super) fn of(at: At, file: &str) -> Result<Option<Row>, ImportError> {
+        let (is_none, drafts) = drafts(at);
+        if is_none {
+            at.missing("answers are drafted by a small model that only the entry's script names: add a sweep with `speculative_config` among the server's flags");
+            return Ok(None);
+        }
+        let size = |key: &str| -> Result<u32, ImportError> {
+            let Some(at) = at.get(key) else { return Ok(1) };
+            let said = at.whole().filter(|said| (1..=4096).contains(&said.value));
+            said.map(|said| said.value)
+                .ok_or_else(|| at.wrong(file, &format!("`{key}` must be a whole number"), "write 1 or more"))
+        };
+        if at.get("tp").is_none() {
+            return Err(at.wrong(file, "it has no `tp`", "write over how many accelerators the server is spread"));
+        }
+        let dp_attn = at.get("dp-attn").and_then(At::flag).is_some_and(|said| said.value);
+        if let Some(router) = at.get("router") {
+            router.refused(ROUTER);
+        }
+        let row = Row {
+            tp: size("tp")?,
+            pp: size("pp")?,
+            dcp: size("dcp-size")?,
+            pcp: size("pcp-size")?,
+            ep: size("ep")?,
+            dp_attn,
+            drafts,
+            defaults: defaults(at),
+            loads: ladder(at, file)?,
+            origin: origin(at),
+            line: at.line(),
+        };
+        Ok(Some(row))
+    }
+}
+
+/// Whether answers are drafted by a model that nobody names here, and how else.
+fn drafts(at: At) -> (bool, Drafts) {
+    let Some(said) = at.get("spec-decoding").and_then(At::text) else { return (false, Drafts::None) };
+    match said.value.as_str() {
+        "none" => (false, Drafts::None),
+        "mtp" => (false, Drafts::Mtp),
+        _ => (true, Drafts::None),
+    }
+}
+
+/// What a row says that would hold without it.
+fn defaults(at: At) -> Vec<&'static str> {
+    let is_said =
+        |key: &str, value: &str| at.get(key).is_some_and(|at| at.peek().json().to_string().trim_matches('"') == value);
+    DEFAULTS.iter().filter(|(key, value, _)| is_said(key, value)).map(|(.., words)| *words).collect()
+}
+
+/// The row in words: its fields but for the loads, and its line.
+fn origin(at: At) -> String {
+    let is_load = |key: &str| key.starts_with("conc-") || key == "router";
+    let fields = at.entries().into_iter().filter(|(key, _)| !is_load(key));
+    let fields: Vec<String> = fields.map(|(key, at)| format!("{key} {}", at.shown().trim_matches('"'))).collect();
+    format!("{} (line {})", fields.join(", "), at.line())
+}

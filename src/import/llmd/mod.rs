@@ -1,0 +1,48 @@
+//! Workload profiles and experiment files of llm-d-benchmark. A profile is the input of a harness (vllm bench serve, guidellm,
+//! inference-perf, AIPerf) with places for the model and the server; it is handed to the importer of that tool. An experiment
+//! measures a profile several times, each time with other values. Read from github.com/llm-d/llm-d-benchmark at 8bc9f1dd (August
+//! 2026): `workload/README.md`, `workload/harnesses/`, `llmdbenchmark/experiment/parser.py`.
+
+mod experiment;
+mod overrides;
+mod profile;
+mod refused;
+mod setup;
+mod together;
+mod tokens;
+
+use super::draft::Draft;
+use super::error::ImportError;
+use super::importer::{Context, FileReader, Importer, Input};
+use profile::Made;
+
+/// Reads profiles and experiments.
+pub(super) const IMPORTER: Importer = Importer {
+    name: profile::NAME,
+    title: "llm-d-benchmark",
+    takes: "workload profiles and experiments of llm-d-benchmark (YAML)",
+    file: Some(FileReader { is, known: &[], read }),
+    command: None,
+};
+
+/// Whether a file is a profile, with places to fill or the words of a harness, or an experiment.
+fn is(input: &Input) -> bool {
+    let Some(tree) = &input.tree else { return false };
+    let is_profile = tokens::has(input.text) || (tree.has(&["executable"]) && tree.has(&["model"]));
+    tree.is_table() && (is_profile || experiment::is(tree) || refused::why(tree).is_some())
+}
+
+fn read(input: &Input, context: &Context) -> Result<Draft, ImportError> {
+    let Some(tree) = &input.tree else { return Err(ImportError::unknown(input.name, "no YAML")) };
+    if let Some(why) = refused::why(tree) {
+        return Err(ImportError::shape(input.name, why, "import a workload profile, or an experiment over one"));
+    }
+    if experiment::is(tree) {
+        return experiment::draft(input, context);
+    }
+    let made = profile::of_file(input, context)?;
+    Ok(match made {
+        Made::Jobs(jobs) => super::tables::draft(jobs, context.name.clone(), context.notes),
+        Made::Draft(draft) => *draft,
+    })
+}

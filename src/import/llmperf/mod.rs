@@ -1,0 +1,149 @@
+//! Command lines of llmperf's `token_benchmark_ray.py` (github.com/ray-project/llmperf, f1d6bed4 of December 2024) → what each of
+//! them measures.
+
+mod options;
+
+use super::arguments::Arguments;
+use super::body::Body;
+use super::draft::Field;
+use super::endpoint::{self, Path};
+use super::error::ImportError;
+use super::files;
+use super::importer::{Asked, CommandReader, Context, Importer};
+use super::job::{Around, Job, Lasts, Load};
+use super::loads::bounded;
+use super::program::module;
+use super::said::Said;
+use super::spread::{Spread, lengths};
+use super::text::{name_of, text_value};
+
+/// llmperf.
+pub(super) const IMPORTER: Importer = Importer {
+    name: "llmperf",
+    title: "llmperf",
+    takes: "command lines of llmperf's `token_benchmark_ray.py`",
+    file: None,
+    command: Some(CommandReader { arguments, read: jobs }),
+};
+
+fn arguments(words: &[String]) -> Option<&[String]> {
+    module(words, &["token_benchmark_ray.py"])
+}
+
+/// The variable with the address.
+const BASE: &str = "OPENAI_API_BASE";
+
+/// The names of all options, without their dashes.
+#[cfg(test)]
+pub(super) fn option_names() -> Vec<&'static str> {
+    options::OPTIONS.iter().map(|(name, ..)| *name).collect()
+}
+
+/// What a command measures; none where it asks no API that a plan asks.
+fn jobs(asked: &Asked, context: &Context) -> Result<Vec<Job>, ImportError> {
+    let Asked { place, command, around, .. } = asked;
+    let notes = context.notes;
+    let arguments = Arguments::new(asked.words, command.line, &options::OPTIONS, notes);
+    let api =
+        arguments.text("llm-api").unwrap_or_else(|| Said::default("openai".to_owned(), "default --llm-api openai"));
+    if !is_asked_by(&api.value, &arguments) {
+        let why = "this command is left out: the provider is not asked over OpenAI's API; give the address of one \
+                   that is to `import --url` and write --llm-api openai";
+        arguments.missing(&api.origin, why);
+        return Ok(Vec::new());
+    }
+    let endpoint = at(asked, &arguments, &api)?;
+    let mut model = model(place, &arguments, around)?;
+    model.1.extend(files::tokenizer_of("tokenizer", &arguments, &around.folder, "openai"));
+    let mut body = Body::default();
+    body.add_text(arguments.text("additional-sampling-params"), notes, command.line);
+    body.add_default("temperature", serde_json::Value::Null, "not given: llmperf leaves it to the server");
+    let output = match body.output_tokens() {
+        Some(said) => said.map(Spread::One),
+        None => spread(&arguments, "mean-output-tokens", 150, "stddev-output-tokens", 80),
+    };
+    let prompt = spread(&arguments, "mean-input-tokens", 550, "stddev-input-tokens", 150);
+    let name = format!("sonnets-{}-{}", mean(&prompt.value), mean(&output.value));
+    let (fields, told) = lengths(prompt, Some(output));
+    told.iter().for_each(|(what, why)| arguments.needless(what, why));
+    let mut scenario = vec![Field::new("base", "B1", "prompts that differ: lines of sonnets there, prose here")];
+    scenario.extend(fields);
+    body.add_default("ignore_eos", false.into(), "llmperf asks in words for long answers, and takes what comes");
+    scenario.extend(body.fields("openai", notes, command.line));
+    let in_flight = or(&arguments, "num-concurrent-requests", 10);
+    let load = Load { batch_size: Some(bounded(in_flight, &arguments)), ..Load::default() };
+    let (seconds, count) = (or(&arguments, "timeout", 90), or(&arguments, "max-num-completed-requests", 10));
+    let metadata = arguments.text("metadata").filter(|said| !said.value.is_empty());
+    let text = |said: Said<String>| Field::new("notes", text_value(&notes.secrets.hide(&said.value)), "--metadata");
+    let job = Job {
+        load,
+        lasts: Lasts::First(seconds.map(f64::from), count),
+        once: metadata.map(|said| ("notes", text(said))).into_iter().chain(around.once.clone()).collect(),
+        line: command.line,
+        ..Job::new(("llmperf".to_owned(), endpoint), model, (name, scenario))
+    };
+    arguments.list_unused();
+    Ok(vec![job])
+}
+
+/// Whether OpenAI's API is asked: with LiteLLM the model's name begins with the provider.
+fn is_asked_by(api: &str, arguments: &Arguments) -> bool {
+    let begins = ["openai/", "hosted_vllm/", "gpt-"];
+    let model = || arguments.text("model").map(|said| said.value).unwrap_or_default();
+    api == "openai" || (api == "litellm" && begins.iter().any(|begin| model().starts_with(begin)))
+}
+
+fn at(asked: &Asked, arguments: &Arguments, api: &Said<String>) -> Result<Vec<Field>, ImportError> {
+    let Asked { place, command, around, .. } = asked;
+    let said = match (&around.url, endpoint::variable(command, BASE)) {
+        (Some((url, origin)), _) => Said { value: url.clone(), origin: origin.clone() },
+        (None, Some(said)) if !said.value.trim().is_empty() => said,
+        _ => {
+            let what = format!("the command has no address: {BASE} is not set in what was imported");
+            let remedy =
+                "export it in front of the command, or give it to import: sweepline import --url http://HOST:PORT/v1 …";
+            return Err(ImportError::shape(place, what, remedy));
+        }
+    };
+    let remedy = format!("write {BASE}=http://HOST:PORT/v1");
+    let url = endpoint::url(place, said, Path::IsBase, &remedy, arguments.notes, command.line)?;
+    let origin = format!("{}: which server answers is not said; write it here", api.origin);
+    let mut fields = vec![url, Field::new("engine", "openai", origin), Field::new("api", "chat", &api.origin)];
+    fields.extend(endpoint::api_key(None, &["OPENAI_API_KEY"], command, arguments.notes));
+    Ok(fields)
+}
+
+fn model(place: &str, arguments: &Arguments, around: &Around) -> Result<(String, Vec<Field>), ImportError> {
+    let named = arguments.needed(place, "model")?.filter(|said| !said.value.trim().is_empty());
+    let said = match (named, &around.model) {
+        (Some(said), _) => said,
+        (None, Some((value, origin))) => Said { value: value.clone(), origin: origin.clone() },
+        (None, None) => {
+            let remedy = "add --model ID to it, or to import: sweepline import --model ID …";
+            return Err(ImportError::shape(place, "the command names no model", remedy));
+        }
+    };
+    // LiteLLM's name of the provider is no part of what the server knows.
+    let known = ["openai/", "hosted_vllm/"].iter().find_map(|begin| said.value.strip_prefix(begin));
+    let id = known.filter(|id| !id.is_empty()).unwrap_or(&said.value);
+    let last = id.trim_end_matches('/').rsplit('/').next().unwrap_or_default();
+    Ok((name_of(last, "model"), vec![Field::new("id", text_value(id), said.origin)]))
+}
+
+fn or(arguments: &Arguments, option: &str, default: u32) -> Said<u32> {
+    let given = arguments.whole(option).filter(|said| said.value > 0);
+    given.unwrap_or_else(|| Said::default(default, format!("default --{option} {default}")))
+}
+
+/// Lengths as the tool draws them: a normal distribution, what is not above zero drawn again.
+fn spread(arguments: &Arguments, mean: &str, of_mean: u32, sd: &str, of_sd: u32) -> Said<Spread> {
+    let mean = or(arguments, mean, of_mean);
+    let sd = arguments.whole(sd).unwrap_or_else(|| Said::default(of_sd, format!("default --{sd} {of_sd}")));
+    Said { value: Spread::around(mean.value, sd.value, 1), origin: format!("{}, {}", mean.origin, sd.origin) }
+}
+
+fn mean(spread: &Spread) -> u32 {
+    match spread {
+        Spread::One(mean) | Spread::Normal { mean, .. } | Spread::Even(_, mean) => *mean,
+    }
+}

@@ -1,0 +1,49 @@
+//! Rates and numbers of requests in flight, as options say them.
+
+use super::arguments::Arguments;
+use super::error::ImportError;
+use super::said::Said;
+use crate::units::Decimal;
+
+/// Requests in flight that a plan takes.
+pub(super) const MOST_IN_FLIGHT: u32 = 100_000;
+/// The highest rate that a plan takes.
+pub(super) const MOST_PER_SECOND: u32 = 1_000_000;
+
+/// Requests in flight within what a plan takes.
+pub(super) fn bounded(said: Said<u32>, arguments: &Arguments) -> Said<u32> {
+    if !(1..=MOST_IN_FLIGHT).contains(&said.value) {
+        arguments.differs(&said.origin, &format!("batch_size is from 1 to {MOST_IN_FLIGHT}: the nearest is taken"));
+    }
+    said.map(|value| value.clamp(1, MOST_IN_FLIGHT))
+}
+
+/// The rate of an option, where one is given and finite.
+pub(super) fn rate(place: &str, option: &str, arguments: &Arguments) -> Result<Option<Said<Decimal>>, ImportError> {
+    let Some(said) = arguments.needed(place, option)? else { return Ok(None) };
+    if ["inf", "infinity", "+inf"].contains(&said.value.to_ascii_lowercase().as_str()) {
+        return Ok(None);
+    }
+    let rate = said.value.parse::<Decimal>().ok();
+    let Some(rate) = rate.filter(|rate| rate.is_positive() && *rate <= Decimal::from(MOST_PER_SECOND)) else {
+        let what = format!("{} is not a rate", said.origin);
+        let remedy = format!("write a number above 0, up to {MOST_PER_SECOND}, or inf");
+        return Err(ImportError::shape(place, what, remedy));
+    };
+    Ok(Some(Said { value: rate, origin: said.origin }))
+}
+
+/// The requests in flight of an option, where one is given.
+pub(super) fn whole(place: &str, option: &str, arguments: &Arguments) -> Result<Option<Said<u32>>, ImportError> {
+    let Some(said) = arguments.needed(place, option)? else { return Ok(None) };
+    match said.value.trim().parse() {
+        Ok(value) => Ok(Some(Said { value, origin: said.origin })),
+        // Parameter files say so where there is none.
+        Err(_) if said.value == "None" => Ok(None),
+        Err(_) => {
+            let what = format!("{} is not a number of requests", said.origin);
+            let remedy = format!("write a whole number from 1 to {MOST_IN_FLIGHT}");
+            Err(ImportError::shape(place, what, remedy))
+        }
+    }
+}

@@ -1,0 +1,164 @@
+//! Which model of a file is imported, and which of its scenarios: a plan has one objective, and that is a model's.
+
+use super::conf::Setting;
+use super::known::{BENCHMARKS, Benchmark, SCENARIOS, named, of_path, sends};
+use crate::import::error::ImportError;
+use crate::import::input::Wishes;
+use crate::import::text::one_line;
+
+/// Names that are listed one by one in a message.
+const MOST_NAMES: usize = 40;
+
+/// What is imported.
+pub(super) struct Choice {
+    /// The model's name in LoadGen, or `*`.
+    pub(super) model: String,
+    /// Its benchmark, where it is one of language models.
+    pub(super) benchmark: Option<&'static Benchmark>,
+    /// Its scenarios.
+    pub(super) scenarios: Vec<&'static str>,
+    /// What the server calls it, and where that came from.
+    pub(super) id: (String, String),
+    /// Where the choice came from.
+    pub(super) origin: String,
+}
+
+impl Choice {
+    /// Chooses by `--entry`, by the file, by its folder, by `--model`.
+    pub(super) fn of(settings: &[Setting], wishes: &Wishes) -> Result<Choice, ImportError> {
+        let models = models(settings);
+        let (model, asked, origin) = model(&models, wishes)?;
+        if let Some(sends) = sends(&model) {
+            let what = format!("{model} sends {sends}, and sweepline measures servers of language models");
+            return Err(wrong(wishes, &what, "choose a language model with --entry"));
+        }
+        let benchmark = named(&model);
+        let scenarios = match asked.is_empty() {
+            false => asked,
+            true => scenarios(settings, &model),
+        };
+        if scenarios.is_empty() {
+            let what = format!("no key names a scenario of {model} (Server, Offline, SingleStream, MultiStream)");
+            return Err(wrong(wishes, &what, &format!("name it: --entry {}.Server", shown(&model, benchmark))));
+        }
+        let id = match (&wishes.model, benchmark) {
+            (Some(id), _) => (id.clone(), "import --model".to_owned()),
+            (None, Some(one)) => {
+                (one.id.to_owned(), format!("the model of MLPerf's {}: --model says another", one.name))
+            }
+            (None, None) => {
+                let what = format!(
+                    "{model} is the name of a benchmark, and the file does not say what the server calls its model"
+                );
+                return Err(wrong(wishes, &what, "add --model ID"));
+            }
+        };
+        // In a file, `*` stands for the benchmark that is run.
+        let model = benchmark.map_or(model, |one| one.name.to_owned());
+        Ok(Choice { model, benchmark, scenarios, id, origin })
+    }
+
+    /// What the model is called in the plan.
+    pub(super) fn title(&self) -> &str {
+        match self.model.as_str() {
+            "*" => self.id.0.rsplit('/').next().unwrap_or("model"),
+            model => model,
+        }
+    }
+}
+
+fn shown(model: &str, benchmark: Option<&Benchmark>) -> String {
+    benchmark.map_or_else(
+        || if model == "*" { "llama2-70b".to_owned() } else { model.to_owned() },
+        |one| one.name.to_owned(),
+    )
+}
+
+fn wrong(wishes: &Wishes, what: &str, remedy: &str) -> ImportError {
+    ImportError::shape(wishes.name.clone(), one_line(what), remedy)
+}
+
+/// The benchmarks of language models, in words.
+fn benchmarks() -> String {
+    BENCHMARKS.iter().map(|one| one.name).collect::<Vec<_>>().join(", ")
+}
+
+/// The models that a file names.
+fn models(settings: &[Setting]) -> Vec<&str> {
+    let mut models: Vec<&str> = Vec::new();
+    for setting in settings {
+        if setting.model != "*" && !models.contains(&setting.model.as_str()) {
+            models.push(&setting.model);
+        }
+    }
+    models
+}
+
+/// The scenarios that keys of a model name; where none does, those of all models.
+fn scenarios(settings: &[Setting], model: &str) -> Vec<&'static str> {
+    let of = |model: &str| -> Vec<&'static str> {
+        let names = |scenario: &&&str| settings.iter().any(|one| one.model == model && one.scenario == **scenario);
+        SCENARIOS.iter().filter(names).copied().collect()
+    };
+    Some(of(model)).filter(|found| !found.is_empty()).unwrap_or_else(|| of("*"))
+}
+
+/// The model, the scenarios that were asked for, and where the choice came from.
+fn model(models: &[&str], wishes: &Wishes) -> Result<(String, Vec<&'static str>, String), ImportError> {
+    if !wishes.entries.is_empty() {
+        return asked(models, wishes);
+    }
+    let by_id = |id: &String| BENCHMARKS.iter().find(|one| one.id == id || one.name == id);
+    match (models, of_path(&wishes.name), wishes.model.as_ref()) {
+        ([one], ..) => Ok(((*one).to_owned(), Vec::new(), "the model of the file's keys".to_owned())),
+        ([], Some(one), _) => {
+            Ok((one.name.to_owned(), Vec::new(), "the folder's name: --entry says another".to_owned()))
+        }
+        ([], None, Some(id)) => {
+            let name = by_id(id).map_or("*", |one| one.name);
+            Ok((name.to_owned(), Vec::new(), "import --model".to_owned()))
+        }
+        ([], None, None) => {
+            let names = benchmarks();
+            let what = "its keys are of all models (`*`), so that neither the model nor its latencies are known";
+            Err(wrong(
+                wishes,
+                what,
+                &format!("name the benchmark with --entry ({names}), or the model with --model ID"),
+            ))
+        }
+        (several, ..) => {
+            let what = format!("it has settings of {} models ({})", several.len(), names(several));
+            Err(wrong(wishes, &what, "choose one with --entry MODEL, or MODEL.Server"))
+        }
+    }
+}
+
+fn names(models: &[&str]) -> String {
+    let more = if models.len() > MOST_NAMES { ", …" } else { "" };
+    format!("{}{more}", models.iter().take(MOST_NAMES).copied().collect::<Vec<_>>().join(", "))
+}
+
+/// What `--entry MODEL` and `--entry MODEL.SCENARIO` ask for.
+fn asked(models: &[&str], wishes: &Wishes) -> Result<(String, Vec<&'static str>, String), ImportError> {
+    let mut model: Option<String> = None;
+    let mut scenarios: Vec<&'static str> = Vec::new();
+    for entry in &wishes.entries {
+        let split = entry.rsplit_once('.');
+        let scenario = split.and_then(|(_, end)| SCENARIOS.iter().find(|one| one.eq_ignore_ascii_case(end)).copied());
+        let name = if scenario.is_some() { split.map_or("", |(name, _)| name) } else { entry };
+        if !models.contains(&name) && named(name).is_none() && sends(name).is_none() {
+            let known = if models.is_empty() { benchmarks() } else { names(models) };
+            let what = format!("--entry {} is neither in it nor a benchmark of MLPerf", one_line(name));
+            return Err(wrong(wishes, &what, &format!("write one of {known}")));
+        }
+        if model.as_ref().is_some_and(|known| known != name) {
+            let what = "a plan has one objective, and these entries have several";
+            return Err(wrong(wishes, what, "import each model by itself"));
+        }
+        model = Some(name.to_owned());
+        scenarios.extend(scenario.filter(|one| !scenarios.contains(one)));
+    }
+    let origin = format!("--entry {}", wishes.entries.join(", "));
+    Ok((model.unwrap_or_else(|| "*".to_owned()), scenarios, one_line(&origin)))
+}

@@ -1,0 +1,149 @@
+//! The text of a LoadGen configuration → its settings, read the way LoadGen reads it: words between spaces, `KEY = VALUE`.
+//!
+//! LoadGen (`loadgen/test_settings_internal.cc`, `TestSettings::FromConfig`) passes over a line that has no ` = ` between
+//! spaces, takes the last of several values, and stops at a value that is no number.
+
+use super::known::SCENARIOS;
+use crate::import::error::ImportError;
+use crate::import::notes::Notes;
+use crate::import::text::one_line;
+
+/// One setting: `MODEL.SCENARIO.NAME = VALUE`.
+#[derive(Debug, Clone, PartialEq)]
+pub(super) struct Setting {
+    /// The model's name in LoadGen, or `*`.
+    pub(super) model: String,
+    /// `Server`, `Offline`, `SingleStream`, `MultiStream`, or `*`.
+    pub(super) scenario: String,
+    /// What is set.
+    pub(super) name: String,
+    /// The number, as it is written.
+    pub(super) text: String,
+    /// The number.
+    pub(super) value: f64,
+    /// Its line, from 1; 0 where it is LoadGen's own.
+    pub(super) line: usize,
+}
+
+impl Setting {
+    /// The setting without its value.
+    pub(super) fn key(&self) -> String {
+        format!("{}.{}.{}", self.model, self.scenario, self.name)
+    }
+
+    /// Whether it says the same thing of the same model and scenario.
+    pub(super) fn is_of(&self, model: &str, scenario: &str, name: &str) -> bool {
+        self.model == model && self.scenario == scenario && self.name == name
+    }
+}
+
+/// Whether a text looks like such a file: one of its lines is a setting of a scenario of LoadGen.
+pub(super) fn is_conf(text: &str) -> bool {
+    text.lines().take(2_000).any(|line| {
+        let mut words = line.split_whitespace();
+        let (key, equals, value) = (words.next(), words.next(), words.next());
+        let scenario =
+            key.filter(|key| !key.starts_with('#')).and_then(|key| parts(key)).map(|(_, scenario, _)| scenario);
+        let is_known = scenario.is_some_and(|scenario| scenario == "*" || SCENARIOS.contains(&scenario));
+        is_known && equals == Some("=") && value.is_some_and(|value| number(value).is_some())
+    })
+}
+
+/// Reads a file: its settings, of two with one key the later one.
+pub(super) fn read(file: &str, text: &str, notes: &Notes) -> Result<Vec<Setting>, ImportError> {
+    let mut all = Vec::new();
+    for (number, line) in text.trim_start_matches('\u{feff}').lines().enumerate() {
+        let words: Vec<&str> = line.split_whitespace().collect();
+        let end = words.iter().position(|word| *word == "#").filter(|end| *end < 2).unwrap_or(words.len());
+        setting(file, number + 1, &words[..end], &mut all, notes)?;
+    }
+    Ok(all)
+}
+
+fn setting(file: &str, line: usize, words: &[&str], all: &mut Vec<Setting>, notes: &Notes) -> Result<(), ImportError> {
+    let (key, values) = match words {
+        [] => return Ok(()),
+        [first, ..] if first.starts_with('#') => return Ok(()),
+        [key, "=", values @ ..] if !values.is_empty() => (*key, values),
+        [key, equals, ..] if *equals != "=" => {
+            return Err(wrong(file, line, &format!("`{}` is not followed by ` = `", one_line(key))));
+        }
+        _ => {
+            let why = "LoadGen passes over this line: it reads `KEY = VALUE` with a space on each side of `=`";
+            notes.missing(&one_line(&words.join(" ")), why, line);
+            return Ok(());
+        }
+    };
+    notes.setting(key, line);
+    let Some((model, scenario, name)) = parts(key) else {
+        let why = "LoadGen asks for MODEL.SCENARIO.NAME, so that it never looks for this key";
+        notes.missing(&one_line(&words.join(" ")), why, line);
+        return Ok(());
+    };
+    if let Some(bad) = values.iter().find(|value| number(value).is_none()) {
+        return Err(wrong(file, line, &format!("`{}` is no number", one_line(bad))));
+    }
+    // The last one counts, on a line and in a file.
+    let text = values.last().map_or("", |value| value);
+    let setting = Setting {
+        model: model.to_owned(),
+        scenario: scenario.to_owned(),
+        name: name.to_owned(),
+        text: text.to_owned(),
+        value: number(text).unwrap_or_default(),
+        line,
+    };
+    if let Some(at) = all.iter().position(|known| known.is_of(model, scenario, name)) {
+        let earlier = all.remove(at);
+        let what = format!("{} = {}", earlier.key(), earlier.text);
+        notes.missing(&what, &format!("line {line} sets it again, and the last one counts"), earlier.line);
+    }
+    all.push(setting);
+    Ok(())
+}
+
+fn wrong(file: &str, line: usize, what: &str) -> ImportError {
+    ImportError::shape(format!("{file}:{line}"), what, "write MODEL.SCENARIO.NAME = NUMBER")
+}
+
+/// Model, scenario and name of a key.
+fn parts(key: &str) -> Option<(&str, &str, &str)> {
+    let (before, name) = key.rsplit_once('.')?;
+    let (model, scenario) = before.rsplit_once('.')?;
+    (!model.is_empty() && !scenario.is_empty() && !name.is_empty()).then_some((model, scenario, name))
+}
+
+/// A number as C's `strtoul` and `strtod` read it, as far as a configuration has such numbers.
+fn number(text: &str) -> Option<f64> {
+    let hex = text.strip_prefix("0x").or_else(|| text.strip_prefix("0X"));
+    let value = match hex {
+        Some(digits) => u64::from_str_radix(digits, 16).ok()? as f64,
+        None => text.parse::<f64>().ok()?,
+    };
+    value.is_finite().then_some(value)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::import::secrets::Secrets;
+
+    #[test]
+    fn lines_are_read_as_loadgen_reads_them() {
+        let text = "# all times in ms\n*.Server.target_qps = 0.5\n\n  m.*.min_duration = 0x10 20\n*.Server.mode=2\n*.Server.target_qps = 2\n";
+        let secrets = Secrets::default();
+        let notes = Notes::new(&secrets);
+        let all = read("user.conf", text, &notes).unwrap();
+        let seen: Vec<(String, f64, usize)> = all.iter().map(|one| (one.key(), one.value, one.line)).collect();
+        assert_eq!(seen, [("m.*.min_duration".to_owned(), 20.0, 4), ("*.Server.target_qps".to_owned(), 2.0, 6)]);
+        assert_eq!(notes.listed.borrow().iter().map(|one| one.lines[0]).collect::<Vec<_>>(), [5, 2]);
+        let error = read("user.conf", "\n*.Server.target_qps = fast\n", &notes).unwrap_err().to_string();
+        assert!(error.starts_with("user.conf:2: `fast` is no number"), "{error}");
+    }
+
+    #[test]
+    fn its_look_tells_it() {
+        assert!(is_conf("# x\n*.Offline.min_duration = 600000\n"));
+        assert!(!is_conf("vllm bench serve --model a.b.c = 3\n") && !is_conf("a.b.c = x\n") && !is_conf("a.b.c = 3\n"));
+    }
+}

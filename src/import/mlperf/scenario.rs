@@ -1,0 +1,290 @@
+//! One scenario of LoadGen → a sweep.
+
+use super::settings::{Said, Settings};
+use crate::import::draft::{Field, Section, Sweep};
+use crate::import::text::seconds;
+use crate::units::Decimal;
+
+/// Requests in flight that a plan takes.
+const MOST_IN_FLIGHT: f64 = 100_000.0;
+/// The highest rate that a plan takes.
+const MOST_PER_SECOND: f64 = 1_000_000.0;
+/// The shortest window, in seconds: a tail needs requests, and a server time.
+const SHORTEST: f64 = 60.0;
+/// The longest, in seconds.
+const LONGEST: f64 = 31_536_000.0;
+/// LoadGen's `min_query_count` where nothing says one.
+const QUERIES: f64 = 100.0;
+/// Percentiles that an objective can have.
+const PERCENTILES: [(f64, &str); 6] =
+    [(50.0, "p50"), (75.0, "p75"), (90.0, "p90"), (95.0, "p95"), (99.0, "p99"), (99.9, "p99.9")];
+/// The heaviest load of a search, where its beginning is low.
+const SEARCHED_TO: f64 = 1000.0;
+/// The highest load that a search begins with.
+const SEARCHED_FROM: f64 = 100_000.0;
+
+/// What a scenario becomes.
+pub(super) struct Made {
+    /// Its sweep; the axes that name entries come before its own.
+    pub(super) sweep: Sweep,
+    /// The plan's objective.
+    pub(super) slo: Option<Section>,
+}
+
+/// The sweep of a scenario.
+pub(super) fn made(settings: &Settings, scenario: &str, name: &str) -> Made {
+    let window = Window::of(settings, scenario);
+    let (axis, slo) = match scenario {
+        "Server" => server(settings),
+        "Offline" => (offline(settings, &window), None),
+        "MultiStream" => (multi_stream(settings), None),
+        _ => (single_stream(settings), None),
+    };
+    let is_searched = scenario == "Server"
+        && mode(settings, scenario, slo.is_some() && axis.rate.is_some_and(|rate| rate < SEARCHED_FROM));
+    let mut fields = Vec::new();
+    let (matrix, rate) = match (is_searched, axis) {
+        (true, axis) => {
+            fields.push(search(&axis));
+            (Vec::new(), axis.rate)
+        }
+        (false, axis) => (vec![axis.field], axis.rate),
+    };
+    let measure = window.field(settings, scenario, rate);
+    fields.push(Field::new("phases", format!("{{ measure: {} }}", measure.value), measure.origin));
+    let sweep = Sweep { name: name.to_owned(), origin: format!("the scenario {scenario}"), matrix, fields };
+    Made { sweep, slo }
+}
+
+/// The load of a scenario, and how many requests come per second, as far as that is said.
+struct Axis {
+    field: Field,
+    rate: Option<f64>,
+}
+
+/// How long is measured.
+struct Window {
+    time: Option<Said>,
+    count: Option<Said>,
+    most: Option<Said>,
+}
+
+/// Poisson's arrivals at a rate, and the latencies that they have to keep.
+fn server(settings: &Settings) -> (Axis, Option<Section>) {
+    let said = settings.value("Server", "target_qps");
+    let mut said = said.unwrap_or_else(|| Said {
+        value: 1.0,
+        text: "1".to_owned(),
+        origin: "LoadGen's default".to_owned(),
+        line: 0,
+    });
+    if !(0.001..=MOST_PER_SECOND).contains(&said.value) {
+        settings.missing(&said, "qps is from 0.001 to 1000000: the nearest is taken");
+        said.value = said.value.clamp(0.001, MOST_PER_SECOND);
+        said.text = said.value.to_string();
+    }
+    let rate = rounded(&said);
+    for (name, why) in [
+        (
+            "max_async_queries",
+            "LoadGen gives a run up where more are under way; here a run goes on, and the server's queue shows in its latencies",
+        ),
+        ("coalesce_queries", "requests that are late are sent one by one"),
+    ] {
+        if let Some(said) = settings.said("Server", name) {
+            match said.value {
+                0.0 => settings.needless(&said, "as here"),
+                _ => settings.missing(&said, why),
+            }
+        }
+    }
+    let field = Field::new("qps", format!("[{rate}]"), format!("{}; arrivals are Poisson's, as there", said.origin));
+    (Axis { field, rate: Some(said.value) }, slo(settings))
+}
+
+/// A rate as a plan writes it.
+fn rounded(said: &Said) -> String {
+    let exact = said.text.parse::<Decimal>().ok().filter(|rate| rate.is_positive());
+    exact.map_or_else(
+        || format!("{:.6}", said.value).trim_end_matches('0').trim_end_matches('.').to_owned(),
+        |rate| rate.to_string(),
+    )
+}
+
+/// The latencies that decide whether a run of Server is valid.
+fn slo(settings: &Settings) -> Option<Section> {
+    let percentile = percentile(settings);
+    let limit = |name: &str, key: &str| {
+        let said = settings.value("Server", name)?;
+        (said.value > 0.0).then(|| {
+            let origin = format!("{}, {}", said.origin, percentile.1);
+            Field::new(key, format!("{{ {}: {} }}", percentile.0, millis(said.value)), origin)
+        })
+    };
+    let of_tokens = settings.value("Server", "use_token_latencies").is_some_and(|said| said.value == 1.0);
+    let fields: Vec<Field> = match of_tokens {
+        true => {
+            if let Some(said) = settings.said("Server", "target_latency") {
+                settings.needless(&said, "with `use_token_latencies` those of tokens count");
+            }
+            [("ttft_latency", "ttft"), ("tpot_latency", "tpot")]
+                .iter()
+                .filter_map(|(name, key)| limit(name, key))
+                .collect()
+        }
+        false => {
+            for name in ["ttft_latency", "tpot_latency"] {
+                if let Some(said) = settings.said("Server", name) {
+                    settings.missing(&said, "LoadGen looks at it with `use_token_latencies = 1` only");
+                }
+            }
+            limit("target_latency", "e2e").into_iter().collect()
+        }
+    };
+    let notes = vec!["A run of Server is valid where these hold. They are the plan's: at the loads of other scenarios they decide nothing.".to_owned()];
+    (!fields.is_empty()).then_some(Section { key: "slo", notes, fields, ..Section::default() })
+}
+
+/// The percentile of the objective, and the words that said it.
+fn percentile(settings: &Settings) -> (&'static str, String) {
+    let Some(said) = settings.value("Server", "target_latency_percentile") else {
+        return ("p99", "LoadGen's default, the 99th percentile".to_owned());
+    };
+    match PERCENTILES.iter().find(|(value, _)| (*value - said.value).abs() < 1e-9) {
+        Some((_, name)) => (name, said.origin),
+        None => {
+            settings.missing(&said, "an objective takes p50, p75, p90, p95, p99 or p99.9: the plan says p99");
+            ("p99", said.origin)
+        }
+    }
+}
+
+fn millis(value: f64) -> String {
+    let micros = (value.clamp(0.001, LONGEST) * 1000.0).round() as u64;
+    if micros.is_multiple_of(1000) { format!("{}ms", micros / 1000) } else { format!("{micros}us") }
+}
+
+/// All samples at once: as many are kept in flight as the one query holds at least.
+fn offline(settings: &Settings, window: &Window) -> Axis {
+    let rate = settings.value("Offline", "target_qps").filter(|said| said.value > 0.0);
+    if let Some(said) = settings.said("Offline", "target_qps") {
+        settings.needless(&said, "LoadGen makes its one query as long as `min_duration` takes at this rate; here the load is kept up for that time");
+    }
+    not_used(settings, "Offline", "target_latency_percentile", "LoadGen does not use it: the result is a throughput");
+    not_used(settings, "Offline", "target_latency", "LoadGen does not use it: the result is a throughput");
+    if let Some(said) = settings.said("Offline", "max_async_queries") {
+        settings.needless(&said, "LoadGen does not use it: there is one query, and all of it is in flight");
+    }
+    let count = window.count.as_ref();
+    let value = count.map_or(QUERIES, |said| said.value).clamp(1.0, MOST_IN_FLIGHT).trunc();
+    if let Some(said) = count.filter(|said| said.value > MOST_IN_FLIGHT) {
+        settings.missing(said, "batch_size is at most 100000: the plan keeps as many in flight");
+    }
+    let said = count.cloned().unwrap_or_else(|| Said {
+        value: QUERIES,
+        text: QUERIES.to_string(),
+        origin: format!("LoadGen's default, min_query_count = {QUERIES}"),
+        line: 0,
+    });
+    settings.differs(
+        &said,
+        "Offline sends all samples at one instant and measures to the last answer; here as many are kept in flight",
+    );
+    let origin = format!("{}: all samples of the query at once", said.origin);
+    Axis { field: Field::new("batch_size", format!("[{value}]"), origin), rate: rate.map(|said| said.value) }
+}
+
+/// The next query once the last sample of the one before is back.
+fn multi_stream(settings: &Settings) -> Axis {
+    let said = settings.value("MultiStream", "samples_per_query");
+    let value = said.as_ref().map_or(8.0, |said| said.value).clamp(1.0, MOST_IN_FLIGHT).trunc();
+    not_used(settings, "MultiStream", "target_latency", "it only tells LoadGen how many queries to prepare");
+    not_used(settings, "MultiStream", "target_latency_percentile", "results have all percentiles");
+    if let Some(said) = &said {
+        let why = "there the next query waits for the slowest sample of the one before, here each request follows the one before it";
+        settings.differs(said, why);
+    }
+    let origin = said.map_or_else(|| "LoadGen's default".to_owned(), |said| said.origin);
+    Axis { field: Field::new("batch_size", format!("[{value}]"), origin), rate: None }
+}
+
+/// One request after the other.
+fn single_stream(settings: &Settings) -> Axis {
+    not_used(settings, "SingleStream", "target_latency", "it only tells LoadGen how many queries to prepare");
+    not_used(settings, "SingleStream", "target_latency_percentile", "results have all percentiles");
+    Axis { field: Field::new("batch_size", "[1]", "SingleStream: one request after the other"), rate: None }
+}
+
+fn not_used(settings: &Settings, scenario: &str, name: &str, why: &str) {
+    if let Some(said) = settings.said(scenario, name) {
+        settings.needless(&said, why);
+    }
+}
+
+/// Whether the highest rate is looked for.
+fn mode(settings: &Settings, scenario: &str, can_search: bool) -> bool {
+    let Some(said) = settings.said(scenario, "mode") else { return false };
+    let accuracy = "how good the answers are is not measured";
+    match said.value as i64 {
+        2 => settings.needless(&said, "PerformanceOnly: as here"),
+        3 if scenario == "Server" && can_search => return true,
+        3 if scenario == "Server" => {
+            settings.missing(&said, "FindPeakPerformance needs a latency to keep: write an `slo`, and a `search`")
+        }
+        3 => settings.missing(&said, "FindPeakPerformance is for Server alone"),
+        0 => settings.missing(&said, &format!("SubmissionRun: {accuracy}, its performance run is")),
+        1 => settings.missing(&said, &format!("AccuracyOnly: {accuracy}; the plan measures performance")),
+        _ => settings.missing(&said, "LoadGen knows no such mode"),
+    }
+    false
+}
+
+/// The search of FindPeakPerformance, which begins at the target.
+fn search(axis: &Axis) -> Field {
+    let from = axis.field.value.trim_matches(['[', ']']);
+    let to = axis.rate.map_or(SEARCHED_TO, |rate| (rate * 10.0).clamp(SEARCHED_TO, MOST_PER_SECOND)).trunc();
+    let origin = format!("mode = 3, FindPeakPerformance, from {}", axis.field.origin);
+    Field::new("search", format!("{{ qps: {{ from: {from}, to: {to}, within: 5% }}, meets: slo }}"), origin)
+}
+
+impl Window {
+    fn of(settings: &Settings, scenario: &str) -> Window {
+        let whole = |name: &str| settings.value(scenario, name);
+        Window { time: whole("min_duration"), count: whole("min_query_count"), most: whole("max_duration") }
+    }
+
+    /// Until both the time is over and the requests were sent, as there.
+    fn field(&self, settings: &Settings, scenario: &str, rate: Option<f64>) -> Field {
+        if let Some(said) = settings.said(scenario, "max_query_count") {
+            match said.value {
+                0.0 => settings.needless(&said, "no bound, as here"),
+                _ => settings.missing(&said, "a window ends by time: `at_most` of `measure` bounds it"),
+            }
+        }
+        if scenario != "Server" {
+            mode(settings, scenario, false);
+        }
+        let said = |said: &Option<Said>, otherwise: f64| said.as_ref().map_or(otherwise, |said| said.value.max(0.0));
+        let most = self.most.as_ref().filter(|said| said.value > 0.0).map(|said| said.value / 1000.0);
+        let asked = said(&self.time, 10_000.0) / 1000.0;
+        let time = asked.max(SHORTEST).min(most.unwrap_or(LONGEST)).clamp(0.001, LONGEST);
+        let count = said(&self.count, QUERIES).clamp(1.0, f64::from(u32::MAX)).trunc();
+        // A tenth more than the rate needs, since arrivals scatter.
+        let needed = rate.map(|rate| (count / rate * 1.1).ceil().min(LONGEST)).filter(|needed| *needed > 5.0 * time);
+        let at_most = most.map(|most| most.max(time)).or(needed);
+        let at_most = at_most.map_or_else(String::new, |most| format!(", at_most: {}", seconds(most)));
+        let mut origin: Vec<String> =
+            [&self.time, &self.count, &self.most].into_iter().flatten().map(|said| said.origin.clone()).collect();
+        if self.count.is_none() {
+            origin.push(format!("LoadGen's default, min_query_count = {QUERIES}"));
+        }
+        if asked < time {
+            origin.push("at least 60s here".to_owned());
+        }
+        Field::new(
+            "measure",
+            format!("{{ for: {}, min_requests: {count}{at_most} }}", seconds(time)),
+            origin.join("; "),
+        )
+    }
+}

@@ -1,0 +1,159 @@
+//! The settings of one model, looked up as LoadGen does it: the most exact key wins, the file over LoadGen's own. What nobody
+//! asked for is listed.
+
+use std::cell::RefCell;
+
+use super::conf::Setting;
+use super::known::{Benchmark, default};
+use crate::import::notes::Notes;
+
+/// Where LoadGen's own settings come from, in comments.
+pub(super) const OWN: &str = "LoadGen's mlperf.conf";
+
+/// A number, and the words that said it.
+#[derive(Debug, Clone, PartialEq)]
+pub(super) struct Said {
+    /// The number.
+    pub(super) value: f64,
+    /// As it is written.
+    pub(super) text: String,
+    /// The words.
+    pub(super) origin: String,
+    /// The line; 0 where it is LoadGen's own.
+    pub(super) line: usize,
+}
+
+/// What became of a setting.
+#[derive(Debug, Clone, PartialEq)]
+enum Fate {
+    Unread,
+    /// A more exact key says the same thing.
+    Behind(String),
+    Taken,
+}
+
+/// The settings of one model.
+pub(super) struct Settings<'a> {
+    /// Its name in LoadGen, or `*`.
+    pub(super) model: &'a str,
+    /// Its benchmark, where it is one of language models.
+    pub(super) benchmark: Option<&'static Benchmark>,
+    all: Vec<Setting>,
+    fates: RefCell<Vec<Fate>>,
+    notes: &'a Notes<'a>,
+}
+
+impl<'a> Settings<'a> {
+    /// The settings of a file, for this model.
+    pub(super) fn new(
+        all: Vec<Setting>,
+        model: &'a str,
+        benchmark: Option<&'static Benchmark>,
+        notes: &'a Notes<'a>,
+    ) -> Settings<'a> {
+        let fates = RefCell::new(vec![Fate::Unread; all.len()]);
+        Settings { model, benchmark, all, fates, notes }
+    }
+
+    /// What the file says.
+    pub(super) fn said(&self, scenario: &str, name: &str) -> Option<Said> {
+        // The order of LoadGen's `lookupkv`.
+        let keys = [(self.model, scenario), ("*", scenario), (self.model, "*"), ("*", "*")];
+        let mut found: Vec<usize> = Vec::new();
+        for (model, scenario) in keys {
+            let at = self.all.iter().position(|one| one.is_of(model, scenario, name));
+            found.extend(at.filter(|at| !found.contains(at)));
+        }
+        let (first, others) = found.split_first()?;
+        let mut fates = self.fates.borrow_mut();
+        let winner = &self.all[*first];
+        for other in others {
+            if fates[*other] == Fate::Unread {
+                fates[*other] = Fate::Behind(winner.key());
+            }
+        }
+        fates[*first] = Fate::Taken;
+        let origin = format!("{} = {}", winner.key(), winner.text);
+        Some(Said { value: winner.value, text: winner.text.clone(), origin, line: winner.line })
+    }
+
+    /// What the file says, or LoadGen itself.
+    pub(super) fn value(&self, scenario: &str, name: &str) -> Option<Said> {
+        self.said(scenario, name).or_else(|| {
+            let value = default(self.benchmark, scenario, name)?;
+            Some(Said { value, text: value.to_string(), origin: format!("{OWN}, {name} = {value}"), line: 0 })
+        })
+    }
+
+    /// Lists something without a counterpart.
+    pub(super) fn missing(&self, said: &Said, why: &str) {
+        self.notes.missing(&said.origin, why, said.line);
+    }
+
+    /// Lists something that is done in another way.
+    pub(super) fn needless(&self, said: &Said, why: &str) {
+        self.notes.needless(&said.origin, why, said.line);
+    }
+
+    /// Lists something that is in the plan and measures something else than there.
+    pub(super) fn differs(&self, said: &Said, why: &str) {
+        self.notes.differs(&said.origin, why, said.line);
+    }
+
+    /// Lists what nobody asked for. `scenarios` are those that were imported.
+    pub(super) fn list_rest(&self, scenarios: &[&str]) {
+        for (setting, fate) in self.all.iter().zip(self.fates.borrow().iter()) {
+            let what = format!("{} = {}", setting.key(), setting.text);
+            match fate {
+                Fate::Taken => {}
+                Fate::Behind(key) => {
+                    self.notes.needless(&what, &format!("`{key}` says it more exactly, and wins"), setting.line);
+                }
+                Fate::Unread => self.unread(&what, setting, scenarios),
+            }
+        }
+    }
+
+    fn unread(&self, what: &str, setting: &Setting, scenarios: &[&str]) {
+        let is_other_model = setting.model != "*" && setting.model != self.model;
+        let is_other_scenario = setting.scenario != "*" && !scenarios.contains(&setting.scenario.as_str());
+        if is_other_model || is_other_scenario {
+            let model = if is_other_model { &setting.model } else { self.model };
+            let end = if setting.scenario == "*" { String::new() } else { format!(".{}", setting.scenario) };
+            let why = format!("not asked for: `--entry {model}{end}` imports it");
+            return self.notes.needless(what, &why, setting.line);
+        }
+        match reason(&setting.name) {
+            Some((true, why)) => self.notes.missing(what, why, setting.line),
+            Some((false, why)) => self.notes.needless(what, why, setting.line),
+            None => self.notes.missing(what, "LoadGen asks for no such key here", setting.line),
+        }
+    }
+}
+
+/// Why a key is not in the plan, and whether something gets lost.
+fn reason(name: &str) -> Option<(bool, &'static str)> {
+    const SEED: &str = "one seed draws lengths, texts and arrivals here: `seed` of the plan";
+    const ACCURACY: &str = "how good the answers are is not measured; send the data set with `data: { file: … }` and judge the stored texts";
+    Some(match name {
+        "performance_sample_count_override" | "performance_sample_count" => {
+            (false, "no prompt comes twice here; a data set is sent whole with `data: { file: … }`")
+        }
+        "sample_concatenate_permutation" => (false, "no prompt comes twice here, so that there is no order of samples"),
+        "performance_issue_unique" => (false, "no prompt comes twice here"),
+        "performance_issue_same_index" => (false, "the scenario's one prompt has no number"),
+        "qsl_rng_seed" | "sample_index_rng_seed" | "schedule_rng_seed" => (false, SEED),
+        "print_timestamps" => (false, "every run stores when it was measured"),
+        "accuracy_sample_count_override" | "accuracy_log_rng_seed" | "accuracy_log_probability" => (true, ACCURACY),
+        "accuracy_log_sampling_target" => (true, ACCURACY),
+        "test05" | "test05_qsl_rng_seed" | "test05_sample_index_rng_seed" | "test05_schedule_rng_seed" => {
+            (true, "the audit with other seeds: run the plan once more with another `seed`")
+        }
+        "infer_token_latencies" | "token_latency_scaling_factor" => {
+            (true, "latencies of tokens are measured, none is inferred from the whole answer")
+        }
+        "coalesce_queries" => (false, "each request is sent at its instant"),
+        "target_duration" => (false, "LoadGen reads no such key any more: `min_duration` counts"),
+        _ => return None,
+    })
+}

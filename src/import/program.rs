@@ -1,0 +1,88 @@
+//! What a command does: which program it starts, and that program's arguments.
+
+/// Which of the two wrote the command; they differ in defaults.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Tool {
+    /// `vllm bench serve`.
+    Bench,
+    /// `benchmark_serving.py`.
+    Script,
+}
+
+impl Tool {
+    /// Its name.
+    pub(crate) fn name(self) -> &'static str {
+        match self {
+            Tool::Bench => "vllm bench serve",
+            Tool::Script => "benchmark_serving.py",
+        }
+    }
+}
+
+/// What a command does.
+#[derive(Debug, PartialEq)]
+pub(crate) enum Program<'a> {
+    /// It measures; the words are its arguments.
+    Measure(Tool, &'a [String]),
+    /// It starts `vllm bench sweep …`: the kind of sweep, and its arguments.
+    Sweep(&'a str, &'a [String]),
+    /// It measures how long a server takes to start; the words are its arguments.
+    Startup(&'a [String]),
+    /// It starts a server; the words are its arguments.
+    Serve(&'a [String]),
+    /// Anything else.
+    Other,
+}
+
+/// Programs that name others, and run none here.
+const NAMING: [&str; 5] = ["echo", "printf", "pkill", "pip", "alias"];
+
+fn file(word: &str) -> &str {
+    word.rsplit('/').next().unwrap_or_default()
+}
+
+/// Whether a command runs none of what it names.
+fn is_naming(words: &[String]) -> bool {
+    words.first().is_some_and(|word| NAMING.contains(&file(word)))
+}
+
+/// The words behind the module or script of one of these names: `python3 -m a.b …`, `python a/b.py …`.
+pub(super) fn module<'w>(words: &'w [String], names: &[&str]) -> Option<&'w [String]> {
+    let at = words.iter().position(|word| names.contains(&file(word))).filter(|_| !is_naming(words))?;
+    words.get(at + 1..)
+}
+
+/// The words behind a program and one of its commands: `guidellm benchmark …`.
+pub(super) fn after<'w>(words: &'w [String], program: &str, commands: &[&str]) -> Option<&'w [String]> {
+    let rest = module(words, &[program])?;
+    rest.first().filter(|word| commands.contains(&word.as_str()))?;
+    rest.get(1..)
+}
+
+/// Finds the program in a command; what stands before it (`nohup`, `uv run`, `taskset …`) decides no number here.
+pub(crate) fn program(words: &[String]) -> Program<'_> {
+    if is_naming(words) {
+        return Program::Other;
+    }
+    for (at, word) in words.iter().enumerate() {
+        let rest = |count: usize| words.get(at + count..).unwrap_or_default();
+        let next = |count: usize| words.get(at + count).map(String::as_str);
+        if file(word) == "benchmark_serving.py" || word.ends_with("vllm.benchmarks.serve") {
+            return Program::Measure(Tool::Script, rest(1));
+        }
+        let is_vllm = file(word) == "vllm" || word.starts_with("vllm.entrypoints.cli");
+        match (is_vllm, next(1), next(2)) {
+            (true, Some("bench"), Some("serve")) => return Program::Measure(Tool::Bench, rest(3)),
+            (true, Some("bench"), Some("sweep")) => {
+                return Program::Sweep(next(3).unwrap_or_default(), rest(4));
+            }
+            (true, Some("bench"), Some("startup")) => return Program::Startup(rest(3)),
+            (true, Some("serve"), _) => return Program::Serve(rest(2)),
+            (_, Some("serve"), _) if file(word) == "sglang" => return Program::Serve(rest(2)),
+            _ if word == "sglang.launch_server" => return Program::Serve(rest(1)),
+            _ if file(word) == "vllm-bench" => return Program::Measure(Tool::Bench, rest(1)),
+            _ => {}
+        }
+    }
+    Program::Other
+}

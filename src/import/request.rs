@@ -1,0 +1,230 @@
+//! Fields of a request's body, as tools are given them, → fields of a scenario. What a plan can say of a request stands in one
+//! table, `plan::RequestFields`; here is how importers say each of it.
+
+use serde_json::Value;
+
+use super::draft::Field;
+use super::notes::Noted;
+use super::secrets::Secrets;
+use super::text::{scalar, text_value};
+use crate::plan::model::extra::dialect::{names, refused, takes};
+use crate::plan::model::sampling;
+use crate::plan::{Engine, Json, LengthField};
+use crate::units::Decimal;
+use crate::units::secrecy::names_secret;
+
+/// The longest answer that a scenario asks for.
+const LONGEST: u32 = 4_000_000;
+
+/// A field of a request's body: its name, its value, and where it came from.
+pub(super) type BodyField = (String, Value, String);
+
+/// What a body comes to.
+#[derive(Debug, Default)]
+pub(super) struct Body {
+    /// Fields of the scenario.
+    pub fields: Vec<Field>,
+    /// Its further fields, as `extra`.
+    pub extra: Option<Field>,
+}
+
+impl Body {
+    /// The scenario's field of this name.
+    pub(super) fn field(&self, key: &str) -> Option<Field> {
+        self.fields.iter().rfind(|field| field.key == key).cloned()
+    }
+}
+
+/// The fields of a body that goes to this engine; of one that stands there twice the first is taken. What cannot be said, or not
+/// to this engine, is listed.
+pub(super) fn body(fields: &[BodyField], engine: Option<Engine>, secrets: &Secrets, notes: Noted) -> Body {
+    let mut body = Body::default();
+    let (mut extra, mut origins): (Vec<(String, String)>, Vec<String>) = Default::default();
+    for (key, value, origin) in fields {
+        let lost = |why: &str| {
+            let shown = secrets.shown(key, &value.to_string());
+            notes.missing(&format!("{origin} = {shown}"), why);
+        };
+        if is_own(key) {
+            match own(key, value, origin) {
+                Ok(field) if body.field(&field.key).is_some() => lost(TWICE),
+                Ok(field) => body.fields.push(field),
+                Err(why) => lost(&why),
+            }
+            continue;
+        }
+        if extra.iter().any(|(known, _)| known == key) {
+            lost(TWICE);
+            continue;
+        }
+        match further(key, value, engine) {
+            Ok(value) => {
+                extra.push((key.clone(), value));
+                origins.push(origin.clone());
+            }
+            Err(why) => lost(&why),
+        }
+    }
+    let pairs: Vec<String> = extra.iter().map(|(key, value)| format!("{}: {value}", scalar(key))).collect();
+    body.extra =
+        (!pairs.is_empty()).then(|| Field::new("extra", format!("{{ {} }}", pairs.join(", ")), origins.join(", ")));
+    body
+}
+
+const TWICE: &str = "something else says it too, and is taken";
+
+/// Whether a scenario has a word of its own for a field of a body.
+fn is_own(field: &str) -> bool {
+    ["ignore_eos", "stop", "stream"].contains(&field) || asks_for_length(field) || sampling::named(field).is_some()
+}
+
+/// Whether a field of a body says how long the answer may be.
+fn asks_for_length(field: &str) -> bool {
+    LengthField::ALL.iter().any(|length| length.name() == field)
+}
+
+/// A field that a scenario has a word for.
+fn own(key: &str, value: &Value, origin: &str) -> Result<Field, String> {
+    let number = || value.to_string().trim_matches('"').parse::<Decimal>().ok();
+    let wrong = || "this is no value that it can have".to_owned();
+    match key {
+        key if asks_for_length(key) => {
+            let tokens = number().and_then(|number| number.to_string().parse::<u32>().ok()).ok_or_else(wrong)?;
+            if !(1..=LONGEST).contains(&tokens) {
+                return Err(format!("an answer has from 1 to {LONGEST} tokens"));
+            }
+            Ok(Field::new("output_tokens", tokens.to_string(), origin))
+        }
+        "stop" => stop(value).map(|texts| Field::new("stop", texts, origin)).ok_or_else(wrong),
+        "ignore_eos" | "stream" => {
+            let value = value.as_bool().ok_or_else(wrong)?;
+            Ok(Field::new(key, value.to_string(), origin))
+        }
+        key => {
+            let (low, high) = sampling::named(key).map_or((0, 0), |parameter| parameter.hundredths);
+            let (low, high) = (Decimal::new(low, 2), Decimal::new(high, 2));
+            let number = number().ok_or_else(wrong)?;
+            match (low..=high).contains(&number) {
+                true => Ok(Field::new(key, number.to_string(), origin)),
+                false => Err(format!("{key} is from {low} to {high} here, and is left out")),
+            }
+        }
+    }
+}
+
+/// A field that goes under `extra`, in YAML; the error says why it does not.
+fn further(key: &str, value: &Value, engine: Option<Engine>) -> Result<String, String> {
+    let fits = |value: &Value| serde_json::from_value::<Json>(value.clone());
+    let name = engine.map_or("the server's engine", Engine::name);
+    if names_secret(key) {
+        return Err("a plan holds no secret: `headers: { NAME: { secret: env:NAME } }` sends one".to_owned());
+    }
+    if let Some((reason, remedy)) = refused(key) {
+        return Err(format!("{reason}: {remedy}"));
+    }
+    if let Some(takes) = takes(key)
+        && !fits(value).is_ok_and(|value| takes.takes(&value))
+    {
+        return Err(format!("{key} is {}", takes.wanted()));
+    }
+    // Of a server that is only known to speak OpenAI's API every field may be one.
+    if engine != Some(Engine::Openai) && !engine.is_some_and(|engine| names(engine, key)) {
+        return Err(format!(
+            "whether `{name}` takes {key} is not known: write it under `extra` of the endpoint if it does"
+        ));
+    }
+    flow(value).ok_or_else(|| "a null says nothing".to_owned())
+}
+
+/// Texts at which an answer ends, one or a list, as a value of a plan; none where one of them is empty or no text.
+fn stop(value: &Value) -> Option<String> {
+    let texts = match value {
+        Value::Array(texts) => texts.as_slice(),
+        one => std::slice::from_ref(one),
+    };
+    let texts = texts.iter().map(|text| text.as_str().filter(|text| !text.is_empty()).map(text_value));
+    Some(format!("[{}]", texts.collect::<Option<Vec<_>>>().filter(|texts| !texts.is_empty())?.join(", ")))
+}
+
+/// A value in YAML's flow style; none for null.
+pub(super) fn flow(value: &Value) -> Option<String> {
+    Some(match value {
+        Value::Null => return None,
+        Value::Bool(_) | Value::Number(_) => value.to_string(),
+        Value::String(text) => text_value(text),
+        Value::Array(items) => {
+            let items: Option<Vec<String>> = items.iter().map(flow).collect();
+            format!("[{}]", items?.join(", "))
+        }
+        Value::Object(table) => {
+            let entry = |(key, value): (&String, &Value)| Some(format!("{}: {}", text_value(key), flow(value)?));
+            let entries: Option<Vec<String>> = table.iter().map(entry).collect();
+            format!("{{ {} }}", entries?.join(", "))
+        }
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::import::notes::Notes;
+    use crate::plan::RequestFields;
+
+    /// Fields of a request that a body does not hold, and how importers say them.
+    const ELSEWHERE: [(&str, &str); 6] = [
+        ("length_field", "the key under which the length stands"),
+        ("model", "refused in a body: the entry of `models` says it"),
+        ("headers", "options for headers, each a reference to a secret"),
+        ("inputs", "texts of one request for vectors, by an option"),
+        ("documents", "documents of one request for scores, by an option"),
+        ("query_tokens", "by the tool's option for the length of the query"),
+    ];
+
+    /// A field that is added to the plan's one table of request fields stops this test from compiling, or from passing.
+    #[test]
+    fn every_field_of_a_request_is_known_to_importers() {
+        let RequestFields {
+            sampling: _,
+            stop: _,
+            length_field: _,
+            model: _,
+            headers: _,
+            inputs: _,
+            documents: _,
+            query_tokens: _,
+        } = RequestFields::default();
+        let schema = schemars_fields();
+        for name in schema {
+            let known = is_own(&name) || ELSEWHERE.iter().any(|(known, _)| *known == name);
+            assert!(known, "no importer says `{name}` of a request: add it to `own`, or say where it is said");
+        }
+    }
+
+    fn schemars_fields() -> Vec<String> {
+        let names = ["stop", "length_field", "model", "headers", "inputs", "documents", "query_tokens"];
+        let sampling = sampling::PARAMETERS.iter().map(|parameter| parameter.name);
+        names.into_iter().chain(sampling).map(str::to_owned).collect()
+    }
+
+    #[test]
+    fn a_body_is_split_into_what_a_scenario_says_and_what_an_engine_takes() {
+        let secrets = Secrets::default();
+        let notes = Notes::new(&secrets);
+        let json = serde_json::json!({
+            "temperature": 0.5, "max_completion_tokens": 7, "stop": "x", "top_k": 3, "min_p": 7, "api_key": "k", "made_up": 1,
+            "stream": true, "ignore_eos": false, "n": 2, "max_tokens": 9,
+        });
+        let fields: Vec<BodyField> = json
+            .as_object()
+            .unwrap()
+            .iter()
+            .map(|(key, value)| (key.clone(), value.clone(), format!("--x {key}")))
+            .collect();
+        let body = body(&fields, Some(Engine::Vllm), &secrets, notes.at(3));
+        let said: Vec<String> = body.fields.iter().map(|field| format!("{}={}", field.key, field.value)).collect();
+        assert_eq!(said, ["temperature=0.5", "output_tokens=7", "stop=[x]", "stream=true", "ignore_eos=false"]);
+        assert_eq!(body.extra.unwrap().value, "{ top_k: 3 }");
+        let lost: Vec<String> = notes.listed.borrow().iter().map(|one| one.what.clone()).collect();
+        assert_eq!(lost, ["--x min_p = 7", "--x api_key = ***", "--x made_up = 1", "--x n = 2", "--x max_tokens = 9"]);
+    }
+}

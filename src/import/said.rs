@@ -1,0 +1,22 @@
+//! A value and the words that said it.
+
+/// A value and the words that said it.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) struct Said<T> {
+    /// The value.
+    pub value: T,
+    /// The words: an option with its value, or a field with its line.
+    pub origin: String,
+}
+
+impl<T> Said<T> {
+    /// A value that nobody said.
+    pub(crate) fn default(value: T, origin: impl Into<String>) -> Said<T> {
+        Said { value, origin: origin.into() }
+    }
+
+    /// The same words, another value.
+    pub(crate) fn map<U>(self, change: impl FnOnce(T) -> U) -> Said<U> {
+        Said { value: change(self.value), origin: self.origin }
+    }
+}

@@ -1,0 +1,410 @@
+//! A command that starts a server → how a plan launches it: its words, its flags, its variables. It is read, never run.
+
+use indexmap::IndexMap;
+
+use super::notes::Notes;
+use super::program::{Program, program};
+use super::shell::{Command, marks};
+use super::text::{cell_text, is_no_key, scalar, secret};
+use crate::units::Decimal;
+use crate::units::secrecy::names_secret;
+use crate::units::text::is_variable;
+
+/// The ports on which servers listen unless told otherwise.
+const VLLM_PORT: &str = "8000";
+const SGLANG_PORT: &str = "30000";
+/// The variable from which vLLM takes the key that it asks clients for.
+pub(super) const SERVER_KEY: &str = "VLLM_API_KEY";
+/// The variable with which clients name theirs.
+const CLIENT_KEY: &str = "OPENAI_API_KEY";
+/// Programs that only let go of the terminal, which the launch does anyway.
+const LET_GO: [&str; 5] = ["nohup", "setsid", "exec", "command", "env"];
+/// Programs behind which the server is no child of the command, or does not end with it.
+const ELSEWHERE: [&str; 8] = ["docker", "podman", "nerdctl", "ssh", "kubectl", "tmux", "screen", "sbatch"];
+/// Options of `vllm serve` that take no value: what stands behind one may be the model.
+const SWITCHES: [&str; 14] = [
+    "async_scheduling",
+    "disable_custom_all_reduce",
+    "disable_log_requests",
+    "disable_log_stats",
+    "enable_auto_tool_choice",
+    "enable_chunked_prefill",
+    "enable_expert_parallel",
+    "enable_lora",
+    "enable_prefix_caching",
+    "enable_request_id_headers",
+    "enable_sleep_mode",
+    "enforce_eager",
+    "headless",
+    "trust_remote_code",
+];
+/// Short options of `vllm serve`, and what they are short for.
+const SHORT: [(&str, &str); 4] = [
+    ("-tp", "tensor_parallel_size"),
+    ("-pp", "pipeline_parallel_size"),
+    ("-dp", "data_parallel_size"),
+    ("-q", "quantization"),
+];
+/// Parts of names of variables that say where something is on a host.
+const OF_HOST: [&str; 9] = ["DEVICES", "HOME", "PATH", "DIR", "CACHE", "ROOT", "TMP", "TEMP", "LOG"];
+
+/// One word of a command.
+#[derive(Debug, Clone, PartialEq)]
+pub(super) enum Word {
+    /// As it stands.
+    Text(String),
+    /// What the server calls its model, or where the model is; empty for the model that the benchmark asks for.
+    Model(String),
+    /// The port.
+    Port(String),
+}
+
+/// A command that starts a server.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub(crate) struct Serve {
+    /// Its words, without the flags.
+    pub(super) words: Vec<Word>,
+    /// Its flags by name, each value in YAML.
+    pub(super) flags: IndexMap<String, String>,
+    /// The variables that it is given, each value in YAML; first those that are part of what a run is.
+    pub(crate) env: [IndexMap<String, String>; 2],
+    /// The variable that holds the key which it asks clients for.
+    pub(super) key: Option<String>,
+    /// Where it listens, if that is said.
+    pub(super) host: Option<String>,
+    /// Whether it is `vllm serve`, whose options are known.
+    pub(crate) is_vllm: bool,
+    /// The port on which it listens unless told otherwise; empty where that is not known.
+    pub(super) port: &'static str,
+    /// The program in front of it that keeps a plan from starting it as it stands.
+    pub(super) behind: Option<String>,
+    /// Flags that an axis sets in every combination.
+    pub varied: Vec<String>,
+    /// The words that said it, for comments.
+    pub(super) origin: String,
+}
+
+impl Serve {
+    /// How vLLM is started where nothing says it.
+    pub(crate) fn usual() -> Serve {
+        let mut words: Vec<Word> = ["vllm", "serve"].map(str::to_owned).into_iter().map(Word::Text).collect();
+        words.push(Word::Model(String::new()));
+        Serve {
+            words,
+            is_vllm: true,
+            port: VLLM_PORT,
+            origin: "no command was given: correct it".to_owned(),
+            ..Serve::default()
+        }
+    }
+
+    /// The value of one of its flags, in YAML.
+    pub(crate) fn flag(&self, name: &str) -> Option<&str> {
+        self.flags.get(name).map(String::as_str)
+    }
+}
+
+/// The name of a flag: `max-num-seqs` as `max_num_seqs`. Keys inside of an option's value stay as they are.
+pub(crate) fn flag_name(key: &str) -> String {
+    let (option, inner) = key.split_at(key.find('.').unwrap_or(key.len()));
+    format!("{}{inner}", option.replace('-', "_"))
+}
+
+/// A flag's value in YAML; none where no plan can say it.
+pub(crate) fn flag_value(text: &str) -> Option<String> {
+    let is_number = text.len() < 16 && text.parse::<Decimal>().is_ok_and(|number| number.to_string() == text);
+    match text {
+        "" | "none" => None,
+        _ if is_number => Some(text.to_owned()),
+        _ => Some(scalar(&cell_text(text))),
+    }
+}
+
+/// Whether a plan can have an axis or a flag of this name.
+pub(crate) fn is_flag_name(name: &str) -> bool {
+    // Words of a matrix beside the values of an axis.
+    let is_taken = ["when", "zip", "value"].contains(&name);
+    let is_name = |c: char| c.is_ascii_alphanumeric() || matches!(c, '_' | '-' | '.');
+    !is_taken && name.starts_with(|c: char| c.is_ascii_alphabetic()) && name.chars().all(is_name)
+}
+
+/// Reads a command that starts a server. `varied` are the flags that parameters set over its own.
+pub(crate) fn serve(command: &Command, varied: &[String], origin: &str, notes: &Notes) -> Serve {
+    let serve = Serve { origin: origin.to_owned(), ..Serve::default() };
+    let mut reader = Reader { serve, line: command.line, notes };
+    reader.variables(command);
+    let words = reader.begin(&command.words);
+    let rest = match program(words) {
+        Program::Serve(rest) => rest,
+        _ => &[],
+    };
+    let (before, options) = words.split_at(words.len() - rest.len());
+    let is_known = matches!(program(words), Program::Serve(_));
+    let is_sglang = is_known && is_sglang(before);
+    reader.serve.is_vllm = is_known && !is_sglang;
+    reader.serve.port = match is_known {
+        true if is_sglang => SGLANG_PORT,
+        true => VLLM_PORT,
+        false => "",
+    };
+    let first = before.first().map(|word| word.rsplit('/').next().unwrap_or_default().to_owned());
+    reader.serve.behind = first.filter(|first| ELSEWHERE.contains(&first.as_str()));
+    match is_known {
+        true => {
+            before.iter().for_each(|word| reader.word(word));
+            reader.options(options);
+        }
+        false => reader.verbatim(words, varied),
+    }
+    reader.serve
+}
+
+struct Reader<'a> {
+    serve: Serve,
+    line: usize,
+    notes: &'a Notes<'a>,
+}
+
+impl Reader<'_> {
+    fn missing(&self, what: &str, why: &str) {
+        self.notes.missing(what, why, self.line);
+    }
+
+    fn needless(&self, what: &str, why: &str) {
+        self.notes.needless(what, why, self.line);
+    }
+
+    /// The variables that a script sets for the command.
+    fn variables(&mut self, command: &Command) {
+        for (name, value) in &command.env {
+            self.variable(name, value);
+        }
+        for name in command.secrets.iter().filter(|name| *name != CLIENT_KEY) {
+            self.secret(name, name);
+        }
+    }
+
+    /// A variable that the server is given, a secret one by its reference.
+    fn secret(&mut self, name: &str, variable: &str) {
+        self.serve.env[0].insert(name.to_owned(), secret(variable));
+        if name == SERVER_KEY {
+            self.serve.key = Some(variable.to_owned());
+        }
+    }
+
+    fn variable(&mut self, name: &str, value: &str) {
+        if names_secret(name) {
+            match is_no_key(value) {
+                true => self.needless(&format!("{name}="), "a key that is none"),
+                false => self.secret(name, name),
+            }
+        } else if let Some(unset) = marks(value).first() {
+            let why = format!("`{unset}` has no value in what was imported: write it into `env` of `launch`");
+            self.missing(&format!("variable {name}"), &why);
+        } else if self.notes.secrets.hide(value) != value {
+            self.secret(name, name);
+        } else {
+            let is_of_host = OF_HOST.iter().any(|part| name.contains(part));
+            self.serve.env[usize::from(is_of_host)].insert(name.to_owned(), scalar(&cell_text(value)));
+        }
+    }
+
+    /// Takes what stands before the program, `HF_HOME=/data nohup …`.
+    fn begin<'w>(&mut self, words: &'w [String]) -> &'w [String] {
+        let mut rest = words;
+        while let Some((first, others)) = rest.split_first() {
+            let program = first.rsplit('/').next().unwrap_or_default();
+            match first.split_once('=') {
+                Some((name, value)) if is_variable(name) => self.variable(name, value),
+                _ if LET_GO.contains(&program) => {}
+                _ => break,
+            }
+            rest = others;
+        }
+        rest
+    }
+
+    /// A word that stands for itself; one without a value here, or with a secret, is listed.
+    fn word(&mut self, text: &str) {
+        if self.is_sayable("a word of the command", text) {
+            self.serve.words.push(Word::Text(text.to_owned()));
+        }
+    }
+
+    fn is_sayable(&mut self, what: &str, text: &str) -> bool {
+        if let Some(unset) = marks(text).first() {
+            let why = format!("`{unset}` has no value in what was imported: write it into `command` of `launch`");
+            self.missing(what, &why);
+            return false;
+        }
+        let is_secret = self.notes.secrets.hide(text) != text;
+        if is_secret {
+            let why = "it holds a secret: give it to the server as a variable, env: { NAME: { secret: env:NAME } } of `launch`";
+            self.missing(what, why);
+        }
+        !is_secret
+    }
+
+    /// The options of `vllm serve`.
+    fn options(&mut self, words: &[String]) {
+        let mut words = words.iter().peekable();
+        let mut has_model = false;
+        while let Some(word) = words.next() {
+            let short = SHORT.iter().find(|(short, _)| short == word).map(|(_, long)| *long);
+            let (name, inline) = match (short, word.strip_prefix("--")) {
+                (Some(long), _) => (long.to_owned(), None),
+                (None, Some(option)) if !option.is_empty() => match option.split_once('=') {
+                    Some((name, value)) => (flag_name(name), Some(value.to_owned())),
+                    None => (flag_name(option), None),
+                },
+                _ if !has_model && !word.starts_with('-') => {
+                    has_model = true;
+                    self.model(word);
+                    continue;
+                }
+                _ => {
+                    self.word(word);
+                    continue;
+                }
+            };
+            let is_secret = names_secret(&name);
+            let most = match (&inline, SWITCHES.contains(&name.as_str()) || name.starts_with("no_")) {
+                (Some(_), _) | (_, true) => 0,
+                // A key may begin with dashes.
+                _ => usize::MAX,
+            };
+            let mut values: Vec<String> = inline.into_iter().collect();
+            while values.len() < most {
+                let is_value = |word: &&String| {
+                    !word.starts_with('-')
+                        || word.parse::<f64>().is_ok()
+                        || (is_secret && values.is_empty() && !word.starts_with("--"))
+                };
+                let Some(value) = words.next_if(is_value) else { break };
+                values.push(value.clone());
+            }
+            self.option(&name, values);
+        }
+    }
+
+    /// The model that `vllm serve` is given; where only running the script would tell it, the one that the benchmark asks for.
+    fn model(&mut self, word: &str) {
+        match marks(word).first() {
+            Some(unset) => {
+                let why = format!(
+                    "`{unset}` has no value in what was imported: the server is started with the model that the benchmark asks for"
+                );
+                self.needless("the model of vllm serve", &why);
+                self.serve.words.push(Word::Model(String::new()));
+            }
+            None if self.is_sayable("a word of the command", word) => {
+                self.serve.words.push(Word::Model(word.to_owned()))
+            }
+            None => {}
+        }
+    }
+
+    fn option(&mut self, name: &str, values: Vec<String>) {
+        let dashed = format!("--{}", name.replace('_', "-"));
+        if names_secret(name) {
+            return self.secret_option(name, &dashed, &values);
+        }
+        if values.iter().any(|value| !self.is_sayable(&dashed, value)) {
+            return;
+        }
+        let words = &mut self.serve.words;
+        match (name, values.as_slice()) {
+            ("host", [host]) => {
+                self.serve.host = Some(host.clone());
+                words.extend([dashed, host.clone()].map(Word::Text));
+            }
+            ("port" | "host", []) => self.missing(&dashed, "it has no value"),
+            ("port", [port]) => words.extend([Word::Text(dashed), Word::Port(port.clone())]),
+            ("model" | "model_path" | "served_model_name", [model, more @ ..]) => {
+                words.extend([Word::Text(dashed), Word::Model(model.clone())]);
+                words.extend(more.iter().cloned().map(Word::Text));
+            }
+            (name, []) if is_flag_name(name) => {
+                let (name, value) = name.strip_prefix("no_").map_or((name, "true"), |name| (name, "false"));
+                self.serve.flags.insert(name.to_owned(), value.to_owned());
+            }
+            (name, [value]) if is_flag_name(name) && flag_value(value).is_some() => {
+                self.serve.flags.extend(flag_value(value).map(|value| (name.to_owned(), value)));
+            }
+            _ => words.extend([dashed].into_iter().chain(values).map(Word::Text)),
+        }
+    }
+
+    /// A secret is no argument of a plan's command: vLLM takes two of them from variables.
+    fn secret_option(&mut self, name: &str, dashed: &str, values: &[String]) {
+        let variable = match name {
+            "api_key" if self.serve.port == SGLANG_PORT => None,
+            "api_key" => Some(SERVER_KEY),
+            "hf_token" => Some("HF_TOKEN"),
+            _ => None,
+        };
+        let of_mark = values.first().and_then(|value| marks(value).first().map(|name| (*name).to_owned()));
+        match variable {
+            _ if values.first().is_none_or(|value| is_no_key(value)) => {
+                self.needless(dashed, "it is no key: the launched server asks for none");
+            }
+            Some(variable) => {
+                self.secret(variable, of_mark.as_deref().filter(|name| is_variable(name)).unwrap_or(variable));
+                self.needless(&format!("{dashed} ***"), &format!("the server takes it from the variable {variable}: see `env` of `launch`"));
+            }
+            None => self.missing(
+                &format!("{dashed} ***"),
+                "a plan holds no secret: give it to the server as a variable, env: { NAME: { secret: env:NAME } } of `launch`",
+            ),
+        }
+    }
+
+    /// A program whose options are not known: its words as they stand, but for what parameters set over them.
+    fn verbatim(&mut self, words: &[String], varied: &[String]) {
+        let mut words = words.iter().peekable();
+        while let Some(word) = words.next() {
+            let option = word.strip_prefix("--").map(|option| option.split_once('=').unwrap_or((option, "")));
+            let Some((name, inline)) = option.map(|(name, value)| (flag_name(name), value.to_owned())) else {
+                if self.is_sayable("a word of the command", word) {
+                    // It may be the model.
+                    self.serve.words.push(Word::Model(word.clone()));
+                }
+                continue;
+            };
+            let is_value = |word: &&String| !word.starts_with("--");
+            if names_secret(&name) {
+                let value = if inline.is_empty() { words.next_if(is_value).cloned() } else { Some(inline) };
+                self.secret_option(
+                    &name,
+                    word.split('=').next().unwrap_or_default(),
+                    &value.into_iter().collect::<Vec<_>>(),
+                );
+            } else if varied.contains(&name) || varied.iter().any(|flag| name.strip_prefix("no_") == Some(flag)) {
+                let value = if inline.is_empty() { words.next_if(is_value).cloned() } else { Some(inline) };
+                self.option(&name, value.into_iter().collect());
+            } else if name == "port"
+                && let Some(port) =
+                    Some(inline).filter(|port| !port.is_empty()).or_else(|| words.next_if(is_value).cloned())
+            {
+                self.serve.words.extend([Word::Text("--port".to_owned()), Word::Port(port)]);
+            } else {
+                self.word(word);
+            }
+        }
+    }
+}
+
+/// Whether the words up to a server's options start SGLang's.
+fn is_sglang(words: &[String]) -> bool {
+    words.iter().any(|word| word.rsplit('/').next().is_some_and(|file| file.starts_with("sglang")))
+}
+
+/// What a command says of a server, in words for comments.
+pub(crate) fn origin(words: &[String], line: usize) -> String {
+    let program = match is_sglang(words) {
+        true if words.iter().any(|word| word == "sglang.launch_server") => "sglang.launch_server",
+        true => "sglang serve",
+        false => "vllm serve",
+    };
+    if line == 0 { program.to_owned() } else { format!("{program} (line {line})") }
+}

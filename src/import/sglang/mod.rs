@@ -1,0 +1,276 @@
+//! Command lines of `sglang.bench_serving` → what each of them measures.
+
+mod batch;
+mod content;
+mod load;
+mod options;
+
+use super::arguments::Arguments;
+use super::bench::{key, ready};
+use super::body::Body;
+use super::draft::Field;
+use super::endpoint::{self, Path};
+use super::error::ImportError;
+use super::files;
+use super::importer::{Asked, CommandReader, Context, Importer};
+use super::job::{Around, Job, Lasts, Load};
+use super::launch;
+use super::notes::Notes;
+use super::program::module;
+use super::said::Said;
+use super::text::{name_of, text_value};
+
+/// SGLang's benchmarks.
+pub(super) const IMPORTER: Importer = Importer {
+    name: "sglang-bench",
+    title: "SGLang",
+    takes: "command lines of `sglang.bench_serving` and `sglang.bench_one_batch_server`",
+    file: None,
+    command: Some(CommandReader { arguments, read: jobs }),
+};
+
+const SERVING: [&str; 3] = ["sglang.bench_serving", "sglang.benchmark.serving", "bench_serving.py"];
+const BATCHES: [&str; 3] =
+    ["sglang.bench_one_batch_server", "sglang.benchmark.one_batch_server", "bench_one_batch_server.py"];
+/// Benchmarks without a server.
+const OFFLINE: [&str; 9] = [
+    "sglang.bench_one_batch",
+    "sglang.bench_latency",
+    "sglang.bench_offline_throughput",
+    "sglang.benchmark.one_batch",
+    "sglang.benchmark.offline_throughput",
+    "bench_one_batch.py",
+    "bench_latency.py",
+    "bench_offline_throughput.py",
+    "sglang.benchmark.latency",
+];
+
+fn arguments(words: &[String]) -> Option<&[String]> {
+    module(words, &SERVING).or_else(|| module(words, &BATCHES)).or_else(|| module(words, &OFFLINE))
+}
+
+/// What a command of any of them measures.
+fn jobs(asked: &Asked, context: &Context) -> Result<Vec<Job>, ImportError> {
+    let words = &asked.command.words;
+    match (module(words, &SERVING), module(words, &BATCHES)) {
+        (Some(_), _) => serving(asked, context),
+        (None, Some(_)) => batch::jobs(asked, context),
+        (None, None) => Ok(refused(asked, context)),
+    }
+}
+
+/// What runs the engine in its own process.
+fn refused(asked: &Asked, context: &Context) -> Vec<Job> {
+    let program = asked.command.words.iter().find(|word| word.contains("bench")).map_or("sglang", String::as_str);
+    let why = "this command is left out: it runs the engine in its own process, without a server; \
+               `sglang.bench_serving` without a rate is the load over HTTP, and `launch` of the endpoint starts the \
+               server";
+    context.notes.missing(program, why, asked.command.line);
+    Vec::new()
+}
+
+/// The names of all options, without their dashes.
+#[cfg(test)]
+pub(super) fn option_names() -> Vec<&'static str> {
+    options::OPTIONS.iter().map(|(name, ..)| *name).collect()
+}
+
+/// A backend: engine and API of the plan, and the port on which the tool looks for it.
+struct Backend {
+    engine: &'static str,
+    api: &'static str,
+    port: &'static str,
+}
+
+/// What a `--backend` is; none of what is no API that a plan asks.
+fn backend(name: &str) -> Option<Backend> {
+    let (engine, api, port) = match name {
+        "sglang" | "sglang-native" | "sglang-oai" => ("sglang", "completions", "30000"),
+        "sglang-oai-chat" => ("sglang", "chat", "30000"),
+        "sglang-embedding" => ("sglang", "embeddings", "30000"),
+        "vllm" => ("vllm", "completions", "8000"),
+        // The tool's own table of ports leaves these two out.
+        "vllm-chat" => ("vllm", "chat", "30000"),
+        "vllm-embedding" => ("vllm", "embeddings", "8000"),
+        "lmdeploy" => ("openai", "completions", "23333"),
+        "lmdeploy-chat" => ("openai", "chat", "30000"),
+        _ => return None,
+    };
+    Some(Backend { engine, api, port })
+}
+
+/// What a command measures; none where it measures nothing that can be measured here.
+fn serving(asked: &Asked, context: &Context) -> Result<Vec<Job>, ImportError> {
+    let Asked { place, command, around, .. } = asked;
+    let notes = context.notes;
+    let arguments = Arguments::new(asked.words, command.line, &options::OPTIONS, notes);
+    let said =
+        arguments.text("backend").unwrap_or_else(|| Said::default("sglang".to_owned(), "default --backend sglang"));
+    let Some(known) = backend(&said.value) else {
+        let why = "this command is left out: its server is asked neither over OpenAI's API nor over SGLang's";
+        arguments.missing(&said.origin, why);
+        return Ok(Vec::new());
+    };
+    let mut body = body(&arguments, notes, command.line);
+    let is_embedding = known.api == "embeddings";
+    let Some(content) = content::content(&arguments, &around.folder, body.output_tokens()) else {
+        return Ok(Vec::new());
+    };
+    let api = if content.is_templated && known.api == "completions" {
+        Field::new("api", "chat", "--apply-chat-template: the server puts texts into the template")
+    } else {
+        Field::new("api", known.api, &said.origin)
+    };
+    if ["sglang", "sglang-native"].contains(&said.value.as_str()) {
+        let why = "it asks /generate of the server; the plan asks the same server's OpenAI API";
+        arguments.differs(&said.origin, why);
+    }
+    let mut endpoint = at(asked, &arguments, &known, &said)?;
+    endpoint.push(api);
+    endpoint.extend(key(&arguments, command));
+    endpoint.extend(flush(&arguments, &known));
+    endpoint.extend(ready(&arguments));
+    let mut model = model(place, &arguments, around)?;
+    launch::add(&mut endpoint, &model.1[0].value, around, arguments.noted());
+    model.1.extend(files::tokenizer_of("tokenizer", &arguments, &around.folder, known.engine));
+    let mut fields = content.fields;
+    if is_embedding {
+        fields.retain(|field| !["output_tokens", "turns"].contains(&field.key.as_str()));
+    } else {
+        fields.extend(adapter(&arguments, &mut body, &said.value));
+        fields.extend(body.fields(known.engine, notes, command.line));
+    }
+    let prompts = content.prompts.unwrap_or_else(|| load::prompts(&arguments));
+    let load = match content.is_trace {
+        true => Load { is_own: true, batch_size: load::cap(place, &arguments)?, ..Load::default() },
+        false => load::load(place, &arguments, &prompts)?,
+    };
+    let lasts = if content.is_trace { Lasts::Unsaid } else { Lasts::Requests(prompts) };
+    let seed = arguments.number::<u64>("seed", "a whole number of at most 64 bits");
+    let seed = seed.map(|seed| ("seed", Field::new("seed", seed.value.to_string(), seed.origin)));
+    let job = Job {
+        load,
+        lasts,
+        label: label(&arguments, "tag"),
+        once: seed.into_iter().chain(around.once.clone()).collect(),
+        line: command.line,
+        ..Job::new((known.engine.to_owned(), endpoint), model, (content.name, fields))
+    };
+    arguments.list_unused();
+    Ok(vec![job])
+}
+
+/// What the sweep is called.
+fn label(arguments: &Arguments, option: &str) -> Option<String> {
+    let said = arguments.text(option)?;
+    arguments.needless(&said.origin, "the sweep is called so");
+    Some(said.value)
+}
+
+/// What the tool sends beside the text: greedy answers to the end unless it is told otherwise.
+fn body(arguments: &Arguments, notes: &Notes, line: usize) -> Body {
+    let mut body = Body::default();
+    body.add_text(arguments.text("extra-request-body"), notes, line);
+    // The native API has them in a table of their own.
+    if let Some((serde_json::Value::Object(inner), origin)) = body.take("sampling_params") {
+        inner.into_iter().for_each(|(key, value)| body.add(key, value, &origin));
+    }
+    match arguments.flag("disable-ignore-eos") {
+        Some(said) => body.add_default("ignore_eos", false.into(), &said.origin),
+        None => body.add_default("ignore_eos", true.into(), "sglang.bench_serving asks for whole answers"),
+    }
+    for (option, key) in [("temperature", "temperature"), ("top-p", "top_p")] {
+        if let Some(said) = arguments.number::<serde_json::Number>(option, "a number") {
+            body.add_default(key, said.value.into(), &said.origin);
+        }
+    }
+    body.add_default("temperature", 0.into(), "sglang.bench_serving sends 0");
+    if let Some(said) = arguments.flag("disable-stream") {
+        body.add_default("stream", false.into(), &said.origin);
+    }
+    body
+}
+
+/// The adapter that answers, where there is one.
+fn adapter(arguments: &Arguments, body: &mut Body, backend: &str) -> Option<Field> {
+    let said = arguments.many("lora-name")?;
+    match said.value.as_slice() {
+        [] => None,
+        [name] if ["sglang", "sglang-native"].contains(&backend) => {
+            body.add("lora_path", name.as_str().into(), said.origin);
+            None
+        }
+        [name] => Some(Field::new("model", text_value(name), said.origin)),
+        _ => {
+            let why =
+                "one adapter answers a scenario (`model: NAME`); a `mix` of such scenarios shares the requests out";
+            arguments.missing(&said.origin, why);
+            None
+        }
+    }
+}
+
+/// Where the command asks.
+fn at(
+    asked: &Asked,
+    arguments: &Arguments,
+    known: &Backend,
+    backend: &Said<String>,
+) -> Result<Vec<Field>, ImportError> {
+    let Asked { place, command, around, .. } = asked;
+    let (host, port) = (arguments.needed(place, "host")?, arguments.needed(place, "port")?);
+    let said = match (arguments.needed(place, "base-url")?, &around.url) {
+        (Some(base), _) => base,
+        (None, Some((url, origin))) if host.is_none() && port.is_none() => {
+            Said { value: url.clone(), origin: origin.clone() }
+        }
+        (None, _) => {
+            let words: Vec<&str> = [&host, &port].into_iter().flatten().map(|said| said.origin.as_str()).collect();
+            let origin = match words.is_empty() {
+                true => format!("default host and port of {}", backend.origin),
+                false => words.join(" "),
+            };
+            let port = port.as_ref().map_or(known.port, |port| port.value.as_str());
+            Said { value: endpoint::host_and_port(host.as_ref().map(|host| host.value.as_str()), port), origin }
+        }
+    };
+    let url =
+        endpoint::url(place, said, Path::AddsV1, "write --base-url http://HOST:PORT", arguments.notes, command.line)?;
+    Ok(vec![url, Field::new("engine", known.engine, &backend.origin)])
+}
+
+/// The prefix cache is emptied before each run, as before each of the tool's.
+fn flush(arguments: &Arguments, known: &Backend) -> Option<Field> {
+    let said = arguments.flag("flush-cache")?;
+    if known.engine == "sglang" {
+        return Some(Field::new("reset", "prefix_cache", said.origin));
+    }
+    arguments.needless(&said.origin, "only a server of SGLang knows the request");
+    None
+}
+
+/// The model that is asked for.
+fn model(place: &str, arguments: &Arguments, around: &Around) -> Result<(String, Vec<Field>), ImportError> {
+    let named = |option: &str| {
+        let said = arguments.needed(place, option)?;
+        Ok::<_, ImportError>(said.filter(|said| !said.value.trim().is_empty()))
+    };
+    let (model, served) = (named("model")?, named("served-model-name")?);
+    let id = match (served, model, &around.model) {
+        (Some(served), model, _) => {
+            if let Some(model) = model {
+                arguments.needless(&model.origin, "--served-model-name is what the server calls it");
+            }
+            served
+        }
+        (None, Some(model), _) => model,
+        (None, None, Some((value, origin))) => Said { value: value.clone(), origin: origin.clone() },
+        (None, None, None) => {
+            let what = "the command names no model: the tool asks the server for its first one";
+            let remedy = "add --model ID to it, or to import: sweepline import --model ID …";
+            return Err(ImportError::shape(place, what, remedy));
+        }
+    };
+    let last = id.value.trim_end_matches('/').rsplit('/').next().unwrap_or_default();
+    Ok((name_of(last, "model"), vec![Field::new("id", text_value(&id.value), id.origin)]))
+}

@@ -1,0 +1,252 @@
+//! A value of a file while it is read: each way of reading it takes it.
+
+use std::str::FromStr;
+
+use serde_json::Value as Json;
+
+use super::{Item, Kind};
+use crate::import::error::ImportError;
+use crate::import::notes::Notes;
+use crate::import::said::Said;
+use crate::import::text::one_line;
+use crate::units::Decimal;
+
+/// A value and the notes that its reading leaves.
+#[derive(Clone, Copy)]
+pub(crate) struct At<'a> {
+    pub(super) item: &'a Item,
+    pub(super) notes: &'a Notes<'a>,
+}
+
+impl<'a> At<'a> {
+    /// The value of a table's entry; none where it is null.
+    pub(crate) fn get(self, key: &str) -> Option<At<'a>> {
+        let item = self.item.peek(key).filter(|item| !matches!(item.value, Kind::Null))?;
+        Some(At { item, ..self })
+    }
+
+    /// The value of the first of these keys that the table has.
+    pub(crate) fn any(self, keys: &[&str]) -> Option<At<'a>> {
+        keys.iter().find_map(|key| self.get(key))
+    }
+
+    /// The value at the end of several keys.
+    pub(crate) fn path(self, keys: &[&str]) -> Option<At<'a>> {
+        keys.iter().try_fold(self, |at, key| at.get(key))
+    }
+
+    /// The entries of a table that are not null.
+    pub(crate) fn entries(self) -> Vec<(&'a str, At<'a>)> {
+        match &self.item.value {
+            Kind::Table(entries) => entries
+                .iter()
+                .filter(|(_, item)| !matches!(item.value, Kind::Null))
+                .map(|(key, item)| (key.as_str(), At { item, ..self }))
+                .collect(),
+            _ => Vec::new(),
+        }
+    }
+
+    /// The elements of a list; anything else is its only element.
+    pub(crate) fn list(self) -> Vec<At<'a>> {
+        match &self.item.value {
+            Kind::List(items) => {
+                if items.is_empty() {
+                    self.item.taken.set(true);
+                }
+                items.iter().map(|item| At { item, ..self }).collect()
+            }
+            _ => vec![self],
+        }
+    }
+
+    /// Whether it is a table.
+    pub(crate) fn is_table(self) -> bool {
+        self.item.is_table()
+    }
+
+    /// Whether it is a list.
+    pub(crate) fn is_list(self) -> bool {
+        self.item.is_list()
+    }
+
+    /// The value as it stands, which takes nothing.
+    pub(crate) fn peek(self) -> &'a Item {
+        self.item
+    }
+
+    /// Where it came from: its path and line.
+    pub(crate) fn origin(self) -> String {
+        match self.item.line {
+            0 => self.item.path.clone(),
+            line => format!("{}, line {line}", self.item.path),
+        }
+    }
+
+    /// The line, from 1.
+    pub(crate) fn line(self) -> usize {
+        self.item.line
+    }
+
+    /// The value in one line, without secrets.
+    pub(crate) fn shown(self) -> String {
+        let key = self.item.path.rsplit('.').next().unwrap_or_default();
+        one_line(&self.notes.secrets.shown(key, &self.item.json().to_string()))
+    }
+
+    /// Takes all that is in it.
+    pub(crate) fn take(self) -> At<'a> {
+        self.item.take();
+        self
+    }
+
+    /// Takes it as an option of a command, which counts in its stead.
+    pub(crate) fn as_option(self) -> At<'a> {
+        self.item.leaves(&mut |leaf| self.notes.uncount(&leaf.path, leaf.line));
+        self.take()
+    }
+
+    /// It as JSON.
+    pub(crate) fn json(self) -> Json {
+        self.take().item.json()
+    }
+
+    /// A text, a number or a switch as a text.
+    pub(crate) fn text(self) -> Option<Said<String>> {
+        let value = match &self.item.value {
+            Kind::Text(text) | Kind::Number(text) => text.clone(),
+            Kind::Bool(value) => value.to_string(),
+            Kind::Null => return None,
+            Kind::List(_) | Kind::Table(_) => {
+                self.missing("this is a list or a table, and must be one value");
+                return None;
+            }
+        };
+        self.take();
+        Some(Said { value, origin: self.origin() })
+    }
+
+    /// A number, or a text that is one.
+    pub(crate) fn number<T: FromStr>(self, wanted: &str) -> Option<Said<T>> {
+        let said = self.text()?;
+        match said.value.trim().parse() {
+            Ok(value) => Some(Said { value, origin: said.origin }),
+            Err(_) => {
+                self.missing(&format!("this is not {wanted}; correct it and import again"));
+                None
+            }
+        }
+    }
+
+    /// A whole number.
+    pub(crate) fn whole(self) -> Option<Said<u32>> {
+        let said = self.number::<Decimal>("a whole number")?;
+        let whole = said.value.to_string().parse().ok();
+        if whole.is_none() {
+            self.missing("this is not a whole number; correct it and import again");
+        }
+        Some(Said { value: whole?, origin: said.origin })
+    }
+
+    /// A number with decimals.
+    pub(crate) fn decimal(self) -> Option<Said<Decimal>> {
+        self.number("a number")
+    }
+
+    /// A switch.
+    pub(crate) fn flag(self) -> Option<Said<bool>> {
+        let said = self.text()?;
+        match said.value.to_ascii_lowercase().as_str() {
+            "true" | "yes" | "on" => Some(Said { value: true, origin: said.origin }),
+            "false" | "no" | "off" => Some(Said { value: false, origin: said.origin }),
+            _ => {
+                self.missing("this is not true or false; correct it and import again");
+                None
+            }
+        }
+    }
+
+    /// Seconds: a number of them, or a text like `90s`, `5m`, `500ms`.
+    pub(crate) fn seconds(self) -> Option<Said<f64>> {
+        let said = self.text()?;
+        let text = said.value.trim();
+        let end = text.find(|c: char| c.is_ascii_alphabetic()).unwrap_or(text.len());
+        let unit = match &text[end..] {
+            "" | "s" | "sec" | "seconds" => Some(1.0),
+            "ms" => Some(0.001),
+            "m" | "min" => Some(60.0),
+            "h" => Some(3600.0),
+            _ => None,
+        };
+        let number = text[..end].trim().parse::<f64>().ok().filter(|number| number.is_finite() && *number >= 0.0);
+        match number.zip(unit) {
+            Some((number, unit)) => Some(Said { value: number * unit, origin: said.origin }),
+            None => {
+                self.missing("this is no number of seconds; correct it and import again");
+                None
+            }
+        }
+    }
+
+    /// What it is called where it is listed.
+    fn what(self) -> String {
+        format!("{} = {}", self.item.path, self.shown())
+    }
+
+    /// Lists it as something without a counterpart.
+    pub(crate) fn missing(self, why: &str) {
+        self.take();
+        self.item.leaves(&mut |leaf| self.notes.lost(&leaf.path, leaf.line));
+        self.notes.add(crate::import::draft::Kind::Missing, &self.what(), why, self.item.line);
+    }
+
+    /// Lists a whole table, by its name alone, as something without a counterpart.
+    pub(crate) fn refused(self, why: &str) {
+        self.take();
+        self.item.leaves(&mut |leaf| self.notes.lost(&leaf.path, leaf.line));
+        self.notes.add(crate::import::draft::Kind::Missing, &self.item.path, why, self.item.line);
+    }
+
+    /// Takes it and counts nothing of it: it was not asked for, or counts under another name.
+    pub(crate) fn skip(self) {
+        self.take();
+        self.item.leaves(&mut |leaf| self.notes.uncount(&leaf.path, leaf.line));
+    }
+
+    /// Lists it as something that sweepline does anyway, or in another way.
+    pub(crate) fn needless(self, why: &str) {
+        self.take();
+        self.notes.needless(&self.what(), why, self.item.line);
+    }
+
+    /// Lists it as something that is in the plan and measures something else than there.
+    pub(crate) fn differs(self, why: &str) {
+        self.take();
+        self.notes.differs(&self.what(), why, self.item.line);
+    }
+
+    /// Does the same to all of it that nobody took: to the whole where that is all of it.
+    pub(super) fn rest(self, list: impl Fn(At<'a>) + Copy) {
+        if self.item.is_untouched() {
+            return list(self);
+        }
+        for item in self.item.children() {
+            At { item, ..self }.rest_of(list);
+        }
+    }
+
+    fn rest_of(self, list: impl Fn(At<'a>) + Copy) {
+        if !self.item.is_taken() {
+            self.rest(list);
+        }
+    }
+
+    /// An error about it.
+    pub(crate) fn wrong(self, file: &str, what: &str, remedy: &str) -> ImportError {
+        let place = match self.item.line {
+            0 => format!("{file}: {}", self.item.path),
+            line => format!("{file}:{line}: {}", self.item.path),
+        };
+        ImportError::shape(place, what, remedy)
+    }
+}

@@ -1,0 +1,81 @@
+//! `sweepline import`: `--strict`, `--quick`, and the command that the docs show.
+
+use std::path::Path;
+
+use super::lab::{Ended, Lab};
+
+fn import(lab: &Lab, args: &[&str]) -> Ended {
+    lab.run(&[&["import"], args].concat())
+}
+
+#[timed_test]
+fn strict_writes_no_plan_where_something_is_not_in_it() {
+    let lab = Lab::new();
+    lab.write(
+        "a.sh",
+        "vllm bench serve --model m --request-rate 5 --num-prompts 300 --use-beam-search --lora-modules a b\n",
+    );
+    let ended = import(&lab, &["a.sh", "--strict", "-o", "plan.yaml"]);
+    assert_eq!((ended.code, ended.stdout.as_str()), (Some(2), ""));
+    for words in [
+        "--strict: 2 of its settings without a counterpart",
+        "- --use-beam-search (line 1)",
+        "- --lora-modules a b (line 1)",
+    ] {
+        assert!(ended.stderr.contains(words), "{words}: {}", ended.stderr);
+    }
+    assert!(!lab.path().join("plan.yaml").exists());
+    let ended = import(&lab, &["a.sh"]);
+    assert!(ended.stderr.starts_with("import: 3 settings mapped, 2 not (listed below)\n"), "{}", ended.stderr);
+    lab.write("b.sh", "vllm bench serve --model m --request-rate 5 --num-prompts 300 --save-result\n");
+    let ended = import(&lab, &["b.sh", "--strict", "-o", "plan.yaml"]);
+    assert_eq!(ended.code, Some(0), "{}", ended.stderr);
+    assert!(ended.stderr.starts_with("import: 4 settings mapped, none left out\n"), "{}", ended.stderr);
+    // What it does anyway counts as mapped; what is measured in another way is told, and is mapped.
+    lab.write("c.sh", "vllm bench serve --model m --num-prompts 20\n");
+    let ended = import(&lab, &["c.sh", "--strict"]);
+    assert_eq!(ended.code, Some(0), "{}", ended.stderr);
+    assert!(
+        ended.stderr.contains("in the plan, and not quite the same there:\n- --request-rate inf"),
+        "{}",
+        ended.stderr
+    );
+}
+
+#[timed_test]
+fn quick_has_short_phases_beside_the_full_ones() {
+    let lab = Lab::new();
+    for file in ["rates.sh", "six_settings.sh", "six_settings.json"] {
+        let fixture = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/import").join(file);
+        std::fs::copy(fixture, lab.path().join(file)).unwrap();
+    }
+    let seconds = |plan: &str, set: &[&str]| {
+        let json = lab.ok(&[&["preview", plan, "--format", "json"], set].concat()).json();
+        (json["totals"]["to_do"]["runs"].as_u64().unwrap(), json["totals"]["to_do"]["seconds"].as_f64().unwrap())
+    };
+    for file in ["rates.sh", "six_settings.sh"] {
+        lab.ok(&["import", file, "-o", "full.yaml", "--force"]);
+        lab.ok(&["import", file, "--quick", "-o", "quick.yaml", "--force"]);
+        let (full, both) = (seconds("full.yaml", &[]), seconds("quick.yaml", &["--set", "vars.quick=false"]));
+        assert_eq!(full, both, "{file}: the full phases are those of the plan without --quick");
+        let (runs, look) = seconds("quick.yaml", &[]);
+        assert!(look <= 120.0 && look * 5.0 < full.1 && runs <= full.0, "{file}: {runs} runs, {look} s");
+    }
+}
+
+/// The page of vLLM shows a command and the plan that comes of it.
+#[timed_test]
+fn the_command_in_the_docs_makes_the_plan_in_the_docs() {
+    let lab = Lab::new();
+    let docs = std::fs::read_to_string(Path::new(env!("CARGO_MANIFEST_DIR")).join("docs/COMING_FROM.md")).unwrap();
+    let page = docs.split("\n## vLLM\n").nth(1).unwrap();
+    let mut lines = page.lines().filter_map(|line| line.strip_prefix("    "));
+    let command = lines.next().unwrap();
+    let words: Vec<&str> = command.split(' ').collect();
+    let plan = lab.ok(&[&["import", "--"], &words[..]].concat()).stdout;
+    let values = |text: &str| text.split("  #").next().unwrap().trim().to_owned();
+    let said: Vec<String> = plan.lines().map(values).collect();
+    for line in lines.take_while(|line| !line.starts_with("vllm ")).filter(|line| !line.contains("matrix:")) {
+        assert!(said.contains(&values(line)), "{line}\n{plan}");
+    }
+}
