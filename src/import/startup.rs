@@ -127,11 +127,8 @@ fn jobs(
     let all = settings::settings(records, origin.clone().unwrap_or_default(), &arguments);
     let mut around = match records.is_empty() {
         true => {
-            let found = bench::facts(
-                &serving.words[2..],
-                crate::import::serve::origin(&serving.words, command.line),
-                notes.secrets,
-            );
+            let found =
+                bench::facts(&serving.words[2..], super::serve::origin(&serving.words, command.line), notes.secrets);
             Around { serve: Some(serve(&serving, &[], "", notes)), ..found }
         }
         false => settings::server(&serving, records, &all, &arguments),

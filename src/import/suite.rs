@@ -135,8 +135,7 @@ impl<'a> Test<'a> {
         let line = self.test.line();
         let command = Command { words, line, secrets: Vec::new(), env };
         let before = self.context.around();
-        let found =
-            bench::facts(&command.words[2..], crate::import::serve::origin(&command.words, line), notes.secrets);
+        let found = bench::facts(&command.words[2..], super::serve::origin(&command.words, line), notes.secrets);
         let started = before.url.is_none().then(|| serve(&command, &[], "server_parameters", notes));
         let ready = started.is_some().then(|| Field::new("ready", READY, "the suite waits 1200 s for its server"));
         let model = before.model.or_else(|| Some((model.to_owned(), "server_parameters.model".to_owned())));

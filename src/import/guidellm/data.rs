@@ -172,8 +172,11 @@ fn synthetic(source: At, api: Api, asked: Option<Said<u32>>) -> (Content, Told) 
         .unwrap_or_else(|| Said::default(Spread::One(256), "no prompt_tokens: write how long prompts are"));
     let given = spread(source, "output_tokens");
     let output = match (given, asked) {
-        (Some(given), Some(_)) => Some(given),
-        (Some(given), None) => Some(given),
+        (Some(given), asked) => {
+            let why = "the data says how long answers are";
+            told.differs.extend(asked.map(|asked| (asked.origin, why.to_owned())));
+            Some(given)
+        }
         (None, Some(asked)) => Some(asked.map(Spread::One)),
         (None, None) if api == Api::Embeddings => None,
         (None, None) => Some(Said::default(Spread::One(UNSAID), "no output_tokens: write how long answers may be")),
@@ -227,31 +230,19 @@ fn turns(source: At, told: &mut Told) -> Vec<Field> {
     if let Some(mean) = get("").filter(|mean| mean.value > 0.0) {
         let (sd, min, max) = (get("_stdev"), get("_min"), get("_max"));
         let mut origin = mean.origin.clone();
-        let value = match sd.filter(|sd| sd.value > 0.0) {
+        let far = sd.as_ref().map_or(0.0, |sd| 5.0 * sd.value);
+        let low = min.map_or(mean.value - far, |min| min.value).max(0.0);
+        let high = max.map_or(mean.value + far, |max| max.value);
+        let value = match sd.filter(|sd| sd.value > 0.0 && low < mean.value && mean.value < high) {
             Some(sd) => {
                 origin = format!("{origin}, {}", sd.origin);
-                let (low, high) = (mean.value - 5.0 * sd.value, mean.value + 5.0 * sd.value);
-                told.differs.push((
-                    sd.origin.clone(),
-                    "pauses are lognormal here, with the same mean and deviation".to_owned(),
-                ));
-                let (low, high) = (min.map_or(low, |min| min.value).max(0.0), max.map_or(high, |max| max.value));
-                format!(
-                    "{{ lognormal: {{ mean: {}, sd: {}, min: {}, max: {} }} }}",
-                    seconds(mean.value),
-                    seconds(sd.value),
-                    seconds(low),
-                    seconds(high)
-                )
+                let why = "pauses are lognormal here, with the same mean and deviation";
+                told.differs.push((sd.origin.clone(), why.to_owned()));
+                let [mean, sd, low, high] = [mean.value, sd.value, low, high].map(seconds);
+                format!("{{ lognormal: {{ mean: {mean}, sd: {sd}, min: {low}, max: {high} }} }}")
             }
-            None => match (min, max) {
-                (None, None) => seconds(mean.value),
-                (min, max) => {
-                    let (low, high) =
-                        (min.map_or(mean.value, |min| min.value), max.map_or(mean.value, |max| max.value));
-                    format!("{{ uniform: {{ min: {}, max: {} }} }}", seconds(low), seconds(high))
-                }
-            },
+            None if low < high => format!("{{ uniform: {{ min: {}, max: {} }} }}", seconds(low), seconds(high)),
+            None => seconds(mean.value),
         };
         fields.push(Field::new("think", value, origin));
     }
