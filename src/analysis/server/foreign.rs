@@ -1,14 +1,10 @@
 //! What a server counted over a run against what the client did: others may have used it.
 
 use crate::analysis::state::State;
-use crate::rows::{Counted, Facts, Measured, Outcome, Sample, TokenSource};
+use crate::rows::{Counted, Facts, Measured, Sample, TokenSource};
 
+use super::foreign_room::{REQUESTS, TOLERANCE, may_be_answered, room};
 use super::foreign_underway;
-
-/// Two counts that are this near, as a share of the client's, are the same.
-const TOLERANCE: f64 = 0.01;
-/// Nor are so many requests a difference.
-const REQUESTS: f64 = 2.0;
 
 /// What the client did from the first request to the end of drain.
 struct Client {
@@ -38,18 +34,6 @@ impl Client {
             longest: f64::from(longest),
         }
     }
-}
-
-/// Whether the server may have answered a request to the end that the client took for failed or cut: neither one that did not reach it,
-/// nor one that it refused.
-pub(super) fn may_be_answered(row: &Measured) -> bool {
-    let is_refused = matches!(row.outcome, Outcome::Connect | Outcome::Http(400..=499));
-    !row.outcome.is_ok() && !is_refused && row.sent_ns().is_some()
-}
-
-/// How far a server's count of requests may be from a client's of so many answered ones.
-pub(super) fn room(answered: f64) -> f64 {
-    (answered * TOLERANCE).max(REQUESTS)
 }
 
 /// Holds what the server counted against what the client did. Nothing is found where nothing was scraped; an error says why it cannot be

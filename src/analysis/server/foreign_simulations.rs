@@ -11,7 +11,7 @@ use rand_chacha::ChaCha8Rng;
 
 use super::*;
 use crate::analysis::synthetic::{Run, fail};
-use crate::rows::{Record, Telemetry, Windows};
+use crate::rows::{Outcome, Record, Telemetry, Windows};
 
 const RUNS: u64 = 500;
 

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 
 use crate::rows::{Facts, Measured, Outcome, Sample};
 
-use super::foreign::{may_be_answered, room};
+use super::foreign_room::{may_be_answered, room};
 
 /// The end of an answer is with the client no later than this after the server has counted it.
 const ON_THE_WAY_NS: u64 = 500_000_000;

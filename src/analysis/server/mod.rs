@@ -9,6 +9,7 @@ mod derived;
 mod figure;
 mod finding;
 pub(crate) mod foreign;
+mod foreign_room;
 mod foreign_underway;
 pub(crate) mod hits;
 mod parts;
