@@ -114,7 +114,7 @@ pub fn judge(
         ("not_idle", evidence.not_idle()),
         ("hook_failed", evidence.hook_failed()),
         ("not_near", evidence.not_near()),
-        ("server_counts", foreign::judge(rows, facts)),
+        ("server_counts", foreign::judge(rows, samples, facts)),
         ("client_late", evidence.client_late(validity.client_late)),
         ("client_paused", pauses::judge(facts)),
         ("rate_missed", evidence.rate_missed()),

@@ -7,6 +7,9 @@ use serde::{Deserialize, Serialize};
 pub struct Telemetry {
     /// The pages, as they may be shown; samples name them by their place.
     pub urls: Vec<String>,
+    /// Whose histograms of a server each page has, as `docs/TELEMETRY.md` calls the exporter; null where a page has none.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub exporters: Vec<Option<String>>,
     /// How often each was asked for, in nanoseconds.
     pub every_ns: u64,
     /// Scrapes of all pages together.
@@ -21,6 +24,17 @@ pub struct Telemetry {
     pub probes: u64,
     /// What the server counted from just before the load to the end of drain.
     pub counted: Counted,
+}
+
+impl Telemetry {
+    /// Notes whose histograms the page of this place has.
+    pub fn note(&mut self, page: usize, exporter: Option<&str>) {
+        let Some(exporter) = exporter else { return };
+        if self.exporters.len() <= page {
+            self.exporters.resize(self.urls.len().max(page + 1), None);
+        }
+        self.exporters[page].get_or_insert_with(|| exporter.to_owned());
+    }
 }
 
 /// What a server counted over a whole run. None: its pages do not say.

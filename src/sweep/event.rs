@@ -34,6 +34,8 @@ pub struct RunView {
     pub name: String,
     /// Its sweep, endpoint, model and scenario.
     pub group: RunGroup,
+    /// Further axes of its cell and what they are, in the order in which the plan declares them.
+    pub axes: Vec<[String; 2]>,
     /// Its phases.
     pub phases: Phases,
     /// What is asked of the server, and how fast.
@@ -88,6 +90,7 @@ impl RunView {
                 model: Arc::clone(&run.spec.labels.model),
                 scenario: Arc::clone(&run.spec.labels.scenario),
             },
+            axes: in_declared_order(run).map(|(axis, value)| [axis, value].map(str::to_owned)).collect(),
             phases: run.spec.phases,
             load: run.spec.load.clone(),
             requests_per_arrival: run.spec.scenario.requests_per_arrival(),

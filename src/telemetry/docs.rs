@@ -1,7 +1,7 @@
 //! The tables of `docs/TELEMETRY.md`, made of the tables that pages are read by.
 
 use super::canonical::CANONICAL;
-use super::engines::{EXPORTERS, Source};
+use super::engines::{EXPORTERS, Moment, Source};
 
 const BEGIN: &str = "<!-- from src/telemetry -->\n";
 const END: &str = "<!-- to here -->";
@@ -28,6 +28,13 @@ fn exporters() -> String {
         text += &format!("\n### {}\n\nRead from {}.\n", exporter.title, exporter.source);
         if let Some(mark) = exporter.only_with {
             text += &format!("Its names are anybody's: a page is taken for its own where it has `{mark}`.\n");
+        }
+        for (key, moment) in exporter.counted {
+            let when = match moment {
+                Moment::FirstToken => "before the first token goes out",
+                Moment::End => "when the request ends",
+            };
+            text += &format!("It counts `{key}` {when}.\n");
         }
         text += "\n| series | metric |\n|---|---|\n";
         for source in exporter.series {

@@ -27,6 +27,8 @@ struct Rule {
     selectors: Vec<Selector>,
     /// The metric without which a page is not meant.
     only_with: Option<&'static str>,
+    /// Whose it is; none: the plan's.
+    exporter: Option<&'static str>,
 }
 
 /// Which part of a canonical series a metric of a page is.
@@ -37,13 +39,18 @@ enum Part {
     Count,
 }
 
+/// A canonical value: its series, `.sum` or `.count` for the halves of a histogram, and what it is.
+pub type Value = (&'static Canonical, &'static str, f64);
+
 /// What one page says of what is wanted.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Reading {
     /// Canonical values by name, with `.sum` or `.count` behind it for the halves of a histogram.
-    pub canonical: Vec<(&'static Canonical, &'static str, f64)>,
+    pub canonical: Vec<Value>,
     /// Raw series: name, labels as the page has them, value.
     pub raw: Vec<(String, String, f64)>,
+    /// The exporter by whose table the page's histograms of a server were read; none where it has none, or the plan maps them.
+    pub exporter: Option<&'static str>,
 }
 
 impl Reading {
@@ -79,7 +86,7 @@ impl Wanted {
         let mut wanted = Wanted { rules: Vec::new(), by_name: HashMap::new(), marks, raw };
         for (key, selector) in map {
             if let Some(canonical) = place(key) {
-                wanted.want(Rule { canonical, selectors: vec![selector], only_with: None });
+                wanted.want(Rule { canonical, selectors: vec![selector], only_with: None, exporter: None });
             }
         }
         let mapped: Vec<usize> = wanted.rules.iter().map(|rule| rule.canonical).collect();
@@ -134,20 +141,22 @@ impl Wanted {
                 return Err(PageError::TooMany);
             }
         }
-        reading.canonical = self.values(&gathered, &marks);
+        (reading.canonical, reading.exporter) = self.values(&gathered, &marks);
         Ok(reading)
     }
 
-    /// Of each canonical series the first rule that the page had something for.
-    fn values(&self, gathered: &[[Gathered; 2]], marks: &[&str]) -> Vec<(&'static Canonical, &'static str, f64)> {
-        let mut values = Vec::new();
+    /// Of each canonical series the first rule that the page had something for, and whose histograms those are.
+    fn values(&self, gathered: &[[Gathered; 2]], marks: &[&str]) -> (Vec<Value>, Option<&'static str>) {
+        let (mut values, mut exporter) = (Vec::new(), None);
         for (at, canonical) in CANONICAL.iter().enumerate() {
             let is_meant = |rule: &Rule| rule.only_with.is_none_or(|mark| marks.contains(&mark));
             let rules = self.rules.iter().zip(gathered).filter(|(rule, _)| rule.canonical == at && is_meant(rule));
             // Of what is added up all must be there: a part is not the whole.
-            let mut whole =
-                rules.filter(|(rule, found)| found[0].has_all(rule.selectors.len())).map(|(_, found)| found);
-            let Some([value, count]) = whole.next() else { continue };
+            let mut whole = rules.filter(|(rule, found)| found[0].has_all(rule.selectors.len()));
+            let Some((rule, [value, count])) = whole.next() else { continue };
+            if canonical.kind == Kind::Histogram {
+                exporter = exporter.or(rule.exporter);
+            }
             let parts = match (canonical.kind, count.n) {
                 (Kind::Histogram, 0) => continue,
                 (Kind::Histogram, _) => vec![(".sum", value), (".count", count)],
@@ -157,7 +166,7 @@ impl Wanted {
                 parts.into_iter().filter_map(|(part, one)| Some((canonical, part, one.result(canonical.over)?)));
             values.extend(known);
         }
-        values
+        (values, exporter)
     }
 }
 
@@ -179,7 +188,11 @@ fn rules(exporter: &Exporter) -> Vec<Rule> {
         let selector = of_table(source);
         match rules.last_mut().filter(|last| source.adds && last.canonical == canonical) {
             Some(last) => last.selectors.push(selector),
-            None => rules.push(Rule { canonical, selectors: vec![selector], only_with: exporter.only_with }),
+            None => {
+                let Exporter { only_with, title, .. } = exporter;
+                let (only_with, exporter) = (*only_with, Some(*title));
+                rules.push(Rule { canonical, selectors: vec![selector], only_with, exporter });
+            }
         }
     }
     rules

@@ -135,6 +135,8 @@ fn every_exporter_s_page_has_what_its_table_says() {
         ("DCGM exporter", include_str!("../../tests/telemetry/dcgm.txt"), &[]),
         ("AMD device metrics exporter", include_str!("../../tests/telemetry/amd.txt"), &[]),
         ("node exporter", include_str!("../../tests/telemetry/node.txt"), &[]),
+        // As Debian 12's package wrote it.
+        ("node exporter", include_str!("../../tests/telemetry/node_exporter_1.5.0.txt"), &[]),
     ] {
         let reading = plain_wanted().read(page).unwrap_or_else(|error| panic!("{title}: {error}"));
         let exporter = EXPORTERS.iter().find(|exporter| exporter.title == title).unwrap();
@@ -142,7 +144,30 @@ fn every_exporter_s_page_has_what_its_table_says() {
         let missing: Vec<&str> =
             exporter.series.iter().map(|source| source.canonical).filter(|key| !has(key)).collect();
         assert_eq!(missing, absent, "{title}");
+        let is_server = exporter.series.iter().any(|source| source.canonical.ends_with("_seconds"));
+        let has_histograms = reading.canonical.iter().any(|(series, ..)| series.kind == Kind::Histogram);
+        assert_eq!(reading.exporter, (is_server && has_histograms).then_some(title), "{title}");
     }
+}
+
+#[test]
+fn the_page_of_a_real_node_exporter_has_its_values() {
+    let reading = plain_wanted().read(include_str!("../../tests/telemetry/node_exporter_1.5.0.txt")).unwrap();
+    let near = |key: &str, wanted: f64| {
+        let found = reading.get(key).unwrap_or_else(|| panic!("no {key}"));
+        assert!((found - wanted).abs() < 0.01, "{key}: {found} is not {wanted}");
+    };
+    // Two cores: idle, iowait, irq, nice, softirq, steal, system, user.
+    let cores = [
+        [3440.1, 14.74, 0.0, 6130.37, 74.82, 12.24, 1806.29, 5135.6],
+        [3027.14, 32.72, 0.0, 6214.25, 89.75, 11.76, 1891.82, 5352.28],
+    ];
+    near("cpu_seconds", cores.iter().flatten().sum());
+    near("cpu_idle_seconds", cores.iter().map(|core| core[0] + core[1]).sum());
+    near("host_memory_available", 13_852_848_128.0);
+    near("host_memory_total", 25_276_510_208.0);
+    near("process_start_time", 1_795_649_562.36);
+    assert_eq!(reading.exporter, None, "it has no histogram of a server");
 }
 
 #[test]

@@ -323,7 +323,8 @@ impl Rounds {
         self.telemetry.scrapes += 1;
         self.totals.take(page, reading.as_ref().ok());
         let samples = match reading {
-            Ok(Reading { canonical, raw }) => {
+            Ok(Reading { canonical, raw, exporter }) => {
+                self.telemetry.note(page, exporter);
                 let known = canonical
                     .iter()
                     .map(|(series, part, value)| one(series.source, format!("{}{part}", series.key), *value));

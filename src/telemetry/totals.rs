@@ -112,7 +112,7 @@ mod tests {
     fn page(requests: f64, tokens: f64) -> Reading {
         let values = [("requests_succeeded", requests), ("generation_tokens", tokens)];
         let canonical = values.map(|(key, value)| (canonical(key).unwrap(), "", value)).to_vec();
-        Reading { canonical, raw: Vec::new() }
+        Reading { canonical, ..Reading::default() }
     }
 
     fn counted(pages: &[&[Option<Reading>]]) -> Counted {

@@ -32,15 +32,15 @@ fn served(lab: &Lab, short: &str, long: &str) -> Server {
 }
 
 /// A process that writes where it listens; killed when it goes.
-struct Listening {
+pub(super) struct Listening {
     child: Child,
     /// Host and port.
-    address: String,
+    pub(super) address: String,
 }
 
 impl Listening {
     /// Starts it; the address stands on stderr, between `before` and `after`.
-    fn start(command: &mut Command, before: &str, after: char) -> Listening {
+    pub(super) fn start(command: &mut Command, before: &str, after: char) -> Listening {
         let mut child = command.stdout(Stdio::null()).stderr(Stdio::piped()).spawn().unwrap();
         let mut lines = BufReader::new(child.stderr.take().unwrap()).lines().map(Result::unwrap);
         let address = lines
@@ -95,10 +95,10 @@ fn queries() -> Vec<String> {
 }
 
 /// Whether a program of the system is there; that it is not is said, and what needs it is left out.
-fn is_there(program: &str) -> bool {
+pub(super) fn is_there(program: &str) -> bool {
     let is_there = Command::new(program).arg("--version").output().is_ok();
     if !is_there {
-        eprintln!("skipped in part: no {program} (Debian: prometheus)");
+        eprintln!("skipped in part: no {program} (Debian: prometheus, prometheus-node-exporter)");
     }
     is_there
 }

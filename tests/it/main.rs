@@ -76,6 +76,7 @@ mod night;
 mod nonce;
 mod observe;
 mod optimize;
+mod otlp;
 mod outage;
 mod outcomes;
 mod overwrite;

@@ -11,6 +11,7 @@ use serde_json::Value;
 use sweepline::rows::{Sample, read_samples};
 
 use super::lab::{Lab, Run, Server, wait_for};
+use super::live::{Listening, is_there};
 use super::mock::Mock;
 
 /// A closed loop with more requests than the server has slots, whose prompts share their beginnings.
@@ -403,4 +404,34 @@ fn the_embedded_mock_is_scraped() {
     let run = lab.only_run();
     assert_eq!(run.json["facts"]["telemetry"]["urls"][0], "embedded mock");
     assert!(figure(&shown(&lab, &run), "generation_tokens").unwrap() > 0.0);
+}
+
+/// A node exporter of the system beside the server's own page: what it says of this machine is what the machine says.
+#[timed_test]
+fn a_node_exporter_tells_of_the_host() {
+    let program = "prometheus-node-exporter";
+    if !is_there(program) {
+        return;
+    }
+    let mut command = std::process::Command::new(program);
+    let exporter =
+        Listening::start(command.arg("--web.listen-address=127.0.0.1:0"), "msg=\"Listening on\" address=", ' ');
+    let lab = Lab::new();
+    let server = Server::start(&lab, &[]);
+    let pages = format!("{{ prometheus: [on, 'http://{}/metrics'], every: 200ms }}", exporter.address);
+    lab.write("plan.yaml", &plan(&server.url(), &pages).replace("measure: 3s", "measure: 1s"));
+    lab.ok(&["run", "plan.yaml"]);
+    let run = lab.only_run();
+    assert_eq!(run.json["facts"]["telemetry"]["gaps"], 0, "{}", run.json["facts"]["telemetry"]);
+    assert_eq!(run.json["facts"]["telemetry"]["exporters"], serde_json::json!(["vLLM", null]));
+    let shown = shown(&lab, &run);
+    let meminfo = std::fs::read_to_string("/proc/meminfo").unwrap();
+    let total = meminfo.lines().find_map(|line| line.strip_prefix("MemTotal:")).unwrap();
+    let total = total.trim().trim_end_matches(" kB").parse::<f64>().unwrap() * 1024.0;
+    is_near("memory", figure(&shown, "host_memory_total_mean").unwrap(), total, 1e-6);
+    let available = figure(&shown, "host_memory_available_mean").unwrap();
+    assert!(available > 0.0 && available < total, "{available}");
+    // The load itself uses some of it.
+    let used = figure(&shown, "cpu_used_share").unwrap();
+    assert!(used > 0.0 && used <= 1.0, "{used}");
 }

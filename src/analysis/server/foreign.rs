@@ -1,21 +1,21 @@
 //! What a server counted over a run against what the client did: others may have used it.
 
 use crate::analysis::state::State;
-use crate::rows::{Counted, Facts, Measured, TokenSource};
+use crate::rows::{Counted, Facts, Measured, Sample, TokenSource};
 
-/// Two counts that are this near, as a share of the client's, are the same.
-const TOLERANCE: f64 = 0.01;
-/// Nor are so many requests a difference.
-const REQUESTS: f64 = 2.0;
+use super::foreign_room::{REQUESTS, TOLERANCE, may_be_answered, room};
+use super::foreign_underway;
 
 /// What the client did from the first request to the end of drain.
 struct Client {
     /// Requests that were answered to the end.
     answered: f64,
-    /// Requests that were sent and not answered so: whether the server counts them nobody knows.
+    /// Requests that were not answered so, though the server may have: which of them it counts nobody knows.
     open: f64,
-    /// Output tokens of all requests; none where somebody else than the server counted some, or requests were not answered to the end.
+    /// Output tokens of the answered requests; none where somebody else than the server counted some.
     tokens: Option<f64>,
+    /// Those that the open ones may have had at most.
+    open_tokens: f64,
     /// Those of the longest answer.
     longest: f64,
 }
@@ -23,33 +23,41 @@ struct Client {
 impl Client {
     fn of(rows: &[Measured]) -> Client {
         let answered = rows.iter().filter(|row| row.outcome.is_ok());
-        let open = rows.iter().filter(|row| !row.outcome.is_ok() && row.sent_ns().is_some()).count() as f64;
         let counted = |row: &Measured| row.output_tokens().filter(|_| row.token_source == Some(TokenSource::Usage));
-        let tokens: Option<f64> = answered.clone().map(|row| counted(row).map(f64::from)).sum();
-        let longest = answered.clone().filter_map(counted).max().map_or(0.0, f64::from);
-        Client { answered: answered.count() as f64, open, tokens: tokens.filter(|_| open == 0.0), longest }
+        let longest = answered.clone().filter_map(counted).max().unwrap_or(0);
+        let open = rows.iter().filter(|row| may_be_answered(row));
+        Client {
+            answered: answered.clone().count() as f64,
+            open: open.clone().count() as f64,
+            tokens: answered.map(|row| counted(row).map(f64::from)).sum(),
+            open_tokens: open.map(|row| f64::from(row.requested_tokens.max(longest))).sum(),
+            longest: f64::from(longest),
+        }
     }
 }
 
 /// Holds what the server counted against what the client did. Nothing is found where nothing was scraped; an error says why it cannot be
 /// known.
-pub(crate) fn judge(rows: &[Measured], facts: &Facts) -> Result<Option<(State, String)>, String> {
+pub(crate) fn judge(rows: &[Measured], samples: &[Sample], facts: &Facts) -> Result<Option<(State, String)>, String> {
     let Some(telemetry) = &facts.telemetry else { return Ok(None) };
     let Counted { requests, failed, generation_tokens, unknown, .. } = &telemetry.counted;
     if let Some(why) = unknown {
         return Err(why.clone());
     }
-    let Client { answered, open, tokens, longest } = Client::of(rows);
+    let Client { answered, open, tokens, open_tokens, longest } = Client::of(rows);
     let probes = telemetry.probes as f64;
-    let room = (answered * TOLERANCE).max(REQUESTS);
+    let of_requests = room(answered);
     if let Some(requests) = *requests {
-        if requests < answered - room {
+        if requests < answered - of_requests {
             return Ok(text(Side::Fewer, ("requests", requests, answered)));
         }
         // Where the server counts what failed it counts each request once, and more cannot have ended than were sent.
         let ended = requests + failed.unwrap_or_default();
-        if ended > answered + open + probes + room {
+        if ended > answered + open + probes + of_requests {
             return Ok(text(Side::More, ("requests", ended, answered + open)));
+        }
+        if let Some([counted, client]) = foreign_underway::most(rows, samples, facts) {
+            return Ok(text(Side::More, ("requests", counted, client)));
         }
     }
     let of_tokens = generation_tokens.zip(tokens).filter(|(_, tokens)| *tokens > 0.0);
@@ -59,7 +67,9 @@ pub(crate) fn judge(rows: &[Measured], facts: &Facts) -> Result<Option<(State, S
     // The two that it has not counted yet may be the longest; a probe asks for one token.
     let room = (tokens * TOLERANCE).max(REQUESTS * longest);
     Ok(match counted {
-        _ if counted > tokens + probes + room => text(Side::More, ("output tokens", counted, tokens)),
+        _ if counted > tokens + open_tokens + probes + room => {
+            text(Side::More, ("output tokens", counted, tokens + open_tokens))
+        }
         _ if counted < tokens - room => text(Side::Fewer, ("output tokens", counted, tokens)),
         _ => None,
     })

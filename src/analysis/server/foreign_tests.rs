@@ -21,7 +21,7 @@ fn judged(more: [f64; 2], failed: usize) -> Result<Option<(State, String)>, Stri
         ..Counted::default()
     };
     facts.telemetry = Some(Telemetry { counted, ..Telemetry::default() });
-    judge(&rows, &facts)
+    judge(&rows, &[], &facts)
 }
 
 fn rows() -> f64 {
@@ -48,19 +48,41 @@ fn few_long_requests_show_in_the_tokens() {
 #[test]
 fn requests_that_failed_may_have_been_answered_or_not() {
     for counted in [0.0, 20.0] {
-        assert_eq!(judged([counted, -500.0], 20), Ok(None));
+        assert_eq!(judged([counted, 0.0], 20), Ok(None));
     }
     assert!(judged([40.0, 0.0], 20).unwrap().is_some());
 }
 
 #[test]
+fn more_tokens_than_what_was_cut_can_have_had_are_found() {
+    // Twenty were cut, of 16 tokens each; two of the longest are room.
+    let (answered, cut) = ((rows() - 20.0) * 16.0, 20.0 * 16.0);
+    let room = (answered * 0.01f64).max(32.0);
+    assert_eq!(judged([0.0, cut + room - 1.0], 20), Ok(None));
+    let (_, text) = judged([0.0, cut + room + 2.0], 20).unwrap().unwrap();
+    assert!(text.contains("output tokens during the run"), "{text}");
+    assert!(judged([0.0, -room - 2.0], 20).unwrap().is_some(), "fewer than those of the answered");
+}
+
+#[test]
+fn what_the_server_refused_it_cannot_have_answered() {
+    let row = |outcome| {
+        let mut record = Run::default().make().0.swap_remove(0);
+        fail(&mut record, outcome, 1_000_000);
+        Measured::from(&record.row)
+    };
+    assert!([Outcome::Timeout, Outcome::Http(504), Outcome::CutAtDrain].map(row).iter().all(may_be_answered));
+    assert!(![Outcome::Connect, Outcome::Http(429)].map(row).iter().any(may_be_answered));
+}
+
+#[test]
 fn what_cannot_be_known_says_why() {
     let of = |counted| Facts { telemetry: Some(Telemetry { counted, ..Telemetry::default() }), ..Facts::default() };
-    assert_eq!(judge(&[], &Facts::default()), Ok(None));
+    assert_eq!(judge(&[], &[], &Facts::default()), Ok(None));
     let unknown = Counted { unknown: Some("the scrape failed".to_owned()), ..Counted::default() };
-    assert_eq!(judge(&[], &of(unknown)), Err("the scrape failed".to_owned()));
-    assert!(judge(&[], &of(Counted::default())).is_err());
+    assert_eq!(judge(&[], &[], &of(unknown)), Err("the scrape failed".to_owned()));
+    assert!(judge(&[], &[], &of(Counted::default())).is_err());
     let restarted = Counted { restarted: true, unknown: Some("it fell".to_owned()), ..Counted::default() };
     // That is another reason's.
-    assert_eq!(judge(&[], &of(restarted)), Err("it fell".to_owned()));
+    assert_eq!(judge(&[], &[], &of(restarted)), Err("it fell".to_owned()));
 }

@@ -9,6 +9,8 @@ mod derived;
 mod figure;
 mod finding;
 pub(crate) mod foreign;
+mod foreign_room;
+mod foreign_underway;
 pub(crate) mod hits;
 mod parts;
 pub(crate) mod reasons;

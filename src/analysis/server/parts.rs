@@ -1,12 +1,14 @@
 //! Where the time of a run's requests went: their mean TTFT and their mean E2E, each from the schedule, as a sum of parts.
 //!
-//! Servers count queue, prefill, decode and end-to-end times when a request ends, so the sum is that of the requests that ended in the
-//! window. Their own time to first token they count with that token, so it is held against the client's TTFT of the requests whose first
-//! token came in the window; what the two differ by is outside the server.
+//! Most servers count queue, prefill, decode and end-to-end times when a request ends, so the sums are those of the requests that ended in
+//! the window. Their own time to first token they count with that token, so it is held against the client's TTFT of the requests
+//! whose first token came in the window; what the two differ by is outside the server. Where an exporter's table says otherwise, each
+//! histogram is held against the requests that it is of.
 
 use crate::analysis::request::Metric;
 use crate::analysis::window::{contains, request};
 use crate::rows::{Facts, Measured};
+use crate::telemetry::engines::{Moment, moment};
 
 use super::scraped::{Counted, Scraped};
 
@@ -60,7 +62,8 @@ impl Whole {
     pub fn columns(&self) -> Vec<(String, &'static str, String, Option<f64>)> {
         let Whole { name, requests, mean_ms, parts } = self;
         let title = name.to_uppercase();
-        let of_all = format!("Mean {title} from the schedule of the requests that ended in the window.");
+        let or_begun = if *name == "ttft" { ", with SGLang of those whose first token came in it" } else { "" };
+        let of_all = format!("Mean {title} from the schedule of the requests that ended in the window{or_begun}.");
         let count = format!("How many requests the parts of {title} are of.");
         let share = format!("Share of mean {title} that is neither unassigned nor unknown.");
         let first = [
@@ -96,31 +99,79 @@ struct Told {
     parts: Vec<(Named, Result<f64, String>)>,
 }
 
-/// The mean TTFT and E2E of the requests that ended in the window, as sums. Nothing where nothing was scraped or none ended, and no TTFT
-/// where answers were not streamed.
+/// The mean TTFT and E2E of the requests that ended in the window, as sums; TTFT of those whose first token came in it where the server
+/// counts its parts then. Nothing where nothing was scraped or none ended, and no TTFT where answers were not streamed.
 pub(super) fn wholes(scraped: &Scraped, rows: &[Measured], facts: &Facts) -> Vec<Whole> {
-    let in_window = |instant: Option<u64>| instant.is_some_and(|at| contains(&facts.windows, at));
-    let ended: Vec<&Measured> = rows.iter().filter(|row| row.outcome.is_ok() && in_window(row.done_ns())).collect();
-    let of_ended = |key: &str| mean_of(scraped, key, ended.len());
-    let [queue, prefill, decode] = ["queue_seconds", "prefill_seconds", "decode_seconds"].map(of_ended);
-    let since_sent = |metric: Metric, row: &&Measured| request(row, facts).observe(metric).value();
+    let members = Members::of(rows, facts);
+    let told = |key: &str| members.mean_of(scraped, key);
+    let [queue, prefill, decode] = ["queue_seconds", "prefill_seconds", "decode_seconds"].map(told);
+    let since_sent = |row: &&Measured| request(row, facts).observe(Metric::E2e).value();
 
-    let begun: Vec<f64> =
-        rows.iter().filter(|row| in_window(row.first_token_ns())).filter_map(first_token_ms).collect();
-    let own = mean_of(scraped, "ttft_seconds", begun.len());
-    let outside = own.and_then(|own| outside(mean(begun.iter().copied()), own, "TTFT"));
+    let begun = members.of_histogram("ttft_seconds").map(|rows| rows.iter().filter_map(|row| first_token_ms(row)));
+    let outside = told("ttft_seconds").and_then(|own| outside(mean(begun?), own, "TTFT"));
     let parts = vec![(QUEUE, queue.clone()), (PREFILL, prefill.clone())];
-    let with = |metric| ended.iter().filter(move |row| since_sent(metric, row).is_some()).copied().collect::<Vec<_>>();
-    let ttft =
-        whole("ttft", (&with(Metric::TtftFromSchedule), Metric::TtftFromSchedule), Told { outside, parts }, facts);
+    // Those whose prefill the server counted in the window.
+    let of_prefill = members.of_histogram("prefill_seconds").unwrap_or(&members.ended);
+    let ttft = observed(of_prefill, Metric::TtftFromSchedule, facts);
+    let ttft = whole("ttft", (&ttft, Metric::TtftFromSchedule), Told { outside, parts }, facts);
 
-    let answered = with(Metric::E2eFromSchedule);
-    let own = of_ended("e2e_seconds");
-    let seen = mean(answered.iter().filter_map(|row| since_sent(Metric::E2e, row)));
+    let answered = observed(&members.ended, Metric::E2eFromSchedule, facts);
+    let own = told("e2e_seconds");
+    let seen = mean(answered.iter().filter_map(since_sent));
     let outside = own.and_then(|own| self::outside(seen, own, "E2E"));
     let parts = vec![(QUEUE, queue), (PREFILL, prefill), (DECODE, decode)];
     let e2e = whole("e2e", (&answered, Metric::E2eFromSchedule), Told { outside, parts }, facts);
     ttft.into_iter().chain(e2e).collect()
+}
+
+/// The requests of the window, by the moment at which a server counts them.
+struct Members<'a> {
+    /// Those that ended in it, well.
+    ended: Vec<&'a Measured>,
+    /// Those whose first token came in it.
+    begun: Vec<&'a Measured>,
+    /// Whose histograms the pages have.
+    exporters: Vec<&'a str>,
+}
+
+impl<'a> Members<'a> {
+    fn of(rows: &'a [Measured], facts: &'a Facts) -> Members<'a> {
+        let in_window = |instant: Option<u64>| instant.is_some_and(|at| contains(&facts.windows, at));
+        let exporters = facts.telemetry.iter().flat_map(|telemetry| telemetry.exporters.iter().flatten());
+        Members {
+            ended: rows.iter().filter(|row| row.outcome.is_ok() && in_window(row.done_ns())).collect(),
+            begun: rows.iter().filter(|row| first_token_ms(row).is_some() && in_window(row.first_token_ns())).collect(),
+            exporters: exporters.map(String::as_str).collect(),
+        }
+    }
+
+    /// Those that a histogram is of.
+    fn of_histogram(&self, key: &str) -> Result<&[&'a Measured], String> {
+        let first = moment(self.exporters.first().copied(), key);
+        if self.exporters.iter().any(|exporter| moment(Some(exporter), key) != first) {
+            return Err(format!("the servers behind the pages count {key} at different moments"));
+        }
+        Ok(match first {
+            Moment::FirstToken => &self.begun,
+            Moment::End => &self.ended,
+        })
+    }
+
+    /// The mean of a histogram in milliseconds, where it counted as many requests as the client did.
+    fn mean_of(&self, scraped: &Scraped, key: &str) -> Result<f64, String> {
+        let counted = scraped.histogram(key).ok_or_else(|| format!("no page has {key}"))?;
+        let Counted { mean, count } = counted?;
+        let client = self.of_histogram(key)?.len();
+        if (count - client as f64).abs() > ALIKE * client as f64 {
+            return Err(format!("{key} counted {count:.0} requests in the window, the client {client}"));
+        }
+        Ok(mean * 1e3)
+    }
+}
+
+/// Those of the rows that have a metric.
+fn observed<'a>(rows: &[&'a Measured], metric: Metric, facts: &Facts) -> Vec<&'a Measured> {
+    rows.iter().filter(|row| request(row, facts).observe(metric).value().is_some()).copied().collect()
 }
 
 fn first_token_ms(row: &Measured) -> Option<f64> {
@@ -134,16 +185,6 @@ fn millis(to: u64, from: u64) -> f64 {
 fn mean(values: impl Iterator<Item = f64>) -> Option<f64> {
     let (sum, count) = values.fold((0.0, 0u64), |(sum, count), value| (sum + value, count + 1));
     (count > 0).then(|| sum / count as f64)
-}
-
-/// The mean of a histogram in milliseconds, where it counted as many requests as the client did.
-fn mean_of(scraped: &Scraped, key: &str, client: usize) -> Result<f64, String> {
-    let counted = scraped.histogram(key).ok_or_else(|| format!("no page has {key}"))?;
-    let Counted { mean, count } = counted?;
-    if (count - client as f64).abs() > ALIKE * client as f64 {
-        return Err(format!("{key} counted {count:.0} requests in the window, the client {client}"));
-    }
-    Ok(mean * 1e3)
 }
 
 /// The client's time from sending less the server's own.

@@ -174,3 +174,52 @@ fn answers_that_come_whole_have_no_ttft() {
     assert_eq!(wholes.iter().map(|whole| whole.name).collect::<Vec<_>>(), ["e2e"]);
     is(&wholes[0], &[("outside_server", 5.0), ("decode", 100.0)]);
 }
+
+/// Answers of 3 s that come ten a second from 5 s on: in the window more have begun than have ended.
+fn long_rows() -> Vec<Measured> {
+    let row = |request: u64| {
+        let sent = 5 * S + request * 100 * MS;
+        let end = Some(sent + 3 * S + if request < 100 { 0 } else { 20 * S });
+        let row = RequestRow {
+            released_ns: Some(sent),
+            sent_ns: Some(sent),
+            first_token_ns: Some(sent + 60 * MS),
+            first_output_ns: Some(sent + 60 * MS),
+            last_token_ns: end,
+            done_ns: end,
+            ended_ns: end,
+            outcome: Outcome::Ok,
+            ..RequestRow::wanted(request, Phase::Measure, sent)
+        };
+        Measured::from(&row)
+    };
+    (0..150).map(row).collect()
+}
+
+#[test]
+fn histograms_are_of_the_requests_that_the_server_counts_then() {
+    let of = |exporters: &[&str]| {
+        let exporters = exporters.iter().map(|title| Some((*title).to_owned())).collect();
+        let facts = Facts { telemetry: Some(Telemetry { exporters, ..Telemetry::default() }), ..facts() };
+        let rows = long_rows();
+        let ended = rows.iter().filter(|row| contains(&facts.windows, row.done_ns().unwrap())).count();
+        let begun = rows.iter().filter(|row| contains(&facts.windows, row.first_token_ns().unwrap())).count();
+        assert!(begun as f64 > 1.1 * ended as f64, "{begun} and {ended}");
+        // As SGLang has them: ten a second have begun.
+        let told = [("queue", 20.0), ("prefill", 30.0), ("ttft", 56.0)];
+        let [ttft, e2e]: [Whole; 2] = of_samples(&samples(&told), &rows, &facts).try_into().unwrap();
+        assert_eq!(e2e.requests, ended as u64);
+        (ttft, begun as u64, ended as u64)
+    };
+    let (ttft, begun, _) = of(&["SGLang"]);
+    assert_eq!(ttft.requests, begun);
+    is(&ttft, &[("queue", 20.0), ("prefill", 30.0), ("outside_server", 4.0), ("server_unassigned", 6.0)]);
+    let (ttft, _, ended) = of(&["vLLM"]);
+    assert_eq!(ttft.requests, ended);
+    assert!(ms(&ttft, "queue").unwrap_err().contains("counted 100 requests"), "{ttft:?}");
+    is(&ttft, &[("outside_server", 4.0)]);
+    let (ttft, ..) = of(&["TensorRT-LLM"]);
+    assert!(ms(&ttft, "outside_server").unwrap_err().contains("ttft_seconds counted 100"), "{ttft:?}");
+    let (ttft, ..) = of(&["vLLM", "SGLang"]);
+    assert!(ms(&ttft, "queue").unwrap_err().contains("at different moments"), "{ttft:?}");
+}

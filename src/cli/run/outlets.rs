@@ -1,4 +1,4 @@
-//! Where else a sweep is told while it goes on, besides the screen: metrics for Prometheus, and a file of events.
+//! Where else a sweep is told while it goes on, besides the screen: metrics for Prometheus, a file of events, and traces.
 
 use std::path::Path;
 
@@ -7,13 +7,14 @@ use super::metrics::MetricsServer;
 use crate::cli::failure::Failure;
 use crate::cli::stderr;
 use crate::report::format::plain;
-use crate::report::progress::{EventLog, Headline};
+use crate::report::progress::{EventLog, Headline, Traces};
 use crate::sweep::event::Event;
 
 /// What the command line asks for.
 pub(super) struct Outlets {
     metrics: Option<MetricsServer>,
     events: Option<EventLog>,
+    traces: Option<Traces>,
 }
 
 impl Outlets {
@@ -25,7 +26,8 @@ impl Outlets {
         if let Some(metrics) = &metrics {
             args.screen().with_times().line(&format!("metrics: {}", metrics.url()));
         }
-        Ok(Outlets { metrics, events })
+        let traces = Traces::start(plan, stderr::complain);
+        Ok(Outlets { metrics, events, traces })
     }
 
     /// A stage begins that takes `pace` seconds for each second of its runs.
@@ -36,9 +38,12 @@ impl Outlets {
     /// Takes an event; `headline` is of the run that it commits.
     pub(super) fn take(&self, event: &Event, headline: impl FnOnce() -> Option<Headline>) {
         self.metrics.iter().for_each(|metrics| metrics.take(event));
-        if let Some(events) = &self.events {
-            events.take(event, headline());
+        if self.events.is_none() && self.traces.is_none() {
+            return;
         }
+        let headline = headline();
+        self.events.iter().for_each(|events| events.take(event, headline.clone()));
+        self.traces.iter().for_each(|traces| traces.take(event, headline.clone()));
     }
 }
 

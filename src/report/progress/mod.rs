@@ -9,10 +9,12 @@ mod full;
 mod json;
 mod lines;
 mod metrics;
+mod phases;
 mod publish;
 mod state;
 mod style;
 mod ticker;
+mod traces;
 mod tracker;
 mod words;
 
@@ -28,6 +30,7 @@ pub(crate) use state::{FORMAT, LiveFile, LiveRun, LiveWait};
 #[cfg(test)]
 pub(crate) use state::{LivePhase, LiveSweep};
 pub(crate) use style::Style;
+pub(crate) use traces::Traces;
 pub(crate) use words::phase;
 
 use super::format::{duration, fill_to, plain};

@@ -4,7 +4,7 @@ use super::source::{Exporter, Source, labelled, plain, scaled};
 
 /// AMD device metrics exporter.
 pub(super) const AMD: Exporter =
-    Exporter { title: "AMD device metrics exporter", source: SOURCE, only_with: None, series: SERIES };
+    Exporter { title: "AMD device metrics exporter", source: SOURCE, only_with: None, series: SERIES, counted: &[] };
 
 const SOURCE: &str = "ROCm device-metrics-exporter 1.5.1 (ad44c71), `pkg/amdgpu/gpuagent/gpuagent_gpu_metrics.go`";
 

@@ -4,7 +4,8 @@
 use super::source::{Exporter, Source, plain, scaled};
 
 /// DCGM exporter.
-pub(super) const DCGM: Exporter = Exporter { title: "DCGM exporter", source: SOURCE, only_with: None, series: SERIES };
+pub(super) const DCGM: Exporter =
+    Exporter { title: "DCGM exporter", source: SOURCE, only_with: None, series: SERIES, counted: &[] };
 
 const SOURCE: &str = "DCGM exporter 4.5.3-4.8.2 (691c927), `etc/default-counters.csv`; units from the headers of DCGM";
 

@@ -3,7 +3,8 @@
 use super::source::{Exporter, Source, plain, plus};
 
 /// llama.cpp.
-pub(super) const LLAMACPP: Exporter = Exporter { title: "llama.cpp", source: SOURCE, only_with: None, series: SERIES };
+pub(super) const LLAMACPP: Exporter =
+    Exporter { title: "llama.cpp", source: SOURCE, only_with: None, series: SERIES, counted: &[] };
 
 const SOURCE: &str = "llama.cpp 0c1e57098, `tools/server/server-task.cpp`; `kv_cache_usage_ratio` from 7841fc72";
 

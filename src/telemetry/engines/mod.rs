@@ -15,7 +15,7 @@ mod triton;
 mod trtllm;
 mod vllm;
 
-pub use source::{Exporter, Source};
+pub use source::{Exporter, Moment, Source};
 
 /// All of them.
 pub const EXPORTERS: &[Exporter] = &[
@@ -32,11 +32,33 @@ pub const EXPORTERS: &[Exporter] = &[
     process::PROCESS,
 ];
 
+/// When the exporter of this title counts the canonical histogram `key`; none is one that is not known.
+pub fn moment(title: Option<&str>, key: &str) -> Moment {
+    let exporter = EXPORTERS.iter().find(|exporter| Some(exporter.title) == title);
+    let own = exporter.and_then(|exporter| exporter.counted.iter().find(|(counted, _)| *counted == key));
+    own.map_or_else(|| Moment::usual(key), |(_, moment)| *moment)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
     use crate::telemetry::canonical::canonical;
     use crate::telemetry::selector::Selector;
+
+    #[test]
+    fn moments_are_those_of_the_exporter() {
+        let of = |title| ["queue_seconds", "ttft_seconds", "e2e_seconds"].map(|key| moment(title, key));
+        let usual = [Moment::End, Moment::FirstToken, Moment::End];
+        assert_eq!([of(None), of(Some("vLLM"))], [usual, usual]);
+        assert_eq!(of(Some("SGLang")), [Moment::FirstToken, Moment::FirstToken, Moment::End]);
+        assert_eq!(of(Some("TensorRT-LLM")), [Moment::End; 3]);
+        for Exporter { title, counted, series, .. } in EXPORTERS {
+            for (key, at) in *counted {
+                assert!(series.iter().any(|source| source.canonical == *key), "{title} has no {key}");
+                assert_ne!(*at, Moment::usual(key), "{title}: {key}");
+            }
+        }
+    }
 
     #[test]
     fn every_table_names_what_there_is() {

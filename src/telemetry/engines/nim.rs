@@ -4,7 +4,7 @@ use super::source::{Exporter, Source, plain};
 
 /// NVIDIA NIM.
 pub(super) const NIM: Exporter =
-    Exporter { title: "NVIDIA NIM", source: SOURCE, only_with: Some("num_request_max"), series: SERIES };
+    Exporter { title: "NVIDIA NIM", source: SOURCE, only_with: Some("num_request_max"), series: SERIES, counted: &[] };
 
 const SOURCE: &str = "NVIDIA NIM for LLMs 1.5 and later 1.x, `docs.nvidia.com/nim/large-language-models`, Observability (no source to be read)";
 

@@ -3,7 +3,8 @@
 use super::source::{Exporter, Source, labelled, plain};
 
 /// node exporter.
-pub(super) const NODE: Exporter = Exporter { title: "node exporter", source: SOURCE, only_with: None, series: SERIES };
+pub(super) const NODE: Exporter =
+    Exporter { title: "node exporter", source: SOURCE, only_with: None, series: SERIES, counted: &[] };
 
 const SOURCE: &str = "node_exporter 1.12.1 (6044da7), `collector/cpu_linux.go` and `collector/meminfo_linux.go`; 1.5.0 has the same names";
 

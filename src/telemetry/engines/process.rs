@@ -4,7 +4,7 @@ use super::source::{Exporter, Source, plain};
 
 /// Prometheus' client libraries, which vLLM, SGLang, TGI and most exporters are built on.
 pub(super) const PROCESS: Exporter =
-    Exporter { title: "Prometheus' client libraries", source: SOURCE, only_with: None, series: SERIES };
+    Exporter { title: "Prometheus' client libraries", source: SOURCE, only_with: None, series: SERIES, counted: &[] };
 
 const SOURCE: &str = "Prometheus' documentation of client libraries, `Process metrics` (of November 2026)";
 

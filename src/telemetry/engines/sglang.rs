@@ -1,15 +1,20 @@
 //! SGLang, started with `--enable-metrics`. With `--enable-metrics-for-all-schedulers` every tensor-parallel rank tells the same
 //! requests, and its gauges add up to too many: map those of one `tp_rank`.
 
-use super::source::{Exporter, Source, labelled, plain};
+use super::source::{Exporter, Moment, Source, labelled, plain};
 
 /// SGLang.
-pub(super) const SGLANG: Exporter = Exporter { title: "SGLang", source: SOURCE, only_with: None, series: SERIES };
+pub(super) const SGLANG: Exporter =
+    Exporter { title: "SGLang", source: SOURCE, only_with: None, series: SERIES, counted: COUNTED };
 
 const SOURCE: &str = "SGLang 0.5.23, `python/sglang/srt/observability/metrics_collector.py`";
 
 /// Series of the scheduler: the total over priorities, of the first pipeline stage.
 const OF_SCHEDULER: &[(&str, &[&str])] = &[("priority", &[""]), ("pp_rank", &["0", ""])];
+
+/// Read from `managers/tokenizer_manager.py` and `observability/req_time_stats.py`: the queue is counted when the first forward begins,
+/// the prefill when it is over.
+const COUNTED: &[(&str, Moment)] = &[("queue_seconds", Moment::FirstToken), ("prefill_seconds", Moment::FirstToken)];
 
 const SERIES: &[Source] = &[
     labelled("requests_running", "sglang:num_running_reqs", OF_SCHEDULER),

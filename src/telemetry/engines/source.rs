@@ -26,6 +26,24 @@ pub struct Exporter {
     pub only_with: Option<&'static str>,
     /// Its series.
     pub series: &'static [Source],
+    /// Histograms that it counts at another moment than others do ([`Moment::usual`]).
+    pub counted: &'static [(&'static str, Moment)],
+}
+
+/// When a server counts a request's time in a histogram.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Moment {
+    /// With its first token, or a moment before.
+    FirstToken,
+    /// When it ends.
+    End,
+}
+
+impl Moment {
+    /// When most servers count the canonical histogram `key`: the time to the first token with that token, all others at the end.
+    pub fn usual(key: &str) -> Moment {
+        if key == "ttft_seconds" { Moment::FirstToken } else { Moment::End }
+    }
 }
 
 /// A series by its name alone.

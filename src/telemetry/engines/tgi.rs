@@ -4,7 +4,7 @@ use super::source::{Exporter, Source, plain};
 
 /// Text Generation Inference.
 pub(super) const TGI: Exporter =
-    Exporter { title: "Text Generation Inference", source: SOURCE, only_with: None, series: SERIES };
+    Exporter { title: "Text Generation Inference", source: SOURCE, only_with: None, series: SERIES, counted: &[] };
 
 const SOURCE: &str = "TGI 3.3.7 (dfb3fbe), `router/src/server.rs`, `router/src/validation.rs` and `backends/v3/src`";
 

@@ -4,7 +4,8 @@
 use super::source::{Exporter, Source, labelled, plain, scaled};
 
 /// Triton.
-pub(super) const TRITON: Exporter = Exporter { title: "Triton", source: SOURCE, only_with: None, series: SERIES };
+pub(super) const TRITON: Exporter =
+    Exporter { title: "Triton", source: SOURCE, only_with: None, series: SERIES, counted: &[] };
 
 const SOURCE: &str =
     "Triton core 73aad7c, `src/metrics.cc`; TensorRT-LLM 0d5352f, `triton_backend/inflight_batcher_llm`";

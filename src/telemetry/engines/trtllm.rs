@@ -1,11 +1,16 @@
 //! TensorRT-LLM's `trtllm-serve`, at /prometheus/metrics: its /metrics is JSON, and reading that drains the engine's statistics.
 
-use super::source::{Exporter, Source, labelled, plain};
+use super::source::{Exporter, Moment, Source, labelled, plain};
 
 /// TensorRT-LLM.
-pub(super) const TRTLLM: Exporter = Exporter { title: "TensorRT-LLM", source: SOURCE, only_with: None, series: SERIES };
+pub(super) const TRTLLM: Exporter =
+    Exporter { title: "TensorRT-LLM", source: SOURCE, only_with: None, series: SERIES, counted: COUNTED };
 
 const SOURCE: &str = "TensorRT-LLM 050f80d, `tensorrt_llm/metrics/collector.py`";
+
+/// Read from `log_request_metrics_dict`: all is counted when a request has a reason to be finished, TTFT too, and nothing of one that was
+/// cancelled.
+const COUNTED: &[(&str, Moment)] = &[("ttft_seconds", Moment::End)];
 
 const SERIES: &[Source] = &[
     plain("requests_running", "trtllm_num_requests_running"),

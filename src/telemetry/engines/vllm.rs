@@ -3,7 +3,8 @@
 use super::source::{Exporter, Source, labelled, plain};
 
 /// vLLM.
-pub(super) const VLLM: Exporter = Exporter { title: "vLLM", source: SOURCE, only_with: None, series: SERIES };
+pub(super) const VLLM: Exporter =
+    Exporter { title: "vLLM", source: SOURCE, only_with: None, series: SERIES, counted: &[] };
 
 const SOURCE: &str = "vLLM 0.33.0, `vllm/v1/metrics/loggers.py` and `vllm/v1/spec_decode/metrics.py`; earlier names from 0.8.5 to 0.11.0";
 

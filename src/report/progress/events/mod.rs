@@ -4,21 +4,19 @@
 
 mod file;
 mod line;
-mod phases;
 
 use std::path::{Path, PathBuf};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
 use std::thread::JoinHandle;
 use std::time::Duration;
 
+use super::phases::Phases;
+use crate::sweep::event::Event;
+use crate::units::text::counted;
 use file::LineFile;
 use line::EventKind;
 use line::Outcome;
 pub(crate) use line::{EventLine, Headline};
-use phases::Phases;
-
-use crate::sweep::event::Event;
-use crate::units::text::counted;
 
 /// How often it is looked at which phase runs are in.
 const LOOK: Duration = Duration::from_millis(50);

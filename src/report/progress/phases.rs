@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use super::super::state::LivePhase;
+use super::state::LivePhase;
 use crate::engine::Progress;
 use crate::rows::Phase;
 use crate::sweep::event::{Event, RunView};

@@ -1,0 +1,84 @@
+//! A server's count of requests at each scrape of a run, against what of the client's it can have answered by then. At the end nobody knows
+//! which of the requests that were cut the server has answered; before they were cut it is known that it had not answered them.
+
+use std::collections::BTreeMap;
+
+use crate::rows::{Facts, Measured, Outcome, Sample};
+
+use super::foreign_room::{may_be_answered, room};
+
+/// The end of an answer is with the client no later than this after the server has counted it.
+const ON_THE_WAY_NS: u64 = 500_000_000;
+const COUNTER: &str = "requests_succeeded";
+
+/// What the server counted and what the client did, by the scrape where the server is the most ahead; nothing where it is nowhere further
+/// ahead than it may be.
+pub(super) fn most(rows: &[Measured], samples: &[Sample], facts: &Facts) -> Option<[f64; 2]> {
+    let probes = facts.telemetry.as_ref()?.probes as f64;
+    let mut earliest: Vec<u64> = rows.iter().filter_map(|row| earliest(row, facts)).collect();
+    earliest.sort_unstable();
+    let answered = rows.iter().filter(|row| row.outcome.is_ok()).count() as f64;
+    let room = room(answered) + probes;
+    let by_scrape = counts(samples).into_iter().map(|(at, counted)| {
+        let client = earliest.partition_point(|instant| *instant <= at.saturating_add(ON_THE_WAY_NS));
+        [counted, client as f64]
+    });
+    by_scrape
+        .filter(|[counted, client]| *counted > client + room)
+        .max_by(|a, b| (a[0] - a[1]).total_cmp(&(b[0] - b[1])))
+}
+
+/// From when on the server may have answered a request to the end, but for what an answer is on the way; never where it cannot have.
+fn earliest(row: &Measured, facts: &Facts) -> Option<u64> {
+    if row.outcome.is_ok() {
+        return row.done_ns();
+    }
+    // What failed may have been answered long before the client gave it up.
+    let sent = row.sent_ns().filter(|_| may_be_answered(row))?;
+    let is_cut = row.outcome == Outcome::CutAtDrain;
+    // With a token under way it was not over; a stream that stands still may be one whose end was lost.
+    Some(match row.last_token_ns() {
+        Some(last) if is_cut => last,
+        None if is_cut => facts.windows.end_ns,
+        _ => sent,
+    })
+}
+
+/// How many requests all pages together have counted since the first scrape, at the end of each scrape. Of a page that was not read at an
+/// instant the last count before it stands, which is no more.
+fn counts(samples: &[Sample]) -> Vec<(u64, f64)> {
+    let of_page = |sample: &Sample| Some((sample.at_ns, sample.url?));
+    let seconds: BTreeMap<(u64, u32), f64> = samples
+        .iter()
+        .filter(|sample| sample.source == "scrape" && sample.name == "scrape_duration_seconds")
+        .filter_map(|sample| Some((of_page(sample)?, sample.value)))
+        .collect();
+    let mut begun: BTreeMap<u32, f64> = BTreeMap::new();
+    // The first scrape of a page where its counter has not come into being yet: then it is 0.
+    let mut first: BTreeMap<u32, u64> = BTreeMap::new();
+    for (at, url) in seconds.keys() {
+        let earliest = first.entry(*url).or_insert(*at);
+        *earliest = (*earliest).min(*at);
+    }
+    let mut readings: Vec<(u64, u32, f64)> = samples
+        .iter()
+        .filter(|sample| sample.source == "server" && sample.name == COUNTER)
+        .filter_map(|sample| Some((sample.at_ns, sample.url?, sample.value)))
+        .collect();
+    readings.sort_unstable_by_key(|(at, url, _)| (*at, *url));
+    let mut now: BTreeMap<u32, f64> = BTreeMap::new();
+    let mut counts = Vec::with_capacity(readings.len());
+    for (at, url, value) in readings {
+        let is_first = first.get(&url).is_none_or(|first| *first >= at);
+        let base = *begun.entry(url).or_insert(if is_first { value } else { 0.0 });
+        now.insert(url, value - base);
+        // Samples stand in the middle of their scrape.
+        let half = seconds.get(&(at, url)).map_or(0, |seconds| (seconds * 5e8) as u64);
+        counts.push((at + half, now.values().sum()));
+    }
+    counts
+}
+
+#[cfg(test)]
+#[path = "foreign_underway_tests.rs"]
+mod tests;

@@ -1,0 +1,190 @@
+//! Sends spans to a collector. One that is away, slow or hangs costs spans, and nothing else: what waits is bounded, and so is the end.
+
+use std::time::Duration;
+
+use reqwest::header::{CONTENT_TYPE, HeaderMap, HeaderValue};
+use reqwest::{Client, Response, Url};
+use tokio::sync::mpsc::UnboundedReceiver;
+use tokio::time::{Instant, timeout};
+
+use super::settings::{Protocol, Settings};
+use super::span::{Attribute, Batch, Span, now};
+use super::told::Told;
+use super::tree::Tree;
+use super::{otlp_json, otlp_protobuf};
+
+/// How long the end of a command waits for spans that the collector does not take.
+pub(super) const PATIENCE: Duration = Duration::from_secs(2);
+/// How often it is looked at which phase runs are in.
+const LOOK: Duration = Duration::from_millis(50);
+/// Spans that wait for so long are sent.
+const EVERY: Duration = Duration::from_secs(1);
+/// After a failure it is waited for so long.
+const BACK_OFF: Duration = Duration::from_secs(5);
+/// So many spans may wait; beyond, the oldest are left out.
+const MOST: usize = 2_048;
+/// So many are sent at once.
+const AT_ONCE: usize = 512;
+
+/// Whoever sends.
+pub(super) struct Exporter {
+    client: Client,
+    url: Url,
+    named_by: &'static str,
+    protocol: Protocol,
+    headers: HeaderMap,
+    timeout: Duration,
+    resource: Vec<Attribute>,
+    complain: fn(&str),
+}
+
+/// Why spans were not taken.
+enum Refused {
+    /// They may be taken later.
+    Later(String),
+    /// They never will.
+    Never(String),
+}
+
+/// What came of a request, with its spans where they are to be sent again.
+type Sent = (Vec<Span>, Result<(), Refused>);
+
+impl Exporter {
+    /// # Errors
+    /// The system's certificates cannot be read.
+    pub(super) fn new(settings: Settings, complain: fn(&str)) -> reqwest::Result<Exporter> {
+        let Settings { url, named_by, protocol, headers, timeout, resource, .. } = settings;
+        let client = Client::builder()
+            .retry(reqwest::retry::never())
+            .redirect(reqwest::redirect::Policy::none())
+            .user_agent(concat!("sweepline/", env!("CARGO_PKG_VERSION")))
+            .build()?;
+        Ok(Exporter { client, url, named_by, protocol, headers, timeout, resource, complain })
+    }
+
+    /// Makes spans of what is told and sends them, until nothing more comes.
+    pub(super) async fn work(self, mut tree: Tree, mut told: UnboundedReceiver<Told>) {
+        let mut queue = Queue::default();
+        let mut due = Instant::now();
+        let mut under_way = None;
+        loop {
+            queue.add(tree.over());
+            if under_way.is_none() && !queue.waiting.is_empty() && Instant::now() >= due {
+                under_way = Some(Box::pin(self.send(queue.next())));
+            }
+            tokio::select! {
+                next = told.recv() => match next {
+                    Some(told) => tree.take(told),
+                    None => break,
+                },
+                sent = async { under_way.as_mut().expect("is one").await }, if under_way.is_some() => {
+                    under_way = None;
+                    due = Instant::now() + self.settle(sent, &mut queue);
+                }
+                () = tokio::time::sleep(LOOK) => tree.look(now()),
+            }
+        }
+        tree.close(now());
+        queue.add(tree.over());
+        let rest = async {
+            if let Some(sent) = under_way.take() {
+                self.settle(sent.await, &mut queue);
+            }
+            while !queue.waiting.is_empty() {
+                let sent = self.send(queue.next()).await;
+                if self.settle(sent, &mut queue) > EVERY {
+                    break;
+                }
+            }
+        };
+        let in_time = timeout(PATIENCE, rest).await.is_ok();
+        if !in_time {
+            queue.complain(&self, &format!("no answer within {} s at the end", PATIENCE.as_secs()));
+        }
+        let left = queue.lost + queue.waiting.len();
+        if in_time && left > 0 {
+            (self.complain)(&format!("traces: {left} spans were not taken by the collector"));
+        }
+    }
+
+    /// What comes of a request, and after which time the next one may be made.
+    fn settle(&self, (spans, sent): Sent, queue: &mut Queue) -> Duration {
+        match sent {
+            Ok(()) => EVERY,
+            Err(Refused::Later(why)) => {
+                queue.complain(self, &why);
+                queue.put_back(spans);
+                BACK_OFF
+            }
+            Err(Refused::Never(why)) => {
+                queue.complain(self, &why);
+                queue.lost += spans.len();
+                BACK_OFF
+            }
+        }
+    }
+
+    async fn send(&self, spans: Vec<Span>) -> Sent {
+        let batch = Batch { resource: &self.resource, spans: &spans };
+        let (kind, body) = match self.protocol {
+            Protocol::Protobuf => ("application/x-protobuf", otlp_protobuf::encode(&batch)),
+            Protocol::Json => ("application/json", otlp_json::encode(&batch)),
+        };
+        let mut headers = self.headers.clone();
+        headers.insert(CONTENT_TYPE, HeaderValue::from_static(kind));
+        let request = self.client.post(self.url.clone()).headers(headers).body(body).send();
+        let answer = match timeout(self.timeout, request).await {
+            Err(_) => Err(Refused::Later(format!("no answer within {} ms", self.timeout.as_millis()))),
+            // What reqwest says may name the address, which may hold a secret.
+            Ok(Err(error)) if error.is_connect() => Err(Refused::Later("no connection".to_owned())),
+            Ok(Err(_)) => Err(Refused::Later("no answer".to_owned())),
+            Ok(Ok(response)) => judged(&response),
+        };
+        (spans, answer)
+    }
+}
+
+/// The specification's statuses that may be tried again.
+fn judged(response: &Response) -> Result<(), Refused> {
+    match response.status().as_u16() {
+        200..=299 => Ok(()),
+        status @ (429 | 502 | 503 | 504) => Err(Refused::Later(format!("HTTP {status}"))),
+        status => Err(Refused::Never(format!("HTTP {status}"))),
+    }
+}
+
+/// Spans that wait.
+#[derive(Default)]
+struct Queue {
+    waiting: Vec<Span>,
+    lost: usize,
+    has_complained: bool,
+}
+
+impl Queue {
+    fn add(&mut self, spans: Vec<Span>) {
+        self.waiting.extend(spans);
+        let more = self.waiting.len().saturating_sub(MOST);
+        self.waiting.drain(..more);
+        self.lost += more;
+    }
+
+    fn next(&mut self) -> Vec<Span> {
+        self.waiting.drain(..self.waiting.len().min(AT_ONCE)).collect()
+    }
+
+    fn put_back(&mut self, spans: Vec<Span>) {
+        self.waiting.splice(..0, spans);
+        self.add(Vec::new());
+    }
+
+    /// Once for a command: traces are no result.
+    fn complain(&mut self, exporter: &Exporter, why: &str) {
+        if !std::mem::replace(&mut self.has_complained, true) {
+            let name = exporter.named_by;
+            (exporter.complain)(&format!(
+                "traces: the collector of {name} does not take spans ({why}); the sweep goes on"
+            ));
+        }
+    }
+}

@@ -1,0 +1,84 @@
+//! Spans as OpenTelemetry's data model has them.
+
+use std::time::{SystemTime, UNIX_EPOCH};
+
+use crate::units::NonceSeed;
+
+/// 16 random bytes.
+pub(super) type TraceId = [u8; 16];
+/// 8 random bytes.
+pub(super) type SpanId = [u8; 8];
+
+/// The value of an attribute.
+#[derive(Debug, Clone, PartialEq)]
+pub(super) enum Value {
+    Text(String),
+    Int(i64),
+    Double(f64),
+    Texts(Vec<String>),
+}
+
+/// A name and a value.
+pub(super) type Attribute = (String, Value);
+
+/// Something that happened in a span.
+#[derive(Debug, Clone, PartialEq)]
+pub(super) struct SpanEvent {
+    pub(super) at_ns: u64,
+    pub(super) name: &'static str,
+    pub(super) attributes: Vec<Attribute>,
+}
+
+/// A span; it is over when its end is set. Instants are nanoseconds since 1970.
+#[derive(Debug, Clone, PartialEq)]
+pub(super) struct Span {
+    pub(super) trace: TraceId,
+    pub(super) id: SpanId,
+    pub(super) parent: Option<SpanId>,
+    pub(super) name: String,
+    pub(super) start_ns: u64,
+    pub(super) end_ns: u64,
+    pub(super) attributes: Vec<Attribute>,
+    pub(super) events: Vec<SpanEvent>,
+    /// Why it failed; none where it did not.
+    pub(super) error: Option<String>,
+}
+
+/// Spans, and whose they are.
+#[derive(Debug, Clone, PartialEq)]
+pub(super) struct Batch<'a> {
+    pub(super) resource: &'a [Attribute],
+    pub(super) spans: &'a [Span],
+}
+
+/// The name and version of what makes the spans.
+pub(super) const SCOPE: [&str; 2] = ["sweepline", env!("CARGO_PKG_VERSION")];
+/// `SPAN_KIND_INTERNAL`.
+pub(super) const INTERNAL: u32 = 1;
+/// `STATUS_CODE_ERROR`.
+pub(super) const ERROR: u32 = 2;
+
+impl Value {
+    pub(super) fn text(text: impl Into<String>) -> Value {
+        Value::Text(text.into())
+    }
+}
+
+/// Nanoseconds since 1970, by the clock of the wall.
+pub(super) fn now() -> u64 {
+    SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |since| since.as_nanos() as u64)
+}
+
+/// A fresh id of a trace.
+///
+/// # Errors
+/// The system has no random bits.
+pub(super) fn trace_id() -> std::io::Result<TraceId> {
+    Ok(NonceSeed::random()?.0)
+}
+
+/// The id of span number `n` of a trace: unlike all others of it, and never 0.
+pub(super) fn span_id(seed: SpanId, n: u64) -> SpanId {
+    let id = u64::from_be_bytes(seed).wrapping_add(n.wrapping_mul(0x9e37_79b9_7f4a_7c15));
+    id.max(1).to_be_bytes()
+}
