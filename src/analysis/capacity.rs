@@ -8,6 +8,7 @@ use schemars::JsonSchema;
 use serde::Serialize;
 
 use super::curve::TWO_LOADS;
+use super::server::PerJoule;
 
 /// Hours of a month: a twelfth of 365 days.
 pub(crate) const HOURS_PER_MONTH: f64 = 730.0;
@@ -45,6 +46,8 @@ pub struct Instance {
     pub price_per_hour: Option<f64>,
     /// Power of the instance in watts; none where it is not declared.
     pub watts: Option<f64>,
+    /// Output tokens for a joule of its GPUs at the rung that holds, as measured; none where that is not known of all of its runs.
+    pub measured: Option<PerJoule>,
 }
 
 /// What one instance cannot bear.
@@ -56,6 +59,8 @@ pub enum Bound {
     Served(f64),
 }
 
+/// What energy is known by that was not measured.
+pub const DECLARED: &str = "declared watts";
 /// What the number of instances rests on where their throughput under saturation bounds it.
 const LOAD_AND_THROUGHPUT: &str = "test of the load that holds, interval of the saturated throughput";
 
@@ -140,6 +145,12 @@ impl Instance {
     pub fn tokens_per_joule(&self) -> Option<f64> {
         self.watts.filter(|watts| *watts > 0.0).map(|watts| self.output_throughput / watts)
     }
+
+    /// Output tokens per joule at the rung that holds, and what their energy is known by: as measured, else by the declared power.
+    pub fn per_joule(&self) -> Option<(f64, &'static str)> {
+        let measured = self.measured.map(|measured| (measured.tokens, measured.by.name()));
+        measured.or_else(|| Some((self.tokens_per_joule()?, DECLARED)))
+    }
 }
 
 impl Bound {
@@ -180,6 +191,7 @@ fn above(instances: f64) -> u64 {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::analysis::server::EnergyBy;
 
     const INSTANCE: Instance = Instance {
         holds: 10.0,
@@ -192,6 +204,7 @@ mod tests {
         gpus: Some(8),
         price_per_hour: Some(36.0),
         watts: Some(5_000.0),
+        measured: None,
     };
 
     fn fleet(qps: f64, headroom: f64) -> Fleet {
@@ -244,6 +257,9 @@ mod tests {
         assert_eq!(INSTANCE.per_million(), Some(36.0 / 7.56));
         assert_eq!(INSTANCE.tokens_per_money(), Some(210_000.0));
         assert_eq!(INSTANCE.tokens_per_joule(), Some(0.42));
+        assert_eq!(INSTANCE.per_joule(), Some((0.42, DECLARED)));
+        let measured = Instance { measured: Some(PerJoule { tokens: 0.5, by: EnergyBy::Counter }), ..INSTANCE };
+        assert_eq!((measured.per_joule(), measured.tokens_per_joule()), (Some((0.5, "counter")), Some(0.42)));
         // 15 a second of 200 tokens at 36 an hour; 9 instances at least.
         assert_eq!(INSTANCE.price_at_most(None), Some(36.0 / (15.0 * 200.0 * 3600.0) * 1e6));
         assert_eq!(INSTANCE.price_at_most(Some(Target { qps: 100.0, headroom: 0.2 })), Some(36.0 * 730.0 * 9.0));

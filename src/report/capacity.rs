@@ -312,8 +312,16 @@ fn cells(one: &Configuration, target: Option<Target>, name: &str) -> Option<Vec<
     cells.extend(target.map(|target| fleet(&instance.fleet(target))).into_iter().flatten());
     cells.push(per_million(instance, output));
     cells.push(or_na(instance.tokens_per_money(), digits));
-    cells.push(or_na(instance.tokens_per_joule(), digits));
+    cells.push(per_joule(instance));
     Some(cells)
+}
+
+/// What was measured says by what; what was declared stands alone.
+fn per_joule(instance: &Instance) -> String {
+    match (instance.measured, instance.tokens_per_joule()) {
+        (Some(measured), _) => format!("{}\n{}", digits(measured.tokens), measured.by.name()),
+        (None, declared) => or_na(declared, digits),
+    }
 }
 
 fn or_na(value: Option<f64>, shown: fn(f64) -> String) -> String {

@@ -50,7 +50,9 @@ fn number(unit: Unit, value: f64) -> String {
         Unit::Bytes => format!("{} GiB", digits(value / f64::from(1 << 30))),
         Unit::Hertz => format!("{} MHz", digits(value / 1e6)),
         Unit::Requests | Unit::Tokens | Unit::Events | Unit::Bits => digits(value),
-        Unit::Watts | Unit::Joules | Unit::Celsius => format!("{} {}", digits(value), unit.symbol()),
+        Unit::Watts | Unit::Joules | Unit::Celsius | Unit::TokensPerJoule => {
+            format!("{} {}", digits(value), unit.symbol())
+        }
     }
 }
 

@@ -48,6 +48,6 @@ pub use schema::*;
 pub use server_start::ServerStart;
 pub use spoiled::{LAST_LINES, SpoilCause, Spoiled};
 pub use subset::Only;
-pub use telemetry::{Counted, Telemetry};
+pub use telemetry::{Counted, GpuReadings, OtherProcess, Telemetry};
 pub use transcripts::*;
 pub use usage::Limits;

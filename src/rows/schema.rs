@@ -174,11 +174,13 @@ table! {
         name: String [Dictionary ""],
         /// The value.
         value: f64 [Plain "as named"],
-        /// The page that it was scraped from: its place among `facts.telemetry.urls` of run.json, from 0. None of what was not scraped.
+        /// The page that it was scraped from: its place among `facts.telemetry.urls` of run.json, from 0; GPUs of this machine are the last of them.
+        /// None of what was not scraped.
         url: Option<u32> [Dictionary ""],
         /// Labels of a raw series, sorted by name, without braces.
         labels: Option<String> [Dictionary ""],
-        /// Why a scrape failed, beside `up` 0: timeout, connect, status, too_large, malformed, cut.
+        /// Why a scrape failed, beside `up` 0: timeout, connect, status, too_large, malformed, cut; of GPUs of this machine also failed, no_gpu,
+        /// no_device.
         error: Option<String> [Dictionary ""],
     }
 }

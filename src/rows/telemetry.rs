@@ -24,6 +24,35 @@ pub struct Telemetry {
     pub probes: u64,
     /// What the server counted from just before the load to the end of drain.
     pub counted: Counted,
+    /// What was read of the GPUs of this machine; none where they were not read.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub gpus: Option<GpuReadings>,
+}
+
+/// What was read of the GPUs of the machine that sweepline runs on, beside their samples.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+pub struct GpuReadings {
+    /// Their place among `urls`.
+    pub page: u32,
+    /// Readings that told the processes on them.
+    pub readings: u64,
+    /// Processes on them that are not the server's.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub others: Vec<OtherProcess>,
+    /// Why others cannot be told.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub unknown: Option<String>,
+}
+
+/// A process on a GPU that is not the server's.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct OtherProcess {
+    /// Its number.
+    pub pid: u32,
+    /// What its program is called; empty where that was not to be seen.
+    pub name: String,
+    /// How many readings found it.
+    pub readings: u64,
 }
 
 impl Telemetry {

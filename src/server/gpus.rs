@@ -1,16 +1,13 @@
 //! The GPUs of the machine that sweepline runs on, as `nvidia-smi` lists them. They are the server's only where it stands there.
 
-use std::io::Read;
-use std::process::{Command, Stdio};
 use std::sync::OnceLock;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
+use crate::telemetry::gpus::command::output;
 use crate::units::text::is_unseen;
 
 /// The longest that `nvidia-smi` is waited for; a driver that hangs must not hold up a sweep.
 const LONGEST: Duration = Duration::from_secs(2);
-/// The most that is read of what it prints.
-const MOST_BYTES: u64 = 64 << 10;
 /// The most GPUs that are recorded.
 const MOST_GPUS: usize = 64;
 
@@ -30,34 +27,7 @@ pub fn gpus() -> &'static Gpus {
 }
 
 fn ask() -> Option<String> {
-    let mut child = Command::new("nvidia-smi")
-        .args(["--query-gpu=name,driver_version,memory.total", "--format=csv,noheader"])
-        .stdin(Stdio::null())
-        .stdout(Stdio::piped())
-        .stderr(Stdio::null())
-        .spawn()
-        .ok()?;
-    let out = child.stdout.take()?;
-    let reading = std::thread::spawn(move || {
-        let mut bytes = Vec::new();
-        out.take(MOST_BYTES).read_to_end(&mut bytes).ok().map(|_| bytes)
-    });
-    let until = Instant::now() + LONGEST;
-    let status = loop {
-        match child.try_wait() {
-            Ok(Some(status)) => break Some(status),
-            Ok(None) if Instant::now() < until => std::thread::sleep(Duration::from_millis(5)),
-            Ok(None) | Err(_) => {
-                let _ = child.kill();
-                let _ = child.wait();
-                break None;
-            }
-        }
-    };
-    if !status?.success() {
-        return None;
-    }
-    Some(String::from_utf8_lossy(&reading.join().ok()??).into_owned())
+    output("nvidia-smi", &["--query-gpu=name,driver_version,memory.total", "--format=csv,noheader"], LONGEST).ok()
 }
 
 /// Reads lines like `NVIDIA H100 80GB HBM3, 550.54.15, 81559 MiB`.

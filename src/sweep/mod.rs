@@ -7,6 +7,7 @@ pub(crate) mod environment;
 pub mod event;
 mod first_look;
 pub mod found;
+mod gpus;
 mod hooks;
 mod launching;
 mod learn;

@@ -30,6 +30,7 @@ use crate::workload::tokenizer::Message;
 use crate::workload::{Generator, NonceKey, Tokenizer, estimate};
 
 use super::environment;
+use super::gpus::gpus_of;
 use super::hooks::{HookFailure, Hooking, RunHooks};
 use super::live::target;
 use super::settle::{Beginning, Leftovers, Settle, Stopped};
@@ -242,7 +243,8 @@ pub fn execute(order: Order) -> Result<(), RunError> {
         let _ = hooking.after(&mut hook_runs);
         return Err(unhooked(attempt, failure, retries));
     }
-    let (samples, beside) = match beside(&hooks.endpoint, (&question, &progress), samples) {
+    let beside = beside((&hooks.endpoint, &run.spec), (&question, &progress), watch.as_ref(), samples);
+    let (samples, beside) = match beside {
         Ok(ready) => ready,
         Err(error) => {
             let _ = hooking.after(&mut hook_runs);
@@ -295,12 +297,14 @@ pub fn execute(order: Order) -> Result<(), RunError> {
 
 /// Where the run's samples go, and what is scraped beside it, if the plan asks for that.
 fn beside(
-    endpoint: &Endpoint,
+    (endpoint, spec): (&Endpoint, &RunSpec),
     (question, progress): (&Question, &Arc<Progress>),
+    server: Option<&ServerWatch>,
     file: SampleWriter,
 ) -> Result<(Box<dyn SampleSink>, Option<Beside>), SinkError> {
     let Some(telemetry) = &endpoint.telemetry else { return Ok((Box::new(SampleFile::new(file)), None)) };
-    let beside = Beside::start((telemetry, endpoint), question, progress, file)?;
+    let gpus = gpus_of(endpoint, spec, server);
+    let beside = Beside::start((telemetry, endpoint, gpus), question, progress, file)?;
     Ok((beside.sink(), Some(beside)))
 }
 

@@ -7,8 +7,10 @@ use crate::engine::{Check, Depth, Progress, SampleSink, SinkError};
 use crate::plan::{DIALECTS, Endpoint, Telemetry};
 use crate::rows::{self, Sample, SampleWriter};
 use crate::server::Question;
+use crate::telemetry::gpus;
+use crate::telemetry::http::{Page, client};
 use crate::telemetry::page::Wanted;
-use crate::telemetry::scrape::{Page, ScrapeError, Scraper, Settings, Timeline, client};
+use crate::telemetry::scrape::{ScrapeError, Scraper, Settings, Timeline};
 
 /// Where a server has its metrics if nothing else is known.
 const METRICS: &str = "/metrics";
@@ -25,9 +27,9 @@ pub(super) struct Beside {
 }
 
 impl Beside {
-    /// Starts scraping for a run of `endpoint`, whose server `question` asks; the first scrape is over when this returns.
+    /// Starts scraping for a run of `endpoint`, whose server `question` asks, and reading `gpus` of this machine; the first scrape is over when this returns.
     pub(super) fn start(
-        (telemetry, endpoint): (&Telemetry, &Endpoint),
+        (telemetry, endpoint, gpus): (&Telemetry, &Endpoint, Option<gpus::Wanted>),
         question: &Question,
         progress: &Arc<Progress>,
         file: SampleWriter,
@@ -37,6 +39,7 @@ impl Beside {
             pages: pages.collect::<Result<_, _>>()?,
             every: telemetry.every(),
             wanted: Wanted::new(telemetry.mapped(), telemetry.raw.0.iter().cloned()),
+            gpus,
         };
         let file = Arc::new(Mutex::new(file));
         let into = Arc::clone(&file);

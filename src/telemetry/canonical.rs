@@ -37,6 +37,8 @@ pub enum Unit {
     Watts,
     /// Joules.
     Joules,
+    /// Tokens for a joule.
+    TokensPerJoule,
     /// Degrees Celsius.
     Celsius,
     /// Hertz.
@@ -57,6 +59,7 @@ impl Unit {
             Unit::Bytes => "bytes",
             Unit::Watts => "W",
             Unit::Joules => "J",
+            Unit::TokensPerJoule => "tokens/J",
             Unit::Celsius => "°C",
             Unit::Hertz => "Hz",
             Unit::Bits => "bits",

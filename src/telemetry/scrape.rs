@@ -7,21 +7,19 @@ use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
 use std::thread::JoinHandle;
 use std::time::Duration;
 
-use reqwest::header::{ACCEPT, CONTENT_TYPE};
-use reqwest::{Client, RequestBuilder, Response};
 use rustix::time::{ClockId, clock_gettime};
 use tokio::sync::oneshot;
 use tokio::task::JoinSet;
 use tokio::time::timeout;
 
-use super::page::{PageError, Reading, Wanted};
-use super::text::has_end;
+use super::gap::Gap;
+use super::gpus::{self, Reader, Sharing};
+use super::http::{Page, fetch};
+use super::page::{Reading, Wanted};
 use super::totals::Totals;
 use crate::rows::{Sample, Telemetry};
 use crate::units::Nanos;
 
-/// The largest page that is read.
-pub const LARGEST_PAGE: usize = 16 << 20;
 /// The longest that a scrape may take, however long the interval is.
 pub const LONGEST_SCRAPE: Duration = Duration::from_secs(5);
 /// How long it is slept at most before the borders of the window are looked at again.
@@ -30,22 +28,6 @@ const LOOK: Duration = Duration::from_millis(100);
 /// say the same.
 const LAST_TRIES: usize = 10;
 const LAST_PAUSE: Duration = Duration::from_millis(50);
-
-/// What the text formats are asked for by: the older one first, which every exporter has.
-const FORMATS: &str = "text/plain;version=0.0.4,application/openmetrics-text;version=1.0.0;q=0.5,*/*;q=0.1";
-
-/// One page.
-#[derive(Debug, Clone)]
-pub struct Page {
-    /// Its address.
-    pub url: reqwest::Url,
-    /// As it may be shown and stored.
-    pub shown: String,
-    /// The headers that it is asked for with, secrets revealed for sending only.
-    pub headers: Vec<[String; 2]>,
-    /// The client that asks.
-    pub client: Client,
-}
 
 /// The run's time, as far as it is known.
 pub trait Timeline: Send + Sync {
@@ -61,23 +43,6 @@ pub type ScrapeError = Box<dyn std::error::Error + Send + Sync>;
 /// Takes samples; an error says why no more can be taken.
 pub type Sink = Box<dyn FnMut(&[Sample]) -> Result<(), ScrapeError> + Send>;
 
-/// A client for pages: it keeps a connection between scrapes, retries nothing and follows no redirect, which might lead elsewhere.
-///
-/// # Errors
-/// The system's certificates cannot be read.
-pub fn client(insecure_tls: bool, http2: bool) -> reqwest::Result<Client> {
-    let builder = Client::builder();
-    let builder = if http2 { builder.http2_prior_knowledge() } else { builder.http1_only() };
-    builder
-        .no_proxy()
-        .pool_max_idle_per_host(1)
-        .retry(reqwest::retry::never())
-        .redirect(reqwest::redirect::Policy::none())
-        .user_agent(concat!("sweepline/", env!("CARGO_PKG_VERSION")))
-        .tls_danger_accept_invalid_certs(insecure_tls)
-        .build()
-}
-
 /// What is to be scraped.
 pub struct Settings {
     /// The pages.
@@ -86,6 +51,8 @@ pub struct Settings {
     pub every: Nanos,
     /// What of them.
     pub wanted: Wanted,
+    /// The GPUs of this machine that are read beside them.
+    pub gpus: Option<gpus::Wanted>,
 }
 
 /// A scraper at work. Dropped, it ends without a last scrape.
@@ -147,7 +114,11 @@ fn scrape(
 ) -> Result<Telemetry, ScrapeError> {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
     runtime.block_on(async {
-        let mut rounds = Rounds::new(settings, timeline, sink);
+        let gpus = match settings.gpus.clone() {
+            Some(wanted) => gpus::open(wanted).await,
+            None => None,
+        };
+        let mut rounds = Rounds::new((settings, gpus), timeline, sink);
         rounds.begin();
         rounds.settle().await?;
         drop(begun);
@@ -178,9 +149,11 @@ async fn rest(due: u64) {
     tokio::time::sleep(left.min(LOOK).max(Duration::from_millis(1))).await;
 }
 
-/// Rounds of scrapes, one of each page.
+/// Rounds of scrapes, one of each page, and of the GPUs of this machine, which stand behind the pages as one of them.
 struct Rounds {
     settings: Settings,
+    gpus: Option<Reader>,
+    sharing: Sharing,
     wanted: Arc<Wanted>,
     timeline: Arc<dyn Timeline>,
     sink: Sink,
@@ -202,30 +175,26 @@ struct Scraped {
     began: u64,
     ended: u64,
     reading: Result<Reading, Gap>,
-}
-
-/// Why there is no reading.
-#[derive(Debug, Clone, PartialEq, Eq)]
-struct Gap {
-    /// One word, for rows.
-    kind: &'static str,
-    /// In words.
-    why: String,
+    /// The processes on the GPUs that were read.
+    processes: gpus::Processes,
 }
 
 impl Rounds {
-    fn new(settings: Settings, timeline: Arc<dyn Timeline>, sink: Sink) -> Rounds {
-        let urls = settings.pages.iter().map(|page| page.shown.clone()).collect();
+    fn new((settings, gpus): (Settings, Option<Reader>), timeline: Arc<dyn Timeline>, sink: Sink) -> Rounds {
+        let pages = settings.pages.iter().map(|page| page.shown.clone());
+        let urls = pages.chain(gpus.as_ref().map(|gpus| gpus.shown.clone())).collect();
         let telemetry = Telemetry { urls, every_ns: settings.every.0, ..Telemetry::default() };
         let pages = settings.pages.len();
         let now = monotonic();
         Rounds {
             wanted: Arc::new(settings.wanted.clone()),
             settings,
+            gpus,
+            sharing: Sharing::default(),
             timeline,
             sink,
             under_way: JoinSet::new(),
-            busy: vec![false; pages],
+            busy: vec![false; pages + 1],
             early: Vec::new(),
             totals: Totals::new(pages),
             telemetry,
@@ -253,28 +222,50 @@ impl Rounds {
             // Only the newest is kept of what comes before the start, however long that takes.
             self.early.clear();
         }
+        self.begin_pages();
+        self.begin_gpus();
+        let every = self.settings.every.0.max(1);
+        self.next += every * (self.begun.saturating_sub(self.next) / every + 1);
+    }
+
+    fn begin_pages(&mut self) {
         let limit = Duration::from(self.settings.every).min(LONGEST_SCRAPE);
         for (at, page) in self.settings.pages.iter().enumerate() {
             if std::mem::replace(&mut self.busy[at], true) {
                 continue;
             }
-            let request = page
-                .headers
-                .iter()
-                .fold(page.client.get(page.url.clone()), |request, [name, value]| request.header(name, value));
+            let request = page.request();
             let wanted = Arc::clone(&self.wanted);
             self.under_way.spawn(async move {
                 let began = monotonic();
-                let text = timeout(limit, fetch(request.header(ACCEPT, FORMATS))).await;
+                let text = timeout(limit, fetch(request)).await;
                 let ended = monotonic();
                 let late = || Gap { kind: "timeout", why: format!("no whole answer within {}", Nanos::from(limit)) };
                 let text = text.unwrap_or_else(|_| Err(late()));
                 let reading = text.and_then(|text| wanted.read(&text).map_err(Gap::from));
-                Scraped { page: at, began, ended, reading }
+                Scraped { page: at, began, ended, reading, processes: None }
             });
         }
-        let every = self.settings.every.0.max(1);
-        self.next += every * (self.begun.saturating_sub(self.next) / every + 1);
+    }
+
+    /// Begins a reading of the GPUs where none is under way. It may take longer than the interval: a program takes what it takes.
+    fn begin_gpus(&mut self) {
+        let page = self.settings.pages.len();
+        let Some(gpus) = &self.gpus else { return };
+        if std::mem::replace(&mut self.busy[page], true) {
+            return;
+        }
+        let began = monotonic();
+        let said = gpus.ask();
+        self.under_way.spawn(async move {
+            let said = said.await;
+            let ended = monotonic();
+            let (reading, processes) = match said {
+                Ok(said) => (Ok(said.reading), said.processes),
+                Err(gap) => (Err(gap), None),
+            };
+            Scraped { page, began, ended, reading, processes }
+        });
     }
 
     /// Waits for all scrapes that are under way.
@@ -296,7 +287,7 @@ impl Rounds {
                 break;
             }
             tokio::time::sleep(LAST_PAUSE).await;
-            self.begin();
+            self.begin_pages();
             self.settle().await?;
             if self.totals.now() == before {
                 break;
@@ -306,8 +297,9 @@ impl Rounds {
     }
 
     fn take(&mut self, scraped: Scraped) -> Result<(), ScrapeError> {
-        let Scraped { page, began, ended, reading } = scraped;
+        let Scraped { page, began, ended, reading, processes } = scraped;
         self.busy[page] = false;
+        self.sharing.take(processes);
         let url = u32::try_from(page).unwrap_or(u32::MAX);
         let at_ns = began + (ended - began) / 2;
         let one = |source: &str, name: String, value: f64| Sample {
@@ -356,64 +348,10 @@ impl Rounds {
 
     fn ended(self) -> Telemetry {
         let counted = self.totals.counted();
-        Telemetry { counted, ..self.telemetry }
+        let page = u32::try_from(self.settings.pages.len()).unwrap_or(u32::MAX);
+        let gpus = self.gpus.map(|_| self.sharing.ended(page));
+        Telemetry { counted, gpus, ..self.telemetry }
     }
-}
-
-impl From<PageError> for Gap {
-    fn from(error: PageError) -> Gap {
-        let kind = match error {
-            PageError::Malformed(_) => "malformed",
-            PageError::TooMany => "too_large",
-        };
-        Gap { kind, why: format!("no page of metrics: {error}") }
-    }
-}
-
-/// The text of a page, or why there is none.
-async fn fetch(request: RequestBuilder) -> Result<String, Gap> {
-    let refused = |error: reqwest::Error| Gap { kind: "connect", why: words(&error) };
-    let response = request.send().await.map_err(refused)?;
-    let status = response.status();
-    if !status.is_success() {
-        return Err(Gap { kind: "status", why: format!("HTTP {}", status.as_u16()) });
-    }
-    let kind = response.headers().get(CONTENT_TYPE).and_then(|kind| kind.to_str().ok());
-    let is_open_metrics = kind.is_some_and(|kind| kind.starts_with("application/openmetrics-text"));
-    let text = body(response).await?;
-    if is_open_metrics && !has_end(&text) {
-        return Err(Gap { kind: "cut", why: "a page of OpenMetrics without `# EOF`".to_owned() });
-    }
-    Ok(text)
-}
-
-async fn body(mut response: Response) -> Result<String, Gap> {
-    let too_large = || Gap { kind: "too_large", why: format!("a page of more than {} MiB", LARGEST_PAGE >> 20) };
-    if response.content_length().is_some_and(|length| length > LARGEST_PAGE as u64) {
-        return Err(too_large());
-    }
-    let mut bytes = Vec::new();
-    loop {
-        match response.chunk().await {
-            Ok(Some(chunk)) => bytes.extend_from_slice(&chunk),
-            Ok(None) => break,
-            Err(error) => return Err(Gap { kind: "cut", why: words(&error) }),
-        }
-        if bytes.len() > LARGEST_PAGE {
-            return Err(too_large());
-        }
-    }
-    let malformed = |_| Gap { kind: "malformed", why: "a page that is not UTF-8".to_owned() };
-    String::from_utf8(bytes).map_err(malformed)
-}
-
-/// The innermost cause: reqwest's own words hold the address, and with it perhaps what is not to be shown.
-fn words(error: &reqwest::Error) -> String {
-    let mut cause: &dyn std::error::Error = error;
-    while let Some(source) = cause.source() {
-        cause = source;
-    }
-    if std::ptr::addr_eq(cause, error) { "no answer".to_owned() } else { cause.to_string() }
 }
 
 /// Nanoseconds on the machine's monotonic clock.

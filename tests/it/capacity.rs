@@ -9,6 +9,7 @@ use serde_json::Value;
 use super::lab::Lab;
 use super::mock::Mock;
 use super::sweeps::honest;
+use super::telemetry::FakePage;
 
 const PLAN: &str = "\
 sweepline: 1
@@ -40,7 +41,10 @@ sweeps:
 /// begin, and then no load is shown to be kept up with: that is measured again, twice at most.
 fn measured() -> Lab {
     let lab = Lab::new();
-    lab.write("plan.yaml", PLAN);
+    // What its GPU draws.
+    let page = FakePage::of(|_| "DCGM_FI_DEV_POWER_USAGE{gpu=\"0\"} 50\n".to_owned());
+    let one = "slots: 1, jitter: 50% }\n";
+    lab.write("plan.yaml", &PLAN.replace(one, &format!("{one}    telemetry: \"{}\"\n", page.url)));
     honest(&lab.measured(&["run", "plan.yaml", "-q", "--jobs", "2"]));
     for _ in 0..2 {
         let curves = &json(&lab, &["curves", "plan.yaml"])["curves"];
@@ -97,6 +101,14 @@ fn known_capacity_is_found_within_the_ladder_and_priced() {
     let one = of(entries, "ladder", "one");
     assert_eq!((&one["max_qps"]["holds"], &one["max_qps"]["misses"]), (&10.0.into(), &30.0.into()), "{one:#}");
     assert_eq!(one["instance"]["price_per_hour"], 1.05);
+    // 100 W are declared, and 50 W are measured.
+    let [declared, measured, tokens] =
+        ["tokens_per_joule", "measured_tokens_per_joule", "output_throughput_tokens_per_s"]
+            .map(|name| one["instance"][name].as_f64().unwrap());
+    assert!((declared - tokens / 100.0).abs() < 1e-9 && (measured / (tokens / 50.0) - 1.0).abs() < 1e-6, "{one:#}");
+    assert_eq!([&one["instance"]["energy_by"], &two["instance"]["energy_by"]], [&"power".into(), &Value::Null]);
+    let text = lab.ok(&["capacity", "plan.yaml"]).stdout;
+    assert!(text.lines().any(|line| line.trim_end().ends_with(" power")), "{text}");
     // 12 instances or so at 1.05 are more than 4 at 2.
     assert_eq!([&two["cheapest"], &one["cheapest"]], [true, false]);
     assert_eq!(of(entries, "closed", "two")["closed_loop"]["holds"], 8.0, "60 ms at 8: {entries:#}");

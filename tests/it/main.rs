@@ -43,6 +43,7 @@ mod front;
 mod frozen;
 mod fuzz_smoke;
 mod given_up;
+mod gpus;
 mod headers;
 mod hooks;
 mod hostile_matrices;

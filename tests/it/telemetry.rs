@@ -31,13 +31,13 @@ fn plan(url: &str, telemetry: &str) -> String {
 }
 
 /// A figure of a run; an error is why there is none.
-fn figure(shown: &Value, name: &str) -> Result<f64, String> {
+pub fn figure(shown: &Value, name: &str) -> Result<f64, String> {
     let all = shown["server"].as_array().unwrap_or_else(|| panic!("nothing was scraped: {shown}"));
     let found = all.iter().find(|figure| figure["name"] == name).unwrap_or_else(|| panic!("no {name} in {all:#?}"));
     found["value"].as_f64().ok_or_else(|| found["absent"].as_str().unwrap().to_owned())
 }
 
-fn shown(lab: &Lab, run: &Run) -> Value {
+pub fn shown(lab: &Lab, run: &Run) -> Value {
     lab.ok(&["show", run.json["id"].as_str().unwrap(), "--plan", "plan.yaml", "--format", "json"]).json()
 }
 
@@ -46,11 +46,11 @@ fn is_near(what: &str, found: f64, wanted: f64, within: f64) {
     assert!(apart <= within, "{what}: the server says {found}, the client {wanted}");
 }
 
-fn samples(run: &Run) -> Vec<Sample> {
+pub fn samples(run: &Run) -> Vec<Sample> {
     read_samples(&run.dir.join("samples.parquet")).unwrap()
 }
 
-fn reasons(shown: &Value) -> Vec<&str> {
+pub fn reasons(shown: &Value) -> Vec<&str> {
     shown["verdict"]["reasons"].as_array().unwrap().iter().map(|reason| reason["name"].as_str().unwrap()).collect()
 }
 
@@ -169,8 +169,8 @@ fn succeeded(address: &str) -> f64 {
 }
 
 /// A page that answers as it is told: `answer` writes what the nth request of it gets.
-struct FakePage {
-    url: String,
+pub struct FakePage {
+    pub url: String,
     heads: Arc<Mutex<Vec<String>>>,
 }
 
@@ -199,7 +199,7 @@ impl FakePage {
     }
 
     /// One that answers with a text.
-    fn of(text: impl Fn(usize) -> String + Send + Sync + 'static) -> FakePage {
+    pub fn of(text: impl Fn(usize) -> String + Send + Sync + 'static) -> FakePage {
         FakePage::start(move |nth, stream| {
             let text = text(nth);
             let head = format!("HTTP/1.1 200 OK\r\nContent-Length: {}\r\nConnection: close\r\n\r\n", text.len());

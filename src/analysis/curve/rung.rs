@@ -1,6 +1,7 @@
 //! The repeats of one load, and what they say together.
 
 use crate::analysis::saturation::{self, State as Saturation};
+use crate::analysis::server::{self, PerJoule};
 use crate::analysis::slo::Answer;
 use crate::analysis::state::State;
 use crate::analysis::undecided;
@@ -213,6 +214,11 @@ impl<'a> Rung<'a> {
     pub fn output_tokens(&self) -> Option<f64> {
         let means: Vec<f64> = self.runs.iter().map(|run| run.tokens.output).collect::<Option<_>>()?;
         (!means.is_empty()).then(|| means.iter().sum::<f64>() / means.len() as f64)
+    }
+
+    /// Output tokens for a joule of the GPUs, over all of its runs; none where that is not known of each, or not by the same means.
+    pub fn tokens_per_joule(&self) -> Option<PerJoule> {
+        server::tokens_per_joule(self.runs.iter().map(|run| run.metrics.server.as_slice()))
     }
 
     /// How many values the run with the fewest has, where they are too few for a percentile.

@@ -7,6 +7,12 @@ use super::reasons::HARMLESS;
 use super::scraped::Scraped;
 use super::series::Together;
 
+/// Energy by the growth of counters, and by the integral of power.
+pub(super) const BY_COUNTER: &str = "energy_by_counter";
+pub(super) const BY_POWER: &str = "energy_by_power";
+/// Output tokens for a joule.
+pub(super) const PER_JOULE: &str = "tokens_per_joule";
+
 /// What can be computed of what was scraped.
 pub(super) fn figures(scraped: &Scraped, output_tokens: Option<f64>, reusable: Option<f64>) -> Vec<ServerFigure> {
     let share = |name: &str, part: &str, whole: &str, doc: &str| {
@@ -32,7 +38,9 @@ pub(super) fn figures(scraped: &Scraped, output_tokens: Option<f64>, reusable: O
     );
     let energy = energy(scraped);
     let per_token = energy.as_ref().map(|energy| per_token(energy, output_tokens));
-    [hits, shared, accepted, cpu(scraped), throttled(scraped), energy, per_token].into_iter().flatten().collect()
+    let per_joule = energy.as_ref().map(|energy| per_joule(energy, output_tokens));
+    let all = [hits, shared, accepted, cpu(scraped), throttled(scraped), energy, per_token, per_joule];
+    all.into_iter().flatten().collect()
 }
 
 fn of(scraped: &Scraped, key: &str) -> Option<Together> {
@@ -64,11 +72,21 @@ fn throttled(scraped: &Scraped) -> Option<ServerFigure> {
 fn energy(scraped: &Scraped) -> Option<ServerFigure> {
     if let Some(counter) = of(scraped, "gpu_energy_joules") {
         let doc = "Energy of all GPUs in the window, by their counters.";
-        return Some(ServerFigure::new("energy_by_counter", Unit::Joules, doc, counter.growth()));
+        return Some(ServerFigure::new(BY_COUNTER, Unit::Joules, doc, counter.growth()));
     }
     let power = of(scraped, "gpu_power_watts")?;
     let doc = "Energy of all GPUs in the window: the integral of their power by trapezoids, for there is no counter.";
-    Some(ServerFigure::new("energy_by_power", Unit::Joules, doc, power.integral()))
+    Some(ServerFigure::new(BY_POWER, Unit::Joules, doc, power.integral()))
+}
+
+fn per_joule(energy: &ServerFigure, output_tokens: Option<f64>) -> ServerFigure {
+    let value = energy.value.clone().and_then(|joules| match output_tokens {
+        None => Err("output tokens are not known".to_owned()),
+        Some(_) if joules <= 0.0 => Err("no energy was counted in the window".to_owned()),
+        Some(tokens) => Ok(tokens / joules),
+    });
+    let doc = "Output tokens that the client received in the window for each joule of all GPUs.";
+    ServerFigure::new(PER_JOULE, Unit::TokensPerJoule, doc, value)
 }
 
 fn per_token(energy: &ServerFigure, output_tokens: Option<f64>) -> ServerFigure {

@@ -6,6 +6,7 @@
 //! a counter that fell, for it began anew.
 
 mod derived;
+mod energy;
 mod figure;
 mod finding;
 pub(crate) mod foreign;
@@ -17,7 +18,9 @@ pub(crate) mod reasons;
 mod restart;
 mod scraped;
 mod series;
+mod shared;
 
+pub use energy::{EnergyBy, PerJoule, tokens_per_joule};
 pub use figure::ServerFigure;
 pub use parts::{Part, Whole};
 
@@ -50,5 +53,7 @@ pub fn wholes(samples: &[Sample], rows: &[Measured], facts: &Facts) -> Vec<Whole
     if scraped.is_empty() || facts.start.is_some() { Vec::new() } else { parts::wholes(&scraped, rows, facts) }
 }
 
+#[cfg(test)]
+mod energy_tests;
 #[cfg(test)]
 mod tests;

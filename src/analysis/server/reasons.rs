@@ -8,6 +8,7 @@ use super::finding::{Finding, before_load, is_before_load, suspect};
 use super::restart;
 use super::scraped::Scraped;
 use super::series::Together;
+use super::shared;
 
 /// A KV cache that is used so far is full: the last block of one seldom fits.
 const FULL: f64 = 0.99;
@@ -39,6 +40,7 @@ pub(crate) fn judge(samples: &[Sample], facts: &Facts) -> Vec<(&'static str, Fin
         ("server_restarted", restart::judge(&scraped, facts)),
         ("server_not_idle", not_idle(&scraped, facts)),
         ("server_throttled", throttled(&scraped)),
+        ("gpu_shared", shared::judge(facts)),
         ("server_preempting", preempting(&scraped)),
         ("server_kv_full", kv_full(&scraped)),
     ]

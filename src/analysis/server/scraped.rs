@@ -8,6 +8,8 @@ use crate::telemetry::canonical::{Canonical, Kind, Over, canonical};
 use super::figure::ServerFigure;
 use super::series::{Series, Together};
 
+/// The source of what GPUs say.
+const GPU: &str = "gpu";
 /// Half of a series' name in the samples: a histogram has two.
 const SUM: &str = ".sum";
 const COUNT: &str = ".count";
@@ -38,6 +40,7 @@ impl<'a> Scraped<'a> {
     pub(super) fn of(samples: &'a [Sample], facts: &Facts) -> Scraped<'a> {
         let seconds = |ns: u64| ns as f64 / 1e9;
         let window = [facts.windows.measure_start_ns, facts.windows.measure_end_ns].map(seconds);
+        let twice = read_twice(samples, facts);
         let mut scraped = Scraped { values: BTreeMap::new(), read: BTreeMap::new(), failed: BTreeMap::new(), window };
         for sample in samples {
             let Some(url) = sample.url else { continue };
@@ -49,6 +52,7 @@ impl<'a> Scraped<'a> {
                     scraped.failed.entry(url).or_default().push((at, why));
                 }
                 ("scrape" | "raw", _) => {}
+                (GPU, _) if twice == Some(url) => {}
                 (_, name) => {
                     scraped.values.entry(name).or_default().entry(url).or_default().push((at, sample.value));
                 }
@@ -67,7 +71,12 @@ impl<'a> Scraped<'a> {
     pub(super) fn on_pages(&self, name: &str, canonical: &Canonical) -> impl Iterator<Item = (u32, Series)> {
         self.values.get(name).into_iter().flatten().map(move |(url, points)| {
             let about = (self.read(*url), self.failed(*url));
-            (*url, Series::new(points, canonical.kind != Kind::Gauge, about, self.window))
+            let falls = match (canonical.kind, canonical.source) {
+                (Kind::Gauge, _) => None,
+                (_, GPU) => Some("it wrapped, or its driver began anew"),
+                _ => Some("the server was restarted"),
+            };
+            (*url, Series::new(points, falls, about, self.window))
         })
     }
 
@@ -141,6 +150,13 @@ impl<'a> Scraped<'a> {
             }
         }
     }
+}
+
+/// The place of the GPUs of this machine among the pages, where another page has GPUs, too: those of a page count, and none counts twice.
+fn read_twice(samples: &[Sample], facts: &Facts) -> Option<u32> {
+    let here = facts.telemetry.as_ref()?.gpus.as_ref()?.page;
+    let is_other = |sample: &Sample| sample.source == GPU && sample.url.is_some_and(|url| url != here);
+    samples.iter().any(is_other).then_some(here)
 }
 
 /// The documentation of a figure of a series.

@@ -12,13 +12,14 @@ pub(crate) struct Series {
 
 impl Series {
     /// Of the points of a page; `read` and `failed` are when that was scraped. A counter that a page has only later was 0 when it was last
-    /// read without it, and may never fall.
+    /// read without it, and may never fall: `falls` says what it means where it does; none of a gauge.
     pub(super) fn new(
         points: &[(f64, f64)],
-        is_counter: bool,
+        falls: Option<&str>,
         (read, failed): (&[f64], &[(f64, &str)]),
         [start, end]: [f64; 2],
     ) -> Series {
+        let is_counter = falls.is_some();
         let mut points = points.to_vec();
         points.sort_by(|a, b| a.0.total_cmp(&b.0));
         if let (true, Some((first, _))) = (is_counter, points.first().copied())
@@ -34,14 +35,16 @@ impl Series {
         let inside =
             points.iter().filter(|(at, _)| from.is_none_or(|from| *at >= from) && to.is_none_or(|to| *at <= to));
         let values: Vec<f64> = inside.map(|(_, value)| *value).collect();
-        let falls = is_counter && values.windows(2).any(|pair| pair[1] < pair[0]);
+        let fell = falls.filter(|_| values.windows(2).any(|pair| pair[1] < pair[0]));
         let missing = read.iter().filter(|at| is_about(**at) && !points.iter().any(|point| point.0 == **at)).count();
         let unknown = match (gaps.first(), from.zip(to)) {
             (Some(why), _) => Some(format!("{} in the window failed ({why})", scrapes(gaps.len()))),
             (None, None) => Some("the window is not between two scrapes".to_owned()),
-            (None, Some(_)) if falls => Some("the counter fell in the window: the server was restarted".to_owned()),
-            (None, Some(_)) if missing > 0 => Some(format!("{} in the window did not have it", scrapes(missing))),
-            (None, Some(_)) => None,
+            (None, Some(_)) => match (fell, missing) {
+                (Some(why), _) => Some(format!("the counter fell in the window: {why}")),
+                (None, 0) => None,
+                (None, missing) => Some(format!("{} in the window did not have it", scrapes(missing))),
+            },
         };
         Series { points, unknown }
     }

@@ -124,10 +124,14 @@ fn energy_is_the_counter_s_and_else_the_integral_of_power() {
     samples.extend(page(0, "gpu", "gpu_energy_joules", course(|at| Some(7e6 + 310.0 * at))));
     is_near(value(&samples, "energy_by_counter"), 3_100.0);
     is_near(value(&samples, "joules_per_output_token"), 6.2);
+    is_near(value(&samples, "tokens_per_joule"), 1.0 / 6.2);
     // A counter that wraps is null; the integral does not step in, for which of the two is meant must not change under way.
     let wrapped = page(1, "gpu", "gpu_energy_joules", course(|at| Some(if at < 15.0 { 4e6 } else { 3.0 })));
     let wrapped = [samples, wrapped].concat();
-    assert!(value(&wrapped, "energy_by_counter").is_err() && value(&wrapped, "joules_per_output_token").is_err());
+    let why = "the counter fell in the window: it wrapped, or its driver began anew".to_owned();
+    for figure in ["energy_by_counter", "joules_per_output_token", "tokens_per_joule"] {
+        assert_eq!(value(&wrapped, figure), Err(why.clone()), "{figure}");
+    }
 }
 
 #[test]

@@ -77,8 +77,12 @@ pub(crate) struct Instance {
     cost_per_million_output_tokens: Option<f64>,
     /// Output tokens for one unit of money; null without a price.
     tokens_per_unit_of_money: Option<f64>,
-    /// Output tokens per joule; null without watts.
+    /// Output tokens per joule by the declared power; null without watts.
     tokens_per_joule: Option<f64>,
+    /// Output tokens per joule of the GPUs, as `telemetry` measured it over all runs of that load; null where it is not known of each.
+    measured_tokens_per_joule: Option<f64>,
+    /// What that energy is known by: `counter`, the GPUs' own, or `power`, the integral of what they drew; null with it.
+    energy_by: Option<&'static str>,
     /// Output tokens of a completed request, on average; null where nobody counted them.
     output_tokens_per_request: Option<f64>,
 }
@@ -141,6 +145,8 @@ impl Instance {
             cost_per_million_output_tokens: instance.per_million(),
             tokens_per_unit_of_money: instance.tokens_per_money(),
             tokens_per_joule: instance.tokens_per_joule(),
+            measured_tokens_per_joule: instance.measured.map(|measured| measured.tokens),
+            energy_by: instance.measured.map(|measured| measured.by.name()),
             output_tokens_per_request: instance.tokens_per_request,
         }
     }

@@ -98,6 +98,7 @@ fn answer(curve: &Curve, plan: &Plan) -> CapacityAnswer {
         gpus: hardware.gpus(),
         price_per_hour: hardware.cost_per_hour(),
         watts: hardware.watts().map(|watts| watts.to_f64()),
+        measured: curve.rung(holds).and_then(Rung::tokens_per_joule),
     };
     CapacityAnswer::Holds { instance, bracket: found, output }
 }

@@ -5,7 +5,7 @@ use std::collections::HashSet;
 use schemars::JsonSchema;
 use serde::Serialize;
 
-use crate::plan::{Endpoint, Telemetry};
+use crate::plan::{Endpoint, GpuSource, Telemetry};
 use crate::sweep::pages_of;
 
 use super::super::workspace::Workspace;
@@ -17,6 +17,8 @@ pub(crate) struct Scrapes {
     pub endpoint: String,
     /// The pages; where the endpoint's own has no address yet, what it is.
     pub pages: Vec<String>,
+    /// What reads the GPUs of this machine beside them; null where nothing does.
+    pub gpus: Option<&'static str>,
     /// How often each is asked for, in seconds.
     pub every_s: f64,
 }
@@ -24,8 +26,9 @@ pub(crate) struct Scrapes {
 impl Scrapes {
     /// In one line.
     pub(super) fn words(&self) -> String {
-        let Scrapes { endpoint, pages, every_s } = self;
-        format!("{endpoint}: {} every {every_s} s", pages.join(", "))
+        let Scrapes { endpoint, pages, gpus, every_s } = self;
+        let gpus = gpus.map(|source| format!(", GPUs of this machine ({source})")).unwrap_or_default();
+        format!("{endpoint}: {}{gpus} every {every_s} s", pages.join(", "))
     }
 }
 
@@ -35,7 +38,8 @@ pub(super) fn scrapes(workspace: &Workspace, todo: &HashSet<usize>) -> Vec<Scrap
     let scraped = |(name, endpoint): (&String, &Endpoint)| {
         let telemetry: &Telemetry = endpoint.telemetry.as_ref().filter(|_| used.contains(name.as_str()))?;
         let pages = pages_of(telemetry, endpoint);
-        Some(Scrapes { endpoint: name.clone(), pages, every_s: telemetry.every().secs() })
+        let gpus = endpoint.gpu_source().map(GpuSource::name);
+        Some(Scrapes { endpoint: name.clone(), pages, gpus, every_s: telemetry.every().secs() })
     };
     workspace.plan().endpoints.iter().filter_map(scraped).collect()
 }

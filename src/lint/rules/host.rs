@@ -1,13 +1,12 @@
 //! What steals from the measurement: a server that logs, a client beside it, a generator at its limit.
 
-use std::net::IpAddr;
-
 use super::super::finding::{Finding, Scope};
 use super::super::view::{Rung, SweepView, View};
 use super::equal::facts;
 use super::rate_above;
 use crate::analysis::calibration::Pressure;
 use crate::expand::Load;
+use crate::plan::model::site::{is_loopback, is_one_host, leads_elsewhere};
 use crate::plan::{Endpoint, Engine, Scalar};
 use crate::workload::lengths::expected;
 
@@ -69,6 +68,7 @@ pub(crate) fn one_host(name: &str, endpoint: &Endpoint) -> Option<Finding> {
     let message = format!("client and server share one host ({host}): they take cores and memory from each other");
     let remedy =
         "measure from another host, or say so: hardware: { network: loopback }; behind a tunnel: network: tunnel";
+    let says_so = |network: &str| is_one_host(network) || leads_elsewhere(network);
     let is_unsaid = is_loopback(&host) && !network.is_some_and(says_so);
     is_unsaid.then(|| Finding::of(Scope::Endpoint(name.to_owned()), &["url"], message, remedy))
 }
@@ -86,16 +86,6 @@ pub(crate) fn foreign_metrics(name: &str, endpoint: &Endpoint) -> Option<Finding
     );
     let remedy = "name the engine, and scrape its own page: prometheus: [on, …]; or say that it is meant: allow";
     Some(Finding::of(Scope::Endpoint(name.to_owned()), &["telemetry"], message, remedy.to_owned()))
-}
-
-fn is_loopback(host: &str) -> bool {
-    host == "localhost" || host.ends_with(".localhost") || host.parse::<IpAddr>().is_ok_and(|ip| ip.is_loopback())
-}
-
-/// Whether the words for a network name the loopback, or what makes a loopback address lead elsewhere.
-fn says_so(network: &str) -> bool {
-    let network = network.to_lowercase();
-    ["loopback", "same host", "one host", "tunnel", "forward", "proxy"].iter().any(|word| network.contains(word))
 }
 
 /// M018: a load beyond every one that the last calibration of this host showed to hold.

@@ -6,6 +6,8 @@ use crate::plan::diagnostic::suggest;
 use crate::plan::model::dialect::DIALECTS;
 use crate::plan::model::endpoint::Endpoint;
 use crate::plan::model::engine::Engine;
+use crate::plan::model::local_gpus::{GpuSource, LocalGpus};
+use crate::plan::model::site::Site;
 use crate::plan::model::telemetry::Telemetry;
 use crate::plan::text::tree::{Step, Value};
 use crate::telemetry::canonical::{CANONICAL, canonical};
@@ -46,6 +48,32 @@ impl Checker<'_> {
             }
         }
         self.map(&at, telemetry);
+        if let Some(gpus) = &telemetry.gpus {
+            self.gpus(&[&at[..], &steps!["gpus"]].concat(), endpoint, gpus);
+        }
+    }
+
+    /// GPUs can be read on this machine alone.
+    fn gpus(&mut self, at: &[Step], endpoint: &Endpoint, gpus: &LocalGpus) {
+        let is_off = gpus.source == Some(GpuSource::Off);
+        if let (Site::Elsewhere(why), false) = (endpoint.site(), is_off) {
+            let message = format!("the GPUs of this machine are not those of this endpoint: {why}");
+            let remedy = "run dcgm-exporter beside the server and scrape its page: prometheus: [on, http://HOST:9400/metrics]; \
+                          or leave `gpus` out";
+            self.report_key(at, Diagnostic::new(Code::Contradiction, message).remedy(remedy));
+        }
+        if is_off && !gpus.devices.is_empty() {
+            let message = "`devices` names GPUs, and `source: off` reads none";
+            self.report_key(at, Diagnostic::new(Code::Contradiction, message).remedy("leave out one of the two"));
+        }
+        for (index, device) in gpus.devices.0.iter().enumerate() {
+            if !device.is_one() {
+                let message = format!("`{}` is neither the number of a GPU nor a UUID", device.0);
+                let remedy = "write what `nvidia-smi -L` shows: 0, or GPU-8f6a1c2e…, or MIG-… of an instance";
+                let at = self.step_of(at, "devices", index);
+                self.report(&at, Diagnostic::new(Code::WrongValue, message).remedy(remedy));
+            }
+        }
     }
 
     fn map(&mut self, at: &[Step], telemetry: &Telemetry) {

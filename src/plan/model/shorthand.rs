@@ -28,7 +28,7 @@ pub(crate) struct Shorthand {
 }
 
 /// All of them.
-pub(crate) const SHORTHANDS: [Shorthand; 8] = [
+pub(crate) const SHORTHANDS: [Shorthand; 9] = [
     Shorthand {
         table: "Fill",
         field: "for",
@@ -92,6 +92,14 @@ pub(crate) const SHORTHANDS: [Shorthand; 8] = [
         is_number: false,
         has_decimals: false,
         takes_list: true,
+    },
+    Shorthand {
+        table: "LocalGpus",
+        field: "source",
+        expected: "auto, off, nvml, nvidia-smi, amd-smi or rocm-smi, or { source: nvml, devices: [0, 1] }",
+        is_number: false,
+        has_decimals: false,
+        takes_list: false,
     },
 ];
 

@@ -3,6 +3,7 @@
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::{Deserialize, Serialize};
 
+use crate::plan::model::local_gpus::LocalGpus;
 use crate::plan::model::shorthand::OneOrMany;
 use crate::plan::model::table::Table;
 use crate::telemetry::canonical::CANONICAL;
@@ -24,6 +25,11 @@ pub struct Telemetry {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(extend("default" = "1s"), example = "2s")]
     pub every: Option<Nanos>,
+    /// The GPUs of this machine, where the server runs on it and no page has them. Default: auto where sweepline starts the server, or
+    /// `hardware.network` says that it is on the same host; else off.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(example = &"nvml")]
+    pub gpus: Option<LocalGpus>,
     /// Metrics whose series are kept as they are, beside the canonical ones; a name stands for its `_total`, `_sum`, `_count` and `_bucket`, too.
     #[serde(default, skip_serializing_if = "OneOrMany::is_empty")]
     #[schemars(example = serde_json::json!(["vllm:iteration_tokens_total"]))]

@@ -230,7 +230,7 @@ fn costs(evidence: &Evidence) -> String {
             instance.gpus.map_or_else(na, |gpus| gpus.to_string()),
             instance.price_per_hour.map_or_else(na, digits),
             per_million.unwrap_or_else(na),
-            instance.tokens_per_joule().map_or_else(na, digits),
+            instance.per_joule().map_or_else(na, |(tokens, by)| format!("{} ({by})", digits(tokens))),
             if best.contains(&at) { "cheapest" } else { "" }.to_owned(),
         ])
     };
@@ -259,7 +259,7 @@ fn costs(evidence: &Evidence) -> String {
     let currency = evidence.plan.currency.map_or_else(|| "the plan's currency".to_owned(), |code| code.to_string());
     out.push_str(&format!("\nMoney is in {currency}, of an instance that is kept at the highest load that holds.\n"));
     if unpriced {
-        out.push_str("n/a: the plan declares neither `price_per_hour` nor `owned` of that endpoint, or no watts.\n");
+        out.push_str("n/a: the plan declares neither `price_per_hour` nor `owned` of that endpoint, or no watts, and `telemetry` has no energy of it.\n");
     }
     out
 }

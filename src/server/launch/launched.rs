@@ -209,6 +209,11 @@ impl ServerWatch {
         Some(LaunchError::Ended { how, after: rounded(after), tail: self.tail() })
     }
 
+    /// Whether a process of this machine is one of the server's.
+    pub fn owns(&self, pid: u32) -> bool {
+        processes::carries(pid, &self.mark)
+    }
+
     /// Bytes that the server's processes have fetched from storage so far; none where the system does not tell.
     pub fn storage_read_bytes(&self) -> Option<u64> {
         processes::storage_read_bytes(&self.mark)

@@ -60,17 +60,19 @@ pub(super) fn reap(spared: u32) {
 
 /// The living processes that carry a server's mark in the environment that they were started with.
 pub(super) fn marked(mark: &str) -> Vec<u32> {
-    let wanted = format!("{MARK}={mark}");
-    let carries = |pid: &u32| {
-        let environment = fs::read(format!("/proc/{pid}/environ")).unwrap_or_default();
-        environment.split(|byte| *byte == 0).any(|entry| entry == wanted.as_bytes())
-    };
     let own = std::process::id();
     all()
         .filter(|pid| *pid != own)
-        .filter(carries)
+        .filter(|pid| carries(*pid, mark))
         .filter(|pid| seen(*pid).is_some_and(|seen| !seen.is_zombie))
         .collect()
+}
+
+/// Whether a process carries a server's mark.
+pub(super) fn carries(pid: u32, mark: &str) -> bool {
+    let wanted = format!("{MARK}={mark}");
+    let environment = fs::read(format!("/proc/{pid}/environ")).unwrap_or_default();
+    environment.split(|byte| *byte == 0).any(|entry| entry == wanted.as_bytes())
 }
 
 /// Bytes that the processes with a mark have fetched from storage, what the page cache held not counted; none where nothing is known of any.

@@ -200,6 +200,7 @@ impl<'s> Holding<'s, '_> {
             "money per million output tokens#",
             "tokens per unit of money#",
             "tokens per joule#",
+            "energy by",
             "cheapest",
         ];
         let caption = "What one instance sustains: the limit lies between the load that holds and the one that misses (n/a: none missed); each end \
@@ -217,7 +218,8 @@ impl<'s> Holding<'s, '_> {
                 instance.gpus.map_or_else(|| Cell::number(None), |gpus| Cell::count(gpus.into())),
                 Cell::number(instance.per_million()),
                 Cell::number(instance.tokens_per_money()),
-                Cell::number(instance.tokens_per_joule()),
+                Cell::number(instance.per_joule().map(|(tokens, _)| tokens)),
+                Cell::text(instance.per_joule().map_or("n/a", |(_, by)| by)),
                 if is_best { Cell::toned("yes", tone("better")) } else { Cell::text("no") },
             ]);
         }

@@ -1,0 +1,103 @@
+//! The GPUs of the machine that sweepline runs on, as `telemetry` of an endpoint reads them.
+
+use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
+use serde::{Deserialize, Deserializer, Serialize};
+
+use crate::plan::model::shorthand::OneOrMany;
+use crate::telemetry::gpus::Tool;
+use crate::units::Forms;
+
+/// Which GPUs of this machine are read while runs of an endpoint go on, and by what. Their server must run on this machine.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct LocalGpus {
+    /// What reads them. Default: auto.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(extend("default" = "auto"), example = &"nvml")]
+    pub source: Option<GpuSource>,
+    /// Which of them, by number as the source counts, or by UUID or its beginning. Default: those that the launched server was given by
+    /// CUDA_VISIBLE_DEVICES, ROCR_VISIBLE_DEVICES or HIP_VISIBLE_DEVICES, else those that its processes are on, else all.
+    #[serde(default, skip_serializing_if = "OneOrMany::is_empty")]
+    #[schemars(example = serde_json::json!([0, 1]))]
+    pub devices: OneOrMany<GpuId>,
+}
+
+/// What reads the GPUs of this machine.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum GpuSource {
+    /// The first of these that has one: nvml, nvidia-smi, amd-smi, rocm-smi. Nothing where none has.
+    Auto,
+    /// Nothing does.
+    Off,
+    /// NVIDIA's library, libnvidia-ml.so.1.
+    Nvml,
+    /// NVIDIA's program.
+    NvidiaSmi,
+    /// AMD's program.
+    AmdSmi,
+    /// AMD's older program.
+    RocmSmi,
+}
+
+impl GpuSource {
+    /// What is tried, in this order.
+    pub fn tools(self) -> Vec<Tool> {
+        match self {
+            GpuSource::Auto => Tool::ALL.to_vec(),
+            GpuSource::Off => Vec::new(),
+            GpuSource::Nvml => vec![Tool::Nvml],
+            GpuSource::NvidiaSmi => vec![Tool::NvidiaSmi],
+            GpuSource::AmdSmi => vec![Tool::AmdSmi],
+            GpuSource::RocmSmi => vec![Tool::RocmSmi],
+        }
+    }
+
+    /// Its name in plans.
+    pub fn name(self) -> &'static str {
+        match self {
+            GpuSource::Auto => "auto",
+            GpuSource::Off => "off",
+            named => named.tools().first().map_or("off", |tool| tool.name()),
+        }
+    }
+}
+
+/// A GPU: its number, or its UUID.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct GpuId(pub String);
+
+impl GpuId {
+    /// Whether it can be one: a number, or text that begins like a UUID of a GPU, or of an instance by MIG.
+    pub fn is_one(&self) -> bool {
+        let GpuId(text) = self;
+        text.parse::<u32>().is_ok() || ["GPU-", "MIG-", "0x"].iter().any(|begin| text.starts_with(begin))
+    }
+}
+
+impl<'de> Deserialize<'de> for GpuId {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        Forms::expecting("the number of a GPU, or its UUID like GPU-8f6a1c2e")
+            .number(|number| GpuId(number.to_string()))
+            .text(|text| Ok(GpuId(text.to_owned())))
+            .read(deserializer)
+    }
+}
+
+impl JsonSchema for GpuId {
+    fn schema_name() -> std::borrow::Cow<'static, str> {
+        "GpuId".into()
+    }
+    fn json_schema(_: &mut SchemaGenerator) -> Schema {
+        json_schema!({
+            "anyOf": [
+                { "type": "integer", "minimum": 0 },
+                {
+                    "type": "string",
+                    "pattern": "^([0-9]+|(GPU-|MIG-|0x).*)$",
+                    "patternErrorMessage": "write the number of a GPU, or its UUID like GPU-8f6a1c2e",
+                },
+            ],
+        })
+    }
+}

@@ -1,0 +1,38 @@
+//! Which GPUs of this machine are read beside a run: what the plan says, and what the server was started with.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use crate::expand::RunSpec;
+use crate::expand::launch::concrete;
+use crate::plan::{Endpoint, GpuSource, TextOrSecret};
+use crate::server::launch::ServerWatch;
+use crate::telemetry::gpus::{IsOwn, Visible, Wanted, Which};
+
+/// The GPUs to read beside runs like `spec`, whose server `server` watches where sweepline started it.
+pub(super) fn gpus_of(endpoint: &Endpoint, spec: &RunSpec, server: Option<&ServerWatch>) -> Option<Wanted> {
+    let source = endpoint.gpu_source()?;
+    let devices = endpoint.telemetry.as_ref().and_then(|telemetry| telemetry.gpus.as_ref()).map(|gpus| &gpus.devices.0);
+    let which = match devices.filter(|devices| !devices.is_empty()) {
+        Some(devices) => Which::Told(devices.iter().map(|device| device.0.clone()).collect()),
+        None => Which::Given(server.map(|_| visible(endpoint, spec)).unwrap_or_default()),
+    };
+    let is_own = server.cloned().map(|server| Arc::new(move |pid| server.owns(pid)) as IsOwn);
+    Some(Wanted { tools: source.tools(), may_be_none: source == GpuSource::Auto, which, is_own })
+}
+
+/// The variables that a launched server has: those of the plan, and else sweepline's own, which it inherits.
+fn visible(endpoint: &Endpoint, spec: &RunSpec) -> Visible {
+    // The port is none of them.
+    let of_plan: BTreeMap<String, TextOrSecret> = concrete(endpoint, spec, 1).map(|made| made.env).unwrap_or_default();
+    let value = |name: &str| match of_plan.get(name) {
+        Some(value) => value.text().map(str::to_owned),
+        None => std::env::var(name).ok(),
+    };
+    Visible {
+        cuda: value("CUDA_VISIBLE_DEVICES"),
+        cuda_order: value("CUDA_DEVICE_ORDER"),
+        rocr: value("ROCR_VISIBLE_DEVICES"),
+        hip: value("HIP_VISIBLE_DEVICES"),
+    }
+}

@@ -1,0 +1,22 @@
+//! Why a scrape gave nothing.
+
+use super::page::PageError;
+
+/// Why there is no reading.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Gap {
+    /// One word, for rows.
+    pub(crate) kind: &'static str,
+    /// In words.
+    pub(crate) why: String,
+}
+
+impl From<PageError> for Gap {
+    fn from(error: PageError) -> Gap {
+        let kind = match error {
+            PageError::Malformed(_) => "malformed",
+            PageError::TooMany => "too_large",
+        };
+        Gap { kind, why: format!("no page of metrics: {error}") }
+    }
+}

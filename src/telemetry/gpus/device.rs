@@ -1,0 +1,71 @@
+//! One GPU as a tool lists it, what it says of itself, and what all of them say together.
+
+use super::super::canonical::{CANONICAL, Kind};
+use super::super::gathered::Gathered;
+use super::super::page::Reading;
+
+/// A GPU, or an instance of one that is cut by MIG.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Device {
+    /// Its number, as its tool counts; of an instance that of the whole GPU.
+    pub(super) index: u32,
+    /// Its UUID; empty where its tool tells none.
+    pub(super) uuid: String,
+    /// What it is called; empty where its tool does not say.
+    pub(super) name: String,
+    /// Whether it is an instance by MIG.
+    pub(super) is_instance: bool,
+}
+
+impl Device {
+    /// Its number, or its UUID where the number is that of a whole GPU.
+    pub(super) fn shown(&self) -> String {
+        if self.is_instance { self.uuid.clone() } else { self.index.to_string() }
+    }
+}
+
+/// Canonical values of one GPU, by name; what it does not tell is absent.
+pub(super) type Values = Vec<(&'static str, f64)>;
+
+/// Adds a value where there is one.
+pub(super) fn put(values: &mut Values, key: &'static str, value: Option<f64>) {
+    values.extend(value.map(|value| (key, value)));
+}
+
+/// What GPUs say together. What one of them does not tell is absent of all: a part is not the whole.
+pub(super) fn together(gpus: &[Values]) -> Reading {
+    let mut reading = Reading::default();
+    for series in CANONICAL.iter().filter(|series| series.source == "gpu" && series.kind != Kind::Histogram) {
+        let mut gathered = Gathered::default();
+        let of = |gpu: &Values| gpu.iter().find(|(key, _)| *key == series.key).map(|(_, value)| *value);
+        gpus.iter().filter_map(of).for_each(|value| gathered.add(value, series.over, 0));
+        if gathered.n == gpus.len() && !gpus.is_empty() {
+            reading.canonical.extend(gathered.result(series.over).map(|value| (series, "", value)));
+        }
+    }
+    reading
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn gpus_are_one_as_the_series_of_a_page_are() {
+        let first = vec![("gpu_power_watts", 300.0), ("gpu_utilization", 0.5), ("gpu_temperature", 60.0)];
+        let second = vec![
+            ("gpu_power_watts", 200.0),
+            ("gpu_utilization", 0.9),
+            ("gpu_temperature", 71.0),
+            ("gpu_throttle_reasons", 4.0),
+        ];
+        let both = together(&[first, second.clone()]);
+        assert_eq!(both.get("gpu_power_watts"), Some(500.0));
+        assert_eq!(both.get("gpu_utilization"), Some(0.7));
+        assert_eq!(both.get("gpu_temperature"), Some(71.0));
+        assert_eq!(both.get("gpu_throttle_reasons"), None, "one of them does not tell it");
+        let masks = [vec![("gpu_throttle_reasons", 0x20 as f64)], second];
+        assert_eq!(together(&masks).get("gpu_throttle_reasons"), Some(0x24 as f64));
+        assert_eq!(together(&[]), Reading::default());
+    }
+}

@@ -1,0 +1,107 @@
+//! Which processes are on the GPUs beside the server's own, over all readings of a run.
+
+use std::collections::BTreeMap;
+
+use crate::rows::{GpuReadings, OtherProcess};
+
+/// The most processes that are kept.
+const MOST: usize = 64;
+
+/// A process that one reading found.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(in crate::telemetry) struct Found {
+    /// Its number.
+    pub(super) pid: u32,
+    /// What its program is called; empty where that is not to be seen.
+    pub(super) name: String,
+    /// Whether it is one of the server's.
+    pub(super) is_own: bool,
+}
+
+/// What one reading says of the processes on its GPUs: nothing where it did not ask, an error where it cannot be told.
+pub(in crate::telemetry) type Processes = Option<Result<Vec<Found>, String>>;
+
+/// What readings said so far.
+#[derive(Debug, Default)]
+pub(in crate::telemetry) struct Sharing {
+    readings: u64,
+    has_own: bool,
+    others: BTreeMap<u32, (String, u64)>,
+    unknown: Option<String>,
+}
+
+impl Sharing {
+    /// Takes what one reading says.
+    pub(in crate::telemetry) fn take(&mut self, processes: Processes) {
+        match processes {
+            None => {}
+            Some(Err(why)) => _ = self.unknown.get_or_insert(why),
+            Some(Ok(found)) => {
+                self.readings += 1;
+                // One process on two GPUs is one.
+                let found: BTreeMap<u32, Found> = found.into_iter().map(|one| (one.pid, one)).collect();
+                for (pid, one) in found {
+                    self.has_own |= one.is_own;
+                    if !one.is_own && (self.others.len() < MOST || self.others.contains_key(&pid)) {
+                        self.others.entry(pid).or_insert((one.name, 0)).1 += 1;
+                    }
+                }
+            }
+        }
+    }
+
+    /// What all of them come to. Others are told only where the server's own processes are seen among all: where they are not, numbers of
+    /// processes mean something else here, and every process would be another one.
+    pub(in crate::telemetry) fn ended(self, page: u32) -> GpuReadings {
+        let Sharing { readings, has_own, others, unknown } = self;
+        let hidden = "the server's own processes are not among those that are told of its GPUs, as in a container";
+        let unknown = match (readings, has_own, others.is_empty()) {
+            (0, ..) => Some(unknown.unwrap_or_else(|| "no reading told the processes on the GPUs".to_owned())),
+            (_, false, _) => Some(hidden.to_owned()),
+            (_, true, true) => unknown,
+            (_, true, false) => None,
+        };
+        let told = others.into_iter().filter(|_| unknown.is_none());
+        let others = told.map(|(pid, (name, readings))| OtherProcess { pid, name, readings }).collect();
+        GpuReadings { page, readings, others, unknown }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn ended(readings: Vec<Processes>) -> GpuReadings {
+        let mut sharing = Sharing::default();
+        readings.into_iter().for_each(|one| sharing.take(one));
+        sharing.ended(3)
+    }
+
+    fn own(pid: u32) -> Found {
+        Found { pid, name: "server".to_owned(), is_own: true }
+    }
+
+    fn other(pid: u32) -> Found {
+        Found { pid, name: "train".to_owned(), is_own: false }
+    }
+
+    #[test]
+    fn others_are_counted_where_the_server_itself_is_seen() {
+        let found = ended(vec![Some(Ok(vec![own(1), other(7), other(7)])), None, Some(Ok(vec![own(1)]))]);
+        assert_eq!((found.page, found.readings, &found.unknown), (3, 2, &None));
+        assert_eq!(found.others, [OtherProcess { pid: 7, name: "train".to_owned(), readings: 1 }]);
+        let alone = ended(vec![Some(Ok(vec![own(1), own(2)]))]);
+        assert!(alone.others.is_empty() && alone.unknown.is_none());
+    }
+
+    #[test]
+    fn what_cannot_be_told_is_not_told() {
+        let hidden = ended(vec![Some(Ok(vec![other(7)]))]);
+        assert!(hidden.others.is_empty() && hidden.unknown.unwrap().contains("as in a container"));
+        assert!(ended(vec![]).unknown.unwrap().contains("no reading"));
+        let partly = ended(vec![Some(Err("it hangs".to_owned())), Some(Ok(vec![own(1)]))]);
+        assert_eq!(partly.unknown.as_deref(), Some("it hangs"));
+        let found = ended(vec![Some(Err("it hangs".to_owned())), Some(Ok(vec![own(1), other(2)]))]);
+        assert_eq!((found.unknown, found.others.len()), (None, 1), "what was seen was seen");
+    }
+}
