@@ -8,6 +8,7 @@ use crate::plan::{DIALECTS, Endpoint, Telemetry};
 use crate::rows::{self, Sample, SampleWriter};
 use crate::server::Question;
 use crate::telemetry::page::Wanted;
+use crate::telemetry::round_trip::Far;
 use crate::telemetry::scrape::{Page, ScrapeError, Scraper, Settings, Timeline, client};
 
 /// Where a server has its metrics if nothing else is known.
@@ -37,6 +38,7 @@ impl Beside {
             pages: pages.collect::<Result<_, _>>()?,
             every: telemetry.every(),
             wanted: Wanted::new(telemetry.mapped(), telemetry.raw.0.iter().cloned()),
+            far: Far::of(&reqwest::Url::parse(&question.url)?),
         };
         let file = Arc::new(Mutex::new(file));
         let into = Arc::clone(&file);

@@ -2,6 +2,7 @@
 //! each border of the window, the last when all requests have ended; between them one at each multiple of the interval. What cannot be
 //! had is a gap, and costs neither memory nor more than its time.
 
+use std::net::SocketAddr;
 use std::sync::Arc;
 use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
 use std::thread::JoinHandle;
@@ -15,6 +16,7 @@ use tokio::task::JoinSet;
 use tokio::time::timeout;
 
 use super::page::{PageError, Reading, Wanted};
+use super::round_trip::{self, Far};
 use super::text::has_end;
 use super::totals::Totals;
 use crate::rows::{Sample, Telemetry};
@@ -86,6 +88,8 @@ pub struct Settings {
     pub every: Nanos,
     /// What of them.
     pub wanted: Wanted,
+    /// The server whose round trip is measured with each round; none where nobody asks.
+    pub far: Option<Far>,
 }
 
 /// A scraper at work. Dropped, it ends without a last scrape.
@@ -147,7 +151,11 @@ fn scrape(
 ) -> Result<Telemetry, ScrapeError> {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
     runtime.block_on(async {
-        let mut rounds = Rounds::new(settings, timeline, sink);
+        let far = match &settings.far {
+            Some(far) => far.resolved().await,
+            None => Vec::new(),
+        };
+        let mut rounds = Rounds::new(settings, far, timeline, sink);
         rounds.begin();
         rounds.settle().await?;
         drop(begun);
@@ -162,7 +170,7 @@ fn scrape(
                     }
                     return Ok(rounds.ended());
                 }
-                Some(scraped) = rounds.under_way.join_next(), if !rounds.under_way.is_empty() => rounds.take(scraped?)?,
+                Some(ended) = rounds.under_way.join_next(), if !rounds.under_way.is_empty() => rounds.take(ended?)?,
                 () = rest => {}
             }
             if rounds.is_due() {
@@ -184,9 +192,12 @@ struct Rounds {
     wanted: Arc<Wanted>,
     timeline: Arc<dyn Timeline>,
     sink: Sink,
-    under_way: JoinSet<Scraped>,
+    under_way: JoinSet<Ended>,
     /// Pages that are being scraped.
     busy: Vec<bool>,
+    /// Where the server is whose round trip is measured, and whether that is under way.
+    far: Arc<[SocketAddr]>,
+    is_measuring: bool,
     /// Taken before the start of the run was known, with instants of the machine's clock.
     early: Vec<Sample>,
     totals: Totals,
@@ -194,6 +205,13 @@ struct Rounds {
     /// When the last round began, and when the next one is due, on the machine's clock.
     begun: u64,
     next: u64,
+}
+
+/// What has ended.
+enum Ended {
+    Scrape(Scraped),
+    /// When a round trip was measured, and its seconds; none where nobody answered.
+    RoundTrip(u64, Option<f64>),
 }
 
 /// What came of one scrape.
@@ -214,7 +232,7 @@ struct Gap {
 }
 
 impl Rounds {
-    fn new(settings: Settings, timeline: Arc<dyn Timeline>, sink: Sink) -> Rounds {
+    fn new(settings: Settings, far: Vec<SocketAddr>, timeline: Arc<dyn Timeline>, sink: Sink) -> Rounds {
         let urls = settings.pages.iter().map(|page| page.shown.clone()).collect();
         let telemetry = Telemetry { urls, every_ns: settings.every.0, ..Telemetry::default() };
         let pages = settings.pages.len();
@@ -226,6 +244,8 @@ impl Rounds {
             sink,
             under_way: JoinSet::new(),
             busy: vec![false; pages],
+            far: far.into(),
+            is_measuring: false,
             early: Vec::new(),
             totals: Totals::new(pages),
             telemetry,
@@ -253,6 +273,7 @@ impl Rounds {
             // Only the newest is kept of what comes before the start, however long that takes.
             self.early.clear();
         }
+        self.begin_round_trip();
         let limit = Duration::from(self.settings.every).min(LONGEST_SCRAPE);
         for (at, page) in self.settings.pages.iter().enumerate() {
             if std::mem::replace(&mut self.busy[at], true) {
@@ -270,17 +291,28 @@ impl Rounds {
                 let late = || Gap { kind: "timeout", why: format!("no whole answer within {}", Nanos::from(limit)) };
                 let text = text.unwrap_or_else(|_| Err(late()));
                 let reading = text.and_then(|text| wanted.read(&text).map_err(Gap::from));
-                Scraped { page: at, began, ended, reading }
+                Ended::Scrape(Scraped { page: at, began, ended, reading })
             });
         }
         let every = self.settings.every.0.max(1);
         self.next += every * (self.begun.saturating_sub(self.next) / every + 1);
     }
 
+    fn begin_round_trip(&mut self) {
+        if self.far.is_empty() || std::mem::replace(&mut self.is_measuring, true) {
+            return;
+        }
+        let far = Arc::clone(&self.far);
+        self.under_way.spawn(async move {
+            let seconds = round_trip::measure(&far).await;
+            Ended::RoundTrip(monotonic(), seconds)
+        });
+    }
+
     /// Waits for all scrapes that are under way.
     async fn settle(&mut self) -> Result<(), ScrapeError> {
-        while let Some(scraped) = self.under_way.join_next().await {
-            self.take(scraped?)?;
+        while let Some(ended) = self.under_way.join_next().await {
+            self.take(ended?)?;
         }
         Ok(())
     }
@@ -305,7 +337,17 @@ impl Rounds {
         Ok(())
     }
 
-    fn take(&mut self, scraped: Scraped) -> Result<(), ScrapeError> {
+    fn take(&mut self, ended: Ended) -> Result<(), ScrapeError> {
+        match ended {
+            Ended::Scrape(scraped) => self.take_scrape(scraped),
+            Ended::RoundTrip(at_ns, seconds) => {
+                self.is_measuring = false;
+                self.hand_over(seconds.map(|seconds| round_trip::sample(at_ns, seconds)).into_iter().collect())
+            }
+        }
+    }
+
+    fn take_scrape(&mut self, scraped: Scraped) -> Result<(), ScrapeError> {
         let Scraped { page, began, ended, reading } = scraped;
         self.busy[page] = false;
         let url = u32::try_from(page).unwrap_or(u32::MAX);

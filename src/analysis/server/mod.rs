@@ -11,8 +11,10 @@ mod finding;
 pub(crate) mod foreign;
 pub(crate) mod hits;
 mod parts;
+mod pooled;
 pub(crate) mod reasons;
 mod restart;
+mod round_trips;
 mod scraped;
 mod series;
 
@@ -38,6 +40,7 @@ pub fn figures(
     }
     let mut figures: Vec<ServerFigure> = CANONICAL.iter().flat_map(|series| scraped.of_series(series)).collect();
     figures.extend(derived::figures(&scraped, output_tokens, reusable));
+    figures.extend(scraped.round_trips.figures());
     figures
 }
 
