@@ -2,7 +2,7 @@
 
 use comfy_table::Cell;
 
-use crate::analysis::diagnosis::{Diagnosis, Evidence, Finding, NOT_MEASURED, Predicted};
+use crate::analysis::diagnosis::{Diagnosis, Evidence, Finding, Predicted, memory_busy};
 use crate::rows::RunLabels;
 
 use super::format::{self, digits, plain};
@@ -17,8 +17,8 @@ pub struct Bound<'a> {
     pub(crate) unpredicted: &'a [String],
 }
 
-/// The whole answer, at most 100 columns wide.
-pub(crate) fn diagnosis(bound: &Bound, diagnoses: &[Diagnosis]) -> String {
+/// The whole answer, at most 100 columns wide: what is seen first, what could not be looked for last.
+pub(crate) fn diagnosis(bound: &Bound, diagnoses: &[Diagnosis], not_measured: &str) -> String {
     let mut out = "decoding, beside what memory bandwidth allows\n".to_owned();
     if !bound.predicted.is_empty() {
         out.push_str(&format!("\n{}\n", table(bound.predicted)));
@@ -34,17 +34,25 @@ pub(crate) fn diagnosis(bound: &Bound, diagnoses: &[Diagnosis]) -> String {
         out.push_str(&format::fill("  not computed: ", 4, reason));
     }
     out.push_str("\nsymptoms\n");
-    for diagnosis in diagnoses {
+    let rank = |one: &&Diagnosis| match one.finding {
+        Finding::Seen(_) => 0,
+        Finding::NotSeen(_) => 1,
+        Finding::NotChecked(_) => 2,
+    };
+    let mut ordered: Vec<&Diagnosis> = diagnoses.iter().collect();
+    ordered.sort_by_key(rank);
+    for diagnosis in ordered {
         out.push_str(&symptom(diagnosis));
     }
-    out.push_str(&format::fill("\nnot measured: ", 2, NOT_MEASURED));
+    out.push_str(&format::fill("\nnot measured: ", 2, not_measured));
     out
 }
 
 fn table(predicted: &[Predicted]) -> String {
     let number = |value: Option<f64>| right(value.map_or("n/a".to_owned(), digits));
     let mut table = grid::table();
-    table.set_header([
+    let is_scraped = predicted.iter().any(|one| memory_busy(&one.run).is_some());
+    let heads = [
         Cell::new("endpoint"),
         Cell::new("scenario"),
         Cell::new("load"),
@@ -54,11 +62,14 @@ fn table(predicted: &[Predicted]) -> String {
         right("weights\nallow"),
         right("and KV\nallow"),
         right("measured ÷\nallowed"),
-    ]);
+    ];
+    table.set_header(heads.into_iter().chain(is_scraped.then(|| right("memory\nbusy"))));
     let has_models = predicted.iter().any(|one| one.run.labels.model != predicted[0].run.labels.model);
     for one in predicted {
         let labels = one.run.labels;
-        table.add_row([
+        let percent =
+            |share: Option<f64>| right(share.map_or("n/a".to_owned(), |share| format!("{:.0} %", share * 100.0)));
+        let cells = [
             Cell::new(plain(&labels.endpoint)),
             Cell::new(plain(&what(labels, has_models))),
             Cell::new(load(labels)),
@@ -67,8 +78,9 @@ fn table(predicted: &[Predicted]) -> String {
             number(one.measured()),
             number(Some(one.prediction.by_weights)),
             number(one.prediction.with_kv),
-            right(one.ratio().map_or("n/a".to_owned(), |ratio| format!("{:.0} %", ratio * 100.0))),
-        ]);
+            percent(one.ratio()),
+        ];
+        table.add_row(cells.into_iter().chain(is_scraped.then(|| percent(memory_busy(&one.run)))));
     }
     grid::text(table, 1, &[0, 1])
 }
@@ -90,6 +102,7 @@ fn symptom(diagnosis: &Diagnosis) -> String {
             }
             out.push_str(&format::fill("    likely: ", 6, symptom.regime));
             out.push_str(&format::fill("    confirm with: ", 6, symptom.confirm));
+            out.push_str(&format::fill("    refuted by: ", 6, symptom.refute));
             out.push_str(&format::fill("    try first: ", 6, symptom.response));
             out
         }

@@ -42,6 +42,7 @@ pub(crate) use diagnosis::diagnosis;
 pub(crate) use few::few_once;
 pub use fronts::fronts;
 pub(crate) use not_held::why_not_held;
+pub(crate) use parts::words;
 pub(crate) use plot::{is_unicode, plots};
 pub use repeats::repeats;
 pub(crate) use run::Detail;

@@ -62,7 +62,7 @@ fn unsigned_zero(value: f64) -> f64 {
 }
 
 /// A part's name in words.
-fn words(name: &str) -> String {
+pub(crate) fn words(name: &str) -> String {
     match name {
         "outside_server" => "outside the server".to_owned(),
         "server_unassigned" => "in the server, unassigned".to_owned(),

@@ -166,8 +166,8 @@ table! {
     pub struct Sample {
         /// When, since the run's start; 0 for what was taken before it. A scrape stands at the middle of its exchange.
         at_ns: u64 [Delta "ns"],
-        /// Who was observed: generator, server, gpu or host; `scrape` for how scraping a page went, `raw` for series of a page that the
-        /// plan names.
+        /// Who was observed: generator, server, gpu, host, or the network between; `scrape` for how scraping a page went, `raw` for series
+        /// of a page that the plan names.
         source: String [Dictionary ""],
         /// What, with its unit in the name: `resident_bytes`, `thread_cpu_seconds_total.io`. METRICS lists those of the generator,
         /// TELEMETRY those of servers.

@@ -10,6 +10,7 @@ use crate::server::Question;
 use crate::telemetry::gpus;
 use crate::telemetry::http::{Page, client};
 use crate::telemetry::page::Wanted;
+use crate::telemetry::round_trip::Far;
 use crate::telemetry::scrape::{ScrapeError, Scraper, Settings, Timeline};
 
 /// Where a server has its metrics if nothing else is known.
@@ -40,6 +41,7 @@ impl Beside {
             every: telemetry.every(),
             wanted: Wanted::new(telemetry.mapped(), telemetry.raw.0.iter().cloned()),
             gpus,
+            far: Far::of(&reqwest::Url::parse(&question.url)?),
         };
         let file = Arc::new(Mutex::new(file));
         let into = Arc::clone(&file);

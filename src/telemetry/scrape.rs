@@ -2,6 +2,7 @@
 //! each border of the window, the last when all requests have ended; between them one at each multiple of the interval. What cannot be
 //! had is a gap, and costs neither memory nor more than its time.
 
+use std::net::SocketAddr;
 use std::sync::Arc;
 use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
 use std::thread::JoinHandle;
@@ -16,6 +17,7 @@ use super::gap::Gap;
 use super::gpus::{self, Reader, Sharing};
 use super::http::{Page, fetch};
 use super::page::{Reading, Wanted};
+use super::round_trip::{self, Far};
 use super::totals::Totals;
 use crate::rows::{Sample, Telemetry};
 use crate::units::Nanos;
@@ -53,6 +55,8 @@ pub struct Settings {
     pub wanted: Wanted,
     /// The GPUs of this machine that are read beside them.
     pub gpus: Option<gpus::Wanted>,
+    /// The server whose round trip is measured with each round; none where nobody asks.
+    pub far: Option<Far>,
 }
 
 /// A scraper at work. Dropped, it ends without a last scrape.
@@ -118,7 +122,11 @@ fn scrape(
             Some(wanted) => gpus::open(wanted).await,
             None => None,
         };
-        let mut rounds = Rounds::new((settings, gpus), timeline, sink);
+        let far = match &settings.far {
+            Some(far) => far.resolved().await,
+            None => Vec::new(),
+        };
+        let mut rounds = Rounds::new((settings, gpus, far), timeline, sink);
         rounds.begin();
         rounds.settle().await?;
         drop(begun);
@@ -133,7 +141,7 @@ fn scrape(
                     }
                     return Ok(rounds.ended());
                 }
-                Some(scraped) = rounds.under_way.join_next(), if !rounds.under_way.is_empty() => rounds.take(scraped?)?,
+                Some(ended) = rounds.under_way.join_next(), if !rounds.under_way.is_empty() => rounds.take(ended?)?,
                 () = rest => {}
             }
             if rounds.is_due() {
@@ -157,9 +165,12 @@ struct Rounds {
     wanted: Arc<Wanted>,
     timeline: Arc<dyn Timeline>,
     sink: Sink,
-    under_way: JoinSet<Scraped>,
+    under_way: JoinSet<Ended>,
     /// Pages that are being scraped.
     busy: Vec<bool>,
+    /// Where the server is whose round trip is measured, and whether that is under way.
+    far: Arc<[SocketAddr]>,
+    is_measuring: bool,
     /// Taken before the start of the run was known, with instants of the machine's clock.
     early: Vec<Sample>,
     totals: Totals,
@@ -167,6 +178,13 @@ struct Rounds {
     /// When the last round began, and when the next one is due, on the machine's clock.
     begun: u64,
     next: u64,
+}
+
+/// What has ended.
+enum Ended {
+    Scrape(Scraped),
+    /// When a round trip was measured, and its seconds; none where nobody answered.
+    RoundTrip(u64, Option<f64>),
 }
 
 /// What came of one scrape.
@@ -180,7 +198,8 @@ struct Scraped {
 }
 
 impl Rounds {
-    fn new((settings, gpus): (Settings, Option<Reader>), timeline: Arc<dyn Timeline>, sink: Sink) -> Rounds {
+    fn new(asked: (Settings, Option<Reader>, Vec<SocketAddr>), timeline: Arc<dyn Timeline>, sink: Sink) -> Rounds {
+        let (settings, gpus, far) = asked;
         let pages = settings.pages.iter().map(|page| page.shown.clone());
         let urls = pages.chain(gpus.as_ref().map(|gpus| gpus.shown.clone())).collect();
         let telemetry = Telemetry { urls, every_ns: settings.every.0, ..Telemetry::default() };
@@ -195,6 +214,8 @@ impl Rounds {
             sink,
             under_way: JoinSet::new(),
             busy: vec![false; pages + 1],
+            far: far.into(),
+            is_measuring: false,
             early: Vec::new(),
             totals: Totals::new(pages),
             telemetry,
@@ -224,6 +245,7 @@ impl Rounds {
         }
         self.begin_pages();
         self.begin_gpus();
+        self.begin_round_trip();
         let every = self.settings.every.0.max(1);
         self.next += every * (self.begun.saturating_sub(self.next) / every + 1);
     }
@@ -243,7 +265,7 @@ impl Rounds {
                 let late = || Gap { kind: "timeout", why: format!("no whole answer within {}", Nanos::from(limit)) };
                 let text = text.unwrap_or_else(|_| Err(late()));
                 let reading = text.and_then(|text| wanted.read(&text).map_err(Gap::from));
-                Scraped { page: at, began, ended, reading, processes: None }
+                Ended::Scrape(Scraped { page: at, began, ended, reading, processes: None })
             });
         }
     }
@@ -264,14 +286,25 @@ impl Rounds {
                 Ok(said) => (Ok(said.reading), said.processes),
                 Err(gap) => (Err(gap), None),
             };
-            Scraped { page, began, ended, reading, processes }
+            Ended::Scrape(Scraped { page, began, ended, reading, processes })
+        });
+    }
+
+    fn begin_round_trip(&mut self) {
+        if self.far.is_empty() || std::mem::replace(&mut self.is_measuring, true) {
+            return;
+        }
+        let far = Arc::clone(&self.far);
+        self.under_way.spawn(async move {
+            let seconds = round_trip::measure(&far).await;
+            Ended::RoundTrip(monotonic(), seconds)
         });
     }
 
     /// Waits for all scrapes that are under way.
     async fn settle(&mut self) -> Result<(), ScrapeError> {
-        while let Some(scraped) = self.under_way.join_next().await {
-            self.take(scraped?)?;
+        while let Some(ended) = self.under_way.join_next().await {
+            self.take(ended?)?;
         }
         Ok(())
     }
@@ -296,7 +329,17 @@ impl Rounds {
         Ok(())
     }
 
-    fn take(&mut self, scraped: Scraped) -> Result<(), ScrapeError> {
+    fn take(&mut self, ended: Ended) -> Result<(), ScrapeError> {
+        match ended {
+            Ended::Scrape(scraped) => self.take_scrape(scraped),
+            Ended::RoundTrip(at_ns, seconds) => {
+                self.is_measuring = false;
+                self.hand_over(seconds.map(|seconds| round_trip::sample(at_ns, seconds)).into_iter().collect())
+            }
+        }
+    }
+
+    fn take_scrape(&mut self, scraped: Scraped) -> Result<(), ScrapeError> {
         let Scraped { page, began, ended, reading, processes } = scraped;
         self.busy[page] = false;
         self.sharing.take(processes);

@@ -10,8 +10,8 @@ use sweepline::rows::Outcome;
 use super::lab::{Lab, Server};
 use super::sweeps::honest;
 
-/// Every plan, which of its cells are run here, and how many runs those are. The quickstart and the demonstration
-/// are run by `readme`.
+/// Every plan, which of its cells are run here, and how many runs those are. The quickstart, the
+/// demonstration and the slow server are run by `readme`.
 const PLANS: &[(&str, &str, usize)] = &[
     ("flags", "batch_size == 8 and server.max_num_batched_tokens == 2048 and server.max_num_seqs == 64", 4),
     ("cold-start", "repeat < 1", 2),
@@ -195,5 +195,5 @@ fn every_plan_is_right_and_explains_itself() {
     for (name, ..) in PLANS {
         assert!(names.contains(&(*name).to_owned()), "{name}");
     }
-    assert_eq!(names.len(), PLANS.len() + 2, "{names:?}: a plan without a test");
+    assert_eq!(names.len(), PLANS.len() + 3, "{names:?}: a plan without a test");
 }

@@ -10,7 +10,7 @@ fn readme() -> String {
 fn shape(line: &str) -> String {
     let words = line.split_whitespace().map(|word| match word {
         _ if word.ends_with("/sweepline") => "sweepline".to_owned(),
-        _ if word.chars().all(|c| c.is_ascii_hexdigit()) && word.len() == 8 => "<id>".to_owned(),
+        _ if is_id(word.trim_end_matches([')', ';'])) => "<id>".to_owned(),
         _ => {
             let mut figures = String::new();
             for c in word.chars() {
@@ -24,6 +24,10 @@ fn shape(line: &str) -> String {
         }
     });
     words.collect::<Vec<_>>().join(" ")
+}
+
+fn is_id(word: &str) -> bool {
+    word.chars().all(|c| c.is_ascii_hexdigit()) && word.len() == 8
 }
 
 /// The indented block of the README that begins with `start`.
@@ -86,6 +90,26 @@ fn its_picture_of_the_terminal_is_true() {
             assert!(said.contains(&shape(&expected)), "{expected}\n{}\n{}", ended.stderr, ended.stdout);
         }
     }
+}
+
+#[timed_test]
+fn its_cause_of_a_slow_run_is_what_diagnose_says() {
+    let readme = readme();
+    for command in ["`sweepline run plans/slow.yaml`", "`sweepline diagnose plans/slow.yaml`"] {
+        assert!(readme.contains(command), "{command}");
+    }
+    let plan = std::fs::read_to_string(concat!(env!("CARGO_MANIFEST_DIR"), "/plans/slow.yaml")).unwrap();
+    let short = "phases: { fill: 1s, stabilize: 1s, measure: 10s, drain: 10s }";
+    assert!(plan.contains(short));
+    let lab = Lab::new();
+    lab.write("plans/slow.yaml", &plan.replace(short, "phases: { fill: 300ms, stabilize: 300ms, measure: 1500ms }"));
+    lab.measured(&["run", "plans/slow.yaml"]);
+    // Lines break elsewhere where figures are shorter: the words are compared.
+    let words = |text: &str| shape(&text.split_whitespace().collect::<Vec<_>>().join(" "));
+    let said = words(&lab.ok(&["diagnose", "plans/slow.yaml"]).stdout);
+    let told = words(&block("  seen: requests wait").join(" "));
+    assert!(told.contains("are the server's queue (# %); # requests wait there; at most # run (run <id>"), "{told}");
+    assert!(said.contains(&told), "{told}\n{said}");
 }
 
 #[timed_test]

@@ -1,6 +1,7 @@
 //! Where the time went: each part of a mean latency against what the mock did and a way with a known delay, from a light load to one near
 //! the server's limit, and with a cap that lets requests wait in the client.
 
+use std::collections::BTreeMap;
 use std::io::{Read, Write};
 use std::net::{Shutdown, TcpListener, TcpStream};
 use std::sync::mpsc::channel;
@@ -11,6 +12,7 @@ use serde_json::Value;
 
 use super::lab::{Lab, Run};
 use super::mock::Mock;
+use super::report::{Page, Table, is_sound};
 
 /// Four slots of 40 ms to the first token and 15 gaps of 2 ms serve 57 requests a second.
 const FLAGS: [&str; 6] = ["--ttft", "40ms", "--itl", "2ms", "--slots", "4"];
@@ -126,9 +128,12 @@ fn checked(lab: &Lab, run: &Run, log: &[Value]) -> [f64; 2] {
             found.unwrap()["ms"].as_f64().unwrap_or_else(|| panic!("{of} {name}: {whole:#}"))
         };
         let wanted = [("client", client), ("connection", connection), ("queue", queue), ("prefill", prefill)];
-        for (name, wanted) in wanted.into_iter().chain([("outside_server", outside)]) {
+        for (name, wanted) in wanted {
             is_near(&format!("{of} {name} of {id}"), part(name), wanted);
         }
+        // TCP ends at the near end of the way, on this machine: behind that nobody knows what is network.
+        is_near(&format!("{of} outside of {id}"), part("network") + part("outside_server"), outside);
+        assert!(part("network") > 0.0 && part("outside_server") >= way - 2.0, "{whole:#}");
         if of == "e2e" {
             is_near("decode", part("decode"), decode);
         }
@@ -144,6 +149,83 @@ fn checked(lab: &Lab, run: &Run, log: &[Value]) -> [f64; 2] {
     let block = block.split("\n\n").next().unwrap();
     assert!(block.contains("outside the server") && block.lines().all(|line| line.chars().count() <= 80), "{block}");
     [client, queue]
+}
+
+/// `diagnose` names what was made to be slow: the cap in the client, the way outside the server; and no more than was measured.
+fn diagnosed(lab: &Lab, runs: &BTreeMap<String, Run>) {
+    let found = lab.ok(&["diagnose", "plan.yaml", "--format", "json"]).json();
+    lab.follows("diagnose", &found);
+    let symptom = |key: &str| {
+        let all = found["symptoms"].as_array().unwrap();
+        all.iter().find(|one| one["symptom"] == key).unwrap_or_else(|| panic!("no {key}: {found:#}"))
+    };
+    let outside = symptom("outside_the_server");
+    assert_eq!(outside["found"], "seen", "a way of 20 ms beside 40 ms of prefill: {found:#}");
+    // Of the capped load, too: there it is the client.
+    let capped = runs.values().find(|run| run.json["facts"]["batch_size"].is_u64()).unwrap();
+    let named = outside["evidence"].as_array().unwrap().iter().find(|one| one["runs"][0] == capped.json["id"]).unwrap();
+    let text = named["text"].as_str().unwrap();
+    let client: f64 = text.split("the client ").nth(1).unwrap().split(',').next().unwrap().parse().unwrap();
+    assert!(client > 50.0, "{text}");
+    assert_eq!(symptom("preempted")["found"], "not_seen");
+    for key in ["kv_cache_short", "throttled"] {
+        assert_eq!(symptom(key)["found"], "not_checked", "the mock has neither a KV cache nor a GPU");
+    }
+    let unmeasured = found["not_measured"].as_str().unwrap();
+    assert!(unmeasured.contains("GPU use") && !unmeasured.contains("time in the queue"), "{unmeasured}");
+}
+
+/// The report has the numbers of `show`: in a figure for each curve and sum, and on the part of each run.
+fn reported(lab: &Lab, runs: &BTreeMap<String, Run>) {
+    lab.ok(&["report", "plan.yaml", "-o", "report.html"]);
+    let page = Page::of(lab, "report.html");
+    is_sound(&page);
+    let section = page.section("time").expect("a section of where the time went");
+    let mut compared = 0;
+    let shown =
+        |run: &Run| lab.ok(&["show", run.json["id"].as_str().unwrap(), "--plan", "plan.yaml", "--format", "json"]);
+    for figure in Page::between(section, "<figure id=\"", "</figure>") {
+        let table = Table::of(Page::between(figure, "<table>", "</table>")[0]);
+        let of = if figure.split('"').next().unwrap().ends_with("-ttft") { "ttft" } else { "e2e" };
+        let is_capped = figure.contains("one, at most 3 in flight");
+        for row in 0..table.rows.len() {
+            let load = table.number(row, "qps").unwrap();
+            let is_meant =
+                |run: &&Run| run.json["facts"]["qps"] == load && run.json["facts"]["batch_size"].is_u64() == is_capped;
+            let shown = shown(runs.values().find(is_meant).unwrap()).json();
+            let whole = shown["parts"].as_array().unwrap().iter().find(|whole| whole["of"] == of).unwrap();
+            assert_eq!(table.number(row, &format!("{of}_mean_ms")), whole["mean_ms"].as_f64());
+            for part in whole["parts"].as_array().unwrap() {
+                let name = format!("{of}_{}_ms", part["name"].as_str().unwrap());
+                assert_eq!(table.number(row, &name), part["ms"].as_f64(), "{name} at {load}");
+                compared += 1;
+            }
+        }
+        let drawn = figure.matches("<title>").count();
+        assert!(drawn >= 3 * table.rows.len(), "{drawn} stripes say their value: {figure}");
+        assert!(figure.contains("What is TTFT from schedule?") || figure.contains("What is E2E from schedule?"));
+    }
+    // Two sums of three loads and of the capped one.
+    assert!(compared >= 4 * (8 + 9), "{compared} numbers");
+    for run in runs.values() {
+        let id = run.json["id"].as_str().unwrap();
+        let part = page.text.split(&format!("id=\"run-{}\"", &id[..16])).nth(1).expect("a part of the run");
+        let part = part.split("<details class=\"run\">").next().unwrap();
+        let tables: Vec<Table> = Page::between(part, "<table>", "</table>").into_iter().map(Table::of).collect();
+        let shown = shown(run).json();
+        let server = tables.iter().find(|table| table.headings[0] == "figure").expect("the server in the window");
+        let figures = shown["server"].as_array().unwrap();
+        assert_eq!(server.rows.len(), figures.len());
+        for (row, figure) in figures.iter().enumerate() {
+            assert_eq!(server.text(row, "figure"), figure["name"].as_str().unwrap());
+            assert_eq!(server.number(row, "value"), figure["value"].as_f64(), "{figure}");
+        }
+        let parts = tables.iter().find(|table| table.headings[0] == "part").expect("where the time went");
+        let queue = (0..parts.rows.len()).find(|row| parts.text(*row, "part") == "queue").unwrap();
+        let ttft = shown["parts"].as_array().unwrap().iter().find(|whole| whole["of"] == "ttft").unwrap();
+        let wanted = ttft["parts"].as_array().unwrap().iter().find(|part| part["name"] == "queue").unwrap();
+        assert_eq!(parts.number(queue, "TTFT, ms"), wanted["ms"].as_f64());
+    }
 }
 
 #[timed_test]
@@ -171,6 +253,9 @@ fn the_parts_of_a_mean_are_what_happened() {
     assert!(open[0] < 3.0 && open[0] < open[2] && open[1] < open[2], "{waits:?}");
     let [client, queue] = waits.iter().find(|one| one.1).unwrap().2;
     assert!(client > 50.0 && queue < 1.0, "{waits:?}");
+
+    diagnosed(&lab, &runs);
+    reported(&lab, &runs);
 
     let table = lab.ok(&["export", "--format", "csv", "--columns", "all"]).stdout;
     let header = table.lines().next().unwrap();

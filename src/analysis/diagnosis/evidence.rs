@@ -17,6 +17,8 @@ pub struct Symptom {
     pub regime: &'static str,
     /// What would confirm that.
     pub confirm: &'static str,
+    /// What would refute it.
+    pub refute: &'static str,
     /// What to try first.
     pub response: &'static str,
 }
@@ -94,4 +96,6 @@ pub struct Evident<'a> {
     pub twins: &'a [Twins<'a>],
     /// The most that a token may take by the plan's objective, in milliseconds.
     pub token_limit_ms: Option<f64>,
+    /// How many requests a server runs at most, as its plan declares it, by the full id of the run.
+    pub batch_limits: &'a [(String, f64)],
 }

@@ -9,7 +9,7 @@ use super::evidence::{Evidence, Finding};
 pub(super) enum Looked {
     /// It is there.
     Seen(Evidence),
-    /// The figures say so, but within their intervals: a sentence with the figures.
+    /// The figures say so, but within their intervals, or not in all repeats: a sentence with the figures that says which.
     NotShown(String),
     /// It is not there.
     Absent,
@@ -17,6 +17,9 @@ pub(super) enum Looked {
 
 /// How a finding begins of what figures say only within their intervals.
 pub const NOT_SHOWN: &str = "not shown";
+
+/// Why a finding may be none where a client's figures alone say so.
+pub(super) const BY_CHANCE: &str = "it may be chance: the 95 % intervals do not tell";
 
 /// Whether a figure has grown from one load to another.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -114,7 +117,7 @@ pub(super) fn found(
         (_, None) => Finding::NotSeen(absent()),
         (_, Some((first, more))) => {
             let more = if more.is_empty() { String::new() } else { format!("; and {} more", more.len()) };
-            Finding::NotSeen(format!("{NOT_SHOWN}: {first} (it may be chance: the 95 % intervals do not tell){more}"))
+            Finding::NotSeen(format!("{NOT_SHOWN}: {first}{more}"))
         }
     }
 }

@@ -1,68 +1,16 @@
-//! The symptoms, one function each.
+//! Symptoms in the figures of a client, one function each.
 
 use indexmap::IndexSet;
 
 use crate::analysis::curve::{Curve, Ordinate, Run, Rung};
 use crate::plan::Percentile;
 
-use super::evidence::{Evidence, Evident, Finding, Predicted, Symptom, Twins};
+use super::evidence::{Evident, Finding, Predicted, Twins};
+use super::look::{at, in_flight, looked, short};
+use super::memory;
 use super::named::Names;
 use super::queued;
 use super::shown::{Growth, Looked, Ranged, both, found, latency_growth, rate_growth};
-
-/// What no symptom looks at, and what would tell the regimes apart for certain.
-pub const NOT_MEASURED: &str = "these figures are a client's, but for the queue of a server with `telemetry`: accelerator \
-                                utilization, memory in use, clocks and power, and preemption counters were not looked at";
-
-/// Looks for one symptom.
-type Look = fn(&Evident) -> Finding;
-
-/// The table.
-#[rustfmt::skip]
-pub(super) static ALL: [(Symptom, Look); 6] = [
-    (Symptom {
-        key: "ttft_grows_with_input",
-        title: "TTFT grows with the prompt at low concurrency",
-        regime: "prefill: compute-bound work on the prompt's tokens",
-        confirm: "accelerator compute near its limit during prefill; TTFT linear in prompt tokens",
-        response: "reuse prefixes, shorten prompts, more tensor parallelism, a lower precision of compute",
-    }, ttft_grows_with_input),
-    (Symptom {
-        key: "tpot_high_alone",
-        title: "TPOT is high at concurrency one",
-        regime: "decode bound by memory bandwidth (weights read for each token) or by the overhead of each step",
-        confirm: "measured ÷ predicted: near 1 it is bandwidth, far below it is overhead; above 1 what is declared is not what runs",
-        response: "near 1: fewer bytes per weight, more bandwidth, speculative decoding; far below: CUDA graphs, a newer engine",
-    }, tpot_high_alone),
-    (Symptom {
-        key: "ttft_tail_spikes",
-        title: "p99 TTFT spikes while p50 stays",
-        regime: "some requests wait: long prefills in front of them, bursts of arrivals, or preemption",
-        confirm: "the server's waiting and preempted requests over time; TTFT of those behind a long prompt",
-        response: "chunked prefill, a smaller token budget of a step, more memory for the KV cache, a cap on long prompts",
-    }, ttft_tail_spikes),
-    (Symptom {
-        key: "throughput_for_tpot",
-        title: "throughput rises while TPOT worsens",
-        regime: "larger batches: steps read more KV cache or reach the compute limit",
-        confirm: "TPOT follows requests in flight; measured ÷ predicted with the KV cache stays about equal",
-        response: "a cap on requests in flight where the objective's TPOT ends, else nothing: it is the trade itself",
-    }, throughput_for_tpot),
-    (Symptom {
-        key: "warm_equals_cold",
-        title: "warm equals cold",
-        regime: "the prefix cache gives nothing: off, too small, or prefill is not what TTFT is made of",
-        confirm: "cached prompt tokens in the rows; the cache's size against the prefixes' tokens",
-        response: "turn prefix caching on, give it memory, route requests of one prefix to one instance",
-    }, warm_equals_cold),
-    (Symptom {
-        key: "far_below_prediction",
-        title: "decoding is far below what bandwidth allows",
-        regime: "overhead of each step: kernel launches, scheduling on the CPU, communication between accelerators",
-        confirm: "gaps between kernels in a profile; a CPU core of the server at its limit",
-        response: "CUDA graphs, fewer and faster links to cross (less tensor parallelism), a faster host CPU",
-    }, far_below_prediction),
-];
 
 /// Requests in flight up to which a run is one of low concurrency.
 const FEW: f64 = 2.0;
@@ -75,23 +23,6 @@ const EQUAL: f64 = 1.1;
 /// A measured share of the prediction below which it is far.
 const FAR: f64 = 0.3;
 
-fn evidence(runs: &[&Run], text: String) -> Evidence {
-    Evidence { runs: runs.iter().map(|run| run.labels.run_id.clone()).collect(), text }
-}
-
-/// What growth comes to, with the runs and the sentence of what was seen.
-fn looked(growth: Growth, runs: &[&Run], text: impl FnOnce() -> String) -> Looked {
-    match growth {
-        Growth::Shown => Looked::Seen(evidence(runs, text())),
-        Growth::NotShown => Looked::NotShown(text()),
-        Growth::No => Looked::Absent,
-    }
-}
-
-fn short<'a>(run: &'a Run<'a>) -> &'a str {
-    run.labels.run_id.get(..8).unwrap_or(&run.labels.run_id)
-}
-
 /// Its median, with its interval.
 fn ttft(run: &Run) -> Option<Ranged> {
     Ranged::of_estimate(&run.metrics.ttft.percentile(Percentile::P50)).filter(|found| found.value > 0.0)
@@ -102,15 +33,11 @@ fn runs<'a>(evident: &'a Evident) -> impl Iterator<Item = &'a Run<'a>> {
     evident.curves.iter().flat_map(|curve| &curve.rungs).flat_map(|rung| &rung.runs)
 }
 
-fn in_flight(run: &Run) -> f64 {
-    run.metrics.flow.achieved_concurrency.unwrap_or(f64::INFINITY)
-}
-
 fn server<'a>(run: &'a Run) -> (&'a str, &'a str) {
     (&run.labels.endpoint, &run.labels.model)
 }
 
-fn ttft_grows_with_input(evident: &Evident) -> Finding {
+pub(super) fn ttft_grows_with_input(evident: &Evident) -> Finding {
     let names = Names::of(evident);
     let alone: Vec<&Run> = runs(evident).filter(|run| in_flight(run) <= FEW && ttft(run).is_some()).collect();
     let servers: IndexSet<(&str, &str)> = alone.iter().map(|run| server(run)).collect();
@@ -157,11 +84,7 @@ fn with_both<'a>(curve: &'a Curve<'a>, [first, second]: [&str; 2]) -> Vec<(&'a R
     with(curve, first).into_iter().filter_map(|(rung, found)| Some((rung, found, other(rung)?))).collect()
 }
 
-fn at(curve: &Curve, rung: &Rung) -> String {
-    format!("{} {}", curve.axis.name(), rung.load)
-}
-
-fn tpot_high_alone(evident: &Evident) -> Finding {
+pub(super) fn tpot_high_alone(evident: &Evident) -> Finding {
     let names = Names::of(evident);
     let look = |curve: &Curve| {
         let tpots = with(curve, "tpot_p50");
@@ -179,10 +102,11 @@ fn tpot_high_alone(evident: &Evident) -> Finding {
             .map_or_else(|| "; how far from the bound of bandwidth is not known".to_owned(), share_of_bound);
         let text = || {
             format!(
-                "{}: p50 TPOT is {alone:.2} ms with {:.1} requests in flight (run {}), above {against}{share}",
+                "{}: p50 TPOT is {alone:.2} ms with {:.1} requests in flight (run {}), above {against}{share}{}",
                 names.run(run),
                 in_flight(run),
-                short(run)
+                short(run),
+                memory::clause(run)
             )
         };
         let growth = match alone > limit {
@@ -213,7 +137,7 @@ fn share_of_bound(ratio: f64) -> String {
     format!("; decoding at {:.0} % of what bandwidth allows{above}", ratio * 100.0)
 }
 
-fn ttft_tail_spikes(evident: &Evident) -> Finding {
+pub(super) fn ttft_tail_spikes(evident: &Evident) -> Finding {
     let names = Names::of(evident);
     let look_at_tail = |curve: &Curve, tail_name: &str, tail_word: &str| {
         let both = with_both(curve, ["ttft_p50", tail_name]);
@@ -256,7 +180,7 @@ fn ttft_tail_spikes(evident: &Evident) -> Finding {
     found(evident.curves.iter().map(look), missing, absent)
 }
 
-fn throughput_for_tpot(evident: &Evident) -> Finding {
+pub(super) fn throughput_for_tpot(evident: &Evident) -> Finding {
     let names = Names::of(evident);
     let look = |curve: &Curve| {
         let all = with_both(curve, ["output_throughput", "tpot_p50"]);
@@ -294,7 +218,7 @@ fn throughput_for_tpot(evident: &Evident) -> Finding {
     found(evident.curves.iter().map(look), missing, absent)
 }
 
-fn warm_equals_cold(evident: &Evident) -> Finding {
+pub(super) fn warm_equals_cold(evident: &Evident) -> Finding {
     const DECLARED: f64 = 0.2;
     let names = Names::of(evident);
     let look = |Twins { warm, cold }: &Twins| {
@@ -328,18 +252,19 @@ fn warm_equals_cold(evident: &Evident) -> Finding {
     found(evident.twins.iter().map(look), missing, absent)
 }
 
-fn far_below_prediction(evident: &Evident) -> Finding {
+pub(super) fn far_below_prediction(evident: &Evident) -> Finding {
     let names = Names::of(evident);
     let look = |predicted: &Predicted| {
         let (measured, ratio, run) = (predicted.measured()?, predicted.ratio()?, &predicted.run);
         let text = || {
             format!(
-                "{}: a stream gets {measured:.1} tok/s with {:.1} requests in flight (run {}), bandwidth allows {:.1}: {:.0} %",
+                "{}: a stream gets {measured:.1} tok/s with {:.1} requests in flight (run {}), bandwidth allows {:.1}: {:.0} %{}",
                 names.run(run),
                 in_flight(run),
                 short(run),
                 predicted.prediction.best(),
-                ratio * 100.0
+                ratio * 100.0,
+                memory::beside_overhead(run)
             )
         };
         // The fastest that the run's TPOT may be is its low end.

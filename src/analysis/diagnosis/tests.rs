@@ -6,16 +6,16 @@ use crate::analysis::{MeanTokens, Part, PlanMetrics, RunMetrics, Verdict, Whole}
 use crate::plan::Validity;
 use crate::rows::RunLabels;
 
-struct Made {
-    labels: RunLabels,
-    metrics: RunMetrics,
+pub(super) struct Made {
+    pub(super) labels: RunLabels,
+    pub(super) metrics: RunMetrics,
     plan_metrics: PlanMetrics,
     verdict: Verdict,
     tokens: MeanTokens,
 }
 
 impl Made {
-    fn new(name: &str, scenario: &str, server: &Server, prompt: f64) -> Made {
+    pub(super) fn new(name: &str, scenario: &str, server: &Server, prompt: f64) -> Made {
         let (records, facts) = server.make();
         let labels = RunLabels {
             run_id: format!("{name:0<64}"),
@@ -34,7 +34,7 @@ impl Made {
         }
     }
 
-    fn run(&self) -> Run<'_> {
+    pub(super) fn run(&self) -> Run<'_> {
         Run {
             sweep: "s",
             labels: &self.labels,
@@ -49,31 +49,42 @@ impl Made {
     }
 }
 
-fn closed(batch: u32) -> Server {
+pub(super) fn closed(batch: u32) -> Server {
     Server { batch_size: Some(batch), slots: 64, ..Server::default() }
 }
 
-fn finding(key: &str, evident: &Evident) -> Finding {
+pub(super) fn finding(key: &str, evident: &Evident) -> Finding {
     diagnose(evident).into_iter().find(|one| one.symptom.key == key).unwrap().finding
 }
 
 /// What looking for `key` in these runs comes to.
-fn among(key: &str, made: &[Made]) -> Finding {
+pub(super) fn among(key: &str, made: &[Made]) -> Finding {
     let runs: Vec<Run> = made.iter().map(Made::run).collect();
     let curves = curves(&runs, false);
-    finding(key, &Evident { curves: &curves, predicted: &[], unpredicted: &[], twins: &[], token_limit_ms: None })
+    finding(
+        key,
+        &Evident {
+            curves: &curves,
+            predicted: &[],
+            unpredicted: &[],
+            twins: &[],
+            token_limit_ms: None,
+            batch_limits: &[],
+        },
+    )
 }
 
-fn seen(finding: Finding) -> Vec<Evidence> {
+pub(super) fn seen(finding: Finding) -> Vec<Evidence> {
     let Finding::Seen(evidence) = finding else { panic!("{finding:?}") };
     evidence
 }
 
 #[test]
 fn nothing_is_said_of_what_was_not_measured() {
-    let evident = Evident { curves: &[], predicted: &[], unpredicted: &[], twins: &[], token_limit_ms: None };
+    let evident =
+        Evident { curves: &[], predicted: &[], unpredicted: &[], twins: &[], token_limit_ms: None, batch_limits: &[] };
     let all = diagnose(&evident);
-    assert_eq!(all.len(), 6);
+    assert_eq!(all.len(), 12);
     assert!(all.iter().all(|one| matches!(one.finding, Finding::NotChecked(_))), "{all:?}");
 }
 
@@ -160,7 +171,14 @@ fn a_cache_that_gives_nothing_shows_in_its_twin() {
         let twins = [Twins { warm: warm.run(), cold: cold.run() }];
         finding(
             "warm_equals_cold",
-            &Evident { curves: &[], predicted: &[], unpredicted: &[], twins: &twins, token_limit_ms: None },
+            &Evident {
+                curves: &[],
+                predicted: &[],
+                unpredicted: &[],
+                twins: &twins,
+                token_limit_ms: None,
+                batch_limits: &[],
+            },
         )
     };
     assert!(seen(look(&twins_of(20_500_000)))[0].text.contains("90 %"));
@@ -173,14 +191,27 @@ fn what_is_far_below_the_bound_says_by_how_much() {
     // 4 ms a token are 250 tokens/s.
     let look = |by_weights: f64| {
         let predicted = [Predicted { run: made.run(), prediction: Prediction { by_weights, with_kv: None } }];
-        let evident =
-            Evident { curves: &[], predicted: &predicted, unpredicted: &[], twins: &[], token_limit_ms: None };
+        let evident = Evident {
+            curves: &[],
+            predicted: &predicted,
+            unpredicted: &[],
+            twins: &[],
+            token_limit_ms: None,
+            batch_limits: &[],
+        };
         finding("far_below_prediction", &evident)
     };
     assert!(seen(look(1_000.0))[0].text.contains("25 %"));
     assert!(matches!(look(400.0), Finding::NotSeen(_)));
     let reasons = ["demo declares no memory_bandwidth".to_owned()];
-    let evident = Evident { curves: &[], predicted: &[], unpredicted: &reasons, twins: &[], token_limit_ms: None };
+    let evident = Evident {
+        curves: &[],
+        predicted: &[],
+        unpredicted: &reasons,
+        twins: &[],
+        token_limit_ms: None,
+        batch_limits: &[],
+    };
     let Finding::NotChecked(text) = finding("far_below_prediction", &evident) else { panic!() };
     assert!(text.contains("memory_bandwidth"));
 }

@@ -14,8 +14,10 @@ mod foreign_room;
 mod foreign_underway;
 pub(crate) mod hits;
 mod parts;
+mod pooled;
 pub(crate) mod reasons;
 mod restart;
+mod round_trips;
 mod scraped;
 mod series;
 mod shared;
@@ -43,6 +45,7 @@ pub fn figures(
     }
     let mut figures: Vec<ServerFigure> = CANONICAL.iter().flat_map(|series| scraped.of_series(series)).collect();
     figures.extend(derived::figures(&scraped, output_tokens, reusable));
+    figures.extend(scraped.round_trips.figures());
     figures
 }
 

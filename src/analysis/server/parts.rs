@@ -79,23 +79,29 @@ impl Whole {
     }
 }
 
-type Named = (&'static str, &'static str);
+pub(super) type Named = (&'static str, &'static str);
 
 const CLIENT: Named = ("client", "From the schedule to sending, without connecting: the in-flight cap and lateness.");
 const CONNECTION: Named =
     ("connection", "Name lookup, TCP and TLS handshake where a connection was opened for a request; else 0.");
-const OUTSIDE: Named =
-    ("outside_server", "From sending to receiving, less the server's own time: network, proxies, HTTP handling.");
+pub(super) const NETWORK: Named =
+    ("network", "One round trip to the server, as TCP takes it under load: up with the request, back with the answer.");
+pub(super) const OUTSIDE: Named = (
+    "outside_server",
+    "From sending to receiving, less the server's own time and one round trip where that is known: proxies, HTTP handling.",
+);
 const QUEUE: Named = ("queue", "In the server's queue, by its histogram.");
 const PREFILL: Named = ("prefill", "Prefill, by the server's histogram.");
 const DECODE: Named = ("decode", "From the first token to the last, by the server's histogram.");
-const UNASSIGNED: Named = ("server_unassigned", "In the server by its own time, and in none of its parts.");
-const UNKNOWN: Named = ("unknown", "What is left of the whole where a part is not known; 0 where all are.");
+pub(super) const UNASSIGNED: Named = ("server_unassigned", "In the server by its own time, and in none of its parts.");
+pub(super) const UNKNOWN: Named = ("unknown", "What is left of the whole where a part is not known; 0 where all are.");
 
 /// What of the server's goes into a whole: its own time of it, and the parts.
 struct Told {
     /// The client's time from sending less the server's own.
     outside: Result<f64, String>,
+    /// The round trip, where it was measured.
+    network: Option<f64>,
     parts: Vec<(Named, Result<f64, String>)>,
 }
 
@@ -107,20 +113,21 @@ pub(super) fn wholes(scraped: &Scraped, rows: &[Measured], facts: &Facts) -> Vec
     let [queue, prefill, decode] = ["queue_seconds", "prefill_seconds", "decode_seconds"].map(told);
     let since_sent = |row: &&Measured| request(row, facts).observe(Metric::E2e).value();
 
+    let network = scraped.round_trips.under_load_ms().and_then(Result::ok);
     let begun = members.of_histogram("ttft_seconds").map(|rows| rows.iter().filter_map(|row| first_token_ms(row)));
     let outside = told("ttft_seconds").and_then(|own| outside(mean(begun?), own, "TTFT"));
     let parts = vec![(QUEUE, queue.clone()), (PREFILL, prefill.clone())];
     // Those whose prefill the server counted in the window.
     let of_prefill = members.of_histogram("prefill_seconds").unwrap_or(&members.ended);
     let ttft = observed(of_prefill, Metric::TtftFromSchedule, facts);
-    let ttft = whole("ttft", (&ttft, Metric::TtftFromSchedule), Told { outside, parts }, facts);
+    let ttft = whole("ttft", (&ttft, Metric::TtftFromSchedule), Told { outside, network, parts }, facts);
 
     let answered = observed(&members.ended, Metric::E2eFromSchedule, facts);
     let own = told("e2e_seconds");
     let seen = mean(answered.iter().filter_map(since_sent));
     let outside = own.and_then(|own| self::outside(seen, own, "E2E"));
     let parts = vec![(QUEUE, queue), (PREFILL, prefill), (DECODE, decode)];
-    let e2e = whole("e2e", (&answered, Metric::E2eFromSchedule), Told { outside, parts }, facts);
+    let e2e = whole("e2e", (&answered, Metric::E2eFromSchedule), Told { outside, network, parts }, facts);
     ttft.into_iter().chain(e2e).collect()
 }
 
@@ -195,6 +202,17 @@ fn outside(client: Option<f64>, server: f64, what: &str) -> Result<f64, String> 
     })
 }
 
+/// What is outside the server: the network, where it was measured, and the rest. Where the network is not known the rest has it; a round trip
+/// that is longer than all that is outside was not that of the requests.
+fn outside_parts(network: Option<f64>, outside: Result<f64, String>) -> Vec<(Named, Result<f64, String>)> {
+    let Some(network) = network else { return vec![(OUTSIDE, outside)] };
+    match outside {
+        Err(why) => vec![(NETWORK, Ok(network)), (OUTSIDE, Err(why))],
+        Ok(outside) if outside - network < -NOISE_MS => vec![(OUTSIDE, Ok(outside))],
+        Ok(outside) => vec![(NETWORK, Ok(network)), (OUTSIDE, Ok(outside - network))],
+    }
+}
+
 /// A remainder, unless it is below zero by more than means are exact.
 fn not_below(left: f64, whole: f64, why: impl FnOnce() -> String) -> Result<f64, String> {
     if left < -(NOISE * whole).max(NOISE_MS) { Err(why()) } else { Ok(left) }
@@ -205,7 +223,8 @@ fn whole(name: &'static str, (rows, metric): (&[&Measured], Metric), told: Told,
     let mean_ms = of(&|row| request(row, facts).observe(metric).value())?;
     let connection = of(&|row| Some(row.connecting_ns().unwrap_or(0) as f64 / 1e6))?;
     let client = of(&|row| Some(millis(row.sent_ns()?, row.scheduled_ns)))? - connection;
-    let mut parts = vec![(CLIENT, Ok(client)), (CONNECTION, Ok(connection)), (OUTSIDE, told.outside)];
+    let mut parts = vec![(CLIENT, Ok(client)), (CONNECTION, Ok(connection))];
+    parts.extend(outside_parts(told.network, told.outside));
     parts.extend(told.parts);
     let missing: Vec<&str> = parts.iter().filter(|(_, ms)| ms.is_err()).map(|((name, _), _)| *name).collect();
     let left = mean_ms - parts.iter().filter_map(|(_, ms)| ms.as_ref().ok()).sum::<f64>();

@@ -223,3 +223,35 @@ fn histograms_are_of_the_requests_that_the_server_counts_then() {
     let (ttft, ..) = of(&["vLLM", "SGLang"]);
     assert!(ms(&ttft, "queue").unwrap_err().contains("at different moments"), "{ttft:?}");
 }
+
+/// A round trip of so many milliseconds at each of these seconds.
+fn round_trips(ms: f64, at: &[u64]) -> Vec<Sample> {
+    let sample = |second: &u64| Sample {
+        at_ns: second * 1_000_000_000,
+        source: "network".into(),
+        name: "round_trip_seconds".into(),
+        value: ms / 1e3,
+        ..Sample::default()
+    };
+    at.iter().map(sample).collect()
+}
+
+#[test]
+fn a_round_trip_is_taken_out_of_what_is_outside() {
+    let with = |more: Vec<Sample>| sums(&[samples(&told()), more].concat());
+    let window = [10, 12, 14, 16, 18];
+    let [ttft, e2e] = with(round_trips(3.0, &window));
+    is(&ttft, &[("network", 3.0), ("outside_server", 1.0), ("server_unassigned", 6.0)]);
+    is(&e2e, &[("network", 3.0), ("outside_server", 2.0), ("decode", 100.0), ("server_unassigned", 5.0)]);
+    // Too few of them, or none: the rest has it, and nothing is said of a network.
+    for other in [with(round_trips(3.0, &window[..2])), with(Vec::new())] {
+        assert!(other.iter().all(|whole| whole.parts.iter().all(|part| part.name != "network")), "{other:?}");
+        is(&other[0], &[("outside_server", 4.0)]);
+    }
+    // Requests took less than this way: it is not theirs.
+    is(&with(round_trips(9.0, &window))[0], &[("outside_server", 4.0)]);
+    // Where the server's own time is not known, the network is all the same.
+    let few: Vec<_> = told().into_iter().filter(|(name, _)| *name != "ttft").collect();
+    let [ttft, _] = sums(&[samples(&few), round_trips(3.0, &window)].concat());
+    assert_eq!((ms(&ttft, "network"), ms(&ttft, "outside_server").is_err()), (Ok(3.0), true));
+}

@@ -4,8 +4,10 @@ use std::collections::BTreeMap;
 
 use crate::rows::{Facts, Sample};
 use crate::telemetry::canonical::{Canonical, Kind, Over, canonical};
+use crate::telemetry::round_trip;
 
 use super::figure::ServerFigure;
+use super::round_trips::RoundTrips;
 use super::series::{Series, Together};
 
 /// The source of what GPUs say.
@@ -33,6 +35,8 @@ pub(super) struct Scraped<'a> {
     /// Of each page when it was read, and when it was not.
     read: BTreeMap<u32, Vec<f64>>,
     failed: BTreeMap<u32, Vec<(f64, &'a str)>>,
+    /// Round trips to the server.
+    pub(super) round_trips: RoundTrips,
     window: [f64; 2],
 }
 
@@ -40,8 +44,12 @@ impl<'a> Scraped<'a> {
     pub(super) fn of(samples: &'a [Sample], facts: &Facts) -> Scraped<'a> {
         let seconds = |ns: u64| ns as f64 / 1e9;
         let window = [facts.windows.measure_start_ns, facts.windows.measure_end_ns].map(seconds);
+        let trips =
+            samples.iter().filter(|sample| sample.source == round_trip::SOURCE && sample.name == round_trip::NAME);
+        let round_trips = RoundTrips::of(trips.map(|sample| (seconds(sample.at_ns), sample.value)), window);
         let twice = read_twice(samples, facts);
-        let mut scraped = Scraped { values: BTreeMap::new(), read: BTreeMap::new(), failed: BTreeMap::new(), window };
+        let mut scraped =
+            Scraped { values: BTreeMap::new(), read: BTreeMap::new(), failed: BTreeMap::new(), round_trips, window };
         for sample in samples {
             let Some(url) = sample.url else { continue };
             let at = seconds(sample.at_ns);

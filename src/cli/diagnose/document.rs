@@ -5,7 +5,7 @@ use serde::Serialize;
 
 use super::super::given_up::Entry;
 use super::super::results::Readings;
-use crate::analysis::diagnosis::{Diagnosis, Evidence, Finding, NOT_MEASURED, Predicted};
+use crate::analysis::diagnosis::{Diagnosis, Evidence, Finding, Predicted, memory_busy};
 use crate::report::Bound;
 
 /// Decoding beside what memory bandwidth allows, and symptoms.
@@ -25,8 +25,8 @@ pub(crate) struct Document {
     not_predicted: Vec<String>,
     /// Every symptom, found or not.
     symptoms: Vec<OneDiagnosis>,
-    /// What no run of a client can tell.
-    not_measured: &'static str,
+    /// What no run has of its server, and what would tell.
+    not_measured: String,
 }
 
 /// A run beside what memory bandwidth alone would allow.
@@ -50,6 +50,8 @@ struct Prediction {
     with_kv_tokens_per_s: Option<f64>,
     /// Measured over the lower of the two bounds: 1 is all that bandwidth allows. Null where nothing was measured.
     measured_over_predicted: Option<f64>,
+    /// Share of the window in which the GPU's memory moved data, by its own counter; null without `telemetry` that has it.
+    memory_busy_share: Option<f64>,
 }
 
 /// One symptom and what was found of it.
@@ -69,13 +71,15 @@ struct OneDiagnosis {
     likely: &'static str,
     /// What would confirm that.
     confirm_with: &'static str,
+    /// What would refute it.
+    refuted_by: &'static str,
     /// What to try first.
     try_first: &'static str,
 }
 
 impl Document {
     /// The answer on what was read.
-    pub(crate) fn of(readings: &Readings, bound: &Bound, diagnoses: &[Diagnosis]) -> Document {
+    pub(crate) fn of(readings: &Readings, bound: &Bound, diagnoses: &[Diagnosis], not_measured: String) -> Document {
         Document {
             plan: readings.plan.name.clone(),
             missing: readings.missing,
@@ -84,7 +88,7 @@ impl Document {
             predictions: bound.predicted.iter().map(Prediction::of).collect(),
             not_predicted: bound.unpredicted.to_vec(),
             symptoms: diagnoses.iter().map(OneDiagnosis::of).collect(),
-            not_measured: NOT_MEASURED,
+            not_measured,
         }
     }
 }
@@ -102,6 +106,7 @@ impl Prediction {
             by_weights_tokens_per_s: one.prediction.by_weights,
             with_kv_tokens_per_s: one.prediction.with_kv,
             measured_over_predicted: one.ratio(),
+            memory_busy_share: memory_busy(&one.run),
         }
     }
 }
@@ -121,6 +126,7 @@ impl OneDiagnosis {
             why,
             likely: symptom.regime,
             confirm_with: symptom.confirm,
+            refuted_by: symptom.refute,
             try_first: symptom.response,
         }
     }

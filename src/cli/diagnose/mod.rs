@@ -7,7 +7,7 @@ use document::Document;
 
 use super::results::{Readings, ResultsArgs, RunResult};
 use crate::analysis::curve::{self, Curve, Run};
-use crate::analysis::diagnosis::{Diagnosis, Evident, Predicted, Twins, diagnose};
+use crate::analysis::diagnosis::{Diagnosis, Evident, Predicted, Twins, diagnose, not_measured};
 use crate::analysis::roofline::{self, Memory, Prediction, Weights, Work};
 use crate::cli::failure::{Exit, Failure};
 use crate::cli::options::TextOrJson;
@@ -29,17 +29,17 @@ pub(super) fn run(args: DiagnoseArgs) -> Result<Exit, Failure> {
     let readings = args.asked.read()?;
     let points = readings.measured();
     let curves = curve::curves(&points, args.asked.include_invalid);
-    let Looked { predicted, unpredicted, diagnoses } = look(&readings, &points, &curves);
+    let Looked { predicted, unpredicted, diagnoses, not_measured } = look(&readings, &points, &curves);
     let bound = Bound { predicted: &predicted, unpredicted: &unpredicted };
     match args.asked.format {
         TextOrJson::Text => {
-            let mut text = report::diagnosis(&bound, &diagnoses);
+            let mut text = report::diagnosis(&bound, &diagnoses, &not_measured);
             if let Some(said) = readings.said_of_missing(&report::left_out(&curves)) {
                 text.push_str(&format!("\n{said}\n"));
             }
             output::print_fitted(&text)?;
         }
-        TextOrJson::Json => output::json(&Document::of(&readings, &bound, &diagnoses))?,
+        TextOrJson::Json => output::json(&Document::of(&readings, &bound, &diagnoses, not_measured))?,
     }
     Ok(readings.left_out.exit(Exit::Done))
 }
@@ -52,6 +52,8 @@ pub(super) struct Looked<'a> {
     pub(super) unpredicted: Vec<String>,
     /// Every symptom.
     pub(super) diagnoses: Vec<Diagnosis>,
+    /// What nobody measured.
+    pub(super) not_measured: String,
 }
 
 /// Looks for symptoms in the results that were read; `points` are all of them, `curves` made of those.
@@ -68,21 +70,37 @@ pub(super) fn look<'a>(readings: &'a Readings, points: &[Run<'a>], curves: &[Cur
         }
     }
     let twins = twins(&readings.runs, points);
+    let batch_limits: Vec<(String, f64)> =
+        points.iter().filter_map(|run| Some((run.labels.run_id.clone(), batch_limit(&readings.plan, run)?))).collect();
     let evident = Evident {
         curves,
         predicted: &predicted,
         unpredicted: &unpredicted,
         twins: &twins,
         token_limit_ms: token_limit(&readings.plan),
+        batch_limits: &batch_limits,
     };
-    let diagnoses = diagnose(&evident);
-    Looked { predicted, unpredicted, diagnoses }
+    let (diagnoses, not_measured) = (diagnose(&evident), not_measured(&evident));
+    Looked { predicted, unpredicted, diagnoses, not_measured }
 }
 
 /// The least limit of the objective on what a token may take, in milliseconds.
 fn token_limit(plan: &Plan) -> Option<f64> {
     let slo = plan.slo.as_ref()?;
     slo.tpot.values().chain(slo.itl.values()).map(|limit| limit.millis()).reduce(f64::min)
+}
+
+/// How many requests a run's server works on at most, where the plan declares it by the name that its engine has for it.
+fn batch_limit(plan: &Plan, run: &Run) -> Option<f64> {
+    const NAMES: [&str; 5] = ["max_num_seqs", "max_running_requests", "max_concurrent_requests", "parallel", "slots"];
+    let endpoint = plan.endpoints.get(&run.labels.endpoint)?;
+    let axes = run.labels.axes.iter().map(|(axis, value)| (axis.as_str(), value.as_str()));
+    let Declared { facts, .. } = declared(endpoint, axes);
+    let number = |name: String| match facts.get(&name) {
+        Some(Scalar::Number(value)) => Some(value.to_f64()),
+        _ => None,
+    };
+    NAMES.iter().find_map(|name| number(format!("flags.{name}")).or_else(|| number((*name).to_owned())))
 }
 
 /// What bandwidth allows a run, or which figure is missing in the plan.

@@ -91,7 +91,8 @@ fn made_of(args: &Asked, before: Option<Readings>) -> Result<(Readings, Report),
     let has_objective = readings.plan.slo.as_ref().is_some_and(|slo| !Slo::is_empty(slo));
     let configurations = if has_objective { capacity::configurations(&curves, &readings.plan) } else { Vec::new() };
     let comparison = compare::of_readings(&workspace, &picked, &readings, &lints);
-    let Looked { predicted, unpredicted, diagnoses } = diagnose::look(&readings, &readings.measured(), &curves);
+    let Looked { predicted, unpredicted, diagnoses, not_measured } =
+        diagnose::look(&readings, &readings.measured(), &curves);
     let Spreads { drawn, left } = Spreads::of(&workspace.store, &readings, &curves);
     let sources = Sources {
         plan: &readings.plan,
@@ -106,6 +107,7 @@ fn made_of(args: &Asked, before: Option<Readings>) -> Result<(Readings, Report),
         comparison: comparison.as_ref(),
         bound: Bound { predicted: &predicted, unpredicted: &unpredicted },
         diagnoses: &diagnoses,
+        not_measured,
         classes: classes(&readings),
         calibrated: generator::clients(&workspace.store, &readings),
         calibrate: args.runs.calibrate(&args.folder),

@@ -100,7 +100,7 @@ struct Sum {
 /// One part of a mean latency.
 #[derive(Debug, Serialize, JsonSchema)]
 struct Part {
-    /// client, connection, outside_server, queue, prefill, decode, server_unassigned or unknown; docs/TELEMETRY.md defines each.
+    /// client, connection, network, outside_server, queue, prefill, decode, server_unassigned or unknown; docs/TELEMETRY.md defines each.
     name: &'static str,
     /// Mean milliseconds of a request; null where they are not known.
     ms: Option<f64>,

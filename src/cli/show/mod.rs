@@ -85,6 +85,10 @@ pub(super) fn run(args: ShowArgs) -> Result<Exit, Failure> {
             }
             if !answered.classes.is_empty() {
                 output::print_fitted(&format!("\nby class\n{}", results(&lines, detail.colour)))?;
+                if !answered.metrics.server.is_empty() {
+                    let text = "what the server says, and where the time went, is of all classes together";
+                    output::print_fitted(&fill("  ", 4, text))?;
+                }
             }
             let cost = plan.and_then(|plan| plan.slo.as_ref()?.cost_per_million);
             let cost = cost.map(|limit| cost_line(limit.to_f64(), &answered));

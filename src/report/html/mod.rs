@@ -55,6 +55,7 @@ impl Report {
             sections::pareto(sources)?,
             sections::capacity(sources)?,
             sections::distributions(sources)?,
+            sections::time(sources)?,
             sections::symptoms(sources),
             sections::verdicts(sources),
             sections::timeline(sources)?,

@@ -41,6 +41,8 @@ pub(crate) struct Sources<'a> {
     pub(crate) bound: Bound<'a>,
     /// Symptoms.
     pub(crate) diagnoses: &'a [Diagnosis],
+    /// What nobody measured of the servers.
+    pub(crate) not_measured: String,
     /// The classes of mixes; empty where no run is of a mix.
     pub(crate) classes: Vec<ClassCurves<'a>>,
     /// What is known of each client that measured.

@@ -149,6 +149,7 @@ fn page_of(loaded: &Loaded, expansion: &Expansion, made: &Made) -> String {
         comparison: None,
         bound: Bound { predicted: &[], unpredicted: &[] },
         diagnoses: &[],
+        not_measured: String::new(),
         classes: Vec::new(),
         calibrated: Vec::new(),
         calibrate: "sweepline calibrate plan.yaml".to_owned(),

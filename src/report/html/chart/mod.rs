@@ -10,6 +10,7 @@ mod marker;
 mod palette;
 mod plane;
 mod scatter;
+mod stack;
 mod strips;
 
 pub(super) use axis::Axis;
@@ -19,6 +20,7 @@ pub(super) use heat::{Heat, HeatCell, HeatRow, MOST_COLUMNS, STEPS, Sign, heat};
 pub(super) use lanes::{Bar, Look, lanes};
 pub(super) use lines::{Limit, Point, Series, Stroke, lines};
 pub(super) use scatter::{Spot, scatter};
+pub(super) use stack::{Fill, Stack, Stripe, stack};
 pub(super) use strips::{PhaseEnds, Strip, Values, WIDTH as WIDE_STRIPS, strips};
 
 /// How many series a chart tells apart by colour and marker.

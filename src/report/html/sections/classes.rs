@@ -34,7 +34,8 @@ pub(crate) fn classes(sources: &Sources) -> Result<Found, PageError> {
     let curves: Vec<Curve> = curves.into_iter().cloned().collect();
     let text = "The requests of each class alone, measured in the runs of the whole mix: classes share the server and wait for each other. The \
                 load is that of the mix. The objective is of all requests together; the goodput of a class is the share of its own requests \
-                that met every threshold.";
+                that met every threshold. What was scraped of the server, and where the time went, is of the whole mix: no server tells its classes \
+                apart.";
     let mut blocks = vec![Block::Text { text: text.to_owned() }];
     let (mut drawn, mut left) = (0, 0);
     for (number, group) in groups(&curves, &names).into_iter().enumerate() {

@@ -15,6 +15,7 @@ use crate::analysis::{Estimate, Pulse, Summary, quantile};
 use crate::metrics::{METRICS, Metric};
 use crate::plan::Percentile;
 use crate::report::format::{cut, digits, plain, said, value};
+use crate::report::words;
 use crate::units::Nanos;
 
 /// Most characters of a reason, and of what was said of a failed request.
@@ -57,6 +58,10 @@ pub(crate) struct RunPart {
     distributions: Option<Table>,
     /// Its single figures.
     singles: Option<Table>,
+    /// What the server said of itself over the window; none where nothing was scraped.
+    server: Option<Table>,
+    /// Where the time of its requests went; none where nothing was scraped.
+    parts: Option<Table>,
     /// How it went over time.
     drawing: Option<Strips>,
     /// What shows all of it.
@@ -200,6 +205,8 @@ fn measured(run: &MeasuredRun, sources: &Sources, is_one_of_many: bool) -> RunPa
         reasons: reasons.chain(unchecked).collect(),
         distributions: distributions(run),
         singles: singles(run),
+        server: of_server(run),
+        parts: of_time(run),
         drawing: run.pulse.map(|pulse| match is_one_of_many {
             true => drawing(run, &pulse.in_longer_parts(OF_MANY_RUNS), lines),
             false => drawing(run, pulse, table),
@@ -231,6 +238,8 @@ fn lacking(run: &RunWithout, sources: &Sources) -> RunPart {
         reasons: vec![cut(&run.reason, 4 * LONGEST)],
         distributions: None,
         singles: None,
+        server: None,
+        parts: None,
         drawing: None,
         show: format!("sweepline why {} {}", sources.plan_typed, short(&labels.run_id)),
     }
@@ -289,6 +298,39 @@ fn singles(run: &MeasuredRun) -> Option<Table> {
         }
     }
     (!table.rows.is_empty()).then_some(table)
+}
+
+fn of_server(run: &MeasuredRun) -> Option<Table> {
+    let mut table =
+        Table::new("The server in the window, by its own metrics", &["figure", "value#", "unit", "n/a because"]);
+    for figure in &run.metrics.server {
+        let why = figure.value.as_ref().err().map(|why| cut(why, LONGEST));
+        table.rows.push(vec![
+            Cell::text(&figure.name),
+            Cell::number(figure.value.as_ref().ok().copied()),
+            Cell::text(figure.unit.symbol()),
+            Cell::text(&why.unwrap_or_default()),
+        ]);
+    }
+    (!table.rows.is_empty()).then_some(table)
+}
+
+fn of_time(run: &MeasuredRun) -> Option<Table> {
+    let caption = "Where the time went: parts of the means of requests that ended in the window";
+    let mut table = Table::new(caption, &["part", "TTFT, ms#", "E2E, ms#", "n/a because"]);
+    let longest = run.metrics.wholes.iter().max_by_key(|whole| whole.parts.len())?;
+    let of = |name: &str| run.metrics.wholes.iter().find(|whole| whole.name == name);
+    for part in &longest.parts {
+        let cell = |name: &str| match of(name).filter(|whole| whole.parts.iter().any(|one| one.name == part.name)) {
+            Some(whole) => Cell::number(whole.part_ms(part.name)),
+            None => Cell::default(),
+        };
+        let why = part.ms.as_ref().err().map(|why| cut(why, LONGEST)).unwrap_or_default();
+        table.rows.push(vec![Cell::text(&words(part.name)), cell("ttft"), cell("e2e"), Cell::text(&why)]);
+    }
+    let mean = |name: &str| of(name).map_or_else(Cell::default, |whole| Cell::number(Some(whole.mean_ms)));
+    table.rows.push(vec![Cell::text("from the schedule"), mean("ttft"), mean("e2e"), Cell::default()]);
+    Some(table)
 }
 
 /// What was drawn of each part, in numbers.

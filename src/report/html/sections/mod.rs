@@ -21,6 +21,7 @@ mod percentiles;
 mod runs;
 mod stretches;
 mod symptoms;
+mod time;
 mod timeline;
 mod verdicts;
 
@@ -40,5 +41,6 @@ pub(super) use pareto::pareto;
 pub(super) use paths::paths;
 pub(super) use runs::{metrics, runs};
 pub(super) use symptoms::symptoms;
+pub(super) use time::time;
 pub(super) use timeline::timeline;
 pub(super) use verdicts::verdicts;

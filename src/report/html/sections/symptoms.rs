@@ -3,7 +3,7 @@
 use super::super::naming::{content, load, short};
 use super::super::sources::Sources;
 use super::super::view::{Block, Cell, Found, Missing, Section, Table};
-use crate::analysis::diagnosis::{Diagnosis, Finding, NOT_MEASURED, NOT_SHOWN};
+use crate::analysis::diagnosis::{Diagnosis, Finding, NOT_SHOWN, memory_busy};
 use crate::report::format::plain;
 
 const TITLE: &str = "Symptoms";
@@ -36,7 +36,12 @@ pub(crate) fn symptoms(sources: &Sources) -> Found {
         let symptom = &diagnosis.symptom;
         blocks.push(Block::Heading { text: symptom.title.to_owned() });
         blocks.push(Block::List { items: evidence.iter().map(|one| plain(&one.text)).collect() });
-        let facts = [("likely", symptom.regime), ("confirm with", symptom.confirm), ("try first", symptom.response)];
+        let facts = [
+            ("likely", symptom.regime),
+            ("confirm with", symptom.confirm),
+            ("refuted by", symptom.refute),
+            ("try first", symptom.response),
+        ];
         blocks.push(Block::Facts { facts: facts.map(|(name, text)| (name.to_owned(), text.to_owned())).into() });
     }
     blocks.extend(not_shown(sources));
@@ -44,7 +49,7 @@ pub(crate) fn symptoms(sources: &Sources) -> Found {
         blocks.push(Block::Heading { text: "Decoding beside what memory bandwidth allows".to_owned() });
         blocks.push(Block::Table { table: bound(sources) });
     }
-    blocks.push(Block::Text { text: format!("Not measured: {NOT_MEASURED}.") });
+    blocks.push(Block::Text { text: format!("Not measured: {}.", plain(&sources.not_measured)) });
     Ok(Section { id: "symptoms", title: TITLE, blocks })
 }
 
@@ -74,6 +79,7 @@ fn bound(sources: &Sources) -> Table {
         "weights allow#",
         "with KV cache#",
         "measured ÷ allowed#",
+        "memory busy#",
     ];
     let mut table = Table::new("Tokens per second of one stream", &columns);
     for one in sources.bound.predicted {
@@ -88,6 +94,7 @@ fn bound(sources: &Sources) -> Table {
             Cell::number(Some(one.prediction.by_weights)),
             Cell::number(one.prediction.with_kv),
             Cell::number(one.ratio()),
+            Cell::number(memory_busy(&one.run)),
         ]);
     }
     table

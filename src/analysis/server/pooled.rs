@@ -1,0 +1,106 @@
+//! The sums of the repeats of one load as one: the mean over all their requests.
+
+use super::parts::{NETWORK, OUTSIDE, Part, UNASSIGNED, UNKNOWN, Whole};
+
+impl Whole {
+    /// The sum of all requests of several runs; none of none. A part that one of the runs does not know is not known of all of them, and what it
+    /// takes is in `unknown` then.
+    pub fn pooled(wholes: &[&Whole]) -> Option<Whole> {
+        if let [one] = wholes {
+            return Some((*one).clone());
+        }
+        // Where one of them does not know the network, it is in the rest of what is outside.
+        let knows = |whole: &&Whole| whole.parts.iter().any(|part| part.name == NETWORK.0);
+        let is_known = wholes.iter().all(knows);
+        let wholes: Vec<Whole> =
+            wholes.iter().map(|whole| if is_known { (*whole).clone() } else { whole.without_network() }).collect();
+        let first = wholes.first()?;
+        let requests: u64 = wholes.iter().map(|whole| whole.requests).sum();
+        let weighted = |value: &dyn Fn(&Whole) -> Option<f64>| {
+            let sum: f64 =
+                wholes.iter().map(|whole| Some(value(whole)? * whole.requests as f64)).sum::<Option<f64>>()?;
+            (requests > 0).then(|| sum / requests as f64)
+        };
+        let mean_ms = weighted(&|whole| Some(whole.mean_ms))?;
+        let is_left = |name: &str| name == UNASSIGNED.0 || name == UNKNOWN.0;
+        let why = |name: &str| {
+            let of = |whole: &Whole| whole.parts.iter().find(|part| part.name == name)?.ms.clone().err();
+            wholes.iter().find_map(of).unwrap_or_else(|| "a repeat does not have it".to_owned())
+        };
+        let mut parts: Vec<Part> = first.parts.clone();
+        for part in &mut parts {
+            part.ms = weighted(&|whole| whole.part_ms(part.name)).ok_or_else(|| why(part.name));
+        }
+        let is_missing = parts.iter().any(|part| part.ms.is_err() && !is_left(part.name));
+        let known: f64 = parts.iter().filter(|part| !is_left(part.name)).filter_map(|part| part.ms.as_ref().ok()).sum();
+        let is_told = wholes.iter().all(|whole| whole.part_ms(UNKNOWN.0).is_some());
+        for part in parts.iter_mut().filter(|_| is_missing) {
+            if part.name == UNKNOWN.0 && is_told {
+                part.ms = Ok(mean_ms - known);
+            } else if part.name == UNASSIGNED.0 {
+                part.ms = Err("not known where a part is not".to_owned());
+            }
+        }
+        Some(Whole { name: first.name, requests, mean_ms, parts })
+    }
+
+    /// With the network in the rest of what is outside the server.
+    fn without_network(&self) -> Whole {
+        let mut whole = self.clone();
+        let Some(network) = self.part_ms(NETWORK.0) else { return whole };
+        whole.parts.retain(|part| part.name != NETWORK.0);
+        let outside = whole.parts.iter_mut().filter(|part| part.name == OUTSIDE.0);
+        outside.for_each(|part| part.ms = part.ms.clone().map(|ms| ms + network));
+        whole
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn whole(requests: u64, mean_ms: f64, parts: &[(&'static str, Option<f64>)]) -> Whole {
+        let part = |(name, ms): &(&'static str, Option<f64>)| Part {
+            name,
+            doc: "",
+            ms: ms.ok_or_else(|| "a scrape failed".to_owned()),
+        };
+        Whole { name: "ttft", requests, mean_ms, parts: parts.iter().map(part).collect() }
+    }
+
+    #[test]
+    fn repeats_count_by_their_requests() {
+        let one = whole(100, 10.0, &[("queue", Some(4.0)), ("server_unassigned", Some(6.0)), ("unknown", Some(0.0))]);
+        let two = whole(300, 30.0, &[("queue", Some(8.0)), ("server_unassigned", Some(22.0)), ("unknown", Some(0.0))]);
+        let pooled = Whole::pooled(&[&one, &two]).unwrap();
+        assert_eq!((pooled.requests, pooled.mean_ms, pooled.part_ms("queue")), (400, 25.0, Some(7.0)));
+        assert_eq!((pooled.part_ms("server_unassigned"), pooled.part_ms("unknown")), (Some(18.0), Some(0.0)));
+        assert_eq!(Whole::pooled(&[&one]).unwrap(), one);
+        assert_eq!(Whole::pooled(&[]), None);
+    }
+
+    #[test]
+    fn a_network_that_one_repeat_does_not_know_is_outside_of_all() {
+        let one = whole(100, 10.0, &[("network", Some(2.0)), ("outside_server", Some(8.0)), ("unknown", Some(0.0))]);
+        let two = whole(100, 30.0, &[("outside_server", Some(30.0)), ("unknown", Some(0.0))]);
+        for pooled in [Whole::pooled(&[&one, &two]).unwrap(), Whole::pooled(&[&two, &one]).unwrap()] {
+            let parts: Vec<_> = pooled.parts.iter().map(|part| (part.name, part.ms.clone().unwrap())).collect();
+            assert_eq!(parts, [("outside_server", 20.0), ("unknown", 0.0)]);
+        }
+        assert_eq!(Whole::pooled(&[&one, &one]).unwrap().part_ms("network"), Some(2.0));
+    }
+
+    #[test]
+    fn what_one_repeat_does_not_know_is_unknown_of_all() {
+        let one = whole(100, 10.0, &[("client", Some(1.0)), ("queue", Some(4.0)), ("unknown", Some(0.0))]);
+        let two = whole(100, 30.0, &[("client", Some(3.0)), ("queue", None), ("unknown", Some(27.0))]);
+        let pooled = Whole::pooled(&[&one, &two]).unwrap();
+        assert_eq!((pooled.part_ms("client"), pooled.part_ms("queue")), (Some(2.0), None));
+        assert_eq!(pooled.part_ms("unknown"), Some(18.0), "the queue of the first is not claimed for both");
+        assert_eq!(pooled.parts[1].ms, Err("a scrape failed".to_owned()));
+        assert!((pooled.assigned_share().unwrap() - 0.1).abs() < 1e-9);
+        // Where a repeat's parts come to more than its whole, nothing is left to be drawn.
+        let three = whole(100, 30.0, &[("client", Some(3.0)), ("queue", None), ("unknown", None)]);
+        assert_eq!(Whole::pooled(&[&one, &three]).unwrap().part_ms("unknown"), None);
+    }
+}

@@ -1,0 +1,90 @@
+//! The round trip to a server, measured beside a run: how long TCP takes to open a connection of its own, which is closed again and carries
+//! no request. The kernel of whoever listens answers it, so it is the network alone, however busy the server is; a proxy or a tunnel that ends
+//! connections answers for itself.
+
+use std::net::SocketAddr;
+use std::time::{Duration, Instant};
+
+use tokio::net::{TcpStream, lookup_host};
+use tokio::time::timeout;
+
+use crate::rows::Sample;
+
+/// Handshakes one behind another, of which the shortest counts: this machine may be slow for a moment.
+const TRIES: usize = 3;
+/// The longest that a handshake may take: one that is sent again after a second is no round trip.
+const LONGEST: Duration = Duration::from_millis(900);
+
+/// Where the samples are from.
+pub const SOURCE: &str = "network";
+/// What they are called.
+pub const NAME: &str = "round_trip_seconds";
+
+/// A server whose round trip is measured.
+#[derive(Debug, Clone)]
+pub struct Far {
+    host: String,
+    port: u16,
+}
+
+impl Far {
+    /// The server of an address; none where the address names no host.
+    pub fn of(url: &reqwest::Url) -> Option<Far> {
+        let host = url.host_str()?.trim_matches(['[', ']']).to_owned();
+        Some(Far { host, port: url.port_or_known_default()? })
+    }
+
+    /// Its socket address, looked up once: what the name's server takes is not the network to this one.
+    pub(super) async fn resolved(&self) -> Vec<SocketAddr> {
+        let found = timeout(LONGEST, lookup_host((self.host.as_str(), self.port))).await;
+        found.ok().and_then(Result::ok).map(Iterator::collect).unwrap_or_default()
+    }
+}
+
+/// Seconds of the shortest handshake; none where none ended.
+pub(super) async fn measure(addresses: &[SocketAddr]) -> Option<f64> {
+    let mut least: Option<f64> = None;
+    for _ in 0..TRIES {
+        let begin = Instant::now();
+        if let Ok(Ok(stream)) = timeout(LONGEST, TcpStream::connect(addresses)).await {
+            let took = begin.elapsed().as_secs_f64();
+            drop(stream);
+            least = Some(least.map_or(took, |least| least.min(took)));
+        }
+    }
+    least
+}
+
+/// A round trip as a sample.
+pub(super) fn sample(at_ns: u64, seconds: f64) -> Sample {
+    Sample { at_ns, source: SOURCE.to_owned(), name: NAME.to_owned(), value: seconds, ..Sample::default() }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn wait<T>(what: impl Future<Output = T>) -> T {
+        tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap().block_on(what)
+    }
+
+    #[test]
+    fn a_server_that_answers_nothing_has_a_round_trip() {
+        // Nobody accepts: the kernel answers.
+        let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+        let url = format!("http://{}/v1", listener.local_addr().unwrap());
+        let far = Far::of(&reqwest::Url::parse(&url).unwrap()).unwrap();
+        let seconds = wait(async { measure(&far.resolved().await).await }).unwrap();
+        assert!(seconds > 0.0 && seconds < 0.9, "{seconds}");
+        drop(listener);
+        assert_eq!(wait(async { measure(&far.resolved().await).await }), None, "nobody listens");
+    }
+
+    #[test]
+    fn addresses_name_a_host_and_a_port() {
+        let of = |url: &str| Far::of(&reqwest::Url::parse(url).unwrap()).map(|far| (far.host, far.port));
+        assert_eq!(of("https://h/v1"), Some(("h".to_owned(), 443)));
+        assert_eq!(of("http://[::1]:8000/v1"), Some(("::1".to_owned(), 8000)));
+        assert_eq!(wait(Far { host: "no such host".into(), port: 1 }.resolved()), []);
+    }
+}
