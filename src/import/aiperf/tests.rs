@@ -15,6 +15,7 @@ fn made(name: &str, text: &str) -> Result<Imported, ImportError> {
         command: Vec::new(),
         format: "auto".to_owned(),
         quick: false,
+        entries: Vec::new(),
         model: None,
         url: None,
         folder: std::path::PathBuf::new(),
