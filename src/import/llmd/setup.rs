@@ -37,7 +37,11 @@ pub(super) fn endpoints(setup: At, draft: &mut Draft, context: &Context) {
             let flags = table(flags.iter().map(|(key, value)| (key, value)));
             fields.push(Field::new("server", format!("{{ flags: {flags} }}"), at.origin()));
         }
-        names.push(draft.endpoints.add(&name, fields));
+        let name = draft.endpoints.add(&name, fields);
+        match names.contains(&name) {
+            true => at.needless("the same deployment stands there already"),
+            false => names.push(name),
+        }
     }
     for axis in draft.sweeps.iter_mut().flat_map(|sweep| &mut sweep.matrix).filter(|axis| axis.key == "endpoint") {
         axis.value = list(&names);
