@@ -15,7 +15,8 @@ use std::time::{Duration, Instant};
 use serde_json::Value;
 use sweepline::rows::Sample;
 use sweepline::telemetry::page::Wanted;
-use sweepline::telemetry::scrape::{Page, Scraper, Settings, Timeline, client};
+use sweepline::telemetry::http::{Page, client};
+use sweepline::telemetry::scrape::{Scraper, Settings, Timeline};
 use sweepline::units::Nanos;
 
 /// A page of a server of three models with all of its histograms.
@@ -97,6 +98,8 @@ fn pages() {
         pages: (0..PAGES).map(|_| page(serve())).collect(),
         every: Nanos::from(Duration::from_secs(1)),
         wanted: Wanted::new([], []),
+        gpus: None,
+        far: None,
     };
     let kept = Arc::new(AtomicU64::new(0));
     let count = Arc::clone(&kept);
