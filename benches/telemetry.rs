@@ -19,7 +19,7 @@ use sweepline::telemetry::http::{Page, client};
 use sweepline::telemetry::scrape::{Scraper, Settings, Timeline};
 use sweepline::units::Nanos;
 
-/// A page of a server of three models with all of its histograms.
+/// A page of vLLM with all of its histograms.
 const PAGE: &str = include_str!("../tests/telemetry/vllm.txt");
 /// Pages that are scraped at once.
 const PAGES: usize = 50;
@@ -135,7 +135,7 @@ impl Drop for Mock {
     }
 }
 
-/// Throughput in tokens per second, 99th percentile of lateness in milliseconds, CPU seconds of a run.
+/// Throughput in tokens per second, mean lateness in milliseconds, CPU seconds of a run.
 fn run(folder: &std::path::Path, plan: &str) -> [f64; 3] {
     std::fs::write(folder.join("plan.yaml"), plan).expect("a plan");
     let program = env!("CARGO_BIN_EXE_sweepline");
@@ -149,17 +149,17 @@ fn run(folder: &std::path::Path, plan: &str) -> [f64; 3] {
         .unwrap_or_else(|error| panic!("{error}: {}", String::from_utf8_lossy(&ran.stderr)));
     let row = &rows[0];
     let of = |name: &str| row[name].as_f64().unwrap_or_else(|| panic!("no {name}: {row:#}"));
-    [of("output_throughput_tokens_per_s"), of("lateness_p99_ms"), cpu]
+    [of("output_throughput_tokens_per_s"), of("lateness_mean_ms"), cpu]
 }
 
 /// CPU seconds of all children that have ended.
 fn children() -> f64 {
-    let times = nix_times();
+    let times = ticks();
     (times.0 + times.1) as f64 / rustix::param::clock_ticks_per_second() as f64
 }
 
 /// User and system time of ended children, in ticks: fields 16 and 17 of `/proc/self/stat`.
-fn nix_times() -> (u64, u64) {
+fn ticks() -> (u64, u64) {
     let stat = std::fs::read_to_string("/proc/self/stat").expect("Linux");
     let behind = stat.rsplit_once(')').expect("the name").1;
     let fields: Vec<&str> = behind.split_whitespace().collect();
@@ -201,7 +201,7 @@ fn load() {
         println!("without {:?}, with {:?}", pair[0], pair[1]);
         pairs.push(pair);
     }
-    for (at, what) in ["tokens per second", "p99 of lateness in ms", "CPU seconds"].into_iter().enumerate() {
+    for (at, what) in ["tokens per second", "mean lateness in ms", "CPU seconds"].into_iter().enumerate() {
         let mut changes: Vec<f64> =
             pairs.iter().map(|[without, with]| 100.0 * (with[at] / without[at] - 1.0)).collect();
         changes.sort_by(f64::total_cmp);
