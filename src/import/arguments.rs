@@ -143,6 +143,7 @@ impl<'a> Arguments<'a> {
 
     /// Takes a flag back.
     pub(crate) fn unset(&self, name: &str) {
+        self.notes.setting(&format!("--{name}"), self.line);
         self.given.borrow_mut().retain(|given| given.name != name);
     }
 

@@ -249,6 +249,8 @@ fn mutated(root: &Value, dice: &mut Dice) -> String {
     for _ in 0..=dice.roll(4) {
         let mut all = Vec::new();
         leaves(&root, String::new(), &mut all);
+        // Nothing is left of a file that has become one value.
+        all.retain(|at| !at.is_empty());
         if all.is_empty() {
             break;
         }
