@@ -9,10 +9,11 @@ use super::said::Said;
 use super::text::scalar;
 use crate::plan;
 
-/// A file as a plan in `folder` names it; an error says why it cannot.
+/// A file, seen from here or from `folder`, as a plan in `folder` names it; an error says why it cannot.
 pub(super) fn named(folder: &Path, file: &str) -> Result<String, String> {
     let here = if folder.as_os_str().is_empty() { Path::new(".") } else { folder };
-    let found = std::fs::canonicalize(file).map_err(|_| format!("there is no file `{file}` here"))?;
+    let found = std::fs::canonicalize(file).or_else(|_| std::fs::canonicalize(here.join(file)));
+    let found = found.map_err(|_| format!("there is no file `{file}` here"))?;
     let home = std::fs::canonicalize(here).map_err(|error| error.to_string())?;
     let inside = found.strip_prefix(&home).ok().and_then(Path::to_str);
     // The folder itself.

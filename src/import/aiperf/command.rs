@@ -53,8 +53,8 @@ pub(super) fn given(words: &[String], line: usize, known: &'static [Known], ledg
     let mut all: Vec<Given> = Vec::new();
     let mut words = words.iter().peekable();
     let is_option = |word: &str| {
-        let is_number = word.len() > 1 && word[1..].starts_with(|c: char| c.is_ascii_digit() || c == '.');
-        word.starts_with('-') && word.len() > 1 && !is_number
+        let rest = word.strip_prefix('-').filter(|rest| !rest.is_empty());
+        rest.is_some_and(|rest| !rest.starts_with(|c: char| c.is_ascii_digit() || c == '.'))
     };
     while let Some(word) = words.next() {
         let long = SHORT.iter().find(|(short, _)| *short == word.as_str()).map_or(word.as_str(), |(_, long)| long);

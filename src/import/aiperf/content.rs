@@ -47,7 +47,10 @@ pub(super) fn content(dataset: At, extra: &Extra, around: &Around) -> Result<Con
         (_, Task::Rank) => ranked(dataset),
         ("file", Task::Generate) => file::of_file(dataset, extra, around)?,
         ("public", Task::Generate) => file::public(dataset, extra, around),
-        ("synthetic", Task::Generate) => synthetic(dataset, extra),
+        ("synthetic", Task::Generate) => {
+            dataset.get("type").needless("prompts are made unless a file is named");
+            synthetic(dataset, extra)
+        }
         (other, Task::Generate) => {
             let what = format!("a data set of the type `{}` is not known here", crate::import::text::one_line(other));
             return Err(ImportError::shape(dataset.place(around.file), what, "it is synthetic, file or public"));
@@ -70,8 +73,8 @@ fn told(dataset: At) {
     dataset.get("name").needless("it names an entry, and decides no number");
     if dataset.get("type").text().is_none_or(|said| said.value != "file" && said.value != "public") {
         dataset.get("entries").differs(
-            "there as many prompts are made and sent again and again, so that a prefix cache may know them; here each request \
-             has a prompt of its own",
+            "there as many prompts are made and sent again and again, so that a prefix cache may know them; here each \
+             request has a prompt of its own",
         );
         dataset.get("sampling").needless("every request has a prompt of its own");
         dataset.get("random_seed").needless("the plan's `seed` decides all that is drawn");
@@ -112,7 +115,7 @@ fn output(dataset: At, extra: &Extra) -> Length {
         return Length::fixed(*value, 1, origin.clone());
     }
     own.unwrap_or_else(|| {
-        let why = "the model ends each answer where it likes; a scenario asks for a length, here sweepline's own of 256 at most";
+        let why = "the model ends each answer where it likes; a scenario asks for a length, here 256 tokens at most";
         dataset.notes().differs("no output length", why, 0);
         Length::fixed(OUTPUT, 1, "not said: AIPerf leaves it to the model; default of sweepline".to_owned())
     })
@@ -277,9 +280,8 @@ fn turns(dataset: At) -> Option<Said<f64>> {
     let at = dataset.get("turns");
     let mean = if at.is_map() { at.first(&["mean", "value"]).float() } else { at.float() };
     if at.get("stddev").float().is_some_and(|said| said.value > 0.0) {
-        at.get("stddev").differs(
-            "every conversation has as many turns as the mean says; a `profile`, or `data` of conversations, lets them differ",
-        );
+        at.get("stddev")
+            .differs("every conversation has as many turns as the mean says; `data` of conversations lets them differ");
     }
     Some(mean?.map(|turns| turns.round().clamp(1.0, 1000.0))).filter(|said| said.value > 1.0)
 }

@@ -7,7 +7,7 @@ use crate::import::draft::Field;
 use crate::import::said::Said;
 use crate::import::text::{scalar, text_value};
 use crate::plan::LengthField;
-use crate::plan::model::extra::dialect::{refused, takes};
+use crate::plan::model::extra::dialect::{names, refused, takes};
 use crate::plan::model::sampling::PARAMETERS;
 use crate::plan::{Engine, Json};
 use crate::units::Decimal;
@@ -19,6 +19,8 @@ pub(super) struct Extra {
     /// How long answers may be.
     pub output: Option<Said<f64>>,
     pub ignore_eos: Option<Said<bool>>,
+    /// Whether the engine is taken for vLLM, whose fields are known; any other server is sent whatever is said.
+    is_vllm: bool,
     /// Words of the scenario.
     pub fields: Vec<Field>,
     /// What goes under `extra`, each as `name: value`, and where it came from.
@@ -26,9 +28,9 @@ pub(super) struct Extra {
 }
 
 impl Extra {
-    /// Reads them.
-    pub(super) fn of(at: At) -> Extra {
-        let mut extra = Extra::default();
+    /// Reads them. `is_vllm`: something else says that vLLM answers.
+    pub(super) fn of(at: At, is_vllm: bool) -> Extra {
+        let mut extra = Extra { is_vllm: is_vllm || at.get("ignore_eos").is_there(), ..Extra::default() };
         for (key, at) in at.entries() {
             extra.take(key, at);
         }
@@ -84,6 +86,10 @@ impl Extra {
     fn further(&mut self, key: &str, at: At) {
         if let Some((reason, remedy)) = refused(key) {
             return at.missing(&format!("{reason}: {remedy}"));
+        }
+        if self.is_vllm && !names(Engine::Vllm, key) {
+            return at
+                .missing("whether `vllm` takes it is not known: write it under `extra` of the endpoint if it does");
         }
         let Some(said) = at.json() else { return };
         let read = serde_json::from_value::<Json>(said.value.clone());

@@ -123,7 +123,7 @@ fn texts(dataset: At, path: &Said<String>, format: &Said<String>, extra: &Extra,
         "single_turn" | "random_pool" => "map: { prompt: text }",
         other => {
             let why = format!(
-                "files of the form {} are not read; `data: {{ file: FILE, as: columns, map: {{ … }} }}` takes any table of texts",
+                "files of the form {} are not read; `data: {{ file: FILE, as: columns, map: {{ … }} }}` takes tables",
                 crate::import::text::one_line(other)
             );
             dataset.get("format").missing(&why);

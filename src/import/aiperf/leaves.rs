@@ -145,6 +145,10 @@ impl<'a> Ledger<'a> {
         let mut ids = Vec::new();
         tree.ids(&mut ids);
         let (shown, line) = self.together(&ids, tree);
+        // What nobody wrote is not told.
+        if shown.is_empty() {
+            return;
+        }
         if shown.chars().count() > LONGEST && ids.len() > 1 {
             return tree.parts().into_iter().for_each(|part| self.tell(part, why, how));
         }
@@ -175,6 +179,10 @@ impl<'a> Ledger<'a> {
             match record.fate {
                 Fate::Unread if record.is_replaced => {
                     self.notes.needless(&record.shown, "something else says it for every run", record.line);
+                }
+                Fate::Unread if record.origin.starts_with("--") => {
+                    let why = "it decides nothing beside the other options of this command";
+                    self.notes.needless(&record.shown, why, record.line);
                 }
                 Fate::Unread => self.notes.missing(&record.shown, "this is not known here", record.line),
                 _ => {}

@@ -33,6 +33,7 @@ pub(super) fn load(place: &str, phase: At, turns: f64, is_trace: bool) -> Result
     let load = match word {
         "concurrency" | "concurrency_burst" if is_trace => Load { batch_size: cap, is_own: true, ..Load::default() },
         "concurrency" | "concurrency_burst" => {
+            phase.get("type").needless("a load without a rate is a closed loop");
             phase.get("smoothness").needless("a closed loop has no arrivals");
             let origin = "no concurrency: default of AIPerf, one request at a time";
             Load { batch_size: Some(cap.unwrap_or_else(|| Said::default(1, origin))), ..Load::default() }
@@ -41,8 +42,8 @@ pub(super) fn load(place: &str, phase: At, turns: f64, is_trace: bool) -> Result
         "user_centric" => {
             let users = in_flight(phase.get("users"));
             phase.get("type").differs(
-                "there each user asks once in users / rate seconds; here as many requests arrive in all, evenly spaced, each \
-                 the next turn of the conversation that has waited longest, and as many as there are users are in flight",
+                "there each user asks once in users / rate seconds; here as many requests arrive in all, evenly \
+                 spaced, each the next turn of the conversation that has waited longest, at most one for each user at a time",
             );
             let arrivals = Some(Said::default("constant".to_owned(), origin(&kind)));
             Load { batch_size: users.or(cap), qps: vec![rate(place, phase)?], arrivals, is_own: false }
@@ -78,7 +79,7 @@ fn told(phase: At) {
         .get("cancellation")
         .missing("no request is given up on purpose; `timeouts: { request: … }` gives up late ones");
     phase.get("failed_request_threshold").needless(
-        "a server that is away ends the attempt, and a run with failures is suspect or invalid by `validity: { errors }`",
+        "a server that is away ends the attempt, and a run with failures is judged by `validity: { errors }`",
     );
     for key in ["sla", "adaptive_scale"] {
         phase

@@ -39,7 +39,7 @@ fn told(root: At, body: At) {
     root.get("no_sweep_table").needless("`run --progress` says what is shown");
     root.get("plot").needless("`report` draws, and `curves --plot`, `export --rows requests` has the data of any plot");
     body.get("artifacts").needless(
-        "every run is stored, one row per request; `--results DIR` says where, `export` writes them, `report` shows each over time",
+        "every run is stored, one row per request; `--results DIR` says where, `export` and `report` show them",
     );
     let stored = "`export` hands results on";
     for key in ["otel", "mlflow", "wandb"] {

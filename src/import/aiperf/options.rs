@@ -317,7 +317,7 @@ pub(super) const OPTIONS: &[Known] = &[
     (&["itl-sla-ms"], One, SEARCH),
     (&["tpot-sla-ms"], One, SEARCH),
     (&["e2e-sla-ms"], One, SEARCH),
-    (&["isl-osl-pairs"], One, Lost("`shape: [{ prompt_tokens: 128, output_tokens: 128 }, …]` in a matrix pairs them")),
+    (&["isl-osl-pairs"], One, Lost("`shape: [{ prompt_tokens: 128, output_tokens: 64 }, …]` in a matrix pairs them")),
     (&["accuracy-benchmark"], One, GRADED),
     (&["accuracy-tasks"], Many, GRADED),
     (&["accuracy-n-shots"], One, GRADED),

@@ -43,7 +43,7 @@ struct Reader<'a> {
 impl Reader<'_> {
     fn variation(&self, tree: At) -> Result<Vec<Job>, ImportError> {
         let body = tree.get("benchmark");
-        let extra = Extra::of(body.get("endpoint").get("extra"));
+        let extra = Extra::of(body.get("endpoint").get("extra"), body.get("reset_kv_cache").is_there());
         let Some(endpoint) = server::endpoint(self.file, body, &extra, self.around)? else { return Ok(Vec::new()) };
         let model = server::model(self.file, body, self.around)?;
         let once = once::once(tree, body, self.root.get("sweep"));

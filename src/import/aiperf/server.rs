@@ -11,7 +11,7 @@ use crate::import::job::Around;
 use crate::import::said::Said;
 use crate::import::shell::marks;
 use crate::import::text::{is_no_key, name_of, one_line, scalar, secret, text_value};
-use crate::plan::{Api, is_sent_by_itself};
+use crate::plan::{Api, Engine, is_sent_by_itself};
 use crate::units::text::is_variable;
 
 /// The variable for a key that was given in words.
@@ -51,7 +51,9 @@ pub(super) fn endpoint(file: &str, body: At, extra: &Extra, around: &Around) -> 
         return Ok(None);
     };
     let mut fields = vec![url(file, at, api, around)?];
-    fields.push(match extra.engine() {
+    let reset = body.get("reset_kv_cache").get("enabled").flag().filter(|said| said.value);
+    let resets = reset.as_ref().map(|said| (Engine::Vllm, format!("{}: write the engine that answers", said.origin)));
+    fields.push(match extra.engine().or(resets) {
         Some((engine, origin)) => Field::new("engine", engine.name(), origin),
         None => Field::new("engine", "openai", "not said: any server; ignore_eos is not sent"),
     });
@@ -68,7 +70,7 @@ pub(super) fn endpoint(file: &str, body: At, extra: &Extra, around: &Around) -> 
     }
     fields.extend(ready(at));
     fields.extend(telemetry(body));
-    if let Some(reset) = body.get("reset_kv_cache").first(&["enabled"]).flag().filter(|said| said.value) {
+    if let Some(reset) = reset {
         fields.push(Field::new("reset", "prefix_cache", format!("{}: before each run", reset.origin)));
     }
     told(at, api);

@@ -24,9 +24,7 @@ fn made(name: &str, text: &str) -> Result<Imported, ImportError> {
 }
 
 fn base() -> String {
-    format!(
-        "{MODEL}  dataset: {{ type: synthetic, isl: 100, osl: 10 }}\n  phases: {{ type: concurrency, concurrency: 2 }}\n"
-    )
+    format!("{MODEL}  dataset: {{ isl: 100, osl: 10 }}\n  phases: {{ type: concurrency, concurrency: 2 }}\n")
 }
 
 fn yaml(body: &str, rest: &str) -> Result<Imported, ImportError> {
@@ -94,7 +92,8 @@ fn lists_are_sweeps_in_all_their_forms() {
 #[test]
 fn keys_and_headers_become_references() {
     let file = format!(
-        "benchmark:\n  model: m\n  endpoint: {{ url: \"http://h:1\", api_key: {SECRET}, headers: {{ X-Key: {SECRET}a }} }}\n  \
+        "benchmark:\n  model: m\n  endpoint: {{ url: \"http://h:1\", api_key: {SECRET}, headers: {{ X-Key: {SECRET}a }} \
+         }}\n  \
          dataset: {{ isl: 100, osl: 1 }}\n  phases: {{ type: concurrency, concurrency: 1 }}\n"
     );
     let command = format!("aiperf profile -m m --isl 100 --osl 1 --api-key {SECRET} -H 'X-Key: {SECRET}a'\n");

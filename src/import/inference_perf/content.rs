@@ -51,7 +51,7 @@ pub(super) fn scenario(
         }
         (other, data) => {
             let what = format!("data of the type `{}` is not sent here", one_line(other));
-            let remedy = "`data` of conversations, or `trace` of arrivals and lengths, is the nearest: `sweepline dataset inspect FILE`";
+            let remedy = "`data` of conversations, or `trace` of arrivals and lengths, is the nearest";
             let error = data.map(|at| at.wrong(file, &what, remedy));
             return Err(error.unwrap_or_else(|| ImportError::shape(file, what, remedy)));
         }
@@ -104,8 +104,8 @@ fn texts(word: &str, data: At, folder: &Path) -> (String, Vec<Field>) {
         Err(why) => {
             let (prompt, output) = STAND_IN;
             let why = format!(
-                "{why}: fetch it (docs/DATASETS.md), and `data: {{ file: FILE }}` of the scenario sends it; until then the plan \
-                 sends its own prompts of {prompt} tokens and asks for {output}"
+                "{why}: fetch it (docs/DATASETS.md), and `data: {{ file: FILE }}` of the scenario sends it; until then \
+                 the plan sends its own prompts of {prompt} tokens and asks for {output}"
             );
             if let Some(at) = data.get("path").or_else(|| data.get("type")) {
                 at.missing(&why);
@@ -189,7 +189,8 @@ fn length(at: At, least: f64) -> Result<Length, ImportError> {
     let variance = at.get("variance").map(|_| number("variance", 0.0).sqrt());
     let sd = variance.unwrap_or_else(|| number("std_dev", 200.0)).min(LONGEST);
     let skew = number("skew", 0.0);
-    let origin = at.origin();
+    let keys: Vec<&str> = at.entries().into_iter().map(|(key, _)| key).collect();
+    let origin = format!("{}: {}", at.origin(), keys.join(", "));
     if low < least
         && let Some(at) = at.get("min")
     {
@@ -267,8 +268,9 @@ fn of_trace(
     load: &Stages,
 ) -> Result<(String, Vec<Field>), ImportError> {
     let path = trace.get("file").and_then(At::text);
-    let form =
-        trace.get("format").and_then(At::text).map_or_else(|| "AzurePublicDataset".to_owned(), |said| said.value);
+    let form = trace.get("format").and_then(At::text);
+    let form = form.unwrap_or_else(|| Said::default("AzurePublicDataset".to_owned(), "default of inference-perf"));
+    let Said { value: form, origin: form_origin } = form;
     if form != "AzurePublicDataset" {
         let what = format!("a trace of the form `{}` is not known", one_line(&form));
         return Err(trace.wrong(
@@ -292,9 +294,10 @@ fn of_trace(
     for key in ["input_distribution", "output_distribution"] {
         told_needless(data, key, "the trace says how long requests are");
     }
+    let origin = format!("{}, {form_origin}", path.origin);
     let field = match load.is_trace {
-        true => Field::new("trace", format!("{{ file: {name}, as: azure }}"), &path.origin),
-        false => Field::new("lengths", format!("{{ data: {{ file: {name}, as: azure }} }}"), &path.origin),
+        true => Field::new("trace", format!("{{ file: {name}, as: azure }}"), origin),
+        false => Field::new("lengths", format!("{{ data: {{ file: {name}, as: azure }} }}"), origin),
     };
     Ok(("trace".to_owned(), vec![Field::new("base", "B1", "a recorded trace"), field]))
 }
@@ -373,8 +376,8 @@ fn shared(data: At, load: &Stages) -> (String, Vec<Field>) {
         None => {
             if let Some(at) = get(&["num_users_per_system_prompt", "num_prompts_per_group"]) {
                 at.differs(
-                    "there as many questions of each group are asked again and again, so that a prefix cache may know them; here \
-                     each question is another one",
+                    "there as many questions of each group are asked again and again, so that a prefix cache may know \
+                     them; here each question is another one",
                 );
             }
         }

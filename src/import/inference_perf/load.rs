@@ -106,8 +106,8 @@ fn cap(at: At) -> Option<Said<u32>> {
 
 /// A sweep up to saturation: rates that double until more comes than the server answers.
 fn saturation(sweep: At, shared: Load) -> Stages {
-    let why = "there the server is flooded first, and rates up to what it bore are measured; here rates double, and the first at \
-               which more comes than is answered is the last";
+    let why = "there the server is flooded first, and rates up to what it bore are measured; here rates double, and \
+               the first at which more comes than is answered is the last";
     sweep.differs(why);
     let lasts = sweep.get("stage_duration").and_then(At::seconds).filter(|said| said.value > 0.0);
     let lasts = lasts.unwrap_or_else(|| Said::default(180.0, "default of inference-perf"));

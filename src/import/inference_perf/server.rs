@@ -213,7 +213,8 @@ pub(super) fn body(root: At, endpoint: &[Field], notes: &Notes) -> Body {
     let engine = endpoint.iter().find(|field| field.key == "engine").and_then(|field| of_engine(&field.value));
     let mut fields = Vec::new();
     if let Some(at) = root.path(&["api", "response_format"]) {
-        let origin = at.origin();
+        let keys: Vec<&str> = at.entries().into_iter().map(|(key, _)| key).collect();
+        let origin = format!("{}: {}", at.origin(), keys.join(", "));
         let name = at.get("name").and_then(At::text).map_or_else(|| "structured_output".to_owned(), |said| said.value);
         let kind = at.get("type").and_then(At::text).map_or_else(|| "json_schema".to_owned(), |said| said.value);
         let schema = at.get("json_schema").map_or(Value::Null, At::json);
