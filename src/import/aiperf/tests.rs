@@ -17,6 +17,7 @@ fn made(name: &str, text: &str) -> Result<Imported, ImportError> {
         quick: false,
         model: None,
         url: None,
+        entries: Vec::new(),
         folder: std::path::PathBuf::new(),
         read: &read,
     })
