@@ -18,6 +18,7 @@ fn made(name: &str, text: &str) -> Result<Imported, ImportError> {
         entries: Vec::new(),
         model: None,
         url: None,
+        entries: Vec::new(),
         folder: std::path::PathBuf::new(),
         read: &read,
     })
