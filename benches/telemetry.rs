@@ -14,8 +14,8 @@ use std::time::{Duration, Instant};
 
 use serde_json::Value;
 use sweepline::rows::Sample;
-use sweepline::telemetry::page::Wanted;
 use sweepline::telemetry::http::{Page, client};
+use sweepline::telemetry::page::Wanted;
 use sweepline::telemetry::scrape::{Scraper, Settings, Timeline};
 use sweepline::units::Nanos;
 

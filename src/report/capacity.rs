@@ -20,7 +20,7 @@ pub enum Answer {
     /// It bears a load under the objective.
     Holds {
         /// What one instance bears, brings and costs.
-        instance: Instance,
+        instance: Box<Instance>,
         /// Between which loads its limit lies.
         bracket: Bracket,
         /// Output tokens per second at the load that holds, with its interval.

@@ -100,7 +100,7 @@ fn answer(curve: &Curve, plan: &Plan) -> CapacityAnswer {
         watts: hardware.watts().map(|watts| watts.to_f64()),
         measured: curve.rung(holds).and_then(Rung::tokens_per_joule),
     };
-    CapacityAnswer::Holds { instance, bracket: found, output }
+    CapacityAnswer::Holds { instance: Box::new(instance), bracket: found, output }
 }
 
 /// What searches found: they read the curve through all of their runs, and may know more of a load than its own runs.

@@ -283,10 +283,8 @@ impl Builder<'_, '_> {
         if parent == "endpoint" && key == "urls" || parent.is_empty() && key == "models" {
             let ledger = self.ledger;
             let other = if key == "urls" { "url" } else { "model" };
-            if let Some(table) = self.table(parent) {
-                if let Some(old) = table.shift_remove(other) {
-                    ledger.replaced(&old);
-                }
+            if let Some(old) = self.table(parent).and_then(|table| table.shift_remove(other)) {
+                ledger.replaced(&old);
             }
         }
         self.set_key(parent, key, tree);

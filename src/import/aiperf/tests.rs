@@ -18,7 +18,6 @@ fn made(name: &str, text: &str) -> Result<Imported, ImportError> {
         entries: Vec::new(),
         model: None,
         url: None,
-        entries: Vec::new(),
         folder: std::path::PathBuf::new(),
         read: &read,
     })

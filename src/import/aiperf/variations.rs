@@ -74,8 +74,11 @@ fn order(at: At) {
     at.get("recipe_name").needless("it names a recipe and decides nothing");
 }
 
+/// The steps of a path into the configuration, and the values that it takes.
+type Varied = (Vec<String>, Vec<Tree>);
+
 /// The paths and values of a grid or zip.
-fn paths<'t>(place: &str, at: At<'t>) -> Result<Vec<(Vec<String>, Vec<Tree>)>, ImportError> {
+fn paths(place: &str, at: At<'_>) -> Result<Vec<Varied>, ImportError> {
     let mut all = Vec::new();
     for (path, values) in at.entries() {
         let steps = steps(path);
