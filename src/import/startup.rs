@@ -137,7 +137,11 @@ fn jobs(
     settings::with_baseline(&mut all, &around);
     let said = if origin.is_some() { "--startup-cmd" } else { "vllm bench startup" };
     around.serve.iter_mut().for_each(|serve| serve.origin = said.to_owned());
-    let named = around.model.take().map(|(model, _)| (model, format!("--model of {said}")));
+    let named = around
+        .model
+        .take()
+        .filter(|(model, _)| !model.trim().is_empty())
+        .map(|(model, _)| (model, format!("--model of {said}")));
     around.model = context.around().model.or(named);
     arguments.list_unused();
     let Some((model, said)) = around.model.clone() else {

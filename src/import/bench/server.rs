@@ -239,7 +239,8 @@ pub(in crate::import) fn key(arguments: &Arguments, command: &Command) -> Vec<Fi
 
 /// The model of a command.
 pub(super) fn model(place: &str, arguments: &Arguments, around: &Around) -> Result<(String, Vec<Field>), ImportError> {
-    let known = around.model.is_some();
+    let around_model = around.model.as_ref().filter(|(model, _)| !model.trim().is_empty());
+    let known = around_model.is_some();
     let read = |option: &str| if known { Ok(arguments.text(option)) } else { arguments.needed(place, option) };
     let named = |said: &Said<String>| {
         let is_empty = said.value.trim().is_empty();
@@ -249,7 +250,7 @@ pub(super) fn model(place: &str, arguments: &Arguments, around: &Around) -> Resu
         !is_empty
     };
     let (model, served) = (read("model")?.filter(named), read("served-model-name")?.filter(named));
-    let id = match (served, model, &around.model) {
+    let id = match (served, model, around_model) {
         (Some(served), model, _) => {
             if let Some(model) = model {
                 arguments.needless(&model.origin, "the server knows the model by --served-model-name");
