@@ -149,10 +149,8 @@ fn tokenizer(at: At, endpoint: &[Field], around: &Around) -> Option<Field> {
 /// The seed of what is random.
 fn seed(at: At) -> Option<(&'static str, Field)> {
     let table = at.get("seed")?;
-    if table.is_table() {
-        if let Some(kind) = table.get("kind") {
-            kind.needless("a plan's seed is a number");
-        }
+    if let Some(kind) = table.get("kind") {
+        kind.needless("a plan's seed is a number");
     }
     let seed = if table.is_table() { table.get("value")? } else { table };
     let said = seed.number::<u64>("a whole number of at most 64 bits")?;
