@@ -17,7 +17,7 @@ use super::loads::bounded;
 use super::program::after;
 use super::said::Said;
 use super::spread::{LONGEST, SHORTEST, Spread, lengths};
-use super::text::{name_of, scalar, text_value};
+use super::text::{cell_text, name_of, scalar, text_value};
 use scenario::{Traffic, traffic};
 
 /// genai-bench.
@@ -197,7 +197,7 @@ fn at(
 
 /// A version is compared by its letters.
 fn quoted(text: &str) -> String {
-    let plain = scalar(text);
+    let plain = scalar(&cell_text(text));
     if plain.starts_with('"') { plain } else { format!("\"{plain}\"") }
 }
 
@@ -206,7 +206,7 @@ fn hardware(arguments: &Arguments) -> Option<Field> {
         (arguments.text("server-gpu-type"), arguments.whole("server-gpu-count").filter(|said| said.value > 0));
     let parts: Vec<String> = gpu
         .iter()
-        .map(|said| format!("gpu: {}", scalar(&said.value)))
+        .map(|said| format!("gpu: {}", scalar(&cell_text(&said.value))))
         .chain(count.iter().map(|said| format!("gpus: {}", said.value)))
         .collect();
     let origins: Vec<String> = gpu.map(|said| said.origin).into_iter().chain(count.map(|said| said.origin)).collect();

@@ -36,18 +36,15 @@ pub(super) fn read(
 ) -> Result<Option<Server>, ImportError> {
     let backend = at.get("backend");
     let get = |key: &str| backend.and_then(|backend| backend.get(key));
-    if let Some(kind) = get("kind") {
-        match kind.peek().word() {
-            Some("openai_http" | "openai") => drop(kind.text()),
-            _ => {
-                kind.missing(
-                    "this is left out: guidellm runs that engine in its own process; `launch` of an \
-                              endpoint starts a server",
-                );
-                return Ok(None);
-            }
-        }
+    let kind = get("kind");
+    let is_http = kind.is_none_or(|kind| ["openai_http", "openai"].contains(&kind.peek().word().unwrap_or_default()));
+    if let Some(kind) = kind.filter(|_| !is_http) {
+        kind.missing(
+            "this is left out: guidellm runs that engine in its own process; `launch` of an endpoint starts a server",
+        );
+        return Ok(None);
     }
+    let kind = kind.and_then(At::text).map_or_else(String::new, |said| format!("{}: ", said.origin));
     let format = get("request_format").and_then(At::text);
     let format = format.unwrap_or_else(|| Said::default("/v1/chat/completions".to_owned(), "default request_format"));
     let api = match format.value.as_str() {
@@ -74,7 +71,7 @@ pub(super) fn read(
     };
     let url = endpoint::url(place, said, Path::AddsV1, "write target=http://HOST:PORT", notes, line)?;
     let is_tls = url.value.starts_with("https") || url.value.starts_with("\"https");
-    let origin = "guidellm does not say which server answers: write it here, it decides about ignore_eos";
+    let origin = format!("{kind}which server answers is not said; write it here, it decides about ignore_eos");
     let mut fields = vec![url, Field::new("engine", "vllm", origin), Field::new("api", api.name(), format.origin)];
     let mut once = Vec::new();
     if let Some(key) = get("api_key") {

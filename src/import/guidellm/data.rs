@@ -71,6 +71,9 @@ pub(super) fn read(
     };
     loader(at, kind_name, content.is_some());
     let Some(mut content) = content else { return Ok(None) };
+    if let (Some(kind), Some(base)) = (&kind, content.fields.first_mut()) {
+        base.origin = format!("{}: {}", kind.origin, base.origin);
+    }
     if api == Api::Embeddings {
         content.fields.retain(|field| !["output_tokens", "turns", "think"].contains(&field.key.as_str()));
     } else {

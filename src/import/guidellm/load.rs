@@ -154,6 +154,6 @@ fn ladder(steps: Option<At>, most: Option<At>, strategy: Option<At>, kind: Optio
 
 /// How long load rises.
 pub(super) fn fill(at: At) -> Option<Field> {
-    let said = at.get("profile")?.get("rampup_duration")?.seconds().filter(|said| said.value > 0.0)?;
+    let said = at.path(&["profile", "rampup_duration"])?.seconds().filter(|said| said.value > 0.0)?;
     Some(Field::new("fill", seconds(said.value), said.origin))
 }

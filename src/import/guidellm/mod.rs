@@ -149,7 +149,7 @@ fn tokenizer(at: At, endpoint: &[Field], around: &Around) -> Option<Field> {
 /// The seed of what is random.
 fn seed(at: At) -> Option<(&'static str, Field)> {
     let table = at.get("seed")?;
-    if let Some(kind) = table.get("kind").filter(|_| table.is_table()) {
+    if let Some(kind) = table.get("kind") {
         kind.needless("a plan's seed is a number");
     }
     let seed = if table.is_table() { table.get("value")? } else { table };

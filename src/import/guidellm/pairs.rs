@@ -16,7 +16,8 @@ pub(super) fn read(text: &str, secrets: &Secrets) -> Option<Value> {
     let value = match text.starts_with(['{', '[']) {
         true => match serde_json::from_str(text) {
             Ok(value) => value,
-            Err(_) => tree::parse("value.yaml", text).ok().flatten()?.json(),
+            // What begins with a bracket is held for JSON where it stands by itself.
+            Err(_) => tree::parse("value.yaml", &format!("value: {text}")).ok().flatten()?.peek("value")?.json(),
         },
         false => pairs(text)?,
     };

@@ -255,6 +255,10 @@ fn mutated(root: &Value, dice: &mut Dice) -> String {
             break;
         }
         let mut at = all[dice.roll(all.len())].clone();
+        // Nothing is left but the root.
+        if at.is_empty() {
+            break;
+        }
         for _ in 0..dice.roll(3) {
             at = at.rsplit_once('/').map(|(parent, _)| parent.to_owned()).filter(|at| !at.is_empty()).unwrap_or(at);
         }

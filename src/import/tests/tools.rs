@@ -130,8 +130,8 @@ fn words_of_sglang_have_words_of_the_plan() {
     );
     has(
         "python -m sglang.bench_one_batch_server --model None --base-url http://h:3 --batch-size 2 4 --input-len 64 \
-         --served-model-name n",
-        &["batch_size: [2, 4]", "url: http://h:3/v1", "id: n"],
+         --served-model-name n1",
+        &["batch_size: [2, 4]", "url: http://h:3/v1", "id: n1"],
     );
 }
 
