@@ -119,6 +119,10 @@ fn made(wishes: &Wishes, secrets: &Secrets) -> Result<Imported, ImportError> {
     };
     draft.listed.append(&mut notes.listed.borrow_mut());
     draft.listed.sort_by_key(|one| one.lines.first().copied());
+    if draft.sweeps.is_empty() {
+        let why = draft.listed.iter().map(write::sentence).collect::<Vec<_>>().join("; ");
+        return Err(ImportError::unknown(name, secrets.hide(&one_line(&why))));
+    }
     if wishes.quick {
         quick::quick(&mut draft);
     }

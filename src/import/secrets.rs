@@ -224,20 +224,7 @@ impl Secrets {
     /// A whole plan without them. Short ones are looked for in its comments alone: they are parts of its own words.
     pub(crate) fn hide_in_plan(&self, plan: &str) -> String {
         let clean = self.without(plan, SHORTEST_UNNAMED);
-        // A value that begins with a secret: unquoted, its mask would read as an alias of YAML.
-        let mut lines = String::with_capacity(clean.len());
-        for line in clean.split_inclusive('\n') {
-            let (value, comment) = line.split_at(line.find(" #").unwrap_or(line.trim_end().len()));
-            match value.find(&format!(": {HIDDEN}")).map(|at| value.split_at(at + 2)) {
-                Some((key, masked)) if !masked.contains(['"', '{', '}', '[', ']']) => {
-                    let text = masked.trim_end();
-                    lines.push_str(&format!("{key}\"{}\"{}", text.replace('\\', "\\\\"), &masked[text.len()..]));
-                }
-                _ => lines.push_str(value),
-            }
-            lines.push_str(comment);
-        }
-        lines
+        clean.split_inclusive('\n').map(masks_quoted).collect()
     }
 
     fn without(&self, text: &str, shortest: usize) -> String {
@@ -259,6 +246,37 @@ impl Secrets {
         let is_hidden = (names_secret(name) || names_headers(name)) && !value.is_empty();
         if is_hidden { HIDDEN.to_owned() } else { self.hide(value) }
     }
+}
+
+/// A line of YAML in which values that begin with a mask are quoted: unquoted, it would read as an alias.
+fn masks_quoted(line: &str) -> String {
+    let (value, comment) = line.split_at(line.find(" #").unwrap_or(line.trim_end().len()));
+    let mut quoted = String::with_capacity(line.len() + 2);
+    let (mut depth, mut quote, mut at) = (0_usize, None, 0);
+    while let Some(next) = value[at..].chars().next() {
+        let before = quoted.trim_end();
+        let begins = before.is_empty() || before.ends_with([':', ',', '[', '{', '-']);
+        if quote.is_none() && begins && value[at..].starts_with(HIDDEN) {
+            let rest = &value[at..];
+            let end = if depth > 0 { rest.find([',', ']', '}']).unwrap_or(rest.len()) } else { rest.len() };
+            // A key ends where its value begins.
+            let text = rest[..end].trim_end();
+            let text = &text[..text.find(": ").or(text.strip_suffix(':').map(str::len)).unwrap_or(text.len())];
+            quoted.push_str(&format!("\"{}\"", text.replace('\\', "\\\\").replace('"', "\\\"")));
+            at += text.len();
+            continue;
+        }
+        match (quote, next) {
+            (Some(open), close) if open == close => quote = None,
+            (None, '"' | '\'') if begins => quote = Some(next),
+            (None, '{' | '[') => depth += 1,
+            (None, '}' | ']') => depth = depth.saturating_sub(1),
+            _ => {}
+        }
+        quoted.push(next);
+        at += next.len_utf8();
+    }
+    quoted + comment
 }
 
 /// Whether a value says where a secret is: the name of a variable.

@@ -72,7 +72,9 @@ fn value(column: &str, run: &Value, plan: &Value) -> String {
         return shown(named.as_ref());
     }
     let tables = [cell.clone(), entry("scenarios"), entry("models"), entry("endpoints"), sweep.clone()];
-    shown(tables.iter().find_map(|table| table.get(column)))
+    // An axis of a server is one key of the cell, whatever dots it has.
+    let found = |table: &Value| table.get(column).cloned().or_else(|| inside(table, column));
+    shown(tables.iter().find_map(found).as_ref())
 }
 
 /// The cells of a plan, sorted.

@@ -1,5 +1,6 @@
 //! A data set of AIPerf (`src/aiperf/config/dataset/`) → a scenario.
 
+use super::dataset::{Around, Content, both};
 use super::extra::Extra;
 use super::file;
 use super::leaves::At;
@@ -15,25 +16,6 @@ const SHORTEST: u32 = 16;
 const PROMPT: f64 = 550.0;
 /// What a scenario asks for where nothing says it.
 const OUTPUT: f64 = 256.0;
-
-/// A scenario on its way.
-pub(super) struct Content {
-    pub hint: String,
-    pub fields: Vec<Field>,
-    /// Requests of a conversation.
-    pub turns: f64,
-    /// Whether a trace says when requests come.
-    pub is_trace: bool,
-}
-
-/// What goes along.
-pub(super) struct Around<'a> {
-    pub file: &'a str,
-    pub folder: &'a std::path::Path,
-    pub task: Task,
-    /// Whether the load replays the times of the file.
-    pub is_schedule: bool,
-}
 
 /// The scenario of a data set.
 pub(super) fn content(dataset: At, extra: &Extra, around: &Around) -> Result<Content, ImportError> {
@@ -185,16 +167,6 @@ fn middle(value: &str) -> String {
     number.unwrap_or_else(|| "mixed".to_owned())
 }
 
-/// Both lengths as fields.
-pub(super) fn both(prompt: Length, output: Length) -> Vec<Field> {
-    if prompt.is_fixed && output.is_fixed {
-        let prompt = Field::new("prompt_tokens", prompt.value, prompt.origin);
-        return vec![prompt, Field::new("output_tokens", output.value, output.origin)];
-    }
-    let value = format!("{{ prompt: {}, output: {} }}", prompt.value, output.value);
-    vec![Field::new("lengths", value, format!("{}; {}", prompt.origin, output.origin))]
-}
-
 /// Pairs of lengths with probabilities.
 fn pairs(at: At) -> Option<Field> {
     if !at.is_there() {
@@ -272,7 +244,13 @@ fn shared(prefix: At) -> Vec<Field> {
             let value = format!("{{ tokens: {tokens}, groups: {} }}", size.value.clamp(1, 100_000));
             vec![Field::new("prefix", value, format!("{}, {}", size.origin, length.origin))]
         }
-        _ => Vec::new(),
+        _ => {
+            let why = "texts that prompts share take a number of them and a length; nothing is shared";
+            for key in ["pool_size", "length"] {
+                prefix.get(key).missing(why);
+            }
+            Vec::new()
+        }
     }
 }
 

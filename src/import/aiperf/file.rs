@@ -1,6 +1,6 @@
 //! Files and public data sets that AIPerf sends → `data` and `trace` of a scenario, where the file lies in the plan's folder.
 
-use super::content::{Around, Content, both};
+use super::dataset::{Around, Content, both};
 use super::extra::Extra;
 use super::leaves::At;
 use super::lengths::Length;

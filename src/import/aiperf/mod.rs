@@ -5,6 +5,7 @@
 
 mod command;
 mod content;
+mod dataset;
 mod env;
 mod extra;
 mod file;

@@ -1,6 +1,7 @@
 //! A configuration → what each of its runs measures: every variation of its sweep, and in it every phase that is measured.
 
-use super::content::{self, Content};
+use super::content;
+use super::dataset::{self, Content};
 use super::extra::Extra;
 use super::leaves::{At, Ledger, Tree};
 use super::load::{load, warmup};
@@ -89,12 +90,21 @@ impl Reader<'_> {
         let own = named.and_then(|said| sets.iter().find(|(name, _)| *name == said.value));
         let own = own.or_else(|| sets.first());
         let at = own.map_or_else(|| At::nowhere(body), |(_, at)| *at);
-        let around = content::Around {
+        let around = dataset::Around {
             file: self.file,
             folder: &self.around.folder,
             task: endpoint.api.protocol().task(),
             is_schedule: phase.get("type").text().is_some_and(|said| said.value == "fixed_schedule"),
         };
-        content::content(at, extra, &around)
+        let made = content::content(at, extra, &around)?;
+        if around.is_schedule && !made.is_trace {
+            let remedy = "name a trace: --input-file FILE --custom-dataset-type mooncake_trace";
+            return Err(ImportError::shape(
+                phase.place(self.file),
+                "a fixed schedule takes its times from a file",
+                remedy,
+            ));
+        }
+        Ok(made)
     }
 }

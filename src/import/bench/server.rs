@@ -86,7 +86,7 @@ pub(super) fn endpoint(
 }
 
 /// How long the server is waited for. That it is not asked at all (0) has no counterpart: `run` asks once.
-pub(in crate::import) fn ready(arguments: &Arguments) -> Option<Field> {
+pub(crate) fn ready(arguments: &Arguments) -> Option<Field> {
     let said = arguments.text("ready-check-timeout-sec")?;
     let seconds: u64 = said.value.trim().parse().ok().or_else(|| {
         arguments
@@ -183,7 +183,7 @@ fn joined(base: &str, path: Option<&Said<String>>, origin: String, arguments: &A
 }
 
 /// References to the key and to what headers hold: by the names of the variables that hold them.
-pub(in crate::import) fn key(arguments: &Arguments, command: &Command) -> Vec<Field> {
+pub(crate) fn key(arguments: &Arguments, command: &Command) -> Vec<Field> {
     let reference = |variable: &str, origin: String| Some(Field::new("api_key", secret(variable), origin));
     let mut found = None;
     // Names and the variables that hold their values.

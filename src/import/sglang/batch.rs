@@ -112,7 +112,7 @@ pub(super) fn jobs(asked: &Asked, context: &Context) -> Result<Vec<Job>, ImportE
     let why = "the tool sends a batch and waits until all of it has ended; here as many requests are kept in \
                flight, so that a slot is filled again as soon as its answer has ended";
     arguments.differs(&sizes.first().map_or_else(String::new, |said| said.origin.clone()), why);
-    let label = super::label(&arguments, "run-name");
+    let label = super::label::label(&arguments, "run-name");
     let seed = arguments.number::<u64>("seed", "a whole number of at most 64 bits");
     let once: Vec<_> = seed
         .map(|seed| ("seed", Field::new("seed", seed.value.to_string(), seed.origin)))

@@ -2,6 +2,7 @@
 
 mod batch;
 mod content;
+mod label;
 mod load;
 mod options;
 
@@ -151,20 +152,13 @@ fn serving(asked: &Asked, context: &Context) -> Result<Vec<Job>, ImportError> {
     let job = Job {
         load,
         lasts,
-        label: label(&arguments, "tag"),
+        label: label::label(&arguments, "tag"),
         once: seed.into_iter().chain(around.once.clone()).collect(),
         line: command.line,
         ..Job::new((known.engine.to_owned(), endpoint), model, (content.name, fields))
     };
     arguments.list_unused();
     Ok(vec![job])
-}
-
-/// What the sweep is called.
-fn label(arguments: &Arguments, option: &str) -> Option<String> {
-    let said = arguments.text(option)?;
-    arguments.needless(&said.origin, "the sweep is called so");
-    Some(said.value)
 }
 
 /// What the tool sends beside the text: greedy answers to the end unless it is told otherwise.

@@ -1,0 +1,34 @@
+//! What a data set becomes, however its texts are got.
+
+use super::lengths::Length;
+use crate::import::draft::Field;
+use crate::protocol::Task;
+
+/// A scenario on its way.
+pub(super) struct Content {
+    pub hint: String,
+    pub fields: Vec<Field>,
+    /// Requests of a conversation.
+    pub turns: f64,
+    /// Whether a trace says when requests come.
+    pub is_trace: bool,
+}
+
+/// What goes along.
+pub(super) struct Around<'a> {
+    pub file: &'a str,
+    pub folder: &'a std::path::Path,
+    pub task: Task,
+    /// Whether the load replays the times of the file.
+    pub is_schedule: bool,
+}
+
+/// Both lengths as fields.
+pub(super) fn both(prompt: Length, output: Length) -> Vec<Field> {
+    if prompt.is_fixed && output.is_fixed {
+        let prompt = Field::new("prompt_tokens", prompt.value, prompt.origin);
+        return vec![prompt, Field::new("output_tokens", output.value, output.origin)];
+    }
+    let value = format!("{{ prompt: {}, output: {} }}", prompt.value, output.value);
+    vec![Field::new("lengths", value, format!("{}; {}", prompt.origin, output.origin))]
+}
