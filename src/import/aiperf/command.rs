@@ -380,7 +380,11 @@ pub(super) fn kind(root: &mut Tree, ledger: &Ledger, line: usize) {
     let is_schedule = match &schedule {
         Some(tree) => {
             let at = super::leaves::At::new(tree, ledger);
-            at.flag().is_some_and(|said| said.value)
+            let is_asked = at.flag().is_some_and(|said| said.value);
+            if !is_asked {
+                at.needless("the times of a file are replayed where that is asked for alone");
+            }
+            is_asked
         }
         None => is_trace && !says_rate,
     };

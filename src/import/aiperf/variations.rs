@@ -51,6 +51,11 @@ pub(super) fn all(place: &str, mut tree: Tree, ledger: &Ledger) -> Result<Vec<Va
     let kind = at.get("type").text().map_or_else(|| "grid".to_owned(), |said| said.value);
     order(at);
     let lists = at.first(&["parameters", "variables"]);
+    if !lists.is_there() && !at.get("type").is_there() {
+        // Options of a command alone say how a sweep is made, and none is.
+        at.needless("nothing is varied");
+        return magic(place, tree, ledger);
+    }
     match kind.as_str() {
         "grid" => {
             at.get("type").needless("every combination is measured");
