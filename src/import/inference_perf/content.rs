@@ -56,6 +56,11 @@ pub(super) fn scenario(
             return Err(error.unwrap_or_else(|| ImportError::shape(file, what, remedy)));
         }
     };
+    if load.is_trace && !fields.iter().any(|field| field.key == "trace") {
+        let what = "`load.type: trace_replay` has no trace of what is sent";
+        let remedy = "name it in `data` too: { type: random, trace: { file: trace.csv, format: AzurePublicDataset } }";
+        return Err(ImportError::shape(file, what, remedy));
+    }
     if let Some(corpus) = data.and_then(|at| at.get("corpus_file_path")) {
         corpus.differs("prompts are sweepline's own prose, cut to their length");
     }

@@ -121,8 +121,11 @@ fn adapters(root: At, draft: &mut Draft) {
     let mut shares: Vec<(String, String, String)> = Vec::new();
     for one in split.list() {
         let (name, share) = (one.get("name").and_then(At::text), one.get("split").and_then(At::decimal));
+        let name = name.filter(|name| !name.value.trim().is_empty());
         if let (Some(name), Some(share)) = (name, share.filter(|share| share.value.is_positive())) {
             shares.push((name.value, share.value.to_string(), format!("{}, {}", name.origin, share.origin)));
+        } else {
+            one.missing("an adapter has a name and a share above 0");
         }
     }
     if shares.len() < 2 {

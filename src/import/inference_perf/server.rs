@@ -43,7 +43,7 @@ pub(super) fn endpoint(
     let mut fields = vec![url(file, root, around)?, Field::new("engine", engine, origin), api(file, root)?];
     fields.extend(key(server, secrets));
     fields.extend(headers(root, secrets));
-    fields.extend(telemetry(root));
+    fields.extend(telemetry(root, engine));
     Ok((engine.to_owned(), fields))
 }
 
@@ -136,7 +136,7 @@ fn headers(root: At, secrets: &Secrets) -> Option<Field> {
 }
 
 /// The server's own page of metrics, in the place of a Prometheus server that has scraped it.
-fn telemetry(root: At) -> Option<Field> {
+fn telemetry(root: At, engine: &str) -> Option<Field> {
     let metrics = root.get("metrics")?;
     let said = metrics.get("type").and_then(At::text);
     let prometheus = metrics.get("prometheus");
@@ -152,7 +152,13 @@ fn telemetry(root: At) -> Option<Field> {
         }
         said.value == "prometheus"
     })?;
-    let every = every.filter(|every| every.value >= 0.1);
+    if engine == "openai" {
+        let why = "where such a server has its metrics is not known: write `telemetry: http://HOST:PORT/metrics`";
+        metrics.missing(why);
+        return None;
+    }
+    // As far as a plan takes it.
+    let every = every.map(|every| every.map(|seconds| seconds.clamp(0.1, 600.0)));
     let origin =
         every.as_ref().map_or_else(|| said.origin.clone(), |every| format!("{}, {}", said.origin, every.origin));
     let every = every.map_or_else(String::new, |every| format!(", every: {}", seconds(every.value.min(3600.0))));

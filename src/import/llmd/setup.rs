@@ -5,6 +5,7 @@ use crate::import::draft::{Draft, Field};
 use crate::import::importer::Context;
 use crate::import::text::{cell_text, list, name_of, scalar, table, text_value};
 use crate::import::tree::At;
+use crate::units::Decimal;
 
 /// Makes the endpoints.
 pub(super) fn endpoints(setup: At, draft: &mut Draft, context: &Context) {
@@ -53,7 +54,12 @@ pub(super) fn endpoints(setup: At, draft: &mut Draft, context: &Context) {
 /// A value of a deployment as a fact of its server; what is no single value is listed.
 fn fact(key: &str, at: At) -> Option<(String, String)> {
     let value = match at.peek().json() {
-        value @ (serde_json::Value::Bool(_) | serde_json::Value::Number(_)) => value.to_string(),
+        value @ serde_json::Value::Bool(_) => value.to_string(),
+        // A number that a plan cannot hold is the text that it is.
+        serde_json::Value::Number(number) => match number.to_string() {
+            text if text.parse::<Decimal>().is_ok() => text,
+            text => scalar(&text),
+        },
         serde_json::Value::String(text) => scalar(&cell_text(&text)),
         _ => {
             at.missing("a fact of a server is one value: write it under `server` of the endpoint");
