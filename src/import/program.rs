@@ -61,7 +61,8 @@ pub(super) fn after<'w>(words: &'w [String], program: &str, commands: &[&str]) -
 
 /// Finds the program in a command; what stands before it (`nohup`, `uv run`, `taskset …`) decides no number here.
 pub(crate) fn program(words: &[String]) -> Program<'_> {
-    if is_naming(words) {
+    // A shell starts nothing that has no name.
+    if is_naming(words) || words.first().is_some_and(String::is_empty) {
         return Program::Other;
     }
     for (at, word) in words.iter().enumerate() {
