@@ -203,6 +203,12 @@ fn length(at: At, least: f64) -> Result<Length, ImportError> {
     }
     let (min, max) = (low.round().clamp(least, LONGEST), high.round().clamp(least, LONGEST));
     let inside = mean.clamp(min, max.max(min));
+    if inside != mean
+        && kind != "uniform"
+        && let Some(at) = at.get("mean")
+    {
+        at.differs("a mean lies between the shortest and the longest: the nearer of them is taken");
+    }
     let fixed = |value: f64| Length { value: value.round().to_string(), is_fixed: true, origin: origin.clone() };
     if min >= max {
         return Ok(fixed(min));
