@@ -27,6 +27,7 @@ mod formats;
 mod fresh;
 mod genai_bench;
 mod guidellm;
+mod header;
 mod importer;
 mod inference_perf;
 mod inferencex;

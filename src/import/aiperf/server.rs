@@ -7,11 +7,12 @@ use crate::import::address::address;
 use crate::import::draft::Field;
 use crate::import::error::ImportError;
 use crate::import::files::{fits, named};
+use crate::import::header;
 use crate::import::job::Around;
 use crate::import::said::Said;
 use crate::import::shell::marks;
 use crate::import::text::{is_no_key, name_of, one_line, scalar, secret, text_value};
-use crate::plan::{Api, Engine, is_sent_by_itself};
+use crate::plan::{Api, Engine};
 use crate::units::text::is_variable;
 
 /// The variable for a key that was given in words.
@@ -193,11 +194,8 @@ fn headers(at: At) -> Option<Field> {
     let mut pairs: Vec<(String, String)> = Vec::new();
     let mut origins = Vec::new();
     for (name, at) in at.get("headers").entries() {
-        let is_name = !name.is_empty() && name.chars().all(|c| c.is_ascii_alphanumeric() || "-_.".contains(c));
-        if !is_name || name.eq_ignore_ascii_case("authorization") || is_sent_by_itself(name) {
-            at.differs(
-                "sweepline sends this header itself; `api_key` of the endpoint is sent as `Authorization: Bearer`",
-            );
+        if let Some(why) = header::refused(name) {
+            at.differs(why);
             continue;
         }
         let Some(said) = at.text() else { continue };

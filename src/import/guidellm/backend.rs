@@ -4,13 +4,14 @@ use crate::import::body::Body;
 use crate::import::draft::Field;
 use crate::import::endpoint::{self, Path};
 use crate::import::error::ImportError;
+use crate::import::header;
 use crate::import::importer::Context;
 use crate::import::job::Around;
 use crate::import::said::Said;
 use crate::import::shell::Command;
 use crate::import::text::{name_of, seconds, secret, text_value};
 use crate::import::tree::At;
-use crate::plan::{Api, is_sent_by_itself};
+use crate::plan::Api;
 
 /// The server that is asked.
 pub(super) struct Server {
@@ -124,9 +125,8 @@ fn extras(extras: Option<At>, more: Option<At>) -> (Body, Option<Field>) {
         body.add(key, value.json(), origin);
     }
     for (name, value) in [get("headers"), more].into_iter().flatten().flat_map(At::entries) {
-        let is_name = name.chars().all(|c| c.is_ascii_alphanumeric() || "-_.".contains(c)) && !name.is_empty();
-        if !is_name || is_sent_by_itself(name) || name.eq_ignore_ascii_case("authorization") {
-            value.missing("sweepline sends this header itself; `api_key` of the endpoint is the key");
+        if let Some(why) = header::refused(name) {
+            value.missing(why);
             continue;
         }
         let variable = name.to_ascii_uppercase().replace(['-', '.'], "_");

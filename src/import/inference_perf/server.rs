@@ -6,6 +6,7 @@ use crate::import::address::address;
 use crate::import::draft::Field;
 use crate::import::error::ImportError;
 use crate::import::files::{fits, named};
+use crate::import::header;
 use crate::import::job::Around;
 use crate::import::notes::Notes;
 use crate::import::request::{self, Body};
@@ -13,7 +14,6 @@ use crate::import::said::Said;
 use crate::import::secrets::Secrets;
 use crate::import::text::{is_no_key, name_of, one_line, scalar, seconds, secret, text_value};
 use crate::import::tree::At;
-use crate::plan::is_sent_by_itself;
 use crate::plan::model::extra::of_engine;
 
 /// The variable for a key that was given in words.
@@ -110,11 +110,8 @@ fn headers(root: At, secrets: &Secrets) -> Option<Field> {
     let at = root.path(&["api", "headers"])?;
     let (mut pairs, mut held, mut origins) = (Vec::new(), Vec::new(), Vec::new());
     for (name, at) in at.entries() {
-        let is_name = !name.is_empty() && name.chars().all(|c| c.is_ascii_alphanumeric() || "-_.".contains(c));
-        if !is_name || name.eq_ignore_ascii_case("authorization") || is_sent_by_itself(name) {
-            at.differs(
-                "sweepline sends this header itself; `api_key` of the endpoint is sent as `Authorization: Bearer`",
-            );
+        if let Some(why) = header::refused(name) {
+            at.differs(why);
             continue;
         }
         let Some(said) = at.text() else { continue };
