@@ -1,78 +1,135 @@
 //! A first look: short phases beside the full ones, and a variable that chooses.
 
-use super::draft::{Draft, Field, Section};
-use super::text::{list_length, seconds};
+use super::draft::{Draft, Field, Section, Sweep};
+use super::text::{list_length, search_range, seconds};
 
 /// How long a first look takes, in seconds.
 const LOOK: usize = 120;
 /// The longest and the shortest run of it, in seconds.
 const LONGEST: usize = 40;
 const SHORTEST: usize = 6;
-/// What `none of the full phases` is called in the plan.
-const CHOICE: &str = "look if quick else";
+/// How many loads stand for a search: enough to see where latencies rise.
+const LOADS: u32 = 4;
 
 /// Puts short phases in front of the full ones; `vars.quick` chooses between them.
+///
+/// Short runs have too few requests to decide a percentile, so a search among them would end without an answer: the
+/// first look measures a few loads between its bounds instead.
 pub(super) fn quick(draft: &mut Draft) {
-    let runs: usize = draft.sweeps.iter().map(|sweep| cells(&sweep.matrix)).sum();
+    let runs: usize = draft.sweeps.iter().map(runs).sum();
     let each = (LOOK / runs.max(1)).clamp(SHORTEST, LONGEST);
-    let (rise, measure) = ((each / 6).max(1), each - 2 * (each / 6).max(1));
-    let look = format!(
-        "{{ fill: {}, stabilize: {}, measure: {}, drain: {} }}",
-        seconds(rise as f64),
-        seconds(rise as f64),
-        seconds(measure as f64),
-        seconds(each as f64)
-    );
-    let time = runs * each;
-    let why = format!(
-        "{runs} cells of {each}s: {}",
-        if time <= LOOK { "at most 2 minutes".to_owned() } else { format!("about {} minutes", time.div_ceil(60)) }
-    );
-    let mut vars = vec![
-        Field::new("quick", "true", "--quick: a first look; false, or --set vars.quick=false, takes the full phases"),
-        Field::new("look", look, why),
-    ];
-    let mut full: Vec<(String, String)> = Vec::new();
-    let mut variable = |hint: &str, value: &str, origin: &str, vars: &mut Vec<Field>| {
-        if let Some((name, _)) = full.iter().find(|(_, known)| known == value) {
-            return name.clone();
-        }
-        let name = name(hint, vars);
-        vars.push(Field::new(&name, value, origin));
-        full.push((name.clone(), value.to_owned()));
-        name
-    };
+    let mut vars = Variables::new(runs, each);
     for section in draft.sections.iter_mut().filter(|section| section.key == "phases") {
         let values: Vec<String> =
             section.fields.iter().map(|field| format!("{}: {}", field.key, field.value)).collect();
-        let name = variable("full", &format!("{{ {} }}", values.join(", ")), "the full phases", &mut vars);
-        section.value = Some(Field::new("phases", format!("\"{{{{ {CHOICE} {name} }}}}\""), ""));
+        let name = vars.full("full", &format!("{{ {} }}", values.join(", ")), "the full phases");
+        section.notes.iter_mut().for_each(|note| *note = note.replace(": shorten them for a first look.", "."));
+        section.value = Some(Field::new("phases", chosen("look", &name), ""));
     }
     for sweep in &mut draft.sweeps {
-        let hint = format!("full_{}", sweep.name);
-        for field in &mut sweep.fields {
-            match field.key.as_str() {
-                "phases" => {
-                    let name = variable(&hint, &field.value, &field.origin, &mut vars);
-                    (field.value, field.origin) = (format!("\"{{{{ {CHOICE} {name} }}}}\""), String::new());
-                }
-                "repeats" => field.value = format!("\"{{{{ 1 if quick else {} }}}}\"", field.value),
-                _ => {}
+        sweep_of(sweep, &mut vars);
+    }
+    draft.sections.insert(0, Section { key: "vars", fields: vars.fields, ..Section::default() });
+}
+
+/// Makes a sweep choose: its phases, its repeats, and loads in place of a search.
+fn sweep_of(sweep: &mut Sweep, vars: &mut Variables) {
+    let mut loads = None;
+    for field in &mut sweep.fields {
+        match field.key.as_str() {
+            "phases" => {
+                let name = vars.full(&format!("full_{}", sweep.name), &field.value, &field.origin);
+                (field.value, field.origin) = (chosen("look", &name), String::new());
             }
+            "repeats" => field.value = chosen("1", &field.value),
+            "search" => {
+                let Some((axis, from, to)) = search_range(&field.value) else { continue };
+                let name = vars.full(&format!("search_{}", sweep.name), &field.value, &field.origin);
+                (field.value, field.origin) = (chosen("none", &name), String::new());
+                let list = format!("[{}]", between(from, to, axis == "batch_size").join(", "));
+                loads = Some(Field::new(&axis, chosen(&list, "none"), "a first look at the range of the search"));
+            }
+            _ => {}
         }
     }
-    draft.sections.insert(0, Section { key: "vars", fields: vars, ..Section::default() });
+    sweep.matrix.extend(loads);
 }
 
-/// A name that a template can use.
-fn name(hint: &str, vars: &[Field]) -> String {
-    let plain: String = hint.chars().map(|c| if c.is_ascii_alphanumeric() { c } else { '_' }).collect();
-    let is_free = |name: &String| vars.iter().all(|field| field.key != *name);
-    let numbered = (2..).map(|number| format!("{plain}_{number}"));
-    std::iter::once(plain.clone()).chain(numbered).find(is_free).unwrap_or(plain)
+/// A value of the first look, and the full one.
+fn chosen(look: &str, full: &str) -> String {
+    format!("\"{{{{ {look} if quick else {full} }}}}\"")
 }
 
-/// How many cells a matrix has whose axes are lists.
-fn cells(matrix: &[Field]) -> usize {
-    matrix.iter().map(|axis| list_length(&axis.value)).product()
+/// Loads from `from` to `to`, equal ratios apart; whole numbers, or two digits of a rate.
+fn between(from: f64, to: f64, is_whole: bool) -> Vec<String> {
+    let ratio = (to / from).max(1.0);
+    let mut loads: Vec<String> = (0..LOADS)
+        .map(|step| from * ratio.powf(f64::from(step) / f64::from(LOADS - 1)))
+        .map(|load| match is_whole {
+            true => load.round().to_string(),
+            false => {
+                let scale = 10_f64.powf(load.log10().floor() - 1.0);
+                (((load / scale).round() * scale * 1e6).round() / 1e6).to_string()
+            }
+        })
+        .collect();
+    loads.dedup();
+    loads
+}
+
+/// How many runs a sweep's first look has.
+fn runs(sweep: &Sweep) -> usize {
+    let cells: usize = sweep.matrix.iter().map(|axis| list_length(&axis.value)).product();
+    let search = sweep.fields.iter().find(|field| field.key == "search");
+    let range = search.and_then(|field| search_range(&field.value));
+    cells * range.map_or(1, |(axis, from, to)| between(from, to, axis == "batch_size").len())
+}
+
+/// The plan's variables: which look, the short phases, and what the full look has.
+struct Variables {
+    fields: Vec<Field>,
+    full: Vec<(String, String)>,
+}
+
+impl Variables {
+    /// The choice, and phases for so many runs of so many seconds each.
+    fn new(runs: usize, each: usize) -> Variables {
+        let rise = (each / 6).max(1);
+        let look = format!(
+            "{{ fill: {}, stabilize: {}, measure: {}, drain: {} }}",
+            seconds(rise as f64),
+            seconds(rise as f64),
+            seconds((each - 2 * rise) as f64),
+            seconds(each as f64)
+        );
+        let time = runs * each;
+        let total =
+            if time <= LOOK { "at most 2 minutes".to_owned() } else { format!("about {} minutes", time.div_ceil(60)) };
+        let counted = if runs == 1 { "1 run".to_owned() } else { format!("{runs} runs") };
+        let choice = "--quick: a first look; --set vars.quick=false takes the full phases";
+        let fields = vec![
+            Field::new("quick", "true", choice),
+            Field::new("look", look, format!("{counted} of {each}s: {total}")),
+        ];
+        Variables { fields, full: Vec::new() }
+    }
+
+    /// The name of the variable that holds `value`: each value has one.
+    fn full(&mut self, hint: &str, value: &str, origin: &str) -> String {
+        if let Some((name, _)) = self.full.iter().find(|(_, known)| known == value) {
+            return name.clone();
+        }
+        let name = self.unused(hint);
+        self.fields.push(Field::new(&name, value, origin));
+        self.full.push((name.clone(), value.to_owned()));
+        name
+    }
+
+    /// A name that a template can use.
+    fn unused(&self, hint: &str) -> String {
+        let plain: String = hint.chars().map(|c| if c.is_ascii_alphanumeric() { c } else { '_' }).collect();
+        let is_free = |name: &String| self.fields.iter().all(|field| field.key != *name);
+        let numbered = (2..).map(|number| format!("{plain}_{number}"));
+        std::iter::once(plain.clone()).chain(numbered).find(is_free).unwrap_or(plain)
+    }
 }

@@ -74,6 +74,19 @@ pub(super) fn list_length(value: &str) -> usize {
     }
 }
 
+/// The axis, the lower and the upper bound of a search written in YAML's flow style; `None` where a bound is no number above 0.
+pub(super) fn search_range(value: &str) -> Option<(String, f64, f64)> {
+    let Value::Table(search) = foreign::tree(value, Format::Yaml, 1_000_000).ok()?.value else { return None };
+    let (axis, range) = search.into_iter().find(|(key, _)| matches!(key.as_str(), "qps" | "batch_size"))?;
+    let Value::Table(bounds) = range.value else { return None };
+    let bound = |key: &str| -> Option<f64> {
+        let (_, bound) = bounds.iter().find(|(name, _)| name == key)?;
+        let Value::Number(digits) = &bound.value else { return None };
+        digits.parse().ok().filter(|number| *number > 0.0)
+    };
+    Some((axis, bound("from")?, bound("to")?))
+}
+
 /// A table in one line; its values are as they are written.
 pub(super) fn table<'a>(entries: impl IntoIterator<Item = (&'a String, &'a String)>) -> String {
     let entries = entries.into_iter().map(|(name, value)| format!("{}: {value}", scalar(name)));

@@ -63,6 +63,25 @@ fn quick_has_short_phases_beside_the_full_ones() {
     }
 }
 
+/// Short runs decide no percentile, so the first look of a search measures loads between its bounds; the full one searches.
+#[timed_test]
+fn quick_measures_a_few_loads_where_the_full_plan_searches() {
+    let lab = Lab::new();
+    let command = "vllm bench sweep serve_sla --serve-cmd 'vllm serve m' --bench-cmd 'vllm bench serve --model m --dataset-name random' \
+                   --sla-params sla.json --sla-variable max_concurrency";
+    lab.write("sla.sh", command);
+    lab.write("sla.json", r#"[{ "p99_e2el_ms": "<=2000" }]"#);
+    lab.ok(&["import", "sla.sh", "--quick", "-o", "plan.yaml"]);
+    let runs = |set: &[&str]| {
+        let cells = lab.ok(&[&["preview", "plan.yaml", "--format", "json"], set].concat()).json();
+        let cells = cells["runs"].as_array().unwrap().iter().map(|run| run["cell"]["batch_size"].as_u64().unwrap());
+        cells.collect::<std::collections::BTreeSet<u64>>()
+    };
+    assert_eq!(runs(&[]), std::collections::BTreeSet::from([1, 10, 100, 1000]));
+    let why = lab.ok(&["why", "limit", "--plan", "plan.yaml", "--set", "vars.quick=false"]);
+    assert!(why.stdout.contains("1 in flight, going up"), "{}", why.stdout);
+}
+
 /// The page of vLLM shows a command and the plan that comes of it.
 #[timed_test]
 fn the_command_in_the_docs_makes_the_plan_in_the_docs() {

@@ -276,7 +276,8 @@ pub(crate) fn facts(words: &[String], by: String, secrets: &Secrets) -> Around {
     let mut words = words.iter().peekable();
     while let Some(word) = words.next() {
         let Some(option) = word.strip_prefix("--") else {
-            if around.model.is_none() && marks(word).is_empty() && !word.starts_with('-') {
+            let is_name = !word.trim().is_empty() && !word.starts_with('-');
+            if around.model.is_none() && marks(word).is_empty() && is_name {
                 around.model = Some((word.clone(), by.clone()));
             }
             continue;
@@ -289,7 +290,9 @@ pub(crate) fn facts(words: &[String], by: String, secrets: &Secrets) -> Around {
         let shown = fact(&value, secrets);
         match name.as_str() {
             name if names_secret(name) => while words.next_if(|word| !word.starts_with("--")).is_some() {},
-            "model" | "model_path" | "served_model_name" => around.model = Some((value, by.clone())),
+            "model" | "model_path" | "served_model_name" if !value.trim().is_empty() => {
+                around.model = Some((value, by.clone()));
+            }
             "host" => host = Some(value),
             "port" => port = Some(value),
             "tensor_parallel_size" | "tp" | "tp_size" => drop(own.insert("tensor_parallel".to_owned(), shown)),
