@@ -28,6 +28,7 @@ mod declared;
 mod defaults;
 mod dependence;
 mod diff;
+mod docs;
 mod editor;
 mod environment;
 mod equal_servers;

@@ -173,7 +173,7 @@ fn the_profile_plan_runs() {
 #[timed_test]
 fn every_plan_is_right_and_explains_itself() {
     let lab = Lab::new();
-    let readme = std::fs::read_to_string(concat!(env!("CARGO_MANIFEST_DIR"), "/README.md")).unwrap();
+    let start = std::fs::read_to_string(concat!(env!("CARGO_MANIFEST_DIR"), "/docs/START.md")).unwrap();
     let mut names = Vec::new();
     let files = std::fs::read_dir(folder()).unwrap().map(|entry| entry.unwrap().path());
     for entry in files.filter(|path| path.is_file()) {
@@ -189,7 +189,7 @@ fn every_plan_is_right_and_explains_itself() {
         let strict: &[&str] = if name == "quickstart" { &[] } else { &["--strict"] };
         lab.ok(&[&["check", path], strict].concat());
         lab.ok(&["preview", path]);
-        assert!(readme.contains(&format!("plans/{name}.yaml")), "the README does not list {name}");
+        assert!(start.contains(&format!("plans/{name}.yaml")), "docs/START.md does not list {name}");
         names.push(name);
     }
     for (name, ..) in PLANS {

@@ -47,12 +47,18 @@ fn its_plan_is_a_plan() {
     assert_eq!(lab.ok(&["check", "--strict", "plan.yaml"]).stdout, "plan.yaml: ok\n", "and a good one");
 }
 
+#[test]
+fn it_is_short() {
+    let lines = readme().lines().count();
+    assert!(lines <= 150, "{lines} lines: what is more belongs into docs/");
+}
+
 #[timed_test]
-fn its_commands_exist() {
+fn the_page_of_commands_lists_them() {
     let lab = Lab::new();
     let help = lab.ok(&["--help"]).stdout;
-    let readme = readme();
-    let table = readme.split("| command | does |").nth(1).unwrap().split("\n\n").next().unwrap();
+    let page = std::fs::read_to_string(concat!(env!("CARGO_MANIFEST_DIR"), "/docs/COMMANDS.md")).unwrap();
+    let table = page.split("| command | does |").nth(1).unwrap().split("\n\n").next().unwrap();
     let rows = table.lines().filter_map(|line| line.strip_prefix("| `")).collect::<Vec<_>>();
     assert!(rows.len() > 5, "{rows:?}");
     for row in rows {
@@ -72,7 +78,7 @@ fn its_picture_of_the_terminal_is_true() {
     let said: Vec<String> = ended.stderr.lines().chain(ended.stdout.lines()).map(shape).collect();
     let picture = block("14:43:05 quickstart: ");
     let picture: Vec<&str> = picture.iter().map(|line| without_time(line)).collect();
-    assert!(picture.len() > 20, "{picture:?}");
+    assert!(picture.len() > 12, "{picture:?}");
     for line in picture.iter().filter(|line| !line.contains(" · ") && **line != "…" && !line.is_empty()) {
         let first = line.split_whitespace().next().unwrap();
         // Figures and verdicts of a row depend on the machine; its run must be there.
