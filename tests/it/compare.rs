@@ -216,7 +216,7 @@ fn chosen_runs_are_compared() {
     assert!(none.code == Some(2) && none.stderr.contains("results has no result of this plan"), "{}", none.stderr);
     lab.ok(&["run", "plan.yaml", "-q", "--only", "endpoint == 'a' and batch_size == 16 and repeat == 2"]);
     let same = lab.run(&["compare", "plan.yaml", "--against", "results"]);
-    assert!(same.code == Some(2) && same.stderr.contains("these are the results that are read now"), "{}", same.stderr);
+    assert!(same.code == Some(2) && same.stderr.contains("these are the same results that are compared"), "{}", same.stderr);
     let looked = |flags: &[&str]| -> Vec<String> {
         let answer = compared(&lab, flags);
         let cell = |cell: &Value| {
@@ -235,7 +235,7 @@ fn chosen_runs_are_compared() {
         let none = lab.run(&[&["compare", "plan.yaml"], &left[..]].concat());
         assert_eq!(none.code, Some(2), "{}", none.stdout);
         assert!(
-            none.stderr.contains("nothing is left to compare: --only, --skip and --class must leave"),
+            none.stderr.contains("nothing to compare: --only, --skip and --class must keep"),
             "{}",
             none.stderr
         );
@@ -277,7 +277,7 @@ fn mistakes_name_what_is_there() {
     let lab = Lab::new();
     lab.write("plan.yaml", &quick(1, ""));
     for (args, told) in [
-        (&["compare", "plan.yaml"][..], "plan.yaml declares no comparison: write compare:"),
+        (&["compare", "plan.yaml"][..], "plan.yaml declares no comparison: add compare:"),
         (
             &["compare", "plan.yaml", "--by", "endpiont", "--baseline", "a"],
             "no such axis; the plan has `endpoint`, `model`",
@@ -285,7 +285,7 @@ fn mistakes_name_what_is_there() {
         (&["compare", "plan.yaml", "--by", "endpoint", "--baseline", "b"], "not on axis `endpoint`, which has `a`"),
         (&["compare", "plan.yaml", "--by", "endpoint", "--baseline", "a"], "there is nothing to hold against `a`"),
         (&["compare", "plan.yaml", "--by", "endpoint"], "--baseline"),
-        (&["compare", "plan.yaml", "--metrics", "ttft_p98"], "there is no metric `ttft_p98`"),
+        (&["compare", "plan.yaml", "--metrics", "ttft_p98"], "unknown metric `ttft_p98`"),
         (&["compare", "plan.yaml", "--against", "none"], "cannot read none"),
         (&["compare", "plan.yaml", "--against", "plan.yaml"], "plan.yaml is no baseline"),
         (&["compare", "plan.yaml", "--write-baseline", "b.json"], "no run of the plan has a result yet"),

@@ -83,7 +83,7 @@ fn flags_say_more_than_the_server() {
     let server = Server::start(&lab, &["--model", "m"]);
     let flags = ["--engine", "vllm", "--api", "completions", "--qps", "0.5,2", "--name", "my first"];
     let plan = lab.ok(&[&["new", "--url", &server.url()], &flags[..]].concat()).stdout;
-    for words in ["name: \"my first\"", "engine: vllm   # as --engine said", "api: completions", "qps: [0.5, 2]"] {
+    for words in ["name: \"my first\"", "engine: vllm   # set by --engine", "api: completions", "qps: [0.5, 2]"] {
         assert!(plan.contains(words), "{words}: {plan}");
     }
     lab.write("plan.yaml", &plan);
@@ -159,7 +159,7 @@ fn a_host_and_port_is_enough() {
     for typed in [bare, &format!("http://{bare}"), &format!("{url}/chat/completions")] {
         let ended = lab.ok(&["new", "--url", typed]);
         assert!(ended.stdout.contains(&format!("url: {url}\n")), "{typed}: {}", ended.stdout);
-        assert_eq!(ended.stderr, format!("--url {typed}: {url} is taken\n"));
+        assert_eq!(ended.stderr, format!("--url {typed}: using {url}\n"));
     }
     // An API at another path, with /v1 behind it or without.
     let address = pages(&[("/models", 200, r#"{"data": [{"id": "m"}]}"#)]);
@@ -184,13 +184,13 @@ fn a_server_that_lists_no_model_is_told_with_the_remedy() {
     for (address, words) in [
         (
             &starting,
-            "/v1/models answers HTTP 503: the server is starting, loads its model or is overloaded; try again when it lists one",
+            "/v1/models returned HTTP 503: the server is starting, loading its model or overloaded; try again when it lists one",
         ),
         (
             &empty,
-            "the server lists no model: it has not loaded one yet, or serves none; try again when it lists one, or name it with --model ID",
+            "the server lists no model: it has not loaded one yet, or serves none; retry once it lists one, or name the model with --model ID",
         ),
-        (&elsewhere, "there is no list of models at http://"),
+        (&elsewhere, "no list of models at http://"),
     ] {
         let ended = lab.run(&["new", "--url", &format!("http://{address}/v1")]);
         assert_eq!((ended.code, ended.stdout.as_str()), (Some(2), ""));

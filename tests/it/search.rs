@@ -253,7 +253,7 @@ fn a_search_that_is_killed_at_any_instant_decides_what_it_would_have_decided() {
             let search = graph["nodes"].as_array().unwrap().iter().find(|node| node["kind"] == "search").unwrap();
             assert_eq!(search["state"], if at == 0 { "pending" } else { "searching" }, "{graph:#}");
             let why = lab.ok(&["why", id.as_str().unwrap(), "--plan", "plan.yaml"]).stdout;
-            assert!(why.contains("asked for next by the search limit · a · m · short: going up"), "{why}");
+            assert!(why.contains("requested next by the search limit · a · m · short: going up"), "{why}");
         }
         let short = &id.as_str().unwrap()[..16];
         std::fs::rename(aside.join(short), dir.join(short)).unwrap();
@@ -290,7 +290,7 @@ fn a_ladder_ends_behind_the_first_load_that_misses_and_says_what_it_left_out() {
     lab.follows("why", &why);
     assert!(why["runs"].as_array().unwrap().iter().all(|run| run["state"] == "pruned"), "{why:#}");
     let curves = lab.ok(&["curves", "plan.yaml"]).stdout.split_whitespace().collect::<Vec<_>>().join(" ");
-    assert!(curves.contains("left out: 16, 32 in flight, since 8 in flight misses the objective"), "{curves}");
+    assert!(curves.contains("skipped: 16, 32 in flight, since 8 in flight misses the objective"), "{curves}");
 }
 
 #[timed_test]

@@ -203,7 +203,7 @@ fn git(folder: &Path, args: &[&str]) -> Result<Output, Failure> {
 /// What git said last, without the word that it begins with.
 fn last_words(output: &Output) -> String {
     let text = String::from_utf8_lossy(&output.stderr);
-    let line = text.lines().rev().find(|line| !line.trim().is_empty()).unwrap_or("git does not say why");
+    let line = text.lines().rev().find(|line| !line.trim().is_empty()).unwrap_or("gnot reported by the server why");
     crate::report::format::plain(line.trim_start_matches("fatal: "))
 }
 
