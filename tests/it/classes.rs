@@ -84,8 +84,8 @@ fn a_class_is_answered_for_alone() {
     let text = lab.ok(&["compare", "plan.yaml", "--class", "long"]).stdout;
     assert!(text.contains("against `old`, only requests of class `long` alone; 1 cell"), "{text}");
     let text = lab.ok(&["curves", "plan.yaml", "--class", "long"]).stdout;
-    assert!(text.starts_with("class long: the figures are of its requests alone"), "{text}");
-    assert!(text.replace('\n', " ").contains("2 runs have no class long and are left out."), "{text}");
+    assert!(text.starts_with("class long: figures cover only its requests"), "{text}");
+    assert!(text.replace('\n', " ").contains("2 runs have no class long and are excluded."), "{text}");
     assert!(text.lines().all(|line| line.chars().count() <= 100), "{text}");
     classes_are_kept_in_files_and_renamed(&lab);
 }
