@@ -388,7 +388,7 @@ fn a_near_server_is_held_against_what_is_measured() {
     assert!(run.json["environment"]["round_trip_ns"].as_u64().unwrap() >= 40 * MS);
     let shown = lab.ok(&["show", run.json["id"].as_str().unwrap()]);
     assert!(shown.stdout.contains("not_near (suspect): `near: true`, but the shortest"), "{}", shown.stdout);
-    assert!(shown.stdout.contains("way to the server, by the probe\n  connect "), "{}", shown.stdout);
+    assert!(shown.stdout.contains("path to the server, measured by the probe\n  connect "), "{}", shown.stdout);
 
     lab.write("plan.yaml", &closed(far.port, 1, 3, "http: 2", ""));
     let silent = lab.ok(&["probe", "plan.yaml"]);

@@ -197,7 +197,7 @@ fn a_server_that_ends_at_once_is_started_again_and_then_its_runs_are_given_up() 
     let ended = run(&lab, &[]);
     assert_eq!(ended.code, Some(3), "{}", ended.stderr);
     assert!(ended.stderr.contains("m: the server ended with exit code 3 after "), "{}", ended.stderr);
-    let again = "m: to be started again (1 of 1): the server ended with exit code 3 after ";
+    let again = "m: to be restarted (1 of 1): the server ended with exit code 3 after ";
     assert!(ended.stderr.contains(again) && ended.stderr.contains("\n  CUDA out of memory\n"), "{}", ended.stderr);
     assert_eq!(ended.stderr.matches("given up: server process ended (1 of 1)").count(), 2, "{}", ended.stderr);
     assert_eq!(servers(&lab).len(), 2, "one log for each start that is told: {:?}", servers(&lab));
@@ -289,7 +289,7 @@ fn a_server_that_dies_under_a_run_is_started_again_and_the_run_measured_again() 
     lab.write("measuring", "");
     let ended = running.end();
     assert_eq!(ended.code, Some(0), "{}", ended.stderr);
-    let spoiled = "spoiled, to be tried again (1 of 3): the server ended with exit code 1; its last lines (log: ";
+    let spoiled = "spoiled, to be retried (1 of 3): the server ended with exit code 1; its last lines (log: ";
     assert!(ended.stderr.contains(spoiled) && ended.stderr.contains("\n  out of memory\n"), "{}", ended.stderr);
     assert_eq!(lab.runs().len(), 1);
     nothing_left(&lab);
@@ -592,7 +592,7 @@ fn how_long_a_server_takes_to_start_is_a_result_with_repeats() {
         // The one request behind it is no load.
         assert_eq!((cells[4], cells[5], cells[6]), ("", "", "valid"), "{table}");
     }
-    assert!(ended.stdout.contains("ready ") && ended.stdout.contains("first answer "), "{}", ended.stdout);
+    assert!(ended.stdout.contains("ready ") && ended.stdout.contains("first response "), "{}", ended.stdout);
     let compared = lab.run(&["compare", "plan.yaml"]);
     assert!(compared.stdout.contains("start until ready"), "{}{}", compared.stdout, compared.stderr);
     assert!(compared.stdout.contains(" · start"), "{}", compared.stdout);

@@ -160,6 +160,6 @@ fn exploring_is_not_for_gates() {
     assert!(tiny.contains("margin 0.0001 %") && tiny.contains("worse than 0.0001 %"), "{tiny}");
     // The table and the guardrail give the share of errors different intervals, and that is said.
     let errors = lab.ok(&["compare", "plan.yaml", "--metrics", "error_share,ttft_p50"]).stdout;
-    assert!(errors.contains("error share: `errors` counts the requests of all rounds"), "{errors}");
+    assert!(errors.contains("error share: `errors` pools the requests of all rounds"), "{errors}");
     assert!(!tiny.contains("error share: "), "{tiny}");
 }

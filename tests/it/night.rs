@@ -192,7 +192,7 @@ fn a_server_that_dies_and_comes_back_costs_an_attempt() {
     night.until("a: waiting for up to");
     front.turn(Mood::Passes);
     let (code, said) = night.end();
-    for words in [" in a row", "to be tried again (1 of 3)", "Connection refused", "a: ready\n"] {
+    for words in [" in a row", "to be retried (1 of 3)", "Connection refused", "a: ready\n"] {
         assert!(said.contains(words), "{words}: {said}");
     }
     assert_eq!(said.matches(" started, about ").count(), 3, "the spoiled run begins twice: {said}");
@@ -207,7 +207,7 @@ fn a_server_that_dies_for_good_leaves_the_rest_to_the_next_invocation() {
     front.turn(Mood::Absent);
     let (code, said) = night.end();
     assert_eq!(code, Some(6), "{said}");
-    for words in ["to be tried again (1 of 3)", "a: not ready within 500ms: ", "2 skipped; the same command goes on"] {
+    for words in ["to be retried (1 of 3)", "a: not ready within 500ms: ", "2 skipped; the same command goes on"] {
         assert!(said.contains(words), "{words}: {said}");
     }
     assert!(committed(&lab).is_empty());
@@ -223,7 +223,7 @@ fn a_server_that_hangs_is_waited_for() {
     let night = Night::start(&lab, "500ms");
     under_load(&mock);
     front.turn(Mood::Silent);
-    night.until("to be tried again (1 of 3)");
+    night.until("to be retried (1 of 3)");
     front.turn(Mood::Passes);
     let (code, said) = night.end();
     assert!(said.contains("nothing was received for"), "{said}");
@@ -296,7 +296,7 @@ fn what_is_spoiled_each_time_is_given_up() {
     let one = ["run", "plan.yaml", "--only", "batch_size == 1"];
     let ended = lab.run(&one);
     assert_eq!(ended.code, Some(3), "{}", ended.stderr);
-    says(&ended, "spoiled, to be tried again (1 of 1): HTTP 429 three times");
+    says(&ended, "spoiled, to be retried (1 of 1): HTTP 429 three times");
     says(&ended, "given up: 429 (1 of 1): HTTP 429 three times");
     says(&ended, "1 run was given up");
     says(&ended, "--redo given-up");
@@ -313,7 +313,7 @@ fn what_is_spoiled_each_time_is_given_up() {
     );
     let redone = lab.run(&[&one[..], &["--redo", "given-up"]].concat());
     assert_eq!(redone.code, Some(3), "{}", redone.stderr);
-    says(&redone, "to be tried again (1 of 1)");
+    says(&redone, "to be retried (1 of 1)");
     assert!(server.seen().len() > sent);
 }
 
@@ -410,7 +410,7 @@ fn an_embedded_server_that_dies_is_started_again() {
     rustix::process::kill_process(server, rustix::process::Signal::KILL).unwrap();
     let ended = running.end();
     assert!(matches!(ended.code, Some(0 | 3)), "{}", ended.stderr);
-    says(&ended, "spoiled, to be tried again (1 of 3): the server process ended during the run");
+    says(&ended, "spoiled, to be retried (1 of 3): the server process ended during the run");
     assert_eq!(committed(&lab), ["a"]);
 }
 

@@ -189,7 +189,7 @@ fn a_server_that_says_nothing_is_not_waited_for_long() {
     assert!(start.elapsed() < Duration::from_secs(60), "{:?}", start.elapsed());
     assert_eq!(ended.code, Some(6), "{}", ended.stderr);
     for said in [
-        format!("demo: waiting for {address} to answer"),
+        format!("demo: waiting for {address} to respond"),
         format!("demo: {address} did not answer /models within 10s; wait until it has loaded its model"),
     ] {
         assert!(ended.stderr.contains(&said), "{said}\n{}", ended.stderr);

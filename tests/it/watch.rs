@@ -260,7 +260,7 @@ fn a_sweep_that_was_killed_is_said_to_be_stale() {
     assert_eq!(left["pid"], id);
     let watch = Watch::start(&lab, &[]);
     let (_, words) = watch.live();
-    for said in ["watched: stale", &format!("Its process ({id}) is gone"), "goes on with what is missing"] {
+    for said in ["watched: stale", &format!("Its process ({id}) is gone"), "continues with the missing runs"] {
         assert!(words.contains(said), "{said} is not in {words}");
     }
     // What is damaged is said, and the page goes on.
