@@ -946,7 +946,7 @@ fn exports_have_a_row_for_each_run_or_request() {
     lab.ok(&["export", "--format", "parquet"]);
     assert!(std::fs::read(lab.results().join("runs.parquet")).unwrap().starts_with(b"PAR1"));
     for (args, told) in [
-        (["export", "--results", "nowhere"], "there is no results folder nowhere"),
+        (["export", "--results", "nowhere"], "no results folder nowhere"),
         (["export", "--output", "nowhere/x.csv"], "cannot write nowhere/x.csv"),
     ] {
         let refused = lab.run(&args);

@@ -65,7 +65,7 @@ fn match_measures_again_once_and_says_which_version_was_and_is() {
     let sent = generations(&old);
     let again = lab.run(&["run", "plan.yaml"]);
     says(&again, "nothing to do; the results of all 2 runs are in results; servers were only asked for their version");
-    says(&again, "a: its server says version 0.11.0, as it did when it was measured");
+    says(&again, "a: its server reports version 0.11.0, the same as when it was measured");
     assert_eq!(generations(&old), sent, "GETs alone");
 
     let new = mock("0.11.1", &[]);
@@ -227,7 +227,7 @@ fn a_server_that_does_not_answer_changes_nothing() {
     let ended = lab.run(&["run", "plan.yaml"]);
     measured(&ended);
     says(&ended, "nothing to do");
-    says(&ended, "a: its server could not be asked, so its version was not compared");
+    says(&ended, "a: its server did not respond, so its version was not compared");
     assert_eq!(versions(&lab), both("0.11.0", 1));
 }
 

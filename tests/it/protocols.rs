@@ -238,7 +238,7 @@ sweeps:
         "`tpot` is about tokens, and answers of endpoint `vectors` (`api: embeddings`) have none: it has no `tpot`",
         "help: limit `e2e`, or measure that endpoint in a plan of its own",
         "scenario `passages` has `inputs`, and endpoint `chat` has `api: chat`",
-        "leave them out there, or measure it on an endpoint with `api: embeddings`",
+        "remove them there, or use an endpoint with `api: embeddings`",
         "scenario `search` has `documents`, and endpoint `chat` has `api: chat`",
         "scenario `D` is a conversation, and endpoint `vectors` has `api: embeddings`",
         "scenario `both` has `inputs` and `documents`: no request has both",

@@ -238,7 +238,10 @@ fn a_plan_that_differs_from_its_lock_is_refused() {
     lab.write("plans/p.yaml", &PLAN.replace("quick: 100ms", "quick: 120ms"));
     for command in ["run", "preview"] {
         let ended = lab.run(&[command, "plans/p.yaml", "--frozen", "plan.lock"]);
-        refused(&ended, &["the runs of plans/p.yaml are not those of plan.lock", "phases.measure", "100ms", "120ms"]);
+        refused(
+            &ended,
+            &["the runs of plans/p.yaml differ from those of plan.lock", "phases.measure", "100ms", "120ms"],
+        );
     }
     assert!(!lab.results().exists(), "a refused run leaves nothing behind");
     // Setting the old value is as good as writing it.
@@ -247,7 +250,7 @@ fn a_plan_that_differs_from_its_lock_is_refused() {
     let lock = std::fs::read_to_string(lab.path().join("plan.lock")).unwrap();
     lab.write("edited.lock", &lock.replace("batch_size: [1, 4]", "batch_size: [1, 8]"));
     refused(&lab.run(&["preview", "plans/p.yaml", "--frozen", "edited.lock"]), &["edited.lock", "it was edited"]);
-    refused(&lab.run(&["preview", "plans/p.yaml", "--frozen", "plans/p.yaml"]), &["plans/p.yaml is no lock"]);
+    refused(&lab.run(&["preview", "plans/p.yaml", "--frozen", "plans/p.yaml"]), &["plans/p.yaml is not a lock"]);
     refused(&lab.run(&["preview", "plans/p.yaml", "--frozen", "none.lock"]), &["none.lock cannot be read"]);
 }
 

@@ -157,7 +157,7 @@ fn gates_stop_and_skip_if_leaves_out_by_what_was_found() {
     assert!(ended.code == Some(4) && ended.stderr.contains(why), "{:?}: {}", ended.code, ended.stderr);
     assert_eq!(names(&lab, "runs").len(), 3, "the ladder alone");
     let page = std::fs::read_to_string(lab.path().join("gate.md")).unwrap();
-    assert!(page.contains("### staged: the gate says no") && page.contains(&why.replace('_', "\\_")), "{page}");
+    assert!(page.contains("### staged: the gate failed") && page.contains(&why.replace('_', "\\_")), "{page}");
     assert!(page.contains("- ladder: a · m · short: 8 in flight misses the objective"), "{page}");
     let row =
         "| checked | ladder: a · m · short | max\\_batch\\_size\\_under\\_slo | 4 in flight | n/a | at least 5 | no |";
@@ -171,7 +171,7 @@ fn gates_stop_and_skip_if_leaves_out_by_what_was_found() {
         assert_eq!(cell["decided_by"][0]["runs"].as_array().unwrap().len(), 3, "{told:#}");
     }
     let refused = lab.run(&["run", "no.yaml", "--markdown", "no.yaml"]);
-    assert!(refused.code == Some(2) && refused.stderr.contains("is no such page"), "{}", refused.stderr);
+    assert!(refused.code == Some(2) && refused.stderr.contains("is not such a page"), "{}", refused.stderr);
     let skip = "  later: { matrix: { scenario: short, batch_size: 1 }, skip_if: { sweep: ladder, metric: \
                 max_batch_size_under_slo, below: 5 } }";
     lab.write("skip.yaml", &behind(skip));
@@ -226,7 +226,7 @@ fn a_gate_holds_the_interval_of_any_metric_against_its_bound() {
     // The interval of a share of none reaches further than this.
     lab.write("few.yaml", &plan("metric: error_share, at_most: 0.01%"));
     let ended = lab.run(&["run", "few.yaml", "--gate"]);
-    assert!(ended.stderr.contains("gate: nothing is missed; 1 answer is open"), "{}", ended.stderr);
+    assert!(ended.stderr.contains("gate: passed; 1 question is undecided"), "{}", ended.stderr);
     assert!(ended.stderr.contains("at most 0.01%: cannot be decided"), "{}", ended.stderr);
     assert!(
         ended.code == Some(2) && ended.stderr.contains("cannot be decided: smoke"),

@@ -191,7 +191,7 @@ fn a_folder_that_is_not_there_is_an_error_and_missing_runs_are_counted() {
     ] {
         for results in ["results", "elsewhere"] {
             let ended = lab.run(&[args, &["--results", results]].concat());
-            refused(&ended, 2, &[&format!("there is no results folder {results}"), "--results DIR"]);
+            refused(&ended, 2, &[&format!("no results folder {results}"), "--results DIR"]);
             assert_eq!(ended.stdout, "", "{args:?}");
         }
     }

@@ -194,5 +194,5 @@ fn a_run_of_a_trace_says_that_its_arrivals_are_the_traces() {
     // No plan says it.
     lab.write("word.yaml", &plan("a", "file: trace.jsonl").replace("matrix: {", "arrivals: trace, matrix: {"));
     let check = lab.run(&["check", "word.yaml"]);
-    assert!(check.code == Some(2) && check.stderr.contains("`trace` is no way to space arrivals"), "{check:?}");
+    assert!(check.code == Some(2) && check.stderr.contains("unknown arrival process `trace`"), "{check:?}");
 }

@@ -1,8 +1,8 @@
-//! What a row of an export is.
+//! Kinds of rows in an export.
 
 use clap::ValueEnum;
 
-/// What a row is.
+/// The kind of a row.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, ValueEnum, strum::IntoStaticStr)]
 #[strum(serialize_all = "snake_case")]
 pub(crate) enum Rows {

@@ -1,4 +1,4 @@
-//! The runs that an export is made from, and their tables. What is short is read once; requests and token events are
+//! The runs of an export and their tables. Small tables are read once; requests and token events are
 //! decoded while they are written.
 
 use std::cell::{Cell, OnceCell};
@@ -31,10 +31,10 @@ use crate::report::objective;
 use crate::rows::{Facts, HookRun, Replay, RowsError, RunLabels, RunReader, Table};
 use crate::store::{self, Listed, RunRecord, State, Store, StoreError};
 
-/// Requests that a workbook has without being asked for them: what one sheet holds.
+/// Most requests that a workbook includes by default: the capacity of one sheet.
 const MOST_REQUESTS: u64 = 1_048_575;
 
-/// A committed run under the names that it is exported with.
+/// A committed run with the names under which it is exported.
 struct Chosen {
     sweep: Option<String>,
     record: RunRecord,
@@ -52,19 +52,19 @@ pub(crate) struct Source<'a> {
     store: &'a Store,
     plan: Option<&'a Plan>,
     chosen: Vec<Chosen>,
-    /// Runs that were given up, in the order of the plan.
+    /// Runs that were given up, in plan order.
     given_up: Vec<GivenUpRow>,
     axes: Vec<String>,
     /// Rows of the runs, and those of their classes.
     rows: OnceCell<(Vec<RunRow>, Vec<RunRow>)>,
-    /// What could not be read.
+    /// Results that could not be read.
     pub left_out: LeftOut,
-    /// Whether the rows of a run broke off: nothing is written behind them as if they were all.
+    /// Whether the rows of a run broke off: nothing is written after them as if they were complete.
     broke_off: Cell<bool>,
 }
 
 impl<'a> Source<'a> {
-    /// Those runs of a plan that are picked, in the order in which it names them, or all of the folder.
+    /// Creates it from the selected runs of a plan, in plan order, or from all runs of the folder.
     pub(crate) fn of(
         store: &'a Store,
         planned: Option<(&'a Workspace, &[&PlannedRun])>,
@@ -89,7 +89,7 @@ impl<'a> Source<'a> {
         Ok(Source { store, plan, chosen, given_up, axes, rows: OnceCell::new(), left_out, broke_off: Cell::new(false) })
     }
 
-    /// What the columns are chosen by that a table of such rows has where none are named; none of kinds that have few.
+    /// The inputs for the default choice of columns; `None` for kinds with few columns.
     pub(crate) fn shown(&self, rows: Rows) -> Option<Choice<'_>> {
         let names: &[&str] = match rows {
             Rows::Runs | Rows::Classes => &shown::RUNS,
@@ -105,7 +105,7 @@ impl<'a> Source<'a> {
                 (telling, Some(Values::of(self.table(rows))))
             }
             Rows::Curves => (Vec::new(), Some(Values::of(self.table(rows)))),
-            // Their rows are made while they are written.
+            // Their rows are made during writing.
             Rows::Lengths | Rows::Turns | Rows::Requests | Rows::Events => (Vec::new(), None),
         };
         let limited = shown::limited(self.plan.and_then(|plan| plan.slo.as_ref()));
@@ -122,7 +122,7 @@ impl<'a> Source<'a> {
         self.plan.map(|plan| plan.name.as_str())
     }
 
-    /// What is said of runs that were given up; none where none was.
+    /// The note on runs that were given up; `None` if there are none.
     pub(crate) fn said_of_given_up(&self, rows: Rows, wide: bool) -> Option<String> {
         let first = self.given_up.first()?;
         let count = self.given_up.len();
@@ -141,19 +141,19 @@ impl<'a> Source<'a> {
         self.chosen.len()
     }
 
-    /// What is said where a kind of rows turned out to have none; nothing of kinds that every run has.
+    /// The note on a kind of rows that turned out to be empty; `None` for kinds that every run has.
     pub(crate) fn why_none(&self, rows: Rows) -> Option<String> {
         let why = match (rows, self.runs()) {
             (_, 0) => return None,
-            (Rows::Classes, n) => format!("none of the {n} runs is over a mix"),
-            (Rows::Lengths, n) => format!("in each of the {n} runs all requests have one length"),
-            (Rows::Turns, n) => format!("none of the {n} runs is of conversations"),
+            (Rows::Classes, n) => format!("none of the {n} runs uses a mix"),
+            (Rows::Lengths, n) => format!("in each of the {n} runs, all requests have the same length"),
+            (Rows::Turns, n) => format!("none of the {n} runs has conversations"),
             _ => return None,
         };
         Some(format!("note: {} has no rows: {why}", rows.name()))
     }
 
-    /// Whether a workbook has such rows without being asked for them.
+    /// Whether a workbook includes such rows by default.
     pub(crate) fn belongs(&self, rows: Rows, wide: bool) -> bool {
         match rows {
             Rows::Runs => true,
@@ -164,8 +164,8 @@ impl<'a> Source<'a> {
                 let requests = self.requests();
                 if requests > MOST_REQUESTS && !wide {
                     stderr::complain(&format!(
-                        "{requests} requests fit no sheet and are left out; `--rows requests` gives them sheet after sheet, \
-                         `--format parquet` in one file"
+                        "{requests} requests do not fit in a sheet and are omitted; `--rows requests` writes them to \
+                         several sheets, `--format parquet` to one file"
                     ));
                 }
                 !wide && requests <= MOST_REQUESTS
@@ -196,7 +196,7 @@ impl<'a> Source<'a> {
         if rows == Rows::Classes { classes } else { runs }
     }
 
-    /// The curves of the runs; invalid ones are left out of their figures.
+    /// The curves of the runs; invalid runs are excluded from the figures.
     fn curves(&self) -> Vec<curve::Curve<'_>> {
         let objective = self.objective().is_some();
         let given_up = self.given_up.iter().map(|GivenUpRow { sweep, labels, given_up, .. }| {
@@ -213,7 +213,7 @@ impl<'a> Source<'a> {
         Charts::of(&self.curves(), self.objective())
     }
 
-    /// The plan's objective; none of one without a limit.
+    /// The plan's objective; `None` if it has no limit.
     fn objective(&self) -> Option<&Slo> {
         self.plan.and_then(|plan| plan.slo.as_ref()).filter(|slo| !Slo::is_empty(slo))
     }
@@ -245,7 +245,7 @@ impl<'a> Source<'a> {
         breakdown::sheet(&self.axes, self.plan_name(), self.of_each(move |run| self.parts(run, measure)))
     }
 
-    /// What `read` makes of each run that can be read.
+    /// Applies `read` to each run that can be read.
     fn of_each<'s, T>(
         &'s self,
         read: impl Fn(&'s Chosen) -> Result<T, StoreError> + 's,
@@ -253,20 +253,20 @@ impl<'a> Source<'a> {
         self.chosen.iter().take_while(|_| !self.broke_off.get()).filter_map(move |run| self.left_out.take(read(run)))
     }
 
-    /// A run in parts, measured.
+    /// The parts of a run, measured.
     fn parts<P>(&self, run: &Chosen, measure: Measure<P>) -> Result<PartsOfRun<P>, StoreError> {
         let read = self.store.read(&run.record)?;
         Ok((run.named(), measure(&read, &run.record.facts)?))
     }
 
-    /// A row that was read from a file whose digest was right.
+    /// A row that was read from a file with a correct digest.
     fn row<T>(&self, read: Result<T, StoreError>) -> Option<T> {
         let row = self.left_out.take(read);
         self.broke_off.set(self.broke_off.get() || row.is_none());
         row
     }
 
-    /// The runs as runs.parquet has them, each once.
+    /// The runs as in runs.parquet, each once.
     pub(crate) fn stored(&self) -> Vec<StoredRun> {
         let mut seen = std::collections::HashSet::new();
         let runs = self.chosen.iter().filter(|run| seen.insert(run.record.id.clone()));
@@ -279,7 +279,7 @@ impl<'a> Source<'a> {
     }
 }
 
-/// How a run is measured in parts.
+/// A function that measures the parts of a run.
 type Measure<P> = fn(&RunReader, &Facts) -> Result<Vec<(P, RunMetrics)>, RowsError>;
 
 fn by_length(run: &RunReader, facts: &Facts) -> Result<Vec<(Bucket, RunMetrics)>, RowsError> {
@@ -300,7 +300,7 @@ fn of_plan(workspace: &Workspace, picked: &[&PlannedRun], folder: (&Folder, &Lef
     in_plan_order(workspace.plan(), picked).into_iter().filter_map(named).collect()
 }
 
-/// Those of the picked runs that were given up and have no result.
+/// The selected runs that were given up and have no result.
 fn given_up_of_plan(workspace: &Workspace, picked: &[&PlannedRun], known: &GivenUpRuns) -> Vec<GivenUpRow> {
     let row = |run: &PlannedRun| {
         let found = known.get(run).filter(|_| workspace.disk.record(&run.id).is_none())?;
@@ -315,7 +315,7 @@ fn given_up_of_plan(workspace: &Workspace, picked: &[&PlannedRun], known: &Given
     in_plan_order(workspace.plan(), picked).into_iter().filter_map(row).collect()
 }
 
-/// Those of the folder that were given up and have no result.
+/// The folder's runs that were given up and have no result.
 fn given_up_of_folder(known: &GivenUpRuns, chosen: &[Chosen]) -> Vec<GivenUpRow> {
     let has_result = |found: &store::GivenUpRun| chosen.iter().any(|run| run.record.id == found.id);
     known.all().into_iter().filter(|found| !has_result(found)).map(|found| given_up_row(found, None)).collect()
@@ -332,7 +332,7 @@ fn given_up_row(found: &store::GivenUpRun, plan: Option<&Plan>) -> GivenUpRow {
     }
 }
 
-/// The plan's objective in words; none without one.
+/// The plan's objective in words; `None` without one.
 fn limits(plan: &Plan) -> Option<String> {
     plan.slo.as_ref().filter(|slo| !Slo::is_empty(slo)).map(objective)
 }
@@ -342,8 +342,8 @@ fn of_folder(listed: &[Listed], folder: (&Folder, &LeftOut)) -> Vec<Chosen> {
     records.map(|record| Chosen { sweep: None, labels: record.labels(), record }).collect()
 }
 
-/// The record of a run that can be exported. One that cannot is left out, and never silently. One that the next `run` measures
-/// again is as good as not measured yet.
+/// The record of a run that can be exported. A run that cannot be exported is always reported. A run that
+/// the next `run` measures again counts as not measured yet.
 fn usable<'l>(listed: &'l Listed, (folder, left_out): (&Folder, &LeftOut)) -> Option<&'l RunRecord> {
     if let (State::Unreadable(_), Some(error)) = (&listed.state, listed.unusable()) {
         left_out.name(error);
@@ -352,8 +352,8 @@ fn usable<'l>(listed: &'l Listed, (folder, left_out): (&Folder, &LeftOut)) -> Op
     if let State::Corrupt(reason) = &listed.state {
         let folder = folder.typed();
         stderr::complain(&format!(
-            "run {} is left out: {reason} (`sweepline run PLAN{folder}` measures it again, `sweepline verify{folder}` names \
-             every damaged file)",
+            "run {} is excluded: {reason} (`sweepline run PLAN{folder}` measures it again, `sweepline verify{folder}` \
+             names every damaged file)",
             listed.id
         ));
         return None;
@@ -361,7 +361,7 @@ fn usable<'l>(listed: &'l Listed, (folder, left_out): (&Folder, &LeftOut)) -> Op
     listed.record.as_ref()
 }
 
-/// The rows of the classes of a run that has been read; the verdict is the run's.
+/// The rows of the classes of a run that was read; the verdict is the run's.
 pub(crate) fn class_rows(
     (plan, sweep): (Option<&Plan>, Option<String>),
     record: &RunRecord,
@@ -387,7 +387,7 @@ pub(crate) fn class_rows(
     answered.classes.iter().map(row).collect()
 }
 
-/// The row of a run that has been read.
+/// The row of a run that was read.
 pub(crate) fn run_row(
     (plan, sweep): (Option<&Plan>, Option<String>),
     record: &RunRecord,
@@ -410,12 +410,12 @@ pub(crate) fn run_row(
         declared: DeclaredFacts::of(&record.spec, plan, plan.and_then(limits)),
         objective: None,
     };
-    // As `curves` decides it, of this run alone.
+    // Decided as in `curves`, for this run alone.
     row.objective = answer_of(&row);
     row
 }
 
-/// Whether the objective holds in one run; none without an objective, and where the run does not count.
+/// Whether the objective holds in one run; `None` without an objective, and if the run does not count.
 fn answer_of(row: &RunRow) -> Option<slo::Answer> {
     let has_limits = !row.slo.is_empty() || row.cost.is_some();
     let points = [Point::Measured(point(row))];
