@@ -469,7 +469,7 @@ fn an_edited_value_runs_alone() {
     assert_eq!((count("new"), count("cached"), count("orphan")), (1, 2, 1), "{now:?}");
     let (new, (_, reason)) = now.iter().find(|(_, (state, _))| state == "new").unwrap();
     let place = format!("plan.yaml:{}", position(&changed, "60]"));
-    assert_eq!(reason, &format!("changed against the nearest result: load.qps: 50 → 60 ({place})"));
+    assert_eq!(reason, &format!("changed from the nearest result: load.qps: 50 → 60 ({place})"));
 
     let ended = lab.run(&["run", "plan.yaml"]);
     assert!(ended.stderr.contains("1 run to do (2 are done already)"), "{}", ended.stderr);

@@ -128,7 +128,7 @@ fn ids(lab: &Lab) -> Vec<String> {
 fn a_server_starts_once_for_all_runs_that_need_it_and_ends_with_them() {
     let lab = lab(&plan(&mock(), "batch_size: [1, 2], server: [{ slots: 2 }, { slots: 8, itl: 2ms }]", 2));
     let preview = lab.ok(&["preview", "plan.yaml"]).stdout;
-    assert!(preview.contains("2 starts of m: how long one takes is unknown until the first"), "{preview}");
+    assert!(preview.contains("2 starts of m: the duration of a start is unknown until the first"), "{preview}");
     let ended = run(&lab, &[]);
     assert_eq!(ended.code, Some(0), "{}{}", ended.stdout, ended.stderr);
     assert_eq!((starts(&ended), lab.runs().len()), (2, 8), "{}", ended.stderr);
@@ -164,7 +164,7 @@ fn a_flag_is_a_column_and_can_be_compared() {
     let lab = lab(&compared);
     let preview = lab.ok(&["preview", "plan.yaml"]).stdout;
     let flat = preview.split_whitespace().collect::<Vec<_>>().join(" ");
-    assert!(flat.contains("2 would do where no comparison keeps its rounds"), "{preview}");
+    assert!(flat.contains("2 would do if no comparison kept its rounds"), "{preview}");
     let ended = run(&lab, &[]);
     assert_eq!(ended.code, Some(0), "{}{}", ended.stdout, ended.stderr);
     // Rounds AB and BA: a server that the next run needs too stays up.
