@@ -86,7 +86,7 @@ impl Checker<'_> {
             return;
         }
         let message = format!("`{field}` cannot be an extra field of `api: {}`: sweepline sends it itself", api.name());
-        let remedy = "say with the scenario's fields what a prompt is";
+        let remedy = "describe prompts with the scenario's fields";
         self.report_key(at, Diagnostic::new(Code::Contradiction, message).remedy(remedy));
     }
 
