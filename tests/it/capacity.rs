@@ -179,7 +179,7 @@ fn what_cannot_be_answered_is_refused_in_words() {
     let none = lab.run(&["capacity", "plan.yaml"]);
     assert_eq!(none.code, Some(2));
     assert!(
-        none.stderr.contains("has no result of this plan: `sweepline run plan.yaml` makes them"),
+        none.stderr.contains("has no result of this plan: `sweepline run plan.yaml` measures them"),
         "{}",
         none.stderr
     );
@@ -218,7 +218,7 @@ fn answers_take_chosen_runs_of_a_changed_plan_from_any_folder() {
         assert!(others.code == Some(2) && others.stderr.contains("no result of this plan"), "{}", others.stderr);
         let chosen = ["--only", "endpoint == 'two'", "--skip", "sweep == 'closed'", "--include-invalid"];
         let text = lab.ok(&[&[command][..], &set, &chosen].concat()).stdout;
-        assert!(!text.contains("one · s") && !text.contains("invalid left out"), "{text}");
+        assert!(!text.contains("one · s") && !text.contains("invalid excluded"), "{text}");
         let answer = json(&lab, &[&[command][..], &set, &chosen].concat());
         assert_eq!(answer["missing"], 0, "{answer:#}");
         let of_two = |entries: &Value| entries.as_array().unwrap().iter().all(|entry| entry["endpoint"] == "two");
@@ -242,7 +242,7 @@ fn invalid_runs_are_left_out_and_that_is_said() {
     assert_eq!(lab.run(&[&["run", "-q"][..], &set].concat()).code, Some(3), "an empty window is invalid");
     for command in ["curves", "capacity", "diagnose"] {
         let text = lab.ok(&[&[command][..], &set].concat()).stdout;
-        assert!(text.contains("1 invalid left out (--include-invalid counts them)"), "{text}");
+        assert!(text.contains("1 invalid excluded (--include-invalid includes them)"), "{text}");
         let counted = lab.ok(&[&[command, "--include-invalid"][..], &set].concat()).stdout;
         assert!(!counted.contains("left out"), "{counted}");
     }

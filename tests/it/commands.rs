@@ -460,7 +460,7 @@ fn only_and_skip_choose_runs() {
     for (text, words) in [
         (
             "speed == 1",
-            "`speed` is no axis of this plan; there are batch_size, endpoint, id, model, qps, repeat, scenario, sweep",
+            "`speed` is not an axis of this plan; the axes are batch_size, endpoint, id, model, qps, repeat, scenario, sweep",
         ),
         ("qps ==", "--only \"qps ==\": syntax error"),
         ("qps | nofilter", "unknown filter"),

@@ -64,7 +64,10 @@ fn match_measures_again_once_and_says_which_version_was_and_is() {
     assert_eq!(versions(&lab), both("0.11.0", 1));
     let sent = generations(&old);
     let again = lab.run(&["run", "plan.yaml"]);
-    says(&again, "nothing to do; the results of all 2 runs are in results; servers were only asked for their version");
+    says(
+        &again,
+        "nothing to do; the results of all 2 runs are in results; servers were only queried for their version",
+    );
     says(&again, "a: its server reports version 0.11.0, the same as when it was measured");
     assert_eq!(generations(&old), sent, "GETs alone");
 
@@ -78,9 +81,7 @@ fn match_measures_again_once_and_says_which_version_was_and_is() {
     );
     assert_eq!(versions(&lab), both("0.11.1", 2));
     let why = lab.ok(&["why", "batch_size == 1", "--plan", "plan.yaml"]);
-    assert!(
-        why.stdout.contains("its result took the place of attempt 1: the server says version 0.11.1 instead of 0.11.0")
-    );
+    assert!(why.stdout.contains("its result replaced attempt 1: the server says version 0.11.1 instead of 0.11.0"));
     assert!(why.stdout.contains("measured on mock 0.11.1"), "{}", why.stdout);
     says(&lab.run(&["run", "plan.yaml"]), "nothing to do");
     assert_eq!(versions(&lab), both("0.11.1", 2));
@@ -192,7 +193,10 @@ fn two_versions_behind_a_balancer_end_the_endpoint() {
     let ended = lab.run(&["run", "plan.yaml"]);
     assert_eq!(ended.code, Some(2), "{}", ended.stderr);
     says(&ended, "endpoint `a` answers with two versions: 0.11.0 and 0.11.1");
-    says(&ended, "2 runs not measured: the server is not the one that the plan wants, as said above; mend that first");
+    says(
+        &ended,
+        "2 runs not measured: the server differs from the one that the plan requires, as reported above; fix that first",
+    );
     assert_eq!(versions(&lab), [], "no run is called one of them");
     let attempts = std::fs::read_dir(lab.results().join("attempts")).unwrap().count();
     assert_eq!(attempts, 1, "the second run was not begun");

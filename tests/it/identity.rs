@@ -472,7 +472,7 @@ fn an_edited_value_runs_alone() {
     assert_eq!(reason, &format!("changed from the nearest result: load.qps: 50 → 60 ({place})"));
 
     let ended = lab.run(&["run", "plan.yaml"]);
-    assert!(ended.stderr.contains("1 run to do (2 are done already)"), "{}", ended.stderr);
+    assert!(ended.stderr.contains("1 run to do (2 are already done)"), "{}", ended.stderr);
     let after = fingerprints(&lab);
     assert_eq!(after.len(), 4, "the old result stays");
     assert!(after.contains_key(new));

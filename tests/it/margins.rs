@@ -148,7 +148,7 @@ fn exploring_is_not_for_gates() {
         ("much%", range),
         // In a plan it is refused too: to some it is 2 %, to others 0.02 %.
         ("0.02", "`0.02` is not a share: write it in percent, like 1% or 0.5%"),
-        ("2", "`2` is not a share: write 2%, with its sign"),
+        ("2", "`2` is not a share: write 2%, with the percent sign"),
         ("-2", "`-2` is not a share"),
         ("much", "`much` is not a share"),
     ] {

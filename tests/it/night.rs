@@ -59,7 +59,7 @@ fn a_server_that_never_comes_is_waited_for_and_named() {
     says(&ended, "gone: waiting for up to 2s: http://127.0.0.1:");
     says(&ended, "gone: not ready within 1500ms: http://127.0.0.1:");
     says(&ended, "Connection refused");
-    says(&ended, "2 skipped; the same command goes on with what is missing");
+    says(&ended, "2 skipped; the same command continues with the missing runs");
     assert_eq!(ended.stderr.matches("gone: waiting for up to").count(), 1, "once for each reason: {}", ended.stderr);
     assert_eq!(committed(&lab), ["here", "here"], "other endpoints go on meanwhile");
     let order = |text: &str| ended.stderr.find(text).unwrap_or_else(|| panic!("{text}: {}", ended.stderr));
@@ -207,7 +207,7 @@ fn a_server_that_dies_for_good_leaves_the_rest_to_the_next_invocation() {
     front.turn(Mood::Absent);
     let (code, said) = night.end();
     assert_eq!(code, Some(6), "{said}");
-    for words in ["to be retried (1 of 3)", "a: not ready within 500ms: ", "2 skipped; the same command goes on"] {
+    for words in ["to be retried (1 of 3)", "a: not ready within 500ms: ", "2 skipped; the same command continues"] {
         assert!(said.contains(words), "{words}: {said}");
     }
     assert!(committed(&lab).is_empty());

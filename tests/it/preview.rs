@@ -302,7 +302,7 @@ fn a_repetition_that_was_cut_short_says_how_it_goes_on() {
     assert!(matches!(again.code, Some(0 | 3)), "{}", again.stderr);
     assert!(attempts(&lab).iter().all(|attempt| *attempt >= 2), "{:?}", attempts(&lab));
     let why = lab.ok(&["why", &left]).stdout;
-    assert!(why.contains("its result took the place of attempt 1: forced"), "{why}");
+    assert!(why.contains("its result replaced attempt 1: forced"), "{why}");
     // The signal may have come between the two runs.
     assert_eq!(why.contains("attempt 2 was interrupted"), interrupted, "{why}");
 }
@@ -326,7 +326,7 @@ fn a_cell_is_asked_for_by_its_values_with_and_without_a_plan() {
     for args in [&["why", "qps == 41", "--plan", "plan.yaml"] as &[&str], &["why", "speed == 1"], &["why", "qps =="]] {
         assert_eq!(lab.run(args).code, Some(2), "{args:?}");
     }
-    assert!(lab.run(&["why", "speed == 1"]).stderr.contains("`speed` is no axis of this results folder"));
+    assert!(lab.run(&["why", "speed == 1"]).stderr.contains("`speed` is not an axis of this results folder"));
     let dir = &lab.runs().into_values().next().unwrap().dir;
     let id = dir.file_name().unwrap().to_str().unwrap();
     std::fs::write(dir.join("requests.parquet"), b"cut").unwrap();

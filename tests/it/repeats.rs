@@ -138,7 +138,7 @@ fn a_budget_leaves_out_what_is_optional_and_spends_what_was_not_needed() {
     );
     let ended = lab.measured(&["run", "plan.yaml"]);
     honest(&ended);
-    assert!(ended.stderr.contains("the budget suffices for an optional sweep now: 3 runs"), "{}", ended.stderr);
+    assert!(ended.stderr.contains("the budget now allows an optional sweep: 3 runs"), "{}", ended.stderr);
     assert!(ended.stderr.contains("(optional, last declared first): `last`"), "{}", ended.stderr);
     assert_eq!((left_out(&budget()), names(&lab, "runs").len()), (vec!["last".to_owned()], 6));
     let (pruned, _) = preview(&lab, "pruned");

@@ -419,7 +419,7 @@ sweeps:
     let nothing = lab.run(&["report", "plan.yaml"]);
     assert_eq!(nothing.code, Some(2), "{}", nothing.stderr);
     assert!(
-        nothing.stderr.contains("results has no result of this plan: `sweepline run plan.yaml` makes them"),
+        nothing.stderr.contains("results has no result of this plan: `sweepline run plan.yaml` measures them"),
         "{}",
         nothing.stderr
     );

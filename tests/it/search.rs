@@ -61,7 +61,7 @@ fn a_search_finds_the_knee_of_the_mock_and_is_done_then() {
     assert_eq!(curves["choices"][0]["found"].as_f64(), Some(4.0), "{curves:#}");
     its_decisions_are_seen(&lab, &after[0]["finished"]);
     let shown = lab.ok(&["show", &after[0]["finished"][0].as_str().unwrap()[..16], "--plan", "plan.yaml"]);
-    assert!(!shown.stderr.contains("is no run of"), "{}", shown.stderr);
+    assert!(!shown.stderr.contains("is not a run of"), "{}", shown.stderr);
     assert_eq!(curves["curves"][0]["slo"]["holds"].as_f64(), Some(4.0), "{curves:#}");
     let again = lab.ok(&["run", "plan.yaml"]);
     assert!(again.stderr.contains("nothing to do; the results of all"), "{}", again.stderr);
@@ -465,7 +465,7 @@ fn one_command_writes_the_plan_of_a_search_and_goes_on_with_it() {
     assert_eq!(refused.code, Some(2));
     assert!(refused.stderr.contains("search.yaml is there already"), "{}", refused.stderr);
     let limited = lab.run(&["search", "--slo", "ttft p98 5ms"]);
-    assert!(limited.stderr.contains("`p98` is no percentile; write one of p50, p75"), "{}", limited.stderr);
+    assert!(limited.stderr.contains("unknown percentile `p98`; use one of p50, p75"), "{}", limited.stderr);
     let ended = lab.measured(&["run", "search.yaml", "-q"]);
     honest(&ended);
     assert!(choices(&lab, "search.yaml")[0]["standing"].as_str().unwrap().contains("meets the objective"));

@@ -102,7 +102,7 @@ fn a_load_is_taken_from_a_ladder_and_a_kill_between_the_stages_changes_nothing()
     assert!(states.len() == 5 && states.iter().all(|state| *state == "cached"), "{written:#}");
     let of_sustained = written["runs"].as_array().unwrap().iter().find(|run| run["sweep"] == "sustained").unwrap();
     let shown = lab.ok(&["show", &of_sustained["id"].as_str().unwrap()[..16], "--plan", "plan.yaml"]);
-    assert!(!shown.stderr.contains("is no run of"), "{}", shown.stderr);
+    assert!(!shown.stderr.contains("is not a run of"), "{}", shown.stderr);
     let folder = lab.results().join("runs").join(&of_sustained["id"].as_str().unwrap()[..16]);
     let record: Value = serde_json::from_slice(&std::fs::read(folder.join("run.json")).unwrap()).unwrap();
     let taken = &record["spec"]["taken"][0];
@@ -114,7 +114,7 @@ fn a_load_is_taken_from_a_ladder_and_a_kill_between_the_stages_changes_nothing()
 fn cells_that_wait_are_asked_for(lab: &Lab, why: &str) {
     let only = ["--only", "sweep == 'sustained' and repeat < 1"];
     let ended = lab.run(&[&["run", "plan.yaml"][..], &only].concat());
-    let said = "1 selected run has no id yet: their ids come once that is answered; select what they wait for as well; no request was sent";
+    let said = "1 selected run has no id yet: their ids come once that is answered; also select the sweeps that they wait for; no request was sent";
     assert!(ended.code == Some(6) && ended.stderr.contains(said), "{:?}: {}", ended.code, ended.stderr);
     assert!(ended.stderr.contains(&format!("sustained: 1 run pending: {why}")), "{}", ended.stderr);
     let seen = lab.ok(&[&["preview", "plan.yaml", "--format", "json"][..], &only].concat()).json();
@@ -139,7 +139,7 @@ fn cells_that_wait_are_asked_for(lab: &Lab, why: &str) {
         "sweep `sustained` has no cell with b; its cells are a · m · short · 0.8 × ladder.max_batch_size_under_slo";
     assert!(other.code == Some(2) && other.stderr.contains(named), "{}", other.stderr);
     let without = lab.run(&["why", "sustained"]);
-    assert!(without.stderr.contains("sweeps are known with --plan"), "{}", without.stderr);
+    assert!(without.stderr.contains("sweep names require --plan"), "{}", without.stderr);
 }
 
 #[timed_test]
