@@ -436,7 +436,7 @@ mod tests {
             baseline: "vllm".into(),
             tests: 4,
             margin: None,
-            notes: vec!["`vllm` says max_num_seqs, and `sglang` does not (M014)".into()],
+            notes: vec!["`vllm` specifies max_num_seqs, but `sglang` does not (M014)".into()],
             cells: vec![cell],
             pooled: Vec::new(),
         };

@@ -79,7 +79,7 @@ fn several_scenarios_and_no_axis_are_a_mistake() {
     refused(&plan(BOTH, "batch_size: 1"), &wanted);
     let added = plan(BOTH, "scenario: long, batch_size: 1")
         .replace("} } }\n", "}, add: [{ endpoint: demo, model: m, batch_size: 4 }] } }\n");
-    refused(&added, &["error[E018]", "this cell of `add` does not say which scenario"]);
+    refused(&added, &["error[E018]", "this cell of `add` does not specify which scenario"]);
     let some = plan(BOTH, "scenario: { value: long, when: { batch_size: 1 } }, batch_size: [1, 2]");
     refused(&some, &["error[E018]", "have no scenario, such as { batch_size: 2 }"]);
     // One of them on the axis is enough, and from the command line too.
@@ -98,7 +98,7 @@ fn what_is_declared_and_never_used_is_told() {
     lab.write("plan.yaml", &plan(BOTH, "scenario: short, batch_size: 1"));
     let told = lab.ok(&["check", "plan.yaml"]).stdout;
     assert!(told.contains("scenario `long`") && told.contains("warning[M022]"), "{told}");
-    assert!(told.contains("it is declared, and no sweep sends it"), "{told}");
+    assert!(told.contains("it is declared, but no sweep sends it"), "{told}");
     assert!(!told.contains("M023"), "a mock has no tokenizer: {told}");
     // A fragment is there for several plans.
     lab.write("shared.yaml", BOTH);

@@ -135,8 +135,8 @@ fn codes_are_explained() {
         unknown.stderr.contains("unknown code `E112`") && unknown.stderr.contains("E012  not an axis"),
         "{unknown:?}"
     );
-    let word = lab.run(&["explain", "circle"]);
-    assert!(word.code == Some(2) && word.stderr.contains("E022  a circle"), "{word:?}");
+    let word = lab.run(&["explain", "cycle"]);
+    assert!(word.code == Some(2) && word.stderr.contains("E022  a dependency cycle"), "{word:?}");
     // A word that is in no title leads to the pages that contain it.
     let spoken = lab.run(&["explain", "Throughput"]);
     assert!(spoken.code == Some(2) && spoken.stderr.contains("M003  an endpoint is measured"), "{spoken:?}");

@@ -139,11 +139,11 @@ fn a_search_whose_windows_are_too_short_ends_at_once_and_says_so_and_check_says_
     lab.write("plan.yaml", &plan(search).replace("p90", "p99"));
     let checked = lab.ok(&["check", "plan.yaml"]).stdout.split_whitespace().collect::<Vec<_>>().join(" ");
     assert!(
-        checked.contains("whether ttft p99 holds takes 299 requests to decide, `qps: 20` expects 24 in 1.2s"),
+        checked.contains("ttft p99 needs 299 requests for a decision, `qps: 20` expects 24 in 1.2s"),
         "{checked}"
     );
     assert!(
-        checked.contains("a search begins at its lightest load, and ends without an answer where no run can tell"),
+        checked.contains("a search begins at its lightest load, and ends without a result if no run can decide"),
         "{checked}"
     );
     let ended = lab.measured(&["run", "plan.yaml"]);
@@ -396,7 +396,7 @@ fn what_a_search_cannot_be_beside_is_a_mistake_at_its_place() {
     wrong(&met("[ttft, slo, ttft]"), "`meets` asks for `ttft` twice");
     wrong(&met("cost_per_million"), "falls as the load rises, so that there is no highest load that keeps it");
     wrong(&met("goodput"), "`goodput`");
-    wrong("    search: { confirm: 5m }", "`search` does not say which load is searched");
+    wrong("    search: { confirm: 5m }", "`search` does not specify which load is searched");
     wrong("    search: { qps: { from: 1, to: 5 }, batch_size: { from: 1, to: 5 } }", "`search` names two loads");
     wrong("    search: { qps: { from: 1, to: 5 } }\n    repeats: 3", "`repeats` has no effect beside `search`");
     wrong("    search: { qps: { from: 1, to: 5 } }\n    stop: saturated", "both decide which loads are run");
