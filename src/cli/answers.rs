@@ -46,7 +46,7 @@ pub(crate) struct Answered {
     pub slo: Vec<SloTest>,
     /// The classes of a mix, in its order.
     pub classes: Vec<OfClass>,
-    /// How long its requests were.
+    /// Mean lengths of its requests, in tokens.
     pub tokens: MeanTokens,
     /// The load over time; `None` if nothing was sent.
     pub(crate) pulse: Option<Pulse>,

@@ -62,7 +62,7 @@ impl LimitState {
         self.worst > self.budget
     }
 
-    /// `time: 1h10m expected and 1h50m at most, of 2h`.
+    /// The limit in words: `time: 1h10m expected and at most 1h50m, of 2h`.
     fn words(&self) -> String {
         let [budget, expected, worst] = [self.budget, self.expected, self.worst].map(|number| self.shown(number));
         let takes = if expected == worst { worst } else { format!("{expected} expected and at most {worst}") };
@@ -186,7 +186,7 @@ fn to_come<'p>(pool: &'p Pool, chosen: &Chosen) -> Vec<&'p PlannedRun> {
 pub(super) struct TooLittle {
     /// Which limit: `time`, `tokens` or `money`.
     pub of: &'static str,
-    /// What is wrong with it.
+    /// The error message.
     what: String,
 }
 

@@ -76,7 +76,7 @@ fn connections(need: &Need) -> u64 {
     u64::from(need.demand.at_once.unwrap_or(0))
 }
 
-/// `lean · short · batch 1000 (1000 connections)`.
+/// The runs with their connections: `lean · short · batch 1000 (1000 connections)`.
 fn named(needs: &[&Need]) -> String {
     let parts: Vec<String> =
         needs.iter().map(|need| format!("{} ({} connections)", need.name, connections(need))).collect();

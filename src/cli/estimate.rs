@@ -58,7 +58,7 @@ pub(crate) struct Cost {
     /// Runs that may take longer than `seconds` and `money` assume: closed loops whose window waits for
     /// min_requests.
     pub runs_that_may_be_prolonged: usize,
-    /// The cost of the runs at the declared prices, in the plan's currency; none if no endpoint has a price.
+    /// The cost of the runs at the declared prices, in the plan's currency; null if no endpoint has a price.
     pub money: Option<f64>,
     /// Currency of `money`; null if the plan names none.
     pub currency: Option<Currency>,

@@ -73,7 +73,8 @@ struct Recorded<'a> {
     spec: &'a RunSpec,
 }
 
-/// A run that was committed and whose folder is gone. All but its id are null where its entry in the inventory is damaged.
+/// A run that was committed and whose folder is gone. All but its id are null if its entry in the inventory
+/// is damaged.
 #[derive(Debug, Serialize, JsonSchema)]
 struct Gone<'a> {
     /// Its full id; the beginning of it if its entry is damaged.

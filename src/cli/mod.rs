@@ -2,10 +2,10 @@
 //!
 //! Data goes to stdout, messages to stderr. Everything works without color and without a terminal.
 //!
-//! Only this file knows all commands. Code that several of them share is next to them in separate files
-//! that know no command: `options`, `colour`, `failure`, `http`, `output`, `stderr`, `workspace`. A command
-//! may use another's document or reader if it shows the same thing (`readings`, `export/source`), never the
-//! command itself.
+//! Only this file depends on all commands. Shared code is next to them in separate files that depend on no
+//! command: `options`, `colour`, `failure`, `http`, `output`, `stderr`, `workspace`. A command may use
+//! another's document or reader if it shows the same thing (`readings`, `export/source`), never the command
+//! itself.
 
 mod answers;
 mod asked_by;
@@ -143,11 +143,11 @@ pub enum Command {
     Capacity(capacity::CapacityArgs),
     /// Record which configuration is accepted and why, with its numbers, in Markdown
     Decide(decide::DecideArgs),
-    /// Compare decoding with memory bandwidth, and look for symptoms
+    /// Compare decode speed with the bound by memory bandwidth, and look for symptoms
     Diagnose(diagnose::DiagnoseArgs),
     /// Inspect, convert and sample data sets and traces, or make anonymous profiles of them
     Dataset(dataset::DatasetArgs),
-    /// Ask the servers of a plan whether they are ready
+    /// Check whether the servers of a plan are ready
     Probe(probe::ProbeArgs),
     /// Measure the generator's own error on this machine, and up to which load it stays small
     Calibrate(calibrate::CalibrateArgs),

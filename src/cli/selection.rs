@@ -39,7 +39,7 @@ const ALWAYS: [&str; 3] = ["sweep", "repeat", "id"];
 pub(crate) struct Picked {
     /// For each run, in order, whether it is selected.
     pub(crate) runs: Vec<bool>,
-    /// For each cell without runs yet, in order, how many of its repeats are selected. They have no ids,
+    /// For each cell without runs (yet), in order, how many of its repeats are selected. They have no ids,
     /// and an unknown load matches nothing.
     pub(crate) waiting: Vec<u32>,
 }
@@ -57,7 +57,7 @@ impl Picked {
         Picked { runs: runs.to_vec(), waiting }
     }
 
-    /// The selected cells without runs yet, with their selected repeats.
+    /// The selected cells without runs (yet), with their selected repeats.
     pub(crate) fn cells(&self, pending: &[Pending]) -> Vec<Pending> {
         let cells = pending.iter().zip(&self.waiting).filter(|(_, repeats)| **repeats > 0);
         cells.map(|(cell, repeats)| Pending { repeats: *repeats, ..cell.clone() }).collect()
@@ -124,12 +124,12 @@ impl Selection {
 /// Most values of an axis that are listed when an expression selects nothing.
 const MOST_VALUES: usize = 12;
 
-/// For each run of the plan, whether it matches the expression `text`, an argument of its own on the command line.
+/// For each run of the plan, whether it matches the expression `text`, passed as a separate command-line argument.
 pub(crate) fn matching_runs(text: &str, plan: &Plan, runs: &[PlannedRun]) -> Result<Vec<bool>, Failure> {
     matching_cells(text, plan, (runs, &[])).map(|picked| picked.runs)
 }
 
-/// The same for runs and for cells without runs yet.
+/// The same for runs and for cells without runs (yet).
 pub(super) fn matching_cells(
     text: &str,
     plan: &Plan,
@@ -325,7 +325,7 @@ fn context(run: &PlannedRun) -> IndexMap<&str, Value> {
     context
 }
 
-/// The names and values of a cell without runs yet.
+/// The names and values of a cell without runs (yet).
 fn context_of_waiting(cell: &Pending, repeat: u32) -> IndexMap<&str, Value> {
     let mut context: IndexMap<&str, Value> = cell.cell.known().map(|(axis, value)| (axis, scalar(value))).collect();
     context.insert("sweep", Value::from(cell.sweep.to_string()));

@@ -110,7 +110,7 @@ pub(crate) fn pending(cells: &[Pending]) -> Vec<String> {
     groups.iter().map(line).collect()
 }
 
-/// The selected cells without runs yet. A selection that matches nothing was refused before.
+/// The selected cells without runs (yet). A selection that matches nothing was refused before.
 pub(super) fn selected(workspace: &Workspace, selection: &Selection) -> Vec<Pending> {
     let picked = selection.pick(workspace.plan(), &workspace.expansion);
     picked.map(|picked| picked.cells(&workspace.expansion.pending)).unwrap_or_default()

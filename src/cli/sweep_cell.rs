@@ -46,7 +46,7 @@ impl<'a> SweepCell<'a> {
         workspace.expansion.runs.iter().filter(is_meant).collect()
     }
 
-    /// Its cells without runs yet.
+    /// Its cells without runs (yet).
     pub(super) fn waiting(&self, workspace: &Workspace) -> Vec<Pending> {
         let is_meant = |cell: &&Pending| self.means(&cell.sweep, &cell_name(cell));
         workspace.expansion.pending.iter().filter(is_meant).cloned().collect()

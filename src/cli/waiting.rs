@@ -1,4 +1,4 @@
-//! Cells without runs yet, as explained by `why`: what decides about each, and the runs behind it.
+//! Cells without runs (yet), as explained by `why`: what decides about each, and the runs behind it.
 
 use schemars::JsonSchema;
 use serde::Serialize;
@@ -8,7 +8,7 @@ use super::workspace::Workspace;
 use crate::expand::{Finding, Pending, deciding};
 use crate::report::format::{fill, plain};
 
-/// A cell without runs yet, and what decides about it.
+/// A cell without runs (yet), and what decides about it.
 #[derive(Debug, Serialize, JsonSchema)]
 pub(super) struct WaitingCell {
     #[serde(flatten)]

@@ -1,7 +1,7 @@
 //! `sweepline why RUN`: explains one decision.
 //!
 //! For a run, what is to be done with it; for a sweep that searches or ends early, which loads it requested
-//! and why; for a cell without runs yet, what decides about it.
+//! and why; for a cell without runs (yet), what decides about it.
 
 use std::collections::{HashMap, HashSet};
 use std::path::PathBuf;
@@ -68,7 +68,7 @@ pub(super) enum Document<'a> {
     Several {
         /// The runs, in plan order, or without a plan in the order of the results folder.
         runs: &'a [ExplainedRun],
-        /// Cells without runs yet; absent if there are none.
+        /// Cells without runs (yet); absent if there are none.
         #[serde(skip_serializing_if = "<[_]>::is_empty")]
         waiting: &'a [WaitingCell],
     },
@@ -76,7 +76,7 @@ pub(super) enum Document<'a> {
     Sweep {
         /// The decisions of each of them.
         choices: Vec<&'a Trail>,
-        /// Its cells without runs yet; absent if there are none.
+        /// Its cells without runs (yet); absent if there are none.
         #[serde(skip_serializing_if = "<[_]>::is_empty")]
         waiting: &'a [WaitingCell],
     },
@@ -394,7 +394,7 @@ fn said(attempt: &ListedAttempt, last: Option<&LastTry>) -> String {
         }
         (AttemptState::Failed(reason), None) => format!("attempt {number} failed{}: {reason}{afresh}", at(ended)),
         (AttemptState::Unfinished, None) => match last.map(|last| &last.how) {
-            Some(How::UnderWay(pid)) => format!("attempt {number} is being made by process {pid}{afresh}"),
+            Some(How::UnderWay(pid)) => format!("attempt {number} is running in process {pid}{afresh}"),
             Some(How::Failed(reason)) => format!("attempt {number} failed: {reason}"),
             _ => {
                 let ended = at(last.and_then(|last| last.ended));

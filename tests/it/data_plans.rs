@@ -185,8 +185,8 @@ fn a_data_set_that_cannot_be_sent_is_a_mistake_of_the_plan() {
         ("unsorted.jsonl", "E001", "unsorted.jsonl:2: its time is"),
         ("long.jsonl", "E001", "long.jsonl:2: the entry is longer than 10000000 bytes"),
         ("latin.jsonl", "E001", "latin.jsonl:2: byte 13 of the entry is no UTF-8"),
-        ("questions.jsonl", "E011", "nothing that can be sent: 1 no answer (first at 1)"),
-        ("lengths.jsonl", "E011", "nothing that can be sent: 1 no text (first at 1)"),
+        ("questions.jsonl", "E011", "nothing to send: 1 no answer (first at 1)"),
+        ("lengths.jsonl", "E011", "nothing to send: 1 no text (first at 1)"),
     ];
     for (file, code, told) in cases {
         lab.write("plan.yaml", &plan(&format!("data: {{ file: {file} }}"), "qps: 10"));

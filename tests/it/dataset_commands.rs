@@ -230,7 +230,7 @@ fn a_sample_is_a_matter_of_its_seed() {
     assert_eq!(all.len(), 100);
     assert!(offsets.is_sorted(), "in the order of the file");
     let said = lab.ok(&["dataset", "sample", "trace.jsonl", "--n", "1000", "-o", "some.parquet"]).stderr;
-    assert!(said.contains("100 of 100 records in some.parquet, all there are"), "{said}");
+    assert!(said.contains("100 of 100 records in some.parquet, all of the file"), "{said}");
 }
 
 #[timed_test]

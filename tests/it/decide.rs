@@ -210,10 +210,7 @@ fn damaged_markers_are_named_and_nothing_is_overwritten() {
             text.replace(&format!("{begin}\n"), ""),
             &*format!("{}: the part `contract` ends here but was not begun", end - 1),
         ),
-        (
-            text.replace("sweepline:end contract", "sweepline:end kontrakt"),
-            &*format!("{end}: unknown part `kontrakt`"),
-        ),
+        (text.replace("sweepline:end contract", "sweepline:end kontrakt"), &*format!("{end}: unknown part `kontrakt`")),
         (
             text.replace("sweepline:end contract", "sweepline:end history"),
             &*format!("{end}: `<!-- sweepline:end contract -->` expected here"),
@@ -221,7 +218,7 @@ fn damaged_markers_are_named_and_nothing_is_overwritten() {
         (text.replace(begin, &begin.replace(" -->", "")), &*format!("{contract}: this marker cannot be read")),
         (
             format!("{text}{begin}\n<!-- sweepline:end contract -->\n"),
-            &*format!("{}: the part `contract` is here a second time", all + 1),
+            &*format!("{}: the part `contract` appears a second time", all + 1),
         ),
         (
             text.replace("<!-- sweepline:state [", "<!-- sweepline:state "),
@@ -263,7 +260,11 @@ fn damaged_markers_are_named_and_nothing_is_overwritten() {
 fn another_acceptance_keeps_the_earlier_one() {
     let lab = lab();
     accepted(&lab);
-    refused(&lab, &["decide", "plan.yaml", "--accept", SLOW], "to accept something else, state the reason with --because");
+    refused(
+        &lab,
+        &["decide", "plan.yaml", "--accept", SLOW],
+        "to accept something else, state the reason with --because",
+    );
     lab.ok(&[
         "decide",
         "plan.yaml",
@@ -398,7 +399,8 @@ fn a_decision_takes_chosen_runs_from_any_folder() {
     let text = read(&lab, "plans/plan.decision.md");
     assert!(part(&text, "stopped").contains("All 2 runs of the plan have a result."), "{text}");
     assert!(
-        part(&text, "contract").contains("Of the plan's runs, those of `--only 'batch_size == 4' --skip 'repeat == 1'`"),
+        part(&text, "contract")
+            .contains("Of the plan's runs, those of `--only 'batch_size == 4' --skip 'repeat == 1'`"),
         "{text}"
     );
     assert!(part(&text, "not-known").contains("Each load rests on one run"), "{text}");

@@ -42,7 +42,7 @@ fn edits_are_told_with_the_runs_that_they_cost() {
     insta::assert_snapshot!(lab.ok(&["diff", "a.yaml", "b.yaml"]).stdout);
     assert!(!lab.results().exists(), "nothing is looked at but the plans");
     let same = lab.ok(&["diff", "a.yaml", "a.yaml"]).stdout;
-    assert_eq!(same, "a.yaml → a.yaml: 0 runs come, 0 go, 7 stay\n");
+    assert_eq!(same, "a.yaml → a.yaml: 0 new runs, 0 gone, 7 kept\n");
     let alone = lab.run(&["diff", "a.yaml"]);
     assert_eq!(alone.code, Some(2));
     assert!(alone.stderr.contains("a.yaml@main"), "{}", alone.stderr);
@@ -209,7 +209,7 @@ fn a_plan_is_compared_with_what_it_was() {
     let Some(lab) = repository() else { return };
     lab.write("plans/nightly.yaml", &edited());
     let text = lab.ok(&["diff", "plans/nightly.yaml@HEAD"]).stdout;
-    assert!(text.starts_with("plans/nightly.yaml@HEAD → plans/nightly.yaml: 3 runs come"), "{text}");
+    assert!(text.starts_with("plans/nightly.yaml@HEAD → plans/nightly.yaml: 3 new runs"), "{text}");
     let places = "endpoints.slow.mock.ttft: 8ms → 7ms (plans/nightly.yaml@HEAD:6:39 → plans/nightly.yaml:6:39)";
     assert!(text.contains(places), "{text}");
     let text = lab.ok(&["diff", "plans/nightly.yaml@HEAD~1", "plans/nightly.yaml@main"]).stdout;

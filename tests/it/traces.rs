@@ -160,7 +160,7 @@ fn a_trace_that_cannot_be_read_is_a_mistake_of_the_plan() {
     for (fields, code, told) in [
         ("file: none.jsonl", "E001", "`none.jsonl` cannot be read"),
         ("file: bad.jsonl", "E001", "bad.jsonl:4: there is no `input_length`"),
-        ("file: text.jsonl", "E011", "has entries without a time or without lengths"),
+        ("file: text.jsonl", "E011", "has entries without a time or lengths"),
         ("file: trace.jsonl, window: [5m, 6m]", "E011", "fewer than two requests in its window"),
         ("file: trace.jsonl, as: burstgpt", "E001", "there is no `Request tokens`"),
     ] {

@@ -39,13 +39,13 @@ fn above_zero(text: &str) -> Result<f64, String> {
     if value.is_finite() && value > 0.0 { Ok(value) } else { Err("write a number above 0".to_owned()) }
 }
 
-/// Answers how many instances a load takes.
+/// Prints how many instances a load takes.
 pub(super) fn run(args: CapacityArgs) -> Result<Exit, Failure> {
     args.explain.check(args.asked.format == TextOrJson::Text)?;
     let readings = args.asked.read()?;
     if readings.plan.slo.as_ref().is_none_or(Slo::is_empty) {
-        let text = "capacity is how much is served within an objective, and the plan has none: write `slo`, or add --set \
-                    'slo={ ttft: { p99: 500ms } }'";
+        let text = "capacity requires an objective, but the plan has none: add `slo` to it, or use --set 'slo={ ttft: \
+                    { p99: 500ms } }'";
         return Err(Failure::Usage(text.to_owned()));
     }
     let points = readings.points();

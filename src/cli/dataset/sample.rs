@@ -43,7 +43,7 @@ pub(crate) fn run(args: &SampleArgs) -> Result<Exit, Failure> {
         })
     })?;
     tell_left_out(&dataset);
-    let short = if total < args.n { ", all there are" } else { "" };
+    let short = if total < args.n { ", all of the file" } else { "" };
     complain(&format!("{} of {total} records in {}{short}", chosen.len(), args.output.path.display()));
     Ok(Exit::Done)
 }

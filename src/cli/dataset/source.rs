@@ -38,7 +38,7 @@ pub(crate) struct Source {
     filter: Kept,
 }
 
-/// Which records are kept.
+/// The filters for records.
 #[derive(Debug, Args)]
 struct Kept {
     /// Keep prompts with this many tokens, like 100..4000: declared ones, else characters / 4
@@ -58,7 +58,7 @@ struct Kept {
     language: Vec<String>,
 }
 
-/// The shape of entries.
+/// The format of entries.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 enum Shape {
     /// ShareGPT conversations.

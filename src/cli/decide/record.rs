@@ -105,7 +105,7 @@ impl Record {
                     }
                     if let Some(first) = blocks.iter().find(|block| PARTS[block.part] == name) {
                         let what = format!(
-                            "the part `{name}` is here a second time, after line {}: delete one of them",
+                            "the part `{name}` appears a second time, after line {}: delete one of them",
                             first.line
                         );
                         return Err((number, what));
@@ -245,7 +245,7 @@ pub(super) fn new(title: &str, parts: &[String; 7], decisions: &[Decided]) -> Re
 
 const CONSEQUENCES: &str = "_What follows, who is informed, when this is reviewed: write it here. `sweepline decide` \
                             keeps text outside its markers and regenerates text between them._";
-const OUTCOME: &str = "_Does the hypothesis hold, and what surprised? Write it here._";
+const OUTCOME: &str = "_Does the hypothesis hold? Were there surprises? Write it here._";
 const STOPPED: &str = "_Why measuring stopped: time, money, a limit that is far away. Write it here._";
 const RESTORE: &str =
     "restore the line from version control, or write a new record under another name (-o) and move your prose there";

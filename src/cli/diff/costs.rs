@@ -112,12 +112,7 @@ impl Costs {
             return String::new();
         }
         let mut table = grid::table();
-        table.set_header(vec![
-            Cell::new("what the whole plan costs"),
-            right("before"),
-            right("after"),
-            right("change"),
-        ]);
+        table.set_header(vec![Cell::new("cost of the whole plan"), right("before"), right("after"), right("change")]);
         for [what, before, after, change] in self.rows() {
             table.add_row(vec![Cell::new(what), right(before), right(after), right(change)]);
         }
@@ -131,7 +126,7 @@ impl Costs {
         if self.is_same() {
             return String::new();
         }
-        let mut out = "\n| what the whole plan costs | before | after | change |\n|---|--:|--:|--:|\n".to_owned();
+        let mut out = "\n| cost of the whole plan | before | after | change |\n|---|--:|--:|--:|\n".to_owned();
         self.rows().iter().for_each(|row| out.push_str(&format!("| {} |\n", row.join(" | "))));
         self.notes().iter().for_each(|note| out.push_str(&format!("\n{}\n", crate::report::format::escaped(note))));
         out

@@ -111,7 +111,7 @@ impl Diff {
         }
     }
 
-    /// The summary line: `2 runs come (about 4m30s), 1 goes, 9 stay`.
+    /// The summary line: `2 new runs (about 4m30s), 1 gone, 9 kept`.
     fn summary(&self) -> String {
         let verb = |count: usize, one: &str, many: &str| format!("{count} {}", if count == 1 { one } else { many });
         let time = match self.seconds == 0.0 {
@@ -121,9 +121,9 @@ impl Diff {
         let chosen = if self.choose_runs { ", with all that searches and ladders may request" } else { "" };
         format!(
             "{}{time}, {}, {}{chosen}",
-            verb(self.come.len(), "run comes", "runs come"),
-            verb(self.go.len(), "goes", "go"),
-            verb(self.stay.len(), "stays", "stay"),
+            verb(self.come.len(), "new run", "new runs"),
+            verb(self.go.len(), "gone", "gone"),
+            verb(self.stay.len(), "kept", "kept"),
         )
     }
 
@@ -133,7 +133,7 @@ impl Diff {
         for part in &self.edits {
             out.push('\n');
             part.edits.iter().for_each(|edit| out.push_str(&fill(&format!("{} ", edit.sentence()), 2, &edit.places())));
-            for (verb, names) in ["come", "go"].iter().zip(&part.names) {
+            for (verb, names) in ["new", "gone"].iter().zip(&part.names) {
                 if !names.is_empty() {
                     let count = counted(names.len(), "run");
                     let label = format!("  {:<width$}", format!("{verb:<6}{count}"), width = INDENT - 2);
@@ -159,15 +159,15 @@ impl Diff {
         let mut out = format!("**{}** → **{}**: {}\n", escaped(&self.a), escaped(&self.b), self.summary());
         out.push_str(&self.cost.markdown());
         if !self.edits.is_empty() {
-            out.push_str("\n| edit | where | come | go |\n|---|---|--:|--:|\n");
+            out.push_str("\n| edit | where | new | gone |\n|---|---|--:|--:|\n");
             for part in &self.edits {
                 let each = |of: &dyn Fn(&Edit) -> String| part.edits.iter().map(of).collect::<Vec<_>>().join("<br>");
                 let (edits, places) = (each(&Edit::in_markdown), each(&|edit| escaped(&edit.shortest_place())));
                 out.push_str(&format!("| {edits} | {places} | {} | {} |\n", part.come.len(), part.go.len()));
             }
         }
-        for (verb, runs) in [("come", &self.come), ("go", &self.go)].iter().filter(|(_, runs)| !runs.is_empty()) {
-            out.push_str(&format!("\n<details><summary>{} that {verb}</summary>\n\n", counted(runs.len(), "run")));
+        for (verb, runs) in [("new", &self.come), ("gone", &self.go)].iter().filter(|(_, runs)| !runs.is_empty()) {
+            out.push_str(&format!("\n<details><summary>{}: {verb}</summary>\n\n", counted(runs.len(), "run")));
             out.push_str("| run | sweep | what |\n|---|---|---|\n");
             for run in runs.iter() {
                 let (sweep, name) = (escaped(&run.sweep), escaped(&run.name));

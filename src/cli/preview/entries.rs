@@ -59,7 +59,7 @@ pub(crate) struct Preview {
     /// Its searches and ladders, which request one run after another; absent if it has none.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub choices: Vec<ChoiceState>,
-    /// Cells that have no runs yet because the result of an earlier sweep decides about them; absent if
+    /// Cells that have no runs (yet) because the result of an earlier sweep decides about them; absent if
     /// there are none.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub pending: Vec<PendingCell>,
@@ -75,7 +75,7 @@ pub(crate) struct Preview {
     /// Hooks and resets of the plan that accompany the runs to do; absent if there are none.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub hooks: Vec<Happens>,
-    /// The metrics pages that are scraped during the runs to do, by endpoint; absent if none of their
+    /// The metrics pages that are scraped during the runs to do, by endpoint; empty if none of their
     /// endpoints has `telemetry`.
     pub scrapes: Vec<Scrapes>,
     /// The data sets that the plan's scenarios use, in their order.
@@ -141,7 +141,7 @@ pub(crate) struct Part {
 /// What this number of repeats can show about a margin.
 #[derive(Debug, Serialize, JsonSchema)]
 pub(crate) struct MarginCost {
-    /// By how much an arm may be worse (0.02: 2 %).
+    /// The margin by which an arm may be worse (0.02: 2 %).
     pub margin: f64,
     /// Repeats of each cell.
     pub repeats: u32,
@@ -213,7 +213,7 @@ pub(crate) struct Rules {
 pub(crate) struct Seen<'a> {
     /// For each run of the expansion, whether it is selected.
     pub(crate) picked: &'a [bool],
-    /// The selected cells that have no runs yet.
+    /// The selected cells that have no runs (yet).
     pub(crate) waiting: &'a [Pending],
     /// The requests of the user.
     pub(crate) wishes: Wishes,

@@ -80,13 +80,13 @@ pub(crate) fn reason(decision: &Decision, changes: &[Changed]) -> String {
 }
 
 impl Changed {
-    /// `load.qps: 5 → 6 (plan.yaml:12:7)`.
+    /// The edit: `load.qps: 5 → 6 (plan.yaml:12:7)`.
     fn edit(&self) -> String {
         let Changed { field, old, new, .. } = self;
         format!("{}{}", Difference { field: field.clone(), old: old.clone(), new: new.clone() }, self.in_brackets())
     }
 
-    /// `load.qps: 6 (plan.yaml:12:7) next to 5`.
+    /// The addition: `load.qps: 6 (plan.yaml:12:7) next to 5`.
     fn addition(&self) -> String {
         let side = |value: &Option<String>| value.clone().unwrap_or_else(|| "nothing".to_owned());
         format!("{}: {}{} next to {}", self.field, side(&self.new), self.in_brackets(), side(&self.old))

@@ -106,7 +106,7 @@ fn counts(counts: &Counts, waiting: &[&PendingCell]) -> String {
         (pending, "pending"),
         (blocked, "blocked"),
         (stopped, "stopped by a gate"),
-        (undecided, "behind a gate that cannot be decided"),
+        (undecided, "behind an undecided gate"),
         (pruned, "pruned"),
         (cached, "cached"),
         (orphan, if *orphan == 1 { "orphan" } else { "orphans" }),
@@ -138,7 +138,7 @@ fn groups(entries: &[&Entry]) -> String {
     groups.iter().map(group).collect()
 }
 
-/// A line for each state and reason of cells that have no runs yet, with the first of them.
+/// A line for each state and reason of cells that have no runs (yet), with the first of them.
 fn pending_groups(waiting: &[&PendingCell]) -> String {
     let mut groups: IndexMap<(Waits, &str), Vec<&PendingCell>> = IndexMap::new();
     for cell in waiting {

@@ -21,7 +21,7 @@ use crate::sweep::event::{Event, Observer};
 use crate::sweep::resume::{Action, Decision, Wishes};
 use crate::sweep::{self, Choices, EndsOf, OverBudget, Summary, Sweep, SweepError};
 
-/// The means of execution, whatever is to be done.
+/// The means of execution, independent of the work.
 #[derive(Clone, Copy)]
 pub(super) struct Means<'a> {
     /// The locked results folder.

@@ -120,7 +120,7 @@ fn answer(request: &Request<Incoming>, metrics: &Mutex<SweepMetrics>) -> Respons
         _ if !is_read => (StatusCode::METHOD_NOT_ALLOWED, "only GET and HEAD\n".to_owned()),
         "/metrics" => match metrics.lock() {
             Ok(mut metrics) => (StatusCode::OK, metrics.text()),
-            Err(_) => (StatusCode::INTERNAL_SERVER_ERROR, "the metrics are lost\n".to_owned()),
+            Err(_) => (StatusCode::INTERNAL_SERVER_ERROR, "the metrics are unavailable\n".to_owned()),
         },
         _ => (StatusCode::NOT_FOUND, "the metrics are at /metrics\n".to_owned()),
     };
