@@ -433,8 +433,8 @@ sweeps:
     let missing = words.split("Not in this report").last().unwrap();
     for said in [
         "Comparison the plan declares none",
-        "Where the time went no run that counts has scraped metrics of its server",
-        "Capacity and money capacity is how much is served within an objective",
+        "Where the time went no counted run has scraped metrics of its server",
+        "Capacity and money capacity needs an objective",
     ] {
         assert!(missing.contains(said), "{said}: {missing}");
     }

@@ -61,7 +61,7 @@ pub(crate) fn heatmap(sources: &Sources) -> Result<Found, PageError> {
         }
     }
     if drawn + left == 0 {
-        let why = "needs a configuration with two scenarios that were measured at two loads or more";
+        let why = "this needs a configuration with two scenarios that were measured at two loads or more";
         return Ok(Err(Missing { title: TITLE, why: why.to_owned() }));
     }
     if left > 0 {
