@@ -193,7 +193,7 @@ fn what_cannot_be_answered_is_refused_in_words() {
     lab.write("plan.yaml", &bare);
     honest(&lab.measured(&["run", "plan.yaml", "-q", "--jobs", "2", "--set", "phases.measure=300ms"]));
     let without = lab.run(&["capacity", "plan.yaml", "--set", "phases.measure=300ms"]);
-    assert!(without.code == Some(2) && without.stderr.contains("write `slo`"), "{}", without.stderr);
+    assert!(without.code == Some(2) && without.stderr.contains("add `slo`"), "{}", without.stderr);
     let few =
         lab.ok(&["capacity", "plan.yaml", "--set", "phases.measure=300ms", "--set", "slo={ ttft: { p99: 500ms } }"]);
     let words = few.stdout.split_whitespace().collect::<Vec<_>>().join(" ");
@@ -299,7 +299,7 @@ sweeps:
     assert!(text.lines().chain(fronts.lines()).all(|line| line.chars().count() <= 100), "{text}{fronts}");
 
     let none = lab.run(&["capacity", "plan.yaml", "--set", "slo={}"]);
-    assert!(none.code == Some(2) && none.stderr.contains("write `slo`"), "{}", none.stderr);
+    assert!(none.code == Some(2) && none.stderr.contains("add `slo`"), "{}", none.stderr);
     let dear = lab.ok(&["capacity", "plan.yaml", "--set", "slo={ cost_per_million: 0.1 }"]).stdout;
     assert!(dear.contains("cost_per_million misses ("), "{dear}");
 }

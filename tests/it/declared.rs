@@ -329,13 +329,13 @@ fn a_data_set_and_a_system_prompt_may_be_classes_of_one_mix() {
         let told = format!("{}{}", ended.stdout, ended.stderr);
         assert!(ended.code == Some(2) && told.matches("error[E025]").count() == 1 && told.contains(wanted), "{told}");
     };
-    let wanted = "scenario `asked` sends a data set, and its base says what prompts share";
+    let wanted = "scenario `asked` sends a data set, but its base specifies what prompts share";
     refused(text.replace("asked: { data", "asked: { base: C, data"), wanted);
     let inside = text.replace("file: asked.jsonl }", "file: asked.jsonl, nonce: run }");
     lab.write("refused.yaml", &inside);
     let told = lab.run(&["check", "refused.yaml"]).stderr;
     assert!(told.contains("`nonce` is a key of the scenario: write it in `asked`, beside `data`"), "{told}");
-    let wanted = "the data set of scenario `mx` says what `system_tokens` would";
+    let wanted = "the data set of scenario `mx` already determines `system_tokens`";
     refused(text.replace("mx: { mix", "mx: { system_tokens: 50, mix"), wanted);
 }
 

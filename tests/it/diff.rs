@@ -316,7 +316,7 @@ fn edits_that_decide_which_runs_are_made_leave_none_alone() {
         let text = lab.ok(&["diff", "one.yaml", "two.yaml"]).stdout;
         assert!(text.contains(&format!("decides which runs are executed:\n  {edit}: ")), "{text}");
         let page = lab.ok(&["diff", "one.yaml", "two.yaml", "--format", "markdown"]).stdout;
-        assert!(page.contains("\nDecides what is made:\n\n- `"), "{page}");
+        assert!(page.contains("\nDecides which runs are executed:\n\n- `"), "{page}");
     }
     // What a search may ask for is edited by its range, its resolution, and the window that confirms.
     for (old, new, edit) in [

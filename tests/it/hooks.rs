@@ -453,7 +453,7 @@ fn mistakes_of_hooks_are_told_at_their_place() {
         ),
         (
             "hooks: { after_run: { request: GET /x, command: [x] } }",
-            "this after_run hook has a `request` and a `command`",
+            "this after_run hook has both a `request` and a `command`",
         ),
         (
             "hooks: { after_cell: { command: [x, '{{ model.idd }}'] } }",
@@ -468,7 +468,7 @@ fn mistakes_of_hooks_are_told_at_their_place() {
         ),
         ("hooks: { before_run: { request: GET /x, on_failure: stop } }", "`stop`"),
         ("hooks: { before_runs: { request: GET /x } }", "before_runs"),
-        ("reset: restart", "`reset: restart` starts the server again, and endpoint `m` has no `launch`"),
+        ("reset: restart", "`reset: restart` restarts the server, but endpoint `m` has no `launch`"),
     ] {
         let lab = lab(&plan(&format!("{EMBEDDED}, {fields}"), "batch_size: 1", 1));
         let ended = lab.run(&["check", "plan.yaml"]);

@@ -66,11 +66,7 @@ fn servers_with_many_models_or_none_need_a_name() {
     let url = format!("http://{closed}/v1");
     let silent = lab.run(&["new", "--url", &url]);
     assert_eq!((silent.code, silent.stdout.as_str()), (Some(2), ""));
-    assert!(
-        silent.stderr.contains("does not answer") && silent.stderr.contains("give --model ID"),
-        "{}",
-        silent.stderr
-    );
+    assert!(silent.stderr.contains("does not answer") && silent.stderr.contains("use --model ID"), "{}", silent.stderr);
     let named = lab.ok(&["new", "--url", &url, "--model", "m"]);
     assert!(named.stderr.starts_with("warning: ") && named.stdout.contains("id: m"), "{named:?}");
     lab.write("plan.yaml", &named.stdout);
@@ -116,7 +112,7 @@ fn a_key_is_named_and_never_written() {
     for typed in ["sk-0123456789abcdef", "hf_0123456789abcdef", "my key", "1abc"] {
         let ended = lab.run(&["new", "--url", &url, "--api-key-env", typed]);
         assert_eq!(ended.code, Some(2), "{typed}");
-        assert!(ended.stderr.contains("never the key itself") && !ended.stderr.contains(typed), "{}", ended.stderr);
+        assert!(ended.stderr.contains("not the key itself") && !ended.stderr.contains(typed), "{}", ended.stderr);
     }
     let ended = lab.run(&["new", "--url", "http://me:pass1234@h/v1", "--model", "m"]);
     assert!(ended.code == Some(2) && !ended.stderr.contains("pass1234"), "{}", ended.stderr);
@@ -184,7 +180,7 @@ fn a_server_that_lists_no_model_is_told_with_the_remedy() {
     for (address, words) in [
         (
             &starting,
-            "/v1/models returned HTTP 503: the server is starting, loading its model or overloaded; try again when it lists one",
+            "/v1/models returned HTTP 503: the server is starting, loading its model or overloaded; retry once it lists one",
         ),
         (
             &empty,

@@ -153,12 +153,12 @@ fn what_optimize_cannot_be_beside_is_a_mistake_at_its_place() {
         assert!(told.split_whitespace().collect::<Vec<_>>().join(" ").contains(words), "{words}: {told}");
     };
     let goodput = "optimize: { for: goodput, budget: 2h }";
-    wrong("check", goodput, "`for: goodput` counts requests that are good, and the plan does not say what is good");
+    wrong("check", goodput, "`for: goodput` counts requests that are good, and the plan does not define good requests");
     wrong("check", "optimize: { for: cost_per_million, budget: 2h }", "needs a price, and no endpoint has one");
     wrong(
         "check",
         "optimize: { for: output_throughput, budget: 300ms }",
-        "a budget of 300ms is less than one run takes, 600ms",
+        "a budget of 300ms is less than the duration of one run, 600ms",
     );
     wrong(
         "check",

@@ -383,14 +383,14 @@ fn what_a_search_cannot_be_beside_is_a_mistake_at_its_place() {
         assert_eq!(ended.code, Some(2), "{told}");
         assert!(told.split_whitespace().collect::<Vec<_>>().join(" ").contains(words), "{words}: {told}");
     };
-    wrong("    search: { qps: { from: 5, to: 5 } }", "a search from 5 to 5 has nothing to look for");
+    wrong("    search: { qps: { from: 5, to: 5 } }", "nothing to search between 5 and 5");
     wrong("    search: { qps: { from: 0, to: 5 } }", "`from` must be a number above 0, not 0");
     wrong("    search: { batch_size: { from: 1.5, to: 5 } }", "`from` must be a whole number, 1 or more, not 1.5");
     wrong("    search: { qps: { from: 1, to: 5, within: 0.1% } }", "`within` must be a share from 0.5% to 50%");
     let met = |meets: &str| format!("    search: {{ qps: {{ from: 1, to: 5 }}, meets: {meets} }}");
-    wrong(&met("[slo, tpot]"), "`meets` asks for `tpot`, and the plan's `slo` has no limit on it");
+    wrong(&met("[slo, tpot]"), "`meets` lists `tpot`, but the plan's `slo` has no limit on it");
     wrong(&met("[]"), "`meets` is empty");
-    wrong(&met("[ttft, slo, ttft]"), "`meets` asks for `ttft` twice");
+    wrong(&met("[ttft, slo, ttft]"), "`meets` lists `ttft` twice");
     wrong(&met("cost_per_million"), "falls as the load rises, so that there is no highest load that keeps it");
     wrong(&met("goodput"), "`goodput`");
     wrong("    search: { confirm: 5m }", "`search` does not specify which load is searched");
@@ -401,11 +401,11 @@ fn what_a_search_cannot_be_beside_is_a_mistake_at_its_place() {
     let beside = plan("  s: { matrix: { scenario: short, qps: [1, 2] }, search: { qps: { from: 1, to: 5 } } }\n");
     lab.write("plan.yaml", &beside);
     let told = lab.run(&["check", "plan.yaml"]);
-    assert!(told.stderr.contains("`qps` is searched, and the matrix names values of it"), "{}", told.stderr);
+    assert!(told.stderr.contains("`qps` is searched, but the matrix also lists values of it"), "{}", told.stderr);
     lab.write("plan.yaml", &plan(SEARCH).replace("slo: { ttft: { p90: 18ms } }\n", ""));
     let told = lab.run(&["check", "plan.yaml"]);
     assert!(
-        told.stderr.contains("looks for the highest load that meets the objective, and the plan has none"),
+        told.stderr.contains("looks for the highest load that meets the objective, but the plan has none"),
         "{}",
         told.stderr
     );
@@ -427,7 +427,7 @@ fn a_load_under_the_objective_is_taken_only_from_a_search_for_the_whole_of_it() 
         let ended = lab.run(&["check", "plan.yaml"]);
         (ended.code, ended.stderr.split_whitespace().collect::<Vec<_>>().join(" "))
     };
-    let words = "sweep `limit` has no `max_qps_under_slo`: its search answers for ttft alone, and the plan's `slo` limits ttft and tpot";
+    let words = "sweep `limit` has no `max_qps_under_slo`: its search only covers ttft, but the plan's `slo` limits ttft and tpot";
     for later in [taking, gate] {
         let (code, said) = told(&both, "[ttft]", later);
         assert!(

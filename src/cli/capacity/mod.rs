@@ -44,8 +44,8 @@ pub(super) fn run(args: CapacityArgs) -> Result<Exit, Failure> {
     args.explain.check(args.asked.format == TextOrJson::Text)?;
     let readings = args.asked.read()?;
     if readings.plan.slo.as_ref().is_none_or(Slo::is_empty) {
-        let text = "capacity requires an objective, but the plan has none: add `slo` to it, or use --set 'slo={ ttft: \
-                    { p99: 500ms } }'";
+        let text = "capacity needs an objective, and the plan has none: add `slo` to it, or use --set 'slo={ ttft: { \
+                    p99: 500ms } }'";
         return Err(Failure::Usage(text.to_owned()));
     }
     let points = readings.points();

@@ -116,9 +116,7 @@ fn holds(store: &Store, plan: &ResolvedPlan, record: &RunRecord) -> bool {
 fn slo_line(test: &SloTest, is_saturated: bool) -> String {
     let SloTest { metric, percentile, limit, above, n, alike_needed, evidence, answer, would_do } = test;
     let more = match answer {
-        Answer::Undecided if is_saturated => "; saturated: for a queue that grows without bound, no longer window \
-                                              helps"
-            .to_owned(),
+        Answer::Undecided if is_saturated => "; saturated: the queue grows, so no longer window helps".to_owned(),
         Answer::Undecided if *n > 0 => format!("; {}", test.would_decide()),
         _ => String::new(),
     };
