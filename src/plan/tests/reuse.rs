@@ -338,9 +338,9 @@ fn a_template_that_gives_none_leaves_its_key_out() {
     assert_eq!(of(true), (None, "[1]".to_owned()));
     for (head, wanted) in [
         ("vars: { a: \"{{ none }}\" }\nnotes: \"{{ a }}\"", "a variable cannot be none"),
-        ("notes: \"n = {{ none }}\"", "the expression gives nothing"),
-        ("seed: \"{{ null }}\"", "write none, which leaves the key out"),
-        ("seed: \"{{ 1 if false }}\"", "none alone leaves its key out"),
+        ("notes: \"n = {{ none }}\"", "the expression has no value"),
+        ("seed: \"{{ null }}\"", "write none, which omits the key"),
+        ("seed: \"{{ 1 if false }}\"", "none as the result omits the key"),
     ] {
         let shown = errors_with(head, &[]);
         assert!(shown.contains(wanted) && shown.matches("error[").count() == 1, "{head}: {shown}");
