@@ -461,7 +461,7 @@ fn mistakes_of_hooks_are_told_at_their_place() {
         ),
         ("hooks: { after_cell: { command: [x, '{{ server.args }}'] } }", "a hook launches none"),
         ("hooks: { before_run: { request: GET /x, within: 0s } }", "`within` must be above 0s, not 0s"),
-        ("hooks: { before_run: { request: POST /x?api_key=hunter2 } }", "the path holds what looks like a secret"),
+        ("hooks: { before_run: { request: POST /x?api_key=hunter2 } }", "the path contains what looks like a secret"),
         (
             "hooks: { before_run: { command: [x, hf_abcdefghijklmnop] } }",
             "argument 1 of the command looks like a secret",
@@ -482,7 +482,7 @@ fn mistakes_of_hooks_are_told_at_their_place() {
     let ended = lab.run(&["check", "plan.yaml"]);
     let said = format!("{}{}", ended.stdout, ended.stderr);
     for words in
-        ["`tgi` has none that is known (vllm, sglang, mock have)", "hooks: { before_run: { request: POST /PATH } }"]
+        ["but none is known for `tgi` (vllm, sglang, mock have one)", "hooks: { before_run: { request: POST /PATH } }"]
     {
         assert!(said.contains(words), "{said}");
     }

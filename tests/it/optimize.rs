@@ -153,8 +153,8 @@ fn what_optimize_cannot_be_beside_is_a_mistake_at_its_place() {
         assert!(told.split_whitespace().collect::<Vec<_>>().join(" ").contains(words), "{words}: {told}");
     };
     let goodput = "optimize: { for: goodput, budget: 2h }";
-    wrong("check", goodput, "`for: goodput` counts requests that are good, and the plan does not define good requests");
-    wrong("check", "optimize: { for: cost_per_million, budget: 2h }", "needs a price, and no endpoint has one");
+    wrong("check", goodput, "`for: goodput` counts good requests, but the plan does not define them");
+    wrong("check", "optimize: { for: cost_per_million, budget: 2h }", "needs a price, but no endpoint has one");
     wrong(
         "check",
         "optimize: { for: output_throughput, budget: 300ms }",
@@ -174,12 +174,12 @@ fn what_optimize_cannot_be_beside_is_a_mistake_at_its_place() {
     wrong(
         "check",
         "optimize: { for: output_throughput, budget: 1h }, repeats: 3",
-        "`repeats` has no effect beside `optimize`",
+        "`repeats` has no effect with `optimize`",
     );
     wrong(
         "check",
         "optimize: { for: output_throughput, budget: 1h }, stop: saturated",
-        "both decide which runs are made",
+        "both decide which runs are executed",
     );
     wrong("check", "optimize: { for: tokens, budget: 1h }", "`tokens`");
     let without = plan("optimize: { for: output_throughput, budget: 1h }").replace(", server.slots: [1, 8, 16]", "");

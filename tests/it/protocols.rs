@@ -243,7 +243,7 @@ sweeps:
         "scenario `D` is a conversation, but endpoint `vectors` has `api: embeddings`",
         "scenario `both` has both `inputs` and `documents`: no request has both",
         "`output_tokens` has no effect in scenario `words`: its requests have `inputs`, and the responses are vectors",
-        "`temperature` does nothing in scenario `words`",
+        "`temperature` has no effect in scenario `words`",
     ] {
         assert!(said.contains(part), "{part} is not in\n{said}");
     }

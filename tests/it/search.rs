@@ -391,11 +391,11 @@ fn what_a_search_cannot_be_beside_is_a_mistake_at_its_place() {
     wrong(&met("[slo, tpot]"), "`meets` lists `tpot`, but the plan's `slo` has no limit on it");
     wrong(&met("[]"), "`meets` is empty");
     wrong(&met("[ttft, slo, ttft]"), "`meets` lists `ttft` twice");
-    wrong(&met("cost_per_million"), "falls as the load rises, so that there is no highest load that keeps it");
+    wrong(&met("cost_per_million"), "falls as the load rises, so there is no highest load that keeps it");
     wrong(&met("goodput"), "`goodput`");
     wrong("    search: { confirm: 5m }", "`search` does not specify which load is searched");
     wrong("    search: { qps: { from: 1, to: 5 }, batch_size: { from: 1, to: 5 } }", "`search` names two loads");
-    wrong("    search: { qps: { from: 1, to: 5 } }\n    repeats: 3", "`repeats` has no effect beside `search`");
+    wrong("    search: { qps: { from: 1, to: 5 } }\n    repeats: 3", "`repeats` has no effect with `search`");
     wrong("    search: { qps: { from: 1, to: 5 } }\n    stop: saturated", "both decide which loads are run");
     wrong("    stop: slo_missed", "neither `batch_size` nor `qps`");
     let beside = plan("  s: { matrix: { scenario: short, qps: [1, 2] }, search: { qps: { from: 1, to: 5 } } }\n");

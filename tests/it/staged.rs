@@ -340,7 +340,7 @@ fn check_refuses_budgets_that_run_would_and_questions_without_an_answer() {
         ))
     };
     let gate = |metric: &str, bound: &str| asked(&format!("gate: {{ sweep: load, metric: {metric}, {bound} }}"));
-    let said = "sweep `load` never has `output_throughput`: it runs each cell once, and one run has no interval of it";
+    let said = "sweep `load` never has `output_throughput`: it runs each cell once, and a single run gives no interval";
     refused("once.yaml", &gate("output_throughput", "at_least: 5"), said);
     let repeated =
         gate("output_throughput", "at_least: 5").replace("batch_size: 1 } }\n", "batch_size: 1 }, repeats: 3 }\n");
@@ -349,7 +349,7 @@ fn check_refuses_budgets_that_run_would_and_questions_without_an_answer() {
     let good = gate("goodput_share", "at_least: 90%").replace("slo: { ttft: { p50: 50ms } }\n", "");
     refused("good.yaml", &good.replace(", stop: slo_missed", ""), "the plan does not define good requests");
     let ladder = behind("  dear: { matrix: { scenario: short, batch_size: [1, 2] }, stop: { cost_per_million: 3 } }");
-    refused("dear.yaml", &ladder, "`stop: { cost_per_million: … }` needs a price, and endpoint `a` has none");
+    refused("dear.yaml", &ladder, "`stop: { cost_per_million: … }` needs a price, but endpoint `a` has none");
     // Some forty requests have no p99; whoever wants to run that may.
     lab.write("few.yaml", &gate("ttft_p99", "at_most: 1s"));
     let told = lab.ok(&["check", "few.yaml", "--format", "json"]).json();
