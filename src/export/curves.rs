@@ -31,7 +31,7 @@ pub fn columns(axes: &[String]) -> Vec<Column> {
         Column::new("left_out", Kind::Int, "Invalid runs of the load: excluded from all figures."),
         text(
             "excluded",
-            "Repeats that are excluded because of an event that most did not have, like repeat 1: paused.",
+            "Repeats that are excluded because of a disturbance that most repeats did not have, like repeat 1: paused.",
         ).null("none"),
         Column::new("given_up", Kind::Int, "Runs of the load that were given up: they have no figures."),
         text("given_up_reason", "Why they were given up, like 429 (3 of 3).").null("none was given up"),

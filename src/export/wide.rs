@@ -173,7 +173,7 @@ mod tests {
         let at = sheet.columns.iter().position(|column| column.name == "metric").unwrap();
         let names: Vec<Cell> = sheet.rows.map(|row| row[at].clone()).collect();
         assert!(names.contains(&"output_throughput_tokens_per_s".into()) && names.contains(&"verdict".into()));
-        assert!(!names.contains(&"goodput_share".into()), "without thresholds nobody has one");
+        assert!(!names.contains(&"goodput_share".into()), "no thresholds, so no run has one");
         assert!(!names.contains(&"run_id".into()));
     }
 

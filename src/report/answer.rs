@@ -108,17 +108,17 @@ impl Arm<'_> {
         self.tests().iter().find(|test| is_time(&test.metric)).map(|test| test.metric.clone())
     }
 
-    /// `answers 8 % faster (E2E p50 ms, shown in 3 of 4 loads)`.
+    /// `responds 8 % faster (E2E p50 ms, shown in 3 of 4 loads)`.
     fn pace(&self, metric: &str) -> String {
         let (name, of) = (self.named(metric), self.cells.len());
         match self.said(metric) {
             Said::Shown { better, loads, by } => {
                 let word = if better { "faster" } else { "slower" };
                 let by = by.map(|by| format!("{by} ")).unwrap_or_default();
-                format!("answers {by}{word} ({name}, {})", shown(loads, of))
+                format!("responds {by}{word} ({name}, {})", shown(loads, of))
             }
             Said::Mixed { better, worse } => {
-                format!("answers faster in {better} and slower in {worse} of {of} loads ({name})")
+                format!("responds faster in {better} and slower in {worse} of {of} loads ({name})")
             }
             other => self.unshown(&other, &name),
         }

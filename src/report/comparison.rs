@@ -478,11 +478,12 @@ mod tests {
         };
         assert_eq!(
             told(None, &[one(fast, noisy), one(fast, noisy), one(fast, noisy), one(noisy, noisy)]),
-            "answers 8.0 % faster (E2E p50, shown in 3 of 4 loads); no difference shown in output throughput."
+            "responds 8.0 % faster (E2E p50, shown in 3 of 4 loads); no difference shown in output throughput."
         );
         assert_eq!(
             told(None, &[one(slow, same), one(fast, same)]),
-            "answers faster in 1 and slower in 1 of 2 loads (E2E p50); equal output throughput, the same in every repeat."
+            "responds faster in 1 and slower in 1 of 2 loads (E2E p50); equal output throughput, the same in \
+            every repeat."
         );
         assert_eq!(
             told(None, &[one(noisy, slow)]),
@@ -494,11 +495,11 @@ mod tests {
         );
         assert_eq!(
             told(Some(0.02), &[one(fast, near)]),
-            "answers 8.0 % faster (E2E p50, shown); output throughput shown to be within the margin of 2 %."
+            "responds 8.0 % faster (E2E p50, shown); output throughput shown to be within the margin of 2 %."
         );
         // If E2E is undecided, TTFT may still show a difference.
         let tests: [(&str, f64, &[f64]); 2] = [("e2e_p50", 80.0, &fast[..2]), ("ttft_p50", 20.0, slow)];
-        assert_eq!(arm(None, &[&tests]), ["`sglang` against `vllm`: answers 8.7 % slower (TTFT p50, shown)."]);
+        assert_eq!(arm(None, &[&tests]), ["`sglang` against `vllm`: responds 8.7 % slower (TTFT p50, shown)."]);
         assert_eq!(answers(&[]), [""; 0]);
         // An arm that fails more requests always has that stated.
         assert!(some().answers[0].ends_with("; fails more requests (shown)."), "{:?}", some().answers);

@@ -103,7 +103,7 @@ optional! {
     ended_ns: u64,
     /// DNS, TCP and TLS time of a connection opened for this request, together.
     connecting_ns: u64,
-    /// Our read minus the kernel's stamp at the first token.
+    /// Our read minus the kernel's timestamp at the first token.
     read_delay_ns: u64,
     /// Part of the lateness spent waiting for content.
     content_wait_ns: u64,

@@ -110,7 +110,7 @@ impl TokenSource {
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash, Display, EnumString, IntoStaticStr)]
 #[strum(serialize_all = "snake_case")]
 pub enum Stamp {
-    /// Our own clock read, right after the bytes were read.
+    /// Our own clock, read right after the bytes were read.
     #[default]
     User,
     /// The kernel, when the bytes arrived.

@@ -183,7 +183,7 @@ pub struct Environment {
     pub host: Option<String>,
     /// The `Server` header or version that the server reported.
     pub server: Option<String>,
-    /// Model ids the server lists.
+    /// Model ids that the server lists.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub models: Vec<String>,
     /// The TCP handshake of the probe's connection, in nanoseconds: one round trip to the host that accepts

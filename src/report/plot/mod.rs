@@ -16,10 +16,10 @@ use super::{grid, screen};
 /// Figures that are drawn if they have values.
 const DRAWN: [&str; 4] = ["output_throughput", "ttft_p50", "ttft_p99", "tpot_p50"];
 
-/// Maximum number of curves per chart: the number of markers.
+/// Drawn instead of output throughput if there are no tokens.
 const WITHOUT_TOKENS: &str = "request_throughput";
 
-/// Most curves of one chart: as many as there are markers.
+/// Maximum number of curves per chart: the number of markers.
 const MOST_CURVES: usize = 6;
 
 /// Renders the charts of all curves, one for each model and scenario, and the conclusions of each curve

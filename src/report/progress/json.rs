@@ -47,7 +47,7 @@ pub(crate) enum Kind {
     Server,
     /// The sweep waits for an endpoint.
     Waiting,
-    /// A run has begun.
+    /// A run has started.
     Started,
     /// A run has its result.
     Committed,

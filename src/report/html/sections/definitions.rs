@@ -11,7 +11,7 @@ pub(crate) fn definitions(shown: &IndexSet<&str>) -> Section {
         let better = match metric.better {
             Better::Lower => "lower is better",
             Better::Higher => "higher is better",
-            Better::Neither => "neither way is better",
+            Better::Neither => "neither direction is better",
         };
         let unit = metric.unit.name();
         let null = if metric.null_when.is_empty() { String::new() } else { format!(" n/a: {}.", metric.null_when) };

@@ -79,7 +79,7 @@ struct Strips {
     seconds: String,
     /// The metric that is drawn below the rest, with a link to its definition.
     metric: Option<Link>,
-    /// The same as numbers.
+    /// The drawn values as numbers.
     numbers: Numbers,
 }
 

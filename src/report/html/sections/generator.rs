@@ -143,7 +143,7 @@ fn figure(calibration: &Calibration, number: usize) -> Result<Option<Figure>, Pa
         "Filled: every error of the load is below the bound. There is no interval. The axis begins at 0.".to_owned(),
     ];
     if rows.len() < all {
-        shown.push(format!("{} of {all} loads are not drawn, and are in the numbers.", all - rows.len()));
+        shown.push(format!("{} of {all} loads are not drawn; they are in the numbers.", all - rows.len()));
     }
     let x = Axis::from_zero("TTFT error of the generator, ms", most);
     let metric = metrics::find("ttft").map(|metric| Link { key: metric.key, title: metric.title });

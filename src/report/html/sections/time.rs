@@ -171,7 +171,7 @@ impl<'s, 'a> Sum<'s, 'a> {
             ));
         }
         if drawn < known {
-            shown.push(format!("{} lighter loads are not drawn, and are in the numbers.", known - drawn));
+            shown.push(format!("{} lighter loads are not drawn; they are in the numbers.", known - drawn));
         }
         shown.extend(self.reasons());
         let mut details = vec![

@@ -55,7 +55,7 @@ pub(crate) enum EventKind {
     Waiting,
     /// A search, a ladder or a cell whose repeats may end early has decided on its next step, or ended.
     Decided,
-    /// A run begins.
+    /// A run starts.
     RunStarted,
     /// A phase of a run begins.
     Phase,
