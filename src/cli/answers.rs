@@ -55,7 +55,7 @@ pub(crate) struct Answered {
 }
 
 impl Answered {
-    /// The run as a point of a curve.
+    /// Returns the run as a point of a curve.
     pub(crate) fn on_curve<'a>(&'a self, sweep: &'a str) -> curve::Run<'a> {
         curve::Run {
             sweep,
@@ -70,7 +70,7 @@ impl Answered {
         }
     }
 
-    /// Its rows in a table: one for the run and one for each class of a mix.
+    /// Returns its rows in a table: one for the run and one for each class of a mix.
     pub(super) fn lines(&self) -> impl Iterator<Item = Line<'_>> {
         let line = Line { labels: &self.labels, class: None, metrics: &self.metrics, verdict: &self.verdict };
         let of_class =
@@ -127,8 +127,8 @@ fn under_plan(plan: &Plan, record: &RunRecord, rows: &[Measured], metrics: &RunM
     }
 }
 
-/// Whether a committed run's verdict is invalid under the plan. A run that cannot be read does not count as
-/// invalid here. Scraped figures never make a run invalid, so samples are not read.
+/// Returns whether a committed run's verdict is invalid under the plan. A run that cannot be read does not
+/// count as invalid here. Scraped figures never make a run invalid, so samples are not read.
 pub(crate) fn is_invalid(store: &Store, record: &RunRecord, plan: &Plan) -> bool {
     let verdict = || -> Result<Verdict, StoreError> {
         let (run, facts) = (store.read(record)?, &record.facts);
@@ -165,7 +165,7 @@ pub(super) fn committed(store: &Store, id: &RunId, plan: &Plan) -> Option<Answer
     read(store, &listed?.record?, Some(plan)).ok()
 }
 
-/// A run's headline figures, for programs that follow a sweep.
+/// Returns a run's headline figures, for programs that follow a sweep.
 pub(super) fn headline(answered: &Answered) -> Headline {
     let (metrics, verdict) = (&answered.metrics, &answered.verdict);
     let at = |summary: &Summary, percentile| summary.percentile(percentile).exact();
@@ -181,7 +181,7 @@ pub(super) fn headline(answered: &Answered) -> Headline {
     }
 }
 
-/// A run's headline figures in one line, for the progress of a sweep; `None` if it could not be read.
+/// Returns a run's headline figures in one line, for the progress of a sweep; `None` if it could not be read.
 pub(super) fn one_line(answered: Option<&Answered>) -> String {
     let Some(answered) = answered else { return "committed".to_owned() };
     let metrics = &answered.metrics;
@@ -220,7 +220,7 @@ fn objective_undecided(tests: &[SloTest]) -> Option<String> {
 /// Most characters of a server's message in the line of a run.
 const LONGEST_SAID: usize = 100;
 
-/// How many requests failed, in which ways, and the message of the most frequent failure.
+/// Returns how many requests failed, in which ways, and the message of the most frequent failure.
 fn errors(metrics: &RunMetrics) -> Option<String> {
     let counts = metrics.counts;
     let Failures(failures) = &metrics.failures;
@@ -239,7 +239,7 @@ fn errors(metrics: &RunMetrics) -> Option<String> {
     Some(format!("{failed}: {kinds}{said}"))
 }
 
-/// The median of a latency and the highest percentile that its sample size supports.
+/// Returns the median of a latency and the highest percentile that its sample size supports.
 fn latency(name: &str, summary: &Summary) -> Option<String> {
     let median = value(summary.percentile(Percentile::P50).value()?);
     let highest = summary.highest().filter(|highest| *highest != Percentile::P50);
@@ -279,7 +279,7 @@ pub(crate) fn print_table(
 /// Most given-up runs that are listed below a table.
 const MOST_GIVEN_UP: usize = 20;
 
-/// The text below a table about runs that were given up: they have no row in it.
+/// Returns the text below a table about runs that were given up: they have no row in it.
 fn given_up(store: &Store, plan: &Plan, (runs, left_out): (&[&PlannedRun], &LeftOut)) -> String {
     let known = GivenUpRuns::of(store, Some(plan), left_out);
     let has_result = |run: &PlannedRun| {
@@ -304,8 +304,8 @@ fn given_up(store: &Store, plan: &Plan, (runs, left_out): (&[&PlannedRun], &Left
     format!("\nno result; retried only with --redo given-up:\n{shown}{more}")
 }
 
-/// The ids of the runs of each cell, by repeat. A run that sweeps share belongs to a cell of each. Cells of
-/// the same runs are merged. `runs` are in plan order.
+/// Returns the ids of the runs of each cell, by repeat. A run that sweeps share belongs to a cell of each.
+/// Cells of the same runs are merged. `runs` are in plan order.
 fn cells(runs: &[&PlannedRun]) -> Vec<Vec<RunId>> {
     let is_one = |a: &PlannedRun, b: &PlannedRun| a.sweep == b.sweep && a.cell.rank() == b.cell.rank();
     let cells = runs.chunk_by(|a, b| is_one(a, b)).map(|cell| cell.iter().map(|run| run.id).collect());
@@ -314,8 +314,8 @@ fn cells(runs: &[&PlannedRun]) -> Vec<Vec<RunId>> {
 
 type Runs<'a> = (&'a [&'a PlannedRun], &'a [Vec<RunId>]);
 
-/// The table of those of `runs` that are committed, plus one aggregated over the runs of each cell; and its
-/// contents.
+/// Returns the table of those of `runs` that are committed, plus one aggregated over the runs of each cell;
+/// and its contents.
 fn table(store: &Store, plan: &Plan, (runs, cells): Runs, (colour, left_out): (bool, &LeftOut)) -> (String, Shown) {
     let (mut answers, mut all_loaded, mut records) = (Vec::new(), Vec::new(), Vec::new());
     for run in runs {
@@ -348,7 +348,7 @@ fn table(store: &Store, plan: &Plan, (runs, cells): Runs, (colour, left_out): (b
     (text, shown)
 }
 
-/// The load that a run put on the generator; `None` if its rows do not record it.
+/// Returns the load that a run put on the generator; `None` if its rows do not record it.
 pub(super) fn loaded(name: String, record: &RunRecord, metrics: &RunMetrics) -> Option<Loaded> {
     let spec = &record.spec;
     let peak = Course::new(&spec.load, &spec.phases).map(|course| course.peak());

@@ -65,12 +65,12 @@ impl AskedBy {
         })
     }
 
-    /// The description in words.
+    /// Returns the description in words.
     pub(super) fn said(&self) -> &str {
         &self.said
     }
 
-    /// The state of a run that was not requested: pruned or not_asked.
+    /// Returns the state of a run that was not requested: pruned or not_asked.
     pub(super) fn not_asked(&self) -> Option<&'static str> {
         self.not_asked
     }

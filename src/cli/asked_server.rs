@@ -172,7 +172,7 @@ fn model(args: &AskedServer, url: Option<&str>, described: Option<&Description>)
     }
 }
 
-/// Why no list of models is available.
+/// Returns why no list of models is available.
 fn refusal(url: &str, status: u16) -> String {
     let models = plain(&format!("{url}/models"));
     match status {

@@ -62,7 +62,7 @@ impl LimitState {
         self.worst > self.budget
     }
 
-    /// The limit in words: `time: 1h10m expected and at most 1h50m, of 2h`.
+    /// Returns the limit in words: `time: 1h10m expected and at most 1h50m, of 2h`.
     fn words(&self) -> String {
         let [budget, expected, worst] = [self.budget, self.expected, self.worst].map(|number| self.shown(number));
         let takes = if expected == worst { worst } else { format!("{expected} expected and at most {worst}") };
@@ -79,7 +79,7 @@ impl LimitState {
 }
 
 impl BudgetState {
-    /// One line for each limit, and one that lists the skipped sweeps.
+    /// Returns one line for each limit, and one that lists the skipped sweeps.
     pub(crate) fn words(&self) -> Vec<String> {
         let mut lines: Vec<String> = self.limits.iter().map(LimitState::words).collect();
         if !self.left_out.is_empty() {
@@ -99,7 +99,7 @@ pub(super) struct Asked<'a> {
     pub standing: &'a [Vec<CellStanding>],
 }
 
-/// The state of a plan's budget, and why each skipped sweep is skipped; `None` if the plan has no budget.
+/// Returns the state of a plan's budget, and why each skipped sweep is skipped; `None` if the plan has no budget.
 pub(super) fn decide(asked: &Asked) -> Option<(BudgetState, Vec<(String, String)>)> {
     let budget = asked.plan.budget?;
     let mut kept: Vec<&str> = asked.plan.sweeps.keys().map(String::as_str).collect();
@@ -117,13 +117,13 @@ pub(super) fn decide(asked: &Asked) -> Option<(BudgetState, Vec<(String, String)
     }
 }
 
-/// Whether a sweep may be skipped: it is optional, and no other sweep that is kept depends on its answer.
+/// Returns whether a sweep may be skipped: it is optional, and no other sweep that is kept depends on its answer.
 fn may_go(plan: &Plan, name: &str, kept: &[&str]) -> bool {
     let asks = |other: &&&str| plan.sweeps[**other].asks().any(|(asked, _)| asked == name);
     plan.sweeps[name].optional && !kept.iter().any(|other| asks(&other))
 }
 
-/// What the runs of these sweeps take from each limit.
+/// Returns what the runs of these sweeps take from each limit.
 fn limits(asked: &Asked, budget: &Budget, kept: &[&str]) -> Vec<LimitState> {
     let [expected, worst] = [false, true].map(|at_worst| cost(asked, kept, at_worst));
     let currency = asked.plan.currency;
@@ -147,7 +147,7 @@ fn limits(asked: &Asked, budget: &Budget, kept: &[&str]) -> Vec<LimitState> {
     [time, tokens, money].into_iter().flatten().collect()
 }
 
-/// What the runs of these sweeps cost, one after another.
+/// Returns what the runs of these sweeps cost, one after another.
 fn cost(asked: &Asked, kept: &[&str], at_worst: bool) -> Cost {
     let expansion = asked.expansion;
     let mut out: HashSet<(&str, u32, &[u32])> = HashSet::new();
@@ -168,8 +168,8 @@ fn cost(asked: &Asked, kept: &[&str], at_worst: bool) -> Cost {
     Estimator::of(asked.plan, expansion, asked.disk).cost(all, 1, &mut HashSet::new())
 }
 
-/// The runs that a pool may still request besides those already among the plan's runs: the longest ones,
-/// since it is unknown which it will request.
+/// Returns the runs that a pool may still request besides those already among the plan's runs: the longest
+/// ones, since it is unknown which it will request.
 fn to_come<'p>(pool: &'p Pool, chosen: &Chosen) -> Vec<&'p PlannedRun> {
     if chosen.next.is_none() {
         return Vec::new();
@@ -194,14 +194,14 @@ impl TooLittle {
     /// The remedy.
     const REMEDY: &str = "write at least that value, or shorten `phases`";
 
-    /// The error and the remedy.
+    /// Returns the error and the remedy.
     pub(super) fn words(&self) -> String {
         format!("{}: {}", self.what, TooLittle::REMEDY)
     }
 }
 
-/// The error, with its place, with which `run` would refuse the plan's budgets, whatever the results folder
-/// contains; `None` if it would accept them.
+/// Returns the error, with its place, with which `run` would refuse the plan's budgets, whatever the
+/// results folder contains; `None` if it would accept them.
 pub(super) fn refused(loaded: &Loaded) -> Option<PlanErrors> {
     let plan = &loaded.plan;
     if plan.budget.is_none() && plan.sweeps.values().all(|sweep| sweep.optimize.is_none()) {
@@ -226,7 +226,7 @@ pub(super) fn refused(loaded: &Loaded) -> Option<PlanErrors> {
     Some(loaded.refuse(&["budget", of].map(Step::from), Code::OutOfRange, what, TooLittle::REMEDY))
 }
 
-/// The first limit of a budget that does not allow even one run; `None` if all do, or if this is unknown.
+/// Returns the first limit of a budget that does not allow even one run; `None` if all do, or if this is unknown.
 pub(super) fn below_one_run(asked: &Asked, state: &BudgetState) -> Option<TooLittle> {
     let estimator = Estimator::of(asked.plan, asked.expansion, asked.disk);
     let costs: Vec<Cost> =

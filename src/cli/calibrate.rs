@@ -161,7 +161,7 @@ pub(super) fn run(args: CalibrateArgs) -> Result<Exit, Failure> {
     keep(&calibration, &not_known, &writer, &args, &screen)
 }
 
-/// The loads that earlier sweeps have not found yet, with the reason, each once.
+/// Returns the loads that earlier sweeps have not found yet, with the reason, each once.
 fn unknown_loads(expansion: &Expansion) -> Vec<String> {
     let is_unknown = |pending: &&Pending| matches!(pending.state, Waits::Pending | Waits::Blocked);
     let line = |pending: &Pending| {
@@ -203,7 +203,7 @@ fn keep(
 }
 
 impl LoadArgs {
-    /// The requested rates and concurrency, batch sizes first.
+    /// Returns the requested rates and concurrency, batch sizes first.
     fn loads(&self, timing: Timing, at_least: Nanos) -> Vec<CalibrationLoad> {
         let batches: &[u32] =
             if self.batch_size.is_empty() && self.qps.is_empty() { &[BATCH_SIZE] } else { &self.batch_size };

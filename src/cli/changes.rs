@@ -40,23 +40,23 @@ impl Changes {
         Options { set: self.set.clone(), allow_outside: self.allow_outside }
     }
 
-    /// Whether a plan may use files outside its folder.
+    /// Returns whether a plan may use files outside its folder.
     pub(crate) fn allow_outside(&self) -> bool {
         self.allow_outside
     }
 
-    /// Whether they set a value.
+    /// Returns whether they set a value.
     pub(crate) fn set_something(&self) -> bool {
         !self.set.is_empty()
     }
 
-    /// The paths of the values that they set, without the values, which may be secret.
+    /// Returns the paths of the values that they set, without the values, which may be secret.
     pub(super) fn set_paths(&self) -> Vec<String> {
         let path = |set: &String| set.split_once('=').map_or(set.as_str(), |(path, _)| path).trim().to_owned();
         self.set.iter().map(path).collect()
     }
 
-    /// The changes without the values that they set.
+    /// Returns the changes without the values that they set.
     pub(crate) fn without_set(&self) -> Changes {
         Changes { set: Vec::new(), ..self.clone() }
     }
@@ -70,7 +70,8 @@ impl Changes {
         }
     }
 
-    /// The changes as flags of a command line, each with a leading blank; `quoted` quotes a text for the shell.
+    /// Returns the changes as flags of a command line, each with a leading blank; `quoted` quotes a text
+    /// for the shell.
     pub(super) fn typed(&self, quoted: impl Fn(&str) -> String) -> String {
         let set = self.set.iter().map(|set| format!(" --set {}", quoted(set)));
         set.chain(self.allow_outside.then(|| " --allow-outside".to_owned())).collect()

@@ -76,7 +76,7 @@ pub(super) fn run(args: CheckArgs) -> Result<Exit, Failure> {
     Ok(if first.is_some() || (args.strict && warned) { Exit::Usage } else { Exit::Done })
 }
 
-/// The valid plans, their lints, and the number of lints at the end.
+/// Returns the valid plans, their lints, and the number of lints at the end.
 fn text(linted: &[Linted], colour: bool) -> String {
     let mut text = String::new();
     for (path, lints, notes) in linted {

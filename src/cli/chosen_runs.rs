@@ -53,13 +53,14 @@ impl<'a> Chooser<'a> {
         *self.given_up.borrow_mut() = GivenUpRuns::of(self.store, Some(self.plan), &LeftOut::default());
     }
 
-    /// The state of a pool.
+    /// Returns the state of a pool.
     pub(super) fn choose(&self, pool: &Pool) -> Chosen {
         self.look_again();
         choose(pool, self)
     }
 
-    /// The state of the cells of a series, one of `all`; runs for which `is_open` holds are yet to be measured.
+    /// Returns the state of the cells of a series, one of `all`; runs for which `is_open` holds are yet to
+    /// be measured.
     pub(super) fn stand(
         &self,
         series: &Series,
@@ -213,8 +214,8 @@ impl Judge for Chooser<'_> {
     }
 }
 
-/// The value that the settings of a run's server are optimized for, and its standard deviation; `None` if
-/// it is unknown.
+/// Returns the value that the settings of a run's server are optimized for, and its standard deviation;
+/// `None` if it is unknown.
 fn aimed(answered: &Answered, aim: Aim) -> Option<(f64, f64)> {
     let metrics = &answered.plan_metrics;
     match aim {
@@ -245,8 +246,8 @@ fn aimed(answered: &Answered, aim: Aim) -> Option<(f64, f64)> {
 /// Number of parts of a window whose means are compared.
 const PARTS: usize = 8;
 
-/// The standard deviation of a run's mean throughput as a share of it, estimated from the means of parts of
-/// the window; 0 if the parts are too short.
+/// Returns the standard deviation of a run's mean throughput as a share of it, estimated from the means of
+/// parts of the window; 0 if the parts are too short.
 fn unevenness(answered: &Answered) -> f64 {
     let of_window = answered.pulse.as_ref().and_then(|pulse| {
         let [from, to] = pulse.window;
@@ -260,7 +261,7 @@ fn unevenness(answered: &Answered) -> f64 {
     if whole > 0.0 { (variance / parts.len() as f64).sqrt() / whole } else { 0.0 }
 }
 
-/// The highest percentile of an objective for which a run has too few requests.
+/// Returns the highest percentile of an objective for which a run has too few requests.
 fn short(answered: &Answered, objective: Objective) -> Option<Short> {
     let of = |test: &SloTest| {
         let Get::Summary(get) = metric::get(metric::find(test.metric)?) else { return None };
@@ -274,7 +275,7 @@ fn short(answered: &Answered, objective: Objective) -> Option<Short> {
     limits.filter_map(of).max_by_key(|short| short.percentile)
 }
 
-/// The largest ratio of an observed percentile to its limit, over the limits of an objective.
+/// Returns the largest ratio of an observed percentile to its limit, over the limits of an objective.
 fn pressure(answered: &Answered, objective: Objective) -> Option<f64> {
     let of = |test: &SloTest| {
         let Get::Summary(get) = metric::get(metric::find(test.metric)?) else { return None };

@@ -22,7 +22,7 @@ pub enum When {
 }
 
 impl Colour {
-    /// Whether output to `stream` is colored.
+    /// Returns whether output to `stream` is colored.
     pub fn on(self, stream: &impl std::io::IsTerminal) -> bool {
         match self.when {
             When::Always => true,

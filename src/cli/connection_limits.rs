@@ -27,8 +27,8 @@ struct Need {
     demand: Demand,
 }
 
-/// The limits that prevent executing `runs` of the workspace with at most `jobs` of them at once; empty if
-/// none does.
+/// Returns the limits that prevent executing `runs` of the workspace with at most `jobs` of them at once;
+/// empty if none does.
 pub(crate) fn obstacles<'a>(
     workspace: &Workspace,
     runs: impl Iterator<Item = &'a PlannedRun>,
@@ -56,8 +56,8 @@ fn need(workspace: &Workspace, run: &PlannedRun) -> Need {
     }
 }
 
-/// The run of each resource that needs most connections, and of these the `jobs` largest: the worst case of
-/// what is open at once.
+/// Returns the run of each resource that needs most connections, and of these the `jobs` largest: the worst
+/// case of what is open at once.
 fn side_by_side<'a>(needs: impl Iterator<Item = &'a Need>, jobs: u16, size: impl Fn(&Need) -> u64) -> Vec<&'a Need> {
     let mut largest: BTreeMap<&str, &Need> = BTreeMap::new();
     for need in needs {
@@ -76,7 +76,7 @@ fn connections(need: &Need) -> u64 {
     u64::from(need.demand.at_once.unwrap_or(0))
 }
 
-/// The runs with their connections: `lean · short · batch 1000 (1000 connections)`.
+/// Returns the runs with their connections: `lean · short · batch 1000 (1000 connections)`.
 fn named(needs: &[&Need]) -> String {
     let parts: Vec<String> =
         needs.iter().map(|need| format!("{} ({} connections)", need.name, connections(need))).collect();
@@ -106,7 +106,7 @@ fn lower(jobs: u16, together: &[&Need]) -> &'static str {
     }
 }
 
-/// The runs, grouped by the address that they connect to.
+/// Returns the runs, grouped by the address that they connect to.
 fn by_address(needs: &[Need]) -> BTreeMap<&str, Vec<&Need>> {
     let mut addresses: BTreeMap<&str, Vec<&Need>> = BTreeMap::new();
     for need in needs {
@@ -132,7 +132,7 @@ fn no_ports(needs: &[Need], jobs: u16, limits: &Limits) -> Option<String> {
     })
 }
 
-/// The command that makes more ports available.
+/// Returns the command that makes more ports available.
 fn more_ports(needed: u64, ports: u64, lower: &str) -> String {
     match needed <= WIDEST && ports < WIDEST {
         true => format!(

@@ -75,7 +75,7 @@ impl Looks {
         })
     }
 
-    /// Whether any server was queried.
+    /// Returns whether any server was queried.
     pub(super) fn any(&self) -> bool {
         !self.asked.is_empty()
     }
@@ -87,12 +87,12 @@ impl Looks {
         Looks { launched: if counts { launched } else { Vec::new() }, ..self }
     }
 
-    /// Whether the server of an endpoint was queried and did not respond.
+    /// Returns whether the server of an endpoint was queried and did not respond.
     pub(super) fn missed(&self, endpoint: &str) -> bool {
         self.asked.get(endpoint).is_some_and(Option::is_none)
     }
 
-    /// Settled runs whose server reports something else now, with the differences.
+    /// Returns the settled runs whose server reports something else now, with the differences.
     fn changed<'w>(
         &self,
         workspace: &'w Workspace,
@@ -121,7 +121,7 @@ impl Looks {
         differs
     }
 
-    /// The self-description of a run's server, if it was queried and responded.
+    /// Returns the self-description of a run's server, if it was queried and responded.
     fn said(&self, spec: &RunSpec) -> Option<&SelfDescription> {
         let launched = self.launched.iter().rev().find(|launched| launched.is_of(spec)).map(|launched| &launched.said);
         launched.or_else(|| self.asked.get(&spec.endpoint.name)?.as_ref())
@@ -164,7 +164,7 @@ impl Looks {
         Ok(told)
     }
 
-    /// The report on servers if there is nothing to do.
+    /// Returns the report on servers if there is nothing to do.
     pub(super) fn lines(&self) -> Vec<String> {
         let line = |(endpoint, said): (&String, &Option<SelfDescription>)| match said {
             None => format!("{endpoint}: its server did not respond, so its version was not compared"),
@@ -176,7 +176,7 @@ impl Looks {
         self.asked.iter().map(line).collect()
     }
 
-    /// The servers that a sweep expects.
+    /// Returns the servers that a sweep expects.
     pub(super) fn expected(&self, workspace: &Workspace, decisions: &[Option<Decision>]) -> Expected {
         let version =
             |(name, said): (&String, &Option<SelfDescription>)| Some((name.clone(), said.as_ref()?.version.clone()?));
@@ -187,7 +187,8 @@ impl Looks {
     }
 }
 
-/// The query to an endpoint's server; `None` if it needs a missing secret, or a secret that can be read only once.
+/// Returns the query to an endpoint's server; `None` if it needs a missing secret, or a secret that can be
+/// read only once.
 fn to_ask(
     workspace: &Workspace,
     (endpoint, url): (&Endpoint, &str),

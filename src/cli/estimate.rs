@@ -90,8 +90,8 @@ impl<'a> Estimator<'a> {
         Estimator { plan, expansion, disk, latest }
     }
 
-    /// The cost of `runs` with at most `jobs` of them at once. Each id counts once, and not at all if it is
-    /// in `seen`, to which it is added.
+    /// Returns the cost of `runs` with at most `jobs` of them at once. Each id counts once, and not at all
+    /// if it is in `seen`, to which it is added.
     pub(super) fn cost<'r>(
         &self,
         runs: impl Iterator<Item = &'r PlannedRun>,
@@ -127,8 +127,8 @@ impl<'a> Estimator<'a> {
         cost
     }
 
-    /// The duration of a run, in nanoseconds. A run that measures a start takes the median of earlier
-    /// results: `None` without one.
+    /// Returns the duration of a run, in nanoseconds. A run that measures a start takes the median of
+    /// earlier results: `None` without one.
     pub(super) fn expected_ns(&self, run: &PlannedRun) -> Option<u64> {
         if !run.spec.start {
             return Some(RunView::new(0, run).expected_ns());
@@ -142,8 +142,8 @@ impl<'a> Estimator<'a> {
         declared(endpoint, spec.labels.axes.iter()).hardware.cost_per_hour()
     }
 
-    /// The number of requests that a run will send up to the end of its window, and the result that it was
-    /// estimated from.
+    /// Returns the number of requests that a run will send up to the end of its window, and the result that
+    /// it was estimated from.
     pub(super) fn requests(&self, spec: &RunSpec) -> Option<(u64, Option<String>)> {
         if spec.start {
             return Some((1, None));
@@ -164,7 +164,7 @@ impl<'a> Estimator<'a> {
     }
 }
 
-/// The durations of the starts behind an endpoint's results, in seconds, in ascending order.
+/// Returns the durations of the starts behind an endpoint's results, in seconds, in ascending order.
 pub(super) fn earlier_starts(disk: &OnDisk, endpoint: &str) -> Vec<f64> {
     let records = disk.records().filter(|record| record.spec.endpoint.name == endpoint);
     let mut seen = HashSet::new();
@@ -187,25 +187,25 @@ impl<'a> Spans<'a> {
         *self.on_resource.entry(resource).or_default() += ns;
     }
 
-    /// The total if all run one after another, in nanoseconds.
+    /// Returns the total if all run one after another, in nanoseconds.
     pub(super) fn one_after_another(&self) -> u64 {
         self.on_resource.values().sum()
     }
 
-    /// The total if all run with at most `jobs` and resources in parallel, in nanoseconds.
+    /// Returns the total if all run with at most `jobs` and resources in parallel, in nanoseconds.
     pub(super) fn side_by_side(&self, jobs: u16) -> u64 {
         let longest = self.on_resource.values().copied().max().unwrap_or(0);
         longest.max(self.one_after_another() / u64::from(jobs))
     }
 }
 
-/// Endpoint, model, scenario, further axes and load.
+/// Returns endpoint, model, scenario, further axes and load as one text.
 fn names(spec: &RunSpec) -> String {
     let labels = &spec.labels;
     format!("{:?}", (&spec.endpoint.name, &labels.model, &labels.scenario, &labels.axes, &spec.load))
 }
 
-/// Average prompt and output tokens of a run's requests: for a mix, those of its classes by their weights.
+/// Returns average prompt and output tokens of a run's requests: for a mix, those of its classes by their weights.
 fn tokens_of(spec: &RunSpec) -> (f64, f64) {
     if spec.mix.is_empty() {
         return tokens(&spec.scenario);
@@ -217,8 +217,8 @@ fn tokens_of(spec: &RunSpec) -> (f64, f64) {
     })
 }
 
-/// Average prompt and output tokens of a request. Turn k of a conversation also sends the k − 1 earlier
-/// turns and responses.
+/// Returns average prompt and output tokens of a request. Turn k of a conversation also sends the k − 1
+/// earlier turns and responses.
 fn tokens(content: &Content) -> (f64, f64) {
     let Expected { prompt, output } = expected(content);
     if let Some(data) = &content.data {

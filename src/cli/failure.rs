@@ -36,12 +36,12 @@ pub enum Exit {
 }
 
 impl Exit {
-    /// The description, for the manual.
+    /// Returns the description, for the manual.
     pub(crate) fn meaning(self) -> &'static str {
         self.get_documentation().unwrap_or_default()
     }
 
-    /// The process's exit code.
+    /// Returns the process's exit code.
     pub fn code(self) -> u8 {
         self as u8
     }
@@ -71,7 +71,7 @@ impl Failure {
         self.exit()
     }
 
-    /// The message, without color; empty if it was reported already.
+    /// Returns the message, without color; empty if it was reported already.
     pub(crate) fn in_words(&self) -> String {
         self.text(false)
     }
@@ -105,8 +105,8 @@ impl Failure {
     }
 }
 
-/// The remedy for the run of a damaged file. A sweep checks only `run.json` and sizes, so other damage
-/// requires `--force`, restricted to that run.
+/// Returns the remedy for the run of a damaged file. A sweep checks only `run.json` and sizes, so other
+/// damage requires `--force`, restricted to that run.
 fn mended_by(file: &Path) -> String {
     let run = file.ancestors().take(2).find_map(|dir| {
         let runs = dir.parent()?;
@@ -124,7 +124,7 @@ fn mended_by(file: &Path) -> String {
     )
 }
 
-/// An error with its causes, unless its own text contains them.
+/// Returns an error with its causes, unless its own text contains them.
 fn chain(error: &dyn std::error::Error) -> String {
     let mut text = error.to_string();
     let mut cause = error.source();

@@ -106,7 +106,7 @@ struct Cell<'a> {
 }
 
 impl<'a> Cell<'a> {
-    /// The cells of all `runs`, each once: one that sweeps share belongs to the first.
+    /// Returns the cells of all `runs`, each once: one that sweeps share belongs to the first.
     fn all(workspace: &Workspace, store: &Store, runs: &[&'a PlannedRun], left_out: &LeftOut) -> Vec<Cell<'a>> {
         let plan = workspace.plan();
         let known = GivenUpRuns::of(store, Some(plan), left_out);
@@ -128,7 +128,7 @@ impl<'a> Cell<'a> {
         cells.into_values().collect()
     }
 
-    /// Its runs as a rung, even if the load is not on a ladder.
+    /// Returns its runs as a rung, even if the load is not on a ladder.
     fn rung(&self) -> Rung<'_> {
         let measured = self.measured.iter().map(|answered| Point::Measured(answered.on_curve(self.sweep)));
         let given_up = self.given_up.iter().map(|(labels, given_up)| {
@@ -179,8 +179,8 @@ fn promised(gate: &mut Gate, plan: &Plan, cell: &Cell) {
     priced(gate, plan, &rung, name);
 }
 
-/// Why nothing is known of a cell; `None` if a run counts, and if the runs that do not count show that the
-/// server misses.
+/// Returns why nothing is known of a cell; `None` if a run counts, and if the runs that do not count show
+/// that the server misses.
 fn why_nothing_counts(rung: &Rung) -> Option<String> {
     if !rung.runs.is_empty() || rung.has_failed() || rung.is_rejected() {
         return None;
@@ -211,7 +211,7 @@ fn priced(gate: &mut Gate, plan: &Plan, rung: &Rung, name: &str) {
 }
 
 impl Gate {
-    /// The report, for people.
+    /// Returns the report, for people.
     pub(super) fn told(&self) -> String {
         let listed = |lines: &[String]| lines.iter().map(|line| format!("\n  {line}")).collect::<String>();
         let saying_no = self.gates_that_say(GateAnswer::No);
@@ -235,8 +235,8 @@ impl Gate {
         format!("{head}{}{parts}", listed(&missed))
     }
 
-    /// A line for each value of a plan's gate with this answer: `gate of \`release\`: limit: …: 24 qps, at
-    /// least 20: yes`.
+    /// Returns a line for each value of a plan's gate with this answer: `gate of \`release\`: limit: …: 24
+    /// qps, at least 20: yes`.
     fn gates_that_say(&self, answer: GateAnswer) -> Vec<String> {
         let of = |gate: &GateState| {
             let values = gate.values.iter().filter(|value| value.answer == answer);
@@ -249,7 +249,7 @@ impl Gate {
         self.gates.iter().flat_map(of).collect()
     }
 
-    /// The lines of gates without an answer.
+    /// Returns the lines of gates without an answer.
     fn open_gates(&self) -> Vec<String> {
         [GateAnswer::Undecided, GateAnswer::Pending]
             .into_iter()
@@ -257,7 +257,7 @@ impl Gate {
             .collect()
     }
 
-    /// Whether a question is undecided.
+    /// Returns whether a question is undecided.
     pub(crate) fn is_undecided(&self) -> bool {
         self.untested.is_some() || !self.undecided.is_empty()
     }

@@ -52,8 +52,8 @@ fn text(workspace: &Workspace, (gate, waiting): (&Gate, &[Pending])) -> String {
     out
 }
 
-/// A table of each value that the gates of the plan's sweeps use, compared with their bounds; empty if no
-/// sweep has a gate.
+/// Returns a table of each value that the gates of the plan's sweeps use, compared with their bounds; empty
+/// if no sweep has a gate.
 fn gates(gates: &[GateState]) -> String {
     if gates.is_empty() {
         return String::new();
@@ -78,7 +78,7 @@ fn gates(gates: &[GateState]) -> String {
     out
 }
 
-/// The overall verdict, in the order of exit codes.
+/// Returns the overall verdict, in the order of exit codes.
 fn verdict(gate: &Gate, waiting: &[Pending]) -> &'static str {
     let is_so = |state: Waits| waiting.iter().any(|pending| pending.state == state);
     if !gate.missed.is_empty() || is_so(Waits::Stopped) {

@@ -31,14 +31,14 @@ impl GivenUpRuns {
         }
     }
 
-    /// The entry of a planned run, if `run` would leave it given up. The caller checks first whether it has
-    /// a result of an earlier attempt.
+    /// Returns the entry of a planned run, if `run` would leave it given up. The caller checks first
+    /// whether it has a result of an earlier attempt.
     pub(super) fn get(&self, run: &PlannedRun) -> Option<&GivenUpRun> {
         let retries = self.retries.get(&run.spec.endpoint.name).copied().unwrap_or_default();
         self.by_id.get(&run.id.to_string()).filter(|found| found.given_up.stands(retries))
     }
 
-    /// All of them, sorted by id.
+    /// Returns all of them, sorted by id.
     pub(super) fn all(&self) -> Vec<&GivenUpRun> {
         let mut all: Vec<&GivenUpRun> = self.by_id.values().collect();
         all.sort_by(|a, b| a.id.cmp(&b.id));
@@ -46,12 +46,12 @@ impl GivenUpRuns {
     }
 }
 
-/// The labels of a run that was given up, under the plan's names.
+/// Returns the labels of a run that was given up, under the plan's names.
 pub(super) fn labels(found: &GivenUpRun, run: &PlannedRun) -> RunLabels {
     as_planned(found.labels(), run)
 }
 
-/// The labels of a measured run, with its current names in the plan.
+/// Returns the labels of a measured run, with its current names in the plan.
 pub(super) fn as_planned(measured: RunLabels, run: &PlannedRun) -> RunLabels {
     let names = &run.spec.labels;
     let (model, scenario) = (names.model.to_string(), names.scenario.to_string());

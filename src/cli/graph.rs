@@ -60,7 +60,7 @@ pub(super) fn run(args: GraphArgs) -> Result<Exit, Failure> {
     Ok(Exit::Done)
 }
 
-/// The progress of the plan's runs, from the results folder.
+/// Returns the progress of the plan's runs, from the results folder.
 fn states(workspace: &Workspace) -> States {
     let runs = workspace.expansion.runs.iter();
     let pools = workspace.expansion.pools.iter().zip(&workspace.chosen).zip(&workspace.trails);

@@ -105,7 +105,7 @@ fn summary(Counts { mapped, missing }: Counts) -> String {
     }
 }
 
-/// Why no plan is written with `--strict`.
+/// Returns why no plan is written with `--strict`.
 fn strict(made: &Imported) -> String {
     let listed = made.missing.iter().map(|sentence| format!("\n- {sentence}")).collect::<String>();
     let remedy = "remove them from the source, or import without --strict";
@@ -116,7 +116,7 @@ fn shown(file: &Path) -> String {
     if file == Path::new("-") { "standard input".to_owned() } else { file.display().to_string() }
 }
 
-/// A file's text, read only up to the import limit.
+/// Returns a file's text, read only up to the import limit.
 fn text(path: &Path) -> Result<String, String> {
     let wrong =
         |reason: String| format!("{} cannot be read: {reason}; check the path and its permissions", shown(path));
@@ -138,7 +138,7 @@ fn text(path: &Path) -> Result<String, String> {
     })
 }
 
-/// The path of a file that another file names: relative to that file's folder, or to the current one.
+/// Returns the path of a file that another file names: relative to that file's folder, or to the current one.
 fn beside(file: Option<&Path>, path: &str) -> Result<String, String> {
     let folder = file.and_then(Path::parent).map(|folder| folder.join(path));
     let path = folder.filter(|path| path.exists()).unwrap_or_else(|| PathBuf::from(path));

@@ -51,7 +51,7 @@ async fn closed(hangup: &mut Option<Signal>) {
     }
 }
 
-/// Whether the parent process had SIGHUP ignored. Only Linux reports this without unsafe code.
+/// Returns whether the parent process had SIGHUP ignored. Only Linux reports this without unsafe code.
 fn ignores_hangup() -> bool {
     let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
     let ignored = status.lines().find_map(|line| line.strip_prefix("SigIgn:"));

@@ -29,7 +29,7 @@ impl LeftOut {
         }
     }
 
-    /// Whether a result was excluded.
+    /// Returns whether a result was excluded.
     pub(super) fn any(&self) -> bool {
         self.any.get()
     }
@@ -39,7 +39,7 @@ impl LeftOut {
         if self.any() { Err(Failure::Said(Exit::Store)) } else { Ok(()) }
     }
 
-    /// The exit status of the command: success becomes a failure if results were excluded.
+    /// Returns the exit status of the command: success becomes a failure if results were excluded.
     pub(super) fn exit(&self, exit: Exit) -> Exit {
         if self.any() && exit == Exit::Done { Exit::Store } else { exit }
     }

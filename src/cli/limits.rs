@@ -41,7 +41,7 @@ impl Limits {
     }
 }
 
-/// The most open files that this process may set for itself; `None` if there is no limit.
+/// Returns the most open files that this process may set for itself; `None` if there is no limit.
 fn highest() -> Option<u64> {
     let hard = getrlimit(Resource::Nofile).maximum;
     // No process can exceed this one, whatever its own limit.
@@ -61,7 +61,8 @@ fn number(path: &str) -> Option<u64> {
     fs::read_to_string(path).ok()?.trim().parse().ok()
 }
 
-/// Local ports that the system uses for outgoing connections. Connections to different addresses may share one.
+/// Returns the number of local ports that the system uses for outgoing connections. Connections to
+/// different addresses may share one.
 fn ports() -> Option<u64> {
     let range = fs::read_to_string("/proc/sys/net/ipv4/ip_local_port_range").ok()?;
     let reserved = fs::read_to_string("/proc/sys/net/ipv4/ip_local_reserved_ports").unwrap_or_default();

@@ -11,7 +11,7 @@ use crate::server::client_environment;
 use crate::store::Store;
 use crate::sweep::calibrate::{Calibration, Known, Measured, known};
 
-/// Every lint of a plan. The results folder may contain an earlier `calibrate` of this host.
+/// Returns every lint of a plan. The results folder may contain an earlier `calibrate` of this host.
 pub(super) fn of(loaded: &Loaded, folder: &Folder) -> Vec<Lint> {
     // A folder of calibrations that cannot be read has no influence on the lints.
     let known = known(&Store::open(&folder.results), &client_environment()).unwrap_or(Known::Nothing);
@@ -22,7 +22,7 @@ pub(super) fn of(loaded: &Loaded, folder: &Folder) -> Vec<Lint> {
     lint(loaded, calibrated.as_ref())
 }
 
-/// The summary line `3 lints: sweepline check PLAN`; `None` without lints.
+/// Returns the summary line `3 lints: sweepline check PLAN`; `None` without lints.
 pub(super) fn one_line(loaded: &Loaded, folder: &Folder, plan: &Path) -> Option<String> {
     let found = of(loaded, folder).len();
     let lints = if found == 1 { "lint" } else { "lints" };
@@ -30,7 +30,7 @@ pub(super) fn one_line(loaded: &Loaded, folder: &Folder, plan: &Path) -> Option<
         .then(|| format!("{found} {lints}: sweepline check {}", crate::units::text::quoted(&plan.to_string_lossy())))
 }
 
-/// One lint in the JSON format of `check`.
+/// Returns one lint in the JSON format of `check`.
 pub(crate) fn finding(lint: &Lint, plan: &Path) -> Finding {
     let place = lint.place.as_ref();
     let file = place.map_or(plan, |place| &place.file).display().to_string();

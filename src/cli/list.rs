@@ -146,7 +146,7 @@ pub(super) fn run(args: ListArgs) -> Result<Exit, Failure> {
     Ok(Exit::Done)
 }
 
-/// The runs that were tried since their last commit, if any, sorted by id.
+/// Returns the runs that were tried since their last commit, if any, sorted by id.
 fn tried(store: &Store, runs: &[Listed]) -> Result<Vec<TriedRun>, Failure> {
     let committed: HashSet<&str> = runs.iter().map(|run| run.id.as_str()).collect();
     let one = |(id, tries): (&String, &Tries)| {
@@ -204,7 +204,7 @@ fn said(state: &State) -> String {
     }
 }
 
-/// The text; `fits` limits the table to the width of the terminal.
+/// Returns the text; `fits` limits the table to the width of the terminal.
 fn text(
     args: &ListArgs,
     runs: &[Listed],
@@ -229,7 +229,7 @@ fn text(
     lines.join("\n")
 }
 
-/// The cells of a run.
+/// Returns the cells of a run.
 fn row(run: &Listed) -> [String; 9] {
     let (id, state) = (run.id.clone(), said(&run.state));
     match &run.record {
@@ -260,7 +260,7 @@ fn row(run: &Listed) -> [String; 9] {
     }
 }
 
-/// What a run measures, with the cell's values on further axes: `chat server.max_num_seqs=64`.
+/// Returns what a run measures, with the cell's values on further axes: `chat server.max_num_seqs=64`.
 fn with_axes(what: &str, spec: &RunSpec) -> String {
     let axes = spec.labels.axes.iter().map(|(axis, value)| format!(" {}={}", plain(axis), plain(value)));
     std::iter::once(plain(what)).chain(axes).collect()

@@ -13,8 +13,8 @@ struct Group<'r> {
     runs: usize,
 }
 
-/// A note for each endpoint and model whose results come from several engines, releases or served models.
-/// Results without a recorded server are ignored.
+/// Returns a note for each endpoint and model whose results come from several engines, releases or served
+/// models. Results without a recorded server are ignored.
 pub(crate) fn notes<'r>(records: impl IntoIterator<Item = &'r RunRecord>) -> Vec<String> {
     let mut groups: Vec<Group> = Vec::new();
     let mut seen = std::collections::HashSet::new();
@@ -40,7 +40,7 @@ pub(crate) fn notes<'r>(records: impl IntoIterator<Item = &'r RunRecord>) -> Vec
     notes
 }
 
-/// Whether two runs use the same model of the same endpoint.
+/// Returns whether two runs use the same model of the same endpoint.
 fn is_of(one: &RunSpec, other: &RunSpec) -> bool {
     one.endpoint.name == other.endpoint.name && one.model.id == other.model.id
 }

@@ -91,7 +91,7 @@ pub struct Cli {
 }
 
 impl Cli {
-    /// The color setting of the command; the default for commands without such a flag.
+    /// Returns the color setting of the command; the default for commands without such a flag.
     pub fn colour(&self) -> Colour {
         match &self.command {
             Command::Run(args) => args.colour,

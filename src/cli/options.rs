@@ -30,7 +30,7 @@ impl Folder {
         }
     }
 
-    /// The flag on a command line, with a leading blank; empty for the default.
+    /// Returns the flag on a command line, with a leading blank; empty for the default.
     pub(super) fn typed(&self) -> String {
         crate::store::typed_results(&self.results)
     }
@@ -67,7 +67,7 @@ impl Loudness {
         }
     }
 
-    /// A screen for lines only.
+    /// Returns a screen for lines only.
     pub(super) fn screen(self) -> Screen {
         Screen::new(Manner { talk: self.talk(), style: Style::used(None), every: None })
     }
@@ -85,7 +85,7 @@ impl Shown {
         }
     }
 
-    /// A screen with this loudness.
+    /// Returns a screen with this loudness.
     pub(super) fn screen(self, loudness: Loudness) -> Screen {
         let every = self.progress_every.map(|every| Duration::from_nanos(every.0));
         Screen::new(Manner { talk: loudness.talk(), style: Style::used(self.progress), every })

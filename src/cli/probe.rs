@@ -72,12 +72,12 @@ pub(crate) struct ProbedEndpoint {
 }
 
 impl ProbedEndpoint {
-    /// Whether it responds and generates.
+    /// Returns whether it responds and generates.
     pub(crate) fn is_ready(&self) -> bool {
         self.state == Readiness::Ready
     }
 
-    /// Whether its runs would be executed.
+    /// Returns whether its runs would be executed.
     pub(crate) fn can_be_measured(&self) -> bool {
         self.state != Readiness::Unready
     }
@@ -110,8 +110,8 @@ pub(super) fn run(args: ProbeArgs) -> Result<Exit, Failure> {
     Ok(exit(&asked))
 }
 
-/// The exit status of a command that needs the servers: a plan that must be edited takes precedence over a
-/// server that is unavailable.
+/// Returns the exit status of a command that needs the servers: a plan that must be edited takes precedence
+/// over a server that is unavailable.
 pub(super) fn exit(asked: &[ProbedEndpoint]) -> Exit {
     if asked.iter().any(|asked| asked.is_final) {
         Exit::Usage
@@ -122,12 +122,12 @@ pub(super) fn exit(asked: &[ProbedEndpoint]) -> Exit {
     }
 }
 
-/// Whether all of them are ready.
+/// Returns whether all of them are ready.
 pub(crate) fn are_ready(asked: &[ProbedEndpoint]) -> bool {
     asked.iter().all(ProbedEndpoint::can_be_measured)
 }
 
-/// One line for each endpoint.
+/// Returns one line for each endpoint.
 pub(super) fn text(asked: &[ProbedEndpoint]) -> String {
     let line = |asked: &ProbedEndpoint| {
         let ProbedEndpoint { endpoint, state, server, models, fingerprint, hint, reason, way, not_near, .. } = asked;

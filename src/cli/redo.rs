@@ -25,7 +25,7 @@ enum Redo {
 }
 
 impl Again {
-    /// As input for the decision about a run.
+    /// Converts the flags into the input of the decision about a run.
     pub(crate) fn wishes(&self) -> Wishes {
         let redo = |kind| self.redo.contains(&kind);
         Wishes { force: self.force, redo_invalid: redo(Redo::Invalid), redo_given_up: redo(Redo::GivenUp) }

@@ -29,14 +29,14 @@ impl Overwrite {
     }
 }
 
-/// Whether a text file, of which the first bytes are read, has this beginning.
+/// Returns whether a text file, of which the first bytes are read, has this beginning.
 pub(crate) fn begins_with(path: &Path, is_so: impl FnOnce(&str) -> bool) -> bool {
     let mut head = Vec::new();
     let read = File::open(path).and_then(|file| file.take(256).read_to_end(&mut head));
     read.is_ok() && is_so(&String::from_utf8_lossy(&head))
 }
 
-/// Whether a file is a JSON object with this first key.
+/// Returns whether a file is a JSON object with this first key.
 pub(crate) fn begins_with_key(path: &Path, key: &str) -> bool {
     let has_key = |text: &str| {
         let text = text.trim_start().strip_prefix('{').unwrap_or_default().trim_start();
@@ -45,7 +45,7 @@ pub(crate) fn begins_with_key(path: &Path, key: &str) -> bool {
     begins_with(path, has_key)
 }
 
-/// Why a file, or stdout, could not be written: an invalid path is a usage error.
+/// Returns why a file, or stdout, could not be written: an invalid path is a usage error.
 pub(crate) fn cannot_write(path: Option<&Path>, error: &std::io::Error) -> Failure {
     let what = path.map_or_else(|| "the output".to_owned(), |path| path.display().to_string());
     let text = format!("cannot write {what}: {error}");
@@ -89,7 +89,7 @@ pub(super) fn replace(
     moved
 }
 
-/// The target of a link that leads to no file yet; any other path itself.
+/// Returns the target of a link that leads to no file yet; any other path itself.
 fn where_it_leads(path: &Path) -> PathBuf {
     let target = std::fs::read_link(path).map(|target| path.parent().unwrap_or(Path::new("")).join(target));
     target.unwrap_or_else(|_| path.to_owned())

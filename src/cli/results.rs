@@ -114,48 +114,48 @@ impl ResultsArgs {
 }
 
 impl PlanRuns {
-    /// The plan, its runs and their state on disk.
+    /// Returns the plan, its runs and their state on disk.
     pub(super) fn open(&self, folder: &Folder) -> Result<Workspace, Failure> {
         Workspace::open(&self.plan, &self.changes, folder)
     }
 
-    /// The plan's file, as named on the command line.
+    /// Returns the plan's file, as named on the command line.
     pub(super) fn plan(&self) -> &Path {
         &self.plan
     }
 
-    /// The changes of the call to the plan.
+    /// Returns the changes of the call to the plan.
     pub(super) fn changes(&self) -> &Changes {
         &self.changes
     }
 
-    /// The selection of runs.
+    /// Returns the selection of runs.
     pub(super) fn selection(&self) -> &Selection {
         &self.selection
     }
 
-    /// Which of the plan's runs are selected, in the order of its expansion.
+    /// Returns which of the plan's runs are selected, in the order of its expansion.
     pub(super) fn picked(&self, workspace: &Workspace) -> Result<Vec<bool>, Failure> {
         self.selection.pick_runs(workspace.plan(), &workspace.expansion)
     }
 
-    /// The command line that measures the runs without a result.
+    /// Returns the command line that measures the runs without a result.
     pub(super) fn run_again(&self, folder: &Folder) -> String {
         format!("sweepline run {}", typed(&self.plan, &self.changes, folder))
     }
 
-    /// The plan with its changes and the folder, as arguments of a command line.
+    /// Returns the plan with its changes and the folder, as arguments of a command line.
     pub(super) fn typed(&self, folder: &Folder) -> String {
         typed(&self.plan, &self.changes, folder)
     }
 
-    /// The command line that shows a run of the plan in full, without the run's id.
+    /// Returns the command line that shows a run of the plan in full, without the run's id.
     pub(super) fn show(&self, folder: &Folder) -> String {
         let (plan, changes) = (quoted(&self.plan.to_string_lossy()), self.changes.typed(quoted));
         format!("sweepline show --plan {plan}{changes}{}", folder.typed())
     }
 
-    /// The command line that calibrates the client for the plan's loads.
+    /// Returns the command line that calibrates the client for the plan's loads.
     pub(super) fn calibrate(&self, folder: &Folder) -> String {
         format!("sweepline calibrate {}", typed(&self.plan, &self.changes, folder))
     }
@@ -165,13 +165,13 @@ impl PlanRuns {
         self.read_knowing(workspace, folder, None)
     }
 
-    /// The file of the plan.
+    /// Returns the file of the plan.
     pub(super) fn plan_file(&self) -> &Path {
         &self.plan
     }
 
-    /// The same, based on an earlier read: runs that were not replaced since are not read again, unless the
-    /// plan has changed.
+    /// Returns the same, based on an earlier read: runs that were not replaced since are not read again,
+    /// unless the plan has changed.
     pub(super) fn read_knowing(
         &self,
         workspace: &Workspace,
@@ -227,19 +227,19 @@ impl PlanRuns {
     }
 }
 
-/// Whether two plans are equal, so that both judge a run alike.
+/// Returns whether two plans are equal, so that both judge a run alike.
 fn is_same_plan(one: &Plan, other: &Plan) -> bool {
     let text = |plan: &Plan| serde_json::to_string(plan).ok();
     text(one).is_some_and(|one| text(other) == Some(one))
 }
 
-/// Plan, changes and folder as arguments of a command line.
+/// Returns plan, changes and folder as arguments of a command line.
 fn typed(plan: &Path, changes: &Changes, folder: &Folder) -> String {
     format!("{}{}{}", quoted(&plan.to_string_lossy()), changes.typed(quoted), folder.typed())
 }
 
-/// The error that a plan has no result in a folder, with the command that measures them, and if there are
-/// other results, the command that shows why they do not match.
+/// Returns the error that a plan has no result in a folder, with the command that measures them, and if
+/// there are other results, the command that shows why they do not match.
 pub(crate) fn no_results(plan: &Path, changes: &Changes, folder: &Folder) -> Failure {
     let asked = typed(plan, changes, folder);
     let others = Store::open(&folder.results).list().is_ok_and(|runs| !runs.is_empty());
@@ -280,7 +280,7 @@ impl Readings {
         self.without.push(Without { sweep, labels, state, reason });
     }
 
-    /// Those of `trails` that requested one of these runs.
+    /// Returns those of `trails` that requested one of these runs.
     fn behind(&self, trails: &[Trail]) -> Vec<Trail> {
         let is_here = |sweep: &str, id: &String| {
             let measured = self.runs.iter().any(|run| run.sweep == sweep && run.record.id == *id);
@@ -290,23 +290,23 @@ impl Readings {
         trails.iter().filter(asked).cloned().collect()
     }
 
-    /// The number of its runs without a result, given up or not.
+    /// Returns the number of its runs without a result, given up or not.
     pub(super) fn without_result(&self) -> usize {
         self.without.len()
     }
 
-    /// Its runs with results, as inputs of curves.
+    /// Returns its runs with results, as inputs of curves.
     pub(super) fn measured(&self) -> Vec<Run<'_>> {
         self.runs.iter().map(point).collect()
     }
 
-    /// Its runs as points of curves.
+    /// Returns its runs as points of curves.
     pub(super) fn points(&self) -> Vec<Point<'_>> {
         self.in_order(|reading| Some(point(reading)), |_| true)
     }
 
-    /// Its runs that have the class, each with the figures of the class's requests only. Goodput and money
-    /// belong to whole runs and are unknown here; verdict and objective remain those of the run.
+    /// Returns its runs that have the class, each with the figures of the class's requests only. Goodput
+    /// and money belong to whole runs and are unknown here; verdict and objective remain those of the run.
     pub(crate) fn points_of(&self, class: &str) -> Vec<Point<'_>> {
         static UNKNOWN: PlanMetrics = PlanMetrics {
             given: true,
@@ -323,7 +323,8 @@ impl Readings {
         )
     }
 
-    /// The results of `measured` for the runs with results, interleaved with the given-up runs that are `wanted`.
+    /// Returns the results of `measured` for the runs with results, interleaved with the given-up runs that
+    /// are `wanted`.
     fn in_order<'r>(
         &'r self,
         measured: impl Fn(&'r RunResult) -> Option<Run<'r>>,
@@ -345,13 +346,13 @@ impl Readings {
         points
     }
 
-    /// The classes of its runs.
+    /// Returns the classes of its runs.
     pub(super) fn classes(&self) -> impl Iterator<Item = &str> {
         let measured = self.runs.iter().flat_map(|reading| &reading.answered.classes).map(|class| class.class.as_str());
         measured.chain(self.given_up.iter().flat_map(|one| &one.classes).map(String::as_str))
     }
 
-    /// Its runs that were given up, for programs.
+    /// Returns its runs that were given up, for programs.
     pub(crate) fn given_up_entries(&self) -> Vec<Entry> {
         self.given_up.iter().map(|one| Entry::of(&one.sweep, &one.labels, &one.given_up)).collect()
     }
@@ -361,7 +362,7 @@ impl Readings {
         mixed_servers::notes(self.runs.iter().map(|reading| &reading.record))
     }
 
-    /// The index of the count for a name.
+    /// Returns the index of the count for a name.
     fn of(&mut self, name: &str) -> usize {
         self.absent.iter().position(|(other, ..)| other == name).unwrap_or_else(|| {
             self.absent.push((name.to_owned(), 0, 0));
@@ -369,13 +370,14 @@ impl Readings {
         })
     }
 
-    /// The text about runs without a result (by endpoint and scenario), given-up runs and excluded invalid runs.
+    /// Returns the text about runs without a result (by endpoint and scenario), given-up runs and excluded
+    /// invalid runs.
     pub(crate) fn said_of_missing(&self, left_out: &[String]) -> Option<String> {
         let parts = self.parts_missing(left_out, " (--include-invalid includes them)");
         (!parts.is_empty()).then(|| fill("", 2, &parts.join("; ")).trim_end().to_owned())
     }
 
-    /// The same as a list; `hint` follows the number of invalid runs.
+    /// Returns the same as a list; `hint` follows the number of invalid runs.
     pub(super) fn parts_missing(&self, left_out: &[String], hint: &str) -> Vec<String> {
         const MOST: usize = 8;
         let mut parts = Vec::new();
@@ -404,7 +406,7 @@ impl Readings {
     }
 }
 
-/// A run as a point of a curve.
+/// Returns a run as a point of a curve.
 fn point(reading: &RunResult) -> Run<'_> {
     let RunResult { sweep, record: _, answered } = reading;
     answered.on_curve(sweep)

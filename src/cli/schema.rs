@@ -103,7 +103,7 @@ impl What {
     }
 }
 
-/// The JSON Schema (draft 2020-12) of a command's output, generated from its type.
+/// Returns the JSON Schema (draft 2020-12) of a command's output, generated from its type.
 fn text_of<T: JsonSchema>(title: &str) -> String {
     let generator = schemars::generate::SchemaSettings::draft2020_12().for_serialize().into_generator();
     let mut schema = generator.into_root_schema_for::<T>();
@@ -143,7 +143,7 @@ mod tests {
         }
     }
 
-    /// The names of the commands that take `--format json`.
+    /// Returns the names of the commands that take `--format json`.
     fn in_json(command: &Command) -> Vec<String> {
         let formats = command.get_arguments().filter(|arg| arg.get_id() == "format");
         let is = formats.flat_map(|arg| arg.get_possible_values()).any(|value| value.get_name() == "json");

@@ -102,8 +102,8 @@ fn limit(text: &str) -> Result<Limit, String> {
     Ok(Limit { metric: metric.to_owned(), percentile, limit })
 }
 
-/// The longest window: ten times the shortest, or as long as the lightest rate takes for the minimum number
-/// of requests that shows that it holds.
+/// Returns the longest window: ten times the shortest, or as long as the lightest rate takes for the
+/// minimum number of requests that shows that it holds.
 fn longest_window(args: &SearchArgs, fewest: u64) -> Nanos {
     let ten = Nanos(args.measure.0.saturating_mul(10));
     if args.axis != Axis::Qps || args.from.to_f64() <= 0.0 {

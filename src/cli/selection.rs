@@ -57,7 +57,7 @@ impl Picked {
         Picked { runs: runs.to_vec(), waiting }
     }
 
-    /// The selected cells without runs (yet), with their selected repeats.
+    /// Returns the selected cells without runs (yet), with their selected repeats.
     pub(crate) fn cells(&self, pending: &[Pending]) -> Vec<Pending> {
         let cells = pending.iter().zip(&self.waiting).filter(|(_, repeats)| **repeats > 0);
         cells.map(|(cell, repeats)| Pending { repeats: *repeats, ..cell.clone() }).collect()
@@ -65,13 +65,13 @@ impl Picked {
 }
 
 impl Selection {
-    /// Whether nothing is excluded.
+    /// Returns whether nothing is excluded.
     pub(crate) fn is_everything(&self) -> bool {
         self.only.is_none() && self.skip.is_none()
     }
 
-    /// The selected runs, and the selected cells that wait for an earlier sweep. An empty selection is an
-    /// error of the call, or of its view of the plan.
+    /// Returns the selected runs, and the selected cells that wait for an earlier sweep. An empty selection
+    /// is an error of the call, or of its view of the plan.
     pub(super) fn pick(&self, plan: &Plan, expansion: &Expansion) -> Result<Picked, Failure> {
         let Expansion { runs, pending, .. } = expansion;
         let of = Of::plan(plan, runs, pending);
@@ -92,8 +92,8 @@ impl Selection {
         }
     }
 
-    /// The selected runs, for commands that read results: if everything selected waits for an earlier
-    /// sweep, that is an error.
+    /// Returns the selected runs, for commands that read results: if everything selected waits for an
+    /// earlier sweep, that is an error.
     pub(super) fn pick_runs(&self, plan: &Plan, expansion: &Expansion) -> Result<Vec<bool>, Failure> {
         let picked = self.pick(plan, expansion)?;
         match picked.cells(&expansion.pending).as_slice() {
@@ -113,7 +113,7 @@ impl Selection {
         Failure::Usage(format!("--skip \"{}\" excludes all of {of}", self.skip.as_deref().unwrap_or_default()))
     }
 
-    /// The flags on a command line, each with a leading blank; `quoted` quotes a text for the shell.
+    /// Returns the flags on a command line, each with a leading blank; `quoted` quotes a text for the shell.
     pub(super) fn typed(&self, quoted: impl Fn(&str) -> String) -> String {
         let flags = [("--only", &self.only), ("--skip", &self.skip)];
         let typed = flags.into_iter().filter_map(|(flag, text)| Some(format!(" {flag} {}", quoted(text.as_ref()?))));
@@ -124,12 +124,13 @@ impl Selection {
 /// Most values of an axis that are listed when an expression selects nothing.
 const MOST_VALUES: usize = 12;
 
-/// For each run of the plan, whether it matches the expression `text`, passed as a separate command-line argument.
+/// Returns for each run of the plan whether it matches the expression `text`, passed as a separate
+/// command-line argument.
 pub(crate) fn matching_runs(text: &str, plan: &Plan, runs: &[PlannedRun]) -> Result<Vec<bool>, Failure> {
     matching_cells(text, plan, (runs, &[])).map(|picked| picked.runs)
 }
 
-/// The same for runs and for cells without runs (yet).
+/// Returns the same for runs and for cells without runs (yet).
 pub(super) fn matching_cells(
     text: &str,
     plan: &Plan,
@@ -142,7 +143,7 @@ pub(super) fn matching_cells(
 /// The values of one run by name.
 type Context<'a> = IndexMap<&'a str, Value>;
 
-/// The structure that expressions use: `server.max_num_seqs` is a field of `server`.
+/// Returns the structure that expressions use: `server.max_num_seqs` is a field of `server`.
 fn nested(context: Context) -> Value {
     let (flags, others): (Vec<_>, Vec<_>) = context.into_iter().partition(|(name, _)| server_flag(name).is_some());
     let flags = flags.into_iter().filter_map(|(name, value)| Some((server_flag(name)?, value)));
@@ -165,7 +166,7 @@ impl<'a> Of<'a> {
         Of { axes, whole: "plan", runs: Box::new(all) }
     }
 
-    /// The remedy for an unknown name: it may be a value without quotes.
+    /// Returns the remedy for an unknown name: it may be a value without quotes.
     fn unknown(&self, unknown: &str) -> String {
         let whole = self.whole;
         let axis_of = |context: Context<'a>| {
@@ -218,7 +219,7 @@ impl<'t, 'o, 'a> Filter<'t, 'o, 'a> {
         Ok(Filter { environment, text, what, used, of })
     }
 
-    /// The runs that it matches.
+    /// Returns the runs that it matches.
     fn matching(&self) -> Result<Vec<bool>, Failure> {
         let wrong = |error: minijinja::Error| Failure::Usage(format!("{}: {error}", self.what));
         let expression = self.environment.compile_expression(self.text).map_err(wrong)?;
@@ -231,13 +232,13 @@ impl<'t, 'o, 'a> Filter<'t, 'o, 'a> {
         (self.of.runs)().map(holds).collect()
     }
 
-    /// The same, but at least one run must match.
+    /// Returns the same, but at least one run must match.
     fn matching_some(&self) -> Result<Vec<bool>, Failure> {
         let holds = self.matching()?;
         if holds.contains(&true) { Ok(holds) } else { Err(self.none()) }
     }
 
-    /// The error that it matches no run, with the available values of the names that it uses.
+    /// Returns the error that it matches no run, with the available values of the names that it uses.
     fn none(&self) -> Failure {
         let mut there: Vec<(&String, IndexSet<String>)> =
             self.used.iter().filter(|name| *name != "id").map(|name| (name, IndexSet::new())).collect();
@@ -257,7 +258,7 @@ impl<'t, 'o, 'a> Filter<'t, 'o, 'a> {
     }
 }
 
-/// Whether a text has a `=` outside quotes that is not part of `==`, `!=`, `<=` or `>=`.
+/// Returns whether a text has a `=` outside quotes that is not part of `==`, `!=`, `<=` or `>=`.
 fn has_single_equals(text: &str) -> bool {
     let mut quote = None;
     let bytes = text.as_bytes();
@@ -278,8 +279,8 @@ fn has_single_equals(text: &str) -> bool {
     })
 }
 
-/// The results that match the expression, based on a record's knowledge of its cell: there is no sweep, and
-/// values of further axes are parsed from text.
+/// Returns the results that match the expression, based on a record's knowledge of its cell: there is no
+/// sweep, and values of further axes are parsed from text.
 pub(crate) fn matching_records<'a>(text: &str, records: &[&'a RunRecord]) -> Result<Vec<&'a RunRecord>, Failure> {
     let own = ["endpoint", "model", "scenario", "batch_size", "qps"];
     let further = records.iter().flat_map(|record| record.spec.labels.axes.iter()).map(|(axis, _)| axis);
@@ -307,7 +308,7 @@ fn context_of_record(record: &RunRecord) -> IndexMap<&str, Value> {
     context
 }
 
-/// A value of an axis from its text: true or false, a number, or a text.
+/// Returns a value of an axis from its text: true or false, a number, or a text.
 fn as_written(text: &str) -> Value {
     match (text, text.parse::<Decimal>()) {
         ("true" | "false", _) => Value::from(text == "true"),
@@ -325,7 +326,7 @@ fn context(run: &PlannedRun) -> IndexMap<&str, Value> {
     context
 }
 
-/// The names and values of a cell without runs (yet).
+/// Returns the names and values of a cell without runs (yet).
 fn context_of_waiting(cell: &Pending, repeat: u32) -> IndexMap<&str, Value> {
     let mut context: IndexMap<&str, Value> = cell.cell.known().map(|(axis, value)| (axis, scalar(value))).collect();
     context.insert("sweep", Value::from(cell.sweep.to_string()));
@@ -364,7 +365,7 @@ mod tests {
         parse("plan.yaml".as_ref(), &plan.to_string(), Format::Yaml).expect("a plan").plan
     }
 
-    /// The runs that it matches, even if there are none.
+    /// Returns the runs that it matches, even if there are none.
     fn holds(text: &str) -> Result<Vec<bool>, Failure> {
         let plan = plan();
         let runs = expand(&plan).expect("expands").runs;

@@ -20,7 +20,7 @@ pub(super) struct Stages {
 }
 
 impl Stages {
-    /// Whether earlier sweeps decide anything about later ones.
+    /// Returns whether earlier sweeps decide anything about later ones.
     pub(super) fn are_several(workspace: &Workspace) -> bool {
         workspace.plan().sweeps.values().any(|sweep| Sweep::asks(sweep).next().is_some())
     }
@@ -64,8 +64,8 @@ impl Stages {
         }
     }
 
-    /// The number of runs of earlier stages that are not part of this one: run numbers continue after them,
-    /// whatever their outcome.
+    /// Returns the number of runs of earlier stages that are not part of this one: run numbers continue
+    /// after them, whatever their outcome.
     pub(super) fn behind(&self, workspace: &Workspace, decisions: &[Option<Decision>]) -> usize {
         let runs = workspace.expansion.runs.iter().zip(decisions);
         let tried = runs.filter(|(run, decision)| decision.is_none() && self.tried.contains(&run.id));
@@ -80,7 +80,7 @@ impl Stages {
     }
 }
 
-/// The loads that runs to do take from earlier sweeps, a line for each.
+/// Returns the loads that runs to do take from earlier sweeps, a line for each.
 pub(super) fn taken<'w>(workspace: &'w Workspace, decisions: &'w [Option<Decision>]) -> Vec<String> {
     let work = workspace.expansion.runs.iter().zip(decisions);
     let work = work.filter(|(_, decision)| decision.as_ref().is_some_and(|one| one.action.is_work()));
@@ -88,7 +88,7 @@ pub(super) fn taken<'w>(workspace: &'w Workspace, decisions: &'w [Option<Decisio
     lines.into_iter().collect()
 }
 
-/// The loads that the plan's runs take from earlier sweeps, a line for each.
+/// Returns the loads that the plan's runs take from earlier sweeps, a line for each.
 pub(super) fn all_taken(workspace: &Workspace) -> Vec<String> {
     let lines = workspace.expansion.runs.iter().flat_map(lines_of);
     lines.collect::<IndexSet<String>>().into_iter().collect()
@@ -110,7 +110,7 @@ pub(crate) fn pending(cells: &[Pending]) -> Vec<String> {
     groups.iter().map(line).collect()
 }
 
-/// The selected cells without runs (yet). A selection that matches nothing was refused before.
+/// Returns the selected cells without runs (yet). A selection that matches nothing was refused before.
 pub(super) fn selected(workspace: &Workspace, selection: &Selection) -> Vec<Pending> {
     let picked = selection.pick(workspace.plan(), &workspace.expansion);
     picked.map(|picked| picked.cells(&workspace.expansion.pending)).unwrap_or_default()

@@ -69,7 +69,7 @@ impl Memory {
         Some(Memory { file, key: hex(&hasher.finalize()) })
     }
 
-    /// The cached table, if its key matches and it is whole.
+    /// Returns the cached table, if its key matches and it is whole.
     pub(crate) fn recall(&self) -> Option<Remembered> {
         // Special files are neither read nor waited for.
         let text = fs::metadata(&self.file).ok()?.is_file().then(|| fs::read_to_string(&self.file).ok())??;
@@ -97,7 +97,7 @@ impl Memory {
     }
 }
 
-/// Size and modification time of a file, or that there is none. `None` if the system does not report them.
+/// Returns size and modification time of a file, or that there is none; `None` if the system does not report them.
 fn stamp(path: &Path) -> Option<String> {
     match fs::metadata(path) {
         Ok(metadata) => Some(format!("{} {}.{}", metadata.len(), metadata.mtime(), metadata.mtime_nsec())),

@@ -29,30 +29,30 @@ impl<'a> SweepCell<'a> {
         workspace.plan().sweeps.keys().find_map(of)
     }
 
-    /// Whether it includes the cell with this display name.
+    /// Returns whether it includes the cell with this display name.
     fn means(&self, sweep: &str, name: &str) -> bool {
         let parts: Vec<&str> = name.split(" · ").collect();
         sweep == self.sweep && self.values.iter().all(|value| parts.contains(value))
     }
 
-    /// Its searches and ladders.
+    /// Returns its searches and ladders.
     pub(super) fn choices<'w>(&self, workspace: &'w Workspace) -> Vec<&'w Trail> {
         workspace.trails.iter().filter(|trail| self.means(&trail.sweep, &trail.cell)).collect()
     }
 
-    /// Its runs, if the sweep declares them.
+    /// Returns its runs, if the sweep declares them.
     pub(super) fn runs<'w>(&self, workspace: &'w Workspace) -> Vec<&'w PlannedRun> {
         let is_meant = |run: &&PlannedRun| self.means(&run.sweep, &run_name(run));
         workspace.expansion.runs.iter().filter(is_meant).collect()
     }
 
-    /// Its cells without runs (yet).
+    /// Returns its cells without runs (yet).
     pub(super) fn waiting(&self, workspace: &Workspace) -> Vec<Pending> {
         let is_meant = |cell: &&Pending| self.means(&cell.sweep, &cell_name(cell));
         workspace.expansion.pending.iter().filter(is_meant).cloned().collect()
     }
 
-    /// The error that it matches no cell of the sweep, with some of the existing ones.
+    /// Returns the error that it matches no cell of the sweep, with some of the existing ones.
     pub(super) fn none(&self, workspace: &Workspace) -> Failure {
         let all = SweepCell { sweep: self.sweep, values: Vec::new() };
         let choices = all.choices(workspace);
@@ -74,7 +74,7 @@ impl<'a> SweepCell<'a> {
     }
 }
 
-/// The display name of a run, and its values: a load as `8` and as `batch 8`.
+/// Returns the display name of a run, and its values: a load as `8` and as `batch 8`.
 fn run_name(run: &PlannedRun) -> String {
     let values = run.cell.iter().map(|(_, value)| value.to_string());
     values.chain(planned_name(run).split(" · ").map(str::to_owned)).collect::<Vec<_>>().join(" · ")

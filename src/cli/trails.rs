@@ -8,7 +8,7 @@ use crate::plan::model::search::Objective;
 use crate::report::{StepGoal, Trail, TrailNext, TrailStep, TrailTrial, note, what_for};
 use crate::sweep::choose::{Became, Chosen, Ended, Judge, SettingRun, Settings};
 
-/// The trail of a pool in this state.
+/// Returns the trail of a pool in this state.
 pub(super) fn trail(chooser: &Chooser, pool: &Pool, chosen: &Chosen) -> Trail {
     if let (Chooses::Optimize(_), Some(settings)) = (&pool.chooses, &chosen.settings) {
         return of_settings(chooser, pool, chosen, settings);
@@ -60,7 +60,7 @@ pub(super) fn trail(chooser: &Chooser, pool: &Pool, chosen: &Chosen) -> Trail {
     }
 }
 
-/// Whether its end is known, or any of its runs.
+/// Returns whether its end is known, or any of its runs.
 fn state(chosen: &Chosen) -> &'static str {
     match (chosen.next, chosen.finished.is_empty()) {
         (None, _) => "done",
@@ -69,7 +69,7 @@ fn state(chosen: &Chosen) -> &'static str {
     }
 }
 
-/// The trail of a search for the best settings.
+/// Returns the trail of a search for the best settings.
 fn of_settings(chooser: &Chooser, pool: &Pool, chosen: &Chosen, settings: &Settings) -> Trail {
     let next = chosen.next.map(|at| {
         let member = &pool.members[at];
@@ -97,7 +97,7 @@ fn of_settings(chooser: &Chooser, pool: &Pool, chosen: &Chosen, settings: &Setti
     }
 }
 
-/// One run of a combination of settings.
+/// Describes one run of a combination of settings.
 fn trial(chooser: &Chooser, pool: &Pool, settings: &Settings, of: &SettingRun) -> TrailTrial {
     let run = &pool.members[of.member].run;
     let setting = &settings.all[of.setting];
@@ -137,7 +137,7 @@ struct Goals {
 }
 
 impl Goals {
-    /// The state before the first run.
+    /// Returns the state before the first run.
     fn of(pool: &Pool) -> Goals {
         let asked = match &pool.chooses {
             Chooses::Search(search) => &search.meets[..],
@@ -146,7 +146,7 @@ impl Goals {
         Goals { seen: asked.iter().map(|of| (*of, Vec::new())).collect() }
     }
 
-    /// The purpose of a run for this objective; a ladder only rises.
+    /// Returns the purpose of a run for this objective; a ladder only rises.
     fn goal(&self, member: &Member, of: Option<Objective>) -> StepGoal {
         let before = self.seen.iter().find(|(other, _)| Some(*other) == of).map(|(_, probes)| probes);
         let purpose = match before {
@@ -165,8 +165,8 @@ impl Goals {
     }
 }
 
-/// The finished members that were decided on together, in the order in which they were requested: for a
-/// search each alone, for a ladder all of a load.
+/// Returns the finished members that were decided on together, in the order in which they were requested:
+/// for a search each alone, for a ladder all of a load.
 fn together(pool: &Pool, chosen: &Chosen, is_search: bool) -> Vec<Vec<usize>> {
     let mut all: Vec<Vec<usize>> = Vec::new();
     for at in &chosen.finished {
@@ -178,7 +178,7 @@ fn together(pool: &Pool, chosen: &Chosen, is_search: bool) -> Vec<Vec<usize>> {
     all
 }
 
-/// The loads that a ladder skips.
+/// Returns the loads that a ladder skips.
 fn pruned(pool: &Pool, chosen: &Chosen) -> Vec<f64> {
     match chosen.end {
         Some(Ended::Cut { load, .. }) => pool.loads().into_iter().filter(|other| *other > load).collect(),

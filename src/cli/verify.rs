@@ -126,7 +126,7 @@ pub(super) fn run(args: VerifyArgs) -> Result<Exit, Failure> {
     Ok(if all_good { Exit::Done } else { Exit::Store })
 }
 
-/// The problems, line by line, and their remedies.
+/// Returns the problems, line by line, and their remedies.
 fn text(store: &Store, verified: &Verified, folder: &Folder) -> Result<String, Failure> {
     let mut lines = Vec::new();
     for report in &verified.runs {
@@ -167,7 +167,7 @@ fn text(store: &Store, verified: &Verified, folder: &Folder) -> Result<String, F
     Ok(lines.join("\n"))
 }
 
-/// The remedies: a sweep checks only `run.json` and sizes, so other damage requires --force.
+/// Returns the remedies: a sweep checks only `run.json` and sizes, so other damage requires --force.
 fn remedies(store: &Store, verified: &Verified, folder: &str) -> Result<Vec<String>, Failure> {
     let mut lines = Vec::new();
     let mut hidden = Vec::new();
@@ -217,7 +217,7 @@ fn remedies(store: &Store, verified: &Verified, folder: &str) -> Result<Vec<Stri
     Ok(lines)
 }
 
-/// The remedies for the inventory: its entries, and runs that are gone.
+/// Returns the remedies for the inventory: its entries, and runs that are gone.
 fn remedies_of_entries(verified: &Verified, folder: &str) -> Vec<String> {
     let mut lines = Vec::new();
     let has = |is: fn(&Entered) -> bool| verified.runs.iter().any(|report| is(&report.entered));

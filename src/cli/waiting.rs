@@ -55,7 +55,7 @@ impl Decider {
 }
 
 impl WaitingCell {
-    /// The explanation of a cell of the workspace's plan.
+    /// Returns the explanation of a cell of the workspace's plan.
     pub(super) fn of(workspace: &Workspace, cell: &Pending) -> WaitingCell {
         let found = deciding(workspace.plan(), &workspace.known, cell);
         WaitingCell {
@@ -65,7 +65,7 @@ impl WaitingCell {
         }
     }
 
-    /// Text for people.
+    /// Returns the text for people.
     pub(super) fn text(&self) -> String {
         let PendingCell { sweep, repeats, state, why, .. } = &self.cell;
         let repeats = if *repeats == 1 { String::new() } else { format!(", {repeats} repeats") };

@@ -189,7 +189,7 @@ fn in_plan(args: &WhyArgs, workspace: &Workspace, by_id: bool) -> Result<Explain
     explained(workspace, &meant, &cells)
 }
 
-/// The explanations of these runs and cells.
+/// Returns the explanations of these runs and cells.
 fn explained(workspace: &Workspace, runs: &[&PlannedRun], cells: &[Pending]) -> Result<Explained, Failure> {
     let (places, attempts) = (Places::new(workspace), Attempts::of(&workspace.store)?);
     Ok(Explained {
@@ -198,7 +198,7 @@ fn explained(workspace: &Workspace, runs: &[&PlannedRun], cells: &[Pending]) -> 
     })
 }
 
-/// The runs that ladders skip.
+/// Returns the runs that ladders skip.
 fn left_out(workspace: &Workspace) -> Vec<&PlannedRun> {
     let pools = workspace.expansion.pools.iter().zip(&workspace.trails);
     let members = pools.flat_map(|(pool, trail)| pool.members.iter().map(move |member| (member, trail)));
@@ -216,8 +216,8 @@ fn or_id(asked: &str, no_sweep: &str, failure: Failure) -> Failure {
     }
 }
 
-/// The plan's run whose id begins with `prefix`: one that is requested, else one that a search or ladder
-/// might have requested.
+/// Returns the plan's run whose id begins with `prefix`: one that is requested, else one that a search or
+/// ladder might have requested.
 fn find<'a>(workspace: &'a Workspace, prefix: &str) -> Result<Option<&'a PlannedRun>, Failure> {
     let wanted = prefix.to_ascii_lowercase();
     let is_meant = |run: &&PlannedRun| run.id.to_string().starts_with(&wanted);
@@ -237,7 +237,7 @@ fn find<'a>(workspace: &'a Workspace, prefix: &str) -> Result<Option<&'a Planned
     Ok(found.first().copied())
 }
 
-/// The explanation of a run of the plan; `asked` runs are explained in full.
+/// Returns the explanation of a run of the plan; `asked` runs are explained in full.
 fn of_run(workspace: &Workspace, run: &PlannedRun, asked: usize, places: &Places, attempts: &Attempts) -> ExplainedRun {
     let mut decision = workspace.decide(run, Wishes::default());
     or_pending(&mut decision, run, &workspace.disk);
@@ -266,7 +266,7 @@ fn of_run(workspace: &Workspace, run: &PlannedRun, asked: usize, places: &Places
     }
 }
 
-/// The explanation of a committed run that the plan does not request.
+/// Returns the explanation of a committed run that the plan does not request.
 fn of_other(workspace: &Workspace, listed: Listed, attempts: &Attempts) -> ExplainedRun {
     let file = workspace.loaded.file().display().to_string();
     let endpoint = listed.record.as_ref().map(|record| record.spec.endpoint.name.clone());
@@ -312,7 +312,7 @@ fn in_folder(args: &WhyArgs, store: &Store, by_id: bool) -> Result<Vec<Explained
     }
 }
 
-/// The explanation of a folder in `runs/`.
+/// Returns the explanation of a folder in `runs/`.
 fn of_listed(listed: Listed, attempts: &Attempts) -> ExplainedRun {
     let record = listed.record.as_ref();
     let (state, reason) = match (&listed.state, record) {
@@ -327,12 +327,12 @@ fn of_listed(listed: Listed, attempts: &Attempts) -> ExplainedRun {
     ExplainedRun { replaced, server, ..ExplainedRun::of(&listed.id, known, (state, reason), attempts) }
 }
 
-/// The self-description of a result's server.
+/// Returns the self-description of a result's server.
 fn server(record: &RunRecord) -> Option<Fingerprint> {
     Some(record.environment.fingerprint.clone()).filter(|server| !server.is_empty())
 }
 
-/// The explanation of a run that was committed and whose folder is gone.
+/// Returns the explanation of a run that was committed and whose folder is gone.
 fn of_deleted(deleted: &Deleted, attempts: &Attempts) -> ExplainedRun {
     let told = ExplainedRun::of(&deleted.id, None, ("deleted", deleted.said()), attempts);
     match &deleted.entry {
@@ -341,7 +341,7 @@ fn of_deleted(deleted: &Deleted, attempts: &Attempts) -> ExplainedRun {
     }
 }
 
-/// The explanation of a run that has only attempts.
+/// Returns the explanation of a run that has only attempts.
 fn of_attempt(attempt: &ListedAttempt, attempts: &Attempts) -> ExplainedRun {
     let tries = attempts.tries.get(&attempt.id);
     let state = if tries.is_some_and(|tries| tries.given_up.is_some()) { GIVEN_UP } else { "new" };
@@ -367,7 +367,7 @@ impl Attempts {
         self.tries.get(id).and_then(Tried::of)
     }
 
-    /// The outcomes of the attempts at the run with this short id.
+    /// Returns the outcomes of the attempts at the run with this short id.
     fn said_of(&self, id: &str) -> Vec<String> {
         let last = self.tries.get(id).and_then(|tries| tries.last.as_ref());
         let of_run = self.all.iter().filter(|attempt| attempt.id == id);
@@ -375,7 +375,7 @@ impl Attempts {
     }
 }
 
-/// The outcome of one attempt, which may be the `last` one at its run.
+/// Returns the outcome of one attempt, which may be the `last` one at its run.
 fn said(attempt: &ListedAttempt, last: Option<&LastTry>) -> String {
     let number = attempt.number;
     let record = attempt.record.as_ref();
@@ -409,7 +409,7 @@ fn identity(spec: &RunSpec) -> Map<String, Value> {
 }
 
 impl ExplainedRun {
-    /// What the results folder alone contains about the run with this short id: its full id and its
+    /// Returns what the results folder alone contains about the run with this short id: its full id and its
     /// identity, if known.
     fn of(
         short: &str,
@@ -432,7 +432,7 @@ impl ExplainedRun {
         }
     }
 
-    /// The text: with the full identity if the run is `alone`; in few lines among others.
+    /// Returns the text: with the full identity if the run is `alone`; in few lines among others.
     fn text(&self, alone: bool) -> String {
         // The reason of a given-up run begins with these words, too.
         let state = match self.state {

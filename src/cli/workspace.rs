@@ -71,7 +71,7 @@ impl Workspace {
         Ok(())
     }
 
-    /// The inputs of the budget.
+    /// Returns the inputs of the budget.
     fn asked(&self) -> budget::Asked<'_> {
         budget::Asked {
             plan: &self.loaded.plan,
@@ -91,13 +91,13 @@ impl Workspace {
         Err(Failure::Usage(format!("{place}{}", too_little.words())))
     }
 
-    /// Whether the plan has a budget for which the cost of some runs is unknown beforehand.
+    /// Returns whether the plan has a budget for which the cost of some runs is unknown beforehand.
     pub(super) fn has_uncounted_costs(&self) -> bool {
         self.budget.as_ref().is_some_and(|state| state.limits.iter().any(|limit| limit.runs_not_counted > 0))
     }
 
-    /// Why the budget skips a run, based on the current results: all sweeps that request it are optional,
-    /// and no longer fit.
+    /// Returns why the budget skips a run, based on the current results: all sweeps that request it are
+    /// optional, and no longer fit.
     pub(super) fn over_budget(&self, run: &PlannedRun) -> Option<String> {
         let plan = &self.loaded.plan;
         let asking = || self.expansion.runs.iter().filter(|other| other.id == run.id).map(|other| &*other.sweep);
@@ -122,12 +122,12 @@ impl Workspace {
         self.budget = Some(state);
     }
 
-    /// The plan.
+    /// Returns the plan.
     pub(super) fn plan(&self) -> &Plan {
         &self.loaded.plan
     }
 
-    /// The selected runs of the plan, without repeats that are neither needed nor present.
+    /// Returns the selected runs of the plan, without repeats that are neither needed nor present.
     pub(super) fn picked(&self, selection: &Selection) -> Result<Vec<&PlannedRun>, Failure> {
         let runs = &self.expansion.runs;
         let picked = selection.pick_runs(self.plan(), &self.expansion)?;
@@ -136,7 +136,7 @@ impl Workspace {
         Ok(runs.iter().zip(picked).filter(|(run, is)| *is && is_wanted(run)).map(|(run, _)| run).collect())
     }
 
-    /// The decision about one run.
+    /// Returns the decision about one run.
     pub(crate) fn decide(&self, run: &PlannedRun, wishes: Wishes) -> Decision {
         let is_invalid = |record: &RunRecord| answers::is_invalid(&self.store, record, self.plan());
         let retries = self.plan().endpoints.get(&run.spec.endpoint.name).map_or(0, Endpoint::retries);
@@ -171,7 +171,7 @@ impl Workspace {
     }
 }
 
-/// The runs of a plan, as far as they are known from the results folder.
+/// Returns the runs of a plan, as far as they are known from the results folder.
 pub(super) fn expansion(store: &Store, plan: &ResolvedPlan) -> Result<Expansion, Failure> {
     staged(store, plan).map(|staged| staged.expansion)
 }
@@ -184,8 +184,8 @@ struct Staged {
     trails: Vec<Trail>,
 }
 
-/// The runs of a plan based on the results folder, and the state of its pools. The result of an earlier
-/// sweep turns cells that wait for it into runs, which yet another sweep may wait for.
+/// Returns the runs of a plan based on the results folder, and the state of its pools. The result of an
+/// earlier sweep turns cells that wait for it into runs, which yet another sweep may wait for.
 fn staged(store: &Store, plan: &ResolvedPlan) -> Result<Staged, Failure> {
     let is_staged = plan.sweeps.values().any(|sweep| Sweep::asks(sweep).next().is_some());
     let mut known = Known::default();
@@ -212,7 +212,7 @@ fn staged(store: &Store, plan: &ResolvedPlan) -> Result<Staged, Failure> {
     }
 }
 
-/// The state of a plan's cells whose repeats may end early.
+/// Returns the state of a plan's cells whose repeats may end early.
 fn end_early(store: &Store, plan: &Plan, expansion: &mut Expansion) -> Vec<Vec<CellStanding>> {
     if expansion.series.is_empty() {
         return Vec::new();
@@ -231,7 +231,7 @@ pub(crate) fn warn_of_no_inventory(store: &Store) {
     }
 }
 
-/// The contents of a results folder, under a plan.
+/// Returns the contents of a results folder, under a plan.
 fn on_disk(store: &Store, expansion: &Expansion) -> Result<OnDisk, Failure> {
     let disk = OnDisk::new(store.list()?, expansion).with_deleted(store.deleted()?);
     let tries = store.tries_of(&|id| disk.is_wanted(id))?;

@@ -334,7 +334,7 @@ fn a_data_set_and_a_system_prompt_may_be_classes_of_one_mix() {
     let inside = text.replace("file: asked.jsonl }", "file: asked.jsonl, nonce: run }");
     lab.write("refused.yaml", &inside);
     let told = lab.run(&["check", "refused.yaml"]).stderr;
-    assert!(told.contains("`nonce` is a key of the scenario: write it in `asked`, beside `data`"), "{told}");
+    assert!(told.contains("`nonce` is a key of the scenario: write it in `asked`, next to `data`"), "{told}");
     let wanted = "the data set of scenario `mx` already determines `system_tokens`";
     refused(text.replace("mx: { mix", "mx: { system_tokens: 50, mix"), wanted);
 }

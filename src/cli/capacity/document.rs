@@ -136,7 +136,7 @@ impl OneConfiguration {
 }
 
 impl Instance {
-    /// What an instance delivers; `output` is its throughput with the interval.
+    /// Returns what an instance delivers; `output` is its throughput with the interval.
     pub(crate) fn of(instance: &capacity::Instance, output: &Figure) -> Instance {
         Instance {
             arrived_rate: instance.bears,

@@ -44,8 +44,8 @@ pub(super) fn run(args: CapacityArgs) -> Result<Exit, Failure> {
     args.explain.check(args.asked.format == TextOrJson::Text)?;
     let readings = args.asked.read()?;
     if readings.plan.slo.as_ref().is_none_or(Slo::is_empty) {
-        let text = "capacity needs an objective, and the plan has none: add `slo` to it, or use --set 'slo={ ttft: { \
-                    p99: 500ms } }'";
+        let text = "capacity needs an objective, and the plan has none: add `slo` to it, or use --set \
+                    'slo={ ttft: { p99: 500ms } }'";
         return Err(Failure::Usage(text.to_owned()));
     }
     let points = readings.points();
@@ -67,12 +67,12 @@ pub(super) fn run(args: CapacityArgs) -> Result<Exit, Failure> {
     Ok(readings.left_out.exit(Exit::Done))
 }
 
-/// The answer of every curve.
+/// Returns the answer of every curve.
 pub(super) fn configurations<'a>(curves: &'a [Curve<'a>], plan: &Plan) -> Vec<Configuration<'a>> {
     curves.iter().map(|curve| Configuration { curve, answer: answer(curve, plan), currency: plan.currency }).collect()
 }
 
-/// What a curve shows of its endpoint as an instance, or why it shows nothing.
+/// Returns what a curve shows of its endpoint as an instance, or why it shows nothing.
 fn answer(curve: &Curve, plan: &Plan) -> CapacityAnswer {
     let Some(found) = curve.bracket() else {
         return CapacityAnswer::Rejected(why_no_run_counts(curve));
@@ -104,8 +104,8 @@ fn answer(curve: &Curve, plan: &Plan) -> CapacityAnswer {
     CapacityAnswer::Holds { instance: Box::new(instance), bracket: found, output }
 }
 
-/// The findings of searches. They fit the curve through all of their runs, and may know more about a load
-/// than its own runs show.
+/// Returns the findings of searches. They fit the curve through all of their runs, and may know more about
+/// a load than its own runs show.
 fn of_searches(trails: &[Trail]) -> String {
     let ended = trails.iter().filter(|trail| trail.chooses == "search" && trail.state == "done");
     let lines: String = ended.map(|trail| fill(" ", 4, &format!("{}: {}", trail.title(), trail.standing))).collect();
@@ -120,7 +120,7 @@ fn of_searches(trails: &[Trail]) -> String {
     }
 }
 
-/// Why nothing is known at any load.
+/// Returns why nothing is known at any load.
 fn why_no_run_counts(curve: &Curve) -> String {
     let mut reasons: Vec<String> = curve.rungs.iter().filter_map(Rung::why_given_up).collect();
     reasons.dedup();
@@ -132,8 +132,8 @@ fn why_no_run_counts(curve: &Curve) -> String {
     }
 }
 
-/// Why no rung of a curve holds, by the example of one: the lightest if that misses, else the heaviest
-/// below the first that misses, which has the most requests and the lowest cost.
+/// Returns why no rung of a curve holds, by the example of one: the lightest if that misses, else the
+/// heaviest below the first that misses, which has the most requests and the lowest cost.
 fn why_nothing_holds(curve: &Curve, found: &Bracket) -> String {
     let below = |rung: &&Rung| found.misses.is_none_or(|first| rung.load < first) && rung.answer().is_some();
     let heaviest = curve.rungs.iter().rfind(below).map(|rung| (rung, "the heaviest that does not miss its latencies"));

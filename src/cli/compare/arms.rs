@@ -70,7 +70,7 @@ impl<'w> Results<'w> {
         self.read.insert(record.id.clone(), Ok(Sample::of(record, answered)));
     }
 
-    /// The result of a planned run, or why there is none.
+    /// Returns the result of a planned run, or why there is none.
     pub(crate) fn of(&mut self, run: &PlannedRun) -> Result<Sample, Absent> {
         let id = run.id.to_string();
         if let Some(known) = self.read.get(&id) {
@@ -87,8 +87,8 @@ impl<'w> Results<'w> {
 /// All runs of a plan, and whether each is selected.
 pub(crate) type Picked<'e> = (&'e Expansion, &'e [bool]);
 
-/// The arms of a declaration, by sweep in plan order. Pairs are formed over all cells; only the selected
-/// runs are read.
+/// Returns the arms of a declaration, by sweep in plan order. Pairs are formed over all cells; only the
+/// selected runs are read.
 pub(crate) fn arms(
     results: &mut Results,
     (expansion, picked): Picked,
@@ -107,7 +107,7 @@ pub(crate) fn arms(
     all
 }
 
-/// The cells of a sweep in plan order, each with its selected runs by repeat.
+/// Returns the cells of a sweep in plan order, each with its selected runs by repeat.
 fn cells<'e>((expansion, picked): Picked<'e>, sweep: &str) -> Vec<(&'e Cell, Vec<&'e PlannedRun>)> {
     let mut cells: BTreeMap<Vec<u32>, (&Cell, Vec<&PlannedRun>)> = BTreeMap::new();
     for (run, picked) in expansion.runs.iter().zip(picked).filter(|(run, _)| *run.sweep == *sweep) {
@@ -178,7 +178,7 @@ fn by_time(
 }
 
 impl Arms {
-    /// A cell described by the values that both of its arms share.
+    /// Returns a cell described by the values that both of its arms share.
     fn empty(plan: &Plan, (_, runs): &CellRuns, shared: &[(&str, &Scalar)]) -> Arms {
         let json = |value: &Scalar| serde_json::to_value(value).unwrap_or(Value::Null);
         let is_start = runs[0].spec.start;
@@ -207,7 +207,7 @@ impl Arms {
     }
 }
 
-/// The results of a cell by repeat, without repeats that are neither needed nor present.
+/// Returns the results of a cell by repeat, without repeats that are neither needed nor present.
 fn runs(results: &mut Results, expansion: &Expansion, runs: &[&PlannedRun]) -> BTreeMap<u32, Result<Sample, Absent>> {
     let found = runs.iter().map(|run| (run, results.of(run)));
     let is_wanted =

@@ -190,7 +190,7 @@ pub(super) fn run(args: CompareArgs) -> Result<Exit, Failure> {
     }
 }
 
-/// Earlier results, which must differ from the ones that are read now.
+/// Opens earlier results, which must differ from the ones that are read now.
 fn earlier(path: &std::path::Path, folder: &Folder) -> Result<Earlier, Failure> {
     let is_same =
         path.canonicalize().ok().zip(folder.results.canonicalize().ok()).is_some_and(|(then, now)| then == now);
@@ -204,7 +204,7 @@ fn earlier(path: &std::path::Path, folder: &Folder) -> Result<Earlier, Failure> 
     Earlier::open(path)
 }
 
-/// The lint message about endpoints that were not treated alike.
+/// Returns the lint message about endpoints that were not treated alike.
 fn unequal(lint: &Lint) -> Option<String> {
     let code = lint.code.to_string();
     ["M014", "M015"].contains(&code.as_str()).then(|| format!("{} ({code})", lint.message))
@@ -220,7 +220,7 @@ struct ComparisonRequest<'a> {
     adjusted: Adjusted,
 }
 
-/// The comparison that the plan declares, for `run --gate`.
+/// Returns the comparison that the plan declares, for `run --gate`.
 pub(super) fn declared(plan: &Plan, expansion: &Expansion, store: &Store, left_out: &LeftOut) -> Option<Comparison> {
     let declared = of_plan(plan);
     let adjusted = Adjusted::Holm;
@@ -232,8 +232,8 @@ pub(super) fn declared(plan: &Plan, expansion: &Expansion, store: &Store, left_o
     Some(compare(plan, (expansion, &every), Results::new(store, plan, left_out), (declared, asked)))
 }
 
-/// The comparison that the plan declares, from results that were already read, for `report`. `picked` are
-/// the selected runs.
+/// Returns the comparison that the plan declares, from results that were already read, for `report`.
+/// `picked` are the selected runs.
 pub(super) fn of_readings(
     workspace: &Workspace,
     picked: &[bool],
@@ -293,7 +293,7 @@ fn compare(
 const SEQUENTIAL: &str = "group-sequential: p and intervals of changes hold over all looks, wherever the rounds \
                           stopped; in a cell that stopped early, the change itself is overestimated on average";
 
-/// The result of one declaration.
+/// Returns the result of one declaration.
 fn family(declared: &Declared, arms: Vec<Arms>, asked: ComparisonRequest) -> Family {
     let mut cells: Vec<CellAnswer> = arms.into_iter().map(|arms| cell(declared, arms, asked)).collect();
     let mut tests: Vec<&mut Test> = cells.iter_mut().flat_map(|cell| &mut cell.tests).collect();
@@ -335,7 +335,7 @@ fn cell(declared: &Declared, mut arms: Arms, asked: ComparisonRequest) -> CellAn
     CellAnswer { sweep: arms.sweep, cell: arms.cell, name: arms.name, arm, left_out, notes, guardrail, tests }
 }
 
-/// The failures of both arms, including runs that are invalid only because of their errors.
+/// Returns the failures of both arms, including runs that are invalid only because of their errors.
 fn guardrail(arms: &Arms, asked: ComparisonRequest) -> Guardrail {
     let side = |side: usize| {
         let runs = arms.runs[side].iter().filter_map(|(repeat, run)| Some((*repeat, run.as_ref().ok()?)));
@@ -344,7 +344,7 @@ fn guardrail(arms: &Arms, asked: ComparisonRequest) -> Guardrail {
     Guardrail::of([&side(0), &side(1)])
 }
 
-/// The comparisons that the plan declares: one for all sweeps, or one for a single sweep.
+/// Returns the comparisons that the plan declares: one for all sweeps, or one for a single sweep.
 fn of_plan(plan: &Plan) -> Vec<Declared> {
     let mut all: Vec<Declared> = Vec::new();
     let declared = |compare: &Compare, sweeps: Vec<String>| Declared {
@@ -364,7 +364,7 @@ fn of_plan(plan: &Plan) -> Vec<Declared> {
     all
 }
 
-/// The comparison with earlier results. Its metrics are those that the plan compares by, if any.
+/// Returns the comparison with earlier results. Its metrics are those that the plan compares by, if any.
 fn of_earlier(plan: &Plan, baseline: String) -> Declared {
     let metrics = plan.compare.as_ref().map(|compare| compare.metrics.0.clone()).unwrap_or_default();
     let margin = plan.compare.as_ref().and_then(|compare| compare.margin);

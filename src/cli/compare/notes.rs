@@ -55,7 +55,7 @@ pub(crate) fn of_given_up(arms: &Arms) -> Vec<String> {
     [0, 1].into_iter().filter_map(note).collect()
 }
 
-/// What else differs between the two arms, and what changed within one.
+/// Returns what else differs between the two arms, and what changed within one.
 pub(crate) fn of_cell(arms: &Arms, by: Option<&str>) -> Vec<String> {
     let [a, b] = &arms.names;
     let mut notes = Vec::new();
@@ -107,7 +107,7 @@ pub(crate) fn of_cell(arms: &Arms, by: Option<&str>) -> Vec<String> {
     notes
 }
 
-/// The values of a circumstance, each with its number of runs.
+/// Returns the values of a circumstance, each with its number of runs.
 fn values<'s>(samples: impl Iterator<Item = &'s Sample>, name: &str) -> BTreeMap<&'s str, usize> {
     let mut values = BTreeMap::new();
     for sample in samples {

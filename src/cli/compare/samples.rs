@@ -29,7 +29,7 @@ pub(crate) struct Names {
 }
 
 impl Names {
-    /// The names from the labels of a run.
+    /// Returns the names from the labels of a run.
     pub(crate) fn of(labels: &RunLabels) -> Names {
         Names {
             endpoint: labels.endpoint.clone(),
@@ -42,7 +42,7 @@ impl Names {
         }
     }
 
-    /// The names of a planned run.
+    /// Returns the names of a planned run.
     fn planned(run: &PlannedRun) -> Names {
         Names::of(&run_labels(&run.id.to_string(), 0, &run.spec))
     }
@@ -107,27 +107,27 @@ impl Sample {
         }
     }
 
-    /// A metric of the run or of one of its classes, by name; `None` for a class that it does not have.
+    /// Returns a metric of the run or of one of its classes, by name; `None` for a class that it does not have.
     pub(crate) fn reading(&self, class: Option<&str>, name: &str) -> Option<&RunValue> {
         class.map_or(Some(&self.readings), |class| self.classes.get(class))?.get(name)
     }
 
-    /// The failed requests of the run or of one of its classes; `None` if it does not have the class, or is
-    /// invalid for another reason than errors.
+    /// Returns the failed requests of the run or of one of its classes; `None` if it does not have the
+    /// class, or is invalid for another reason than errors.
     pub(crate) fn failing(&self, class: Option<&str>, with_invalid: bool) -> Option<FailureCount> {
         let counts = self.invalid.is_none() || self.failed || with_invalid;
         let failing = class.map_or(Some(&self.failing), |class| self.failing_classes.get(class));
         failing.filter(|_| counts).copied()
     }
 
-    /// The result of a planned run; `None` if it was not measured.
+    /// Returns the result of a planned run; `None` if it was not measured.
     pub(crate) fn planned(store: &Store, run: &PlannedRun, plan: &Plan) -> Result<Option<Sample>, StoreError> {
         let answer = answers::answer(store, run, plan)?;
         Ok(answer.map(|(record, answered)| Sample::of(&record, &answered)))
     }
 }
 
-/// Whether a run is invalid only because of its errors: its exclusion must not hide them.
+/// Returns whether a run is invalid only because of its errors: its exclusion must not hide them.
 fn has_failed(verdict: &Verdict) -> bool {
     let mut invalid = verdict.reasons.iter().filter(|reason| reason.state == State::Invalid).peekable();
     invalid.peek().is_some() && invalid.all(|reason| reason.name == "errors")
@@ -157,7 +157,7 @@ impl Absent {
         Absent { reason: given_up.to_string(), missed: given_up.is_a_miss() }
     }
 
-    /// Whether it was given up.
+    /// Returns whether it was given up.
     pub(crate) fn is_given_up(&self) -> bool {
         self.reason != NOT_MEASURED
     }
@@ -181,7 +181,7 @@ impl Lacking {
     }
 }
 
-/// The circumstances of a run: declared for the server, observed for everything else.
+/// Returns the circumstances of a run: declared for the server, observed for everything else.
 fn circumstances(spec: &RunSpec, environment: &Environment) -> BTreeMap<String, String> {
     let Environment {
         host,
@@ -315,7 +315,7 @@ impl Earlier {
         }
     }
 
-    /// The earlier result of a run with the same id, else with the same names; or why there is none.
+    /// Returns the earlier result of a run with the same id, else with the same names; or why there is none.
     pub(crate) fn find(&self, run: &PlannedRun, plan: &Plan) -> Result<Result<Sample, Absent>, StoreError> {
         let (id, names) = (run.id.to_string(), Names::planned(run));
         let found = self.sample(&id, &names, plan)?;

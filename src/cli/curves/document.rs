@@ -221,7 +221,7 @@ struct Saturation {
     not_shown: Vec<f64>,
 }
 
-/// The schema of the figures as properties, each with its description.
+/// Returns the schema of the figures as properties, each with its description.
 fn figures(generator: &mut SchemaGenerator) -> Schema {
     let one = generator.subschema_for::<Option<Figure>>();
     let property = |reading: &curve::Ordinate| {
@@ -279,7 +279,7 @@ impl OneCurve {
 }
 
 impl OneRung {
-    /// A rung and the fronts on which it lies.
+    /// Returns a rung and the fronts on which it lies.
     pub(crate) fn of(rung: &Rung, on: OnFronts) -> OneRung {
         let ids = |runs: &[curve::Run]| -> Vec<String> { runs.iter().map(|run| run.labels.run_id.clone()).collect() };
         let is_short = rung.state() == Some(saturation::State::NotShown);

@@ -53,12 +53,12 @@ pub(super) fn run(args: CurvesArgs) -> Result<Exit, Failure> {
     Ok(readings.left_out.exit(Exit::Done))
 }
 
-/// How many runs are not points of a curve.
+/// Returns how many runs are not points of a curve.
 fn without(readings: &Readings, points: &[Point]) -> usize {
     readings.runs.len() + readings.given_up.len() - points.len()
 }
 
-/// The text above the curves of one class; `without` is the number of runs that lack the class.
+/// Returns the text above the curves of one class; `without` is the number of runs that lack the class.
 fn of_class(class: &str, without: usize) -> String {
     let class = plain(class);
     let without = match without {

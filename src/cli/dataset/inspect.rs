@@ -106,7 +106,7 @@ fn further(summary: &Summary) -> String {
     if out.is_empty() { out } else { format!("\n{out}") }
 }
 
-/// One line for each quantity.
+/// Returns one line for each quantity.
 fn figures(summary: &Summary) -> String {
     let mut table = grid(["", "records", "min", "p50", "mean", "p90", "p99", "max", ""]);
     let rows = [

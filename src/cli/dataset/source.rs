@@ -116,7 +116,7 @@ fn bytes(text: &str) -> Result<usize, String> {
 }
 
 impl Source {
-    /// The options set by the flags.
+    /// Returns the options set by the flags.
     fn options(&self) -> Options {
         let Kept { prompt_tokens, prompt_chars, output_tokens, turns, language } = &self.filter;
         Options {
@@ -171,7 +171,7 @@ pub(crate) fn each(dataset: &mut Dataset, mut each: impl FnMut(Record) -> Result
     dataset.try_for_each(|record: Result<Record, DatasetError>| each(record.map_err(failure)?))
 }
 
-/// The skipped entries, one line for each reason; `None` if nothing was skipped.
+/// Returns the skipped entries, one line for each reason; `None` if nothing was skipped.
 pub(crate) fn left_out(skipped: &Skipped) -> Option<String> {
     let line = |(reason, skips): (&crate::dataset::Reason, &crate::dataset::Skips)| {
         let (count, words, first) = (skips.count, reason.words(), skips.place());
@@ -188,7 +188,7 @@ pub(crate) fn tell_left_out(dataset: &Dataset) {
     }
 }
 
-/// A file that cannot be read counts as a usage error, whatever is wrong with it.
+/// Converts an error: a file that cannot be read counts as a usage error, whatever is wrong with it.
 pub(super) fn failure(error: DatasetError) -> Failure {
     Failure::Usage(error.to_string())
 }

@@ -97,7 +97,7 @@ fn typed(expression: &str) -> String {
     }
 }
 
-/// The shortest expression that selects one curve: it uses only the names in which curves differ.
+/// Returns the shortest expression that selects one curve: it uses only the names in which curves differ.
 fn expression(curve: &Curve, all: &[Curve]) -> String {
     let own = names(curve);
     let differs = |(name, value): &&(String, String)| {
@@ -110,7 +110,7 @@ fn expression(curve: &Curve, all: &[Curve]) -> String {
     parts.join(" and ")
 }
 
-/// The names and values of a curve that an expression can use.
+/// Returns the names and values of a curve that an expression can use.
 fn names(curve: &Curve) -> Vec<(String, String)> {
     let series = &curve.series;
     let text = |text: &str| match text.contains('\'') {

@@ -127,7 +127,7 @@ impl Document {
         }
     }
 
-    /// The accepted configuration and its outcome, in a line.
+    /// Returns the accepted configuration and its outcome, in a line.
     pub(super) fn line(&self) -> String {
         let stands = self.configurations.first().map_or("", |one| match one.outcome {
             Outcome::Holds => "it holds the objective",

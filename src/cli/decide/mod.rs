@@ -143,7 +143,7 @@ pub(super) fn run(args: DecideArgs) -> Result<Exit, Failure> {
     Ok(readings.left_out.exit(Exit::Done))
 }
 
-/// The existing record; `None` if there is no file yet, or if it may be overwritten.
+/// Returns the existing record; `None` if there is no file yet, or if it may be overwritten.
 fn earlier(path: &Path, overwrite: Overwrite) -> Result<Option<Record>, Failure> {
     if Record::is_one(path) {
         return Record::read(path).map(Some);
@@ -203,7 +203,7 @@ fn measured(readings: &Readings) -> Vec<MeasuredRun<'_>> {
     of.map(|run| MeasuredRun { sweep: &run.sweep, record: &run.record, verdict: &run.answered.verdict }).collect()
 }
 
-/// The message of a lint, with its subject.
+/// Returns the message of a lint, with its subject.
 fn told(lint: &Lint) -> String {
     let about: Vec<String> = lint.scopes.iter().map(ToString::to_string).collect();
     format!("{} ({}): {}", lint.code, about.join(", "), lint.message)

@@ -60,7 +60,7 @@ enum Line<'t> {
 }
 
 impl Record {
-    /// Whether a file contains a marker of a record, intact or damaged.
+    /// Returns whether a file contains a marker of a record, intact or damaged.
     pub(super) fn is_one(path: &Path) -> bool {
         // Reading a pipe would block until data is written.
         let is_file = std::fs::metadata(path).is_ok_and(|found| found.is_file());
@@ -258,23 +258,23 @@ fn end(name: &str) -> String {
     format!("`{MARK}end {name} -->`")
 }
 
-/// A part between its markers.
+/// Returns a part between its markers.
 fn whole(part: usize, text: &str) -> String {
     let (name, body) = (PARTS[part], body(text));
     format!("{MARK}begin {name} sha256={} -->\n{body}{MARK}end {name} -->\n", digest(&body))
 }
 
-/// The text between markers, with blank lines around it for Markdown.
+/// Returns the text between markers, with blank lines around it for Markdown.
 fn body(text: &str) -> String {
     format!("\n{}\n\n", text.trim_end())
 }
 
-/// The beginning of the SHA-256 of a text, independent of line endings.
+/// Returns the beginning of the SHA-256 of a text, independent of line endings.
 fn digest(text: &str) -> String {
     hex(&Sha256::digest(text.replace("\r\n", "\n").as_bytes())[..8])
 }
 
-/// The line that stores the decisions: JSON in which nothing ends a comment.
+/// Returns the line that stores the decisions: JSON in which nothing ends a comment.
 fn state(decisions: &[Decided]) -> Result<String, Failure> {
     let json = serde_json::to_string(decisions).map_err(|error| Failure::Unexpected(error.into()))?;
     Ok(format!("{MARK}state {} -->\n", json.replace('<', "\\u003c").replace('>', "\\u003e")))

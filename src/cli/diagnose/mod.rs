@@ -85,13 +85,14 @@ pub(super) fn look<'a>(readings: &'a Readings, points: &[Run<'a>], curves: &[Cur
     Looked { predicted, unpredicted, diagnoses, not_measured }
 }
 
-/// The lowest limit of the objective on the time per token, in milliseconds.
+/// Returns the lowest limit of the objective on the time per token, in milliseconds.
 fn token_limit(plan: &Plan) -> Option<f64> {
     let slo = plan.slo.as_ref()?;
     slo.tpot.values().chain(slo.itl.values()).map(|limit| limit.millis()).reduce(f64::min)
 }
 
-/// The most requests that a run's server processes at once, if the plan declares it under the engine's name for it.
+/// Returns the most requests that a run's server processes at once, if the plan declares it under the
+/// engine's name for it.
 fn batch_limit(plan: &Plan, run: &Run) -> Option<f64> {
     const NAMES: [&str; 5] = ["max_num_seqs", "max_running_requests", "max_concurrent_requests", "parallel", "slots"];
     let endpoint = plan.endpoints.get(&run.labels.endpoint)?;
@@ -104,7 +105,7 @@ fn batch_limit(plan: &Plan, run: &Run) -> Option<f64> {
     NAMES.iter().find_map(|name| number(format!("flags.{name}")).or_else(|| number((*name).to_owned())))
 }
 
-/// The bound by bandwidth of a run, or which figure is missing in the plan.
+/// Returns the bound by bandwidth of a run, or which figure is missing in the plan.
 fn prediction(plan: &Plan, run: &Run) -> Result<Prediction, String> {
     let (endpoint_name, model_name) = (&run.labels.endpoint, &run.labels.model);
     let endpoint =

@@ -76,7 +76,7 @@ fn group<'g, 'a>(groups: &'g mut IndexMap<Vec<Edit>, Group<'a>>, edits: Vec<Edit
     groups.entry(edits.clone()).or_insert_with(group)
 }
 
-/// The runs of a plan, each once if sweeps share it, including those that searches and ladders may request.
+/// Returns the runs of a plan, each once if sweeps share it, including those that searches and ladders may request.
 fn unique(side: &Side) -> IndexMap<RunId, &PlannedRun> {
     let mut runs = IndexMap::new();
     for run in side.expansion.possible() {
@@ -104,7 +104,7 @@ impl Key {
         Key { sweep: run.sweep.to_string(), cell, repeat: run.repeat }
     }
 
-    /// The same key, with each replacing value changed back.
+    /// Returns the same key, with each replacing value changed back.
     fn before(&self, replaced: &Replaced) -> Key {
         let mut key = self.clone();
         for (axis, value) in &mut key.cell {
@@ -154,7 +154,7 @@ fn axis_path(sweep: &str, axis: &str) -> Vec<Step> {
     vec!["sweeps".into(), sweep.into(), "matrix".into(), axis.into()]
 }
 
-/// The position of an axis' value in the plan's list; last if the value is not listed literally.
+/// Returns the position of an axis' value in the plan's list; last if the value is not listed literally.
 fn place_in_list(values: &Values, sweep: &str, axis: &str, value: &str) -> usize {
     let list = values.at(&axis_path(sweep, axis)).and_then(serde_json::Value::as_array);
     let is_it = |item: &serde_json::Value| {
@@ -163,7 +163,7 @@ fn place_in_list(values: &Values, sweep: &str, axis: &str, value: &str) -> usize
     list.and_then(|items| items.iter().position(is_it)).unwrap_or(usize::MAX)
 }
 
-/// If as many values of an axis were removed as added, they replace each other in order.
+/// Pairs new and old values of an axis: if as many were removed as added, they replace each other in order.
 fn replaced(old: &Axes, new: &Axes) -> Replaced {
     let mut replaced = Replaced::new();
     for (sweep, axes) in &new.sweeps {
@@ -180,8 +180,8 @@ fn replaced(old: &Axes, new: &Axes) -> Replaced {
     replaced
 }
 
-/// Why a run of one plan has no counterpart in the other. `here` are the axes of the run's plan, `there`
-/// those of the other.
+/// Returns why a run of one plan has no counterpart in the other. `here` are the axes of the run's plan,
+/// `there` those of the other.
 fn one_sided(both: &Both, kind: Kind, run: &PlannedRun, (here, there): (&Axes, &Axes)) -> Vec<Edit> {
     let sweep = &*run.sweep;
     let sweep_path: Vec<Step> = vec!["sweeps".into(), sweep.into()];

@@ -101,12 +101,12 @@ impl Costs {
         Ok(Costs { before, after, change, rules })
     }
 
-    /// Whether both plans cost the same.
+    /// Returns whether both plans cost the same.
     fn is_same(&self) -> bool {
         self.before.cost == self.after.cost
     }
 
-    /// Text for people: a table, and notes on unknown figures.
+    /// Returns the text for people: a table, and notes on unknown figures.
     pub(super) fn text(&self) -> String {
         if self.is_same() {
             return String::new();
@@ -121,7 +121,7 @@ impl Costs {
         out
     }
 
-    /// Markdown for a pull request.
+    /// Returns the Markdown for a pull request.
     pub(super) fn markdown(&self) -> String {
         if self.is_same() {
             return String::new();
@@ -214,13 +214,13 @@ impl SideCost {
         Ok(all)
     }
 
-    /// The money of all runs; `None` if one has no price, or if its length is unknown.
+    /// Returns the money of all runs; `None` if one has no price, or if its length is unknown.
     fn money(&self) -> Option<f64> {
         let is_whole = self.cost.without_price.is_empty() && self.cost.runs_of_unknown_length == 0;
         self.cost.money.filter(|_| is_whole)
     }
 
-    /// A count, with a mark if some runs are not included.
+    /// Returns a count, with a mark if some runs are not included.
     fn counted(&self, of: fn(&Cost) -> u64) -> String {
         match (of(&self.cost), self.cost.runs_with_unknown_requests) {
             (count, 0) => count.to_string(),

@@ -44,7 +44,7 @@ pub(crate) struct Edit {
 pub(crate) struct Values(Value);
 
 impl Values {
-    /// The values of a plan. Secrets appear only as references.
+    /// Returns the values of a plan. Secrets appear only as references.
     pub(crate) fn of(side: &Side) -> Values {
         let mut plan = serde_json::to_value(&side.loaded.plan).unwrap_or(Value::Null);
         // The loads of a search are listed next to the range from which they are made.
@@ -62,7 +62,7 @@ impl Values {
         Values(plan)
     }
 
-    /// The value at `path`; a single value may stand for a list of one.
+    /// Returns the value at `path`; a single value may stand for a list of one.
     pub(crate) fn at(&self, path: &[Step]) -> Option<&Value> {
         path.iter().try_fold(&self.0, |value, step| match (step, value) {
             (Step::Key(key), value) => value.get(key),
@@ -72,7 +72,7 @@ impl Values {
         })
     }
 
-    /// Every value that is not a table, by its path. A list is one value.
+    /// Returns every value that is not a table, by its path. A list is one value.
     fn leaves(&self) -> BTreeMap<Vec<String>, &Value> {
         fn collect<'v>(value: &'v Value, path: &mut Vec<String>, into: &mut BTreeMap<Vec<String>, &'v Value>) {
             let Value::Object(table) = value else {
@@ -104,7 +104,7 @@ pub(crate) struct Both<'a> {
 }
 
 impl Both<'_> {
-    /// The edits that distinguish run `b` of the new plan from run `a` of the old plan.
+    /// Returns the edits that distinguish run `b` of the new plan from run `a` of the old plan.
     pub(crate) fn between(&self, a: &PlannedRun, b: &PlannedRun, differences: &[Difference]) -> Vec<Edit> {
         let of = |difference: &Difference| {
             let confirms = difference.field.starts_with("phases.measure.") && self.b.is_confirmation(b);
@@ -133,7 +133,7 @@ impl Both<'_> {
         Edit { kind: Kind::Changed, path, old, new, old_place, place }
     }
 
-    /// The edit that added or removed a value.
+    /// Returns the edit that added or removed a value.
     pub(crate) fn one_sided(&self, kind: Kind, path: &[Step], value: Option<String>) -> Edit {
         if let Some(searched) = self.searched(path) {
             return searched;
@@ -147,7 +147,7 @@ impl Both<'_> {
         Edit { kind, path: dotted(path), old, new, old_place, place }
     }
 
-    /// The edit of a value that is in both plans.
+    /// Returns the edit of a value that is in both plans.
     pub(crate) fn changed(&self, path: &[Step], old: String, new: String) -> Edit {
         if let Some(searched) = self.searched(path) {
             return searched;
@@ -155,8 +155,8 @@ impl Both<'_> {
         Edit { old: Some(old), new: Some(new), ..self.one_sided(Kind::Changed, path, None) }
     }
 
-    /// The edit of a search, if the path is that of one of its loads: these loads are not written in the
-    /// plan, only the range that they come from.
+    /// Returns the edit of a search, if the path is that of one of its loads: these loads are not written
+    /// in the plan, only the range that they come from.
     fn searched(&self, path: &[Step]) -> Option<Edit> {
         let [Step::Key(sweeps), Step::Key(sweep), Step::Key(matrix), Step::Key(axis), ..] = path else { return None };
         if (sweeps.as_str(), matrix.as_str()) != ("sweeps", "matrix") {
@@ -165,13 +165,14 @@ impl Both<'_> {
         self.of_path(&["sweeps", sweep, "search", axis].map(Step::from))
     }
 
-    /// The edit of a sweep's search: of its range, else of its confirmation; `None` if both plans search alike.
+    /// Returns the edit of a sweep's search: of its range, else of its confirmation; `None` if both plans
+    /// search alike.
     pub(crate) fn of_search(&self, sweep: &str) -> Option<Edit> {
         let paths = ["qps", "batch_size", "confirm"].map(|key| ["sweeps", sweep, "search", key].map(Step::from));
         paths.iter().find(|path| self.old.at(*path) != self.new.at(*path)).and_then(|path| self.of_path(path))
     }
 
-    /// The edit of the value at a path; `None` if neither plan has one, or if both are equal.
+    /// Returns the edit of the value at a path; `None` if neither plan has one, or if both are equal.
     fn of_path(&self, path: &[Step]) -> Option<Edit> {
         let [old, new] = [&self.old, &self.new].map(|values| values.at(path).filter(|value| !value.is_null()));
         let kind = match (old, new) {
@@ -184,8 +185,8 @@ impl Both<'_> {
         Some(Edit { kind, path: dotted(path), old: old.map(shown), new: new.map(shown), old_place, place })
     }
 
-    /// Whether an edit that adds or removes no known run has an effect nevertheless: on which of the known
-    /// runs are made, or on cells whose loads are found first.
+    /// Returns whether an edit that adds or removes no known run has an effect nevertheless: on which of
+    /// the known runs are made, or on cells whose loads are found first.
     pub(crate) fn decides(&self, edit: &Edit) -> bool {
         let sides = [self.a, self.b];
         let mut keys = edit.path.split(['.', '[']);
@@ -210,8 +211,8 @@ impl Both<'_> {
         }
     }
 
-    /// The edits that add or remove no run: all changed values except those in `told`, their parents and
-    /// their children.
+    /// Returns the edits that add or remove no run: all changed values except those in `told`, their
+    /// parents and their children.
     pub(crate) fn without_effect(&self, told: &[&Edit]) -> Vec<Edit> {
         let (old, new) = (self.old.leaves(), self.new.leaves());
         let mut paths: Vec<&Vec<String>> = old.keys().chain(new.keys()).collect();
@@ -235,12 +236,12 @@ impl Both<'_> {
     }
 }
 
-/// Whether the value at `outer` is or contains the value at `inner`.
+/// Returns whether the value at `outer` is or contains the value at `inner`.
 fn is_around(outer: &str, inner: &str) -> bool {
     inner.strip_prefix(outer).is_some_and(|rest| rest.is_empty() || rest.starts_with(['.', '[']))
 }
 
-/// A value in one line.
+/// Returns a value in one line.
 pub(crate) fn shown(value: &Value) -> String {
     match value {
         Value::String(text) => text.clone(),
@@ -253,7 +254,7 @@ pub(crate) fn shown(value: &Value) -> String {
     }
 }
 
-/// A path in its usual notation: `sweeps.rates.matrix.qps[1]`.
+/// Returns a path in its usual notation: `sweeps.rates.matrix.qps[1]`.
 fn dotted(path: &[Step]) -> String {
     let mut text = String::new();
     for step in path {

@@ -88,7 +88,7 @@ pub(super) fn run(args: DiffArgs) -> Result<Exit, Failure> {
     Ok(Exit::Done)
 }
 
-/// The differences between the runs of two plans, as text.
+/// Returns the differences between the runs of two plans, as text.
 pub(super) fn text(a: &Side, b: &Side) -> Result<String, Failure> {
     let compared = compare(a, b);
     let costs = Costs::of(a, b, &compared, None)?;

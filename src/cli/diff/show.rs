@@ -80,13 +80,13 @@ pub(crate) struct Part {
     names: [Vec<String>; 2],
 }
 
-/// Whether a plan contains a run independent of any result.
+/// Returns whether a plan contains a run independent of any result.
 fn is_certain(side: &Side, run: &PlannedRun) -> bool {
     side.expansion.pools.is_empty() || side.expansion.runs.iter().any(|certain| certain.id == run.id)
 }
 
 impl Diff {
-    /// The comparison of `a` and `b`.
+    /// Returns the comparison of `a` and `b`.
     pub(crate) fn new(a: &Side, b: &Side, compared: Compared, cost: Costs) -> Diff {
         let (mut come, mut go, mut spans) = (Vec::new(), Vec::new(), Spans::default());
         for group in &compared.groups {
@@ -111,7 +111,7 @@ impl Diff {
         }
     }
 
-    /// The summary line: `2 new runs (about 4m30s), 1 gone, 9 kept`.
+    /// Returns the summary line: `2 new runs (about 4m30s), 1 gone, 9 kept`.
     fn summary(&self) -> String {
         let verb = |count: usize, one: &str, many: &str| format!("{count} {}", if count == 1 { one } else { many });
         let time = match self.seconds == 0.0 {
@@ -127,7 +127,7 @@ impl Diff {
         )
     }
 
-    /// Text for people.
+    /// Returns the text for people.
     pub(crate) fn text(&self) -> String {
         let mut out = format!("{} → {}: {}\n", self.a, self.b, self.summary());
         for part in &self.edits {
@@ -154,7 +154,7 @@ impl Diff {
         out
     }
 
-    /// Markdown for a pull request.
+    /// Returns the Markdown for a pull request.
     pub(crate) fn markdown(&self) -> String {
         let mut out = format!("**{}** → **{}**: {}\n", escaped(&self.a), escaped(&self.b), self.summary());
         out.push_str(&self.cost.markdown());
@@ -216,7 +216,8 @@ impl Part {
 }
 
 impl Edit {
-    /// The edit as a sentence: `endpoints.demo.mock.ttft: 2ms → 3ms`, `added: sweeps.rates.matrix.qps[2] = 60`.
+    /// Returns the edit as a sentence: `endpoints.demo.mock.ttft: 2ms → 3ms`, `added:
+    /// sweeps.rates.matrix.qps[2] = 60`.
     fn sentence(&self) -> String {
         let text = |value: &Option<String>| plain(value.as_deref().unwrap_or("nothing"));
         let path = plain(&self.path);
@@ -230,7 +231,7 @@ impl Edit {
         }
     }
 
-    /// The places: `(old.yaml:4:50 → new.yaml:4:50)`, or the only one.
+    /// Returns the places: `(old.yaml:4:50 → new.yaml:4:50)`, or the only one.
     fn places(&self) -> String {
         match (&self.old_place, &self.place) {
             (Some(old), Some(new)) => format!("({old} → {new})"),
@@ -239,7 +240,7 @@ impl Edit {
         }
     }
 
-    /// The new place, or else the old one.
+    /// Returns the new place, or else the old one.
     fn shortest_place(&self) -> String {
         self.place.clone().or_else(|| self.old_place.clone()).unwrap_or_default()
     }
@@ -259,7 +260,7 @@ impl Edit {
     }
 }
 
-/// The first names of a list.
+/// Returns the first names of a list.
 fn some(names: &[String]) -> String {
     let mut shown: Vec<String> = names.iter().take(MOST_NAMES).cloned().collect();
     if names.len() > MOST_NAMES {

@@ -31,24 +31,24 @@ pub(crate) struct Side {
 }
 
 impl Side {
-    /// A plan that is already loaded, in its current state.
+    /// Returns a plan that is already loaded, in its current state.
     pub(crate) fn loaded(loaded: Loaded, expansion: Expansion) -> Side {
         Side { name: loaded.file().display().to_string(), loaded, expansion, revision: None }
     }
 
-    /// Whether one of its runs would confirm the result of a search.
+    /// Returns whether one of its runs would confirm the result of a search.
     pub(crate) fn is_confirmation(&self, run: &PlannedRun) -> bool {
         let mut members = self.expansion.pools.iter().flat_map(|pool| &pool.members);
         members.any(|member| member.confirms && member.run.id == run.id)
     }
 
-    /// Whether results decide which runs are executed.
+    /// Returns whether results decide which runs are executed.
     pub(crate) fn has_choices(&self) -> bool {
         let asks = |sweep: &Sweep| Sweep::asks(sweep).next().is_some();
         !self.expansion.pools.is_empty() || self.loaded.plan.sweeps.values().any(asks)
     }
 
-    /// The place of the value at `path`, or of its nearest parent: `plan.yaml@main:4:7`.
+    /// Returns the place of the value at `path`, or of its nearest parent: `plan.yaml@main:4:7`.
     pub(crate) fn place(&self, path: &[Step]) -> Option<String> {
         let place = self.loaded.place(path)?;
         let Some(revision) = &self.revision else { return Some(place.to_string()) };
@@ -57,7 +57,7 @@ impl Side {
 }
 
 impl Source {
-    /// The current file.
+    /// Returns the current file.
     pub(crate) fn file(path: &Path) -> Source {
         Source { path: path.to_owned(), revision: None }
     }
@@ -137,7 +137,7 @@ impl<'a> Revision<'a> {
         })
     }
 
-    /// The output of git for the object at `path`.
+    /// Returns the output of git for the object at `path`.
     fn ask(&self, args: &[&str], path: &Path) -> io::Result<Vec<u8>> {
         let (folder, inside) = located(path)?;
         let object = format!("{}:./{}", self.revision, inside.display());
@@ -168,7 +168,7 @@ impl Files for Revision<'_> {
     }
 }
 
-/// The path from the root, without `.` and `..`. Symbolic links are not resolved.
+/// Returns the path from the root, without `.` and `..`. Symbolic links are not resolved.
 fn without_detours(path: &Path) -> io::Result<PathBuf> {
     let mut whole = PathBuf::new();
     let here = std::env::current_dir()?;
@@ -182,7 +182,7 @@ fn without_detours(path: &Path) -> io::Result<PathBuf> {
     Ok(whole)
 }
 
-/// The nearest existing parent folder of `path`, and the remaining path.
+/// Returns the nearest existing parent folder of `path`, and the remaining path.
 fn located(path: &Path) -> io::Result<(PathBuf, PathBuf)> {
     let whole = without_detours(path)?;
     let folder = whole.ancestors().find(|folder| folder.is_dir()).unwrap_or(Path::new("/"));
@@ -201,7 +201,7 @@ fn git(folder: &Path, args: &[&str]) -> Result<Output, Failure> {
     })
 }
 
-/// The last error line of git, without its prefix.
+/// Returns the last error line of git, without its prefix.
 fn last_words(output: &Output) -> String {
     let text = String::from_utf8_lossy(&output.stderr);
     let line = text.lines().rev().find(|line| !line.trim().is_empty()).unwrap_or("git reports no reason");

@@ -68,7 +68,7 @@ prop_compose! {
     }
 }
 
-/// No request, one, or many; sometimes all of them failed.
+/// Generates no request, one, or many; sometimes all of them failed.
 fn records() -> impl Strategy<Value = Vec<Record>> {
     let record = || (row(), prop::collection::vec(instant(), 0..6)).prop_map(|(row, gaps_ns)| Record { row, gaps_ns });
     let many = prop_oneof![Just(0..1usize), Just(1..2), Just(2..60)];
@@ -119,7 +119,7 @@ fn objective() -> Slo {
     Slo { ttft: limits(), itl: limits(), tpot: limits(), e2e: limits(), ..Slo::default() }
 }
 
-/// The run's row, those of its classes and the objective tested on it, as made by `answers::read`.
+/// Returns the run's row, those of its classes and the objective tested on it, as made by `answers::read`.
 fn rows_of(run: &Records, facts: &Facts, labels: &RunLabels) -> (RunRow, Vec<RunRow>, Vec<SloTest>) {
     let slo = objective();
     let Ok(through) = Events::of(run, facts, &slo::gap_limits(Some(&slo)));
@@ -175,7 +175,7 @@ fn written<'a>(table: &dyn Fn() -> Sheet<'a>) -> Result<(), TestCaseError> {
     Ok(())
 }
 
-/// All answers about a run.
+/// Returns all answers about a run.
 fn answered(records: Vec<Record>, facts: &Facts, labels: &RunLabels) -> Result<(), TestCaseError> {
     let events_of: Vec<EventRow> = records
         .iter()

@@ -27,7 +27,7 @@ impl Rows {
     pub(crate) const ALL: [Rows; 7] =
         [Rows::Runs, Rows::Classes, Rows::Lengths, Rows::Turns, Rows::Curves, Rows::Requests, Rows::Events];
 
-    /// The name on the command line, and of the sheet.
+    /// Returns the name on the command line, and of the sheet.
     pub(crate) fn name(self) -> &'static str {
         self.into()
     }

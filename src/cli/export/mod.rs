@@ -96,8 +96,8 @@ impl Written {
         ("parquet", Written::Parquet),
     ];
 
-    /// The format requested by the call, or by the ending of the file's name; CSV if neither specifies one.
-    /// An ending that contradicts the call, or that is unknown, is refused.
+    /// Returns the format requested by the call, or by the ending of the file's name; CSV if neither
+    /// specifies one. An ending that contradicts the call, or that is unknown, is refused.
     fn of(args: &ExportArgs) -> Result<Written, Failure> {
         let Some(path) = args.output.as_deref() else { return Ok(args.format.unwrap_or(Written::Csv)) };
         let ending = path.extension().map(|ending| ending.to_string_lossy().to_ascii_lowercase());
@@ -195,7 +195,7 @@ fn may_write(args: &ExportArgs, columns: &[Column]) -> Result<(), Failure> {
     args.overwrite.check(path, "an export of sweepline", |path| is_export(path, columns).unwrap_or(false))
 }
 
-/// The table, and how many rows of it were written.
+/// Returns the table, and how many rows of it were written.
 fn watched<'a>(sheet: Sheet<'a>) -> (Sheet<'a>, Rc<Cell<usize>>) {
     let count = Rc::new(Cell::new(0));
     let seen = Rc::clone(&count);

@@ -30,12 +30,12 @@ pub(crate) struct Chosen<'s> {
 }
 
 impl Columns<'_> {
-    /// The table of one kind of rows with its columns; an unknown name is refused.
+    /// Returns the table of one kind of rows with its columns; an unknown name is refused.
     pub(crate) fn table<'s>(self, source: &'s Source, rows: Rows) -> Result<Sheet<'s>, Failure> {
         Ok(self.chosen(source, rows)?.table)
     }
 
-    /// The same, with the columns that the table omits.
+    /// Returns the same, with the columns that the table omits.
     fn chosen<'s>(self, source: &'s Source, rows: Rows) -> Result<Chosen<'s>, Failure> {
         if self.wide {
             let patterns = if self.has_all() { &[] } else { self.patterns };
@@ -59,13 +59,13 @@ impl Columns<'_> {
         Ok(Chosen { table: table.keep(kept), all: Some(all) })
     }
 
-    /// Whether all columns are selected.
+    /// Returns whether all columns are selected.
     pub(crate) fn has_all(self) -> bool {
         self.patterns.iter().any(|pattern| pattern == ALL)
     }
 
-    /// The table as one sheet among others: a name that only another sheet has is not an error. `None` if
-    /// it has none of the columns.
+    /// Returns the table as one sheet among others: a name that only another sheet has is not an error.
+    /// `None` if it has none of the columns.
     pub(crate) fn table_of_several<'s>(self, source: &'s Source, rows: Rows) -> Result<Option<Chosen<'s>>, Failure> {
         if self.patterns.is_empty() || self.wide || self.has_all() {
             return self.chosen(source, rows).map(Some);
@@ -93,7 +93,7 @@ fn names(columns: &[Column]) -> Vec<&str> {
     columns.iter().map(|column| column.name.as_str()).collect()
 }
 
-/// The error that none of these kinds of rows has a column with this name.
+/// Returns the error that none of these kinds of rows has a column with this name.
 fn unknown(wrong: &str, kinds: &[Rows], columns: &[Column]) -> Failure {
     let near = columns.iter().map(|column| column.name.as_str());
     let near = near.min_by_key(|name| strsim::damerau_levenshtein(wrong, name));

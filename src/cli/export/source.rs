@@ -89,7 +89,7 @@ impl<'a> Source<'a> {
         Ok(Source { store, plan, chosen, given_up, axes, rows: OnceCell::new(), left_out, broke_off: Cell::new(false) })
     }
 
-    /// The inputs for the default choice of columns; `None` for kinds with few columns.
+    /// Returns the inputs for the default choice of columns; `None` for kinds with few columns.
     pub(crate) fn shown(&self, rows: Rows) -> Option<Choice<'_>> {
         let names: &[&str] = match rows {
             Rows::Runs | Rows::Classes => &shown::RUNS,
@@ -112,17 +112,17 @@ impl<'a> Source<'a> {
         Some(Choice { names, axes: &self.axes, limited, telling, values })
     }
 
-    /// How many runs were given up.
+    /// Returns how many runs were given up.
     pub(crate) fn given_up(&self) -> usize {
         self.given_up.len()
     }
 
-    /// Name of the plan; `None` without one.
+    /// Returns the name of the plan; `None` without one.
     pub(crate) fn plan_name(&self) -> Option<&str> {
         self.plan.map(|plan| plan.name.as_str())
     }
 
-    /// The note on runs that were given up; `None` if there are none.
+    /// Returns the note on runs that were given up; `None` if there are none.
     pub(crate) fn said_of_given_up(&self, rows: Rows, wide: bool) -> Option<String> {
         let first = self.given_up.first()?;
         let count = self.given_up.len();
@@ -136,12 +136,12 @@ impl<'a> Source<'a> {
         Some(format!("note: {runs} ({like}{}): {there}", first.given_up.reason()))
     }
 
-    /// How many runs there are.
+    /// Returns how many runs there are.
     pub(crate) fn runs(&self) -> usize {
         self.chosen.len()
     }
 
-    /// The note on a kind of rows that turned out to be empty; `None` for kinds that every run has.
+    /// Returns the note on a kind of rows that turned out to be empty; `None` for kinds that every run has.
     pub(crate) fn why_none(&self, rows: Rows) -> Option<String> {
         let why = match (rows, self.runs()) {
             (_, 0) => return None,
@@ -153,7 +153,7 @@ impl<'a> Source<'a> {
         Some(format!("note: {} has no rows: {why}", rows.name()))
     }
 
-    /// Whether a workbook includes such rows by default.
+    /// Returns whether a workbook includes such rows by default.
     pub(crate) fn belongs(&self, rows: Rows, wide: bool) -> bool {
         match rows {
             Rows::Runs => true,
@@ -179,7 +179,7 @@ impl<'a> Source<'a> {
         self.chosen.iter().filter_map(rows).sum()
     }
 
-    /// The rows of runs or of classes.
+    /// Returns the rows of runs or of classes.
     pub(crate) fn rows(&self, rows: Rows) -> &[RunRow] {
         let (runs, classes) = self.rows.get_or_init(|| {
             let (mut runs, mut classes) = (Vec::new(), Vec::new());
@@ -196,7 +196,7 @@ impl<'a> Source<'a> {
         if rows == Rows::Classes { classes } else { runs }
     }
 
-    /// The curves of the runs; invalid runs are excluded from the figures.
+    /// Returns the curves of the runs; invalid runs are excluded from the figures.
     fn curves(&self) -> Vec<curve::Curve<'_>> {
         let objective = self.objective().is_some();
         let given_up = self.given_up.iter().map(|GivenUpRow { sweep, labels, given_up, .. }| {
@@ -208,17 +208,17 @@ impl<'a> Source<'a> {
         curve::curves(&points, false)
     }
 
-    /// The charts of the curves.
+    /// Returns the charts of the curves.
     pub(crate) fn charts(&self) -> Charts {
         Charts::of(&self.curves(), self.objective())
     }
 
-    /// The plan's objective; `None` if it has no limit.
+    /// Returns the plan's objective; `None` if it has no limit.
     fn objective(&self) -> Option<&Slo> {
         self.plan.and_then(|plan| plan.slo.as_ref()).filter(|slo| !Slo::is_empty(slo))
     }
 
-    /// The table of one kind of rows.
+    /// Returns the table of one kind of rows.
     pub(crate) fn table(&self, rows: Rows) -> Sheet<'_> {
         match rows {
             Rows::Runs => runs::with_given_up(self.rows(rows), &self.given_up),
@@ -253,20 +253,20 @@ impl<'a> Source<'a> {
         self.chosen.iter().take_while(|_| !self.broke_off.get()).filter_map(move |run| self.left_out.take(read(run)))
     }
 
-    /// The parts of a run, measured.
+    /// Returns the parts of a run, measured.
     fn parts<P>(&self, run: &Chosen, measure: Measure<P>) -> Result<PartsOfRun<P>, StoreError> {
         let read = self.store.read(&run.record)?;
         Ok((run.named(), measure(&read, &run.record.facts)?))
     }
 
-    /// A row that was read from a file with a correct digest.
+    /// Returns a row that was read from a file with a correct digest.
     fn row<T>(&self, read: Result<T, StoreError>) -> Option<T> {
         let row = self.left_out.take(read);
         self.broke_off.set(self.broke_off.get() || row.is_none());
         row
     }
 
-    /// The runs as in runs.parquet, each once.
+    /// Returns the runs as in runs.parquet, each once.
     pub(crate) fn stored(&self) -> Vec<StoredRun> {
         let mut seen = std::collections::HashSet::new();
         let runs = self.chosen.iter().filter(|run| seen.insert(run.record.id.clone()));
@@ -300,7 +300,7 @@ fn of_plan(workspace: &Workspace, picked: &[&PlannedRun], folder: (&Folder, &Lef
     in_plan_order(workspace.plan(), picked).into_iter().filter_map(named).collect()
 }
 
-/// The selected runs that were given up and have no result.
+/// Returns the selected runs that were given up and have no result.
 fn given_up_of_plan(workspace: &Workspace, picked: &[&PlannedRun], known: &GivenUpRuns) -> Vec<GivenUpRow> {
     let row = |run: &PlannedRun| {
         let found = known.get(run).filter(|_| workspace.disk.record(&run.id).is_none())?;
@@ -315,7 +315,7 @@ fn given_up_of_plan(workspace: &Workspace, picked: &[&PlannedRun], known: &Given
     in_plan_order(workspace.plan(), picked).into_iter().filter_map(row).collect()
 }
 
-/// The folder's runs that were given up and have no result.
+/// Returns the folder's runs that were given up and have no result.
 fn given_up_of_folder(known: &GivenUpRuns, chosen: &[Chosen]) -> Vec<GivenUpRow> {
     let has_result = |found: &store::GivenUpRun| chosen.iter().any(|run| run.record.id == found.id);
     known.all().into_iter().filter(|found| !has_result(found)).map(|found| given_up_row(found, None)).collect()
@@ -332,7 +332,7 @@ fn given_up_row(found: &store::GivenUpRun, plan: Option<&Plan>) -> GivenUpRow {
     }
 }
 
-/// The plan's objective in words; `None` without one.
+/// Returns the plan's objective in words; `None` without one.
 fn limits(plan: &Plan) -> Option<String> {
     plan.slo.as_ref().filter(|slo| !Slo::is_empty(slo)).map(objective)
 }
@@ -342,8 +342,8 @@ fn of_folder(listed: &[Listed], folder: (&Folder, &LeftOut)) -> Vec<Chosen> {
     records.map(|record| Chosen { sweep: None, labels: record.labels(), record }).collect()
 }
 
-/// The record of a run that can be exported. A run that cannot be exported is always reported. A run that
-/// the next `run` measures again counts as not measured yet.
+/// Returns the record of a run that can be exported. A run that cannot be exported is always reported. A
+/// run that the next `run` measures again counts as not measured yet.
 fn usable<'l>(listed: &'l Listed, (folder, left_out): (&Folder, &LeftOut)) -> Option<&'l RunRecord> {
     if let (State::Unreadable(_), Some(error)) = (&listed.state, listed.unusable()) {
         left_out.name(error);
@@ -361,7 +361,7 @@ fn usable<'l>(listed: &'l Listed, (folder, left_out): (&Folder, &LeftOut)) -> Op
     listed.record.as_ref()
 }
 
-/// The rows of the classes of a run that was read; the verdict is the run's.
+/// Returns the rows of the classes of a run that was read; the verdict is the run's.
 pub(crate) fn class_rows(
     (plan, sweep): (Option<&Plan>, Option<String>),
     record: &RunRecord,
@@ -387,7 +387,7 @@ pub(crate) fn class_rows(
     answered.classes.iter().map(row).collect()
 }
 
-/// The row of a run that was read.
+/// Returns the row of a run that was read.
 pub(crate) fn run_row(
     (plan, sweep): (Option<&Plan>, Option<String>),
     record: &RunRecord,
@@ -415,7 +415,7 @@ pub(crate) fn run_row(
     row
 }
 
-/// Whether the objective holds in one run; `None` without an objective, and if the run does not count.
+/// Returns whether the objective holds in one run; `None` without an objective, and if the run does not count.
 fn answer_of(row: &RunRow) -> Option<slo::Answer> {
     let has_limits = !row.slo.is_empty() || row.cost.is_some();
     let points = [Point::Measured(point(row))];
@@ -427,7 +427,7 @@ fn hooks_failed(hooks: &[HookRun]) -> Option<u64> {
     (!hooks.is_empty()).then(|| hooks.iter().filter(|hook| !hook.is_ok()).count() as u64)
 }
 
-/// A run as a point of a curve.
+/// Returns a run as a point of a curve.
 fn point(row: &RunRow) -> Run<'_> {
     let RunRow { sweep, labels, metrics, plan_metrics, verdict, slo, cost, tokens, .. } = row;
     let sweep = sweep.as_deref().unwrap_or_default();

@@ -50,18 +50,18 @@ impl Lock {
     }
 }
 
-/// Whether the file at `path` is a lock.
+/// Returns whether the file at `path` is a lock.
 pub(crate) fn is_lock(path: &Path) -> bool {
     begins_with(path, |text| text.starts_with(VERSION))
 }
 
-/// The ids of all runs, each once; for searches and ladders, of all runs that they may request.
+/// Returns the ids of all runs, each once; for searches and ladders, of all runs that they may request.
 pub(crate) fn ids(expansion: &Expansion) -> BTreeSet<RunId> {
     expansion.possible().map(|run| run.id).collect()
 }
 
-/// The runs whose load an earlier sweep finds, as listed in a lock: `sustained × 2: vllm · llama · chat ·
-/// 0.8 × limit.max_qps_under_slo`.
+/// Returns the runs whose load an earlier sweep finds, as listed in a lock: `sustained × 2: vllm · llama ·
+/// chat · 0.8 × limit.max_qps_under_slo`.
 pub(crate) fn pending(expansion: &Expansion) -> BTreeSet<String> {
     let one = |pending: &Pending| {
         let values: Vec<String> = pending.cell.iter().map(|(_, value)| value.to_string()).collect();
@@ -70,7 +70,7 @@ pub(crate) fn pending(expansion: &Expansion) -> BTreeSet<String> {
     expansion.pending.iter().map(one).collect()
 }
 
-/// The text of a lock of `plan`, the loaded plan with every default resolved.
+/// Returns the text of a lock of `plan`, the loaded plan with every default resolved.
 pub(crate) fn text(loaded: &Loaded, plan: &Plan, expansion: &Expansion) -> String {
     let version = env!("CARGO_PKG_VERSION");
     let file = plain(&loaded.file().display().to_string());
@@ -97,7 +97,7 @@ pub(crate) fn text(loaded: &Loaded, plan: &Plan, expansion: &Expansion) -> Strin
     text
 }
 
-/// The origin of a value.
+/// Returns the origin of a value.
 fn origin(loaded: &Loaded, path: &[Step]) -> Comment {
     let of = |place: &plan::Place| match place.file.to_str() {
         Some("--set") => format!("--set:{}", place.line),

@@ -60,8 +60,8 @@ fn is_yaml(path: &Path) -> Result<(), Failure> {
     }
 }
 
-/// The plan with every default resolved; its files are named relative to the lock's folder, or to the
-/// plan's if it goes to stdout.
+/// Returns the plan with every default resolved; its files are named relative to the lock's folder, or to
+/// the plan's if it goes to stdout.
 fn plan_of_lock(args: &FreezeArgs, loaded: &Loaded) -> Result<Plan, Failure> {
     let mut plan = explicit(&loaded.plan);
     let lock = args.output.as_deref().unwrap_or(&args.plan);

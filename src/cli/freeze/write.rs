@@ -48,7 +48,7 @@ fn line(value: &str, comment: &Comment, out: &mut String) {
     out.push_str(&format!("{value:<COLUMN$}  # {comment}\n"));
 }
 
-/// A value in one line.
+/// Returns a value in one line.
 fn flow(value: &Value) -> String {
     match value {
         Value::String(value) => text(value),
@@ -63,7 +63,7 @@ fn flow(value: &Value) -> String {
     }
 }
 
-/// A text in the form that YAML reads back unchanged, and not as a template.
+/// Returns a text in the form that YAML reads back unchanged, and not as a template.
 fn text(text: &str) -> String {
     const WORDS: [&str; 8] = ["true", "false", "null", "yes", "no", "on", "off", "~"];
     let plain = |c: char| c.is_ascii_alphanumeric() || matches!(c, '_' | '.' | '/' | '%' | '-');

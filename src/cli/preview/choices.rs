@@ -128,7 +128,7 @@ impl From<&Part> for AnswerState {
     }
 }
 
-/// Every search and ladder of the plan, in plan order.
+/// Returns every search and ladder of the plan, in plan order.
 pub(super) fn choices(workspace: &Workspace) -> Vec<ChoiceState> {
     workspace
         .expansion
@@ -139,8 +139,8 @@ pub(super) fn choices(workspace: &Workspace) -> Vec<ChoiceState> {
         .collect()
 }
 
-/// The most time that the runs of a pool take: as many of the longest runs as it may request; for a search,
-/// no more long runs than it may make.
+/// Returns the most time that the runs of a pool take: as many of the longest runs as it may request; for a
+/// search, no more long runs than it may make.
 fn most_seconds(pool: &Pool) -> f64 {
     let objectives = match &pool.chooses {
         Chooses::Search(search) => search.meets.len(),
@@ -198,7 +198,7 @@ impl ChoiceState {
         }
     }
 
-    /// The summary for readers, before and after it runs.
+    /// Returns the summary for readers, before and after it runs.
     pub(super) fn words(&self) -> String {
         if self.next.is_none() {
             return format!("{}: {}", self.cell, self.standing);

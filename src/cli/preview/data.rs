@@ -26,7 +26,7 @@ pub(crate) struct DataUse {
 }
 
 impl DataUse {
-    /// One line with the scenario and its data.
+    /// Returns one line with the scenario and its data.
     pub(crate) fn words(&self) -> String {
         let DataNote { scenario, words, .. } = &self.note;
         let times = match self.times {
@@ -38,7 +38,7 @@ impl DataUse {
     }
 }
 
-/// The data sets of the plan, and how much of them `runs` send.
+/// Returns the data sets of the plan, and how much of them `runs` send.
 pub(crate) fn uses<'r>(
     workspace: &Workspace,
     estimator: &Estimator,
@@ -65,7 +65,7 @@ pub(crate) fn uses<'r>(
     notes.into_iter().map(used).collect()
 }
 
-/// The classes of a run, by their share of the requests.
+/// Returns the classes of a run, by their share of the requests.
 fn classes(spec: &RunSpec) -> Vec<(f64, &Content)> {
     if spec.mix.is_empty() {
         return vec![(1.0, &spec.scenario)];

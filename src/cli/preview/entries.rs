@@ -222,7 +222,7 @@ pub(crate) struct Seen<'a> {
 }
 
 impl Preview {
-    /// The preview of the workspace's runs, with the servers' reports if they were `asked`.
+    /// Returns the preview of the workspace's runs, with the servers' reports if they were `asked`.
     pub(crate) fn new(workspace: &Workspace, seen: Seen, asked: Option<Vec<ProbedEndpoint>>, jobs: u16) -> Preview {
         let places = Places::new(workspace);
         let mut runs = entries(workspace, &seen, asked.as_deref(), &places);
@@ -292,14 +292,14 @@ impl Preview {
         self.runs.sort_by(|a, b| place(a).cmp(&place(b)));
     }
 
-    /// Whether a run has no result to keep, is needed, and is not given up.
+    /// Returns whether a run has no result to keep, is needed, and is not given up.
     pub(crate) fn has_work(&self) -> bool {
         let settled = |state| matches!(state, Action::Cached | Action::Orphan | Action::GivenUp);
         self.runs.iter().any(|entry| !settled(entry.state) && !entry.is_not_needed)
     }
 }
 
-/// Whether a result may belong to a cell whose load an earlier sweep has yet to find.
+/// Returns whether a result may belong to a cell whose load an earlier sweep has yet to find.
 fn may_be_asked_for(workspace: &Workspace, record: &RunRecord) -> bool {
     let spec = &record.spec;
     let load = |axis: &str| match axis {
@@ -386,7 +386,7 @@ fn entry(at: usize, run: &PlannedRun, decision: &Decision, places: &Places) -> E
     }
 }
 
-/// The entry of a result that no run requests, based on its record.
+/// Returns the entry of a result that no run requests, based on its record.
 fn orphan(record: &RunRecord) -> Entry {
     let spec = &record.spec;
     let mut cell = Map::new();

@@ -31,8 +31,8 @@ pub(crate) struct Differs {
     pub runs: usize,
 }
 
-/// The differences between `asked` servers and this machine on one side and `records`, the results of the
-/// plan, on the other.
+/// Returns the differences between `asked` servers and this machine on one side and `records`, the results
+/// of the plan, on the other.
 pub(crate) fn differing<'a>(asked: &[ProbedEndpoint], records: impl Iterator<Item = &'a RunRecord>) -> Vec<Differs> {
     let here = client_environment();
     let mut counts: BTreeMap<(Option<String>, &str, String, String), usize> = BTreeMap::new();
@@ -76,8 +76,8 @@ pub(crate) fn or_changed(decision: &mut Decision, run: &PlannedRun, workspace: &
     }
 }
 
-/// Why `run` would end before anything is sent: an entry for each queried endpoint that differs from its
-/// results although the plan pins it.
+/// Returns why `run` would end before anything is sent: an entry for each queried endpoint that differs
+/// from its results although the plan pins it.
 pub(crate) fn pinned(workspace: &Workspace, picked: &[bool], asked: &[ProbedEndpoint]) -> Vec<String> {
     if workspace.plan().environment != EnvironmentPolicy::Pin {
         return Vec::new();

@@ -25,15 +25,15 @@ pub(crate) struct Happens {
 }
 
 impl Happens {
-    /// In one line.
+    /// Describes it in one line.
     pub(super) fn words(&self) -> String {
         let Happens { endpoint, when, what, times } = self;
         format!("{endpoint}, {when}: `{what}`, {}", counted(*times, "time"))
     }
 }
 
-/// The hooks and resets of the runs at these positions of the expansion, ordered by the plan's endpoints
-/// and by point in a run.
+/// Returns the hooks and resets of the runs at these positions of the expansion, ordered by the plan's
+/// endpoints and by point in a run.
 pub(super) fn happens(workspace: &Workspace, todo: &HashSet<usize>) -> Vec<Happens> {
     let of_endpoint = |(name, endpoint): (&String, &Endpoint)| {
         let planned = todo.iter().map(|at| &workspace.expansion.runs[*at]);

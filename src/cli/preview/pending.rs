@@ -37,7 +37,7 @@ impl PendingCell {
         }
     }
 
-    /// Its display name within its sweep.
+    /// Returns its display name within its sweep.
     pub(crate) fn name(&self) -> String {
         let value = |value: &Value| value.as_str().map_or_else(|| value.to_string(), str::to_owned);
         self.cell.values().map(value).collect::<Vec<_>>().join(" · ")

@@ -38,12 +38,12 @@ impl<'a> Places<'a> {
         Places { workspace, known: RefCell::default() }
     }
 
-    /// The place of the value of `field` of `run`.
+    /// Returns the place of the value of `field` of `run`.
     pub(crate) fn of_field(&self, run: &PlannedRun, field: &str) -> Option<String> {
         self.at(origin(self.workspace.plan(), run, field))
     }
 
-    /// The place where a sweep begins.
+    /// Returns the place where a sweep begins.
     pub(crate) fn of_sweep(&self, sweep: &str) -> Option<String> {
         self.at(vec!["sweeps".into(), sweep.into()])
     }
@@ -55,7 +55,7 @@ impl<'a> Places<'a> {
     }
 }
 
-/// The fields in which a new run differs from the nearest result, with their places.
+/// Returns the fields in which a new run differs from the nearest result, with their places.
 pub(crate) fn changes(decision: &Decision, run: &PlannedRun, places: &Places) -> Vec<Changed> {
     let changed = |Difference { field, old, new }: &Difference| Changed {
         field: field.clone(),
@@ -66,7 +66,7 @@ pub(crate) fn changes(decision: &Decision, run: &PlannedRun, places: &Places) ->
     decision.differences().iter().map(changed).collect()
 }
 
-/// The reason of a decision; `changes` are its fields.
+/// Returns the reason of a decision; `changes` are its fields.
 pub(crate) fn reason(decision: &Decision, changes: &[Changed]) -> String {
     let all = |one: &dyn Fn(&Changed) -> String| changes.iter().map(one).collect::<Vec<_>>().join(", ");
     match &decision.change {
@@ -80,13 +80,13 @@ pub(crate) fn reason(decision: &Decision, changes: &[Changed]) -> String {
 }
 
 impl Changed {
-    /// The edit: `load.qps: 5 → 6 (plan.yaml:12:7)`.
+    /// Returns the edit: `load.qps: 5 → 6 (plan.yaml:12:7)`.
     fn edit(&self) -> String {
         let Changed { field, old, new, .. } = self;
         format!("{}{}", Difference { field: field.clone(), old: old.clone(), new: new.clone() }, self.in_brackets())
     }
 
-    /// The addition: `load.qps: 6 (plan.yaml:12:7) next to 5`.
+    /// Returns the addition: `load.qps: 6 (plan.yaml:12:7) next to 5`.
     fn addition(&self) -> String {
         let side = |value: &Option<String>| value.clone().unwrap_or_else(|| "nothing".to_owned());
         format!("{}: {}{} next to {}", self.field, side(&self.new), self.in_brackets(), side(&self.old))

@@ -43,7 +43,7 @@ pub(crate) struct RepeatsState {
     has_answer: bool,
 }
 
-/// Every cell of the plan whose repeats may end early, in plan order.
+/// Returns every cell of the plan whose repeats may end early, in plan order.
 pub(crate) fn repeats(workspace: &Workspace) -> Vec<RepeatsState> {
     let all = workspace.expansion.series.iter().zip(&workspace.standing);
     let of = |(series, standing): (&'_ Series, &'_ Vec<CellStanding>)| -> Vec<RepeatsState> {
@@ -86,7 +86,8 @@ impl RepeatsState {
     }
 }
 
-/// The summary of the repeats of one sweep, before and after it runs; `None` if the number of repeats is fixed.
+/// Returns the summary of the repeats of one sweep, before and after it runs; `None` if the number of
+/// repeats is fixed.
 pub(crate) fn words<'a>(cells: impl Iterator<Item = &'a RepeatsState> + Clone) -> Option<String> {
     let first = cells.clone().next()?;
     let rule = match first.within {

@@ -24,7 +24,7 @@ pub(crate) struct Scrapes {
 }
 
 impl Scrapes {
-    /// In one line.
+    /// Describes them in one line.
     pub(super) fn words(&self) -> String {
         let Scrapes { endpoint, pages, gpus, every_s } = self;
         let gpus = gpus.map(|source| format!(", GPUs of this machine ({source})")).unwrap_or_default();
@@ -32,7 +32,7 @@ impl Scrapes {
     }
 }
 
-/// The pages of each endpoint with runs at these positions of the expansion, in plan order.
+/// Returns the pages of each endpoint with runs at these positions of the expansion, in plan order.
 pub(super) fn scrapes(workspace: &Workspace, todo: &HashSet<usize>) -> Vec<Scrapes> {
     let used: HashSet<&str> = todo.iter().map(|at| &*workspace.expansion.runs[*at].spec.endpoint.name).collect();
     let scraped = |(name, endpoint): (&String, &Endpoint)| {

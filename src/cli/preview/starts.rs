@@ -30,7 +30,8 @@ pub(crate) struct Starts {
     pub earlier: usize,
 }
 
-/// The starts that runs at these positions of the expansion need, by endpoint; empty if nothing is launched.
+/// Returns the starts that runs at these positions of the expansion need, by endpoint; empty if nothing is
+/// launched.
 pub(super) fn starts(workspace: &Workspace, todo: &HashSet<usize>) -> Vec<Starts> {
     let expansion = &workspace.expansion;
     let is_launched = |at: &usize| expansion.runs[*at].spec.endpoint.launch.is_some();
@@ -67,7 +68,7 @@ fn time_of(seconds: f64) -> String {
 }
 
 impl Starts {
-    /// In one line.
+    /// Describes them in one line.
     pub(super) fn words(&self) -> String {
         let Starts { endpoint, starts, servers, seconds_each, earlier } = self;
         let time = match seconds_each {

@@ -32,7 +32,7 @@ const ORDER_OF_SERVERS: &str = "runs are shown in the order of the plan's matric
                                 same server one after another, in an order shuffled by the plan's seed; a comparison \
                                 between servers keeps its rounds";
 
-/// The whole preview; with `all`, each run has its own line.
+/// Returns the whole preview; with `all`, each run has its own line.
 pub(crate) fn text(preview: &Preview, all: bool) -> String {
     let mut out = format!("{} ({}) against {}\n", plain(&preview.plan), preview.file, preview.results);
     if all {
@@ -83,15 +83,16 @@ pub(crate) fn text(preview: &Preview, all: bool) -> String {
     out
 }
 
-/// The resolution of a margin: `5 repeats show 2 % where rounds of arms that are alike differ by less than 1.5 %`.
+/// Returns the resolution of a margin: `5 repeats show 2 % where rounds of arms that are alike differ by
+/// less than 1.5 %`.
 fn shown(margin: &MarginCost) -> String {
     let (repeats, share) = (margin.repeats, allowed(margin.margin));
     let differ = percent(margin.rounds_may_differ_by);
     format!("{repeats} repeats show {share} in 4 of 5 cases if rounds of equal arms differ by less than {differ}")
 }
 
-/// The counts: `3 new, 1 to redo, 4 cached, 2 pending`; runs that wait for an earlier sweep are included in
-/// their state.
+/// Returns the counts: `3 new, 1 to redo, 4 cached, 2 pending`; runs that wait for an earlier sweep are
+/// included in their state.
 fn counts(counts: &Counts, waiting: &[&PendingCell]) -> String {
     let Counts { new, redo, given_up, pending, pruned, cached, orphan } = counts;
     let of = |state: Waits| -> usize {
@@ -120,7 +121,7 @@ fn labelled(label: &str, words: &str) -> String {
     fill(&format!("  {label:<width$}", width = INDENT - 2), INDENT, words)
 }
 
-/// A line for each state and reason, with the first runs that share it.
+/// Returns a line for each state and reason, with the first runs that share it.
 fn groups(entries: &[&Entry]) -> String {
     let mut groups: IndexMap<(Action, &str), Vec<&Entry>> = IndexMap::new();
     for entry in entries {
@@ -138,7 +139,7 @@ fn groups(entries: &[&Entry]) -> String {
     groups.iter().map(group).collect()
 }
 
-/// A line for each state and reason of cells that have no runs (yet), with the first of them.
+/// Returns a line for each state and reason of cells that have no runs (yet), with the first of them.
 fn pending_groups(waiting: &[&PendingCell]) -> String {
     let mut groups: IndexMap<(Waits, &str), Vec<&PendingCell>> = IndexMap::new();
     for cell in waiting {
@@ -155,7 +156,7 @@ fn pending_groups(waiting: &[&PendingCell]) -> String {
     groups.iter().map(group).collect()
 }
 
-/// `committed 2026-01-02T03:04:05Z`, or the range of several.
+/// Returns `committed 2026-01-02T03:04:05Z`, or the range of several.
 fn committed(entries: &[&Entry]) -> String {
     let first = entries.iter().map(|entry| entry.reason.as_str()).min().unwrap_or_default();
     let last = entries.iter().map(|entry| entry.reason.as_str()).max().unwrap_or_default();
@@ -165,7 +166,7 @@ fn committed(entries: &[&Entry]) -> String {
     }
 }
 
-/// The first names of a group, with their ids.
+/// Returns the first names of a group, with their ids.
 fn names(entries: &[&Entry]) -> String {
     let named = entries.iter().take(MOST_NAMES);
     let mut names: Vec<String> = named.map(|entry| format!("{} ({})", plain(&entry.name), &entry.id[..8])).collect();
@@ -191,8 +192,8 @@ fn table(entries: &[Entry]) -> String {
     lines(table).iter().map(|line| format!("{line}\n")).collect()
 }
 
-/// The cost in one line: `3 runs · 1200 requests · 60000 prompt and 15000 output tokens · about 4m30s ·
-/// 0.78 at the declared prices`.
+/// Returns the cost in one line: `3 runs · 1200 requests · 60000 prompt and 15000 output tokens · about
+/// 4m30s · 0.78 at the declared prices`.
 fn in_one_line(cost: &Cost) -> String {
     let mut parts = vec![counted(cost.runs, "run"), requests(cost)];
     parts.extend((cost.requests > 0).then(|| tokens(cost)));
@@ -225,7 +226,7 @@ fn tokens(cost: &Cost) -> String {
     format!("{} prompt and {} output tokens", cost.prompt_tokens, cost.output_tokens)
 }
 
-/// The time: `about 4m30s (2 runs may be prolonged)`.
+/// Returns the time: `about 4m30s (2 runs may be prolonged)`.
 fn time(cost: &Cost) -> String {
     let longer = match cost.runs_that_may_be_prolonged {
         0 => String::new(),
@@ -239,13 +240,13 @@ fn time(cost: &Cost) -> String {
     }
 }
 
-/// The known part of the money; `None` if no run has a known length.
+/// Returns the known part of the money; `None` if no run has a known length.
 fn money(cost: &Cost) -> Option<String> {
     let known = cost.money.filter(|_| cost.runs_of_unknown_length < cost.runs);
     known.map(|money| priced(digits(money), cost.currency))
 }
 
-/// The cost of all runs to do, each figure with its rule.
+/// Returns the cost of all runs to do, each figure with its rule.
 fn totals(preview: &Preview) -> String {
     let (cost, rules) = (&preview.totals.to_do, &preview.rules);
     if cost.runs == 0 {
@@ -283,7 +284,7 @@ fn totals(preview: &Preview) -> String {
     out
 }
 
-/// What the servers reported, and its differences from the servers that the results were measured on.
+/// Returns what the servers reported, and its differences from the servers that the results were measured on.
 fn servers(preview: &Preview) -> String {
     let Some(asked) = &preview.endpoints else { return String::new() };
     let mut out = format!("\n{}", probe::text(asked));

@@ -7,8 +7,8 @@ use crate::rows::Environment;
 use crate::store::Store;
 use crate::sweep::calibrate::{Known, known};
 
-/// What is known about each client. This refers to the machine and program that measured, not to those that
-/// write the report.
+/// Returns what is known about each client. This refers to the machine and program that measured, not to
+/// those that write the report.
 pub(super) fn clients(store: &Store, readings: &Readings) -> Vec<Calibrated> {
     let mut clients: Vec<(&Environment, Vec<&RunResult>)> = Vec::new();
     for run in &readings.runs {
@@ -27,7 +27,7 @@ pub(super) fn clients(store: &Store, readings: &Readings) -> Vec<Calibrated> {
     clients.into_iter().map(of).collect()
 }
 
-/// Whether one calibration applies equally to both.
+/// Returns whether one calibration applies equally to both.
 fn is_same(a: &Environment, b: &Environment) -> bool {
     let of = |one: &Environment| {
         let Environment { client_host, sweepline, client_cpu, client_cores, client_os, .. } = one.clone();

@@ -127,7 +127,7 @@ fn made_of(args: &Asked, before: Option<Readings>) -> Result<(Readings, Report),
 /// Size above which a page is called large, in bytes.
 const LARGE: usize = 5_000_000;
 
-/// Whether a file is a report from an earlier call.
+/// Returns whether a file is a report from an earlier call.
 fn is_report(path: &Path) -> bool {
     begins_with(path, |text| text.contains("<meta name=\"generator\" content=\"sweepline "))
 }
@@ -143,7 +143,7 @@ fn measured(run: &RunResult) -> MeasuredRun<'_> {
     MeasuredRun { sweep, record, labels, metrics, verdict, classes, pulse: pulse.as_ref() }
 }
 
-/// The curves of each class of the plan's mixes, ordered by first occurrence.
+/// Returns the curves of each class of the plan's mixes, ordered by first occurrence.
 fn classes(readings: &Readings) -> Vec<ClassCurves<'_>> {
     let names: IndexSet<&str> = readings.classes().collect();
     let of =
@@ -160,7 +160,7 @@ fn notes(readings: &Readings, curves: &[curve::Curve]) -> Vec<String> {
     readings.parts_missing(&left_out(curves), "")
 }
 
-/// The message of a lint, with its subject.
+/// Returns the message of a lint, with its subject.
 fn told(lint: &Lint) -> String {
     let about: Vec<String> = lint.scopes.iter().map(ToString::to_string).collect();
     let about = if about.is_empty() { String::new() } else { format!(" ({})", about.join(", ")) };

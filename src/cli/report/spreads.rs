@@ -54,8 +54,8 @@ impl Spreads {
     }
 }
 
-/// The load of a curve that is chosen for this reason; `None` if an earlier reason already chose it, or if
-/// it has no runs that count.
+/// Returns the load of a curve that is chosen for this reason; `None` if an earlier reason already chose
+/// it, or if it has no runs that count.
 fn rung_of<'c, 'a>(curve: &'c Curve<'a>, chosen: Chosen) -> Option<&'c Rung<'a>> {
     let Bracket { holds, misses, .. } = curve.bracket().unwrap_or_default();
     let with_runs = || curve.rungs.iter().filter(|rung| !rung.runs.is_empty());
@@ -97,7 +97,7 @@ impl Load {
     }
 }
 
-/// The latencies of curves on this axis: in open loops they are measured from the schedule.
+/// Returns the latencies of curves on this axis: in open loops they are measured from the schedule.
 fn latencies(axis: Axis) -> [Metric; 3] {
     match axis {
         Axis::Qps => [Metric::TtftFromSchedule, Metric::Tpot, Metric::E2eFromSchedule],

@@ -11,7 +11,7 @@ use crate::report::html::{Span, SpanKind};
 use crate::store::{How, PastTry, RunRecord, short};
 use crate::sweep::event::planned_name;
 
-/// Every time span that runs of the plan took, ordered by start; `picked` marks the selected runs.
+/// Returns every time span that runs of the plan took, ordered by start; `picked` marks the selected runs.
 pub(super) fn spans(workspace: &Workspace, picked: &[bool], readings: &Readings) -> Vec<Span> {
     let chosen = workspace.expansion.runs.iter().zip(picked).filter(|(_, is)| **is).map(|(run, _)| run);
     let mut runs: HashMap<String, &PlannedRun> = HashMap::new();
@@ -56,7 +56,7 @@ pub(super) fn spans(workspace: &Workspace, picked: &[bool], readings: &Readings)
     spans
 }
 
-/// An attempt as a time span; `None` if its end is unknown.
+/// Returns an attempt as a time span; `None` if its end is unknown.
 fn past_span(one: &PastTry, run: &PlannedRun, lane: String) -> Option<Span> {
     let (kind, to) = match (&one.how, one.ended) {
         (Some(How::UnderWay(_)), _) => (SpanKind::UnderWay, Timestamp::now()),

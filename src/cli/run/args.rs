@@ -66,12 +66,12 @@ pub struct RunArgs {
 }
 
 impl RunArgs {
-    /// The display of progress.
+    /// Returns the display of progress.
     pub(super) fn screen(&self) -> Screen {
         self.shown.screen(self.loudness)
     }
 
-    /// The plan's folder: paths of secrets may be relative to it.
+    /// Returns the plan's folder: paths of secrets may be relative to it.
     pub(super) fn plan_folder(&self) -> &Path {
         self.plan.parent().unwrap_or(Path::new(""))
     }

@@ -101,8 +101,8 @@ pub(super) fn conclude(
     })
 }
 
-/// A line for each of these invalid runs that a search or `optimize` replaced with another one, or that a
-/// search counts as a miss above its answer. A run that anything else requests is not included.
+/// Returns a line for each of these invalid runs that a search or `optimize` replaced with another one, or
+/// that a search counts as a miss above its answer. A run that anything else requests is not included.
 fn done_without(workspace: &Workspace, runs: &[&PlannedRun], invalid: &[String]) -> Vec<String> {
     let pools = || workspace.expansion.pools.iter().zip(&workspace.chosen).zip(&workspace.trails);
     let why = |run: &PlannedRun, id: &str| {
@@ -125,7 +125,7 @@ fn done_without(workspace: &Workspace, runs: &[&PlannedRun], invalid: &[String])
     invalid.iter().filter_map(line).collect()
 }
 
-/// The short ids of those of `work` whose result was not replaced, or that have none.
+/// Returns the short ids of those of `work` whose result was not replaced, or that have none.
 fn left<'a>(workspace: &Workspace, fresh: &Store, work: impl Iterator<Item = &'a PlannedRun>) -> BTreeSet<String> {
     let attempt = |record: Option<&RunRecord>| record.map(|record| record.attempt);
     let is_left = |run: &&PlannedRun| {
@@ -135,7 +135,8 @@ fn left<'a>(workspace: &Workspace, fresh: &Store, work: impl Iterator<Item = &'a
     work.filter(is_left).map(|run| run.id.short()[..8].to_owned()).collect()
 }
 
-/// With --force, the same command would repeat runs that were repeated already.
+/// Reports runs that are missing, and the command that continues with them. With --force, the same command
+/// would repeat runs that were repeated already.
 fn say_what_is_missing(screen: &Screen, args: &RunArgs, summary: &Summary, left: impl FnOnce() -> BTreeSet<String>) {
     if summary.refused > 0 {
         let runs = counted(summary.refused, "run");
@@ -183,7 +184,7 @@ fn say_what_was_given_up(screen: &Screen, args: &RunArgs, given_up: usize, befor
     }
 }
 
-/// Program, plan, and the flags for plan and results folder, as typed on a command line.
+/// Returns program, plan, and the flags for plan and results folder, as typed on a command line.
 fn as_typed(args: &RunArgs) -> (String, String, String) {
     let program = std::env::args().next().unwrap_or_else(|| "sweepline".to_owned());
     (quoted(&program), quoted(&args.plan.to_string_lossy()), args.changes.typed(quoted) + &args.folder.typed())

@@ -184,7 +184,7 @@ fn execute(
     })
 }
 
-/// Selected sweeps that wait for an earlier one.
+/// Returns the selected sweeps that wait for an earlier one.
 fn later(workspace: &Workspace, args: &RunArgs) -> Vec<String> {
     let waiting = stages::selected(workspace, &args.selection).into_iter();
     let waiting = waiting.filter(|cell| cell.state == Waits::Pending).map(|cell| cell.sweep.to_string());

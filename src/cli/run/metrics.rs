@@ -61,7 +61,7 @@ impl MetricsServer {
         Ok(MetricsServer { metrics, address, stop, thread })
     }
 
-    /// The URL for Prometheus.
+    /// Returns the URL for Prometheus.
     pub(super) fn url(&self) -> String {
         format!("http://{}/metrics", self.address)
     }

@@ -113,7 +113,7 @@ fn tell_notes(args: &RunArgs, workspace: &Workspace, stage: &Stage) {
     notes.for_each(|line| args.screen().with_times().line(&line));
 }
 
-/// Whether results decide which runs there are.
+/// Returns whether results decide which runs there are.
 fn follows_from_results(workspace: &Workspace) -> bool {
     let is_chosen = !workspace.expansion.pools.is_empty() || !workspace.expansion.series.is_empty();
     is_chosen || Stages::are_several(workspace) || workspace.budget.is_some()

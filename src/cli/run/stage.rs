@@ -20,7 +20,7 @@ pub(super) struct Stage {
 }
 
 impl Stage {
-    /// The next stage, based on the current results; servers are queried.
+    /// Returns the next stage, based on the current results; servers are queried.
     pub(super) fn next(
         args: &RunArgs,
         workspace: &Workspace,
@@ -33,7 +33,7 @@ impl Stage {
         Ok(stage)
     }
 
-    /// The same after another read of the folder; the servers' reports are kept.
+    /// Returns the same after another read of the folder; the servers' reports are kept.
     pub(super) fn decide_again(
         &mut self,
         args: &RunArgs,

@@ -190,7 +190,7 @@ fn saturated(evidence: saturation::Evidence) -> Saturation {
     }
 }
 
-/// Each row as a table of its columns.
+/// Returns each row as a table of its columns.
 fn tables(rows: &[RunRow]) -> Vec<Map<String, Value>> {
     let sheet = runs::sheet(rows, &Further::of(rows, &[]), rows.iter().any(|row| row.class.is_some()));
     let names: Vec<String> = sheet.columns.iter().map(|column| column.name.clone()).collect();

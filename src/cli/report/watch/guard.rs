@@ -25,9 +25,9 @@ impl Guard {
         Guard { token, port }
     }
 
-    /// What the request gets, or the status with which it is refused. The host name is checked first: a
-    /// page of another site that resolves its name to this machine (DNS rebinding) learns nothing, not even
-    /// whether a token is right.
+    /// Returns what the request gets, or the status with which it is refused. The host name is checked
+    /// first: a page of another site that resolves its name to this machine (DNS rebinding) learns nothing,
+    /// not even whether a token is right.
     pub(super) fn admit(&self, method: &Method, path: &str, headers: &HeaderMap) -> Result<Wanted, StatusCode> {
         let mut hosts = headers.get_all(HOST).iter();
         let is_ours = hosts.next().and_then(|host| host.to_str().ok()).is_some_and(|host| self.is_this_machine(host));

@@ -151,8 +151,8 @@ fn has_results(asked: &Asked) -> bool {
     Store::open(&asked.folder.results).list().is_ok_and(|runs| !runs.is_empty())
 }
 
-/// When results, attempts and the plan last changed, as far as their folders show: a commit is a rename
-/// into one of them.
+/// Returns when results, attempts and the plan last changed, as far as their folders show: a commit is a
+/// rename into one of them.
 fn stamp(asked: &Asked) -> Vec<Option<SystemTime>> {
     let store = Store::open(&asked.folder.results);
     let layout = store.layout();

@@ -52,7 +52,7 @@ impl WatchedPage {
         self.made.lock().expect("no user of the lock panics").clone()
     }
 
-    /// The HTML of the live state.
+    /// Returns the HTML of the live state.
     fn now(&self, made: &Made) -> String {
         let folder = self.store.layout().root().display().to_string();
         let (state, is_stale, note) = match Now::of(&self.store) {

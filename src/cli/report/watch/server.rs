@@ -19,9 +19,9 @@ use crate::cli::http;
 
 /// The served contents.
 pub(super) trait Pages: Send + Sync + 'static {
-    /// The current page.
+    /// Returns the current page.
     fn page(&self) -> String;
-    /// The live state as JSON.
+    /// Returns the live state as JSON.
     fn live(&self) -> String;
 }
 
