@@ -42,14 +42,14 @@ pub(crate) fn first(sources: &Sources) -> First {
     }
     let mut answers = answers.into_iter();
     let has_starts = sources.runs.iter().any(|run| run.metrics.start.is_some());
-    let nothing =
-        || match has_starts {
-            true => {
-            "Startup times of servers are listed under Runs, in the table of starts; no load was measured.".to_owned()
+    let nothing = || match has_starts {
+        true => {
+            "Startup times of servers are under Runs, in the table of starts; no load has been measured.".to_owned()
         }
-            false => "No run counts, so there is nothing to report about loads or arms. All runs are listed below."
-                .to_owned(),
-        };
+        false => {
+            "No run counts, so there is nothing to report about loads or arms. All runs are listed below.".to_owned()
+        }
+    };
     First {
         question: question(sources),
         beside: beside(sources),
