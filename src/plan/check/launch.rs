@@ -247,7 +247,8 @@ impl Checker<'_> {
                     "`{axis}` sets a flag of the server, but no server is started with it: {} {have} no `launch`",
                     names.join(" and ")
                 );
-                let remedy = "add launch: { command: [...], port: auto } to the endpoint, with \"{{ server.args }}\" in its command";
+                let remedy = "add launch: { command: [...], port: auto } to the endpoint, \
+                              with \"{{ server.args }}\" in its command";
                 self.report_key(&at, Diagnostic::new(Code::AxisNotPossible, message).remedy(remedy));
                 continue;
             }

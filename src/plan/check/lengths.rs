@@ -92,7 +92,8 @@ impl Checker<'_> {
         let given: Vec<&str> = forms.into_iter().filter(|(given, _)| *given).map(|(_, key)| key).collect();
         if shape.is_some() && preset.is_none() {
             let message = "`shape` determines how a preset is read, but there is no preset";
-            let remedy = "add preset: chat, or remove `shape`; a median and a sigma are { lognormal: { median: 500, sigma: 0.8, … } }";
+            let remedy = "add preset: chat, or remove `shape`; a median and a sigma are \
+                          { lognormal: { median: 500, sigma: 0.8, … } }";
             self.report_key(&[at, &steps!["shape"]].concat(), Diagnostic::new(Code::NoEffect, message).remedy(remedy));
         }
         if self.tree.walk(at).node.is_damaged() {

@@ -59,8 +59,8 @@ impl Checker<'_> {
         if talk.think.is_some() || talk.sessions == Sessions::Open {
             let field = if talk.think.is_some() { "think" } else { "sessions: open" };
             let message = format!(
-                "`{scenario}` has `{field}`, which a mix cannot have: the class of each request is drawn at random, \
-                 independent of who waits"
+                "`{scenario}` has `{field}`, which a mix cannot have: the class is drawn for each request, not for \
+                 each user"
             );
             let remedy = "name a scenario without it, or measure the conversations in a separate sweep";
             self.report(at, Diagnostic::new(Code::Contradiction, message).remedy(remedy));

@@ -28,7 +28,8 @@ impl Checker<'_> {
                 None => "`search` does not specify which load is searched",
                 Some(_) => "`search` names two loads, but it can search only one",
             };
-            let remedy = "write qps: { from: 1, to: 200 } for an open loop, or batch_size: { from: 1, to: 256 } for a closed one";
+            let remedy = "write qps: { from: 1, to: 200 } for an open loop, \
+                          or batch_size: { from: 1, to: 256 } for a closed one";
             return self.report_key(&at, Diagnostic::new(Code::Contradiction, message).remedy(remedy));
         };
         self.has_objective(plan, &at, "a search looks for the highest load that meets the objective");

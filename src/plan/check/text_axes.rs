@@ -29,7 +29,8 @@ impl Checker<'_> {
                 let message =
                     format!("every request of scenario {names} is the same: `lengths: {value}` cannot vary them");
                 let remedy = format!(
-                    "use scenarios whose prompts differ, like B1, or give it a `when`: {{ value: {value}, when: {{ scenario: B1 }} }}"
+                    "use scenarios whose prompts differ, like B1, or give it a `when`: \
+                     {{ value: {value}, when: {{ scenario: B1 }} }}"
                 );
                 self.report(&place, Diagnostic::new(Code::Contradiction, message).remedy(remedy));
             }

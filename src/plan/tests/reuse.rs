@@ -294,7 +294,7 @@ fn numbers_that_lose_something_are_refused_where_letters_count() {
         "{ version: \"0.10\", tensor_parallel: 8, build: 007, other: 0.33.0, flags: { share: 0.9, \"1.0\": 2 } }";
     good_with(&server(honest), &["vars={ n: 1.50 }", "seed=\"{{ n * 2 }}\""]);
     for (text, set, wanted) in [
-        (server("{ version: 0.10 }"), "name=a", "write \"0.10\" in quotes, or 0.1 where a number is meant"),
+        (server("{ version: 0.10 }"), "name=a", "write \"0.10\" in quotes, or 0.1 if a number is intended"),
         (server("{ flags: { share: 1.0 } }"), "name=a", "write \"1.0\" in quotes"),
         (PLAN.to_owned(), "endpoints.demo.server={ version: 0.10 }", "write \"0.10\" in quotes"),
         (server("{ version: \"{{ v }}\" }"), "vars={ v: 0.10 }", "--set:1:11"),
