@@ -227,7 +227,7 @@ mod tests {
           output 240 tok/s             █▄█  at most 240
           1 error, last: http_503: busy
 
-        what happened
+        events
         14:05:01 [1/3] lean · short · 5 qps · valid
         ");
         for (columns, rows) in [(20, 6), (1, 1), (200, 3)] {
