@@ -572,8 +572,7 @@ fn a_sweep_allows_for_itself() {
 
 #[test]
 fn the_same_is_said_once() {
-    let sweeps = "sweeps:\n  b: { matrix: { scenario: [B1, B2], qps: [100, 200] } }\n  a: { matrix: { scenario: [B1, \
-                  B2], qps: [50, 300] } }\n";
+    let sweeps = "sweeps:\n  b: { matrix: { scenario: [B1, B2], qps: [100, 200] } }\n  a: { matrix: { scenario: [B1, B2], qps: [50, 300] } }\n";
     let found = lints(&format!("phases: {{ measure: 20s }}\n{sweeps}"));
     assert_eq!(codes(&found), ["M006"]);
     assert_eq!(found[0].scopes, ["b", "a"].map(|name| Scope::Sweep(name.to_owned())), "in the plan's order");

@@ -90,7 +90,7 @@ impl Checker<'_> {
         let mut wants = asked.wants(&extend.when);
         let query = Query { wants: &wants, with_excludes: true };
         if asked.grid.any(query, &mut self.steps_left, &mut |_| true) == Some(false) {
-            let message = "this `extend` matches nothing: every cell that it matches is excluded";
+            let message = "this `extend` has no effect: every cell that it matches is excluded";
             let at = [&steps!["sweeps", asked.name], &at[..]].concat();
             return self.report_key(&at, Diagnostic::new(Code::DeadCondition, message).remedy("remove it"));
         }
