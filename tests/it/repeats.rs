@@ -69,7 +69,7 @@ fn repeats_end_when_means_are_known_and_a_killed_sweep_leaves_out_the_same() {
     );
     // The same rows, seen again: nothing to do, for people, pipelines and locks.
     let again = lab.ok(&["run", "plan.yaml", "--frozen", "plan.lock"]);
-    assert!(again.stderr.contains("nothing to do") && again.stderr.contains(" left out"), "{}", again.stderr);
+    assert!(again.stderr.contains("nothing to do") && again.stderr.contains(" skipped"), "{}", again.stderr);
     lab.ok(&["preview", "plan.yaml", "--exit-code"]);
     let id = pruned.first().unwrap();
     let why = lab.ok(&["why", id, "--plan", "plan.yaml"]).stdout;

@@ -251,7 +251,7 @@ fn a_plan_that_differs_from_its_lock_is_refused() {
     lab.write("edited.lock", &lock.replace("batch_size: [1, 4]", "batch_size: [1, 8]"));
     refused(&lab.run(&["preview", "plans/p.yaml", "--frozen", "edited.lock"]), &["edited.lock", "it was edited"]);
     refused(&lab.run(&["preview", "plans/p.yaml", "--frozen", "plans/p.yaml"]), &["plans/p.yaml is not a lock"]);
-    refused(&lab.run(&["preview", "plans/p.yaml", "--frozen", "none.lock"]), &["none.lock cannot be read"]);
+    refused(&lab.run(&["preview", "plans/p.yaml", "--frozen", "none.lock"]), &["cannot read the lock none.lock"]);
 }
 
 #[timed_test]

@@ -214,7 +214,7 @@ fn a_gate_holds_the_interval_of_any_metric_against_its_bound() {
     lab.write("no.yaml", &plan("metric: e2e_p50, at_most: 30ms"));
     let ended = lab.run(&["run", "no.yaml", "--gate", "--markdown", "gate.md"]);
     let said = ended.stderr.split("\ngate: ").nth(1).unwrap_or_else(|| panic!("{}", ended.stderr));
-    assert!(said.starts_with("1 missed\n  gate of `checked`: smoke: a · m · short · 4: e2e_p50 is 6"), "{said}");
+    assert!(said.starts_with("1 failed\n  gate of `checked`: smoke: a · m · short · 4: e2e_p50 is 6"), "{said}");
     let page = std::fs::read_to_string(lab.path().join("gate.md")).unwrap();
     let row = page.lines().find(|line| line.starts_with("| checked |")).unwrap_or_else(|| panic!("{page}"));
     let cells: Vec<&str> = row.trim_matches('|').split(" | ").map(str::trim).collect();

@@ -55,6 +55,8 @@ fn log(path: &Path, plan: &str) -> Result<EventLog, Failure> {
     }
     EventLog::start(plan, path, stderr::complain).map_err(|error| {
         let path = path.display();
-        Failure::Usage(format!("cannot write --events {path} ({error}): name a file in an existing, writable folder"))
+        Failure::Usage(format!(
+            "--events {path} cannot be written ({error}): name a file in an existing, writable folder"
+        ))
     })
 }

@@ -54,7 +54,7 @@ impl Now {
 
 /// Returns the contents of the file; `None` if there is none.
 fn read<T: DeserializeOwned>(path: &Path) -> Result<Option<T>, String> {
-    let told = |error: &dyn std::fmt::Display| format!("cannot read {}: {error}", path.display());
+    let told = |error: &dyn std::fmt::Display| format!("{} cannot be read: {error}", path.display());
     let metadata = match fs::symlink_metadata(path) {
         Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(None),
         metadata => metadata.map_err(|error| told(&error))?,
