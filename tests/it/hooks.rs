@@ -459,7 +459,7 @@ fn mistakes_of_hooks_are_told_at_their_place() {
             "hooks: { after_cell: { command: [x, '{{ model.idd }}'] } }",
             "`model.idd` has no value here; did you mean `model.id`?",
         ),
-        ("hooks: { after_cell: { command: [x, '{{ server.args }}'] } }", "a hook launches none"),
+        ("hooks: { after_cell: { command: [x, '{{ server.args }}'] } }", "a hook launches no server"),
         ("hooks: { before_run: { request: GET /x, within: 0s } }", "`within` must be above 0s, not 0s"),
         ("hooks: { before_run: { request: POST /x?api_key=hunter2 } }", "the path contains what looks like a secret"),
         (
