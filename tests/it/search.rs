@@ -138,7 +138,10 @@ fn a_search_whose_windows_are_too_short_ends_at_once_and_says_so_and_check_says_
     let search = "  limit: { matrix: { scenario: short }, search: { qps: { from: 20, to: 40 }, confirm: 3s } }\n";
     lab.write("plan.yaml", &plan(search).replace("p90", "p99"));
     let checked = lab.ok(&["check", "plan.yaml"]).stdout.split_whitespace().collect::<Vec<_>>().join(" ");
-    assert!(checked.contains("ttft p99 needs 299 requests for a decision, `qps: 20` expects 24 in 1.2s"), "{checked}");
+    assert!(
+        checked.contains("ttft p99 needs 299 requests for a decision, but `qps: 20` expects 24 in 1.2s"),
+        "{checked}"
+    );
     assert!(
         checked.contains("a search begins at its lightest load, and ends without a result if no run can decide"),
         "{checked}"

@@ -26,7 +26,7 @@ pub(crate) fn few_requests(view: &View, sweep: &SweepView) -> Option<Finding> {
     let short = Short::of(sweep, |expected| (decided..need).contains(&expected))?;
     Some(sweep.finding(
         short.rung.at.clone(),
-        format!("{} needs {need} requests, {}", percentile.name(), short.says()),
+        format!("{} needs {need} requests, but {}", percentile.name(), short.says()),
         remedy(view, sweep),
     ))
 }
@@ -44,7 +44,7 @@ pub(crate) fn undecidable_slo(view: &View, sweep: &SweepView) -> Option<Finding>
     };
     Some(sweep.finding(
         at,
-        format!("{metric} {} needs {need} requests for a decision, {}{ends}", percentile.name(), short.says()),
+        format!("{metric} {} needs {need} requests for a decision, but {}{ends}", percentile.name(), short.says()),
         remedy(view, sweep),
     ))
 }
@@ -59,7 +59,7 @@ pub(crate) fn undecidable_gate(view: &View, sweep: &SweepView) -> Option<Finding
         let need = needed(name)? as f64;
         let source = view.sweeps.iter().find(|source| source.name == asked)?;
         let short = Short::of(source, |expected| expected < need)?;
-        let message = format!("`{name}` of sweep `{asked}` needs {need} requests in a run, {}", short.says());
+        let message = format!("`{name}` of sweep `{asked}` needs {need} requests in a run, but {}", short.says());
         Some(sweep.finding(
             steps!["sweeps", sweep.name, word, "metric"],
             message,

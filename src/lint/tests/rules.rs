@@ -103,10 +103,10 @@ fn few_requests() {
     let at = |measure: &str| with_load("qps: [1, 10]", &format!("measure: {measure}"));
     assert!(!said("M005", &at("368s")));
     let (message, remedy) = words("M005", &at("367s"));
-    assert_eq!(message, "p99 needs 368 requests, `qps: 1` expects 367 in 367s");
+    assert_eq!(message, "p99 needs 368 requests, but `qps: 1` expects 367 in 367s");
     assert_eq!(remedy, "write phases: { measure: 368s }, or qps of 1.1 and more");
     let (message, remedy) = words("M005", &with_load("qps: [1, 2, 3]", "measure: 120s"));
-    assert_eq!(message, "p99 needs 368 requests, `qps: 1` expects 120 in 2m; all 3 loads expect too few");
+    assert_eq!(message, "p99 needs 368 requests, but `qps: 1` expects 120 in 2m; all 3 loads expect too few");
     assert_eq!(remedy, "write phases: { measure: 368s }, or qps of 3.1 and more");
     // A prolonged window, at most fivefold unless the plan sets another limit.
     assert!(!said("M005", &at("{ for: 120s, min_requests: 368 }")));
@@ -133,7 +133,7 @@ fn few_requests() {
     assert!(said("M005", &slo("p99: 1s", "299s")) && !said("M005", &slo("p99: 1s", "298s")));
     let closed = format!("{}{}", real(""), with_load("batch_size: [1, 64]", "measure: 120s"));
     let (message, remedy) = words("M005", &closed);
-    let expected = "p99 needs 368 requests, `batch_size: 1` expects 23 in 2m (assuming 20ms per output token)";
+    let expected = "p99 needs 368 requests, but `batch_size: 1` expects 23 in 2m (assuming 20ms per output token)";
     assert_eq!(message, expected);
     assert_eq!(remedy, "write phases: { measure: { for: 2m, min_requests: 368, at_most: 63m } }");
 }
@@ -492,7 +492,7 @@ fn undecidable_slo() {
     };
     assert!(!said("M019", &at("e2e: { p99: 1s }", "299s")));
     let (message, remedy) = words("M019", &at("ttft: { p50: 1s }, e2e: { p99: 1s }", "298s"));
-    let expected = "e2e p99 needs 299 requests for a decision, `qps: 1` expects 298 in 298s";
+    let expected = "e2e p99 needs 299 requests for a decision, but `qps: 1` expects 298 in 298s";
     assert_eq!(message, expected);
     assert_eq!(remedy, "write phases: { measure: 368s }, or qps of 1.3 and more");
     assert!(!said("M019", &at("ttft: { p95: 1s }", "59s")) && said("M019", &at("ttft: { p95: 1s }", "58s")));
@@ -794,7 +794,7 @@ fn undecidable_gate() {
     let gate = |metric: &str| format!("gate: {{ sweep: smoke, metric: {metric}, at_most: 1s }}");
     // p99 needs 368 requests, and one arrives per second at the lighter load.
     let (message, remedy) = words("M032", &with("300s", &gate("ttft_p99")));
-    assert_eq!(message, "`ttft_p99` of sweep `smoke` needs 368 requests in a run, `qps: 1` expects 300 in 5m");
+    assert_eq!(message, "`ttft_p99` of sweep `smoke` needs 368 requests in a run, but `qps: 1` expects 300 in 5m");
     assert!(remedy.starts_with("write phases: { measure: 368s }"), "{remedy}");
     assert!(!said("M032", &with("368s", &gate("ttft_p99"))) && !said("M032", &with("300s", &gate("ttft_p95"))));
     // A metric without a percentile is its median, and gaps are many.
