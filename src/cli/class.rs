@@ -25,8 +25,8 @@ impl OneClass {
         let quoted: Vec<String> = known.iter().map(|known| format!("`{known}`")).collect();
         Err(Failure::Usage(match known.is_empty() {
             true => format!(
-                "--class {name}: no run has classes, because no scenario is a mix; write a scenario like mixed: {{ \
-                 mix: [{{ scenario: chat, share: 0.8 }}, {{ scenario: code, share: 0.2 }}] }}"
+                "--class {name}: there are no classes, because no run uses a mix; write a scenario like mixed: {{ mix: \
+                 [{{ scenario: chat, share: 0.8 }}, {{ scenario: code, share: 0.2 }}] }}"
             ),
             false => format!("--class {name}: unknown class; the classes are {}", quoted.join(", ")),
         }))

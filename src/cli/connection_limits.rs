@@ -158,8 +158,8 @@ fn no_ports_in_time(needs: &[Need], limits: &Limits) -> Option<String> {
         };
         let lower = "`qps`, or keep connections open (connections: warm)";
         Some(format!(
-            "a new connection for each request at {rate} qps needs {needed} local ports, because a closed connection \
-             keeps its port for {held} s, but the system has {ports}\n  needed by: {}\n  {reuse}{}",
+            "a new connection for each request at {rate} qps needs {needed} local ports (a closed connection keeps its \
+             port for {held} s), but the system has {ports}\n  needed by: {}\n  {reuse}{}",
             need.name,
             more_ports(needed, ports, lower),
         ))

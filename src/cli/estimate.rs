@@ -31,8 +31,8 @@ pub(crate) const TOKENS_RULE: &str = "the lengths that the scenario requests, on
 pub(crate) const TIME_RULE: &str = "idle, fill, stabilize, measure and the cooldown of each run, without drain; with \
                                     min_requests an open loop's window is the longer of for and the time in which so \
                                     many requests are expected, at most at_most, and a closed loop's window counts as \
-                                    for, because the server decides whether it is prolonged; runs on one resource run \
-                                    one after another, resources in parallel as far as --jobs allows";
+                                    long as for, because the server decides whether it is prolonged; runs on one \
+                                    resource run one after another, resources in parallel as far as --jobs allows";
 /// The rule for money.
 pub(crate) const MONEY_RULE: &str = "price_per_hour of the endpoint times the duration of its runs and their cooldowns";
 

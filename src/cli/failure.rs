@@ -119,7 +119,7 @@ fn mended_by(file: &Path) -> String {
         matches!(Store::open(results).run(id), Ok(Some(listed)) if !matches!(listed.state, State::Corrupt(_)));
     let forced = if is_hidden { format!(" --force --only \"id[:16] == '{id}'\"") } else { String::new() };
     format!(
-        ": `sweepline run PLAN{folder}{forced}` measures only this run again, besides incomplete ones; `sweepline \
+        ": `sweepline run PLAN{folder}{forced}` measures this run again, but no other intact run; `sweepline \
          verify{folder}` names every damaged file"
     )
 }

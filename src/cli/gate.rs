@@ -224,7 +224,7 @@ impl Gate {
         };
         let head = match (missed.len(), &self.untested) {
             (0, Some(why)) => format!("gate: no answer: {why}{undecided}"),
-            (0, None) => format!("gate: passed{undecided}"),
+            (0, None) => format!("gate: nothing failed{undecided}"),
             (count, _) => format!("gate: {count} failed{undecided}"),
         };
         let undecided = [&self.open_gates()[..], &self.undecided].concat();

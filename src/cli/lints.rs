@@ -48,7 +48,8 @@ fn calibrated(calibration: &Calibration) -> Calibrated {
 
 fn held(measured: &Measured) -> Held {
     let load = &measured.load;
-    // A window's average is slightly lower than the requested rate; the plan compares with the same tolerance.
+    // A window's average is slightly lower than the requested rate. Plans state requested rates, so the
+    // higher of the two is used.
     let at_least = |seen: f64, asked: f64| seen.max(asked);
     let seen = measured.pressure;
     let asked = match load.load {

@@ -109,7 +109,7 @@ fn classes_are_kept_in_files_and_renamed(lab: &Lab) {
         assert!(wrong.stderr.contains(told), "{}", wrong.stderr);
         let none = lab.run(&[command, "plan.yaml", "--class", "brief", "--set", "sweeps.load.matrix.scenario=brief"]);
         assert_eq!(none.code, Some(2), "{}", none.stdout);
-        assert!(none.stderr.contains("no scenario is a mix; write a scenario like mixed: { mix:"), "{}", none.stderr);
+        assert!(none.stderr.contains("no run uses a mix; write a scenario like mixed: { mix:"), "{}", none.stderr);
     }
     let by_size = ["compare", "plan.yaml", "--by", "endpoint", "--baseline", "old", "--only", "sweep == 'plain'"];
     let plain = lab.run(&[&by_size[..], &["--class", "brief"]].concat());

@@ -64,11 +64,11 @@ pub struct CompareArgs {
     write_baseline: Option<PathBuf>,
     #[command(flatten)]
     overwrite: Overwrite,
-    /// The margin by which an arm may be worse, like 2%: tests whether each arm is shown to be not worse than it
+    /// The margin by which an arm may be worse, like 2%: reports whether each arm is shown to be within it
     #[arg(long, value_name = "SHARE", value_parser = margin, allow_hyphen_values = true)]
     margin: Option<Share>,
     /// Exit with 4 if an arm is worse than its baseline, or fails more requests; with a margin, exit with 0
-    /// if no arm is shown to be worse than the margin allows, with 4 if one is worse, else with 2
+    /// if every arm is shown to be within it, with 4 if one is shown to be outside, else with 2
     #[arg(long)]
     gate: bool,
     /// Adjust by the method of Benjamini and Hochberg instead of Holm's: detects more, and 5 % of the
