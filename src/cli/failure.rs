@@ -23,7 +23,8 @@ pub enum Exit {
     Usage = 2,
     /// Results are complete and some are invalid or given up: look at them.
     Runs = 3,
-    /// `--gate`: an SLO is missed, or a comparison shows a regression or more errors; `decide --check`: the record is out of date.
+    /// `--gate`: an SLO is missed, or a comparison shows a regression or more errors; `decide --check`: the
+    /// record is outdated.
     Gate = 4,
     /// The results folder is locked, full or unreadable, or a result is damaged or missing.
     Store = 5,

@@ -265,7 +265,7 @@ fn an_empty_window_is_the_reason_where_it_is() {
     // It is none of the runs of this plan: the phases are others.
     let other = lab.ok(&show);
     assert!(other.stderr.contains("is not a run of plan.yaml"), "{}", other.stderr);
-    assert!(!lab.ok(&[&show, &set[..]].concat()).stderr.contains("is no run of"));
+    assert!(!lab.ok(&[&show, &set[..]].concat()).stderr.contains("is not a run of"));
 }
 
 #[timed_test]

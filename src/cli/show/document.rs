@@ -16,7 +16,7 @@ use crate::store::RunRecord;
 /// One run in full.
 #[derive(Debug, Serialize, JsonSchema)]
 pub(crate) struct Document<'a> {
-    /// The run's `run.json`: its specification with every default, the circumstances, the facts, the digests of its files.
+    /// The run's `run.json`: its specification with every default, circumstances, facts, and digests of its files.
     #[schemars(with = "Map<String, Value>")]
     run: &'a RunRecord,
     /// The run's verdict.
@@ -100,7 +100,8 @@ struct Sum {
 /// One part of a mean latency.
 #[derive(Debug, Serialize, JsonSchema)]
 struct Part {
-    /// client, connection, network, outside_server, queue, prefill, decode, server_unassigned or unknown; docs/TELEMETRY.md defines each.
+    /// client, connection, network, outside_server, queue, prefill, decode, server_unassigned or unknown,
+    /// as defined in docs/TELEMETRY.md.
     name: &'static str,
     /// Mean milliseconds per request; null if unknown.
     ms: Option<f64>,
