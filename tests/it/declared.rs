@@ -366,11 +366,11 @@ fn what_is_said_of_a_mix_is_true_of_its_classes() {
     // M010: the class that has no nonce, and where it says so.
     let one = of_mix(["plain", "off"], "batch_size: [1, 2]");
     let line = one.lines().find(|line| line.contains("M010")).unwrap_or_else(|| panic!("{one}"));
-    assert!(line.contains("prompts of `off` in `mx` are to differ"), "{line}");
+    assert!(line.contains("prompts of `off` in `mx` should differ"), "{line}");
     let at = plan(&format!("scenarios:\n{table}"), "").lines().position(|line| line.contains("off: {")).unwrap() + 1;
     assert!(line.contains(&format!("plan.yaml:{at}:")), "line {at}: {line}");
     let every = of_mix(["plain", "asked"], "nonce: [on, off], batch_size: [1, 2]");
-    assert!(every.contains("prompts of `mx` are to differ"), "{every}");
+    assert!(every.contains("prompts of `mx` should differ"), "{every}");
     // M009: what records share without a nonce in front of each, only the records know.
     let beside = |nonce: &str| {
         told(&format!("{table}  talk: {{ base: D }}"), &format!("scenario: [asked, talk]{nonce}, batch_size: [1, 2]"))

@@ -167,6 +167,6 @@ fn what_calibrate_showed_of_this_host_counts() {
     lab.ok(&["calibrate", "--batch-size", "2", "--output-tokens", "3", "--no-search", "--for", "100ms", "--quiet"]);
     let found = beyond(&lab, "results");
     let batch = found.iter().find(|one| one["about"] == json!(["sweep load"])).unwrap_or_else(|| panic!("{found:?}"));
-    assert!(batch["message"].as_str().unwrap().starts_with("`batch_size: 5000` is beyond"), "{batch}");
+    assert!(batch["message"].as_str().unwrap().starts_with("`batch_size: 5000` exceeds"), "{batch}");
     assert!(beyond(&lab, "elsewhere").is_empty());
 }
