@@ -153,7 +153,8 @@ fn gates_stop_and_skip_if_leaves_out_by_what_was_found() {
     };
     lab.write("no.yaml", &gate("at_least: 5"));
     let ended = lab.run(&["run", "no.yaml", "--progress", "plain", "--markdown", "gate.md"]);
-    let why = "checked: 1 run not made, the gate says no: ladder: a · m · short: max_batch_size_under_slo is 4 in flight, below 5";
+    let why =
+        "checked: 1 run stopped by the gate: ladder: a · m · short: max_batch_size_under_slo is 4 in flight, below 5";
     assert!(ended.code == Some(4) && ended.stderr.contains(why), "{:?}: {}", ended.code, ended.stderr);
     assert_eq!(names(&lab, "runs").len(), 3, "the ladder alone");
     let page = std::fs::read_to_string(lab.path().join("gate.md")).unwrap();
@@ -176,9 +177,9 @@ fn gates_stop_and_skip_if_leaves_out_by_what_was_found() {
                 max_batch_size_under_slo, below: 5 } }";
     lab.write("skip.yaml", &behind(skip));
     let ended = lab.ok(&["run", "skip.yaml"]);
-    assert!(ended.stderr.contains("later: 1 run left out by `skip_if`: ladder: a"), "{}", ended.stderr);
+    assert!(ended.stderr.contains("later: 1 run skipped by `skip_if`: ladder: a"), "{}", ended.stderr);
     let told = lab.ok(&["why", "later", "--plan", "skip.yaml"]).stdout;
-    assert!(told.contains("left out by `skip_if`: ladder: a · m · short: max_batch_size_under_slo is 4"), "{told}");
+    assert!(told.contains("skipped by `skip_if`: ladder: a · m · short: max_batch_size_under_slo is 4"), "{told}");
     assert!(told.contains("max_batch_size_under_slo of ladder: a · m · short: 4 in flight (runs "), "{told}");
     // The ladder holds at its heaviest load: more than that is not known.
     lab.write("unknown.yaml", &gate("at_least: 5").replace("[2, 4, 8]", "[2, 4]"));
@@ -220,7 +221,7 @@ fn a_gate_holds_the_interval_of_any_metric_against_its_bound() {
     let cells: Vec<&str> = row.trim_matches('|').split(" | ").map(str::trim).collect();
     assert_eq!((cells.len(), cells[5], cells[6]), (7, "at most 30ms", "no"), "{page}");
     assert!(cells[3].starts_with('6') && cells[4].contains(" ms to "), "value and interval: {page}");
-    let why = "the gate says no: smoke: a · m · short · 4: e2e_p50 is 6";
+    let why = "stopped by the gate: smoke: a · m · short · 4: e2e_p50 is 6";
     assert!(ended.code == Some(4) && ended.stderr.contains(why), "{:?}: {}", ended.code, ended.stderr);
     assert!(ended.stderr.contains("above 30ms"), "{}", ended.stderr);
     // The interval of a share of none reaches further than this.
