@@ -191,7 +191,7 @@ fn neither_order_nor_notation_names_anything() {
     };
     assert_eq!(ids(&lab, "plan.toml"), ids(&lab, "plan.yaml"), "TOML");
     // The order of the sweeps and of the axes is the order of the runs; which runs there are it leaves alone.
-    assert_eq!(sorted("turned.yaml"), sorted("plan.yaml"), "keys turned round");
+    assert_eq!(sorted("turned.yaml"), sorted("plan.yaml"), "keys reversed");
 }
 
 /// The value with the keys of every table in the opposite order.

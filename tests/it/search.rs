@@ -160,7 +160,7 @@ fn a_search_whose_windows_are_too_short_ends_at_once_and_says_so_and_check_says_
     lab.write("later.yaml", &plan(&format!("{search}{taking}")).replace("p90", "p99"));
     let ended = lab.run(&["run", "later.yaml"]);
     assert!(
-        ended.code == Some(3) && ended.stderr.contains("there is no load to take: limit: a · m · short"),
+        ended.code == Some(3) && ended.stderr.contains("no load to use: limit: a · m · short"),
         "{}",
         ended.stderr
     );

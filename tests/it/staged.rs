@@ -114,7 +114,7 @@ fn a_load_is_taken_from_a_ladder_and_a_kill_between_the_stages_changes_nothing()
 fn cells_that_wait_are_asked_for(lab: &Lab, why: &str) {
     let only = ["--only", "sweep == 'sustained' and repeat < 1"];
     let ended = lab.run(&[&["run", "plan.yaml"][..], &only].concat());
-    let said = "1 selected run has no id yet: their ids come once that is answered; also select the sweeps that they wait for; no request was sent";
+    let said = "1 selected run has no id yet: their ids are known once the earlier sweep has a result; also select the sweeps that they wait for; no request was sent";
     assert!(ended.code == Some(6) && ended.stderr.contains(said), "{:?}: {}", ended.code, ended.stderr);
     assert!(ended.stderr.contains(&format!("sustained: 1 run pending: {why}")), "{}", ended.stderr);
     let seen = lab.ok(&[&["preview", "plan.yaml", "--format", "json"][..], &only].concat()).json();
@@ -188,7 +188,7 @@ fn gates_stop_and_skip_if_leaves_out_by_what_was_found() {
     // No load of this one meets the objective: there is none to take, and nothing is guessed.
     lab.write("none.yaml", &behind(SUSTAINED).replace("[2, 4, 8]", "[8, 16]"));
     let ended = lab.run(&["run", "none.yaml"]);
-    let why = "sustained: 2 runs blocked: there is no load to take: ladder: a · m · short: 8 in flight, the lightest load, misses";
+    let why = "sustained: 2 runs blocked: no load to use: ladder: a · m · short: 8 in flight, the lightest load, misses";
     assert!(ended.code == Some(3) && ended.stderr.contains(why), "{:?}: {}", ended.code, ended.stderr);
     let told = lab.ok(&["why", "sustained", "--plan", "none.yaml", "--format", "json"]).json();
     assert_eq!(told["waiting"][0]["state"], "blocked", "{told:#}");

@@ -136,8 +136,8 @@ pub const DIALECTS: [Dialect; 7] = [
     Dialect {
         engine: Engine::Sglang,
         title: "SGLang",
-        source: "SGLang 0.5.5 and 0.5.23, `sglang/srt/entrypoints/http_server.py`, `openai/protocol.py`, \
-                 `server_args.py` and the metrics collector",
+        source: "SGLang 0.5.5 and 0.5.23, `sglang/srt/entrypoints/http_server.py`, `openai/protocol.py`, `server_args.py` and the \
+                 metrics collector",
         ignore_eos: Some(true),
         sends_ignore_eos: true,
         min_tokens: Some(true),

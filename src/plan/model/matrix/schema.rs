@@ -85,8 +85,7 @@ fn server() -> Value {
         "examples": [{ "max_num_seqs": 64 }],
     });
     json!({
-        "description": "Flags that the server of an endpoint with `launch` is started with: \
-                        [{ max_num_seqs: 64 }, { max_num_seqs: 128 }].",
+        "description": "Flags that the server of an endpoint with `launch` is started with: [{ max_num_seqs: 64 }, { max_num_seqs: 128 }].",
         "anyOf": [flags.clone(), { "type": "array", "items": flags, "minItems": 1 }],
     })
 }
