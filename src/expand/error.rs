@@ -127,7 +127,10 @@ pub enum Mistake {
     )]
     ColdWithoutNonce(NonceMode),
     /// A scenario that the endpoint's protocol does not support.
-    #[error("scenario `{scenario}` {}, but endpoint `{endpoint}` has `api: {}`: {}", misfit.what, api.name(), misfit.remedy)]
+    #[error(
+        "scenario `{scenario}` {}, but endpoint `{endpoint}` has `api: {}`: {}",
+        misfit.what, api.name(), misfit.remedy
+    )]
     OtherProtocol {
         /// The scenario.
         scenario: Box<str>,

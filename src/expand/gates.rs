@@ -23,7 +23,7 @@ pub(super) struct Stop {
 pub(super) fn gates(plan: &Plan, known: &Known) -> HashMap<String, Stop> {
     let stop_of = |name: &str| {
         let (at, stop) = gates_before(plan, name).find_map(|(at, gate)| Some((at, stopped(gate, known)?)))?;
-        let why = if at == name { stop.why } else { format!("behind the gate of `{at}`: {}", stop.why) };
+        let why = if at == name { stop.why } else { format!("gate of `{at}`: {}", stop.why) };
         Some((name.to_owned(), Stop { state: stop.state, why }))
     };
     plan.sweeps.keys().filter_map(|name| stop_of(name)).collect()
@@ -99,7 +99,7 @@ impl GateAnswer {
 /// The state of a gate of a plan.
 #[derive(Debug, Clone, PartialEq)]
 pub struct GateState {
-    /// The sweep behind it.
+    /// The sweep that has the gate.
     pub sweep: String,
     /// Its bounds: `at least 20`, `at most 500ms`.
     pub bound: String,

@@ -164,7 +164,7 @@ fn gates_stop_and_skip_if_leaves_out_by_what_was_found() {
         "| checked | ladder: a · m · short | max\\_batch\\_size\\_under\\_slo | 4 in flight | n/a | at least 5 | no |";
     assert!(page.contains(row), "{page}");
     // Both are stopped by the gate of the first, and the ladder decided.
-    for (sweep, why) in [("checked", "ladder: a"), ("behind", "behind the gate of `checked`: ladder: a")] {
+    for (sweep, why) in [("checked", "ladder: a"), ("behind", "gate of `checked`: ladder: a")] {
         let told = lab.ok(&["why", sweep, "--plan", "no.yaml", "--format", "json"]).json();
         let cell = &told["waiting"][0];
         assert!(cell["state"] == "stopped" && cell["why"].as_str().unwrap().starts_with(why), "{told:#}");

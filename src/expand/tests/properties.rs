@@ -216,7 +216,8 @@ fn one_run_has_one_generator() {
     let error = expand(&plan("spin")).expect_err("another").to_string();
     assert!(
         error.starts_with(
-            "sweep `b`, cell { endpoint: demo, model: small, scenario: B1, batch_size: 2 }: sweep `a` contains the same run"
+            "sweep `b`, cell { endpoint: demo, model: small, scenario: B1, batch_size: 2 }: \
+             sweep `a` contains the same run"
         ),
         "{error}"
     );

@@ -173,7 +173,7 @@ fn a_gate_stops_its_sweep_and_those_behind_it() {
         ),
     ] {
         let stopped = of(vllm, other);
-        let behind = format!("behind the gate of `sustained`: {why}");
+        let behind = format!("gate of `sustained`: {why}");
         assert_eq!(stops(&stopped), [(state, why), (state, why), (state, &behind), (state, &behind)]);
         assert_eq!(loads(&stopped, "beside").len(), 2, "sweeps that do not depend on it run");
     }

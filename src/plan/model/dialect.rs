@@ -93,7 +93,7 @@ pub struct Gauges {
     pub needs: Option<&'static str>,
 }
 
-/// Where OpenAI's usage tells what came from the prefix cache.
+/// Where OpenAI's usage reports tokens from the prefix cache.
 const DETAILS: &str = "usage.prompt_tokens_details.cached_tokens";
 
 const fn page(path: &'static str, key: &'static str, is_telling: bool) -> Page {
