@@ -48,7 +48,7 @@ impl HookRun {
         self.outcome == HookOutcome::Ok
     }
 
-    /// How it ended, in short form: `exit code 3`, `HTTP 404`, `no end within 60s`.
+    /// How it ended, in short form: `exit code 3`, `HTTP 404`, `did not end within 60s`.
     pub fn ended(&self) -> String {
         match (self.exit_code, self.status, &self.detail) {
             (.., Some(detail)) => detail.clone(),

@@ -175,7 +175,7 @@ fn answers_are_no_longer_than_a_window_and_time_is_bounded() {
     assert_eq!(loads[0]["load"]["content"]["output_tokens"], 146);
     assert_eq!(
         (&left[0]["failed"], &left[0]["reason"]),
-        (&false.into(), &"there was no time; --within gives it more".into())
+        (&false.into(), &"no time left; raise --within".into())
     );
     let search = &calibration["searches"][0];
     assert!(search["steps"].as_array().unwrap().is_empty() && search["ended_early"].is_string(), "{search}");

@@ -995,7 +995,7 @@ fn probes_tell_what_servers_say() {
     lab.write("plan.yaml", &plan.replace("id: tiny", "id: huge"));
     let unknown = lab.run(&["probe", "plan.yaml"]);
     assert_eq!(unknown.code, Some(2), "the plan must be edited");
-    assert!(unknown.stdout.contains("does not know the model `huge`; it lists tiny"), "{}", unknown.stdout);
+    assert!(unknown.stdout.contains("does not have the model `huge`; it lists tiny"), "{}", unknown.stdout);
 }
 
 #[timed_test]

@@ -235,7 +235,7 @@ fn a_hook_that_does_not_end_is_killed_with_its_children() {
     program(&lab, "hang.sh", "echo waiting; sleep 600 & sleep 600");
     let ended = run(&lab);
     assert_eq!(ended.code, Some(6), "{}", ended.stderr);
-    assert!(ended.stderr.contains("the before_run hook `./hang.sh` failed: no end within 400ms"), "{}", ended.stderr);
+    assert!(ended.stderr.contains("the before_run hook `./hang.sh` failed: did not end within 400ms"), "{}", ended.stderr);
     assert!(ended.stderr.contains("waiting"), "{}", ended.stderr);
     wait_for("the end of the hook's processes", || left(&lab).is_empty().then_some(()));
     assert!(lab.runs().is_empty());
@@ -401,7 +401,7 @@ fn a_program_that_is_not_there_is_told_before_anything_is_sent() {
     let lab = lab(&plan(&endpoint, "batch_size: 1", 1));
     let ended = run(&lab);
     assert_eq!(ended.code, Some(2), "{}", ended.stderr);
-    let words = "endpoint `m`: the after_cell hook runs `./colect.sh`, and no such program is at ";
+    let words = "endpoint `m`: the after_cell hook runs `./colect.sh`, which is not at ";
     assert!(ended.stderr.contains(words) && ended.stderr.contains("correct `hooks.after_cell`"), "{}", ended.stderr);
     assert!(
         !lab.results().join("attempts").exists() || fs::read_dir(lab.results().join("attempts")).unwrap().count() == 0

@@ -316,7 +316,7 @@ fn a_server_s_streams_are_never_exceeded() {
 #[timed_test]
 fn a_server_of_http_1_1_alone_is_told_before_anything_is_measured() {
     for (alpn, scheme, remedy) in [
-        (None, "http", "have the server take HTTP/2 without TLS (h2c, prior knowledge)"),
+        (None, "http", "configure the server to accept HTTP/2 without TLS (h2c, prior knowledge)"),
         (Some(vec!["http/1.1"]), "https", "offer h2 (ALPN)"),
     ] {
         let server = Server::start(Rules { is_old: true, alpn, ..Rules::default() });
@@ -327,7 +327,7 @@ fn a_server_of_http_1_1_alone_is_told_before_anything_is_measured() {
             let ended = lab.run(args);
             let said = ended.stdout + &ended.stderr;
             assert_eq!(ended.code, Some(2), "{args:?}: the plan must be edited: {said}");
-            assert!(said.contains("answers over HTTP/1.1 and not over HTTP/2"), "{args:?}: {said}");
+            assert!(said.contains("uses HTTP/1.1, not HTTP/2"), "{args:?}: {said}");
             assert!(said.contains(remedy) && said.contains("remove `http: 2`"), "{args:?}: {said}");
         }
         assert!(lab.runs().is_empty());
@@ -344,7 +344,7 @@ fn a_server_of_http_2_alone_is_told_too() {
         let ended = lab.run(&["probe", "plan.yaml"]);
         let said = ended.stdout + &ended.stderr;
         assert_eq!(ended.code, Some(2), "{scheme}: {said}");
-        assert!(said.contains("answers over HTTP/2 and not over HTTP/1.1"), "{scheme}: {said}");
+        assert!(said.contains("uses HTTP/2, not HTTP/1.1"), "{scheme}: {said}");
         assert!(said.contains("write `http: 2` under the endpoint"), "{scheme}: {said}");
     }
 }

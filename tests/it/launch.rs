@@ -185,7 +185,7 @@ fn a_program_that_is_not_there_is_named_before_anything_is_sent() {
         lab(&plan("launch: { command: [no-such-server-here, serve, '{{ port }}'], port: auto }", "batch_size: 1", 1));
     let ended = run(&lab, &[]);
     assert_eq!(ended.code, Some(2), "{}", ended.stderr);
-    let words = "endpoint `m`: cannot start `no-such-server-here`: no such program in PATH; install it, or correct `launch.command`";
+    let words = "endpoint `m`: cannot start `no-such-server-here`: program not found in PATH; install it, or correct `launch.command`";
     assert!(ended.stderr.contains(words), "{}", ended.stderr);
     assert!(servers(&lab).is_empty());
 }
@@ -249,7 +249,7 @@ fn a_port_that_is_taken_is_named() {
     let ended = run(&lab, &[]);
     assert_eq!(ended.code, Some(6), "{}", ended.stderr);
     let words =
-        format!("m: port {port} is taken: something listens on 127.0.0.1:{port} already; stop it, or write port: auto");
+        format!("m: port {port} is taken: another process listens on 127.0.0.1:{port}; stop it, or write port: auto");
     assert!(ended.stderr.contains(&words), "{}", ended.stderr);
     assert!(lab.runs().is_empty());
 }
@@ -303,7 +303,7 @@ fn a_path_that_the_server_does_not_have_is_no_readiness() {
     assert!(
         ended
             .stderr
-            .contains("answers HTTP 404 to /healthy and lists its models: it has no such path; correct `ready.path`"),
+            .contains("returns HTTP 404 for /healthy but lists its models: the path does not exist; correct `ready.path`"),
         "{}",
         ended.stderr
     );
@@ -371,7 +371,7 @@ fn what_a_killed_supervisor_left_the_next_sweep_ends() {
     let ended = Ended::from(command.env(MARK, lab.path()).env("BENCH_KEY", "hunter2-hunter2").output().unwrap());
     assert_eq!(ended.code, Some(0), "{}", ended.stderr);
     assert!(
-        ended.stderr.contains("endpoint `m`: ended the server that a killed sweep had left running"),
+        ended.stderr.contains("endpoint `m`: ended the server that a killed sweep left running"),
         "{}",
         ended.stderr
     );
@@ -512,7 +512,7 @@ fn a_server_whose_supervisor_is_killed_is_ended_before_another_is_started() {
     let ended = running.end();
     assert_eq!(ended.code, Some(0), "{}{}", ended.stdout, ended.stderr);
     assert!(
-        ended.stderr.contains("the server ended since its supervisor, a process of sweepline, was killed"),
+        ended.stderr.contains("the server ended because its supervisor, a process of sweepline, was killed"),
         "{}",
         ended.stderr
     );
@@ -624,7 +624,7 @@ fn a_launched_server_of_another_version_is_compared_once_it_is_up() {
     lab.write("version", "0.12.0");
     let more = run(&lab, &["--only", "batch_size == 1 or server.slots == 2"]);
     assert_eq!(more.code, Some(0), "{}{}", more.stdout, more.stderr);
-    let told = "m: the server says version 0.12.0 instead of 0.11.0; 2 runs are measured again (environment: match)";
+    let told = "m: the server reports version 0.12.0 instead of 0.11.0; 2 runs are measured again (environment: match)";
     assert!(more.stderr.contains(told), "{}", more.stderr);
     assert_eq!(versions(), ["0.12.0", "0.12.0", "0.12.0"]);
     assert_eq!(starts(&more), 3, "{}", more.stderr);
@@ -635,7 +635,7 @@ fn a_launched_server_of_another_version_is_compared_once_it_is_up() {
     let pinned = run(&lab, &[]);
     assert_eq!(pinned.code, Some(2), "{}{}", pinned.stdout, pinned.stderr);
     let told =
-        "endpoint `m` says version 0.13.0, and its results were measured on 0.12.0; the plan says `environment: pin`";
+        "endpoint `m` reports version 0.13.0, but its results were measured on 0.12.0, and the plan sets `environment: pin`";
     assert!(pinned.stderr.contains(told), "{}", pinned.stderr);
     assert_eq!(versions(), ["0.12.0", "0.12.0", "0.12.0"]);
     nothing_left(&lab);

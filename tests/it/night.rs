@@ -95,7 +95,7 @@ fn a_path_says_when_the_server_is_ready() {
     let lab = lab(&[("a", mock.port, ", ready: { path: /nowhere, within: 1m }")]);
     let ended = lab.run(&["run", "plan.yaml"]);
     assert_eq!(ended.code, Some(2), "{}", ended.stderr);
-    says(&ended, "answers HTTP 404 to /nowhere and lists its models: it has no such path; correct `ready.path`");
+    says(&ended, "returns HTTP 404 for /nowhere but lists its models: the path does not exist; correct `ready.path`");
     lab.write("plan.yaml", &plan(&[("a", mock.port, ", ready: { path: /health, within: 10s }")]));
     assert!(matches!(lab.run(&["run", "plan.yaml"]).code, Some(0 | 3)));
     assert_eq!(committed(&lab), ["a", "a"]);
@@ -117,9 +117,9 @@ fn what_an_edit_must_mend_is_told_at_once_and_together() {
     let ended = lab.run(&["run", "plan.yaml"]);
     assert_eq!(ended.code, Some(2), "{}", ended.stderr);
     says(&ended, "endpoint `fine`: http://127.0.0.1:");
-    says(&ended, "does not know the model `huge`; it lists tiny");
+    says(&ended, "does not have the model `huge`; it lists tiny");
     says(&ended, "endpoint `locked`: http://127.0.0.1:");
-    says(&ended, "refuses the API key (HTTP 401)");
+    says(&ended, "rejects the API key (HTTP 401)");
     says(&ended, "endpoint `unknown`: http://no-such-host.invalid:1/v1 does not answer");
     assert!(committed(&lab).is_empty(), "nothing is measured before the plan is mended");
     assert!(!ended.stderr.contains("waiting for"), "{}", ended.stderr);
@@ -275,7 +275,7 @@ fn a_rate_limit_is_left_alone_for_as_long_as_it_asks() {
     under_load(&mock);
     let slower = Mood::says("429 Too Many Requests", "Retry-After: 4\r\n", r#"{"error":{"message":"slow down"}}"#);
     front.turn(slower);
-    night.until("a: waiting for up to 4s: the server asks for it (Retry-After)");
+    night.until("a: waiting for up to 4s: the server requests it (Retry-After)");
     let (asked, began) = (front.own(), Instant::now());
     wait_for("the next question", || (front.own() > asked).then_some(()));
     // The wait had begun a moment before it was told.

@@ -266,7 +266,7 @@ fn settings_whose_run_the_client_spoiled_have_another_and_the_best_is_found_all_
     let after = choice(&lab);
     let standing = after["standing"].as_str().unwrap();
     assert!(standing.starts_with("best: slots=8 with "), "{standing}");
-    assert!(standing.contains("; one run was invalid and says nothing; 3 runs"), "{standing}");
+    assert!(standing.contains("; one run was invalid and is inconclusive; 3 runs"), "{standing}");
     let pair = |settings: &str, became: &str| (settings.to_owned(), became.to_owned());
     let expected = [pair("slots=1", "left_out"), pair("slots=8", "says_nothing"), pair("slots=8", "best")];
     assert_eq!(became(&lab), expected);
@@ -291,7 +291,7 @@ fn settings_of_which_no_run_says_anything_are_undecided_beside_the_answer() {
     let after = choice(&lab);
     let standing = after["standing"].as_str().unwrap();
     assert!(standing.starts_with("undecided; best of those measured: slots=1 with "), "{standing}");
-    let caveat = "; slots=8 is undecided, for its runs say nothing (invalid: client_paused); 3 runs";
+    let caveat = "; slots=8 is undecided: its runs are inconclusive (invalid: client_paused); 3 runs";
     assert!(standing.ends_with(caveat) && ended.stderr.contains(caveat), "{standing}");
     assert_eq!((&after["settings"][1]["value"], &after["settings"][1]["runs"]), (&Value::Null, &2.into()), "{after:#}");
     let graph = lab.ok(&["graph", "plan.yaml", "--format", "text"]).stdout;

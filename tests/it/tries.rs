@@ -153,7 +153,7 @@ fn spoiled_attempts_count_over_invocations_until_the_run_is_given_up() {
 
     // Asked for again, or allowed more often.
     for flags in [&["--redo", "given-up"] as &[&str], &["--redo", "invalid,given-up"], &["--force"]] {
-        assert_eq!(state(flags), new(&format!("{given_up}, and asked for again")), "{flags:?}");
+        assert_eq!(state(flags), new(&format!("{given_up}, and requested again")), "{flags:?}");
     }
     let exit =
         lab.run(&["preview", "plan.yaml", "--only", &only, "--exit-code", "--redo", "invalid", "--redo", "given-up"]);
