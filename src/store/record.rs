@@ -68,10 +68,10 @@ pub struct FileRecord {
 /// The committed run that this one replaced.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Replaced {
-    /// Its attempt; `None` if its `run.json` could not be read.
+    /// Its attempt; null if its `run.json` could not be read.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub attempt: Option<u32>,
-    /// Why it was repeated; `None` if no reason was recorded.
+    /// Why it was repeated; null if no reason was recorded.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub reason: Option<String>,
 }

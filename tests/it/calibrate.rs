@@ -173,10 +173,7 @@ fn answers_are_no_longer_than_a_window_and_time_is_bounded() {
     assert_eq!((loads.len(), left.len()), (1, 1), "one is measured however little time there is: {calibration}");
     // 290 ms after the first token, one each 2 ms.
     assert_eq!(loads[0]["load"]["content"]["output_tokens"], 146);
-    assert_eq!(
-        (&left[0]["failed"], &left[0]["reason"]),
-        (&false.into(), &"no time left; raise --within".into())
-    );
+    assert_eq!((&left[0]["failed"], &left[0]["reason"]), (&false.into(), &"no time left; raise --within".into()));
     let search = &calibration["searches"][0];
     assert!(search["steps"].as_array().unwrap().is_empty() && search["ended_early"].is_string(), "{search}");
     // Once in ten seconds: most windows are empty, and nothing is wrong.
@@ -313,7 +310,8 @@ fn a_run_shows_what_its_generator_was_calibrated_for() {
     assert!(large.contains("on this host); lower the load, use more engine threads, or"), "{large}");
 
     let beyond = with(&|changed| changed["loads"][0]["pressure"]["events_per_second"] = 1.0.into());
-    let words = "warning: 1 run is beyond the calibrated range of the generator; the most demanding: demo · s · batch 2 (";
+    let words =
+        "warning: 1 run is beyond the calibrated range of the generator; the most demanding: demo · s · batch 2 (";
     let flags = "; covered by: sweepline calibrate --batch-size ";
     assert!(beyond.contains(flags), "{beyond}");
     assert!(beyond.contains(words) && hint(&beyond) && !beyond.contains("generator: TTFT"), "{beyond}");

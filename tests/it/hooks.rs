@@ -235,7 +235,11 @@ fn a_hook_that_does_not_end_is_killed_with_its_children() {
     program(&lab, "hang.sh", "echo waiting; sleep 600 & sleep 600");
     let ended = run(&lab);
     assert_eq!(ended.code, Some(6), "{}", ended.stderr);
-    assert!(ended.stderr.contains("the before_run hook `./hang.sh` failed: did not end within 400ms"), "{}", ended.stderr);
+    assert!(
+        ended.stderr.contains("the before_run hook `./hang.sh` failed: did not end within 400ms"),
+        "{}",
+        ended.stderr
+    );
     assert!(ended.stderr.contains("waiting"), "{}", ended.stderr);
     wait_for("the end of the hook's processes", || left(&lab).is_empty().then_some(()));
     assert!(lab.runs().is_empty());

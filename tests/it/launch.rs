@@ -301,9 +301,9 @@ fn a_path_that_the_server_does_not_have_is_no_readiness() {
     let ended = run(&lab, &[]);
     assert_eq!(ended.code, Some(2), "somebody must mend it: {}", ended.stderr);
     assert!(
-        ended
-            .stderr
-            .contains("returns HTTP 404 for /healthy but lists its models: the path does not exist; correct `ready.path`"),
+        ended.stderr.contains(
+            "returns HTTP 404 for /healthy but lists its models: the path does not exist; correct `ready.path`"
+        ),
         "{}",
         ended.stderr
     );
@@ -634,8 +634,7 @@ fn a_launched_server_of_another_version_is_compared_once_it_is_up() {
     lab.write("plan.yaml", &format!("environment: pin\n{text}"));
     let pinned = run(&lab, &[]);
     assert_eq!(pinned.code, Some(2), "{}{}", pinned.stdout, pinned.stderr);
-    let told =
-        "endpoint `m` reports version 0.13.0, but its results were measured on 0.12.0, and the plan sets `environment: pin`";
+    let told = "endpoint `m` reports version 0.13.0, but its results were measured on 0.12.0, and the plan sets `environment: pin`";
     assert!(pinned.stderr.contains(told), "{}", pinned.stderr);
     assert_eq!(versions(), ["0.12.0", "0.12.0", "0.12.0"]);
     nothing_left(&lab);
