@@ -190,7 +190,7 @@ pub(super) struct Wanted<'c> {
     pub repeat: u32,
     /// The window of a confirming run; `None` for an ordinary run.
     pub window: Option<Nanos>,
-    /// Settings and length, where settings are chosen.
+    /// Settings and length, if settings are chosen.
     pub trial: Option<Trial>,
 }
 

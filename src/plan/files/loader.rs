@@ -222,7 +222,7 @@ impl<'f> Loader<'f> {
     fn find(&self, path: &Path, written: &str, seen: &[PathBuf]) -> Result<PathBuf, Box<Diagnostic>> {
         let canonical = self.files.canonical(path).map_err(|error| Box::new(self.not_found(path, written, &error)))?;
         if !self.may_read(&canonical) {
-            let message = format!("the fragment `{written}` is outside of the plan's folder");
+            let message = format!("the fragment `{written}` is outside the plan's folder");
             let remedy = "put it into the plan's folder, or allow it with --allow-outside";
             return Err(Diagnostic::new(Code::PathOutside, message).remedy(remedy).into());
         }

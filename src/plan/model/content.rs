@@ -117,11 +117,11 @@ pub struct Member {
 
 /// The built-in scenarios: name, content, and description for users.
 pub(crate) static BUILT_IN: [(&str, Content, &str); 6] = [
-    ("A1", content(Reuse::SamePrompt, 0, 50, 1), "the same short prompt every time: the best case of a prefix cache"),
+    ("A1", content(Reuse::SamePrompt, 0, 50, 1), "the same short prompt every time: the best case for a prefix cache"),
     ("A2", content(Reuse::SamePrompt, 0, 2_500, 1), "the same long prompt every time"),
-    ("B1", content(Reuse::None, 0, 50, 1), "short prompts that differ: nothing to reuse"),
-    ("B2", content(Reuse::None, 0, 2_500, 1), "long prompts that differ: prefill at work"),
-    ("C", content(Reuse::SharedSystem, 2_000, 50, 1), "one long system prompt, short questions that differ"),
+    ("B1", content(Reuse::None, 0, 50, 1), "distinct short prompts: nothing to reuse"),
+    ("B2", content(Reuse::None, 0, 2_500, 1), "distinct long prompts: a prefill-heavy load"),
+    ("C", content(Reuse::SharedSystem, 2_000, 50, 1), "one long system prompt, distinct short questions"),
     ("D", content(Reuse::Conversation, 0, 50, 5), "conversations whose history grows with the server's own responses"),
 ];
 

@@ -73,7 +73,7 @@ pub struct Endpoint {
     /// nothing.
     #[schemars(example = "node-a")]
     pub resource: Option<String>,
-    /// The embedded mock's behaviour; only with `engine: mock` and without `url`.
+    /// The embedded mock's behavior; only with `engine: mock` and without `url`.
     pub mock: Option<MockFigures>,
     /// Set to true to accept any TLS certificate of this endpoint. Explain why in `notes`.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]

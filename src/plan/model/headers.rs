@@ -33,7 +33,7 @@ pub fn is_sent_by_itself(name: &str) -> bool {
 pub struct Headers(BTreeMap<String, TextOrSecret>);
 
 impl Headers {
-    /// Whether there are none.
+    /// Whether there are no headers.
     pub fn is_empty(&self) -> bool {
         self.0.is_empty()
     }

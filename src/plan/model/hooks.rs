@@ -38,7 +38,7 @@ pub struct Hooks {
 }
 
 impl Hooks {
-    /// Whether there are none.
+    /// Whether there are no hooks.
     pub fn is_empty(&self) -> bool {
         HookPoint::ALL.into_iter().all(|point| self.at(point).is_empty())
     }

@@ -106,7 +106,7 @@ fn syntax_remedy(message: &str, text: &str, span: Option<&Span>) -> String {
     } else if message.contains("unclosed") {
         "close it, or remove it".to_owned()
     } else if message.contains("quoted scalar") {
-        "close the quote that is open on a line above".to_owned()
+        "close the quote opened on a line above".to_owned()
     } else if indented_by_tab || message.contains("tabs") {
         "indent with spaces; YAML does not allow tabs".to_owned()
     } else if message.contains("unknown anchor") {
