@@ -1,8 +1,9 @@
 //! sweepline: declarative, resumable sweeps of LLM-serving benchmarks.
 //!
-//! Data goes one way: a plan file becomes a `Plan` (`plan`), which expands into `RunSpec`s (`expand`) and a graph
-//! (`graph`); the engine (`engine`) sends what `workload` prepares and writes rows (`rows`, kept by `store`); the
-//! `sweep` walks the graph; `analysis` turns rows into numbers, `export` and `report` show them; `cli` is the program.
+//! Data flows in one direction: a plan file becomes a `Plan` (`plan`), which expands into `RunSpec`s
+//! (`expand`) and a graph (`graph`); the engine (`engine`) sends the requests that `workload` prepares and
+//! writes rows (`rows`, stored by `store`); the `sweep` walks the graph; `analysis` turns rows into
+//! numbers, `export` and `report` show them; `cli` is the program.
 
 #![warn(missing_docs, unreachable_pub)]
 

@@ -1,4 +1,4 @@
-//! The program `sweepline`: parse, call, print one error, exit.
+//! The program `sweepline`: parse, run, print one error, exit.
 
 use std::process::ExitCode;
 

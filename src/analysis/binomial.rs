@@ -16,8 +16,9 @@ pub fn at_least(n: u64, p: f64, k: u64) -> f64 {
     }
 }
 
-/// P(B ≤ x) where n and x need not be whole: what a dependent sample is worth is not. By the regularized incomplete beta function,
-/// of which the binomial distribution is the case of whole numbers.
+/// P(B ≤ x) for n and x that need not be whole, like the worth of a dependent sample. Uses the
+/// regularized incomplete beta function, of which the binomial distribution is the case of whole
+/// numbers.
 pub fn worth_at_most(n: f64, p: f64, x: f64) -> f64 {
     if x >= n { 1.0 } else { beta_reg(n - x, x + 1.0, 1.0 - p) }
 }
@@ -27,12 +28,13 @@ pub fn worth_at_least(n: f64, p: f64, x: f64) -> f64 {
     if x <= 0.0 { 1.0 } else { beta_reg(x, n - x + 1.0, p) }
 }
 
-/// Clopper and Pearson's 95 % interval of a share of which `worth` independent trials saw `share`: never below 0 or above 1, and 0 of
-/// some has an upper end. Korn and Graubard (1998) where the trials are what dependent ones are worth.
+/// Clopper and Pearson's 95 % interval of a share that was observed as `share` in `worth` independent
+/// trials: never below 0 or above 1, and 0 of some has an upper end. Korn and Graubard (1998) if `worth`
+/// is that of dependent trials.
 pub(crate) fn share_interval(worth: f64, share: f64) -> [f64; 2] {
     const TAIL: f64 = 0.025;
     let seen = worth * share;
-    // Both probabilities go one way along the share, so bisection finds where they pass the tail.
+    // Both probabilities are monotone in the share, so bisection finds where they cross the tail.
     let bisect = |is_below: &dyn Fn(f64) -> bool| {
         let (mut low, mut high) = (0.0, 1.0);
         for _ in 0..60 {
@@ -50,18 +52,18 @@ fn distribution(n: u64, p: f64) -> Binomial {
     Binomial::new(p, n).expect("shares lie between 0 and 1")
 }
 
-/// Ranks (from 1) of the order statistics that hold the quantile between them with 95 %, at most 2.5 % on either side:
-/// the largest `l` with P(B < l) ≤ 2.5 % and the smallest `u` with P(B ≥ u) ≤ 2.5 %, B ~ Binomial(n, p).
-/// `None` where n is too small for either.
+/// Ranks (from 1) of the order statistics that enclose the quantile with 95 %, at most 2.5 % on either
+/// side: the largest `l` with P(B < l) ≤ 2.5 % and the smallest `u` with P(B ≥ u) ≤ 2.5 %, B ~
+/// Binomial(n, p). `None` if n is too small for either.
 pub(crate) fn interval_ranks(n: u64, p: f64) -> Option<(u64, u64)> {
     const TAIL: f64 = 0.025;
-    // Both conditions switch once along k, so bisection finds the switch.
+    // Each condition switches once along k, so bisection finds the switch.
     let low = first(0, n, |k| at_most(n, p, k) > TAIL);
     let high = first(1, n + 1, |k| at_least(n, p, k) <= TAIL);
     (low >= 1 && high <= n).then_some((low, high))
 }
 
-/// The first k in `from..to` with `holds(k)`, or `to`; `holds` must not switch back.
+/// Returns the first k in `from..to` with `holds(k)`, or `to`; `holds` must not switch back.
 fn first(from: u64, to: u64, holds: impl Fn(u64) -> bool) -> u64 {
     let (mut low, mut high) = (from, to);
     while low < high {
@@ -126,6 +128,7 @@ mod tests {
         (6, 0.5, (1, 6)), (13, 0.75, (7, 13)), (36, 0.9, (29, 36)), (72, 0.95, (64, 72)),
         (368, 0.99, (360, 368)), (3688, 0.999, (3680, 3688)), (10, 0.5, (2, 9)), (100, 0.5, (40, 61)),
         (100, 0.9, (84, 96)), (1000, 0.99, (983, 997)), (1000, 0.5, (469, 532)), (5000, 0.999, (4990, 5000)),
-        (100000, 0.99, (98938, 99062)), (1000000, 0.999, (998938, 999062)), (777, 0.75, (559, 607)), (59, 0.9, (48, 58)),
+        (100000, 0.99, (98938, 99062)), (1000000, 0.999, (998938, 999062)), (777, 0.75, (559, 607)), (59, 0.9, (48, \
+        58)),
     ];
 }

@@ -1,7 +1,9 @@
-//! The generator's own error: what its rows say against the log of the mock that answered, request by request.
+//! The generator's own error: its rows compared with the log of the mock that responded, request by
+//! request.
 //!
-//! Both sides stamp on one machine's monotonic clock, so the difference of two spans is an error of one of them, and the
-//! server's span is the one that happened. METRICS, "Calibration", defines every figure.
+//! Both sides take timestamps from one machine's monotonic clock, so the difference of two spans is an
+//! error of one of them, and the server's span is the true one. METRICS, "Calibration", defines every
+//! figure.
 
 use std::collections::BTreeMap;
 
@@ -19,18 +21,20 @@ use super::request::Metric;
 use super::stats::Summary;
 use super::window;
 
-/// Above this, a generator's error is part of the result: in milliseconds, at p99.
+/// A generator's error above this is part of the result: in milliseconds, at p99.
 pub const BOUND_MS: f64 = 1.0;
-/// Two loads whose measured rates differ by no more than this share are equally heavy: rates of short windows wander.
+/// Two loads whose measured rates differ by no more than this share are equally heavy: rates of short
+/// windows fluctuate.
 const SAME: f64 = 1.05;
 
-/// What the mock's log says of one request. Instants are nanoseconds on the monotonic clock; none: never happened.
+/// The mock's log of one request. Instants are nanoseconds on the monotonic clock; `None`: never
+/// happened.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Deserialize)]
 pub struct ServerLine {
     request_id: Option<String>,
     /// The request arrived.
     pub arrival_ns: Option<u64>,
-    /// Who stamped the arrival; logs that do not say were stamped by the mock's own clock.
+    /// The source of the arrival's timestamp; logs without it used the mock's own clock.
     arrival_stamp: Option<String>,
     /// Just before the write call that carried the first token.
     pub first_write_ns: Option<u64>,
@@ -38,26 +42,27 @@ pub struct ServerLine {
     pub last_write_ns: Option<u64>,
 }
 
-/// The lines of a log by number of request.
+/// The lines of a log by request number.
 pub(crate) type ServerLog = BTreeMap<u64, ServerLine>;
 
 /// A log that cannot be matched with rows.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum LogError {
-    /// A line that is none.
+    /// A line that is invalid.
     #[error("line {line} of the mock's log is damaged: {reason}")]
     Damaged {
-        /// From 1.
+        /// Line number, from 1.
         line: usize,
-        /// What is wrong with it.
+        /// The error.
         reason: String,
     },
-    /// One request, two lines.
+    /// One request with two lines.
     #[error("the mock saw request {0} twice")]
     Twice(u64),
 }
 
-/// The lines of `log` (JSON lines) whose `x-request-id` is `<prefix>-<request>`; others, such as a probe's, are left out.
+/// Reads the lines of `log` (JSON lines) whose `x-request-id` is `<prefix>-<request>`; skips others,
+/// such as a probe's.
 pub fn read_log(log: &str, prefix: &str) -> Result<ServerLog, LogError> {
     let mut lines = ServerLog::new();
     for (index, text) in log.lines().enumerate() {
@@ -72,12 +77,12 @@ pub fn read_log(log: &str, prefix: &str) -> Result<ServerLog, LogError> {
     Ok(lines)
 }
 
-/// How one error is distributed, in milliseconds. Percentiles are null below METRICS' sample sizes.
+/// The distribution of one error, in milliseconds. Percentiles are null below METRICS' sample sizes.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Spread {
-    /// Requests that both sides know it of.
+    /// Requests for which both sides have it.
     pub n: u64,
-    /// Mean with its sign: above zero where the generator reports more than happened. Null without requests.
+    /// Signed mean: above zero if the generator reports more than the true value. Null without requests.
     pub mean_ms: Option<f64>,
     /// Median of the magnitude.
     pub p50_ms: Option<f64>,
@@ -88,10 +93,10 @@ pub struct Spread {
 }
 
 impl Spread {
-    /// Of signed values in milliseconds.
+    /// Computes it from signed values in milliseconds.
     pub fn of(values: impl Iterator<Item = f64>) -> Spread {
         let values: Vec<f64> = values.collect();
-        // Not `sum`: over nothing that is -0.
+        // Not `sum`: without values, that is -0.
         let sum = values.iter().fold(0.0, |sum, value| sum + value);
         let mean = (!values.is_empty()).then(|| sum / values.len() as f64);
         let sizes = Summary::of(values.into_iter().map(f64::abs).collect(), 0, None);
@@ -104,12 +109,13 @@ impl Spread {
         }
     }
 
-    /// What is judged: the 99th percentile, or the largest where there are too few requests for one.
+    /// Returns the judged value: the 99th percentile, or the largest if there are too few requests for
+    /// one.
     pub fn tail_ms(&self) -> Option<f64> {
         self.p99_ms.or(self.max_ms)
     }
 
-    /// Whether its tail is below [`BOUND_MS`]; nothing measured is nothing above.
+    /// Returns whether its tail is below [`BOUND_MS`]; without measurements, nothing is above it.
     fn is_small(&self) -> bool {
         self.tail_ms().is_none_or(|tail| tail < BOUND_MS)
     }
@@ -120,32 +126,33 @@ impl Spread {
 pub struct Errors {
     /// Requests scheduled inside the window.
     pub requests: u64,
-    /// Of these, failed or cut.
+    /// Of these, failed or truncated.
     pub failed: u64,
-    /// What most of these say of their failure. None where none failed.
+    /// The most frequent failure message. `None` if none failed.
     #[serde(default)]
     pub failure: Option<String>,
-    /// Rows of any phase that were sent and that the server never saw.
+    /// Rows of any phase that were sent but never reached the server.
     pub unseen: u64,
     /// Lines of the server's log without a row.
     pub unknown: u64,
     /// (first_token − sent) − (first write − arrival).
     pub ttft: Spread,
-    /// (last_token − first_token) − (last write − first write), of whole answers of several events.
+    /// (last_token − first_token) − (last write − first write), for complete responses of several
+    /// events.
     pub itl: Spread,
-    /// The row's lateness − the lateness that the server saw.
+    /// The row's lateness − the lateness at the server.
     pub lateness: Spread,
-    /// Lateness as the server saw it: arrival − released − connecting.
+    /// Lateness at the server: arrival − released − connecting.
     pub late: Spread,
-    /// How much later than it should the mock wrote its first token: no error of the generator, but a sign of a machine
-    /// that is short of time.
+    /// How late the mock wrote its first token: not an error of the generator, but a sign of an
+    /// overloaded machine.
     pub server_delay: Spread,
-    /// Share of gaps between token events that the rows show as 0: events that came in one read. Null without gaps, or
-    /// where the mock pauses for none.
+    /// Share of gaps between token events that are 0 in the rows: events that came in one read. Null
+    /// without gaps, or if the mock does not pause between tokens.
     pub merged: Option<f64>,
 }
 
-/// What the mock was told to do.
+/// The configured pace of the mock.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct MockPace {
     /// Time from an arrival to the first token.
@@ -155,7 +162,7 @@ pub struct MockPace {
 }
 
 impl Errors {
-    /// Of one run against the mock.
+    /// Computes the errors of one run against the mock.
     pub fn of(rows: &[Measured], events: &Events, facts: &Facts, log: &ServerLog, told: MockPace) -> Errors {
         let counts = window::Counts::of(rows, facts);
         let sent = || rows.iter().filter(|row| row.sent_ns().is_some());
@@ -175,25 +182,25 @@ impl Errors {
             lateness: spread(&|pair| Some(pair.lateness()? - pair.late()?)),
             late: spread(&|pair| pair.late()),
             server_delay: spread(&|pair| Some(pair.server_ttft()? - told.ttft.millis())),
-            // Told to write without a pause, the mock itself puts many events into one write.
+            // If configured without a pause, the mock itself puts many events into one write.
             merged: merged(events).filter(|_| told.itl > Nanos::ZERO),
         }
     }
 
-    /// Whether most requests failed: nothing is learned of the generator then.
+    /// Returns whether most requests failed: the run then shows nothing about the generator.
     pub fn mostly_failed(&self) -> bool {
         self.failed * 2 > self.requests
     }
 
-    /// Whether the generator's own error stays below [`BOUND_MS`] here: that of TTFT, and how late requests arrived; every
-    /// request was answered and both sides know of the same ones.
+    /// Returns whether the generator's own error stays below [`BOUND_MS`] here: that of TTFT, and the
+    /// lateness of arrivals; every request succeeded and both sides have the same ones.
     pub fn holds(&self) -> bool {
         let complete = self.requests > 0 && self.failed + self.unseen + self.unknown == 0;
         complete && self.ttft.is_small() && self.late.is_small()
     }
 }
 
-/// One request as both sides saw it.
+/// One request as recorded by both sides.
 struct Pair<'a> {
     row: &'a Measured,
     facts: &'a Facts,
@@ -228,12 +235,12 @@ impl Pair<'_> {
     }
 }
 
-/// From one instant to another; negative where the order is reversed, never hidden.
+/// Milliseconds from one instant to another; negative if the order is reversed, never hidden.
 fn millis(to: u64, from: u64) -> f64 {
     (i128::from(to) - i128::from(from)) as f64 / 1e6
 }
 
-/// The most frequent failure of the window's requests: its outcome and what the row says of it.
+/// Returns the most frequent failure of the window's requests: its outcome and the row's message.
 fn failure(rows: &[Measured], facts: &Facts) -> Option<String> {
     let mut said: BTreeMap<String, u64> = BTreeMap::new();
     for row in window::members(rows, facts).filter(|row| !row.outcome.is_ok()) {
@@ -247,7 +254,7 @@ fn merged(events: &Events) -> Option<f64> {
     (events.gaps() > 0).then(|| events.zeros as f64 / events.gaps() as f64)
 }
 
-/// How hard a load is for a generator, whatever it was declared as.
+/// How heavy a load is for a generator, however it was declared.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Pressure {
     /// Time average of requests in flight over the window.
@@ -259,7 +266,7 @@ pub struct Pressure {
 }
 
 impl Pressure {
-    /// So many times as hard in every respect.
+    /// Returns a load that is `factor` times as heavy in every respect.
     pub fn times(self, factor: f64) -> Pressure {
         let Pressure { in_flight, requests_per_second, events_per_second } = self;
         Pressure {
@@ -269,7 +276,7 @@ impl Pressure {
         }
     }
 
-    /// Of a run's rows; null where the window has no length or the run no rows.
+    /// Computes it from a run's rows; `None` if the window has no length or the run no rows.
     pub fn of(rows: &[Measured], events: &Events, facts: &Facts) -> Option<Pressure> {
         let flow = Flow::of(rows, events, facts);
         Some(Pressure {
@@ -279,7 +286,7 @@ impl Pressure {
         })
     }
 
-    /// Of a measured run.
+    /// Computes it from a measured run.
     pub fn of_metrics(metrics: &RunMetrics) -> Option<Pressure> {
         let per_event = metrics.tokens_per_event.unwrap_or(1.0);
         Some(Pressure {
@@ -289,7 +296,7 @@ impl Pressure {
         })
     }
 
-    /// Whether `other` is at least as hard in every respect.
+    /// Returns whether `other` is at least as heavy in every respect.
     pub fn is_within(&self, other: &Pressure) -> bool {
         let within = |ours: f64, theirs: f64| ours <= theirs * SAME;
         within(self.in_flight, other.in_flight)
@@ -303,12 +310,12 @@ impl Pressure {
 pub struct Cost {
     /// CPU time of the generator's process, every thread and phase of the run, per 1 000 requests, in seconds.
     pub cpu_s_per_1000_requests: Option<f64>,
-    /// The same CPU time over the run's length: 1 is one core.
+    /// The same CPU time over the run's duration: 1 is one core.
     pub cores: Option<f64>,
 }
 
 impl Cost {
-    /// Of a run.
+    /// Computes the cost of a run.
     pub fn of(rows: &[Measured], facts: &Facts) -> Cost {
         let cpu = facts.client_cpu_ns.map(|cpu| cpu as f64 / 1e9);
         let (requests, seconds) = (rows.len() as f64, facts.monotonic_ns as f64 / 1e9);
@@ -317,21 +324,22 @@ impl Cost {
     }
 }
 
-/// Who stamped what: how many requests of the window by the kernel, of all that say so.
+/// The sources of timestamps: how many requests of the window were stamped by the kernel, among those
+/// with a known source.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Stamps {
-    /// Answers that the kernel stamped as they came to the generator.
+    /// Responses that the kernel stamped on arrival at the generator.
     pub client_kernel: u64,
-    /// Answers in all.
+    /// Total responses.
     pub client: u64,
-    /// Requests that the kernel stamped as they came to the mock.
+    /// Requests that the kernel stamped on arrival at the mock.
     pub server_kernel: u64,
-    /// Requests in all.
+    /// Total requests.
     pub server: u64,
 }
 
 impl Stamps {
-    /// Of a run's window.
+    /// Counts those of a run's window.
     pub fn of(rows: &[Measured], facts: &Facts, log: &ServerLog) -> Stamps {
         let answered = || window::members(rows, facts).filter(|row| row.answered);
         let lines = || window::members(rows, facts).filter_map(|row| log.get(&row.request));

@@ -6,7 +6,7 @@ use crate::rows::{Outcome, Record, Replay, Windows};
 
 const MS: u64 = 1_000_000;
 const US: u64 = 1_000;
-/// The run's start on the monotonic clock: rows count from it, the log does not.
+/// The run's start on the monotonic clock: rows are relative to it, the log is not.
 const ORIGIN: u64 = 5_000_000 * MS;
 const TOLD: MockPace = MockPace { ttft: Nanos(20 * MS), itl: Nanos(4 * MS) };
 
@@ -15,23 +15,23 @@ fn facts() -> Facts {
     Facts { windows, stream: true, start_monotonic_ns: ORIGIN, ..Facts::default() }
 }
 
-/// What happened to one request on its way, in nanoseconds.
+/// The timeline of one request, in nanoseconds.
 #[derive(Debug, Clone, Copy, Default)]
 struct Way {
-    /// Sent after it was due.
+    /// From due to sent.
     late: u64,
-    /// Arrived after it was sent.
+    /// From sent to arrived.
     there: u64,
-    /// The mock's first token after it should have come.
+    /// Delay of the mock's first token.
     server: u64,
-    /// The first token was stamped after it was written.
+    /// From the first token's write to its timestamp.
     first: u64,
-    /// The last token was stamped after it was written.
+    /// From the last token's write to its timestamp.
     last: u64,
 }
 
-/// Request `number`, due after so many milliseconds, with three tokens that the mock means to write 4 ms apart; and the
-/// mock's line of it.
+/// Request `number`, due after this many milliseconds, with three tokens that the mock should write 4 ms
+/// apart; and the mock's log line for it.
 fn errors_of(records: &[Record], log: &ServerLog, told: MockPace) -> Errors {
     let (run, events) = read(records, &facts(), None);
     Errors::of(run.rows(), &events, &facts(), log, told)
@@ -78,19 +78,19 @@ fn close(a: Option<f64>, nanos: f64) -> bool {
 fn each_delay_is_the_error_that_it_should_be_with_its_sign() {
     let one = |way| errors(&[way; 400]);
     let there = one(Way { there: 30 * US, ..Way::default() });
-    assert!(close(there.ttft.mean_ms, 30e3), "the way there is in our TTFT and not in the server's");
-    assert!(close(there.lateness.mean_ms, -30e3), "we say less late than it was");
+    assert!(close(there.ttft.mean_ms, 30e3), "the way to the server is in our TTFT and not in the server's");
+    assert!(close(there.lateness.mean_ms, -30e3), "we report less lateness than there was");
     assert!(close(there.late.mean_ms, 30e3) && close(there.itl.mean_ms, 0.0) && close(there.server_delay.mean_ms, 0.0));
 
     let late = one(Way { late: 700 * US, ..Way::default() });
-    assert!(close(late.late.mean_ms, 700e3) && close(late.lateness.mean_ms, 0.0), "a late send that the row confesses");
+    assert!(close(late.late.mean_ms, 700e3) && close(late.lateness.mean_ms, 0.0), "a late send that the row reports");
     assert!(close(late.ttft.mean_ms, 0.0));
 
     let read = one(Way { first: 90 * US, last: 20 * US, ..Way::default() });
     assert!(close(read.ttft.mean_ms, 90e3) && close(read.itl.mean_ms, -70e3) && close(read.itl.p99_ms, 70e3));
 
     let server = one(Way { server: 40 * MS, ..Way::default() });
-    assert!(close(server.server_delay.mean_ms, 40e6), "what the server does late is told apart");
+    assert!(close(server.server_delay.mean_ms, 40e6), "the server's own delay is separate");
     assert!(close(server.ttft.max_ms, 0.0) && close(server.late.max_ms, 0.0) && server.holds());
 }
 
@@ -106,7 +106,7 @@ fn a_late_generator_does_not_hold() {
     assert!(with(3, late).holds() && with(3, read).holds(), "the bound is on the 99th percentile");
     assert!(!with(8, late).holds() && !with(8, read).holds());
     let few = errors(&[Way::default(), Way { late: 5 * MS, ..Way::default() }]);
-    assert!(few.late.p99_ms.is_none() && !few.holds(), "of too few requests the largest is judged");
+    assert!(few.late.p99_ms.is_none() && !few.holds(), "with too few requests the largest is judged");
 }
 
 #[test]
@@ -124,11 +124,11 @@ fn what_only_one_side_knows_is_told() {
     records.remove(7);
     let errors = errors_of(&records, &log, TOLD);
     assert_eq!((errors.requests, errors.ttft.n, errors.unseen, errors.unknown), (9, 8, 1, 1));
-    assert!(!errors.holds(), "a request that is nowhere is no small error");
+    assert!(!errors.holds(), "a request without a log line is not a small error");
     fail(&mut records[0], Outcome::Http(500), MS);
     let errors = errors_of(&records, &log, TOLD);
     assert_eq!((errors.failed, errors.ttft.n, errors.itl.n, errors.late.n), (1, 7, 7, 8));
-    assert!(!errors_of(&[], &ServerLog::new(), TOLD).holds(), "nothing shows nothing");
+    assert!(!errors_of(&[], &ServerLog::new(), TOLD).holds(), "no data shows nothing");
 }
 
 #[test]
@@ -179,7 +179,7 @@ fn pressure_is_the_same_from_rows_and_from_metrics() {
         assert!(rows.is_within(&metrics) && rows.events_per_second > 100.0);
     }
     let small = Pressure { in_flight: 8.0, requests_per_second: 100.0, events_per_second: 1600.0 };
-    assert!(small.is_within(&Pressure { in_flight: 7.8, ..small }), "rates of short windows wander");
+    assert!(small.is_within(&Pressure { in_flight: 7.8, ..small }), "rates of short windows fluctuate");
     for harder in [
         Pressure { in_flight: 9.0, ..small },
         Pressure { requests_per_second: 120.0, ..small },

@@ -1,8 +1,9 @@
 //! How many instances a load takes, and what they cost.
 //!
-//! The most that one instance bears is known only as a bracket: a rung of a ladder that held, and the next that did not.
-//! Instances are counted by what came at the rung that held; how many fewer the other end of the bracket would take is said beside it.
-//! The two are an interval of the number: each end rests on a test that is wrong in at most 5 % of cases.
+//! The capacity of one instance is known only as a bracket: a rung of a ladder that held, and the next
+//! that did not. Instances are counted by the arrivals at the rung that held; how many fewer the other
+//! end of the bracket would take is reported alongside. The two form an interval of the number: each end
+//! is based on a test that is wrong in at most 5 % of cases.
 
 use schemars::JsonSchema;
 use serde::Serialize;
@@ -10,88 +11,93 @@ use serde::Serialize;
 use super::curve::TWO_LOADS;
 use super::server::PerJoule;
 
-/// Hours of a month: a twelfth of 365 days.
+/// Hours per month: a twelfth of 365 days.
 pub(crate) const HOURS_PER_MONTH: f64 = 730.0;
 
-/// What is to be served.
+/// The load to be served.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, JsonSchema)]
 pub struct Target {
     /// Requests per second, all instances together.
     pub qps: f64,
-    /// Share that is to be spare on top of it: 0.2 for a fifth.
+    /// Spare share on top of it: 0.2 for a fifth.
     pub headroom: f64,
 }
 
-/// What one instance of a configuration bears and brings.
+/// Capacity and performance of one instance of a configuration.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Instance {
     /// The highest rung that meets the objective, in requests per second.
     pub holds: f64,
-    /// The lowest rung that does not; none where every rung did.
+    /// The lowest rung that does not; `None` if every rung did.
     pub misses: Option<f64>,
-    /// Requests per second that came at the rung that holds.
+    /// Actual arrivals per second at the rung that holds.
     pub bears: f64,
-    /// Requests per second that came at the rung that misses, or were to come where none were measured; none where every rung holds.
+    /// Actual arrivals per second at the rung that misses, or the planned rate if none were measured;
+    /// `None` if every rung holds.
     pub bears_less_than: Option<f64>,
-    /// The most requests per second that it can serve, as measured where more came than it served: the upper end of the 95 % interval of
-    /// the rate at which requests ended there. None where no load saturated it.
+    /// The maximum requests per second that it can serve, as measured under saturation: the upper end of
+    /// the 95 % interval of the rate at which requests ended. `None` if no load saturated it.
     pub serves_at_most: Option<f64>,
     /// Output tokens per second at the rung that holds.
     pub output_throughput: f64,
-    /// Output tokens of a completed request there, on average; none where nobody counted them.
+    /// Mean output tokens of a completed request there; `None` if no count is available.
     pub tokens_per_request: Option<f64>,
-    /// Accelerators of the instance; none where they are not declared.
+    /// Accelerators of the instance; `None` if they are not declared.
     pub gpus: Option<u32>,
-    /// What it costs per hour, in the plan's currency; none where nothing is declared.
+    /// Its cost per hour, in the plan's currency; `None` if no price is declared.
     pub price_per_hour: Option<f64>,
-    /// Power of the instance in watts; none where it is not declared.
+    /// Power of the instance in watts; `None` if it is not declared.
     pub watts: Option<f64>,
-    /// Output tokens for a joule of its GPUs at the rung that holds, as measured; none where that is not known of all of its runs.
+    /// Output tokens per joule of its GPUs at the rung that holds, as measured; `None` unless it is
+    /// known for all of its runs.
     pub measured: Option<PerJoule>,
 }
 
-/// What one instance cannot bear.
+/// A load that one instance cannot carry.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum Bound {
-    /// As much as came, in requests per second, at the lowest load that misses the objective: it bears less.
+    /// The arrivals, in requests per second, at the lowest load that misses the objective: its capacity
+    /// is lower.
     Missed(f64),
-    /// More than it served, in requests per second, where more came than that: it bears at most this.
+    /// The rate served under saturation, in requests per second: its capacity is at most this.
     Served(f64),
 }
 
-/// What energy is known by that was not measured.
+/// Source of an energy that was not measured.
 pub const DECLARED: &str = "declared watts";
-/// What the number of instances rests on where their throughput under saturation bounds it.
+/// Basis of the number of instances if their throughput under saturation bounds it.
 const LOAD_AND_THROUGHPUT: &str = "test of the load that holds, interval of the saturated throughput";
 
-/// How many instances the target takes.
+/// The number of instances that the target takes.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, JsonSchema)]
 pub struct Fleet {
-    /// Instances, by what came at the load that holds: the upper end of the interval of their number.
+    /// Instances, by the arrivals at the load that holds: the upper end of the interval of their number.
     pub instances: u64,
-    /// Instances that are needed at least: if one served just less than what came at the load that misses, or, where that is fewer, as
-    /// much as a saturated one was measured to serve. The lower end of the interval; null where no load misses.
+    /// Minimum number of instances: if one served just less than the arrivals at the load that misses,
+    /// or, if that gives fewer, as much as a saturated one was measured to serve. The lower end of the
+    /// interval; null if no load misses.
     pub at_least: Option<u64>,
-    /// What the interval rests on: `tests of the two loads`, each wrong in at most 5 % of cases, or where the saturated throughput is the
-    /// tighter bound `test of the load that holds, interval of the saturated throughput`; null where no load misses.
+    /// Basis of the interval: `tests of the two loads`, each wrong in at most 5 % of cases, or if the
+    /// saturated throughput is the tighter bound `test of the load that holds, interval of the saturated
+    /// throughput`; null if no load misses.
     pub interval: Option<&'static str>,
-    /// Accelerators of all instances; null where the plan does not declare them.
+    /// Accelerators of all instances; null if the plan does not declare them.
     pub gpus: Option<u64>,
     /// Money per month of 730 hours; null without a price.
     #[serde(rename = "money_per_month")]
     pub per_month: Option<f64>,
-    /// Money per million output tokens when just the target is served; null without a price.
+    /// Money per million output tokens when exactly the target is served; null without a price.
     #[serde(rename = "cost_per_million_output_tokens_at_target")]
     pub per_million_at_target: Option<f64>,
 }
 
 impl Instance {
-    /// How many of it the target takes.
+    /// Computes how many instances the target takes.
     pub fn fleet(&self, target: Target) -> Fleet {
         let wanted = target.qps * (1.0 + target.headroom);
         let instances = whole(wanted / self.bears);
         let per_month = self.price_per_hour.map(|price| price * HOURS_PER_MONTH * instances as f64);
-        // Not from the throughput over the rung's rate: arrivals by chance are more or fewer than they are on average.
+        // Not from the throughput over the rung's rate: random arrivals deviate from their average.
         let tokens_per_month = self.tokens_per_request.map(|tokens| target.qps * tokens * HOURS_PER_MONTH * 3600.0);
         Fleet {
             instances,
@@ -107,17 +113,19 @@ impl Instance {
         }
     }
 
-    /// The tighter of what is known to be too much: what came at the load that misses, and what it served when saturated. The second is
-    /// ignored where it lies below what it bore: then it serves less the more it is overrun, and its best was not measured. None where
-    /// no load misses.
+    /// Returns the tighter of the loads known to be too much: the arrivals at the load that misses, and
+    /// the rate served under saturation. The latter is ignored if it lies below the rate at the load
+    /// that holds: then the server degrades under overload, and its best was not measured. `None` if no
+    /// load misses.
     pub fn bound(&self) -> Option<Bound> {
         let misses = self.bears_less_than?;
         let served = self.serves_at_most.filter(|served| (self.bears..misses).contains(served));
         Some(served.map_or(Bound::Missed(misses), Bound::Served))
     }
 
-    /// What decides between configurations, were the limit just at its bound: money a month at a target, money per million output tokens
-    /// without one. None without a price or tokens, and where no rung missed.
+    /// Returns the criterion that decides between configurations if the limit is exactly at its bound:
+    /// money per month at a target, money per million output tokens without one. `None` without a price
+    /// or tokens, and if no rung missed.
     pub fn price_at_most(&self, target: Option<Target>) -> Option<f64> {
         let (bound, price) = (self.bound()?, self.price_per_hour?);
         match target {
@@ -129,24 +137,26 @@ impl Instance {
         }
     }
 
-    /// Money per million output tokens of an instance that is kept at the rung that holds; none without a price or tokens.
+    /// Returns the money per million output tokens of an instance kept at the rung that holds; `None`
+    /// without a price or tokens.
     pub fn per_million(&self) -> Option<f64> {
         let per_hour = self.output_throughput * 3600.0;
         self.price_per_hour.filter(|_| per_hour > 0.0).map(|price| price / per_hour * 1e6)
     }
 
-    /// Output tokens for one unit of money, at the rung that holds.
+    /// Returns the output tokens per unit of money, at the rung that holds.
     pub fn tokens_per_money(&self) -> Option<f64> {
         let price = self.price_per_hour.filter(|price| *price > 0.0)?;
         Some(self.output_throughput * 3600.0 / price)
     }
 
-    /// Output tokens per joule at the rung that holds, by the declared power.
+    /// Returns the output tokens per joule at the rung that holds, by the declared power.
     pub fn tokens_per_joule(&self) -> Option<f64> {
         self.watts.filter(|watts| *watts > 0.0).map(|watts| self.output_throughput / watts)
     }
 
-    /// Output tokens per joule at the rung that holds, and what their energy is known by: as measured, else by the declared power.
+    /// Returns the output tokens per joule at the rung that holds, and the source of the energy: as
+    /// measured, else by the declared power.
     pub fn per_joule(&self) -> Option<(f64, &'static str)> {
         let measured = self.measured.map(|measured| (measured.tokens, measured.by.name()));
         measured.or_else(|| Some((self.tokens_per_joule()?, DECLARED)))
@@ -161,7 +171,7 @@ impl Bound {
         }
     }
 
-    /// The fewest instances that so many requests per second take.
+    /// Returns the minimum number of instances for this many requests per second.
     fn fewest(self, wanted: f64) -> u64 {
         match self {
             Bound::Missed(rate) => above(wanted / rate),
@@ -177,13 +187,14 @@ impl Bound {
     }
 }
 
-/// The whole number of instances that bear a load of so many of them; at least one. What floating point adds beyond a whole
-/// number is none of the load.
+/// Rounds up to the whole number of instances for a load of this many; at least one. Floating-point
+/// noise beyond a whole number is ignored.
 fn whole(instances: f64) -> u64 {
     ((instances * (1.0 - 1e-12)).ceil() as u64).max(1)
 }
 
-/// The least whole number of instances that bear a load of so many of them where one bears less than one.
+/// Returns the smallest whole number of instances for a load of this many, if each carries less than
+/// one.
 fn above(instances: f64) -> u64 {
     (instances * (1.0 + 1e-12)).floor() as u64 + 1
 }
@@ -216,14 +227,15 @@ mod tests {
         let found = fleet(100.0, 0.2);
         assert_eq!((found.instances, found.at_least, found.gpus), (12, Some(9), Some(96)));
         assert_eq!(found.per_month, Some(36.0 * 730.0 * 12.0));
-        // 100 requests/s of 200 tokens are 20 000 tokens/s, whatever chance brought while it was measured, of 12 instances at 36 an hour.
+        // 100 requests/s of 200 tokens are 20 000 tokens/s, whatever the measured arrivals were by
+        // chance, on 12 instances at 36 an hour.
         let per_million = found.per_million_at_target.unwrap();
         assert!((per_million - 12.0 * 36.0 / (20_000.0 * 3_600.0) * 1e6).abs() < 1e-9);
         assert_eq!(fleet(100.0, 0.0).instances, 10);
         assert_eq!(fleet(0.1, 0.0).instances, 1);
         // 10 × 1.1 is a little more than 11 in floating point.
         assert_eq!(fleet(100.0, 0.1).instances, 11);
-        // Exactly at the rung that misses one instance does not do.
+        // Exactly at the rung that misses, one instance is not enough.
         assert_eq!(fleet(15.0, 0.0).at_least, Some(2));
         assert_eq!(fleet(14.9, 0.0).at_least, Some(1));
     }
@@ -233,11 +245,12 @@ mod tests {
         let saturated = Instance { serves_at_most: Some(12.0), ..INSTANCE };
         assert_eq!(saturated.bound(), Some(Bound::Served(12.0)));
         let fleet = saturated.fleet(Target { qps: 120.0, headroom: 0.0 });
-        // At 12 each ten do; that they miss at 15 alone would leave it at nine.
+        // At 12 each, ten are needed; the miss at 15 alone would give nine.
         assert_eq!((fleet.instances, fleet.at_least, fleet.interval), (12, Some(10), Some(LOAD_AND_THROUGHPUT)));
         let price = saturated.price_at_most(None).unwrap();
         assert!((price - 36.0 / (12.0 * 200.0 * 3_600.0) * 1e6).abs() < 1e-9, "{price}");
-        // Beyond what came at the load that misses it says nothing, nor below what it bore: it collapses when it is overrun.
+        // Above the arrivals at the load that misses it is no bound, nor below the rate at the load that
+        // holds: the server collapses under overload.
         for useless in [16.0, 9.0] {
             let other = Instance { serves_at_most: Some(useless), ..INSTANCE };
             assert_eq!(other.bound(), Some(Bound::Missed(15.0)), "{useless}");
@@ -260,7 +273,7 @@ mod tests {
         assert_eq!(INSTANCE.per_joule(), Some((0.42, DECLARED)));
         let measured = Instance { measured: Some(PerJoule { tokens: 0.5, by: EnergyBy::Counter }), ..INSTANCE };
         assert_eq!((measured.per_joule(), measured.tokens_per_joule()), (Some((0.5, "counter")), Some(0.42)));
-        // 15 a second of 200 tokens at 36 an hour; 9 instances at least.
+        // 15 a second of 200 tokens at 36 an hour; at least 9 instances.
         assert_eq!(INSTANCE.price_at_most(None), Some(36.0 / (15.0 * 200.0 * 3600.0) * 1e6));
         assert_eq!(INSTANCE.price_at_most(Some(Target { qps: 100.0, headroom: 0.2 })), Some(36.0 * 730.0 * 9.0));
         let free = Instance { price_per_hour: None, watts: None, misses: None, bears_less_than: None, ..INSTANCE };

@@ -1,32 +1,36 @@
-//! Whether a series has changed its level under way: by a step at one place, or by a trend from its begin to its end.
+//! Whether a series changed its level: by a step at one place, or by a trend from beginning to end.
 //!
-//! A series is what one run says in one respect, in the order of time: logarithms of the requests' latencies in the order of their
-//! schedule, or rates of equal parts of the window. [`find`] is all there is to call, and knows nothing of runs: simulations of its
-//! power need a slice of numbers.
+//! A series is one quantity of a run in the order of time: logarithms of the requests' latencies in the
+//! order of their schedule, or rates of equal parts of the window. [`find`] is the only entry point and
+//! independent of runs: simulations of its power need only a slice of numbers.
 //!
-//! Model: level + one change + noise that may depend on itself. The change is the step, or the line, that explains most of the squares
-//! (least squares over every place; Hinkley, Inference about the change-point in a sequence of random variables, 1970). What is left
-//! over is noise, and says how sure the change is: its long-run variance is by batch means or by its autocorrelation, whichever is
-//! larger, and grows by what is not known of the dependence where the series is short, as in [`super::worth`]. The place is chosen
-//! by the data, so the limit is above that of a single test; it was chosen by simulation (`docs/METRICS.md`, Steadiness).
+//! Model: level + one change + possibly autocorrelated noise. The change is the step, or the line, that
+//! explains most of the squares (least squares over every place; Hinkley, Inference about the
+//! change-point in a sequence of random variables, 1970). The residual is noise, and determines how
+//! certain the change is: its long-run variance is by batch means or by its autocorrelation, whichever
+//! is larger, increased by the uncertainty of the dependence in short series, as in [`super::worth`].
+//! The data choose the place, so the limit is above that of a single test; it was chosen by simulation
+//! (`docs/METRICS.md`, Steadiness).
 //!
-//! Where something else explains the level (what is in flight: a server that serves more at once is slower for each), it is a
-//! *companion*: only what it does not explain in proportion counts as a change.
+//! If something else explains the level (such as requests in flight: a server that serves more at once
+//! is slower for each), it is a *companion*: only what it does not explain in proportion counts as a
+//! change.
 
 use super::series::{PARTS, autocorrelation_time, blocks, mean, variance};
 use super::student;
 
-/// Values below which nothing can be said.
+/// Minimum number of values.
 pub const FEWEST: usize = 6;
 /// A step leaves at least this share of the series on both sides of it.
 const EDGE: f64 = 0.025;
-/// Batches whose means say what the noise is.
+/// Batches whose means determine the noise.
 const BATCHES: usize = 15;
-/// What is not known of the dependence: the variance is multiplied by 1 + this / √(independent values).
+/// Uncertainty of the dependence: the variance is multiplied by 1 + this / √(independent values).
 const UNSURE: f64 = 4.0;
 /// The two-sided level of Student's t that a change must pass.
 const LEVEL: f64 = 0.0008;
-/// A step of which a companion explains more than this share of the squares cannot be told from it.
+/// A step of which a companion explains more than this share of the squares cannot be distinguished from
+/// it.
 const CONFOUNDED: f64 = 0.99;
 
 /// The form of a change.
@@ -34,7 +38,7 @@ const CONFOUNDED: f64 = 0.99;
 pub enum Form {
     /// From one level to another.
     Step,
-    /// All the time in one direction.
+    /// Steadily in one direction.
     Trend,
 }
 
@@ -43,26 +47,26 @@ pub enum Form {
 pub struct Change {
     /// Its form.
     pub form: Form,
-    /// Where a step is, as a share of the series; 0 of a trend.
+    /// The place of a step, as a share of the series; 0 for a trend.
     pub at: f64,
-    /// By how much the level changed, on the scale of the values: over the step, or from begin to end; without what a companion
-    /// explains.
+    /// The change of the level, on the scale of the values: over the step, or from beginning to end;
+    /// excluding what a companion explains.
     pub by: f64,
     /// The same in standard errors.
     pub errors: f64,
-    /// Standard errors that chance does not pass.
+    /// Standard errors that chance does not exceed.
     pub limit: f64,
 }
 
 impl Change {
-    /// Whether it is more than chance.
+    /// Returns whether it is more than chance.
     pub(crate) fn is_shown(&self) -> bool {
         self.errors > self.limit
     }
 }
 
-/// The largest change of a series in the order of time; none of fewer than [`FEWEST`] values, and of one that never varies. A
-/// companion has a value for each of the series'.
+/// Returns the largest change of a series in the order of time; `None` for fewer than [`FEWEST`] values,
+/// and for a constant series. A companion has a value for each value of the series.
 pub fn find(values: &[f64], companion: Option<&[f64]>) -> Option<Change> {
     let series = blocks(values, PARTS);
     if series.len() < FEWEST {
@@ -77,13 +81,13 @@ pub fn find(values: &[f64], companion: Option<&[f64]>) -> Option<Change> {
     found.max_by(|a, b| (a.errors - a.limit).total_cmp(&(b.errors - b.limit)))
 }
 
-/// A form of change, and how much of it there is in a series.
+/// A form of change, and its amount in a series.
 struct Fit {
     form: Form,
     at: f64,
-    /// The form, without what a companion explains of it.
+    /// The form, excluding what a companion explains of it.
     shape: Vec<f64>,
-    /// How many times the form is in the series.
+    /// The factor by which the form occurs in the series.
     times: f64,
 }
 
@@ -103,7 +107,7 @@ impl Fit {
     }
 }
 
-/// The long-run variance of noise from which a level and a change were taken out.
+/// Returns the long-run variance of noise after removal of a level and a change.
 fn long_run(left: &[f64], batches: usize) -> f64 {
     let n = left.len() as f64;
     let time = autocorrelation_time(left);
@@ -114,7 +118,7 @@ fn long_run(left: &[f64], batches: usize) -> f64 {
     of_batches.max(of_all) * (1.0 + UNSURE / (n / time).sqrt())
 }
 
-/// The step that explains most.
+/// Returns the step that explains most.
 fn step(series: &[f64], companion: Option<&[f64]>) -> Option<Fit> {
     let n = series.len();
     let edge = ((n as f64 * EDGE).ceil() as usize).max(2);
@@ -136,7 +140,7 @@ fn step(series: &[f64], companion: Option<&[f64]>) -> Option<Fit> {
     Some(fit(Form::Step, at as f64 / n as f64, series, &step, companion))
 }
 
-/// The line through a series, from begin to end.
+/// Returns the line through a series, from beginning to end.
 fn trend(series: &[f64], companion: Option<&[f64]>) -> Option<Fit> {
     let n = series.len();
     let line: Vec<f64> = (0..n).map(|place| place as f64 / (n as f64 - 1.0)).collect();
@@ -150,7 +154,7 @@ fn fit(form: Form, at: f64, series: &[f64], shape: &[f64], companion: Option<&[f
     Fit { form, at, shape, times }
 }
 
-/// What a companion does not explain of a series in proportion; both have mean 0.
+/// Returns the part of a series that a companion does not explain in proportion; both have mean 0.
 fn without(series: &[f64], companion: Option<&[f64]>) -> Vec<f64> {
     let Some(companion) = companion else { return series.to_vec() };
     let times = product(series, companion) / squares(companion);
@@ -223,7 +227,7 @@ mod tests {
         assert!(find(&with(&[1.0; 100], |at| f64::from(u8::from(at > 40))), None).unwrap().is_shown());
     }
 
-    /// What depends on itself goes up and down for a while by chance.
+    /// An autocorrelated series moves up and down for a while by chance.
     #[test]
     fn chance_is_seldom_taken_for_a_change() {
         let mut rng = ChaCha8Rng::seed_from_u64(3);

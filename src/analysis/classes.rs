@@ -1,4 +1,4 @@
-//! A mix by its classes: each class's requests measured as if they were a run of their own.
+//! A mix by its classes: each class's requests measured as if they were a separate run.
 
 use crate::rows::{Facts, Only, Replay};
 
@@ -12,14 +12,14 @@ use super::queue::Queue;
 pub struct OfClass {
     /// Its name: that of its scenario.
     pub class: String,
-    /// Its metrics, each by the definition of the run's over the requests of the class. What follows from the batch size
-    /// is absent: how many of its places a class has changes from moment to moment.
+    /// Its metrics, each defined as for the run but over the requests of the class. Metrics that follow
+    /// from the batch size are absent: how many of its slots a class occupies changes constantly.
     pub metrics: RunMetrics,
-    /// The goodput of its requests under the thresholds; null without any.
+    /// The goodput of its requests under the thresholds; null if there are none.
     pub goodput: Option<GoodputMetrics>,
 }
 
-/// Measures each of `names` in a run, under `thresholds` of single requests.
+/// Measures each of `names` in a run, under `thresholds` for single requests.
 pub fn classes<R: Replay + ?Sized>(
     run: &R,
     facts: &Facts,

@@ -1,18 +1,21 @@
-//! How often clean runs raise each reason: 2 000 of them with fixed seeds, each with a server, a load, a window and a
-//! generator of its own. `cargo test --lib clean_runs -- --nocapture` prints the shares that `docs/METRICS.md` quotes.
+//! How often clean runs raise each reason: 2 000 of them with fixed seeds, each with its own server,
+//! load, window and generator. `cargo test --lib clean_runs -- --nocapture` prints the shares that
+//! `docs/METRICS.md` quotes.
 //!
-//! Nothing is wrong with any of these runs, and nothing about them is ideal either. Each share that a reason looks at has a
-//! true value well below the reason's threshold and comes out above or below it by chance: lateness, read delays,
-//! failures, answers of another length, prompts that the cache knew. What is no share is drawn from a distribution whose
-//! tail lies above the threshold in fewer than one of a thousand runs: CPU time, the wall clock. A window has about 200 requests
-//! or more, so that one failure is not above 1 % by itself: below 100 requests the reason `errors` says what happened in
-//! this run, not what the server does in the long run.
+//! Nothing is wrong with any of these runs, but nothing is ideal either. Each share that a reason checks
+//! has a true value well below the reason's threshold and comes out above or below it by chance:
+//! lateness, read delays, failures, responses of another length, prompts that the cache contained.
+//! Quantities that are not shares are drawn from a distribution whose tail exceeds the threshold in
+//! fewer than one of a thousand runs: CPU time, the wall clock. A window has about 200 requests or more,
+//! so that one failure alone is not above 1 %: below 100 requests the reason `errors` describes what
+//! happened in this run, not the long-run behavior of the server.
 //!
-//! The server's speed is autocorrelated: log speed of a request = 0.9 × that of the one before + noise, with a deviation of
-//! 10 %. A mean over n requests then varies as one over n / 19 independent ones, (1 + φ) / (1 − φ) = 19. That is noise where
-//! a half of the window holds several times as many requests, and the shortest halves here have 110: of such windows one
-//! tells the same as the next. A memory as long as a half would be what `unsteady` is there to say: another window of the
-//! same server would give another answer.
+//! The server's speed is autocorrelated: log speed of a request = 0.9 × that of the one before + noise,
+//! with a deviation of 10 %. A mean over n requests then varies as one over n / 19 independent ones, (1
+//! + φ) / (1 − φ) = 19. That is noise if half of the window holds several times as many requests, and
+//! the shortest halves here have 110: one such window is representative of the next. A memory as long as
+//! a half is what `unsteady` is meant to report: another window of the same server would give another
+//! result.
 
 use std::collections::BTreeMap;
 
@@ -25,13 +28,13 @@ use crate::analysis::synthetic::{Pace, Run, fail, verdict};
 use crate::rows::{ProbePrompt, PromptCount, Record, Spread};
 use crate::units::Nanos;
 
-/// Two thousand, or as many as `SWEEPLINE_SIMULATIONS` says.
+/// Two thousand, or the number in `SWEEPLINE_SIMULATIONS`.
 fn runs() -> u64 {
     std::env::var("SWEEPLINE_SIMULATIONS").ok().and_then(|text| text.parse().ok()).unwrap_or(2_000)
 }
 
 const MS: f64 = 1e6;
-/// Every reason and label but `not_shown`: that a window is short is no alarm.
+/// Every reason and label except `not_shown`: a short window is not an alarm.
 const REASONS: [&str; 20] = [
     "empty_window",
     "client_late",
@@ -55,7 +58,7 @@ const REASONS: [&str; 20] = [
     "saturated",
 ];
 
-/// What one run draws from.
+/// The random source of one run.
 struct Draw(ChaCha8Rng);
 
 impl Draw {
@@ -63,7 +66,7 @@ impl Draw {
         low + (high - low) * self.0.random::<f64>()
     }
 
-    /// Evenly on the log scale.
+    /// Uniform on the log scale.
     fn scale(&mut self, low: f64, high: f64) -> f64 {
         self.between(low.ln(), high.ln()).exp()
     }
@@ -77,7 +80,8 @@ impl Draw {
         self.0.random::<f64>() < share
     }
 
-    /// A delay in ns: lognormal around 30 µs, and in a share of all cases more than `long` ms, without an end.
+    /// A delay in ns: lognormal around 30 µs, and in a share of all cases more than `long` ms, without
+    /// an upper bound.
     fn delay(&mut self, share: f64, long: f64) -> u64 {
         let delay = match self.happens(share) {
             true => long * MS / (1.0 - self.0.random::<f64>()).powf(0.7),
@@ -87,9 +91,9 @@ impl Draw {
     }
 }
 
-/// A run of its own kind: what was drawn, and how many requests its window is to hold.
+/// A random run, and how many requests its window should hold.
 fn drawn(seed: u64, draw: &mut Draw) -> (Run, f64) {
-    // Requests per second that the server can do, and the times that make it so.
+    // Requests per second that the server can serve, and the corresponding service times.
     let (capacity, slots) = (draw.scale(15.0, 100.0), [1, 2, 4, 8, 16][draw.between(0.0, 5.0) as usize]);
     let (service, tokens) = (slots as f64 / capacity * 1e9, draw.between(4.0, 14.0) as u32);
     let first = draw.between(0.1, 0.5);
@@ -118,12 +122,12 @@ fn drawn(seed: u64, draw: &mut Draw) -> (Run, f64) {
         }
     };
     let requests = draw.scale(220.0, 900.0);
-    // 368 wake-ups of the canary, one every 10 ms, can be judged.
+    // 368 wake-ups of the canary, one every 10 ms, are enough to judge.
     let seconds = (requests / rate).max(4.0);
     (Run { seconds, ..load }, seconds * rate)
 }
 
-/// What happens to the requests of a clean run; returns what the probe's prompt had.
+/// Adds the blemishes of a clean run to its requests; returns the probe's prompt.
 fn blemish(records: &mut [Record], draw: &mut Draw) -> ProbePrompt {
     let [late, read, failed, length] =
         [(0.001, 0.003), (0.001, 0.003), (0.001, 0.002), (0.001, 0.003)].map(|(low, high)| draw.between(low, high));
@@ -138,7 +142,7 @@ fn blemish(records: &mut [Record], draw: &mut Draw) -> ProbePrompt {
         let told = row.intended_prompt_tokens + template + draw.between(0.0, 3.0) as u32 - 1;
         let reusable = (shared * f64::from(row.intended_prompt_tokens)) as u32;
         (row.prompt_tokens, row.reusable_tokens) = (Some(told), Some(reusable));
-        // Blocks of 16 tokens, and now and then a prompt that the cache knew as a whole.
+        // Blocks of 16 tokens, and occasionally a prompt that is entirely in the cache.
         let cached = if draw.happens(known) { told } else { template + reusable };
         row.cached_tokens = Some(cached / 16 * 16);
         if draw.happens(length) {
@@ -152,7 +156,7 @@ fn blemish(records: &mut [Record], draw: &mut Draw) -> ProbePrompt {
     ProbePrompt { ours: 12, server: 12 + u64::from(template) }
 }
 
-/// Sends a request later, with all that comes of it; `sent` is 20 µs late already.
+/// Delays the sending of a request, with all consequences; `sent` is 20 µs late already.
 fn postpone(record: &mut Record, by: u64) {
     let row = &mut record.row;
     let instants = [
@@ -168,7 +172,7 @@ fn postpone(record: &mut Record, by: u64) {
     instants.into_iter().for_each(|instant| *instant = instant.map(|at| at + by));
 }
 
-/// What a clean generator sees of itself, and what its clocks say.
+/// Sets a clean generator's observations of itself and of its clocks.
 fn observe(facts: &mut Facts, draw: &mut Draw) {
     facts.prompt_count = Some(PromptCount::Tokenizer);
     facts.wall_ns += draw.normal(0.0, 25.0 * MS) as i64;
@@ -185,14 +189,14 @@ fn observe(facts: &mut Facts, draw: &mut Draw) {
     observed.turns = Some(Spread { count: observed.for_ns / 20_000_000, ..turns });
 }
 
-/// Delays of a thread, as 400 looks see them, of which a share was above 10 ms.
+/// Delays of a thread in 400 samples, of which a share was above 10 ms.
 fn spread(draw: &mut Draw, long: f64) -> Spread {
     let mut delays: Vec<u64> = (0..400).map(|_| draw.delay(long, 10.0)).collect();
     delays.sort_unstable();
     Spread { count: 400, p50_ns: delays[199], p99_ns: delays[395], max_ns: delays[399] }
 }
 
-/// An SLO that a window of about so many requests can decide.
+/// An SLO that a window of about this many requests can decide.
 fn slo(requests: f64) -> Slo {
     let percentile = match requests {
         requests if requests > 370.0 => Percentile::P99,
@@ -202,7 +206,7 @@ fn slo(requests: f64) -> Slo {
     Slo { ttft: [(percentile, Nanos::from_millis(500))].into_iter().collect(), ..Slo::default() }
 }
 
-/// Reasons that a run changed under way.
+/// Reasons for a change during the run.
 const CHANGES: [&str; 4] = ["unsteady", "warming_up", "paused", "errors_bunched"];
 
 /// Alarms by reason, in open loops and in closed ones.
@@ -223,7 +227,13 @@ impl Alarms {
         facts.probe_prompt = Some(blemish(&mut records, &mut draw));
         observe(&mut facts, &mut draw);
         let verdict = verdict(&records, &facts, &Validity::default(), Some(&slo(requests)));
-        let is_queue = |why: &str| why == "the run is saturated" || why.starts_with("what is in flight rose and fell");
+        let is_queue = |why: &str| {
+            why == "the run is saturated"
+                || why.starts_with(
+                    "requests in flight rose and \
+                                                                                    fell",
+                )
+        };
         let unchecked = verdict.not_checked.iter().filter(|(name, why)| **name != "paused" && !is_queue(why));
         assert_eq!(unchecked.count(), 0, "{:?} of {run:?}", verdict.not_checked);
         let closed = usize::from(!facts.open_loop);
@@ -237,7 +247,7 @@ impl Alarms {
         }
     }
 
-    /// Shares of all runs, of open loops and of closed ones, in percent.
+    /// Returns shares of all runs, of open loops and of closed loops, in percent.
     fn percent(&self, reason: &str) -> [f64; 3] {
         let [open, closed] = self.found.get(reason).copied().unwrap_or_default();
         let [opens, closeds] = self.runs;
@@ -256,7 +266,7 @@ fn clean_runs_raise_no_reason_in_more_than_two_of_a_hundred() {
         println!("| `{reason}` | {all:.2} % | {open:.2} % | {closed:.2} % |");
     }
     let changed = [0, 1].map(|closed| 100.0 * alarms.changed[closed] as f64 / alarms.runs[closed] as f64);
-    println!("any change under way: {:.2} % of open loops, {:.2} % of closed ones", changed[0], changed[1]);
+    println!("any change during the run: {:.2} % of open loops, {:.2} % of closed ones", changed[0], changed[1]);
     assert!(changed.iter().all(|share| *share <= 2.0), "{changed:?}");
     for (reason, first) in &alarms.first {
         println!("{reason}: {first}");

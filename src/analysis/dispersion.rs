@@ -1,10 +1,12 @@
 //! How failures lie in the window of one run: how many, and in how few bursts.
 //!
-//! Failures come together: a server that restarts fails for two seconds and for nothing else. Two hundred failures of one burst are
-//! one event, and say as much about the next run as one failure does. So a count of failures has the variance of a binomial one times
-//! its *dispersion*, which is read from the run: how much the share that failed differs between blocks of requests, by the means of 15
-//! batches or by the autocorrelation of 240 blocks, whichever is larger (`series`). What few turnovers do not show of the dependence
-//! itself multiplies it by 1 + 2 / √turnovers; that and the number of batches were chosen by simulation (`comparison::errors`).
+//! Failures are clustered: a server that restarts fails for two seconds and otherwise not at all. Two
+//! hundred failures of one burst are one event, and predict as much about the next run as a single
+//! failure. So a count of failures has the variance of a binomial one times its *dispersion*, which is
+//! estimated from the run: how much the failed share differs between blocks of requests, by the means of
+//! 15 batches or by the autocorrelation of 240 blocks, whichever is larger (`series`). The uncertainty
+//! of the dependence with few turnovers multiplies it by 1 + 2 / √turnovers; that and the number of
+//! batches were chosen by simulation (`comparison::errors`).
 
 use serde::{Deserialize, Serialize};
 
@@ -14,22 +16,24 @@ use crate::rows::{Facts, Measured};
 
 /// Batches whose shares are compared.
 pub(crate) const BATCHES: usize = 15;
-/// What is not known of the dependence.
+/// Uncertainty of the dependence.
 const UNSURE: f64 = 2.0;
 
-/// The failed requests of a window, and how many times the variance of independent failures their count has.
+/// The failed requests of a window, and the variance of their count relative to that of independent
+/// failures.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize)]
 pub struct FailureCount {
     /// Requests of the window.
     pub requests: u64,
-    /// Those that failed, cut ones counted.
+    /// Those that failed, including truncated ones.
     pub failed: u64,
-    /// Variance of the count over that of a binomial one, at least 1; none where no request failed, or all did.
+    /// Variance of the count over that of a binomial one, at least 1; `None` if no request failed, or
+    /// all did.
     pub dispersion: Option<f64>,
 }
 
 impl FailureCount {
-    /// Of the requests of a run's window, in the order of their schedule.
+    /// Counts the requests of a run's window, in the order of their schedule.
     pub fn of(rows: &[Measured], facts: &Facts) -> FailureCount {
         let mut ends: Vec<(u64, bool)> =
             window::members(rows, facts).map(|row| (row.scheduled_ns, !row.outcome.is_ok())).collect();
@@ -37,7 +41,7 @@ impl FailureCount {
         FailureCount::of_series(&ends.iter().map(|(_, failed)| *failed).collect::<Vec<_>>())
     }
 
-    /// Of requests in the order of their schedule, whether each failed.
+    /// Counts requests in the order of their schedule, given whether each failed.
     pub(crate) fn of_series(failed: &[bool]) -> FailureCount {
         let n = failed.len() as f64;
         let count = failed.iter().filter(|failed| **failed).count() as u64;
@@ -55,7 +59,7 @@ impl FailureCount {
         FailureCount { requests: failed.len() as u64, failed: count, dispersion }
     }
 
-    /// The share that failed; 0 without requests.
+    /// Returns the share that failed; 0 without requests.
     pub fn share(&self) -> f64 {
         self.failed as f64 / self.requests.max(1) as f64
     }

@@ -1,12 +1,12 @@
-//! How a metric is spread over the requests of a run: the share of requests at or below each value. Failed requests are among the
-//! requests and above every value, so the share ends below 1 where some failed.
+//! The distribution of a metric over the requests of a run: the share of requests at or below each
+//! value. Failed requests are included, above every value, so the share ends below 1 if some failed.
 
 use crate::rows::{Facts, Measured};
 
 use super::request::{Metric, Observation};
 use super::window;
 
-/// One step: so many requests are at or below this value.
+/// One step: the number of requests at or below a value.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Step {
     /// The value, in the unit of the metric.
@@ -15,18 +15,20 @@ pub struct Step {
     pub rank: u64,
 }
 
-/// The spread of one metric over the requests of a window, or of several together.
+/// The distribution of one metric over the requests of a window, or of several together.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Ecdf {
-    /// Requests that have the metric, failures counted.
+    /// Requests that have the metric, including failures.
     pub n: u64,
-    /// How many of them failed: above every value.
+    /// How many of them failed: they are above every value.
     pub failures: u64,
-    /// Steps, rising: order statistics as they are, at most [`MOST_STEPS`] of them. The smallest and the largest are always there.
+    /// Steps in rising order: exact order statistics, at most [`MOST_STEPS`] of them. The smallest and
+    /// the largest are always included.
     pub steps: Vec<Step>,
 }
 
-/// Most steps of one spread: half of them evenly over the requests, half ever denser towards the slowest.
+/// Maximum number of steps of one distribution: half of them evenly over the requests, half increasingly
+/// dense towards the slowest.
 pub const MOST_STEPS: usize = 160;
 
 /// The values of one metric over the requests of a window, or of several windows together.
@@ -37,7 +39,7 @@ pub struct Observed {
 }
 
 impl Observed {
-    /// Of a run. Times only: of rates a failure would have to lie below.
+    /// Collects the values of a run. Times only: for rates, a failure would have to lie below.
     pub fn of(rows: &[Measured], facts: &Facts, metric: Metric) -> Observed {
         let mut found = Observed::default();
         for row in window::members(rows, facts) {
@@ -50,7 +52,7 @@ impl Observed {
         found
     }
 
-    /// Takes in those of another run.
+    /// Adds those of another run.
     pub fn add(&mut self, other: &Observed) {
         self.values.extend(&other.values);
         self.failures += other.failures;
@@ -58,7 +60,7 @@ impl Observed {
 }
 
 impl Ecdf {
-    /// Of a run.
+    /// Computes the distribution of a run.
     pub fn of(rows: &[Measured], facts: &Facts, metric: Metric) -> Ecdf {
         Observed::of(rows, facts, metric).into()
     }
@@ -73,7 +75,7 @@ impl From<Observed> for Ecdf {
     }
 }
 
-/// The ranks, from 1, that are kept of so many values.
+/// Returns the ranks, from 1, that are kept for this many values.
 fn ranks(values: u64) -> Vec<u64> {
     if values <= MOST_STEPS as u64 {
         return (1..=values).collect();
@@ -81,7 +83,7 @@ fn ranks(values: u64) -> Vec<u64> {
     let half = MOST_STEPS / 2;
     let share = |at: usize| at as f64 / (half - 1) as f64;
     let evenly = (0..half).map(|at| 1.0 + share(at) * (values - 1) as f64);
-    // From the median to the largest by equal ratios of what lies above.
+    // From the median to the largest, by equal ratios of the remaining number.
     let above = (values / 2) as f64;
     let densely = (0..half).map(|at| values as f64 - above.powf(1.0 - share(at)) + 1.0);
     let mut ranks: Vec<u64> = evenly.chain(densely).map(|rank| (rank.round() as u64).clamp(1, values)).collect();

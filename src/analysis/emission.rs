@@ -1,8 +1,8 @@
-//! At what rate tokens came out of a run, by equal parts of its window.
+//! The rate at which tokens came out of a run, by equal parts of its window.
 //!
-//! Parts are never shorter than a typical request: what happens to one request then stays mostly inside one part. In a closed
-//! loop tokens count when they come; in an open loop those of a request count when it is complete, against the tokens asked for by
-//! the requests that arrived meanwhile.
+//! Parts are never shorter than a typical request: an event that affects one request then stays mostly
+//! inside one part. In a closed loop tokens count when they arrive; in an open loop those of a request
+//! count when it is complete, relative to the tokens requested by the requests that arrived meanwhile.
 
 use crate::rows::{Facts, Measured};
 
@@ -10,7 +10,7 @@ use super::request::Metric;
 use super::series::PARTS;
 use super::window;
 
-/// So many parts at most, and so many at least.
+/// Maximum and minimum number of parts.
 const MOST_PARTS: usize = 20;
 const FEWEST_PARTS: usize = super::change::FEWEST;
 
@@ -20,9 +20,9 @@ pub(super) struct Parts {
     from: u64,
     /// Length of a part in nanoseconds.
     pub(crate) part_ns: f64,
-    /// How many there are.
+    /// Number of parts.
     pub count: usize,
-    /// Length of a typical request in nanoseconds: what one wave of slots in step contributes.
+    /// Length of a typical request in nanoseconds: the contribution of one wave of synchronized slots.
     pub(crate) typical: f64,
 }
 
@@ -33,17 +33,17 @@ impl Parts {
     }
 }
 
-/// Tokens by the part of the window that their events fell into: of a closed loop.
+/// Tokens by the part of the window in which their events lie: for a closed loop.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) struct Emitted {
-    /// The parts; an error says why they cannot be compared.
+    /// The parts; an error states why they cannot be compared.
     parts: Result<Parts, String>,
     /// Tokens of each part.
     tokens: Vec<f64>,
 }
 
 impl Emitted {
-    /// Nothing yet, of a run with these requests.
+    /// Creates empty counts for a run with these requests.
     pub(super) fn new(rows: &[Measured], facts: &Facts) -> Emitted {
         let parts = parts(rows, facts);
         let count = parts.as_ref().map_or(0, |parts| parts.count);
@@ -80,8 +80,9 @@ fn parts(rows: &[Measured], facts: &Facts) -> Result<Parts, String> {
     Ok(Parts { from: windows.measure_start_ns, part_ns, count: 2 * half, typical: typical * 1e6 })
 }
 
-/// How long a slot of a closed loop takes for a request and the thinking after it, on average, in ms; none where nobody
-/// thinks. By Little's law: the number in a loop is its rate times the length of a round.
+/// Returns how long a slot of a closed loop takes for a request and the following think time, on
+/// average, in ms; `None` without think time. By Little's law: the number in a loop is its rate times
+/// the duration of a round.
 fn cycle(rows: &[Measured], facts: &Facts) -> Option<f64> {
     let slots = facts.batch_size.filter(|_| facts.thinks && !facts.open_loop)?;
     let requests = window::members(rows, facts).count();
@@ -89,7 +90,7 @@ fn cycle(rows: &[Measured], facts: &Facts) -> Option<f64> {
 }
 
 impl Emitted {
-    /// The rates of a run; an error says why they cannot be compared.
+    /// Returns the rates of a run; an error states why they cannot be compared.
     pub(super) fn series(&self, rows: &[Measured], facts: &Facts) -> Result<Series, String> {
         let parts = self.parts.clone()?;
         Ok(match facts.open_loop {
@@ -102,8 +103,9 @@ impl Emitted {
     }
 }
 
-/// Tokens of completed requests by [`PARTS`] parts of the window, over their length: of an open loop whose server is never idle. A
-/// request counts where it is complete, so a part may be shorter than one.
+/// Returns the tokens of completed requests by [`PARTS`] parts of the window, over their length: for an
+/// open loop whose server is never idle. A request counts where it completes, so a part may be shorter
+/// than one.
 pub(super) fn done(rows: &[Measured], facts: &Facts) -> Series {
     let windows = &facts.windows;
     let part_ns = (windows.measure_end_ns - windows.measure_start_ns) as f64 / PARTS as f64;
@@ -117,7 +119,7 @@ pub(super) fn done(rows: &[Measured], facts: &Facts) -> Series {
     Series { parts, out, expected: vec![part_ns / 1e9; parts.count] }
 }
 
-/// Tokens that came out of each part, and what is expected to be proportional to them.
+/// Tokens that came out of each part, and the quantity that they should be proportional to.
 pub(super) struct Series {
     /// The parts.
     pub parts: Parts,
@@ -126,12 +128,12 @@ pub(super) struct Series {
 }
 
 impl Series {
-    /// The ratio of both, from one part to another.
+    /// Returns the ratio of both, from one part to another.
     pub(super) fn ratio(&self, from: usize, to: usize) -> f64 {
         self.out[from..to].iter().sum::<f64>() / self.expected[from..to].iter().sum::<f64>()
     }
 
-    /// How far each part is from the ratio of all, as a share of it.
+    /// Returns how far each part is from the overall ratio, as a share of it.
     pub(crate) fn residuals(&self) -> Vec<f64> {
         let (ratio, n) = (self.ratio(0, self.out.len()), self.out.len() as f64);
         let whole = ratio * self.expected.iter().sum::<f64>() / n;
@@ -139,9 +141,10 @@ impl Series {
     }
 }
 
-/// How long after its arrival a request of a half of the window is expected to complete, in nanoseconds. Under a steady load it does
-/// not matter: as many arrive in a part as before it. Where a profile changes the rate, what completes in a part was offered
-/// a typical request earlier, and each half has a typical request of its own, for latency follows the load.
+/// Returns how long after its arrival a request of each half of the window should complete, in
+/// nanoseconds. Under a steady load it does not matter: as many arrive in a part as before it. If a
+/// profile changes the rate, the requests that complete in a part arrived a typical request earlier, and
+/// each half has its own typical request, because latency follows the load.
 fn lags(rows: &[Measured], facts: &Facts, parts: Parts) -> [u64; 2] {
     if facts.window_qps.is_none() {
         return [0; 2];
@@ -159,8 +162,8 @@ fn lags(rows: &[Measured], facts: &Facts, parts: Parts) -> [u64; 2] {
     })
 }
 
-/// Open loop: tokens of requests that completed in a part, over the tokens asked for by those that arrived in it, or
-/// a lag before it.
+/// Open loop: tokens of requests that completed in a part, over the tokens requested by those that
+/// arrived in it, or a lag before it.
 fn completed(rows: &[Measured], facts: &Facts, parts: Parts) -> Series {
     let (mut out, mut expected) = (vec![0.0; parts.count], vec![0.0; parts.count]);
     let lags = lags(rows, facts, parts);

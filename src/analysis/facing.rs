@@ -1,13 +1,13 @@
-//! Distributions of rates. More is better, so a percentile is what that share of requests got or better, and a failed request is below
-//! every rate.
+//! Distributions of rates. Higher is better, so a percentile is the rate that this share of requests
+//! reached or exceeded, and a failed request is below every rate.
 //!
-//! A rate is summarised as its negative, for which everything that is known of latencies holds: ranks, intervals, failures, what the
-//! requests are worth. The summary is then turned around.
+//! A rate is summarized as its negative, to which everything about latencies applies: ranks, intervals,
+//! failures, what the requests are worth. The summary is then inverted.
 
 use super::stats::{Estimate, Interval, Summary, Value};
 
 impl Value {
-    /// The value of the negative.
+    /// Returns the value of the negative.
     fn turned(self) -> Value {
         match self {
             Value::Exact(value) => Value::Exact(-value),
@@ -32,7 +32,7 @@ impl Estimate {
 }
 
 impl Summary {
-    /// The summary of rates, of which this is that of the negatives; `largest` is the largest rate.
+    /// Returns the summary of rates from that of their negatives; `largest` is the largest rate.
     pub(super) fn turned(self, largest: Option<f64>) -> Summary {
         Summary {
             mean: self.mean.map(|mean| -mean),
@@ -51,7 +51,7 @@ mod tests {
     use crate::analysis::worth::{Sample, Turns};
     use crate::plan::Percentile;
 
-    /// Of rates 1, 2, … 1 000, of which the lowest `failed` are failures instead.
+    /// Rates 1, 2, … 1 000, of which the lowest `failed` are failures instead.
     fn rates(failed: usize) -> Summary {
         let mut values: Vec<f64> = (1..=1000).map(|at| -f64::from((at * 387) % 1000 + 1)).collect();
         values.iter_mut().filter(|value| **value >= -(failed as f64)).for_each(|value| *value = f64::INFINITY);

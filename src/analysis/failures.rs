@@ -1,4 +1,4 @@
-//! How the failed requests of the window ended, and what was said of them.
+//! How the failed requests of the window ended, with their messages.
 
 use schemars::JsonSchema;
 use serde::{Serialize, Serializer};
@@ -7,16 +7,17 @@ use crate::rows::{Facts, Measured, Outcome};
 
 use super::window;
 
-/// The failed requests of the window that ended in one way.
+/// The failed requests of the window with one outcome.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct Failure {
-    /// How they ended, as in the rows: http_500, reset, …
+    /// Their outcome, as in the rows: http_500, reset, …
     #[serde(serialize_with = "in_words")]
     #[schemars(with = "String")]
     pub outcome: Outcome,
-    /// How many.
+    /// Number of requests.
     pub count: u64,
-    /// What was said of the first of them that anything was said of, by the server where it had any words; null where nothing was.
+    /// The message of the first of them that has one, the server's own if it sent any; null if there is
+    /// none.
     pub message: Option<String>,
 }
 
@@ -24,13 +25,13 @@ fn in_words<S: Serializer>(outcome: &Outcome, serializer: S) -> Result<S::Ok, S:
     serializer.collect_str(outcome)
 }
 
-/// How the failed requests of the window ended: the most frequent way first, of equally frequent ones the one that came
-/// first.
+/// The outcomes of the failed requests of the window: the most frequent one first, ties in order of
+/// appearance.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Failures(pub Vec<Failure>);
 
 impl Failures {
-    /// Of the window's requests.
+    /// Collects those of the window's requests.
     pub fn of(rows: &[Measured], facts: &Facts) -> Failures {
         let mut failures: Vec<Failure> = Vec::new();
         for row in window::members(rows, facts).filter(|row| !row.outcome.is_ok()) {
@@ -41,7 +42,7 @@ impl Failures {
             let failure = &mut failures[at];
             failure.count += 1;
             if failure.message.is_none() {
-                // An answer without a body says nothing.
+                // A response without a body has no message.
                 failure.message = row.error().filter(|words| !words.trim().is_empty()).map(str::to_owned);
             }
         }
@@ -49,13 +50,13 @@ impl Failures {
         Failures(failures)
     }
 
-    /// `424 http_500`, `10 http_500, 2 reset`; empty where none failed.
+    /// Lists the outcomes: `424 http_500`, `10 http_500, 2 reset`; empty if none failed.
     pub fn kinds(&self) -> String {
         let kind = |Failure { outcome, count, .. }: &Failure| format!("{count} {outcome}");
         self.0.iter().map(kind).collect::<Vec<_>>().join(", ")
     }
 
-    /// What was said of the most frequent ones, or of the next ones where nothing was.
+    /// Returns the message of the most frequent failures, or of the next ones if they have none.
     pub fn message(&self) -> Option<&str> {
         self.0.iter().find_map(|failure| failure.message.as_deref())
     }

@@ -1,11 +1,11 @@
-//! How often clean runs are called suspect: 2 000 simulated ones of different sizes, with fixed seeds.
+//! How often clean runs are judged suspect: 2 000 simulated ones of different sizes, with fixed seeds.
 
 use std::collections::BTreeMap;
 
 use super::*;
 use crate::analysis::synthetic::{Run, verdict};
 
-/// Alarms by reason over the runs; that a window is too short to tell is none.
+/// Counts alarms by reason over the runs; a window that is too short to decide is not an alarm.
 fn alarms(runs: impl Iterator<Item = Run>) -> BTreeMap<&'static str, usize> {
     let mut alarms = BTreeMap::new();
     for run in runs {
@@ -38,7 +38,7 @@ fn open_loops_of_few_and_many_requests_raise_no_alarm() {
     }
 }
 
-/// Service takes 80 ms in 8 slots: 100 per second is all it can do.
+/// Service takes 80 ms in 8 slots: 100 per second is the maximum.
 #[test]
 fn busy_servers_that_keep_up_raise_no_alarm() {
     for (qps, count) in [(70.0, 100), (85.0, 100)] {
@@ -53,7 +53,8 @@ fn closed_loops_raise_no_alarm() {
     }
 }
 
-/// Users think for long and by chance: in a round of request and thought, and in none shorter, there is something to compare.
+/// Users have long, random think times: over rounds of request and thought, and no shorter ones, rates
+/// are comparable.
 #[test]
 fn think_times_raise_no_alarm() {
     for (batch_size, think_ms, seconds, count) in
@@ -64,7 +65,7 @@ fn think_times_raise_no_alarm() {
     }
 }
 
-/// The same users before a server that gets slower by half.
+/// The same users with a server that gets slower by half.
 #[test]
 fn thinking_does_not_hide_that_the_server_slows_down() {
     let shape = Run { batch_size: Some(32), think: 300_000_000, seconds: 30.0, ..Run::default() };
@@ -79,7 +80,7 @@ fn thinking_does_not_hide_that_the_server_slows_down() {
     assert_eq!(found.count(), 20);
 }
 
-/// Slots in step give waves of tokens; whether a half holds one wave more is chance.
+/// Synchronized slots give waves of tokens; whether a half holds one wave more is chance.
 #[test]
 fn batches_in_step_raise_no_alarm() {
     let shape = Run { jitter: 0.0, tokens: 8, ttft: 90_000_000, ..Run::default() };
@@ -88,7 +89,8 @@ fn batches_in_step_raise_no_alarm() {
     assert_eq!(found, BTreeMap::new());
 }
 
-/// Under a profile the load is another one in every part of the window, and so is what is in flight: both are declared.
+/// Under a profile, the load and the requests in flight differ in every part of the window: both are
+/// declared.
 #[test]
 fn declared_profiles_raise_no_alarm() {
     let rising: fn(f64) -> f64 = |share| 0.1 + 0.9 * share;
@@ -103,7 +105,7 @@ fn declared_profiles_raise_no_alarm() {
     }
 }
 
-/// The same rising load on a server that cannot bear its end.
+/// The same rising load on a server that cannot carry its end.
 #[test]
 fn a_profile_does_not_hide_that_the_server_is_too_slow() {
     let rising: fn(f64) -> f64 = |share| 0.1 + 0.9 * share;

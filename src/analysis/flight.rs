@@ -1,22 +1,22 @@
-//! What was in flight over the window: the queue as the client sees it.
+//! Requests in flight over the window: the queue as seen by the client.
 
 use crate::rows::{Facts, Measured, Outcome};
 
 use super::window;
 
-/// When requests began and ended. A request begins when it was wanted: what waits for an in-flight cap counts.
+/// When requests began and ended. A request begins when it was due: waiting for an in-flight cap counts.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Flight {
-    /// The window's begin, in seconds.
+    /// Beginning of the window, in seconds.
     pub from: f64,
-    /// The window's end, in seconds.
+    /// End of the window, in seconds.
     pub to: f64,
-    /// Begin and end of each request, those from before the window among them, in seconds.
+    /// Beginning and end of each request, including those from before the window, in seconds.
     pub spans: Vec<(f64, f64)>,
 }
 
 impl Flight {
-    /// Of all requests of a run, of every phase.
+    /// Collects all requests of a run, of every phase.
     pub fn of(rows: &[Measured], facts: &Facts) -> Flight {
         let seconds = |ns: u64| ns as f64 / 1e9;
         let span = |row: &Measured| {
@@ -29,8 +29,9 @@ impl Flight {
         }
     }
 
-    /// What would be in flight had nobody stopped waiting: the client's timeouts keep a queue short that the server does not work off. None
-    /// where few requests time out (5 % of those that were wanted in the window, or less): those few are `errors`.
+    /// Returns the requests that would be in flight without client timeouts: these keep a queue short
+    /// that the server does not work off. `None` if few requests time out (5 % of those that were due in
+    /// the window, or less): those few are `errors`.
     pub(crate) fn unserved(&self, rows: &[Measured]) -> Option<Flight> {
         const FEW: f64 = 0.05;
         let gave_up = |row: &Measured| matches!(row.outcome, Outcome::Timeout | Outcome::Stalled);
@@ -43,23 +44,25 @@ impl Flight {
         Some(Flight { spans: self.spans.iter().zip(rows).map(ends).collect(), ..*self })
     }
 
-    /// Length of the window in seconds.
+    /// Returns the length of the window in seconds.
     pub fn seconds(&self) -> f64 {
         self.to - self.from
     }
 
-    /// Requests that were wanted inside the window.
+    /// Returns the number of requests that were due inside the window.
     pub fn arrived(&self) -> u64 {
         self.spans.iter().filter(|(begin, _)| (self.from..self.to).contains(begin)).count() as u64
     }
 
-    /// Time averages of what is in flight, of `parts` equal parts of the window; none where it has no length.
+    /// Returns time averages of the requests in flight, over `parts` equal parts of the window; empty if
+    /// it has no length.
     pub fn averages(&self, parts: usize) -> Vec<f64> {
         let width = self.seconds() / parts as f64;
         if width <= 0.0 {
             return Vec::new();
         }
-        // What is in flight from the next part on, and the share of the part in which it changed.
+        // Requests in flight from the next part on, and the share of the part in which the number
+        // changed.
         let (mut next, mut area) = (vec![0.0; parts + 1], vec![0.0; parts]);
         let mut step = |at: f64, sign: f64| {
             let place = ((at - self.from) / width).max(0.0);
@@ -83,8 +86,8 @@ impl Flight {
             .collect()
     }
 
-    /// How many are in flight at the borders of `parts` equal parts of the window, its begin and end among them; none where it has
-    /// no length.
+    /// Returns the requests in flight at the borders of `parts` equal parts of the window, including its
+    /// beginning and end; empty if it has no length.
     pub fn levels(&self, parts: usize) -> Vec<f64> {
         let width = self.seconds() / parts as f64;
         if width <= 0.0 {

@@ -1,23 +1,24 @@
-//! What flowed through the measure window, whichever request it belongs to.
+//! Throughput of the measure window, whichever request it belongs to.
 
 use crate::rows::{Facts, Measured};
 
 use super::gaps::Events;
 use super::window::{contains, in_flight, members, request};
 
-/// Rates over the window, whichever request what they count belongs to. All null where the window has no length.
+/// Rates over the window, whichever request the counts belong to. All null if the window has no length.
 #[derive(Debug, Clone, Copy, Default, PartialEq)]
 pub struct Flow {
     /// Length of the window in seconds.
     pub seconds: Option<f64>,
     /// Tokens of events inside the window per second.
     pub output_throughput: Option<f64>,
-    /// Prompt tokens of requests whose first token fell inside the window (not streaming: whose answer did), per second.
-    /// Null where the server did not count the prompt of a completed one.
+    /// Prompt tokens of requests whose first token fell inside the window (without streaming: whose
+    /// response did), per second. Null if the server did not count the prompt of a completed one.
     pub prompt_throughput: Option<f64>,
     /// Completed requests whose last token fell inside the window, per second.
     pub request_throughput: Option<f64>,
-    /// Requests scheduled inside the window, per second; null of a closed loop, where what comes is what was done.
+    /// Requests scheduled inside the window, per second; null for a closed loop, where arrivals follow
+    /// completions.
     pub arrived_rate: Option<f64>,
     /// Requests sent inside the window, per second.
     pub(crate) achieved_rate: Option<f64>,
@@ -26,7 +27,7 @@ pub struct Flow {
 }
 
 impl Flow {
-    /// Of all requests of a run, of every phase.
+    /// Computes the rates from all requests of a run, of every phase.
     pub fn of(rows: &[Measured], events: &Events, facts: &Facts) -> Flow {
         let seconds = facts.windows.measure_secs();
         if seconds <= 0.0 || rows.is_empty() {
@@ -49,7 +50,8 @@ impl Flow {
     }
 }
 
-/// Whether an answer of the window came whole and nobody counted its tokens: then less would be told than came.
+/// Returns whether a complete response of the window has no token count: the reported rate would then be
+/// too low.
 pub(super) fn is_uncounted(rows: &[Measured], facts: &Facts) -> bool {
     let inside = |row: &Measured| row.done_ns().is_some_and(|at| contains(&facts.windows, at));
     let uncounted = |row: &Measured| row.outcome.is_ok() && row.events == 0 && row.output_tokens().is_none();

@@ -1,4 +1,4 @@
-//! Whether the generator itself stood in the way, from what it saw of itself, and what held it up.
+//! Whether the generator itself was the bottleneck, from its own observations, and what held it up.
 
 use crate::plan::Percentile;
 use crate::rows::{Facts, Observed, Spread, ThreadTime};
@@ -8,37 +8,38 @@ use super::stats::raw_quantile;
 
 /// Share of its cores, or of one core for a thread that sends and reads, above which the generator is saturated.
 const BUSY: f64 = 0.9;
-/// Stalls at p99, in milliseconds, above which it is.
+/// Stalls at p99, in milliseconds, above which it is saturated.
 const STALLED_MS: f64 = 10.0;
-/// Share of the window that a thread must have waited for a core before that is named as the cause of a delay.
+/// Share of the window that a thread must have waited for a core to be named as the cause of a delay.
 const WAITED: f64 = 0.02;
-/// Share of the machine that a hypervisor must have taken before that is named as the cause.
+/// Share of the machine that a hypervisor must have taken to be named as the cause.
 const STOLEN: f64 = 0.05;
 /// The longest sleep, in milliseconds, above which the process or the machine stood still.
 const STOOD_STILL_MS: f64 = 100.0;
-/// Share of a core from which on bursts of a thread's own work are named as the cause: a thread that did little may have
-/// been held up by anything.
+/// Minimum share of a core for bursts of a thread's own work to be named as the cause: a thread that did
+/// little may have been held up by anything.
 const BURSTS: f64 = 0.5;
 
-/// The thread that starts requests where others send and read them.
+/// The thread that starts requests if others send and read them.
 const EXECUTOR: &str = "executor";
 
 /// The generator of one run.
 #[derive(Debug, Clone, Copy)]
 pub struct Generator<'a> {
     facts: &'a Facts,
-    /// p99 of the read delays in the rows, in ms, where there are enough of them.
+    /// p99 of the read delays in the rows, in ms, if there are enough of them.
     read_delay_p99: Option<f64>,
 }
 
-/// How long the generator was kept from its work, at p99.
+/// How long the generator was kept from working, at p99.
 struct Stalls {
     millis: f64,
     what: &'static str,
 }
 
 impl<'a> Generator<'a> {
-    /// The generator of a run with these facts and the read delays of its measured requests, in ms.
+    /// Creates the generator of a run with these facts and the read delays of its measured requests, in
+    /// ms.
     pub fn new(facts: &'a Facts, read_delays: Vec<f64>) -> Generator<'a> {
         let enough = is_enough(read_delays.len() as u64);
         let p99 = raw_quantile(read_delays, quantile::permille(Percentile::P99));
@@ -49,8 +50,8 @@ impl<'a> Generator<'a> {
         self.facts.observed.as_ref().filter(|observed| observed.for_ns > 0)
     }
 
-    /// CPU time of the process as a share of the cores it may use: of the window, or of the whole run where that is all
-    /// that is known.
+    /// Returns the CPU time of the process as a share of the cores it may use: over the window, or over
+    /// the whole run if nothing else is known.
     pub(crate) fn cpu_share(&self) -> Option<f64> {
         let cores = f64::from(self.facts.client_cores);
         let whole_run = self.facts.client_cpu_ns.map(|cpu| cpu as f64 / self.facts.monotonic_ns as f64);
@@ -58,7 +59,8 @@ impl<'a> Generator<'a> {
         used.map(|used| used / cores).filter(|share| share.is_finite())
     }
 
-    /// The read delay where it is known, because it is what the results suffer; else the canaries.
+    /// Returns the read delay if it is known, because it affects the results directly; else the
+    /// canaries.
     fn stalls(&self) -> Option<Stalls> {
         let read_delay = self.read_delay_p99.map(|millis| Stalls { millis, what: "the read delay" });
         let canary = |spread: Option<Spread>, what| {
@@ -71,7 +73,7 @@ impl<'a> Generator<'a> {
             .or_else(|| canary(observed?.wakes, "the delay of a thread that only sleeps"))
     }
 
-    /// What speaks for saturation, in words; an error where nothing is known.
+    /// Returns the evidence of saturation in words; an error if nothing is known.
     pub fn saturated(&self) -> Result<Option<String>, String> {
         let (busy, stalls) = (self.cpu_share(), self.stalls());
         if busy.is_none() && stalls.is_none() {
@@ -83,7 +85,7 @@ impl<'a> Generator<'a> {
         let thread = self.observed().and_then(|observed| self.busy_thread(observed));
         let stalled = stalls.filter(|stalls| stalls.millis > STALLED_MS);
         let stalled = stalled.map(|Stalls { millis, what }| match (&thread, self.cause(millis)) {
-            // A busy thread stands for itself.
+            // A busy thread is itself the cause.
             (None, Some(cause)) => format!("p99 of {what} was {millis:.1} ms: {cause}"),
             _ => format!("p99 of {what} was {millis:.1} ms"),
         });
@@ -91,21 +93,21 @@ impl<'a> Generator<'a> {
         Ok((!found.is_empty()).then(|| found.join("; ")))
     }
 
-    /// Which half of saturation could not be looked at.
+    /// Returns the part of saturation that could not be checked.
     pub(crate) fn unchecked(&self) -> Option<String> {
         match (self.cpu_share(), self.stalls()) {
             (Some(_), None) if self.observed().is_some() => {
-                Some("the window is too short to judge stalls: only the CPU was looked at".into())
+                Some("the window is too short to judge stalls: only the CPU was checked".into())
             }
-            (Some(_), None) => Some("read delays are not known: only the CPU was looked at".into()),
-            (None, Some(_)) => Some("CPU time is not known: only read delays were looked at".into()),
+            (Some(_), None) => Some("read delays are not known: only the CPU was checked".into()),
+            (None, Some(_)) => Some("CPU time is not known: only read delays were checked".into()),
             (Some(_), Some(_)) => self.observed().and_then(|observed| self.looks_busy(observed)),
             (None, None) => None,
         }
     }
 
-    /// What kept the generator from its work for `delay` milliseconds, in words; the strongest cause that the facts show
-    /// and that is large enough for it, if any.
+    /// Describes what kept the generator from working for `delay` milliseconds: the strongest cause in
+    /// the facts that is large enough, if any.
     pub fn cause(&self, delay: f64) -> Option<String> {
         let observed = self.observed()?;
         self.busy_thread(observed)
@@ -117,11 +119,11 @@ impl<'a> Generator<'a> {
             .or_else(|| self.long_turns(observed, delay))
     }
 
-    /// A thread that starts, sends or reads and has no core left to use, however many the machine has.
+    /// A thread that starts, sends or reads and uses a whole core, however many the machine has.
     fn busy_thread(&self, observed: &Observed) -> Option<String> {
         let (thread, share) = most(observed, self.working(observed), |thread| Some(thread.cpu_ns))?;
         let (threads, cores) = (observed.io_threads().count(), self.facts.client_cores as usize);
-        // More threads cannot help the one that hands requests to all of them.
+        // More threads cannot help the one that dispatches requests to all of them.
         let better = (threads * 2).min(cores).max(threads);
         let more = if thread.is_io() && better > threads {
             format!("engine: {{ threads: {better} }} or ")
@@ -132,26 +134,31 @@ impl<'a> Generator<'a> {
         (share > BUSY).then(text)
     }
 
-    /// The threads whose CPU time is work: of those that start, send and read, the ones that never look at the clock to wait.
+    /// Returns the threads whose CPU time is work: among those that start, send and read, the ones that
+    /// never busy-wait on the clock.
     fn working<'o>(&self, observed: &'o Observed) -> impl Iterator<Item = &'o ThreadTime> {
         let spinning = self.spinning(observed);
         hot(observed).filter(move |thread| spinning.is_none_or(|spinning| spinning.name != thread.name))
     }
 
-    /// The thread that looks at the clock for the last part of each wait for an arrival; closed loops have no arrivals.
+    /// Returns the thread that busy-waits on the clock for the last part of each wait for an arrival;
+    /// closed loops have no arrivals.
     fn spinning<'o>(&self, observed: &'o Observed) -> Option<&'o ThreadTime> {
         let spins = self.facts.open_loop && self.facts.client_timer == "spin";
         observed.thread(EXECUTOR).or(observed.thread("io")).filter(|_| spins)
     }
 
-    /// A thread that spins and is busy: how much of that was work nobody knows. One that is not busy has no need to be
-    /// taken apart.
+    /// A busy thread that busy-waits: how much of its time was work is unknown. One that is not busy
+    /// needs no breakdown.
     fn looks_busy(&self, observed: &Observed) -> Option<String> {
         let thread = self.spinning(observed)?;
         let share = observed.share(thread.cpu_ns);
         let text = || {
             let (who, percent) = (called(thread), share * 100.0);
-            format!("{who} used {percent:.0}% of a core, maybe only to look at the clock: only stalls were looked at")
+            format!(
+                "{who} used {percent:.0}% of a core, maybe only for busy-waiting on the clock: only stalls \
+                    were checked"
+            )
         };
         (share > BUSY).then(text)
     }
@@ -165,12 +172,12 @@ impl<'a> Generator<'a> {
     }
 }
 
-/// The threads that start, send and read: what delays them delays requests.
+/// Returns the threads that start, send and read: delays of these delay requests.
 fn hot(observed: &Observed) -> impl Iterator<Item = &ThreadTime> {
     observed.threads.iter().filter(|thread| thread.is_io() || thread.name == EXECUTOR)
 }
 
-/// The thread with the most of something, and how much that is as a share of the window.
+/// Returns the thread with the largest value, and the value as a share of the window.
 fn most<'o>(
     observed: &Observed,
     threads: impl Iterator<Item = &'o ThreadTime>,
@@ -195,7 +202,7 @@ fn writer_behind(observed: &Observed) -> Option<String> {
     full.then(|| format!("the writer fell behind ({} batches waited for it{busy})", observed.writer_backlog_max))
 }
 
-/// All waits together must be as long as the one delay that they are to explain.
+/// All waits together must be as long as the single delay that they should explain.
 fn no_core(observed: &Observed, delay: f64) -> Option<String> {
     let (thread, share) = most(observed, hot(observed), |thread| thread.wait_ns)?;
     let who = match observed.others_ns() {
@@ -210,12 +217,12 @@ fn no_core(observed: &Observed, delay: f64) -> Option<String> {
 fn stolen(observed: &Observed, delay: f64) -> Option<String> {
     let machine = observed.machine?;
     let share = observed.share(machine.stolen_ns) / f64::from(machine.cores.max(1));
-    // One core alone may have lost all of it.
+    // A single core may have lost all of it.
     (share > STOLEN && millis(machine.stolen_ns) >= delay)
         .then(|| format!("the hypervisor took {:.0}% of the machine's CPU time", share * 100.0))
 }
 
-/// The longest sleep of the canary, where it stood still in it, and how long it waited for a core in all.
+/// Returns the longest sleep of the canary, if it stood still in it, and its total wait for a core.
 fn longest_sleep(observed: &Observed, delay: f64) -> Option<(u64, Option<u64>)> {
     let longest = observed.wakes?.max_ns;
     let waited = observed.thread("canary").and_then(|thread| thread.wait_ns);
@@ -225,7 +232,7 @@ fn longest_sleep(observed: &Observed, delay: f64) -> Option<(u64, Option<u64>)> 
 /// A stopped thread does not wait for a core: a long sleep without waiting is a stop.
 fn stopped(observed: &Observed, delay: f64) -> Option<String> {
     let (longest, waited) = longest_sleep(observed, delay)?;
-    let what = waited.map_or("nothing of sweepline ran", |_| "the process or the machine was stopped");
+    let what = waited.map_or("no thread of sweepline ran", |_| "the process or the machine was stopped");
     let text = || format!("{what} for up to {:.0} ms at a time", millis(longest));
     waited.is_none_or(|waited| waited < longest / 2).then(text)
 }
@@ -237,8 +244,8 @@ fn crowded_out(observed: &Observed, delay: f64) -> Option<String> {
     waited.is_some_and(|waited| waited >= longest / 2).then(text)
 }
 
-/// Whether something that took `longest` explains `delay`, both in milliseconds: by half of it and more, because what was
-/// late had to be caught up with.
+/// Returns whether an event that took `longest` explains `delay`, both in milliseconds: half of it or
+/// more is enough, because delayed work had to be caught up with.
 fn is_size_of(longest: f64, delay: f64) -> bool {
     longest >= delay / 2.0
 }

@@ -1,4 +1,4 @@
-//! Each sign of a generator in its own way, on both sides of its threshold, and the cause that is named.
+//! Each sign of a saturated generator, on both sides of its threshold, and the cause that is named.
 
 use super::*;
 use crate::analysis::synthetic::{Run, verdict};
@@ -8,7 +8,7 @@ use crate::rows::{MachineTime, Record};
 
 const MS: u64 = 1_000_000;
 
-/// What makes a clean run's observations others.
+/// A change to a clean run's observations.
 type Change = fn(&mut Observed);
 
 /// A clean run whose observations are changed.
@@ -18,7 +18,7 @@ fn run(change: impl FnOnce(&mut Observed)) -> (Vec<Record>, Facts) {
     (records, facts)
 }
 
-/// What the verdict says of a clean run whose observations are changed: nothing, or why it is `client_saturated`.
+/// Returns the verdict's `client_saturated` reason for a clean run with changed observations, if any.
 fn said(change: impl FnOnce(&mut Observed)) -> Option<String> {
     let (records, facts) = run(change);
     let verdict = verdict(&records, &facts, &Validity::default(), None);
@@ -79,11 +79,12 @@ fn a_busy_thread_that_spins_is_judged_by_its_stalls() {
         let generator = Generator::new(&facts, vec![]);
         (generator.saturated().unwrap(), generator.unchecked())
     };
-    let text = "the I/O thread used 99% of a core, maybe only to look at the clock: only stalls were looked at";
+    let text = "the I/O thread used 99% of a core, maybe only for busy-waiting on the clock: only stalls were \
+               checked";
     assert_eq!(spinning(99, true, |_| ()), (None, Some(text.into())));
     let (saturated, _) = spinning(99, true, slow_turns);
     assert_eq!(saturated.as_deref(), Some("p99 of the delay of the I/O thread's loop was 23.0 ms"));
-    // What is low with the looking at the clock is lower without it.
+    // A share that is low with busy-waiting is lower without it.
     assert_eq!(spinning(5, true, |_| ()), (None, None));
     // A closed loop has no arrivals to wait for.
     let (saturated, unchecked) = spinning(99, false, |_| ());
@@ -203,7 +204,7 @@ fn stalls_name_other_causes_too() {
             cause(observed);
         });
         assert_eq!(said.unwrap().split_once(" ms: ").unwrap().1, text);
-        // A cause is no reason by itself.
+        // A cause alone is not a reason.
         assert_eq!(self::said(cause), None);
     }
 }
@@ -247,9 +248,9 @@ fn lateness_names_contents_that_were_not_made_yet() {
         }
         verdict(&records, &facts, &Validity::default(), None).reasons.remove(0).text
     };
-    let wanted = "ms late: for 74% of that time what they say was not made yet, by a thread that used 97% of a core";
+    let wanted = "ms late: for 74% of that time their contents were not ready, by a thread that used 97% of a core";
     assert!(text(1_500_000, 97).ends_with(wanted), "{}", text(1_500_000, 97));
-    // Where contents were at hand for most of the time, whoever made them had no part in it.
+    // If contents were ready for most of the time, the thread that creates them is not the cause.
     assert!(text(900_000, 97).ends_with("ms late"), "{}", text(900_000, 97));
 }
 
@@ -274,7 +275,7 @@ fn stalls_are_judged_at_p99() {
     let late = |p99_ns, count| Some(Spread { count, p50_ns: MS, p99_ns, max_ns: p99_ns });
     let turns = |p99_ns, count| said(move |observed| observed.turns = late(p99_ns, count)).is_some();
     assert_eq!([turns(10 * MS, 368), turns(10 * MS + 1, 368), turns(10 * MS + 1, 367)], [false, true, false]);
-    // A thread that only sleeps speaks where the loop cannot.
+    // A thread that only sleeps is used if the loop has too few samples.
     let wakes = |p99_ns, count| {
         let change = move |observed: &mut Observed| (observed.turns, observed.wakes) = (None, late(p99_ns, count));
         said(change).is_some()

@@ -1,4 +1,4 @@
-//! Goodput: the share of the window's requests that met every threshold, failures counted as misses.
+//! Goodput: the share of the window's requests that met every threshold; failures count as misses.
 
 use indexmap::IndexMap;
 
@@ -12,7 +12,7 @@ use super::request::{Metric, Observation, Request};
 use super::window;
 use super::worth::{Evidence, Sample, Turns};
 
-/// Limits that one request must meet; a null limit asks for nothing.
+/// Limits that one request must meet; null: no limit.
 #[derive(Debug, Clone, Copy, Default, PartialEq)]
 pub struct Thresholds {
     /// Time to first token (open loop: from the schedule).
@@ -30,13 +30,14 @@ pub struct GoodputMetrics {
     pub share: f64,
     /// Good requests of the window per second.
     pub(crate) requests_per_s: f64,
-    /// What the requests that were not good say of their share.
+    /// Evidence of the requests that missed on their share.
     pub missing: Evidence,
 }
 
 impl Thresholds {
-    /// The plan's `goodput`; where it has none, the thresholds of `slo`, whose itl is read as the request's tpot. Of an
-    /// SLO with several percentiles of one latency, the highest one's limit is asked of every request.
+    /// Uses the plan's `goodput`; without one, the thresholds of `slo`, whose itl applies to the
+    /// request's tpot. If an SLO has several percentiles of one latency, every request must meet the
+    /// limit of the highest.
     pub fn of(goodput: Option<&Goodput>, slo: Option<&Slo>) -> Thresholds {
         match (goodput, slo) {
             (Some(goodput), _) => Thresholds { ttft: goodput.ttft, tpot: goodput.tpot, e2e: goodput.e2e },
@@ -56,7 +57,7 @@ impl Thresholds {
             (Some(limit), Observation::Value(value)) => value <= limit.millis(),
             (Some(_), Observation::Failed(_) | Observation::Undefined) => false,
         };
-        // An answer of one token has no time per token that could be too long.
+        // A response of one token has no time per token that could be too long.
         let tpot = request.observe(Metric::Tpot);
         request.row.outcome.is_ok()
             && within(self.ttft, request.observe(ttft))
@@ -69,18 +70,19 @@ fn highest(limits: &IndexMap<Percentile, Nanos>) -> Option<Nanos> {
     limits.iter().max_by_key(|(percentile, _)| **percentile).map(|(_, limit)| *limit)
 }
 
-/// What an SLO's ttft and e2e mean: an open loop's users wait from the schedule on.
+/// The metrics behind an SLO's ttft and e2e: users of an open loop wait from the schedule on.
 pub(super) fn latencies(open_loop: bool) -> (Metric, Metric) {
     if open_loop { (Metric::TtftFromSchedule, Metric::E2eFromSchedule) } else { (Metric::Ttft, Metric::E2e) }
 }
 
-/// Goodput under `thresholds`. Null without thresholds or requests, and where answers are not streamed but a threshold
-/// asks for ttft or tpot.
+/// Computes goodput under `thresholds`. `None` without thresholds or requests, and if responses are not
+/// streamed but a threshold limits ttft or tpot.
 pub fn goodput(rows: &[Measured], facts: &Facts, thresholds: &Thresholds) -> Option<GoodputMetrics> {
     goodput_of_part(rows, facts, thresholds, Queue::of(rows, facts).turns)
 }
 
-/// Goodput of some requests of a run as if they were the run; `turns` are those of the whole run's queue.
+/// Computes goodput of some requests of a run as if they were the run; `turns` are those of the whole
+/// run's queue.
 pub(crate) fn goodput_of_part(
     rows: &[Measured],
     facts: &Facts,
@@ -101,7 +103,8 @@ pub(crate) fn goodput_of_part(
         return None;
     }
     let good = (all - missed) as f64;
-    // Where none missed, or all did, these do not tell how much requests depend on each other; their latencies do.
+    // If none missed, or all did, the misses do not show how much requests depend on each other; their
+    // latencies do.
     let own = misses.evidence(0.0, missed as f64 / all as f64);
     let of_latencies = error_evidence(requests(), turns).map(|evidence| evidence.worth);
     let worth = of_latencies.filter(|worth| worth.requests < own.worth.requests).unwrap_or(own.worth);

@@ -1,10 +1,11 @@
-//! What is noticed of a run that changes under way: faults × loops × places in the window, each with the share of runs in which any
-//! reason says so. `cargo test --lib steady_grid -- --nocapture` prints the table that `docs/METRICS.md` quotes.
+//! Detection of changes during a run: faults × loops × places in the window, each with the share of runs
+//! in which any reason reports it. `cargo test --lib steady_grid -- --nocapture` prints the table that
+//! `docs/METRICS.md` quotes.
 
 use super::*;
 use crate::analysis::synthetic::{Fault, Pace, Run, verdict};
 
-/// Runs of a cell, or `SWEEPLINE_SIMULATIONS`.
+/// Runs per cell, or `SWEEPLINE_SIMULATIONS`.
 fn runs() -> u64 {
     std::env::var("SWEEPLINE_SIMULATIONS").ok().and_then(|text| text.parse().ok()).unwrap_or(10)
 }
@@ -12,7 +13,7 @@ fn runs() -> u64 {
 const REASONS: [&str; 6] = ["unsteady", "warming_up", "paused", "errors_bunched", "errors", "saturated"];
 const PLACES: [f64; 3] = [0.2, 0.5, 0.8];
 
-/// A server of 4 slots that serves 20 requests a second, in a window of 30 s: 300 requests and more.
+/// A server of 4 slots that serves 20 requests a second, in a window of 30 s: 300 requests or more.
 fn run(fault: (Fault, f64), is_open: bool, seed: u64) -> Run {
     let pace = Pace { deviation: 0.1, memory: 0.9, drift: 0.0 };
     let server = Run {
@@ -63,14 +64,15 @@ fn steady_grid() {
             let shares = PLACES.map(|place| noticed((fault, place), is_open));
             let [a, b, c] = shares.map(|share| format!("{share:.0} %"));
             println!("| {name} | {} | {a} | {b} | {c} |", if is_open { "open" } else { "closed" });
-            // Of few runs one may be missed.
+            // With few runs, one may be missed.
             let one = 100.0 / runs() as f64;
             assert!(shares[1] + one >= least, "{name}, open {is_open}: {shares:?}");
         }
     }
 }
 
-/// A server that does 20 requests a second and is asked for more, from the begin or from half-way on, where it turns half as fast.
+/// A server that serves 20 requests a second and is overloaded; from the beginning or from the middle on
+/// it may get half as fast.
 #[test]
 fn overloads_are_valid_and_servers_that_turn_slow_under_them_are_not() {
     let overload = |qps: f64, slower: f64, seed: u64| {
@@ -86,8 +88,8 @@ fn overloads_are_valid_and_servers_that_turn_slow_under_them_are_not() {
     let steady = (0..cases).filter(is_steady).count() as u64;
     let is_noticed = |seed: &u64| overload(17.0, 2.0, *seed).reasons.iter().any(|reason| reason.name == "unsteady");
     let noticed = (0..cases).filter(is_noticed).count() as u64;
-    println!("of {cases}: {steady} overloads are steady, {noticed} at half speed from half-way on are not");
-    // At most 2 % and 5 %, and one more by chance.
+    println!("of {cases}: {steady} overloads are steady, {noticed} at half speed from the middle on are not");
+    // At most 2 % and 5 %, plus one by chance.
     assert!(
         50 * (cases - steady) <= cases + 50 && 20 * (cases - noticed) <= cases + 20,
         "{steady}, {noticed} of {cases}"

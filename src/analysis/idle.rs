@@ -1,4 +1,4 @@
-//! The first request after a pause: a result of its own.
+//! The first request after a pause: a separate result.
 
 use crate::rows::{Facts, Measured};
 
@@ -8,15 +8,15 @@ use super::window;
 /// Latencies of the first request of a run that began with a pause, in milliseconds.
 #[derive(Debug, Clone, Copy, Default, PartialEq)]
 pub struct IdleStart {
-    /// Time to first token from sending. Null where there was no pause, where it failed, and where another request was sent
-    /// before its first token: it was not alone then.
+    /// Time to first token from sending. Null if there was no pause, if the request failed, or if
+    /// another request was sent before its first token: then it was not alone.
     pub ttft: Option<f64>,
-    /// End-to-end latency from sending. Null as before, up to its last token.
+    /// End-to-end latency from sending. Null under the same conditions, up to its last token.
     pub e2e: Option<f64>,
 }
 
 impl IdleStart {
-    /// Of the run's first request, whatever its phase.
+    /// Computes it from the run's first request, whatever its phase.
     pub fn of(rows: &[Measured], facts: &Facts) -> IdleStart {
         let (Some(_), Some(first)) = (facts.idle_ns, rows.iter().find(|row| row.request == 0)) else {
             return IdleStart::default();

@@ -1,5 +1,5 @@
-//! Our statistics against those of numpy, scipy and statsmodels: the answers in `tests/vectors/stats.json`, which
-//! `tests/vectors/stats.py` made.
+//! Our statistics compared with those of numpy, scipy and statsmodels: the results in
+//! `tests/vectors/stats.json`, which `tests/vectors/stats.py` generated.
 
 use serde::Deserialize;
 use serde::de::DeserializeOwned;
@@ -10,7 +10,7 @@ use super::replicates::{Ends, Scale, over_runs};
 use super::stats::Summary;
 use super::{binomial, student};
 
-/// The agreement that is asked for, relative above 1.
+/// The required agreement, relative above 1.
 const WITHIN: f64 = 1e-9;
 
 fn cases<T: DeserializeOwned>(name: &str) -> Vec<T> {
@@ -178,7 +178,7 @@ fn needed_pairs_are_statsmodels() {
     for case in cases::<Pairs>("pairs") {
         assert_eq!(pairs_for(case.effect, LEVEL, 2), Some(case.is), "{case:?}");
     }
-    assert_eq!(pairs_for(1.0, LEVEL, 40), Some(40), "never fewer than are asked for");
+    assert_eq!(pairs_for(1.0, LEVEL, 40), Some(40), "never fewer than requested");
     assert_eq!(pairs_for(1e-3, LEVEL, 3), None);
 }
 

@@ -1,4 +1,5 @@
-//! A run by how long its requests are: those of about one length measured as if they were a run of their own.
+//! A run by the length of its requests: those of about one length measured as if they were a separate
+//! run.
 
 use std::collections::BTreeSet;
 
@@ -7,17 +8,17 @@ use crate::rows::{Facts, Measured, Replay};
 use super::measure::{RunMetrics, measure_taken};
 use super::window;
 
-/// What the length of a request is.
+/// The length of a request.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum By {
-    /// Prompt tokens meant to be sent.
+    /// Intended prompt tokens.
     Prompt,
-    /// Output tokens asked for.
+    /// Requested output tokens.
     Output,
 }
 
 impl By {
-    /// As tables write it.
+    /// Returns the name in tables.
     pub fn name(self) -> &'static str {
         match self {
             By::Prompt => "prompt_tokens",
@@ -36,29 +37,30 @@ impl By {
 /// Requests that have from 2^power to 2^(power + 1) − 1 tokens.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Bucket {
-    /// Of what.
+    /// The length that is used.
     pub by: By,
     power: u32,
 }
 
 impl Bucket {
-    /// The bucket of a request.
+    /// Returns the bucket of a request.
     fn of(by: By, row: &Measured) -> Bucket {
         Bucket { by, power: by.length(row).max(1).ilog2() }
     }
 
-    /// First and last number of tokens: `256-511`.
+    /// Returns the first and last number of tokens: `256-511`.
     pub fn name(self) -> String {
         let first = 1u64 << self.power;
         format!("{first}-{}", 2 * first - 1)
     }
 }
 
-/// Prompts that are to be equally long differ by a few tokens, for words cannot be cut: no more than this apart, and a
-/// sixteenth of the shortest, is one length.
+/// Prompts of equal intended length differ by a few tokens, because words cannot be split: lengths at
+/// most this far apart, plus a sixteenth of the shortest, are one length.
 const SAME: u32 = 4;
 
-/// The buckets of a run, in order: of prompts where these differ in length, and of answers where those do.
+/// Returns the buckets of a run, in order: of prompts if these differ in length, and of responses if
+/// those do.
 pub fn buckets(rows: &[Measured], facts: &Facts) -> Vec<Bucket> {
     let of = |by: By| -> BTreeSet<Bucket> {
         let lengths = || window::members(rows, facts).map(|row| by.length(row));
@@ -72,7 +74,7 @@ pub fn buckets(rows: &[Measured], facts: &Facts) -> Vec<Bucket> {
     [By::Prompt, By::Output].into_iter().flat_map(of).collect()
 }
 
-/// The metrics of one bucket: every one of a run, but those that need all requests together.
+/// Computes the metrics of one bucket: all of a run's, except those that need all requests together.
 pub fn measure_bucket<R: Replay + ?Sized>(run: &R, bucket: Bucket, facts: &Facts) -> Result<RunMetrics, R::Error> {
     measure_taken(run, |row| Bucket::of(bucket.by, row) == bucket, facts)
 }
@@ -85,12 +87,12 @@ mod tests {
     use crate::analysis::synthetic::Run;
     use crate::rows::Records;
 
-    /// A run whose requests ask for 16, 100 or 1 000 tokens, the third part of them each.
+    /// A run whose requests ask for 16, 100 or 1 000 tokens, a third each.
     fn varied() -> (Records, Facts) {
         let (mut records, facts) = Run::default().make();
         for (at, record) in records.iter_mut().enumerate() {
             record.row.requested_tokens = [16, 100, 1_000][at % 3];
-            // As a text of 256 tokens comes out.
+            // The actual lengths of a text of 256 tokens.
             record.row.intended_prompt_tokens = [254, 255, 256, 257][at % 4];
         }
         (records.into_iter().collect(), facts)

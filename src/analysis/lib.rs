@@ -1,4 +1,4 @@
-//! `analysis` as a crate of its own, so that an edit in it does not compile the engine again.
+//! `analysis` as a separate crate, so that editing it does not recompile the engine.
 
 #![warn(missing_docs, unreachable_pub)]
 

@@ -1,4 +1,4 @@
-//! Every metric of one run that needs no plan.
+//! Every metric of one run that does not depend on the plan.
 
 use crate::rows::{Facts, Measured, Only, Replay};
 
@@ -17,15 +17,16 @@ use super::stats::{Interval, Summary};
 use super::window::{self, Counts};
 use super::worth::{Evidence, Turns};
 
-/// Every metric of one run that needs no plan. Times are milliseconds; METRICS defines each, `metric` documents it.
+/// Every metric of one run that does not depend on the plan. Times are milliseconds; METRICS defines
+/// each, `metric` documents it.
 #[derive(Debug, Clone, PartialEq)]
 pub struct RunMetrics {
     /// How the requests of the window ended.
     pub counts: Counts,
-    /// How those that failed ended, and what was said of them.
+    /// How failed requests ended, with their messages.
     pub failures: Failures,
-    /// The same as a comparison counts them: how many, and in how few bursts. What they say of the share that fails in this run is
-    /// `error_evidence`.
+    /// Failure counts for comparisons: how many, and in how few bursts. Their evidence on the failed
+    /// share in this run is `error_evidence`.
     pub failures_compared: FailureCount,
     /// Time to first token from sending.
     pub ttft: Summary,
@@ -39,7 +40,7 @@ pub struct RunMetrics {
     pub e2e_from_schedule: Summary,
     /// Time per output token.
     pub tpot: Summary,
-    /// Gaps between token events, pooled; for what they are worth by requests.
+    /// Gaps between token events, pooled; their worth is by request.
     pub itl: Summary,
     /// The generator's own delay.
     pub lateness: Summary,
@@ -47,18 +48,20 @@ pub struct RunMetrics {
     pub connecting: Summary,
     /// Time spent waiting for the in-flight cap.
     pub(crate) cap_wait: Summary,
-    /// Tokens per second that a user saw, first token included.
+    /// Tokens per second seen by a user, first token included.
     pub user_throughput: Summary,
     /// Tokens per second of one stream after its first token.
     pub generation_throughput: Summary,
     /// Rates over the window.
     pub flow: Flow,
-    /// What the requests of the window say of the share that fails: what the error share's interval rests on; none without requests.
-    /// Two arms are held against each other by `failures_compared`.
+    /// Evidence of the window's requests on the failed share, the basis of the error share's interval;
+    /// `None` without requests. Arms are compared by `failures_compared`.
     pub(crate) error_evidence: Option<Evidence>,
-    /// Whether the server kept up with what came; none of a closed loop, and where the window has no length.
+    /// Whether the server kept up with the arrivals; `None` for a closed loop, and if the window has no
+    /// length.
     pub saturation: Option<saturation::Evidence>,
-    /// Mean user throughput × batch size; null for open loops, and where users think: then slots are not all at work.
+    /// Mean user throughput × batch size; null for open loops, and with think times: then not all slots
+    /// are active.
     pub derived_server_throughput: Option<f64>,
     /// p99(ITL) / p50(ITL).
     pub jitter_ratio: Option<f64>,
@@ -66,29 +69,29 @@ pub struct RunMetrics {
     pub(crate) jitter_interval: Option<Interval>,
     /// The first request after a pause.
     pub idle_start: IdleStart,
-    /// How long the server took to start until it was ready, and until it had answered, in milliseconds; none where the run does not
-    /// measure that.
+    /// Time from the server's start until it was ready, and until its first response, in milliseconds;
+    /// `None` if the run does not measure it.
     pub start: Option<[f64; 2]>,
-    /// What the prefix cache gave back, and what was declared.
+    /// Prefix cache hits, and the declared reuse.
     pub reuse: Reuse,
     /// Output tokens per token event.
     pub tokens_per_event: Option<f64>,
     /// Output throughput per declared accelerator.
     pub output_throughput_per_gpu: Option<f64>,
-    /// What the server said of itself over the window; nothing where nothing was scraped, and of a part of a run.
+    /// Server metrics over the window; empty if nothing was scraped, and for a part of a run.
     pub server: Vec<ServerFigure>,
-    /// Where the time of its requests went; nothing where nothing was scraped, and of a part of a run.
+    /// Where the time of its requests went; empty if nothing was scraped, and for a part of a run.
     pub wholes: Vec<Whole>,
 }
 
-/// Measures one run: `rows` are its requests of every phase. Where no request of the window completed there is no latency,
-/// and no throughput of tokens: what failures took and gave until then is none.
+/// Measures one run: `rows` are its requests of every phase. If no request of the window completed,
+/// there is no latency and no token throughput: the times and tokens of failures do not count.
 pub fn measure(rows: &[Measured], through: (&Events, &Gaps), facts: &Facts) -> RunMetrics {
     measure_part(rows, through, facts, Queue::of(rows, facts))
 }
 
-/// Measures the requests of a run that are taken as if they were a run of their own: every metric but those that need all requests
-/// together, as the places of a batch are those of all.
+/// Measures a part of the requests of a run as if they were a separate run: all metrics except those
+/// that need all requests together, because the slots of a batch are shared by all.
 pub(super) fn measure_taken<R: Replay + ?Sized>(
     run: &R,
     takes: impl Fn(&Measured) -> bool,
@@ -110,7 +113,7 @@ pub(crate) fn measure_part(
     queue: Queue,
 ) -> RunMetrics {
     let counts = Counts::of(rows, facts);
-    // The one request behind a start is no load: it says nothing of latencies and rates.
+    // The single request after a start is not a load: it has no latencies and rates.
     let any = counts.completed > 0 && facts.start.is_none();
     let members = window::in_order(rows, facts);
     let requests = || members.iter().map(|row| window::request(row, facts));
@@ -156,22 +159,24 @@ pub(crate) fn measure_part(
     }
 }
 
-/// How many requests failed, and how many independent ones all are worth: by when those failed that did, and by how their latencies
-/// depend on each other, whichever is less. Errors may come in bursts, and where there was none only the latencies tell.
+/// Returns how many requests failed, and how many independent ones all are worth: by the times of the
+/// failures, and by the dependence of latencies, whichever is less. Errors may come in bursts, and
+/// without errors only the latencies provide evidence.
 pub(super) fn error_evidence<'a>(
     requests: impl Iterator<Item = Request<'a>> + Clone,
     turns: Turns,
 ) -> Option<Evidence> {
-    /// The share of which is spoken: that of a tail.
+    /// The share of the claim: that of a tail.
     const TAIL: f64 = 0.01;
     let (latencies, _) = sample(requests.clone(), Metric::E2eFromSchedule, turns);
-    // An answer without a token is whole, and has no latency.
+    // A response without a token is complete, and has no latency.
     let n = requests.count() as u64;
     (latencies.n() > 0).then(|| Evidence { n, ..latencies.evidence(f64::MAX, TAIL) })
 }
 
 impl RunMetrics {
-    /// The 95 % interval of the error share, of as many independent requests as those of the window are worth; none without requests.
+    /// Returns the 95 % interval of the error share, for as many independent requests as those of the
+    /// window are worth; `None` without requests.
     pub(crate) fn error_share_interval(&self) -> Option<[f64; 2]> {
         self.error_evidence
             .map(|Evidence { worth, .. }| worth.requests)
@@ -194,13 +199,14 @@ fn per_gpu(throughput: Option<f64>, facts: &Facts) -> Option<f64> {
     Some(throughput? / f64::from(facts.gpus.filter(|gpus| *gpus > 0)?))
 }
 
-/// What a million output tokens cost at a price per hour of the whole endpoint; null at no throughput.
+/// Returns the cost of a million output tokens at a price per hour of the whole endpoint; `None` at no
+/// throughput.
 pub fn cost_per_million_output_tokens(output_throughput: Option<f64>, price_per_hour: f64) -> Option<f64> {
     let per_hour = output_throughput.filter(|throughput| *throughput > 0.0)? * 3600.0;
     Some(price_per_hour / per_hour * 1e6)
 }
 
-/// How many output tokens one unit of money buys; null at no price.
+/// Returns the output tokens per unit of money; `None` at no price.
 pub fn tokens_per_unit_of_money(output_throughput: Option<f64>, price_per_hour: f64) -> Option<f64> {
     let per_hour = output_throughput? * 3600.0;
     (price_per_hour > 0.0).then(|| per_hour / price_per_hour)

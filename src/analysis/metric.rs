@@ -1,4 +1,4 @@
-//! How the metrics of `crate::metrics` are read off a run, and the columns that tables of runs have of them.
+//! How the metrics of `crate::metrics` are read from a run, and their columns in tables of runs.
 
 use std::borrow::Cow;
 
@@ -11,12 +11,12 @@ use super::measure::RunMetrics;
 use super::quantile;
 use super::stats::{Estimate, Summary, Value};
 
-/// Metrics that need the plan: its thresholds and prices. They are in no stored file.
+/// Metrics that depend on the plan: on its thresholds and prices. They are not in any stored file.
 #[derive(Debug, Clone, Copy, Default, PartialEq)]
 pub struct PlanMetrics {
-    /// Whether there was a plan to read them under.
+    /// Whether a plan was given.
     pub given: bool,
-    /// Goodput under the plan's thresholds; null without any.
+    /// Goodput under the plan's thresholds; null if there are none.
     pub goodput: Option<GoodputMetrics>,
     /// Cost of a million output tokens; null without a price.
     pub cost_per_million_output_tokens: Option<f64>,
@@ -24,7 +24,7 @@ pub struct PlanMetrics {
     pub tokens_per_unit_of_money: Option<f64>,
 }
 
-/// Where a metric's value lies.
+/// Access to a metric's value.
 #[derive(Clone, Copy)]
 pub enum Get {
     /// A distribution: many columns.
@@ -33,11 +33,11 @@ pub enum Get {
     Scalar(fn(&RunMetrics) -> Option<f64>),
     /// A count.
     Count(fn(&RunMetrics) -> u64),
-    /// One number that needs the plan.
+    /// One number that depends on the plan.
     Plan(fn(&PlanMetrics) -> Option<f64>),
 }
 
-/// How each metric is read, in the order of [`METRICS`].
+/// The readings of the metrics, in the order of [`METRICS`].
 const READINGS: [(&str, Get); METRICS.len()] = [
     ("requests", Get::Count(|m| m.counts.requests)),
     ("completed", Get::Count(|m| m.counts.completed)),
@@ -82,7 +82,7 @@ const READINGS: [(&str, Get); METRICS.len()] = [
     ("generation_throughput", Get::Summary(|m| &m.generation_throughput)),
 ];
 
-/// A reading that is missing, or stands in another place than its metric, does not compile.
+/// A reading that is missing, or in another place than its metric, does not compile.
 const _: () = {
     let mut at = 0;
     while at < METRICS.len() {
@@ -102,7 +102,7 @@ const fn are_same(a: &[u8], b: &[u8]) -> bool {
     at == a.len() && at == b.len()
 }
 
-/// Where the value of a metric lies.
+/// Returns the access to a metric's value.
 pub fn get(metric: &Metric) -> Get {
     let (_, get) = READINGS.iter().find(|(key, _)| *key == metric.key).expect("every metric has a reading");
     *get
@@ -113,7 +113,7 @@ pub fn get(metric: &Metric) -> Get {
 pub enum Number {
     /// A count.
     Count(u64),
-    /// A measured number; null where there is none.
+    /// A measured number; null if there is none.
     Float(Option<f64>),
 }
 
@@ -122,15 +122,15 @@ pub enum Number {
 pub struct Column {
     /// Its name, the unit at the end: `ttft_p50_ms`.
     pub name: String,
-    /// What it holds.
+    /// Its contents.
     pub doc: String,
-    /// When it is null; empty where never.
+    /// When it is null; empty if never.
     pub null: String,
     field: Field,
     metric: usize,
 }
 
-/// Which number of a metric a column holds.
+/// The number of a metric in a column.
 #[derive(Debug, Clone, Copy, PartialEq)]
 enum Field {
     Itself,
@@ -149,17 +149,17 @@ enum Field {
     Effective(Percentile),
 }
 
-/// Which metrics a table has.
+/// The metrics of a table.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Scope {
-    /// Those that need no plan: what may be stored.
+    /// Those that do not depend on the plan: what may be stored.
     Rows,
     /// All.
     Plan,
 }
 
 impl Column {
-    /// What it holds and when it is null, as one text.
+    /// Returns its contents and when it is null, as one text.
     pub fn described(&self) -> String {
         match self.null.as_str() {
             "" => self.doc.clone(),
@@ -167,7 +167,7 @@ impl Column {
         }
     }
 
-    /// The metric's key and the percentile, where the column holds one.
+    /// Returns the metric's key and the percentile, if the column has one.
     pub fn percentile(&self) -> Option<(&'static str, Percentile)> {
         match self.field {
             Field::Of(percentile) => Some((METRICS[self.metric].key, percentile)),
@@ -176,7 +176,7 @@ impl Column {
     }
 }
 
-/// The columns of every metric, in the table's order.
+/// Returns the columns of every metric, in the table's order.
 pub fn columns(scope: Scope) -> Vec<Column> {
     let mut columns = Vec::new();
     for (index, metric) in METRICS.iter().enumerate() {
@@ -189,7 +189,7 @@ pub fn columns(scope: Scope) -> Vec<Column> {
     columns
 }
 
-/// The fields of a distribution, in the order of their columns.
+/// Returns the fields of a distribution, in the order of their columns.
 fn fields(metric: &Metric) -> Vec<Field> {
     let percentiles = quantile::ALL.into_iter().flat_map(|p| [Field::Of(p), Field::Low(p), Field::High(p)]);
     let mut fields = vec![Field::Mean, Field::Sd];
@@ -228,7 +228,7 @@ fn column(index: usize, field: Field) -> Column {
     Column { name, doc, null, field, metric: index }
 }
 
-/// What a column holds, and when it is null.
+/// Returns the contents of a column, and when it is null.
 fn meaning(metric: &Metric, field: Field) -> (String, String) {
     let Metric { title, definition, null_when, .. } = metric;
     if let Some((doc, null)) = meaning_of_rate(metric, field) {
@@ -243,11 +243,11 @@ fn meaning(metric: &Metric, field: Field) -> (String, String) {
             let doc = format!("Mean {title} of completed requests: {definition}.");
             return (doc, format!("no request has one ({null_when})"));
         }
-        Field::Sd => (format!("Standard deviation of {title}, completed requests."), "below 2 of them"),
+        Field::Sd => (format!("Standard deviation of {title}, completed requests."), "fewer than 2 of them"),
         Field::Of(p) => {
             let need = quantile::need(p);
             let null = match is_of_gaps {
-                true => format!("fewer than 30 requests have gaps, or these are worth fewer than n = {need}"),
+                true => format!("fewer than 30 requests have gaps, or their worth is below n = {need}"),
                 false => format!("below n = {need}, or the rank falls among failures"),
             };
             return (format!("{} of {title}, exact, type 7.", quantile::name(p)), null);
@@ -255,7 +255,7 @@ fn meaning(metric: &Metric, field: Field) -> (String, String) {
         Field::Low(p) => (end_of_interval("Lower", title, p), "no interval, or open"),
         Field::High(p) => (end_of_interval("Upper", title, p), "no interval, open, or among failures"),
         Field::Max => (format!("Largest {title}."), "none, or a request failed, which counts as larger than any"),
-        Field::N => (format!("Values of {title}, failures counted."), ""),
+        Field::N => (format!("Values of {title}, including failures."), ""),
         Field::Failures => (format!("Failed requests: above all others in {title}."), ""),
         Field::Above => {
             (format!("Largest observed {title} or bound: a percentile among failures is above."), "none failed")
@@ -265,8 +265,8 @@ fn meaning(metric: &Metric, field: Field) -> (String, String) {
         Field::Streams => (format!("Requests that have {title}."), ""),
         Field::Effective(p) => {
             let doc = format!(
-                "Independent values that would say as much of {} of {title}: their number / the design effect, for those of \
-                 one request are alike. What `show` calls worth.",
+                "Independent values that would be equal evidence on {} of {title}: their number / the design \
+                 effect, because those of one request are alike. Shown as worth in `show`.",
                 quantile::name(p)
             );
             (doc, "")
@@ -275,7 +275,8 @@ fn meaning(metric: &Metric, field: Field) -> (String, String) {
     (doc, null.to_owned())
 }
 
-/// The same of a rate, where it is the other way round: failures are below all, and percentiles are of the lower side.
+/// Returns the same for a rate, with the opposite direction: failures are below all, and percentiles are
+/// on the lower side.
 fn meaning_of_rate(metric: &Metric, field: Field) -> Option<(String, Cow<'static, str>)> {
     let title = metric.title;
     let (doc, null) = match field {
@@ -283,7 +284,10 @@ fn meaning_of_rate(metric: &Metric, field: Field) -> Option<(String, Cow<'static
         Field::Of(p) => {
             let share = quantile::permille(p) as f64 / 10.0;
             let name = quantile::name(p);
-            let doc = format!("{name} of {title}: what {share} % of requests got or better, exact, type 7.");
+            let doc = format!(
+                "{name} of {title}: the rate that {share} % of requests reached or exceeded, \
+                              exact, type 7."
+            );
             return Some((doc, format!("below n = {}, or the rank falls among failures", quantile::need(p)).into()));
         }
         Field::Low(p) => (end_of_interval("Lower", title, p), "no interval, or among failures"),
@@ -302,7 +306,7 @@ fn end_of_interval(end: &str, title: &str, p: Percentile) -> String {
 }
 
 impl Column {
-    /// The column's number for one run.
+    /// Returns the column's number for one run.
     pub fn read(&self, run: &RunMetrics, plan: &PlanMetrics) -> Number {
         match READINGS[self.metric].1 {
             Get::Summary(get) => self.field.read(get(run)),
@@ -312,7 +316,7 @@ impl Column {
         }
     }
 
-    /// What its numbers are counted in; empty for counts and ratios.
+    /// Returns the unit of its numbers; empty for counts and ratios.
     pub fn unit(&self) -> &'static str {
         let metric = &METRICS[self.metric];
         match (self.field, metric.kind) {
@@ -322,7 +326,7 @@ impl Column {
         }
     }
 
-    /// Whether the column holds counts, never null.
+    /// Returns whether the column contains counts, which are never null.
     pub fn counts(&self) -> bool {
         let is_count = matches!(self.field, Field::N | Field::Failures | Field::Streams | Field::Effective(_));
         METRICS[self.metric].kind == Kind::Count || is_count

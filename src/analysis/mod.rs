@@ -1,12 +1,13 @@
 //! Rows → numbers. Pure: no I/O.
 //!
-//! A run is its requests (`&[Measured]`), what their token events come to (`Events`) and the gaps between these (`Gaps`). `measure` turns these
-//! of one run into `RunMetrics`, `judge` into a `Verdict`; both are computed when read, so a
-//! new metric or threshold needs no new run. `metric` is the one table of names, units and definitions that exports
-//! and reports print from.
+//! A run consists of its requests (`&[Measured]`), aggregates of their token events (`Events`) and of
+//! the gaps between these (`Gaps`). `measure` turns these into `RunMetrics`, `judge` into a `Verdict`;
+//! both are computed when read, so a new metric or threshold needs no new run. `metric` is the single
+//! table of names, units and definitions that exports and reports print from.
 
-/// Version of what is computed from stored rows: metrics, verdicts and their reasons. Raised when the same rows come to other numbers or
-/// another verdict. Stamped on exports, baselines and kept tables; run ids do not contain it (`docs/METRICS.md`, Versions).
+/// Version of everything computed from stored rows: metrics, verdicts and their reasons. Raised when the
+/// same rows give other numbers or another verdict. Stamped on exports, baselines and kept tables; run
+/// ids do not contain it (`docs/METRICS.md`, Versions).
 pub const ANALYSIS: u32 = 3;
 
 pub mod binomial;
@@ -67,7 +68,7 @@ pub mod worth;
 mod known_answers;
 #[cfg(test)]
 mod simulations;
-/// Simulated servers for the tests of this crate and of those that show its results.
+/// Simulated servers for the tests of this crate and of crates that show its results.
 #[doc(hidden)]
 pub mod synthetic;
 

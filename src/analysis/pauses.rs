@@ -1,27 +1,29 @@
-//! Whether the generator stood still while it measured: then what is missing is missing from the results, and no request
-//! needs to be late for that. A closed loop sends nothing while it sleeps and goes on as if nothing had been.
+//! Whether the generator stood still during the measurement: the results then lack that time, even if no
+//! request is late. A closed loop sends nothing while it is stopped and continues as if nothing had
+//! happened.
 
 use crate::rows::{Facts, Observed, Pauses, Standstill};
 
 use super::state::State;
 
-/// Share of the window in pauses above which a run is suspect: throughput lacks as much.
+/// Share of the window in pauses above which a run is suspect: throughput is low by the same share.
 const SUSPECT: f64 = 0.01;
-/// The same for invalid, where the process or the machine was stopped. Waiting for a core stays suspect: the thread that
-/// looks waited, and of those that send and read `client_late` and `client_saturated` know better.
+/// The same for invalid, if the process or the machine was stopped. Waiting for a core stays suspect: it
+/// was the observing thread that waited, and `client_late` and `client_saturated` are more reliable for
+/// the threads that send and read.
 const INVALID: f64 = 0.05;
-/// One pause as long as this is suspect in the longest window: every request under way has it in its latency, or the server
-/// had nothing to do.
+/// One pause of this length makes any window suspect: every request in flight includes it in its
+/// latency, or the server had nothing to do.
 const LONG_NS: u64 = 250_000_000;
-/// A wake-up later than this is a pause, where only the latest is known.
+/// A wake-up later than this is a pause, if only the latest is known.
 const LEAST_NS: u64 = 100_000_000;
 
-/// What of a pause the generator knows, and what it makes of the run.
+/// Checks what the generator recorded about pauses, and their effect on the run.
 pub(super) fn judge(facts: &Facts) -> Result<Option<(State, String)>, String> {
     let window = facts.windows.measure_end_ns.saturating_sub(facts.windows.measure_start_ns);
     let pauses = match facts.pauses {
         Some(pauses) => pauses,
-        None => of_an_older_run(facts, window).ok_or("the run does not tell whether its generator stood still")?,
+        None => of_an_older_run(facts, window).ok_or("the run does not record whether its generator stood still")?,
     };
     let Pauses { stopped, starved } = pauses;
     let share = |nanos: u64| if window == 0 { 0.0 } else { nanos as f64 / window as f64 };
@@ -48,8 +50,8 @@ fn said(kind: Standstill, share: f64, cause: &str) -> String {
 fn cause_of_a_stop(facts: &Facts) -> &'static str {
     let canary = facts.observed.as_ref().and_then(|observed| observed.thread("canary"));
     match canary.map(|canary| canary.wait_ns) {
-        // Nobody knows whether it waited for a core.
-        Some(None) => "nothing of sweepline ran",
+        // Whether it waited for a core is unknown.
+        Some(None) => "no thread of sweepline ran",
         _ => "the process or the machine was stopped",
     }
 }
@@ -64,8 +66,9 @@ fn cause_of_a_wait(facts: &Facts) -> &'static str {
     }
 }
 
-/// What runs from before pauses were told say: the latest wake-up of the window, and how long the window was for the thread
-/// that looks. A stop across a border makes that longer or shorter. None where they tell neither.
+/// Derives pauses for runs from before these were recorded: from the latest wake-up of the window, and
+/// the window's length as seen by the observing thread. A stop across a border makes it longer or
+/// shorter. `None` if neither is recorded.
 fn of_an_older_run(facts: &Facts, window: u64) -> Option<Pauses> {
     let observed = facts.observed.as_ref().filter(|observed| observed.for_ns > 0)?;
     let latest = observed.wakes?.max_ns;
@@ -105,7 +108,8 @@ mod tests {
         Standstill { count, in_window_ns: in_window_ms * MS, longest_ns: longest_ms * MS }
     }
 
-    /// What pauses of these kinds make of a window of 10 s, in milliseconds: how many, in the window, the longest.
+    /// Returns the effect of pauses of these kinds on a window of 10 s, in milliseconds: how many, in
+    /// the window, the longest.
     fn state(stopped: Standstill, starved: Standstill) -> Option<State> {
         let facts = facts(10.0, |facts| facts.pauses = Some(Pauses { stopped, starved }));
         judge(&facts).unwrap().map(|(state, _)| state)
@@ -119,14 +123,14 @@ mod tests {
         assert_eq!(state(stood(1, 101, 101), none), Some(State::Suspect));
         assert_eq!(state(stood(5, 500, 100), none), Some(State::Suspect));
         assert_eq!(state(stood(5, 501, 101), none), Some(State::Invalid));
-        // One that only touches the window.
+        // A pause that only touches the window.
         assert_eq!(state(stood(1, 0, 249), none), None);
         assert_eq!(state(stood(1, 0, 250), none), Some(State::Suspect));
         // Waiting for a core.
         assert_eq!(state(none, stood(1, 100, 100)), None);
         assert_eq!(state(none, stood(40, 9000, 249)), Some(State::Suspect));
         assert_eq!(state(none, stood(1, 250, 250)), Some(State::Suspect));
-        // Both together pass what neither does.
+        // Both together exceed a threshold that neither does.
         assert_eq!(state(stood(1, 60, 120), stood(1, 60, 120)), Some(State::Suspect));
     }
 
@@ -147,7 +151,8 @@ mod tests {
         let text = |pauses| judge(&facts(5.0, |facts| facts.pauses = Some(pauses))).unwrap().unwrap().1;
         assert_eq!(
             text(Pauses { stopped: stood(1, 1003, 1003), starved: stood(2, 300, 170) }),
-            "the process or the machine was stopped once, for 1003 ms: 1003 ms (20.1%) of the window; other processes held \
+            "the process or the machine was stopped once, for 1003 ms: 1003 ms (20.1%) of the window; other processes \
+             held \
              the cores 2 times, for up to 170 ms: 300 ms (6.0%) of the window"
         );
     }
@@ -164,7 +169,7 @@ mod tests {
         let latest = |ms: u64| old(&|observed| observed.wakes.as_mut().unwrap().max_ns = ms * MS);
         assert_eq!([99, 101, 501].map(latest), [None, Some(State::Suspect), Some(State::Invalid)]);
         assert_eq!(old(&|_| ()), None);
-        // The thread that looks came to a border a second late.
+        // The observing thread reached a border a second late.
         assert_eq!(old(&|observed| observed.for_ns += 1000 * MS), Some(State::Suspect));
         assert_eq!(old(&|observed| observed.for_ns -= 1000 * MS), Some(State::Suspect));
         let starved = old(&|observed| {
@@ -173,7 +178,7 @@ mod tests {
         });
         assert_eq!(starved, Some(State::Suspect));
         for silent in [Facts { observed: None, pauses: None, ..facts(10.0, |_| ()) }, Facts::default()] {
-            assert_eq!(judge(&silent).unwrap_err(), "the run does not tell whether its generator stood still");
+            assert_eq!(judge(&silent).unwrap_err(), "the run does not record whether its generator stood still");
         }
     }
 }

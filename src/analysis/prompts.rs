@@ -1,33 +1,34 @@
-//! The server's count of prompt tokens against ours.
+//! The server's count of prompt tokens compared with ours.
 
 use crate::rows::{Facts, Measured, Outcome, PromptCount};
 
 use super::window;
 
-/// How far the two counts differ, over the window's requests of which both are known.
+/// How far the two counts differ, over the window's requests for which both are known.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(crate) struct Differ {
-    /// Mean difference beyond the template's constant, either way / mean of our count.
+    /// Mean absolute difference beyond the template's constant / mean of our count.
     pub share: f64,
-    /// Mean of our count, the constant with it.
+    /// Mean of our count, including the constant.
     pub ours: f64,
-    /// Mean of the server's.
+    /// Mean of the server's count.
     pub server: f64,
-    /// Ours is an estimate: the model's tokenizer is not known.
+    /// Whether our count is an estimate: the model's tokenizer is not known.
     pub is_estimate: bool,
 }
 
 impl Differ {
-    /// Of the window's requests; an error says why nobody could look. Of a conversation only first turns count: what its
-    /// history has is an estimate.
+    /// Compares the counts of the window's requests; an error states why that is not possible. For
+    /// conversations, only first turns count: the length of the history is an estimate.
     pub(super) fn of(rows: &[Measured], facts: &Facts) -> Result<Differ, &'static str> {
         let counted = facts.prompt_count.ok_or("needs exact prompt lengths from the model's tokenizer")?;
         let is_estimate = counted == PromptCount::Estimate;
-        // Of a mix nobody looks then: the differences are of requests of all classes together.
+        // For a mix, nothing is compared then: the differences cover requests of all classes together.
         if is_estimate && facts.recorded_texts {
             return Err("lengths of a data set are estimates, and nothing was declared");
         }
-        // A tokenizer knows the chat template; what a server puts around an estimated text only the probe tells.
+        // A tokenizer applies the chat template; for an estimated text, only the probe shows what a
+        // server adds around it.
         if is_estimate && facts.probe_prompt.is_none() {
             return Err("lengths are estimates, and the probe's prompt was not counted: a mock has no tokenizer");
         }
@@ -43,7 +44,7 @@ impl Differ {
             count += 1;
         }
         if count == 0 {
-            return Err("the server does not tell how many tokens its prompts had");
+            return Err("the server does not report the number of prompt tokens");
         }
         let count = count as f64;
         Ok(Differ { share: beyond / ours.max(1.0), ours: ours / count, server: server / count, is_estimate })

@@ -1,5 +1,5 @@
-//! A run over time, part by part: what was in flight and sent, what came, how long answers took and what failed. A picture of the run,
-//! no metric.
+//! A run over time, part by part: requests in flight and sent, tokens received, latencies and failures.
+//! A picture of the run, not a metric.
 
 use schemars::JsonSchema;
 use serde::Serialize;
@@ -17,26 +17,27 @@ use super::window;
 pub struct Pulse {
     /// Length of a part, in seconds.
     pub part_s: f64,
-    /// The first part that holds some of the measure window, and the first behind it.
+    /// The first part that overlaps the measure window, and the first part after it.
     pub window: [usize; 2],
-    /// Requests in flight (sent and not over), the mean over each part.
+    /// Requests in flight (sent and not finished), the mean over each part.
     pub in_flight: Vec<f64>,
     /// Requests sent per second in each part.
     pub sent_per_s: Vec<f64>,
-    /// Output tokens received per second in each part, whichever request they belong to; null where nobody counted some of them.
+    /// Output tokens received per second in each part, whichever request they belong to; null if no
+    /// count of some of them is available.
     pub tokens_per_s: Option<Vec<f64>>,
-    /// The shortest and the longest time to first token, in milliseconds, of the completed requests that were sent in each part; null where
-    /// there is none.
+    /// The shortest and the longest time to first token, in milliseconds, of the completed requests that
+    /// were sent in each part; null if there is none.
     pub ttft_ms: Vec<Option<[f64; 2]>>,
     /// The shortest and the longest latency from sending to the last token, in milliseconds, of the same requests.
     pub e2e_ms: Vec<Option<[f64; 2]>>,
-    /// Requests that failed, by the part in which they ended. Those of the window that were cut at the end of drain are among them, others that
-    /// were cut are not.
+    /// Requests that failed, by the part in which they ended. Includes requests of the window that were
+    /// truncated at the end of drain, but no other truncated ones.
     pub failed: Vec<u64>,
 }
 
 impl Pulse {
-    /// Of one run; none where nothing was sent before the end of drain, or drain has no end.
+    /// Computes it for one run; `None` if nothing was sent before the end of drain, or drain has no end.
     pub fn of(rows: &[Measured], events: &Events, facts: &Facts) -> Option<Pulse> {
         let end = facts.windows.end_ns;
         // In parts since the run's start.
@@ -46,7 +47,7 @@ impl Pulse {
         let (mut ttft, mut e2e, mut failed) = (vec![None; PARTS], vec![None; PARTS], vec![0; PARTS]);
         for row in rows {
             let request = window::request(row, facts);
-            // What is still under way at the end and was not measured has not failed.
+            // A request that is still in flight at the end and was not measured has not failed.
             let is_cut_short =
                 row.outcome == Outcome::CutAtDrain && !window::contains(&facts.windows, row.scheduled_ns);
             if !row.outcome.is_ok() && !is_cut_short && end > 0 {
@@ -92,8 +93,8 @@ impl Pulse {
 }
 
 impl Pulse {
-    /// The same in fewer parts: `of` of them become one, with the mean of what was a mean, the shortest and the longest of what had both,
-    /// and the sum of failures. The last part may be short.
+    /// Returns the same in fewer parts: every `of` parts become one, with the mean of means, the minimum
+    /// and maximum of ranges, and the sum of failures. The last part may be short.
     pub fn in_longer_parts(&self, of: usize) -> Pulse {
         let of = of.max(1);
         let means = |values: &[f64]| -> Vec<f64> {

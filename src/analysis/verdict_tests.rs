@@ -69,10 +69,10 @@ fn a_hook_that_failed_makes_a_run_suspect_and_one_that_did_not_does_not() {
     let judged = |hooks: Vec<HookRun>| judged(&records, &Facts { hooks, ..facts.clone() });
     assert_eq!(judged(vec![hook(HookOutcome::Ok, Some(0), None)]).to_string(), "valid");
     let failed = hook(HookOutcome::Failed, Some(3), None);
-    let late = hook(HookOutcome::TimedOut, None, Some("no end within 60s"));
+    let late = hook(HookOutcome::TimedOut, None, Some("did not end within 60s"));
     let verdict = judged(vec![hook(HookOutcome::Ok, Some(0), None), late, failed]);
     assert_eq!(verdict.to_string(), "suspect: hook_failed");
-    assert_eq!(verdict.reasons[0].text, "the after_run hook `./collect.sh` failed: no end within 60s; 1 more failed");
+    assert_eq!(verdict.reasons[0].text, "the after_run hook `./collect.sh` failed: did not end within 60s; 1 more failed");
 }
 
 #[test]

@@ -1,4 +1,4 @@
-//! Metrics and verdicts of committed runs, computed when they are read.
+//! Metrics and verdicts of committed runs, computed on read.
 
 use std::collections::HashMap;
 
@@ -32,9 +32,9 @@ use crate::store::{RunRecord, Store, StoreError};
 use crate::sweep::calibrate::Loaded;
 use crate::sweep::event::{RunView, planned_name};
 
-/// A run that has been read.
+/// A run that was read.
 pub(crate) struct Answered {
-    /// What names it: the plan's names where a plan is at hand.
+    /// Its labels: the plan's names if a plan is given.
     pub labels: RunLabels,
     /// Its metrics.
     pub metrics: RunMetrics,
@@ -46,16 +46,16 @@ pub(crate) struct Answered {
     pub slo: Vec<SloTest>,
     /// The classes of a mix, in its order.
     pub classes: Vec<OfClass>,
-    /// How long its requests were.
+    /// Mean lengths of its requests, in tokens.
     pub tokens: MeanTokens,
-    /// The load over it; none where nothing was sent.
+    /// The load over time; `None` if nothing was sent.
     pub(crate) pulse: Option<Pulse>,
-    /// Whether its tokens cost no more than the objective allows; none where it sets no limit.
+    /// Whether its tokens cost no more than the objective allows; `None` if the objective sets no limit.
     pub cost: Option<Answer>,
 }
 
 impl Answered {
-    /// The run as curves take it.
+    /// Returns the run as a point of a curve.
     pub(crate) fn on_curve<'a>(&'a self, sweep: &'a str) -> curve::Run<'a> {
         curve::Run {
             sweep,
@@ -70,7 +70,7 @@ impl Answered {
         }
     }
 
-    /// Its lines in a table: the run's, and one for each class of a mix.
+    /// Returns its rows in a table: one for the run and one for each class of a mix.
     pub(super) fn lines(&self) -> impl Iterator<Item = Line<'_>> {
         let line = Line { labels: &self.labels, class: None, metrics: &self.metrics, verdict: &self.verdict };
         let of_class =
@@ -79,7 +79,7 @@ impl Answered {
     }
 }
 
-/// Reads a committed run and computes its metrics and verdict: under `plan`, or under METRICS' defaults.
+/// Reads a committed run and computes its metrics and verdict, under `plan` or under the defaults of METRICS.
 pub(super) fn read(store: &Store, record: &RunRecord, plan: Option<&Plan>) -> Result<Answered, StoreError> {
     let (run, facts) = (store.read(record)?, &record.facts);
     let validity = plan.map_or_else(Validity::default, |plan| plan.validity);
@@ -103,7 +103,7 @@ pub(super) fn read(store: &Store, record: &RunRecord, plan: Option<&Plan>) -> Re
     Ok(Answered { labels, metrics, verdict, plan_metrics, slo, classes, tokens, pulse, cost })
 }
 
-/// What the server of a run said of itself, and where the time went, where that was scraped.
+/// What the server of a run reported about itself, and where the time went, if that was scraped.
 fn scraped(samples: &[Sample], facts: &Facts, rows: &[Measured], metrics: &mut RunMetrics) {
     let tokens = metrics.flow.output_throughput.map(|rate| rate * facts.windows.measure_secs());
     metrics.server = server::figures(samples, facts, tokens, metrics.reuse.declared);
@@ -127,8 +127,8 @@ fn under_plan(plan: &Plan, record: &RunRecord, rows: &[Measured], metrics: &RunM
     }
 }
 
-/// Whether a committed run's verdict is invalid under the plan; a run that cannot be read is not called invalid here. Nothing that was
-/// scraped makes a run invalid, so samples are not read.
+/// Returns whether a committed run's verdict is invalid under the plan. A run that cannot be read does not
+/// count as invalid here. Scraped figures never make a run invalid, so samples are not read.
 pub(crate) fn is_invalid(store: &Store, record: &RunRecord, plan: &Plan) -> bool {
     let verdict = || -> Result<Verdict, StoreError> {
         let (run, facts) = (store.read(record)?, &record.facts);
@@ -138,8 +138,8 @@ pub(crate) fn is_invalid(store: &Store, record: &RunRecord, plan: &Plan) -> bool
     verdict().is_ok_and(|verdict| verdict.state == State::Invalid)
 }
 
-/// The committed run that a plan's run stands for, under the plan's names; none where it is not committed. One that is not
-/// whole is an error.
+/// Returns the committed run that corresponds to a planned run, under the plan's names; `None` if it is not
+/// committed. A run that is not whole is an error.
 pub(super) fn answer(
     store: &Store,
     run: &PlannedRun,
@@ -152,20 +152,20 @@ pub(super) fn answer(
     let Some(record) = listed.record else { return Ok(None) };
     let mut answered = read(store, &record, Some(plan))?;
     answered.labels = as_planned(answered.labels, run);
-    // The classes of a mix are what they are in their order, whatever their names were then.
+    // Classes of a mix are identified by their order, whatever their names were at the time.
     for (class, named) in answered.classes.iter_mut().zip(&run.spec.mix) {
         class.class = named.name.to_string();
     }
     Ok(Some((record, answered)))
 }
 
-/// A run that was just committed; none where its files cannot be read.
+/// Returns a run that was just committed; `None` if its files cannot be read.
 pub(super) fn committed(store: &Store, id: &RunId, plan: &Plan) -> Option<Answered> {
     let listed = store.run(&id.short()).ok().flatten().filter(|listed| listed.unusable().is_none());
     read(store, &listed?.record?, Some(plan)).ok()
 }
 
-/// A run's main figures, for programs that follow a sweep.
+/// Returns a run's headline figures, for programs that follow a sweep.
 pub(super) fn headline(answered: &Answered) -> Headline {
     let (metrics, verdict) = (&answered.metrics, &answered.verdict);
     let at = |summary: &Summary, percentile| summary.percentile(percentile).exact();
@@ -181,12 +181,12 @@ pub(super) fn headline(answered: &Answered) -> Headline {
     }
 }
 
-/// A run's main figures in one line, for the progress of a sweep; none where it could not be read.
+/// Returns a run's headline figures in one line, for the progress of a sweep; `None` if it could not be read.
 pub(super) fn one_line(answered: Option<&Answered>) -> String {
     let Some(answered) = answered else { return "committed".to_owned() };
     let metrics = &answered.metrics;
     if let Some([ready, first]) = metrics.start.map(|times| times.map(|ms| ms / 1e3)) {
-        return format!("ready after {ready:.2} s, first answer after {first:.2} s · {}", answered.verdict);
+        return format!("ready after {ready:.2} s, first response after {first:.2} s · {}", answered.verdict);
     }
     let mut parts = vec![format!("{} requests", metrics.counts.requests)];
     parts.extend(errors(metrics));
@@ -195,13 +195,13 @@ pub(super) fn one_line(answered: Option<&Answered>) -> String {
         parts.push(format!("{throughput:.0} tok/s"));
     }
     parts.push(answered.verdict.to_string());
-    // Of a queue that runs away no window tells more.
+    // For a queue that grows without bound, no longer window helps.
     let is_saturated = answered.verdict.labels.iter().any(|label| label.name == "saturated");
     parts.extend(objective_undecided(&answered.slo).filter(|_| !is_saturated));
     parts.join(" · ")
 }
 
-/// That a run does not decide the objective, and the window that would: the longest that a limit asks for.
+/// States that a run does not decide the objective, and which window would: the longest that any limit needs.
 fn objective_undecided(tests: &[SloTest]) -> Option<String> {
     let open = || tests.iter().filter(|test| test.answer == Answer::Undecided);
     if tests.is_empty() || slo::answer(tests) != Answer::Undecided {
@@ -213,14 +213,14 @@ fn objective_undecided(tests: &[SloTest]) -> Option<String> {
     let decides = longest.map(undecided::would_do).or_else(hopeless);
     Some(match decides {
         Some(decides) => format!("objective undecided: {decides}"),
-        None => "objective undecided: no request has it".to_owned(),
+        None => "objective undecided: no request has the limited metric".to_owned(),
     })
 }
 
-/// Most characters of what a server said, in the line of a run.
+/// Most characters of a server's message in the line of a run.
 const LONGEST_SAID: usize = 100;
 
-/// How many requests failed, in which ways, and what was said of the most frequent one.
+/// Returns how many requests failed, in which ways, and the message of the most frequent failure.
 fn errors(metrics: &RunMetrics) -> Option<String> {
     let counts = metrics.counts;
     let Failures(failures) = &metrics.failures;
@@ -239,7 +239,7 @@ fn errors(metrics: &RunMetrics) -> Option<String> {
     Some(format!("{failed}: {kinds}{said}"))
 }
 
-/// The median of a latency and the highest percentile that its n supports.
+/// Returns the median of a latency and the highest percentile that its sample size supports.
 fn latency(name: &str, summary: &Summary) -> Option<String> {
     let median = value(summary.percentile(Percentile::P50).value()?);
     let highest = summary.highest().filter(|highest| *highest != Percentile::P50);
@@ -249,8 +249,8 @@ fn latency(name: &str, summary: &Summary) -> Option<String> {
     Some(format!("{name} p50 {median}{tail} ms{few}"))
 }
 
-/// Prints the table of results of those of `runs` that are committed, each once: as it was printed before, where nothing
-/// that it was made from has changed since. Runs that cannot be read are `left_out`.
+/// Prints the table of results of those of `runs` that are committed, each once. Reuses the cached table if
+/// none of its inputs has changed. Runs that cannot be read are added to `left_out`.
 pub(crate) fn print_table(
     store: &Store,
     plan: &Plan,
@@ -276,10 +276,10 @@ pub(crate) fn print_table(
     Ok(shown)
 }
 
-/// Most runs that were given up which are named below a table.
+/// Most given-up runs that are listed below a table.
 const MOST_GIVEN_UP: usize = 20;
 
-/// What stands below a table of runs that were given up: they have no line in it.
+/// Returns the text below a table about runs that were given up: they have no row in it.
 fn given_up(store: &Store, plan: &Plan, (runs, left_out): (&[&PlannedRun], &LeftOut)) -> String {
     let known = GivenUpRuns::of(store, Some(plan), left_out);
     let has_result = |run: &PlannedRun| {
@@ -301,11 +301,11 @@ fn given_up(store: &Store, plan: &Plan, (runs, left_out): (&[&PlannedRun], &Left
         more => format!("  and {more} more\n"),
     };
     let shown: String = lines.into_iter().take(MOST_GIVEN_UP).collect();
-    format!("\nwithout a result, tried again only by --redo given-up:\n{shown}{more}")
+    format!("\nno result; retried only with --redo given-up:\n{shown}{more}")
 }
 
-/// The ids of the runs of each cell, by repeat: a run that sweeps share belongs to a cell of each. Cells of the same runs are
-/// one. `runs` are in the order of the plan.
+/// Returns the ids of the runs of each cell, by repeat. A run that sweeps share belongs to a cell of each.
+/// Cells of the same runs are merged. `runs` are in plan order.
 fn cells(runs: &[&PlannedRun]) -> Vec<Vec<RunId>> {
     let is_one = |a: &PlannedRun, b: &PlannedRun| a.sweep == b.sweep && a.cell.rank() == b.cell.rank();
     let cells = runs.chunk_by(|a, b| is_one(a, b)).map(|cell| cell.iter().map(|run| run.id).collect());
@@ -314,7 +314,8 @@ fn cells(runs: &[&PlannedRun]) -> Vec<Vec<RunId>> {
 
 type Runs<'a> = (&'a [&'a PlannedRun], &'a [Vec<RunId>]);
 
-/// The table of those of `runs` that are committed, with one over the runs of each cell; and what it holds.
+/// Returns the table of those of `runs` that are committed, plus one aggregated over the runs of each cell;
+/// and its contents.
 fn table(store: &Store, plan: &Plan, (runs, cells): Runs, (colour, left_out): (bool, &LeftOut)) -> (String, Shown) {
     let (mut answers, mut all_loaded, mut records) = (Vec::new(), Vec::new(), Vec::new());
     for run in runs {
@@ -347,11 +348,11 @@ fn table(store: &Store, plan: &Plan, (runs, cells): Runs, (colour, left_out): (b
     (text, shown)
 }
 
-/// A run as its generator felt it; none where its rows do not say.
+/// Returns the load that a run put on the generator; `None` if its rows do not record it.
 pub(super) fn loaded(name: String, record: &RunRecord, metrics: &RunMetrics) -> Option<Loaded> {
     let spec = &record.spec;
     let peak = Course::new(&spec.load, &spec.phases).map(|course| course.peak());
-    // Where a profile changes the rate the window's averages are less than what the generator bore at its highest.
+    // If a profile changes the rate, the window's averages are lower than the peak load on the generator.
     let above =
         peak.zip(record.facts.window_qps).map_or(1.0, |(peak, mean)| if mean > 0.0 { peak / mean } else { 1.0 });
     Some(Loaded {
@@ -364,7 +365,7 @@ pub(super) fn loaded(name: String, record: &RunRecord, metrics: &RunMetrics) -> 
     })
 }
 
-/// Runs in the order in which the plan names their values, not in the shuffled one in which they are executed.
+/// Runs in the order in which the plan lists their values, not in the shuffled order of execution.
 pub(crate) fn in_plan_order<'a>(plan: &Plan, runs: &[&'a PlannedRun]) -> Vec<&'a PlannedRun> {
     let mut sorted = runs.to_vec();
     sorted.sort_by_key(|run| (plan.sweeps.get_index_of(&*run.sweep), run.cell.rank().to_vec(), run.repeat));

@@ -1,4 +1,4 @@
-//! Which search or ladder asked for a run, and with what purpose; or why it did not.
+//! Which search or ladder requested a run and for what purpose, or why it did not.
 
 use schemars::JsonSchema;
 use serde::Serialize;
@@ -11,22 +11,23 @@ use crate::expand::PlannedRun;
 pub(super) struct AskedBy {
     /// Its sweep.
     sweep: String,
-    /// Its cell but for the load.
+    /// Its cell without the load.
     cell: String,
     /// search, ladder or optimize.
     chooses: &'static str,
-    /// Which of its steps the run is part of, from 1; null where it was not decided from.
+    /// The step that the run is part of, from 1; null if it is not part of any.
     step: Option<usize>,
-    /// What the run is for: up, closing_in, well_above, confirm, again, instead, bracketing or trial; null where it was not asked for.
+    /// What the run is for: up, closing_in, well_above, confirm, again, instead, bracketing or trial; null
+    /// if it was not requested.
     purpose: Option<&'static str>,
-    /// The same in words, with what the run said, or why it was not asked for.
+    /// The same in words, with the run's outcome, or why it was not requested.
     said: String,
     #[serde(skip)]
     not_asked: Option<&'static str>,
 }
 
 impl AskedBy {
-    /// That of a run of the plan; none where its sweep declares its loads.
+    /// Returns this for a run of the plan; `None` if its sweep declares its loads.
     pub(super) fn of(workspace: &Workspace, run: &PlannedRun) -> Option<AskedBy> {
         let mut pools = workspace.expansion.pools.iter().zip(&workspace.trails);
         let (load, trail) = pools.find_map(|(pool, trail)| {
@@ -46,12 +47,12 @@ impl AskedBy {
                 let step = &trail.steps[at];
                 (Some(step.purpose), format!("step {} of {what}: {}", at + 1, step.told()), None)
             }
-            (None, Some(next)) => (Some(next.purpose), format!("asked for next by {what}: {}", next.words), None),
+            (None, Some(next)) => (Some(next.purpose), format!("requested next by {what}: {}", next.words), None),
             (None, None) if trail.pruned.contains(&load) => {
                 let why = trail.why_left_out().map(|why| format!(": {why}")).unwrap_or_default();
-                (None, format!("left out by {what}{why}"), Some("pruned"))
+                (None, format!("skipped by {what}{why}"), Some("pruned"))
             }
-            (None, None) => (None, format!("not asked for by {what}: {}", trail.standing), Some("not_asked")),
+            (None, None) => (None, format!("not requested by {what}: {}", trail.standing), Some("not_asked")),
         };
         Some(AskedBy {
             sweep: trail.sweep.clone(),
@@ -64,12 +65,12 @@ impl AskedBy {
         })
     }
 
-    /// What it says, in words.
+    /// Returns the description in words.
     pub(super) fn said(&self) -> &str {
         &self.said
     }
 
-    /// The state of a run that was not asked for: pruned or not_asked.
+    /// Returns the state of a run that was not requested: pruned or not_asked.
     pub(super) fn not_asked(&self) -> Option<&'static str> {
         self.not_asked
     }

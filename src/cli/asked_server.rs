@@ -1,4 +1,4 @@
-//! The server that a plan is made for on a command line: its flags, and what it says of itself.
+//! The server that a new plan is written for: the flags that name it, and what it reports about itself.
 
 use clap::builder::{PossibleValuesParser, TypedValueParser};
 use clap::{Args, ValueEnum};
@@ -16,23 +16,23 @@ use crate::units::text::is_variable;
 /// Long enough for a busy server to list its models.
 const WITHIN: Nanos = Nanos::from_secs(10);
 
-/// The status of a page that is not there.
+/// The status of a missing page.
 const NOT_FOUND: u16 = 404;
 
-/// The flags that name a server, and what it serves.
+/// The flags that name a server, and the model that it serves.
 #[derive(Debug, Args)]
 pub(crate) struct AskedServer {
-    /// Base address of the server's OpenAI-compatible API, like http://127.0.0.1:8000/v1, or its host and port alone; it is asked
-    /// for its models and its version. Without it the plan measures the embedded mock
+    /// Base address of the server's OpenAI-compatible API, like http://127.0.0.1:8000/v1, or its host and
+    /// port alone; its models and version are queried. Without it the plan measures the embedded mock
     #[arg(long, value_name = "URL")]
     pub(super) url: Option<String>,
-    /// The model's id; needed where the server lists several, or does not answer
+    /// The model's id; required if the server lists several models, or does not respond
     #[arg(long, value_name = "ID")]
     model: Option<String>,
-    /// The inference engine, where the server does not say it
+    /// The inference engine, if the server does not report it
     #[arg(long, value_enum, requires = "url")]
     engine: Option<EngineName>,
-    /// Which API is called
+    /// The API to call
     #[arg(long, value_parser = PossibleValuesParser::new(Api::ALL.map(Api::name)).try_map(|name| Api::named(&name)), default_value = "chat", requires = "url")]
     api: Api,
     /// The environment variable that holds the server's API key
@@ -40,18 +40,18 @@ pub(crate) struct AskedServer {
     api_key_env: Option<String>,
 }
 
-/// What a plan is made for.
+/// The target of a new plan.
 pub(super) struct Asked {
     /// The model's id.
     pub(super) model: String,
-    /// The most tokens of prompt and answer together, where the server said so.
+    /// The most tokens of prompt and output together, if the server reported it.
     pub(super) longest: Option<u64>,
-    /// The server; none for the embedded mock.
+    /// The server; `None` for the embedded mock.
     pub(super) server: Option<FreshServer>,
 }
 
 impl AskedServer {
-    /// Asks the server, where there is one.
+    /// Queries the server, if there is one.
     pub(super) fn ask(&self) -> Result<Asked, Failure> {
         let described = self.url.as_ref().map(|url| found(self, url)).transpose()?;
         let (url, said) = described.unzip();
@@ -63,7 +63,7 @@ impl AskedServer {
     }
 }
 
-/// Engines with a server of their own.
+/// Engines that have their own server.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 enum EngineName {
     /// vLLM.
@@ -82,13 +82,13 @@ enum EngineName {
     Mock,
 }
 
-/// Where the server's API is, and what the server says of itself. A host and port alone get a scheme and `/v1`; where there is no
-/// list of models, it is looked for with `/v1` or without.
+/// Finds the address of the server's API and its self-description. A host and port alone get a scheme and
+/// `/v1`; if there is no list of models, the address with or without `/v1` is tried.
 fn found(args: &AskedServer, typed: &str) -> Result<(String, Description), Failure> {
     let (url, had_secret) = api_base(typed).unwrap_or_else(|_| (typed.to_owned(), false));
     if had_secret || reqwest::Url::parse(typed).is_ok_and(|url| carries_secret(&url)) {
-        let text = "--url carries a user name, password or key, which would end up in the plan; take it out, and name the variable \
-                    that holds the key with --api-key-env";
+        let text = "--url contains a user name, password or key, which would end up in the plan: remove it, and name \
+                    the variable that holds the key with --api-key-env";
         return Err(Failure::Usage(text.to_owned()));
     }
     let first = ask(args, &url)?;
@@ -99,12 +99,12 @@ fn found(args: &AskedServer, typed: &str) -> Result<(String, Description), Failu
         _ => (url, first),
     };
     if url != typed.trim_end_matches('/') {
-        stderr::complain(&format!("--url {}: {} is taken", plain(typed), plain(&url)));
+        stderr::complain(&format!("--url {}: using {}", plain(typed), plain(&url)));
     }
     Ok((url, said))
 }
 
-/// Asks the server what it is. One that does not answer is no mistake where the model is known.
+/// Queries the server. A server that does not respond is not an error if the model is known.
 fn ask(args: &AskedServer, url: &str) -> Result<Description, Failure> {
     let question = Question {
         headers: Vec::new(),
@@ -122,28 +122,28 @@ fn ask(args: &AskedServer, url: &str) -> Result<Description, Failure> {
     match describe(&question) {
         Ok(said) => Ok(said),
         Err(error) if args.model.is_some() => {
-            stderr::complain(&format!("warning: {}; the plan is made of the flags alone", plain(&error.to_string())));
+            stderr::complain(&format!("warning: {}; the plan is made from the flags alone", plain(&error.to_string())));
             Ok(Description::default())
         }
         Err(error) => {
-            let remedy = "start the server, or give --model ID to make the plan without it";
+            let remedy = "start the server, or use --model ID to make the plan without it";
             Err(Failure::Usage(format!("{}; {remedy}", plain(&error.to_string()))))
         }
     }
 }
 
-/// The key in a variable. One that was typed in the variable's place is not repeated.
+/// Reads the key from a variable. If a key was typed in place of the variable's name, it is not repeated.
 fn key(variable: Option<&str>) -> Result<Option<String>, Failure> {
     let Some(name) = variable else { return Ok(None) };
     if !is_variable(name) || looks_like_key(name) {
-        let text = "--api-key-env takes the name of an environment variable, never the key itself: put the key into a \
-                    variable like VLLM_API_KEY, and give that name";
+        let text = "--api-key-env takes the name of an environment variable, not the key itself: set a variable like \
+                    VLLM_API_KEY to the key, and pass its name";
         return Err(Failure::Usage(text.to_owned()));
     }
     Ok(std::env::var(name).ok().map(|key| key.trim().to_owned()).filter(|key| !key.is_empty()))
 }
 
-/// The model: the one that was named, or the only one that the server has.
+/// Returns the model: the one that was named, or the only one that the server lists.
 fn model(args: &AskedServer, url: Option<&str>, described: Option<&Description>) -> Result<String, Failure> {
     let (Some(url), Some(said)) = (url, described) else {
         return Ok(args.model.clone().unwrap_or_else(|| "demo-7b".to_owned()));
@@ -164,7 +164,7 @@ fn model(args: &AskedServer, url: Option<&str>, described: Option<&Description>)
                 || "the server lists no model: it has not loaded one yet, or serves none".to_owned(),
                 |status| refusal(url, status),
             );
-            Err(Failure::Usage(format!("{why}; try again when it lists one, or name it with --model ID")))
+            Err(Failure::Usage(format!("{why}; retry once it lists one, or name the model with --model ID")))
         }
         (None, _) => {
             Err(Failure::Usage(format!("the server lists several models; choose one with --model ID: {listed}")))
@@ -172,18 +172,19 @@ fn model(args: &AskedServer, url: Option<&str>, described: Option<&Description>)
     }
 }
 
-/// Why there is no list of models.
+/// Returns why no list of models is available.
 fn refusal(url: &str, status: u16) -> String {
     let models = plain(&format!("{url}/models"));
     match status {
         NOT_FOUND => format!(
-            "there is no list of models at {models} (HTTP 404), with /v1 or without: --url is the address in front of /chat/completions"
+            "no list of models at {models} (HTTP 404), with or without /v1: --url must be the part of the address \
+             before /chat/completions"
         ),
-        429 => format!("{models} answers HTTP 429: the server limits the rate of questions"),
+        429 => format!("{models} returned HTTP 429: the server limits the request rate"),
         502..=504 => {
-            format!("{models} answers HTTP {status}: the server is starting, loads its model or is overloaded")
+            format!("{models} returned HTTP {status}: the server is starting, loading its model or overloaded")
         }
-        status => format!("{models} answers HTTP {status}"),
+        status => format!("{models} returned HTTP {status}"),
     }
 }
 
@@ -197,8 +198,8 @@ fn server(args: &AskedServer, url: &str, said: Description) -> FreshServer {
         EngineName::Openai => Engine::Openai,
         EngineName::Mock => Engine::Mock,
     });
-    let given = given.map(|engine| (engine, "as --engine said".to_owned()));
-    let unknown = || (Engine::Openai, "it does not say".to_owned());
+    let given = given.map(|engine| (engine, "set by --engine".to_owned()));
+    let unknown = || (Engine::Openai, "not reported by the server".to_owned());
     FreshServer {
         url: url.to_owned(),
         engine: given.or(said.engine).unwrap_or_else(unknown),

@@ -1,4 +1,4 @@
-//! What programs read of attempts at a run that were never committed: the same fields in `preview`, `why` and `list`.
+//! Attempts at a run that were never committed, for programs: the same fields in `preview`, `why` and `list`.
 
 use schemars::JsonSchema;
 use serde::Serialize;
@@ -9,22 +9,23 @@ use crate::store::{How, LastTry, Moment, Tries};
 /// The attempts at a run since its last commit.
 #[derive(Debug, Clone, Serialize, JsonSchema)]
 pub(super) struct Tried {
-    /// How many of them the environment spoiled, from the last one on that began afresh.
+    /// How many of them the environment spoiled, since the retry count was last reset.
     spoiled: u32,
-    /// How often the run had been tried again when it was given up; null where it is not. A plan that now allows more retries
-    /// goes on with it.
+    /// How often the run had been retried when it was given up; null if it was not given up. If the plan
+    /// now allows more retries, the run is retried.
     given_up: Option<u32>,
-    /// The number of the last one.
+    /// The number of the last attempt.
     attempt: u32,
-    /// How the last one ended.
+    /// How the last attempt ended.
     how: Ending,
-    /// What spoiled the last one; null where nothing did.
+    /// What spoiled the last attempt; null if nothing did.
     cause: Option<SpoilCause>,
-    /// Why the last one failed, in words; null where it did not.
+    /// Why the last attempt failed, in words; null if it did not fail.
     detail: Option<String>,
-    /// When the last one began, in UTC; null where its attempt.json cannot be read.
+    /// When the last attempt began, in UTC; null if its attempt.json cannot be read.
     started: Option<Moment>,
-    /// When the last one ended, in UTC; where its process was killed, when it last wrote; null while it is under way.
+    /// When the last attempt ended, in UTC; if its process was killed, the time of its last write; null
+    /// while it is under way.
     ended: Option<Moment>,
 }
 
@@ -32,18 +33,18 @@ pub(super) struct Tried {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 enum Ending {
-    /// It has not.
+    /// It has not ended yet.
     UnderWay,
     /// The user interrupted it, or its process was killed.
     Interrupted,
-    /// It failed for a reason that is not the environment's, and does not count.
+    /// It failed for a reason other than the environment, and does not count as a retry.
     Failed,
     /// The environment spoiled it.
     Spoiled,
 }
 
 impl Tried {
-    /// What `tries` say; none where there is no attempt.
+    /// Summarizes `tries`; `None` if there is no attempt.
     pub(super) fn of(tries: &Tries) -> Option<Tried> {
         let LastTry { number, started, ended, how, given_up: _ } = tries.last.clone()?;
         let (how, cause, detail) = match how {

@@ -1,7 +1,9 @@
-//! The budget of a plan: what all its runs take by the rules of `preview`, and which optional sweeps are left out for it.
+//! The budget of a plan: what all its runs take by the rules of `preview`, and which optional sweeps are
+//! skipped to keep it.
 //!
-//! Decided from the worst case, so that what is left out is known before anything is sent, and the budget is kept by what is not. As
-//! results come in the worst case shrinks: searches end, repeats turn out not to be needed. Then a sweep that was left out may fit.
+//! Decisions use the worst case, so the skipped sweeps are known before anything is sent, and the remaining
+//! sweeps keep the budget. The worst case shrinks as results come in: searches end, and repeats turn out to
+//! be unnecessary. A skipped sweep may then fit.
 
 use std::collections::HashSet;
 
@@ -20,27 +22,27 @@ use crate::sweep::resume::OnDisk;
 use crate::units::Currency;
 use crate::units::text::counted;
 
-/// A budget, and what of it the plan takes.
+/// A budget, and how much of it the plan takes.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, JsonSchema)]
 pub(crate) struct BudgetState {
     /// What is limited.
     pub limits: Vec<LimitState>,
-    /// Optional sweeps that are left out, in the order in which they were left out: the last declared one first.
+    /// Optional sweeps that are skipped, in the order in which they were skipped: the last declared first.
     pub left_out: Vec<String>,
 }
 
-/// One limit of a budget. Runs that are there count as those that are to come.
+/// One limit of a budget. Existing and future runs both count.
 #[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
 pub(crate) struct LimitState {
     /// `time`, in seconds; `tokens`, prompt and output; or `money`, in the currency of the plan.
     pub of: &'static str,
     /// The most that all runs together may take.
     pub budget: f64,
-    /// What they take where searches and repeats end as early as what is there makes one expect.
+    /// What they are expected to take, if searches and repeats end as early as the existing results suggest.
     pub expected: f64,
     /// What they take at most.
     pub worst: f64,
-    /// Runs of which it is not known: they are not counted.
+    /// Runs whose cost is unknown; they are not counted.
     pub runs_not_counted: usize,
     #[serde(skip)]
     currency: Option<Currency>,
@@ -60,16 +62,16 @@ impl LimitState {
         self.worst > self.budget
     }
 
-    /// `time: 1h10m expected and 1h50m at most, of 2h`.
+    /// Returns the limit in words: `time: 1h10m expected and at most 1h50m, of 2h`.
     fn words(&self) -> String {
         let [budget, expected, worst] = [self.budget, self.expected, self.worst].map(|number| self.shown(number));
-        let takes = if expected == worst { worst } else { format!("{expected} expected and {worst} at most") };
+        let takes = if expected == worst { worst } else { format!("{expected} expected and at most {worst}") };
         let unknown = match self.runs_not_counted {
             0 => String::new(),
-            count => format!("; {} not counted, of which that is not known before", counted(count, "run")),
+            count => format!("; {} not counted, because the cost is unknown beforehand", counted(count, "run")),
         };
         let of = match self.is_exceeded() {
-            true => format!("budget of {budget}: what is not optional takes {takes}"),
+            true => format!("budget of {budget} exceeded: sweeps that are not optional take {takes}"),
             false => format!("{takes}, of {budget}"),
         };
         format!("{}: {of}{unknown}", self.of)
@@ -77,18 +79,18 @@ impl LimitState {
 }
 
 impl BudgetState {
-    /// A line for each limit, and one on what is left out.
+    /// Returns one line for each limit, and one that lists the skipped sweeps.
     pub(crate) fn words(&self) -> Vec<String> {
         let mut lines: Vec<String> = self.limits.iter().map(LimitState::words).collect();
         if !self.left_out.is_empty() {
             let names: Vec<String> = self.left_out.iter().map(|name| format!("`{}`", plain(name))).collect();
-            lines.push(format!("left out, optional and the last declared first: {}", names.join(", ")));
+            lines.push(format!("skipped (optional, last declared first): {}", names.join(", ")));
         }
         lines
     }
 }
 
-/// What decides: the plan, its runs, and how those stand that follow from what is measured.
+/// The inputs of the decision: the plan, its runs, and the state of those that depend on results.
 pub(super) struct Asked<'a> {
     pub plan: &'a Plan,
     pub expansion: &'a Expansion,
@@ -97,7 +99,7 @@ pub(super) struct Asked<'a> {
     pub standing: &'a [Vec<CellStanding>],
 }
 
-/// How a plan's budget stands, and for each optional sweep that is left out why; none of a plan without a budget.
+/// Returns the state of a plan's budget, and why each skipped sweep is skipped; `None` if the plan has no budget.
 pub(super) fn decide(asked: &Asked) -> Option<(BudgetState, Vec<(String, String)>)> {
     let budget = asked.plan.budget?;
     let mut kept: Vec<&str> = asked.plan.sweeps.keys().map(String::as_str).collect();
@@ -110,22 +112,22 @@ pub(super) fn decide(asked: &Asked) -> Option<(BudgetState, Vec<(String, String)
             return Some((BudgetState { limits, left_out: names }, left_out));
         };
         let (budget, worst) = (exceeded.shown(exceeded.budget), exceeded.shown(exceeded.worst));
-        let why = format!("optional: with it and what comes before, up to {worst} of a budget of {budget}");
+        let why = format!("optional: with it and the sweeps before it, up to {worst} of a budget of {budget}");
         left_out.push((kept.remove(last).to_owned(), why));
     }
 }
 
-/// Whether a sweep may be left out: it is optional, and no other one that is kept takes its answer.
+/// Returns whether a sweep may be skipped: it is optional, and no other sweep that is kept depends on its answer.
 fn may_go(plan: &Plan, name: &str, kept: &[&str]) -> bool {
     let asks = |other: &&&str| plan.sweeps[**other].asks().any(|(asked, _)| asked == name);
     plan.sweeps[name].optional && !kept.iter().any(|other| asks(&other))
 }
 
-/// What the runs of these sweeps take of each limit.
+/// Returns what the runs of these sweeps take from each limit.
 fn limits(asked: &Asked, budget: &Budget, kept: &[&str]) -> Vec<LimitState> {
     let [expected, worst] = [false, true].map(|at_worst| cost(asked, kept, at_worst));
     let currency = asked.plan.currency;
-    // What a load costs that an earlier sweep has yet to find, nobody knows.
+    // The cost of a load that an earlier sweep has yet to find is unknown.
     let waiting =
         asked.expansion.pending.iter().filter(|cell| cell.state == Waits::Pending && kept.contains(&&*cell.sweep));
     let waiting: usize = waiting.map(|cell| cell.repeats as usize).sum();
@@ -145,7 +147,7 @@ fn limits(asked: &Asked, budget: &Budget, kept: &[&str]) -> Vec<LimitState> {
     [time, tokens, money].into_iter().flatten().collect()
 }
 
-/// What the runs of these sweeps cost, one after another.
+/// Returns what the runs of these sweeps cost, one after another.
 fn cost(asked: &Asked, kept: &[&str], at_worst: bool) -> Cost {
     let expansion = asked.expansion;
     let mut out: HashSet<(&str, u32, &[u32])> = HashSet::new();
@@ -166,7 +168,8 @@ fn cost(asked: &Asked, kept: &[&str], at_worst: bool) -> Cost {
     Estimator::of(asked.plan, expansion, asked.disk).cost(all, 1, &mut HashSet::new())
 }
 
-/// The runs that a pool may still ask for besides those that are among the plan's runs: the longest ones, for nobody knows which.
+/// Returns the runs that a pool may still request besides those already among the plan's runs: the longest
+/// ones, since it is unknown which it will request.
 fn to_come<'p>(pool: &'p Pool, chosen: &Chosen) -> Vec<&'p PlannedRun> {
     if chosen.next.is_none() {
         return Vec::new();
@@ -179,25 +182,26 @@ fn to_come<'p>(pool: &'p Pool, chosen: &Chosen) -> Vec<&'p PlannedRun> {
     others
 }
 
-/// A limit that does not allow one run.
+/// A limit that does not allow even one run.
 pub(super) struct TooLittle {
     /// Which limit: `time`, `tokens` or `money`.
     pub of: &'static str,
-    /// What is wrong with it.
+    /// The error message.
     what: String,
 }
 
 impl TooLittle {
-    /// What to do.
-    const REMEDY: &str = "write at least as much, or shorten `phases`";
+    /// The remedy.
+    const REMEDY: &str = "write at least that value, or shorten `phases`";
 
-    /// What is wrong, and what to do.
+    /// Returns the error and the remedy.
     pub(super) fn words(&self) -> String {
         format!("{}: {}", self.what, TooLittle::REMEDY)
     }
 }
 
-/// What `run` would refuse of a plan's budgets, whatever lies in the results folder, at its place; none where it would not.
+/// Returns the error, with its place, with which `run` would refuse the plan's budgets, whatever the
+/// results folder contains; `None` if it would accept them.
 pub(super) fn refused(loaded: &Loaded) -> Option<PlanErrors> {
     let plan = &loaded.plan;
     if plan.budget.is_none() && plan.sweeps.values().all(|sweep| sweep.optimize.is_none()) {
@@ -209,7 +213,7 @@ pub(super) fn refused(loaded: &Loaded) -> Option<PlanErrors> {
             let needs = needs.spoken();
             let what =
                 format!("a budget of {budget} is less than one run of each of the {settings} settings takes, {needs}");
-            let remedy = "write more, beside the time that their servers take to start, or fewer settings";
+            let remedy = "raise it, with time for their servers to start in addition, or use fewer settings";
             let path = ["sweeps", &sweep, "optimize", "budget"].map(Step::from);
             return Some(loaded.refuse(&path, Code::OutOfRange, what, remedy));
         }
@@ -222,7 +226,7 @@ pub(super) fn refused(loaded: &Loaded) -> Option<PlanErrors> {
     Some(loaded.refuse(&["budget", of].map(Step::from), Code::OutOfRange, what, TooLittle::REMEDY))
 }
 
-/// The first limit of a budget that does not allow one run; none where all do, and where nobody knows.
+/// Returns the first limit of a budget that does not allow even one run; `None` if all do, or if this is unknown.
 pub(super) fn below_one_run(asked: &Asked, state: &BudgetState) -> Option<TooLittle> {
     let estimator = Estimator::of(asked.plan, asked.expansion, asked.disk);
     let costs: Vec<Cost> =

@@ -1,4 +1,5 @@
-//! `sweepline calibrate [PLAN]`: how large the generator's own error is here, and up to which load it stays small.
+//! `sweepline calibrate [PLAN]`: how large the generator's own error is on this machine, and up to which
+//! load it stays small.
 
 use std::path::{Path, PathBuf};
 
@@ -23,17 +24,17 @@ use crate::store::{Store, Writer};
 use crate::sweep::calibrate::{Calibration, CalibrationLoad, Said, Task, Timing, calibrate, of_flags, of_plan};
 use crate::units::{Decimal, Nanos};
 
-/// Where the help shows what says a load without a plan.
+/// Help heading for the flags that set a load without a plan.
 const WITHOUT_PLAN: &str = "The load, without a plan";
-/// The highest rate that is taken, as in plans.
+/// The highest rate that is accepted, as in plans.
 const MOST_QPS: u32 = 1_000_000;
-/// The load without a plan and without flags: requests in flight.
+/// The load without a plan and without flags, in requests in flight.
 const BATCH_SIZE: u32 = 64;
 
 /// The arguments of `calibrate`.
 #[derive(Debug, Args)]
 pub struct CalibrateArgs {
-    /// The plan whose loads are taken: rates, concurrency, lengths, and the timing of embedded mocks
+    /// The plan that defines the loads: rates, concurrency, lengths, and the timing of embedded mocks
     #[arg(value_name = "PLAN")]
     plan: Option<PathBuf>,
     #[command(flatten)]
@@ -46,10 +47,10 @@ pub struct CalibrateArgs {
     /// Time between tokens at the mock [default: the plan's mock, else 4ms]
     #[arg(long, value_name = "TIME", help_heading = "The server")]
     itl: Option<Nanos>,
-    /// Shortest window of a load; up to three times as long where that gives a 99th percentile
+    /// Shortest window of a load; up to three times as long if that yields a 99th percentile
     #[arg(long = "for", value_name = "TIME", default_value = "2s", value_parser = some_time)]
     at_least: Nanos,
-    /// Begin nothing that would end later than this; the heaviest load is measured in any case
+    /// Start nothing that would end after this time; the heaviest load is always measured
     #[arg(long, value_name = "TIME", default_value = "60s")]
     within: Nanos,
     /// Do not search for the highest load at which the error stays below 1 ms
@@ -64,58 +65,58 @@ pub struct CalibrateArgs {
     loudness: Loudness,
 }
 
-/// What was measured, and where it is kept.
+/// The measurements, and the file they are kept in.
 #[derive(Debug, Serialize, JsonSchema)]
 pub(super) struct Document<'a> {
-    /// The file; null where nothing was measured, for then nothing is kept.
+    /// The file; null if nothing was measured, because then nothing is kept.
     #[schemars(with = "Option<String>")]
     file: Option<&'a Path>,
-    /// What it holds.
+    /// Its contents.
     calibration: &'a Calibration,
-    /// Loads of the plan that earlier sweeps are to find and have not, with the reason: nothing was measured at these.
+    /// Loads of the plan that earlier sweeps have not found yet, with the reason; they were not measured.
     not_known: &'a [String],
 }
 
 /// A load without a plan.
 #[derive(Debug, Args)]
 struct LoadArgs {
-    /// Requests in flight, may be given several times [default: 64, without --qps]
+    /// Requests in flight; may be given several times [default: 64, without --qps]
     #[arg(long, help_heading = WITHOUT_PLAN, value_name = "N", conflicts_with = "plan", value_parser = clap::value_parser!(u32).range(1..=100_000))]
     batch_size: Vec<u32>,
-    /// Requests per second, arriving as a Poisson process, may be given several times
+    /// Requests per second, arriving as a Poisson process; may be given several times
     #[arg(long, help_heading = WITHOUT_PLAN, value_name = "RATE", conflicts_with = "plan", value_parser = some_rate)]
     qps: Vec<Decimal>,
-    /// Tokens of each prompt [default: 50]
+    /// Tokens per prompt [default: 50]
     #[arg(long, help_heading = WITHOUT_PLAN, value_name = "TOKENS", conflicts_with = "plan", value_parser = clap::value_parser!(u32).range(16..))]
     prompt_tokens: Option<u32>,
-    /// Tokens of each answer [default: 256]
+    /// Output tokens per response [default: 256]
     #[arg(long, help_heading = WITHOUT_PLAN, value_name = "TOKENS", conflicts_with = "plan", value_parser = clap::value_parser!(u32).range(1..))]
     output_tokens: Option<u32>,
 }
 
 fn some_time(text: &str) -> Result<Nanos, String> {
     let time: Nanos = text.parse().map_err(|error: crate::units::UnitError| error.0)?;
-    if time == Nanos::ZERO { Err("a window needs some time".to_owned()) } else { Ok(time) }
+    if time == Nanos::ZERO { Err("a window must be longer than 0s".to_owned()) } else { Ok(time) }
 }
 
 fn some_rate(text: &str) -> Result<Decimal, String> {
     let rate: Decimal = text.parse().map_err(|error: crate::units::UnitError| error.0)?;
     match rate.to_f64() <= f64::from(MOST_QPS) {
-        _ if !rate.is_positive() => Err("a rate is above 0".to_owned()),
+        _ if !rate.is_positive() => Err("a rate must be above 0".to_owned()),
         true => Ok(rate),
-        false => Err(format!("a rate is at most {MOST_QPS}, as in plans")),
+        false => Err(format!("a rate must be at most {MOST_QPS}, as in plans")),
     }
 }
 
-/// Refuses windows that are longer than all the time there is: the first alone would break the promise of `--within`.
-/// With `--within 0s` the heaviest load alone is asked for, however long.
+/// Refuses windows that are longer than the total time: the first alone would exceed `--within`. With
+/// `--within 0s` only the heaviest load is measured, however long it takes.
 fn refuse_endless(args: &CalibrateArgs) -> Result<(), Failure> {
     let (window, within) = (args.at_least, args.within);
     if within == Nanos::ZERO || window <= within {
         return Ok(());
     }
     Err(Failure::Usage(format!(
-        "one window of --for {window} is longer than --within {within}: shorten --for, or give --within more time"
+        "one window of --for {window} is longer than --within {within}: shorten --for, or raise --within"
     )))
 }
 
@@ -160,7 +161,7 @@ pub(super) fn run(args: CalibrateArgs) -> Result<Exit, Failure> {
     keep(&calibration, &not_known, &writer, &args, &screen)
 }
 
-/// The loads that earlier sweeps are to find and have not, with the reason, each once.
+/// Returns the loads that earlier sweeps have not found yet, with the reason, each once.
 fn unknown_loads(expansion: &Expansion) -> Vec<String> {
     let is_unknown = |pending: &&Pending| matches!(pending.state, Waits::Pending | Waits::Blocked);
     let line = |pending: &Pending| {
@@ -171,7 +172,7 @@ fn unknown_loads(expansion: &Expansion) -> Vec<String> {
     expansion.pending.iter().filter(is_unknown).map(line).collect::<IndexSet<String>>().into_iter().collect()
 }
 
-/// Keeps and prints what was measured, and gives the exit that it deserves.
+/// Keeps and prints the measurements, and returns the matching exit code.
 fn keep(
     calibration: &Calibration,
     not_known: &[String],
@@ -179,7 +180,8 @@ fn keep(
     args: &CalibrateArgs,
     screen: &Screen,
 ) -> Result<Exit, Failure> {
-    // What measured nothing says nothing of this machine, and must not hide an earlier one that does.
+    // A calibration that measured nothing shows nothing about this machine, and must not replace an earlier
+    // one that does.
     let file = match calibration.loads.is_empty() {
         true => None,
         false => {
@@ -192,7 +194,7 @@ fn keep(
         TextOrJson::Json => output::json(&Document { file: file.as_deref(), calibration, not_known })?,
     }
     let Some(file) = file else {
-        screen.line("nothing was measured, and nothing is kept");
+        screen.line("nothing was measured, so nothing is kept");
         return Ok(Exit::Runs);
     };
     screen.line(&format!("kept as {}", file.display()));
@@ -201,7 +203,7 @@ fn keep(
 }
 
 impl LoadArgs {
-    /// Rates and concurrency that were asked for, the batch sizes first.
+    /// Returns the requested rates and concurrency, batch sizes first.
     fn loads(&self, timing: Timing, at_least: Nanos) -> Vec<CalibrationLoad> {
         let batches: &[u32] =
             if self.batch_size.is_empty() && self.qps.is_empty() { &[BATCH_SIZE] } else { &self.batch_size };

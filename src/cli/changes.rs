@@ -1,4 +1,4 @@
-//! `--set` and `--allow-outside`: what a call changes in the plan it is given. Shared by every command that takes a plan.
+//! `--set` and `--allow-outside`: what a call changes in its plan. Shared by every command that takes a plan.
 
 use std::path::Path;
 
@@ -14,18 +14,18 @@ pub(crate) struct Changes {
     /// several times
     #[arg(long, value_name = "PATH=VALUE")]
     set: Vec<String>,
-    /// Let the plan use fragments outside of its folder
+    /// Let the plan use fragments outside its folder
     #[arg(long)]
     allow_outside: bool,
 }
 
 impl Changes {
-    /// Reads and checks a plan with them.
+    /// Reads and checks a plan with these changes.
     pub(super) fn load(&self, plan: &Path) -> Result<Loaded, PlanErrors> {
         plan::load_with(plan, &self.options())
     }
 
-    /// Reads and checks the text of a plan with them.
+    /// Parses and checks the text of a plan with these changes.
     pub(super) fn parse(
         &self,
         plan: &Path,
@@ -40,37 +40,38 @@ impl Changes {
         Options { set: self.set.clone(), allow_outside: self.allow_outside }
     }
 
-    /// Whether a plan may use files outside of its folder.
+    /// Returns whether a plan may use files outside its folder.
     pub(crate) fn allow_outside(&self) -> bool {
         self.allow_outside
     }
 
-    /// Whether they set a value.
+    /// Returns whether they set a value.
     pub(crate) fn set_something(&self) -> bool {
         !self.set.is_empty()
     }
 
-    /// The paths of the values that they set, without the values, which may be secret.
+    /// Returns the paths of the values that they set, without the values, which may be secret.
     pub(super) fn set_paths(&self) -> Vec<String> {
         let path = |set: &String| set.split_once('=').map_or(set.as_str(), |(path, _)| path).trim().to_owned();
         self.set.iter().map(path).collect()
     }
 
-    /// They without the values that they set.
+    /// Returns the changes without the values that they set.
     pub(crate) fn without_set(&self) -> Changes {
         Changes { set: Vec::new(), ..self.clone() }
     }
 
-    /// Refuses them where there is no plan that they could change.
+    /// Refuses the changes if there is no plan to apply them to.
     pub(super) fn need(&self, plan: Option<&Path>) -> Result<(), Failure> {
         match plan {
             None if !self.set.is_empty() => Err(Failure::Usage("--set changes a plan: name one".to_owned())),
-            None if self.allow_outside => Err(Failure::Usage("--allow-outside is for a plan: name one".to_owned())),
+            None if self.allow_outside => Err(Failure::Usage("--allow-outside needs a plan: name one".to_owned())),
             _ => Ok(()),
         }
     }
 
-    /// They as one would type them again, each with a blank before it; `quoted` makes a text that a shell takes.
+    /// Returns the changes as flags of a command line, each with a leading blank; `quoted` quotes a text
+    /// for the shell.
     pub(super) fn typed(&self, quoted: impl Fn(&str) -> String) -> String {
         let set = self.set.iter().map(|set| format!(" --set {}", quoted(set)));
         set.chain(self.allow_outside.then(|| " --allow-outside".to_owned())).collect()

@@ -1,5 +1,5 @@
-//! `sweepline check PLAN…`: is it a plan, and will its results mean what they seem to? Builds cells only to hold budgets
-//! against them.
+//! `sweepline check PLAN…`: reports errors in plans, and methodology problems that make results misleading.
+//! Expands cells only to check them against budgets.
 
 use std::path::{Path, PathBuf};
 
@@ -20,7 +20,7 @@ pub struct CheckArgs {
     /// Plan files, YAML or TOML
     #[arg(required = true, value_name = "PLAN")]
     plans: Vec<PathBuf>,
-    /// Exit with 2 where the methodology lint leaves a warning
+    /// Exit with 2 if the methodology lint reports a warning
     #[arg(long)]
     strict: bool,
     #[command(flatten)]
@@ -34,10 +34,10 @@ pub struct CheckArgs {
     pub colour: Colour,
 }
 
-/// A plan without mistakes, its lints, and what was read of its data sets.
+/// A plan without errors, its lints, and notes on its data sets.
 type Linted<'a> = (&'a Path, Vec<Lint>, Vec<DataNote>);
 
-/// Checks every plan and shows all mistakes of all of them, then the lints of those that have none.
+/// Checks every plan and shows all errors of all plans, then the lints of the plans without errors.
 pub(super) fn run(args: CheckArgs) -> Result<Exit, Failure> {
     let mut report = Report { diagnostics: Vec::new() };
     let mut linted: Vec<Linted> = Vec::new();
@@ -67,7 +67,7 @@ pub(super) fn run(args: CheckArgs) -> Result<Exit, Failure> {
         }
         (TextOrJson::Text, first) => {
             if let Some(code) = first {
-                stderr::complain(&format!("\n`sweepline explain {code}` says more"));
+                stderr::complain(&format!("\n`sweepline explain {code}` has details"));
             }
             output::print(&text(&linted, args.colour.on(&std::io::stdout())))?;
         }
@@ -76,7 +76,7 @@ pub(super) fn run(args: CheckArgs) -> Result<Exit, Failure> {
     Ok(if first.is_some() || (args.strict && warned) { Exit::Usage } else { Exit::Done })
 }
 
-/// Which plans are plans, what their lints are, and at the end how many.
+/// Returns the valid plans, their lints, and the number of lints at the end.
 fn text(linted: &[Linted], colour: bool) -> String {
     let mut text = String::new();
     for (path, lints, notes) in linted {
@@ -92,7 +92,7 @@ fn text(linted: &[Linted], colour: bool) -> String {
     if let (Some(counts), Some(first)) = (lint::counts(&all), all.first()) {
         let code = first.code;
         text.push_str(&format!(
-            "{counts}; why: sweepline explain {code}; where a rule does not hold: allow: [{{ code: {code}, because: … }}]\n"
+            "{counts}; details: sweepline explain {code}; to accept one: allow: [{{ code: {code}, because: … }}]\n"
         ));
     }
     text

@@ -1,4 +1,5 @@
-//! Which runs of searches and ladders are asked for, and which repeats are needed no more, decided from what lies in the results folder.
+//! Which runs searches and ladders request, and which repeats are no longer needed, decided from the
+//! results folder.
 
 use std::cell::RefCell;
 use std::collections::HashMap;
@@ -23,7 +24,8 @@ use crate::sweep::choose::{Chosen, Judge, Said, ServerStarted, Tried, choose};
 use crate::sweep::endings::{CellStanding, Evidence, stand, tests};
 use crate::sweep::found::Findings;
 
-/// Decides over a results folder. What was read of a committed run is kept; a run without a result is looked for each time.
+/// Decides from a results folder. Committed runs are read once and cached; a run without a result is looked
+/// up each time.
 pub(super) struct Chooser<'a> {
     store: &'a Store,
     plan: &'a Plan,
@@ -33,7 +35,7 @@ pub(super) struct Chooser<'a> {
 }
 
 impl<'a> Chooser<'a> {
-    /// Over the results in `store`, judged under `plan`.
+    /// Uses the results in `store`, judged under `plan`.
     pub(super) fn new(store: &'a Store, plan: &'a Plan) -> Chooser<'a> {
         let chooser = Chooser {
             store,
@@ -46,18 +48,19 @@ impl<'a> Chooser<'a> {
         chooser
     }
 
-    /// Looks anew which runs were given up.
+    /// Reads again which runs were given up.
     pub(super) fn look_again(&self) {
         *self.given_up.borrow_mut() = GivenUpRuns::of(self.store, Some(self.plan), &LeftOut::default());
     }
 
-    /// How a pool stands.
+    /// Returns the state of a pool.
     pub(super) fn choose(&self, pool: &Pool) -> Chosen {
         self.look_again();
         choose(pool, self)
     }
 
-    /// How the cells of a series stand, one of `all`; what `is_open` says of is yet to be measured.
+    /// Returns the state of the cells of a series, one of `all`; runs for which `is_open` holds are yet to
+    /// be measured.
     pub(super) fn stand(
         &self,
         series: &Series,
@@ -67,7 +70,7 @@ impl<'a> Chooser<'a> {
         stand(series, tests(all, series), &Without { chooser: self, is_open })
     }
 
-    /// Makes something of finished runs of one load together.
+    /// Applies a function to the finished runs of one load together.
     pub(super) fn with_rung<T>(&self, runs: &[&PlannedRun], make: impl FnOnce(&Rung) -> T) -> T {
         let (known, given_up) = (self.known.borrow(), self.given_up.borrow());
         let abandoned: Vec<_> =
@@ -85,7 +88,7 @@ impl<'a> Chooser<'a> {
     }
 }
 
-/// A results folder of which some runs are to be measured again: until then they say nothing.
+/// A results folder in which some runs are to be measured again: until then their results are ignored.
 struct Without<'a> {
     chooser: &'a Chooser<'a>,
     is_open: &'a dyn Fn(&PlannedRun) -> bool,
@@ -116,7 +119,7 @@ impl Findings for Chooser<'_> {
                 let ends = figure.ends.map(|ends| [ends.low, ends.high]);
                 return Says::Measured { value: figure.value, ends, runs: count };
             }
-            // The percentile lies among requests that failed.
+            // The percentile lies among failed requests.
             if let Some(bound) = rung.at_least(&ordinate) {
                 return Says::Measured { value: bound, ends: Some([bound, f64::INFINITY]), runs: count };
             }
@@ -157,7 +160,7 @@ impl Judge for Chooser<'_> {
         if self.known.borrow().contains_key(&run.id) {
             return true;
         }
-        // One that is damaged or cannot be read is asked for again; what becomes of it `resume` decides.
+        // A damaged or unreadable result is requested again; `resume` decides what happens to it.
         match answers::answer(self.store, run, self.plan) {
             Ok(Some((record, answered))) => {
                 let start = record
@@ -211,17 +214,19 @@ impl Judge for Chooser<'_> {
     }
 }
 
-/// What the settings of a run's server are to be best at, and its standard deviation; none where it cannot be told.
+/// Returns the value that the settings of a run's server are optimized for, and its standard deviation;
+/// `None` if it is unknown.
 fn aimed(answered: &Answered, aim: Aim) -> Option<(f64, f64)> {
     let metrics = &answered.plan_metrics;
     match aim {
         Aim::Goodput => {
             let goodput = metrics.goodput.as_ref()?;
             let (missing, rate) = (goodput.missing, goodput.missing.n as f64 / answered.metrics.flow.seconds?);
-            // Where none is good, or all are, that is no certainty.
+            // An observed share of 0 or 1 does not mean certainty.
             let share = (missing.above as f64 + 1.0) / (missing.n as f64 + 2.0);
             let of_share = (share * (1.0 - share) / missing.worth.requests.max(1.0)).sqrt() * rate;
-            // Arrivals of an open loop are the same for all settings; in a closed one the server makes the rate.
+            // Arrivals of an open loop are the same for all settings; in a closed loop the server
+            // determines the rate.
             let is_open = answered.labels.qps.is_some();
             let value = goodput.share * rate;
             let of_rate = if is_open { 0.0 } else { value * unevenness(answered) };
@@ -238,10 +243,11 @@ fn aimed(answered: &Answered, aim: Aim) -> Option<(f64, f64)> {
     }
 }
 
-/// Parts of a window whose means are compared.
+/// Number of parts of a window whose means are compared.
 const PARTS: usize = 8;
 
-/// The standard deviation of a run's mean throughput as a share of it, from the means of some parts of the window; 0 where they are too short.
+/// Returns the standard deviation of a run's mean throughput as a share of it, estimated from the means of
+/// parts of the window; 0 if the parts are too short.
 fn unevenness(answered: &Answered) -> f64 {
     let of_window = answered.pulse.as_ref().and_then(|pulse| {
         let [from, to] = pulse.window;
@@ -255,7 +261,7 @@ fn unevenness(answered: &Answered) -> f64 {
     if whole > 0.0 { (variance / parts.len() as f64).sqrt() / whole } else { 0.0 }
 }
 
-/// The highest percentile of an objective that a run has too few requests for.
+/// Returns the highest percentile of an objective for which a run has too few requests.
 fn short(answered: &Answered, objective: Objective) -> Option<Short> {
     let of = |test: &SloTest| {
         let Get::Summary(get) = metric::get(metric::find(test.metric)?) else { return None };
@@ -269,7 +275,7 @@ fn short(answered: &Answered, objective: Objective) -> Option<Short> {
     limits.filter_map(of).max_by_key(|short| short.percentile)
 }
 
-/// The observed percentile over its limit, the largest over the limits of an objective.
+/// Returns the largest ratio of an observed percentile to its limit, over the limits of an objective.
 fn pressure(answered: &Answered, objective: Objective) -> Option<f64> {
     let of = |test: &SloTest| {
         let Get::Summary(get) = metric::get(metric::find(test.metric)?) else { return None };

@@ -1,4 +1,4 @@
-//! `--class NAME`: one class of mixes alone, in the runs of the whole mix.
+//! `--class NAME`: restricts figures to one class of mixes, measured in runs of the whole mix.
 
 use std::collections::BTreeSet;
 
@@ -6,7 +6,7 @@ use clap::Args;
 
 use crate::cli::failure::Failure;
 
-/// Which class.
+/// The requested class.
 #[derive(Debug, Clone, Default, Args)]
 pub(crate) struct OneClass {
     /// Only the requests of this class of mixes, in the same runs: the name of one of their scenarios
@@ -15,7 +15,7 @@ pub(crate) struct OneClass {
 }
 
 impl OneClass {
-    /// Refuses a class that none of `classes`, those of all runs, is.
+    /// Refuses a class that is not among `classes`, the classes of all runs.
     pub(super) fn check<'a>(&self, classes: impl Iterator<Item = &'a str>) -> Result<(), Failure> {
         let Some(name) = &self.name else { return Ok(()) };
         let known: BTreeSet<&str> = classes.collect();
@@ -25,10 +25,10 @@ impl OneClass {
         let quoted: Vec<String> = known.iter().map(|known| format!("`{known}`")).collect();
         Err(Failure::Usage(match known.is_empty() {
             true => format!(
-                "--class {name}: there are no classes, for no run is of a mix; write a scenario like mixed: {{ mix: [{{ scenario: \
-                 chat, share: 0.8 }}, {{ scenario: code, share: 0.2 }}] }}"
+                "--class {name}: there are no classes, because no run uses a mix; write a scenario like mixed: {{ mix: \
+                 [{{ scenario: chat, share: 0.8 }}, {{ scenario: code, share: 0.2 }}] }}"
             ),
-            false => format!("--class {name}: there is no such class; there are {}", quoted.join(", ")),
+            false => format!("--class {name}: unknown class; the classes are {}", quoted.join(", ")),
         }))
     }
 }

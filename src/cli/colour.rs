@@ -1,16 +1,16 @@
-//! Whether colour is used.
+//! Use of color in output.
 
 use clap::{Args, ValueEnum};
 
-/// Whether colour is used.
+/// Whether output is colored.
 #[derive(Debug, Clone, Copy, Args)]
 pub struct Colour {
-    /// When to use colour
+    /// When to use color
     #[arg(long = "color", value_enum, value_name = "WHEN", default_value = "auto")]
     pub when: When,
 }
 
-/// When something is done.
+/// When color is used.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub enum When {
     /// On a terminal, unless NO_COLOR is set.
@@ -22,7 +22,7 @@ pub enum When {
 }
 
 impl Colour {
-    /// Whether `stream` gets colour.
+    /// Returns whether output to `stream` is colored.
     pub fn on(self, stream: &impl std::io::IsTerminal) -> bool {
         match self.when {
             When::Always => true,

@@ -1,4 +1,5 @@
-//! `sweepline completions SHELL`: what a shell needs to complete commands, flags, their values and file names.
+//! `sweepline completions SHELL`: the script with which a shell completes commands, flags, their values and
+//! file names.
 
 use clap::{Args, Command};
 use clap_complete::Shell;
@@ -9,12 +10,12 @@ use crate::cli::output;
 /// The arguments of `completions`.
 #[derive(Debug, Args)]
 pub struct CompletionsArgs {
-    /// The shell that is to complete
+    /// The shell to write the script for
     #[arg(value_enum, value_name = "SHELL")]
     shell: Shell,
 }
 
-/// Prints the script of a shell for the program.
+/// Prints the completion script of a shell.
 pub(super) fn run(args: CompletionsArgs, mut program: Command) -> Result<Exit, Failure> {
     let name = program.get_name().to_owned();
     let mut script = Vec::new();

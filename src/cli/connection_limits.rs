@@ -1,5 +1,5 @@
-//! Whether this machine has room for the connections of the runs that are to be executed: refused beforehand, with the
-//! remedy, rather than found out by failed requests an hour later.
+//! Whether this machine has room for the connections of the runs to do. A shortage is refused beforehand,
+//! with the remedy, instead of surfacing as failed requests an hour later.
 
 use std::collections::BTreeMap;
 use std::net::IpAddr;
@@ -12,23 +12,23 @@ use crate::sweep::event::RunView;
 use super::limits::Limits;
 use super::workspace::Workspace;
 
-/// File descriptors of the program itself: the plan's results folder, its threads' wake-ups, terminal, servers' pipes.
+/// File descriptors of the program itself: the results folder, its threads' wake-ups, the terminal, servers' pipes.
 const OWN_FILES: u64 = 64;
-/// The widest range of local ports that a system can be told to use: 1024 to 65535.
+/// The widest range of local ports that a system can be configured to use: 1024 to 65535.
 const WIDEST: u64 = 64_512;
 
-/// One run to do, as far as its connections go.
+/// The connections that one run needs.
 struct Need {
     name: String,
     resource: String,
-    /// Host and port that it connects to; the endpoint's name where its server is started by us.
+    /// Host and port that it connects to; the endpoint's name if sweepline starts its server.
     address: String,
     is_local: bool,
     demand: Demand,
 }
 
-/// What stands in the way of executing `runs` of the workspace with at most `jobs` of them side by side; empty where
-/// nothing does.
+/// Returns the limits that prevent executing `runs` of the workspace with at most `jobs` of them at once;
+/// empty if none does.
 pub(crate) fn obstacles<'a>(
     workspace: &Workspace,
     runs: impl Iterator<Item = &'a PlannedRun>,
@@ -56,7 +56,8 @@ fn need(workspace: &Workspace, run: &PlannedRun) -> Need {
     }
 }
 
-/// Of each resource the run that needs most, and of these the `jobs` largest: what may be under way at once at worst.
+/// Returns the run of each resource that needs most connections, and of these the `jobs` largest: the worst
+/// case of what is open at once.
 fn side_by_side<'a>(needs: impl Iterator<Item = &'a Need>, jobs: u16, size: impl Fn(&Need) -> u64) -> Vec<&'a Need> {
     let mut largest: BTreeMap<&str, &Need> = BTreeMap::new();
     for need in needs {
@@ -75,7 +76,7 @@ fn connections(need: &Need) -> u64 {
     u64::from(need.demand.at_once.unwrap_or(0))
 }
 
-/// `lean · short · batch 1000 (1000 connections)`.
+/// Returns the runs with their connections: `lean · short · batch 1000 (1000 connections)`.
 fn named(needs: &[&Need]) -> String {
     let parts: Vec<String> =
         needs.iter().map(|need| format!("{} ({} connections)", need.name, connections(need))).collect();
@@ -88,11 +89,9 @@ fn no_files(needs: &[Need], jobs: u16, limits: &Limits) -> Option<String> {
     let needed = limits.open + OWN_FILES + together.iter().map(|need| size(need)).sum::<u64>();
     let allowed = limits.files.filter(|allowed| *allowed < needed)?;
     Some(format!(
-        "this process may open {allowed} files, and {needed} are needed: each connection is one\n  \
-         needed by: {}\n  \
-         raise the limit and start sweepline again from the same shell: ulimit -n {needed}\n  \
-         (where that is refused: as root, by LimitNOFILE={needed} of a systemd unit, by docker run --ulimit \
-         nofile={needed}); or lower {}",
+        "this process may open {allowed} files, and {needed} are needed: each connection is one\n  needed by: {}\n  \
+         raise the limit and start sweepline again from the same shell: ulimit -n {needed}\n  (if that is refused: as \
+         root, by LimitNOFILE={needed} of a systemd unit, by docker run --ulimit nofile={needed}); or lower {}",
         named(&together),
         lower(jobs, &together),
     ))
@@ -101,13 +100,13 @@ fn no_files(needs: &[Need], jobs: u16, limits: &Limits) -> Option<String> {
 fn lower(jobs: u16, together: &[&Need]) -> &'static str {
     let several = jobs > 1 && together.len() > 1;
     if several {
-        "`batch_size` or --jobs, or leave runs out with --skip"
+        "`batch_size` or --jobs, or exclude runs with --skip"
     } else {
-        "`batch_size`, or leave the run out with --skip"
+        "`batch_size`, or exclude the run with --skip"
     }
 }
 
-/// The runs by the address that they connect to.
+/// Returns the runs, grouped by the address that they connect to.
 fn by_address(needs: &[Need]) -> BTreeMap<&str, Vec<&Need>> {
     let mut addresses: BTreeMap<&str, Vec<&Need>> = BTreeMap::new();
     for need in needs {
@@ -123,7 +122,7 @@ fn no_ports(needs: &[Need], jobs: u16, limits: &Limits) -> Option<String> {
         let needed: u64 = together.iter().map(|need| connections(need)).sum();
         (needed > ports).then(|| {
             format!(
-                "connections to one address need a local port each: {needed} to {}, and the system has {ports}\n  \
+                "connections to one address need a local port each: {needed} to {}, but the system has {ports}\n  \
                  needed by: {}\n  {}",
                 plain(address),
                 named(&together),
@@ -133,7 +132,7 @@ fn no_ports(needs: &[Need], jobs: u16, limits: &Limits) -> Option<String> {
     })
 }
 
-/// What to type for more ports.
+/// Returns the command that makes more ports available.
 fn more_ports(needed: u64, ports: u64, lower: &str) -> String {
     match needed <= WIDEST && ports < WIDEST {
         true => format!(
@@ -155,12 +154,12 @@ fn no_ports_in_time(needs: &[Need], limits: &Limits) -> Option<String> {
         let reuse = if need.is_local || held <= 1.0 {
             String::new()
         } else {
-            "let the system use ports again sooner, as root: sysctl -w net.ipv4.tcp_tw_reuse=1; or ".to_owned()
+            "let the system reuse ports sooner, as root: sysctl -w net.ipv4.tcp_tw_reuse=1; or ".to_owned()
         };
-        let lower = "`qps`, or keep the connections (connections: warm)";
+        let lower = "`qps`, or keep connections open (connections: warm)";
         Some(format!(
-            "a new connection for each request at {rate} qps needs {needed} local ports, because one that was closed \
-             keeps its port for {held} s, and the system has {ports}\n  needed by: {}\n  {reuse}{}",
+            "a new connection for each request at {rate} qps needs {needed} local ports (a closed connection keeps its \
+             port for {held} s), but the system has {ports}\n  needed by: {}\n  {reuse}{}",
             need.name,
             more_ports(needed, ports, lower),
         ))
@@ -201,7 +200,7 @@ mod tests {
         let needs = [need("a", "x:1", Some(400), None), need("b", "x:1", Some(400), None)];
         assert_eq!(no_ports(&needs, 1, &LIMITS), None);
         let text = no_ports(&needs, 2, &LIMITS).unwrap();
-        assert!(text.contains("800 to x:1, and the system has 500"), "{text}");
+        assert!(text.contains("800 to x:1, but the system has 500"), "{text}");
         assert!(text.contains("ip_local_port_range=\"1024 65535\""), "{text}");
         let text = no_ports(&[need("a", "x:1", Some(100_000), None)], 1, &LIMITS).unwrap();
         assert!(text.contains("no system has more than 64512"), "{text}");

@@ -1,4 +1,4 @@
-//! `--explain`: how an answer is counted, in full, below it. `sweepline explain counting` prints the same text.
+//! `--explain`: prints the counting rules below an answer. `sweepline explain counting` prints the same text.
 
 use clap::Args;
 
@@ -6,27 +6,26 @@ use crate::cli::failure::Failure;
 use crate::cli::output;
 use crate::explain::COUNTING;
 
-/// Whether the rules stand below an answer.
+/// Whether the counting rules are printed below an answer.
 #[derive(Debug, Clone, Copy, Default, Args)]
 pub(crate) struct Explain {
-    /// Print below the answer how it is counted: requests, errors, few samples, intervals, loads, money
+    /// Print the counting rules below the answer: requests, errors, few samples, intervals, loads, money
     #[arg(long)]
     explain: bool,
 }
 
 impl Explain {
-    /// Refuses rules below an answer that is for programs, or for a pull request.
+    /// Refuses the rules below an answer for programs or for a pull request.
     pub(super) fn check(self, is_text: bool) -> Result<(), Failure> {
         match self.explain && !is_text {
             true => Err(Failure::Usage(
-                "--explain stands below an answer in text; `sweepline explain counting` prints the rules alone"
-                    .to_owned(),
+                "--explain works with text output only; `sweepline explain counting` prints the rules alone".to_owned(),
             )),
             false => Ok(()),
         }
     }
 
-    /// Prints the rules, where they are asked for.
+    /// Prints the rules if they were requested.
     pub(super) fn below(self) -> Result<(), Failure> {
         if self.explain { output::print(&format!("\n{}", COUNTING.text())) } else { Ok(()) }
     }

@@ -1,5 +1,5 @@
-//! Before a sweep: whether servers are still those that the results were measured on. Asked by GETs alone, and only where results
-//! say on which version they were measured.
+//! Checks, before a sweep, whether servers are still those that the results were measured on. Uses GET
+//! requests only, and only if results recorded the version they were measured on.
 
 use std::collections::HashMap;
 use std::path::Path;
@@ -18,16 +18,17 @@ use crate::sweep::resume::{Action, Decision, again};
 use crate::sweep::{question, secrets_of, target};
 use crate::units::text::counted;
 
-/// What servers said beside a sweep.
+/// What servers report about themselves around a sweep.
 #[derive(Debug, Default)]
 pub(super) struct Looks {
-    /// Of servers that are up by themselves, by the names of their endpoints; none of those that did not answer.
+    /// Self-descriptions of servers that sweepline does not launch, by endpoint; `None` for servers that
+    /// did not respond.
     asked: IndexMap<String, Option<SelfDescription>>,
-    /// Of servers that the sweep launched: nobody can ask them before.
+    /// Servers that the sweep launched, which cannot be queried beforehand.
     launched: Vec<LaunchedSaid>,
 }
 
-/// A committed run that is to stay, with what its server said of itself then.
+/// Returns a committed run whose result would stay, with its server's self-description at the time.
 fn settled<'w>(
     workspace: &'w Workspace,
     decisions: &'w [Option<Decision>],
@@ -41,8 +42,8 @@ fn settled<'w>(
 }
 
 impl Looks {
-    /// Asks the servers of settled runs for which `wanted` says yes, all at the same time; nobody where the plan says `environment: ignore`.
-    /// `folder` is the plan's.
+    /// Queries the servers of the settled runs for which `wanted` holds, in parallel; none if the plan sets
+    /// `environment: ignore`. `folder` is the plan's folder.
     pub(super) fn take(
         workspace: &Workspace,
         decisions: &[Option<Decision>],
@@ -68,30 +69,30 @@ impl Looks {
                     (name, scope.spawn(move || question.and_then(|question| look(&question, declared))))
                 })
                 .collect();
-            // A thread that panicked learned nothing.
+            // A thread that panicked has no result.
             let said = asking.into_iter().map(|(name, asked)| (name.to_owned(), asked.join().ok().flatten()));
             Looks { asked: said.collect(), launched: Vec::new() }
         })
     }
 
-    /// Whether anybody was asked.
+    /// Returns whether any server was queried.
     pub(super) fn any(&self) -> bool {
         !self.asked.is_empty()
     }
 
-    /// With what launched servers have said, where results of another one are measured again. Where the plan pins its servers, the sweep
-    /// has refused another one itself.
+    /// Adds the self-descriptions of launched servers, if results of other servers are to be measured
+    /// again. If the plan pins its servers, the sweep itself has refused a different one already.
     pub(super) fn with_launched(self, workspace: &Workspace, launched: Vec<LaunchedSaid>) -> Looks {
         let counts = workspace.plan().environment == EnvironmentPolicy::Match;
         Looks { launched: if counts { launched } else { Vec::new() }, ..self }
     }
 
-    /// Whether the server of an endpoint was asked and did not answer.
+    /// Returns whether the server of an endpoint was queried and did not respond.
     pub(super) fn missed(&self, endpoint: &str) -> bool {
         self.asked.get(endpoint).is_some_and(Option::is_none)
     }
 
-    /// Settled runs whose server says something else now, with what.
+    /// Returns the settled runs whose server reports something else now, with the differences.
     fn changed<'w>(
         &self,
         workspace: &'w Workspace,
@@ -105,7 +106,8 @@ impl Looks {
             }
         }
         differs.retain(|(_, _, changed)| !changed.is_empty());
-        // Settings that nobody started now: their results are of the same server that is gone where another setting was started.
+        // Settings that were not started now: if another setting was started, their results belong to the
+        // same outdated server.
         let spread = unasked.into_iter().filter_map(|(at, run, was)| {
             let is_of_the_same = |(_, other, changed): &&(usize, &PlannedRun, Vec<Changed>)| {
                 other.spec.endpoint.name == run.spec.endpoint.name && was.is_what_was(changed)
@@ -119,14 +121,14 @@ impl Looks {
         differs
     }
 
-    /// What the server of a run said, where it was asked and answered.
+    /// Returns the self-description of a run's server, if it was queried and responded.
     fn said(&self, spec: &RunSpec) -> Option<&SelfDescription> {
         let launched = self.launched.iter().rev().find(|launched| launched.is_of(spec)).map(|launched| &launched.said);
         launched.or_else(|| self.asked.get(&spec.endpoint.name)?.as_ref())
     }
 
-    /// Has runs measured again whose server says something else now; an error where the plan pins it. Gives a line for each endpoint
-    /// of them.
+    /// Marks runs as to be measured again if their server reports something else now; an error if the plan
+    /// pins it. Returns a line for each of their endpoints.
     pub(super) fn apply(
         &self,
         workspace: &Workspace,
@@ -162,19 +164,19 @@ impl Looks {
         Ok(told)
     }
 
-    /// What is said of servers where nothing is to do.
+    /// Returns the report on servers if there is nothing to do.
     pub(super) fn lines(&self) -> Vec<String> {
         let line = |(endpoint, said): (&String, &Option<SelfDescription>)| match said {
-            None => format!("{endpoint}: its server could not be asked, so its version was not compared"),
+            None => format!("{endpoint}: its server did not respond, so its version was not compared"),
             Some(SelfDescription { version: Some(version), .. }) => {
-                format!("{endpoint}: its server says version {version}, as it did when it was measured")
+                format!("{endpoint}: its server reports version {version}, the same as when it was measured")
             }
-            Some(_) => format!("{endpoint}: its server says no version now, so it was not compared"),
+            Some(_) => format!("{endpoint}: its server no longer reports a version, so it was not compared"),
         };
         self.asked.iter().map(line).collect()
     }
 
-    /// What a sweep expects of its servers.
+    /// Returns the servers that a sweep expects.
     pub(super) fn expected(&self, workspace: &Workspace, decisions: &[Option<Decision>]) -> Expected {
         let version =
             |(name, said): (&String, &Option<SelfDescription>)| Some((name.clone(), said.as_ref()?.version.clone()?));
@@ -185,7 +187,8 @@ impl Looks {
     }
 }
 
-/// The question to an endpoint's server; none where it cannot be asked without using up a secret, or without one that is missing.
+/// Returns the query to an endpoint's server; `None` if it needs a missing secret, or a secret that can be
+/// read only once.
 fn to_ask(
     workspace: &Workspace,
     (endpoint, url): (&Endpoint, &str),
@@ -195,7 +198,7 @@ fn to_ask(
     let runs = workspace.expansion.runs.iter().map(|run| &run.spec);
     let secrets = secrets_of(runs.filter(|other| other.endpoint.name == spec.endpoint.name));
     let all = secrets.iter().chain(&endpoint.api_key);
-    // A pipe gives its secret once, and the sweep needs it.
+    // A pipe provides its secret once, and the sweep needs it.
     let is_lasting = |secret: &SecretRef| match secret {
         SecretRef::Env(_) => true,
         SecretRef::File(path) => folder.join(path).is_file(),

@@ -1,5 +1,6 @@
-//! What runs cost before they are measured: requests, tokens, time, money. Each figure by a rule that is shown with it;
-//! what cannot be known ahead is estimated from an earlier result that is named, or said to be unknown.
+//! The estimated cost of runs: requests, tokens, time, money. Each figure follows a rule that is shown with
+//! it; figures that cannot be known ahead are estimated from a named earlier result, or reported as
+//! unknown.
 
 use std::collections::{BTreeSet, HashMap, HashSet};
 
@@ -17,66 +18,68 @@ use crate::sweep::resume::OnDisk;
 use crate::units::Currency;
 use crate::workload::lengths::{Expected, expected};
 
-/// How requests are counted.
-pub(crate) const REQUESTS_RULE: &str = "an open loop's are its rate times stabilize, its window and half of fill, with a \
-                                 profile as much as its rates come to, and times the turns where conversations arrive; \
-                                 a closed loop's are those of the latest result of the same endpoint, model, scenario, axes and \
-                                 batch size, scaled to the length of the phases, and unknown until measured without one";
-/// How tokens are counted.
-pub(crate) const TOKENS_RULE: &str = "the lengths that the scenario asks for, on average where they differ, a conversation's history with it; an answer may \
-                               be shorter";
-/// How time is counted.
-pub(crate) const TIME_RULE: &str = "idle, fill, stabilize, measure and the cooldown of each run, without drain; where there is \
-                             min_requests an open loop's window is the longer of for and the time in which so many are expected, at most \
-                             at_most, and a closed loop's counts as long as for: the server decides whether it is \
-                             prolonged; runs on one resource one after another, resources side by side as far as --jobs allows";
-/// How money is counted.
-pub(crate) const MONEY_RULE: &str =
-    "price_per_hour of the endpoint times the time that its runs and their cooldowns take";
+/// The rule for requests.
+pub(crate) const REQUESTS_RULE: &str = "an open loop sends its rate times stabilize, its window and half of fill (with \
+                                        a profile, the total of its rates; if conversations arrive, times their \
+                                        turns); a closed loop is estimated from the latest result of the same \
+                                        endpoint, model, scenario, axes and batch size, scaled to the length of the \
+                                        phases, and is unknown without one";
+/// The rule for tokens.
+pub(crate) const TOKENS_RULE: &str = "the lengths that the scenario requests, on average if they vary, including a \
+                                      conversation's history; an output may be shorter";
+/// The rule for time.
+pub(crate) const TIME_RULE: &str = "idle, fill, stabilize, measure and the cooldown of each run, without drain; with \
+                                    min_requests an open loop's window is the longer of for and the time in which so \
+                                    many requests are expected, at most at_most, and a closed loop's window counts as \
+                                    long as for, because the server decides whether it is prolonged; runs on one \
+                                    resource run one after another, resources in parallel as far as --jobs allows";
+/// The rule for money.
+pub(crate) const MONEY_RULE: &str = "price_per_hour of the endpoint times the duration of its runs and their cooldowns";
 
-/// What a group of runs to do costs.
+/// The cost of a group of runs to do.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, JsonSchema)]
 pub(crate) struct Cost {
     /// Runs to do; a run that sweeps share counts in the first of them.
     pub runs: usize,
-    /// Requests of the runs whose number of requests can be told.
+    /// Requests of the runs whose number of requests is known.
     pub requests: u64,
     /// Runs whose number of requests is unknown until they are measured: closed loops without an earlier result.
     pub runs_with_unknown_requests: usize,
-    /// The results from which the requests of closed loops were estimated, by short id.
+    /// Short ids of the results from which the requests of closed loops were estimated.
     pub estimated_from: BTreeSet<String>,
-    /// Prompt tokens of these requests, as the scenarios ask for them.
+    /// Prompt tokens of these requests, as requested by the scenarios.
     pub prompt_tokens: u64,
-    /// Output tokens of these requests, as the scenarios ask for them: the most that can come.
+    /// Output tokens of these requests, as requested by the scenarios: an upper limit.
     pub output_tokens: u64,
     /// Time until the last of the runs has ended, in seconds.
     pub seconds: f64,
-    /// Runs of which nobody knows how long they take: they measure a start, and no earlier result says how long one takes.
+    /// Runs of unknown duration: they measure a start, and no earlier result shows how long one takes.
     pub runs_of_unknown_length: usize,
-    /// Runs that may take longer than `seconds` and `money` count them: closed loops whose window waits for min_requests.
+    /// Runs that may take longer than `seconds` and `money` assume: closed loops whose window waits for
+    /// min_requests.
     pub runs_that_may_be_prolonged: usize,
-    /// What the runs cost at the declared prices, in the plan's currency; none where no endpoint has a price.
+    /// The cost of the runs at the declared prices, in the plan's currency; null if no endpoint has a price.
     pub money: Option<f64>,
-    /// Currency of `money`; null where the plan names none.
+    /// Currency of `money`; null if the plan names none.
     pub currency: Option<Currency>,
-    /// Endpoints of these runs without a price_per_hour, whose time is not in `money`.
+    /// Endpoints of these runs without a price_per_hour; their time is not included in `money`.
     pub without_price: BTreeSet<String>,
 }
 
-/// What the earlier results of a folder say of runs like theirs.
+/// Estimates based on the earlier results in a folder.
 pub(crate) struct Estimator<'a> {
     plan: &'a Plan,
     expansion: &'a Expansion,
     disk: &'a OnDisk,
-    /// The latest result by what people call the run, without its repeat.
+    /// The latest result by display name of the run, without its repeat.
     latest: HashMap<String, &'a RunRecord>,
 }
 
 impl<'a> Estimator<'a> {
-    /// Of a plan's runs, over what a folder has.
+    /// Creates it for a plan's runs and the results in a folder.
     pub(crate) fn of(plan: &'a Plan, expansion: &'a Expansion, disk: &'a OnDisk) -> Estimator<'a> {
         let mut latest: HashMap<String, &RunRecord> = HashMap::new();
-        // What an open loop sends follows from its plan.
+        // The requests of an open loop follow from its plan.
         let closed = disk.records().filter(|record| matches!(record.spec.load, Load::Closed { .. }));
         for record in closed {
             let kept = latest.entry(names(&record.spec)).or_insert(record);
@@ -87,8 +90,8 @@ impl<'a> Estimator<'a> {
         Estimator { plan, expansion, disk, latest }
     }
 
-    /// What `runs` cost with at most `jobs` of them side by side. Each id counts once, and not at all if it is in `seen`,
-    /// which learns it.
+    /// Returns the cost of `runs` with at most `jobs` of them at once. Each id counts once, and not at all
+    /// if it is in `seen`, to which it is added.
     pub(super) fn cost<'r>(
         &self,
         runs: impl Iterator<Item = &'r PlannedRun>,
@@ -124,7 +127,8 @@ impl<'a> Estimator<'a> {
         cost
     }
 
-    /// How long a run takes, in nanoseconds. Of one that measures a start earlier results tell, by their median: none without one.
+    /// Returns the duration of a run, in nanoseconds. A run that measures a start takes the median of
+    /// earlier results: `None` without one.
     pub(super) fn expected_ns(&self, run: &PlannedRun) -> Option<u64> {
         if !run.spec.start {
             return Some(RunView::new(0, run).expected_ns());
@@ -138,7 +142,8 @@ impl<'a> Estimator<'a> {
         declared(endpoint, spec.labels.axes.iter()).hardware.cost_per_hour()
     }
 
-    /// How many requests a run will send up to the end of its window, and the result that says so.
+    /// Returns the number of requests that a run will send up to the end of its window, and the result that
+    /// it was estimated from.
     pub(super) fn requests(&self, spec: &RunSpec) -> Option<(u64, Option<String>)> {
         if spec.start {
             return Some((1, None));
@@ -159,7 +164,7 @@ impl<'a> Estimator<'a> {
     }
 }
 
-/// How long each start took on which results of an endpoint were measured, in seconds, rising.
+/// Returns the durations of the starts behind an endpoint's results, in seconds, in ascending order.
 pub(super) fn earlier_starts(disk: &OnDisk, endpoint: &str) -> Vec<f64> {
     let records = disk.records().filter(|record| record.spec.endpoint.name == endpoint);
     let mut seen = HashSet::new();
@@ -182,25 +187,25 @@ impl<'a> Spans<'a> {
         *self.on_resource.entry(resource).or_default() += ns;
     }
 
-    /// All one after another, in nanoseconds.
+    /// Returns the total if all run one after another, in nanoseconds.
     pub(super) fn one_after_another(&self) -> u64 {
         self.on_resource.values().sum()
     }
 
-    /// With as many side by side as `jobs` and the resources allow, in nanoseconds.
+    /// Returns the total if all run with at most `jobs` and resources in parallel, in nanoseconds.
     pub(super) fn side_by_side(&self, jobs: u16) -> u64 {
         let longest = self.on_resource.values().copied().max().unwrap_or(0);
         longest.max(self.one_after_another() / u64::from(jobs))
     }
 }
 
-/// Endpoint, model, scenario, further axes and load.
+/// Returns endpoint, model, scenario, further axes and load as one text.
 fn names(spec: &RunSpec) -> String {
     let labels = &spec.labels;
     format!("{:?}", (&spec.endpoint.name, &labels.model, &labels.scenario, &labels.axes, &spec.load))
 }
 
-/// Prompt and output tokens of a request of a run on average: of a mix, those of its classes by their weights.
+/// Returns average prompt and output tokens of a run's requests: for a mix, those of its classes by their weights.
 fn tokens_of(spec: &RunSpec) -> (f64, f64) {
     if spec.mix.is_empty() {
         return tokens(&spec.scenario);
@@ -212,8 +217,8 @@ fn tokens_of(spec: &RunSpec) -> (f64, f64) {
     })
 }
 
-/// Prompt and output tokens of a request on average. Turn k of a conversation sends the k − 1 turns and
-/// answers before it, too.
+/// Returns average prompt and output tokens of a request. Turn k of a conversation also sends the k − 1
+/// earlier turns and responses.
 fn tokens(content: &Content) -> (f64, f64) {
     let Expected { prompt, output } = expected(content);
     if let Some(data) = &content.data {

@@ -1,4 +1,4 @@
-//! `sweepline explain CODE`: what a code of `check` means, with a wrong and a right example.
+//! `sweepline explain CODE`: explains a code of `check`, with a wrong and a right example.
 
 use clap::Args;
 
@@ -9,7 +9,8 @@ use crate::explain::{self, Answer};
 /// The arguments of `explain`.
 #[derive(Debug, Args)]
 pub struct ExplainArgs {
-    /// A code like E012, a word of what it is about, or `counting` for how numbers are counted; absent: all are listed
+    /// A code like E012, a word that describes it, or `counting` for how numbers are counted; by default
+    /// all codes are listed
     #[arg(value_name = "CODE")]
     code: Option<String>,
 }
@@ -28,7 +29,7 @@ pub(super) fn run(args: ExplainArgs) -> Result<Exit, Failure> {
 }
 
 fn no_such_code(asked: &str, near: &[&explain::Page]) -> String {
-    let mut text = format!("there is no code `{asked}`");
+    let mut text = format!("unknown code `{asked}`");
     match near {
         [] => text.push_str("; `sweepline explain` lists all"),
         near => {

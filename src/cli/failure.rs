@@ -1,4 +1,4 @@
-//! Errors of every stage as text and exit code. The one list of exit codes.
+//! Errors of every stage as text and exit code, and the only list of exit codes.
 
 use std::path::Path;
 
@@ -10,7 +10,7 @@ use crate::expand::ExpandError;
 use crate::plan::PlanErrors;
 use crate::store::{State, Store, StoreError, typed_results};
 
-/// How the program ends: what the manual says of each, and the process's exit code.
+/// The exit status of the program: its description in the manual, and its code.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, EnumMessage, VariantArray)]
 #[repr(u8)]
 pub enum Exit {
@@ -18,52 +18,53 @@ pub enum Exit {
     Done = 0,
     /// Something unexpected.
     Unexpected = 1,
-    /// A bad plan or usage, a server that is not the one that the plan or its results want, too few open files or local ports for the
-    /// runs, or a gate that cannot tell.
+    /// A bad plan or usage, a server that differs from the one that the plan or its results require, too
+    /// few open files or local ports for the runs, or an undecided gate.
     Usage = 2,
-    /// Results are there and some are invalid or given up: look at them.
+    /// Results are complete and some are invalid or given up: look at them.
     Runs = 3,
-    /// `--gate`: an SLO is missed, or a comparison shows a regression or more errors; `decide --check`: the record is out of date.
+    /// `--gate`: an SLO is missed, or a comparison shows a regression or more errors; `decide --check`: the
+    /// record is outdated.
     Gate = 4,
     /// The results folder is locked, full or unreadable, or a result is damaged or missing.
     Store = 5,
-    /// Something is missing that running again may bring: an endpoint was not ready in time, or a run failed.
+    /// Something is missing that another run may provide: an endpoint was not ready in time, or a run failed.
     Missing = 6,
     /// `preview --exit-code` found work.
     Work = 10,
-    /// Interrupted; the same command goes on where it stopped.
+    /// Interrupted; the same command continues where it stopped.
     Interrupted = 130,
 }
 
 impl Exit {
-    /// What it says, for the manual.
+    /// Returns the description, for the manual.
     pub(crate) fn meaning(self) -> &'static str {
         self.get_documentation().unwrap_or_default()
     }
 
-    /// The process's exit code.
+    /// Returns the process's exit code.
     pub fn code(self) -> u8 {
         self as u8
     }
 }
 
-/// Why a command could not do its work.
+/// Why a command failed.
 #[derive(Debug)]
 pub enum Failure {
-    /// The plan has mistakes.
+    /// The plan has errors.
     Plan(Box<PlanErrors>),
-    /// The call has a mistake.
+    /// The call has an error.
     Usage(String),
-    /// The results folder.
+    /// An error of the results folder.
     Store(StoreError),
     /// Anything else.
     Unexpected(anyhow::Error),
-    /// What was said already.
+    /// An error that was reported already.
     Said(Exit),
 }
 
 impl Failure {
-    /// Prints the failure on stderr and gives its exit.
+    /// Prints the failure on stderr and returns its exit status.
     pub fn report(&self, colour: Colour) -> Exit {
         if !matches!(self, Failure::Said(_)) {
             stderr::complain(&self.text(colour.on(&std::io::stderr())));
@@ -71,7 +72,7 @@ impl Failure {
         self.exit()
     }
 
-    /// What it says, without colour; nothing where it was said already.
+    /// Returns the message, without color; empty if it was reported already.
     pub(crate) fn in_words(&self) -> String {
         self.text(false)
     }
@@ -105,8 +106,8 @@ impl Failure {
     }
 }
 
-/// What mends the run that a damaged file belongs to. A sweep looks at `run.json` and sizes only, so other damage needs to be
-/// forced, and only for that run.
+/// Returns the remedy for the run of a damaged file. A sweep checks only `run.json` and sizes, so other
+/// damage requires `--force`, restricted to that run.
 fn mended_by(file: &Path) -> String {
     let run = file.ancestors().take(2).find_map(|dir| {
         let runs = dir.parent()?;
@@ -119,12 +120,12 @@ fn mended_by(file: &Path) -> String {
         matches!(Store::open(results).run(id), Ok(Some(listed)) if !matches!(listed.state, State::Corrupt(_)));
     let forced = if is_hidden { format!(" --force --only \"id[:16] == '{id}'\"") } else { String::new() };
     format!(
-        ": `sweepline run PLAN{folder}{forced}` measures this run again and no other that is whole; `sweepline \
+        ": `sweepline run PLAN{folder}{forced}` measures this run again, but no other intact run; `sweepline \
          verify{folder}` names every damaged file"
     )
 }
 
-/// An error with its causes, where they are not in its own text already.
+/// Returns an error with its causes, unless its own text contains them.
 fn chain(error: &dyn std::error::Error) -> String {
     let mut text = error.to_string();
     let mut cause = error.source();

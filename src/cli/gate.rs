@@ -1,4 +1,4 @@
-//! `run --gate`: does what was measured keep what the plan promises, and is no arm worse than its baseline?
+//! `run --gate`: whether the results keep the plan's objective, and whether any arm is worse than its baseline.
 
 use std::collections::HashSet;
 
@@ -22,24 +22,24 @@ use crate::rows::{GivenUp, RunLabels};
 use crate::store::Store;
 use crate::sweep::event::planned_cell;
 
-/// What a gate found.
+/// The result of a gate.
 #[derive(Debug, Default)]
 pub(crate) struct Gate {
-    /// What misses, a line each.
+    /// Failures, a line each.
     pub missed: Vec<String>,
-    /// What of the SLO too few requests decide, and what would, a line each.
+    /// Limits of the SLO that too few requests decide, and what would decide them, a line each.
     pub undecided: Vec<String>,
     /// Repeats that do not count, a line for each cell.
     pub excluded: Vec<String>,
-    /// Why what the plan compares has no answer: nothing could be tested, or a margin is not shown to be kept.
+    /// Why the plan's comparison has no result: nothing could be tested, or a margin is not shown to be kept.
     pub(crate) untested: Option<String>,
-    /// What the plan compares, answered; none where it compares nothing.
+    /// The plan's comparison; `None` if it declares none.
     pub(crate) comparison: Option<Comparison>,
-    /// How the gates of the plan's sweeps stand, in their order.
+    /// The state of the gates of the plan's sweeps, in order.
     pub(crate) gates: Vec<GateState>,
 }
 
-/// Refuses a gate that nothing can miss.
+/// Refuses a gate that cannot fail.
 pub(super) fn is_one(plan: &Plan) -> Result<(), Failure> {
     let compares =
         plan.compare.is_some() || plan.sweeps.values().any(|sweep| sweep.compare.is_some() || sweep.gate.is_some());
@@ -48,17 +48,20 @@ pub(super) fn is_one(plan: &Plan) -> Result<(), Failure> {
         return Ok(());
     }
     if plan.slo.is_some() {
-        let text = "--gate: searches and ladders go up to a load that misses, so nothing of this plan can fail; write \
-                    gate: { sweep: …, metric: max_qps_under_slo, at_least: … } in a sweep behind them";
+        let text = "--gate: searches and ladders go up to a load that misses, so nothing in this plan can fail; write \
+                    gate: { sweep: …, metric: max_qps_under_slo, at_least: … } in a sweep after them";
         return Err(Failure::Usage(text.to_owned()));
     }
-    let text = "--gate: the plan promises nothing; write slo: { ttft: { p99: 500ms } } or compare: { by: …, baseline: … } in it";
+    let text = "--gate: the plan has no objective and no comparison; add slo: { ttft: { p99: 500ms } } or \
+                compare: { by: …, baseline: … } to it";
     Err(Failure::Usage(text.to_owned()))
 }
 
-/// Holds the cells of the committed ones of `runs` against the plan's SLO, each by all of its repeats, and the plan's arms against
-/// their baselines. Loads that a search or ladder chose are not held against it: they go up to one that misses. Invalid runs say nothing, but where the server failed so many requests that a run is invalid. A run that was given
-/// up because the server does not meet its load misses. The gates of the sweeps of `runs`, and of the cells that wait, stand beside them.
+/// Tests the cells of the committed ones of `runs` against the plan's SLO, each by all of its repeats, and
+/// the plan's arms against their baselines. Loads that a search or ladder chose are not tested, since these
+/// go up to one that misses. Invalid runs do not count, unless they are invalid because the server failed
+/// so many requests. A run that was given up because the server does not meet its load misses. The gates of
+/// the sweeps of `runs`, and of waiting cells, are added.
 pub(super) fn check(
     workspace: &Workspace,
     store: &Store,
@@ -88,7 +91,7 @@ pub(super) fn check(
     gate
 }
 
-/// `load: llama · chat · 5 qps: sglang against vllm: ttft_p50 slower by 3.1 %`.
+/// One failed comparison: `load: llama · chat · 5 qps: sglang against vllm: ttft_p50 slower by 3.1 %`.
 fn worse(Missed { sweep, cell, arm, baseline, what }: &Missed) -> String {
     let [sweep, cell, arm, baseline] = [sweep, cell, arm, baseline].map(|name| plain(name));
     format!("{sweep}: {cell}: {arm} against {baseline}: {what}")
@@ -103,7 +106,7 @@ struct Cell<'a> {
 }
 
 impl<'a> Cell<'a> {
-    /// Of all `runs`, each once: one that sweeps share is of the first.
+    /// Returns the cells of all `runs`, each once: one that sweeps share belongs to the first.
     fn all(workspace: &Workspace, store: &Store, runs: &[&'a PlannedRun], left_out: &LeftOut) -> Vec<Cell<'a>> {
         let plan = workspace.plan();
         let known = GivenUpRuns::of(store, Some(plan), left_out);
@@ -125,7 +128,7 @@ impl<'a> Cell<'a> {
         cells.into_values().collect()
     }
 
-    /// Its runs as the rung of a ladder, which they need not be of.
+    /// Returns its runs as a rung, even if the load is not on a ladder.
     fn rung(&self) -> Rung<'_> {
         let measured = self.measured.iter().map(|answered| Point::Measured(answered.on_curve(self.sweep)));
         let given_up = self.given_up.iter().map(|(labels, given_up)| {
@@ -135,7 +138,7 @@ impl<'a> Cell<'a> {
     }
 }
 
-/// One cell against the SLO: the decision of curves and capacity, over its repeats.
+/// Tests one cell against the SLO, as in curves and capacity, over its repeats.
 fn promised(gate: &mut Gate, plan: &Plan, cell: &Cell) {
     let (rung, name) = (cell.rung(), &cell.name);
     let misses = |given_up: &GivenUp| format!("{name}: {given_up}: the server does not meet the load");
@@ -150,7 +153,7 @@ fn promised(gate: &mut Gate, plan: &Plan, cell: &Cell) {
                 let count = format!("{} of {} are above it", limit.evidence.above, limit.evidence.n);
                 gate.missed.push(format!("{name}: {} is missed: {count}", limit.name()));
             }
-            // Of a queue that runs away no window tells more.
+            // For a queue that grows without bound, no longer window helps.
             Answer::Undecided if rung.is_saturated() => {}
             Answer::Undecided => gate.undecided.push(format!("{name}: {}: {}", limit.name(), limit.why_undecided())),
             Answer::Holds => {}
@@ -166,7 +169,7 @@ fn promised(gate: &mut Gate, plan: &Plan, cell: &Cell) {
             ));
         }
         (Some(Saturation::NotShown), _) => {
-            let decides = rung.window_to_keep_up().map_or("no request came".to_owned(), undecided::would_do);
+            let decides = rung.window_to_keep_up().map_or("no request arrived".to_owned(), undecided::would_do);
             gate.undecided.push(format!("{name}: whether the server keeps up: {decides}"));
         }
         _ => {}
@@ -176,7 +179,8 @@ fn promised(gate: &mut Gate, plan: &Plan, cell: &Cell) {
     priced(gate, plan, &rung, name);
 }
 
-/// Why nothing is known of a cell; none where a run counts, and where what does not count says that the server misses.
+/// Returns why nothing is known of a cell; `None` if a run counts, and if the runs that do not count show
+/// that the server misses.
 fn why_nothing_counts(rung: &Rung) -> Option<String> {
     if !rung.runs.is_empty() || rung.has_failed() || rung.is_rejected() {
         return None;
@@ -188,7 +192,7 @@ fn why_nothing_counts(rung: &Rung) -> Option<String> {
     Some(if reasons.is_empty() { "no run has a result".to_owned() } else { reasons.join("; ") })
 }
 
-/// The price of a cell's tokens against the SLO.
+/// Tests the price of a cell's tokens against the SLO.
 fn priced(gate: &mut Gate, plan: &Plan, rung: &Rung, name: &str) {
     let Some(limit) = plan.slo.as_ref().and_then(|slo| slo.cost_per_million).map(|limit| limit.to_f64()) else {
         return;
@@ -200,14 +204,14 @@ fn priced(gate: &mut Gate, plan: &Plan, rung: &Rung, name: &str) {
             gate.missed.push(format!("{name}: a million output tokens cost {highest:.2}, above {limit}"));
         }
         Some(Answer::Undecided) => {
-            gate.undecided.push(format!("{name}: cost_per_million ≤ {limit}: not known, or repeats lie on both sides"));
+            gate.undecided.push(format!("{name}: cost_per_million ≤ {limit}: unknown, or repeats lie on both sides"));
         }
         Some(Answer::Holds) | None => {}
     }
 }
 
 impl Gate {
-    /// What it says, for people.
+    /// Returns the report, for people.
     pub(super) fn told(&self) -> String {
         let listed = |lines: &[String]| lines.iter().map(|line| format!("\n  {line}")).collect::<String>();
         let saying_no = self.gates_that_say(GateAnswer::No);
@@ -215,13 +219,13 @@ impl Gate {
         let open = self.undecided.len() + self.open_gates().len();
         let undecided = match open {
             0 => String::new(),
-            1 => "; 1 answer is open".to_owned(),
-            count => format!("; {count} answers are open"),
+            1 => "; 1 question is undecided".to_owned(),
+            count => format!("; {count} questions are undecided"),
         };
         let head = match (missed.len(), &self.untested) {
             (0, Some(why)) => format!("gate: no answer: {why}{undecided}"),
-            (0, None) => format!("gate: nothing is missed{undecided}"),
-            (count, _) => format!("gate: {count} missed{undecided}"),
+            (0, None) => format!("gate: nothing failed{undecided}"),
+            (count, _) => format!("gate: {count} failed{undecided}"),
         };
         let undecided = [&self.open_gates()[..], &self.undecided].concat();
         let kept = self.gates_that_say(GateAnswer::Yes);
@@ -231,20 +235,21 @@ impl Gate {
         format!("{head}{}{parts}", listed(&missed))
     }
 
-    /// A line for each value that a gate of the plan asks for, of those that say so: `gate of \`release\`: limit: …: 24 qps, at least 20: yes`.
+    /// Returns a line for each value of a plan's gate with this answer: `gate of \`release\`: limit: …: 24
+    /// qps, at least 20: yes`.
     fn gates_that_say(&self, answer: GateAnswer) -> Vec<String> {
         let of = |gate: &GateState| {
             let values = gate.values.iter().filter(|value| value.answer == answer);
             let said = values.map(|value| value.words()).collect::<Vec<_>>();
             let is_empty = gate.values.is_empty() && gate.answer == answer;
-            let nothing = is_empty.then(|| "the sweep that it asks found nothing".to_owned());
+            let nothing = is_empty.then(|| "the sweep that it refers to found nothing".to_owned());
             let line = |said| plain(&format!("gate of `{}`: {said}, {}: {}", gate.sweep, gate.bound, answer.words()));
             said.into_iter().chain(nothing).map(line).collect::<Vec<_>>()
         };
         self.gates.iter().flat_map(of).collect()
     }
 
-    /// The same of those that have no answer.
+    /// Returns the lines of gates without an answer.
     fn open_gates(&self) -> Vec<String> {
         [GateAnswer::Undecided, GateAnswer::Pending]
             .into_iter()
@@ -252,7 +257,7 @@ impl Gate {
             .collect()
     }
 
-    /// Whether something that was to be decided is not.
+    /// Returns whether a question is undecided.
     pub(crate) fn is_undecided(&self) -> bool {
         self.untested.is_some() || !self.undecided.is_empty()
     }

@@ -1,4 +1,4 @@
-//! `run --markdown FILE`: what was found, what followed from it and what the gate says, for a pull request.
+//! `run --markdown FILE`: results, decisions based on them, and the gate's verdict, for a pull request.
 
 use std::path::Path;
 
@@ -11,16 +11,16 @@ use crate::expand::{GateState, GateValue, Pending, Waits};
 use crate::report::comparison;
 use crate::report::format::escaped;
 
-/// How such a file begins.
+/// Start of such a file.
 const HEAD: &str = "<!-- written by sweepline run --markdown -->";
 
-/// Refuses to overwrite what is no such file.
+/// Refuses to overwrite any other file.
 pub(super) fn check(path: &Path) -> Result<(), Failure> {
     let is_free = std::fs::metadata(path).map_or(true, |found| !found.is_file() || found.len() == 0);
     if is_free || begins_with(path, |text| text.starts_with(HEAD)) {
         return Ok(());
     }
-    let text = format!("--markdown: {} already exists and is no such page: choose another name", path.display());
+    let text = format!("--markdown: {} already exists and is not such a page: choose another name", path.display());
     Err(Failure::Usage(text))
 }
 
@@ -52,13 +52,14 @@ fn text(workspace: &Workspace, (gate, waiting): (&Gate, &[Pending])) -> String {
     out
 }
 
-/// A table of each value that the gates of the plan's sweeps ask for, held against their bounds; nothing where no sweep has one.
+/// Returns a table of each value that the gates of the plan's sweeps use, compared with their bounds; empty
+/// if no sweep has a gate.
 fn gates(gates: &[GateState]) -> String {
     if gates.is_empty() {
         return String::new();
     }
     let row = |cells: [&str; 7]| format!("| {} |\n", cells.map(escaped).join(" | "));
-    let mut out = "\n**Gates**\n\n| gate of | asks | metric | value | 95 % interval | bound | answer |\n".to_owned();
+    let mut out = "\n**Gates**\n\n| gate of | source | metric | value | 95 % interval | bound | answer |\n".to_owned();
     out.push_str("|---|---|---|---|---|---|---|\n");
     for GateState { sweep, bound, values, answer } in gates {
         if values.is_empty() {
@@ -77,16 +78,16 @@ fn gates(gates: &[GateState]) -> String {
     out
 }
 
-/// What it comes to, in the order of exit codes.
+/// Returns the overall verdict, in the order of exit codes.
 fn verdict(gate: &Gate, waiting: &[Pending]) -> &'static str {
     let is_so = |state: Waits| waiting.iter().any(|pending| pending.state == state);
     if !gate.missed.is_empty() || is_so(Waits::Stopped) {
-        "the gate says no"
+        "the gate failed"
     } else if is_so(Waits::Pending) || is_so(Waits::Blocked) {
-        "not all of it could be measured"
+        "not everything could be measured"
     } else if gate.is_undecided() || is_so(Waits::Undecided) {
-        "the gate cannot tell"
+        "the gate is undecided"
     } else {
-        "nothing is missed"
+        "the gate passed"
     }
 }

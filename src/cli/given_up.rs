@@ -1,4 +1,4 @@
-//! Runs of a plan that were given up: without a result, with a reason, and named wherever results are shown.
+//! Runs of a plan that were given up: they have no result, but a reason, and are listed wherever results are shown.
 
 use std::collections::{BTreeMap, HashMap};
 
@@ -16,12 +16,12 @@ use super::left_out::LeftOut;
 #[derive(Debug, Default)]
 pub(crate) struct GivenUpRuns {
     by_id: HashMap<String, GivenUpRun>,
-    /// How often the plan has runs of an endpoint tried again.
+    /// How often the plan retries runs of an endpoint.
     retries: HashMap<String, u32>,
 }
 
 impl GivenUpRuns {
-    /// Those of a results folder, seen from a plan; that its attempts cannot be read is named.
+    /// Returns those of a results folder, under a plan; attempts that cannot be read are reported.
     pub(super) fn of(store: &Store, plan: Option<&Plan>, left_out: &LeftOut) -> GivenUpRuns {
         let runs = left_out.take(store.given_up()).unwrap_or_default();
         let endpoints = plan.into_iter().flat_map(|plan| &plan.endpoints);
@@ -31,14 +31,14 @@ impl GivenUpRuns {
         }
     }
 
-    /// The planned run, where `run` would leave it given up. Whether it has a result besides, of an earlier attempt, is asked
-    /// before.
+    /// Returns the entry of a planned run, if `run` would leave it given up. The caller checks first
+    /// whether it has a result of an earlier attempt.
     pub(super) fn get(&self, run: &PlannedRun) -> Option<&GivenUpRun> {
         let retries = self.retries.get(&run.spec.endpoint.name).copied().unwrap_or_default();
         self.by_id.get(&run.id.to_string()).filter(|found| found.given_up.stands(retries))
     }
 
-    /// All of them, sorted by id.
+    /// Returns all of them, sorted by id.
     pub(super) fn all(&self) -> Vec<&GivenUpRun> {
         let mut all: Vec<&GivenUpRun> = self.by_id.values().collect();
         all.sort_by(|a, b| a.id.cmp(&b.id));
@@ -46,19 +46,19 @@ impl GivenUpRuns {
     }
 }
 
-/// What names a run that was given up, under the plan's names.
+/// Returns the labels of a run that was given up, under the plan's names.
 pub(super) fn labels(found: &GivenUpRun, run: &PlannedRun) -> RunLabels {
     as_planned(found.labels(), run)
 }
 
-/// The labels of a run that was measured, with the names that the plan has for it now.
+/// Returns the labels of a measured run, with its current names in the plan.
 pub(super) fn as_planned(measured: RunLabels, run: &PlannedRun) -> RunLabels {
     let names = &run.spec.labels;
     let (model, scenario) = (names.model.to_string(), names.scenario.to_string());
     RunLabels { model, scenario, axes: names.axes.to_map(), ..measured }
 }
 
-/// A run that was given up: it has no result, and no figure.
+/// A run that was given up: it has no result and no figures.
 #[derive(Debug, Serialize, JsonSchema)]
 pub(crate) struct Entry {
     /// The full id of the run.
@@ -73,24 +73,25 @@ pub(crate) struct Entry {
     scenario: String,
     /// Arrivals per second; null in closed loops.
     qps: Option<f64>,
-    /// Requests in flight, or the cap of an open loop; null where there is none.
+    /// Requests in flight, or the cap of an open loop; null if there is none.
     batch_size: Option<u32>,
     /// Values on further axes, by axis.
     axes: BTreeMap<String, String>,
     /// Which repeat of its cell it is, from 0.
     repeat: u32,
-    /// What spoiled its last attempt.
+    /// The cause that spoiled its last attempt.
     cause: SpoilCause,
-    /// The same in a few words, with how often the run was tried again, of how often it may be: `429 (3 of 3)`.
+    /// The same in a few words, with the number of retries out of those allowed: `429 (3 of 3)`.
     reason: String,
-    /// What the server said.
+    /// The server's message.
     detail: String,
-    /// Whether the server does not meet the load: then the load misses the objective. Else nothing is known of it.
+    /// Whether the server does not meet the load, so that the load misses the objective. Otherwise nothing
+    /// is known of it.
     missed: bool,
 }
 
 impl Entry {
-    /// Of a run of a sweep.
+    /// Creates it for a run of a sweep.
     pub(super) fn of(sweep: &str, labels: &RunLabels, given_up: &GivenUp) -> Entry {
         Entry {
             run: labels.run_id.clone(),

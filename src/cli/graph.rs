@@ -1,4 +1,4 @@
-//! `sweepline graph PLAN`: what waits for what, and how far it is.
+//! `sweepline graph PLAN`: the dependencies between runs, and their progress.
 
 use std::path::PathBuf;
 
@@ -25,14 +25,14 @@ pub struct GraphArgs {
     plan: PathBuf,
     #[command(flatten)]
     changes: Changes,
-    /// Graphviz, Mermaid, lines of text or JSON
+    /// Output format: Graphviz, Mermaid, lines of text or JSON
     #[arg(long, value_enum, default_value = "dot")]
     format: Picture,
     #[command(flatten)]
     folder: Folder,
 }
 
-/// How the graph is written.
+/// The output format of the graph.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 enum Picture {
     /// Graphviz.
@@ -45,7 +45,7 @@ enum Picture {
     Json,
 }
 
-/// Draws all runs of the plan, done or not, with its searches and ladders as they stand.
+/// Draws all runs of the plan, done or not, with the state of its searches and ladders.
 pub(super) fn run(args: GraphArgs) -> Result<Exit, Failure> {
     let workspace = Workspace::open(&args.plan, &args.changes, &args.folder)?;
     let expansion = &workspace.expansion;
@@ -60,7 +60,7 @@ pub(super) fn run(args: GraphArgs) -> Result<Exit, Failure> {
     Ok(Exit::Done)
 }
 
-/// How far the runs of the plan are, by what lies in the results folder.
+/// Returns the progress of the plan's runs, from the results folder.
 fn states(workspace: &Workspace) -> States {
     let runs = workspace.expansion.runs.iter();
     let pools = workspace.expansion.pools.iter().zip(&workspace.chosen).zip(&workspace.trails);

@@ -1,4 +1,4 @@
-//! Pages over HTTP/1.1 that only read: an accept loop with bounds, and nothing of what is served.
+//! Read-only pages over HTTP/1.1: an accept loop with limits, independent of the served content.
 
 use std::convert::Infallible;
 use std::sync::Arc;
@@ -13,25 +13,25 @@ use hyper_util::rt::{TokioIo, TokioTimer};
 use tokio::net::TcpListener;
 use tokio::sync::{Semaphore, watch};
 
-/// Most connections at once: a few readers that stay connected, and no more.
+/// Most connections at once: enough for a few readers that stay connected.
 const MOST_CONNECTIONS: usize = 64;
 
-/// How long a request may take to come.
+/// Time limit for receiving a request.
 const PATIENCE: Duration = Duration::from_secs(10);
 
-/// Pause after a failed accept: out of file descriptors, trying again at once would only burn the core.
+/// Pause after a failed accept: if file descriptors have run out, an immediate retry would only burn CPU.
 const ACCEPT_PAUSE: Duration = Duration::from_millis(100);
 
-/// Answers a request.
+/// Responds to a request.
 pub(super) type Answer = dyn Fn(&Request<Incoming>) -> Response<Full<Bytes>> + Send + Sync;
 
-/// Serves until `stop` turns true.
+/// Serves until `stop` becomes true.
 pub(super) async fn serve(listener: TcpListener, answer: Arc<Answer>, mut stop: watch::Receiver<bool>) {
     let room = Arc::new(Semaphore::new(MOST_CONNECTIONS));
     loop {
         let accepted = tokio::select! {
             accepted = listener.accept() => accepted,
-            // An error says that nobody is left who could stop it.
+            // An error means that nothing can set it any more.
             _ = stop.wait_for(|stop| *stop) => return,
         };
         let Ok((stream, _)) = accepted else {
@@ -47,7 +47,7 @@ pub(super) async fn serve(listener: TcpListener, answer: Arc<Answer>, mut stop: 
             });
             let mut http = http1::Builder::new();
             http.timer(TokioTimer::new()).header_read_timeout(PATIENCE).max_buf_size(32 * 1024);
-            // What a reader breaks off is its affair.
+            // Connections that readers break off are ignored.
             let _ = http.serve_connection(TokioIo::new(stream), answer).await;
             drop(place);
         });

@@ -16,7 +16,8 @@ pub struct ImportArgs {
     /// A configuration file of another tool, or a shell script or list of command lines; - for standard input
     #[arg(value_name = "FILE", required_unless_present = "command")]
     file: Option<PathBuf>,
-    /// A benchmark command of another tool; with a parameter file of `vllm bench sweep`, the one that its parameters are for
+    /// A benchmark command of another tool; with a parameter file of `vllm bench sweep`, the command that
+    /// its parameters belong to
     #[arg(last = true, value_name = "COMMAND")]
     command: Vec<String>,
     /// Write the plan to this file instead of stdout
@@ -25,28 +26,29 @@ pub struct ImportArgs {
     /// Overwrite the file of --output
     #[arg(long, requires = "output")]
     force: bool,
-    /// What FILE is; auto: by its look
+    /// Format of FILE; auto: detected from its contents
     #[arg(long, value_parser = PossibleValuesParser::new(import::formats()), default_value = "auto")]
     format: String,
-    /// Fail, and write no plan, where a setting has no counterpart
+    /// Fail, and write no plan, if a setting has no counterpart
     #[arg(long)]
     strict: bool,
-    /// Put short phases for a first look of 2 minutes beside the full ones, with a variable that chooses
+    /// Add short phases for a first look of 2 minutes next to the full ones, with a variable that selects them
     #[arg(long)]
     quick: bool,
-    /// The model, where FILE names none
+    /// The model, if FILE names none
     #[arg(long, value_name = "ID")]
     model: Option<String>,
-    /// The server's base address, where FILE names none
+    /// The server's base address, if FILE names none
     #[arg(long, value_name = "URL")]
     url: Option<String>,
-    /// Which entry of FILE, where it has many: of an InferenceX master file (`*` stands for any part of a name), or a model of
-    /// an MLPerf configuration, as MODEL or MODEL.SCENARIO; may be given several times
+    /// Which entry of FILE to import, if it has many: of an InferenceX master file (`*` matches any part of
+    /// a name), or a model of an MLPerf configuration, as MODEL or MODEL.SCENARIO; may be given several
+    /// times
     #[arg(long, value_name = "NAME")]
     entry: Vec<String>,
 }
 
-/// Writes the plan, and on stderr what is not in it.
+/// Writes the plan, and reports on stderr what it does not contain.
 pub(super) fn run(args: ImportArgs) -> Result<Exit, Failure> {
     let text = args.file.as_deref().map(text).transpose().map_err(Failure::Usage)?;
     let name = args.file.as_ref().map_or_else(|| "the command line".to_owned(), |file| shown(file));
@@ -78,18 +80,18 @@ pub(super) fn run(args: ImportArgs) -> Result<Exit, Failure> {
     Ok(Exit::Done)
 }
 
-/// How many settings are in the plan, and what is not.
+/// Reports how many settings are in the plan, and which are not.
 fn tell(made: &Imported) {
     stderr::complain(&summary(made.counts));
     let sentences = |all: &[String]| all.iter().for_each(|sentence| stderr::complain(&format!("- {sentence}")));
     sentences(&made.missing);
     if !made.differs.is_empty() {
-        stderr::complain("in the plan, and not quite the same there:");
+        stderr::complain("in the plan, with a different meaning:");
         sentences(&made.differs);
     }
     if !made.needless.is_empty() {
         stderr::complain(&format!(
-            "not needed, or done in another way: {}, listed at the top of the plan",
+            "not needed, or done differently: {}, listed at the top of the plan",
             made.needless.len()
         ));
     }
@@ -98,26 +100,23 @@ fn tell(made: &Imported) {
 fn summary(Counts { mapped, missing }: Counts) -> String {
     let settings = if mapped == 1 { "setting" } else { "settings" };
     match missing {
-        0 => format!("import: {mapped} {settings} mapped, none left out"),
+        0 => format!("import: {mapped} {settings} mapped, all of them"),
         missing => format!("import: {mapped} {settings} mapped, {missing} not (listed below)"),
     }
 }
 
-/// Why there is no plan with `--strict`.
+/// Returns why no plan is written with `--strict`.
 fn strict(made: &Imported) -> String {
     let listed = made.missing.iter().map(|sentence| format!("\n- {sentence}")).collect::<String>();
-    let remedy = "take them out of the source, or import without --strict";
-    format!(
-        "--strict: {} of its settings without a counterpart, so no plan is written; {remedy}:{listed}",
-        made.counts.missing
-    )
+    let remedy = "remove them from the source, or import without --strict";
+    format!("--strict: {} settings have no counterpart, so no plan is written; {remedy}:{listed}", made.counts.missing)
 }
 
 fn shown(file: &Path) -> String {
     if file == Path::new("-") { "standard input".to_owned() } else { file.display().to_string() }
 }
 
-/// A file's text, of which no more is read than is imported.
+/// Returns a file's text, read only up to the import limit.
 fn text(path: &Path) -> Result<String, String> {
     let wrong =
         |reason: String| format!("{} cannot be read: {reason}; check the path and its permissions", shown(path));
@@ -130,7 +129,7 @@ fn text(path: &Path) -> Result<String, String> {
     read.map_err(|error| wrong(error.to_string()))?;
     if bytes.len() > MOST_BYTES {
         let (name, most) = (shown(path), MOST_BYTES);
-        return Err(format!("{name} has more than {most} bytes; import the part of it that names the benchmarks"));
+        return Err(format!("{name} is larger than {most} bytes; import only the part that names the benchmarks"));
     }
     String::from_utf8(bytes).map_err(|error| {
         let at = error.utf8_error().valid_up_to();
@@ -139,21 +138,21 @@ fn text(path: &Path) -> Result<String, String> {
     })
 }
 
-/// A file that another one names: as seen from that one's folder, or from here.
+/// Returns the path of a file that another file names: relative to that file's folder, or to the current one.
 fn beside(file: Option<&Path>, path: &str) -> Result<String, String> {
     let folder = file.and_then(Path::parent).map(|folder| folder.join(path));
     let path = folder.filter(|path| path.exists()).unwrap_or_else(|| PathBuf::from(path));
     text(&path)
 }
 
-/// Writes a plan; a file that is there stays unless it may be overwritten.
+/// Writes a plan; an existing file stays unless it may be overwritten.
 pub(super) fn save(path: &Path, text: &str, overwrite: bool) -> Result<(), Failure> {
     let mut options = std::fs::OpenOptions::new();
     options.write(true).create(true).truncate(true).create_new(!overwrite);
     let written = options.open(path).and_then(|mut file| std::io::Write::write_all(&mut file, text.as_bytes()));
     written.map_err(|error| match error.kind() {
         std::io::ErrorKind::AlreadyExists => {
-            Failure::Usage(format!("{} is there already; choose another name, or add --force", path.display()))
+            Failure::Usage(format!("{} already exists; choose another name, or add --force", path.display()))
         }
         _ => {
             Failure::Usage(format!("{} cannot be written: {error}; check the path and its permissions", path.display()))

@@ -1,4 +1,4 @@
-//! Signals that ask a sweep to end: Ctrl-C, `kill`, and a terminal that closes.
+//! Signals that end a sweep: Ctrl-C, `kill`, and a closed terminal.
 
 use tokio::signal::unix::{Signal, SignalKind, signal};
 use tokio::sync::watch;
@@ -6,9 +6,10 @@ use tokio::sync::watch;
 use crate::cli::failure::{Exit, Failure};
 use crate::report::progress;
 
-/// Turns true at the first SIGINT, SIGTERM or SIGHUP: the sweep stops and leaves its notes. The second SIGINT or SIGTERM ends
-/// the program at once. A closing terminal sends more than one SIGHUP, so that none of them does; where the program was
-/// started to outlive its terminal (`nohup`), it is ignored.
+/// Becomes true at the first SIGINT, SIGTERM or SIGHUP: the sweep stops and leaves its notes. The second
+/// SIGINT or SIGTERM ends the program at once. A closing terminal sends more than one SIGHUP, so a second
+/// SIGHUP has no such effect; SIGHUP is ignored if the program was started to outlive its terminal
+/// (`nohup`).
 pub(crate) fn listen_for_signals() -> Result<watch::Receiver<bool>, Failure> {
     let (sender, receiver) = watch::channel(false);
     let runtime = tokio::runtime::Builder::new_current_thread()
@@ -42,7 +43,7 @@ pub(crate) fn listen_for_signals() -> Result<watch::Receiver<bool>, Failure> {
     Ok(receiver)
 }
 
-/// Ready when the terminal has closed; never where that is ignored.
+/// Ready when the terminal has closed; never if that is ignored.
 async fn closed(hangup: &mut Option<Signal>) {
     match hangup {
         Some(hangup) => drop(hangup.recv().await),
@@ -50,7 +51,7 @@ async fn closed(hangup: &mut Option<Signal>) {
     }
 }
 
-/// Whether the process that started this one had SIGHUP ignored. Only Linux says so without unsafe code.
+/// Returns whether the parent process had SIGHUP ignored. Only Linux reports this without unsafe code.
 fn ignores_hangup() -> bool {
     let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
     let ignored = status.lines().find_map(|line| line.strip_prefix("SigIgn:"));

@@ -1,4 +1,4 @@
-//! Limits of this process and machine that decide how many connections there can be.
+//! Limits of this process and machine on the number of connections.
 
 use std::fs;
 
@@ -6,30 +6,30 @@ use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 
 /// Seconds for which a closed connection keeps its port on the side that closed it (Linux: TCP_TIMEWAIT_LEN).
 const TIME_WAIT_SECS: f64 = 60.0;
-/// Seconds after which such a port may be used again where the kernel allows that.
+/// Seconds after which such a port may be reused, if the kernel allows it.
 const REUSE_SECS: f64 = 1.0;
 
-/// What this machine allows.
+/// The limits of this machine.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(super) struct Limits {
-    /// Most open files of this process; none where there is no limit.
+    /// Most open files of this process; `None` if there is no limit.
     pub files: Option<u64>,
     /// Files open now.
     pub open: u64,
-    /// Local ports that connections to one address may have; none where that is not known.
+    /// Local ports available for connections to one address; `None` if unknown.
     pub ports: Option<u64>,
     /// Seconds for which a closed connection to another machine keeps its port.
     pub(crate) held_remote_secs: f64,
-    /// And one to this machine.
+    /// The same for a connection to this machine.
     pub(crate) held_local_secs: f64,
 }
 
 impl Limits {
-    /// As they are for a process that has raised what it may raise.
+    /// Reads the limits for a process that has raised its soft limits.
     pub(super) fn read() -> Limits {
         let reuse: u64 = number("/proc/sys/net/ipv4/tcp_tw_reuse").unwrap_or(0);
         let stamps = number("/proc/sys/net/ipv4/tcp_timestamps").unwrap_or(0) > 0;
-        // 1: for all connections, 2: within this machine; it needs TCP's own timestamps.
+        // 1: for all connections, 2: within this machine; it requires TCP timestamps.
         let held = |reused: bool| if reused && stamps { REUSE_SECS } else { TIME_WAIT_SECS };
         Limits {
             files: highest(),
@@ -41,18 +41,19 @@ impl Limits {
     }
 }
 
-/// The most open files that this process may allow itself; none where there is no limit.
+/// Returns the most open files that this process may set for itself; `None` if there is no limit.
 fn highest() -> Option<u64> {
     let hard = getrlimit(Resource::Nofile).maximum;
-    // No process gets beyond this one, whatever its own limit says.
+    // No process can exceed this one, whatever its own limit.
     let system = number("/proc/sys/fs/nr_open");
     [hard, system].into_iter().flatten().min()
 }
 
-/// Each connection is a file, and the usual soft limit of 1 024 is far below what the hard limit allows.
+/// Raises the soft limit of open files: each connection is a file, and the usual soft limit of 1 024 is far
+/// below the hard limit.
 pub(super) fn raise_file_limit() {
     let Rlimit { maximum, .. } = getrlimit(Resource::Nofile);
-    // Where this is not allowed the limit stays as it was; connections beyond it fail and say so.
+    // If this is not allowed, the limit stays as it was; connections beyond it fail with an error.
     let _ = setrlimit(Resource::Nofile, Rlimit { current: highest(), maximum });
 }
 
@@ -60,7 +61,8 @@ fn number(path: &str) -> Option<u64> {
     fs::read_to_string(path).ok()?.trim().parse().ok()
 }
 
-/// Local ports that the system gives to outgoing connections. Connections to different addresses may share one.
+/// Returns the number of local ports that the system uses for outgoing connections. Connections to
+/// different addresses may share one.
 fn ports() -> Option<u64> {
     let range = fs::read_to_string("/proc/sys/net/ipv4/ip_local_port_range").ok()?;
     let reserved = fs::read_to_string("/proc/sys/net/ipv4/ip_local_reserved_ports").unwrap_or_default();

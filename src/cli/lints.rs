@@ -11,9 +11,9 @@ use crate::server::client_environment;
 use crate::store::Store;
 use crate::sweep::calibrate::{Calibration, Known, Measured, known};
 
-/// Every lint of a plan. What an earlier `calibrate` of this host showed is in the results folder.
+/// Returns every lint of a plan. The results folder may contain an earlier `calibrate` of this host.
 pub(super) fn of(loaded: &Loaded, folder: &Folder) -> Vec<Lint> {
-    // A folder of calibrations that cannot be read says nothing of the plan.
+    // A folder of calibrations that cannot be read has no influence on the lints.
     let known = known(&Store::open(&folder.results), &client_environment()).unwrap_or(Known::Nothing);
     let calibrated = match &known {
         Known::Here(calibration, _) => Some(calibrated(calibration)),
@@ -22,7 +22,7 @@ pub(super) fn of(loaded: &Loaded, folder: &Folder) -> Vec<Lint> {
     lint(loaded, calibrated.as_ref())
 }
 
-/// `3 lints: sweepline check PLAN`; none where there is nothing to say.
+/// Returns the summary line `3 lints: sweepline check PLAN`; `None` without lints.
 pub(super) fn one_line(loaded: &Loaded, folder: &Folder, plan: &Path) -> Option<String> {
     let found = of(loaded, folder).len();
     let lints = if found == 1 { "lint" } else { "lints" };
@@ -30,7 +30,7 @@ pub(super) fn one_line(loaded: &Loaded, folder: &Folder, plan: &Path) -> Option<
         .then(|| format!("{found} {lints}: sweepline check {}", crate::units::text::quoted(&plan.to_string_lossy())))
 }
 
-/// One lint in the form in which `check` tells programs what it found.
+/// Returns one lint in the JSON format of `check`.
 pub(crate) fn finding(lint: &Lint, plan: &Path) -> Finding {
     let place = lint.place.as_ref();
     let file = place.map_or(plan, |place| &place.file).display().to_string();
@@ -48,7 +48,8 @@ fn calibrated(calibration: &Calibration) -> Calibrated {
 
 fn held(measured: &Measured) -> Held {
     let load = &measured.load;
-    // A window's average lies a little below what was asked for, and the plan asks in the same words.
+    // A window's average is slightly lower than the requested rate. Plans state requested rates, so the
+    // higher of the two is used.
     let at_least = |seen: f64, asked: f64| seen.max(asked);
     let seen = measured.pressure;
     let asked = match load.load {

@@ -1,4 +1,4 @@
-//! `sweepline list`: all runs of a results folder, and the attempts that became none.
+//! `sweepline list`: all runs of a results folder, and attempts that did not become runs.
 
 use std::collections::HashSet;
 
@@ -24,7 +24,7 @@ use crate::sweep::resume::tries_words;
 /// The arguments of `list`.
 #[derive(Debug, Args)]
 pub struct ListArgs {
-    /// Show attempts that became no run, too
+    /// Show attempts that did not become runs, too
     #[arg(long)]
     attempts: bool,
     /// Text for people, or JSON for programs
@@ -34,76 +34,77 @@ pub struct ListArgs {
     folder: Folder,
 }
 
-/// What a results folder holds.
+/// The contents of a results folder.
 #[derive(Debug, Serialize, JsonSchema)]
 pub(super) struct Document<'a> {
     /// Committed runs.
     runs: Vec<OneRun<'a>>,
-    /// Attempts that became no run; empty without --attempts.
+    /// Attempts that did not become runs; empty without --attempts.
     attempts: Vec<Attempt>,
     /// Runs that were committed and whose folders are gone.
     deleted: Vec<Gone<'a>>,
-    /// Runs that were tried since they were last committed, if ever, and have no newer result.
+    /// Runs that were tried since their last commit, if any, and have no newer result.
     tried: Vec<TriedRun>,
 }
 
 /// A committed run.
 #[derive(Debug, Serialize, JsonSchema)]
 struct OneRun<'a> {
-    /// Its full id; the name of its folder, which is the beginning of the id, where its run.json cannot be read.
+    /// Its full id; if its run.json cannot be read, the name of its folder, which is the beginning of the id.
     id: &'a str,
-    /// whole, or `corrupt: ` or `unreadable: ` with what is wrong.
+    /// whole, or `corrupt: ` or `unreadable: ` with the problem.
     state: String,
-    /// What its run.json says; absent where that cannot be read.
+    /// The contents of its run.json; absent if it cannot be read.
     #[serde(flatten)]
     record: Option<Recorded<'a>>,
 }
 
-/// What a run.json says of its run.
+/// The contents of a run.json.
 #[derive(Debug, Serialize, JsonSchema)]
 struct Recorded<'a> {
-    /// Which attempt at it this is, from 1.
+    /// The number of the attempt, from 1.
     attempt: u32,
     /// When it began, in UTC.
     started: Moment,
-    /// When it was over, in UTC.
+    /// When it ended, in UTC.
     ended: Moment,
     /// The whole specification, with every default.
     #[schemars(with = "Map<String, Value>")]
     spec: &'a RunSpec,
 }
 
-/// A run that was committed and whose folder is gone. All but its id are null where its entry in the inventory is damaged.
+/// A run that was committed and whose folder is gone. All but its id are null if its entry in the inventory
+/// is damaged.
 #[derive(Debug, Serialize, JsonSchema)]
 struct Gone<'a> {
-    /// Its full id; the beginning of it where its entry is damaged.
+    /// Its full id; the beginning of it if its entry is damaged.
     id: &'a str,
-    /// Which attempt at it was committed.
+    /// The attempt that was committed.
     attempt: Option<u32>,
-    /// When it was over, in UTC.
+    /// When it ended, in UTC.
     ended: Option<Moment>,
-    /// What it is called: endpoint, model, scenario, load, repeat.
+    /// Its name: endpoint, model, scenario, load, repeat.
     name: Option<String>,
-    /// What is true of it, in words.
+    /// Its state, in words.
     state: String,
 }
 
-/// A run that was tried since it was last committed, if ever.
+/// A run that was tried since its last commit, if any.
 #[derive(Debug, Serialize, JsonSchema)]
 struct TriedRun {
-    /// Its full id; the beginning of it where the attempt.json of its last attempt cannot be read.
+    /// Its full id; the beginning of it if the attempt.json of its last attempt cannot be read.
     id: String,
-    /// What it is called; null where the attempt.json of its last attempt cannot be read.
+    /// Its name; null if the attempt.json of its last attempt cannot be read.
     name: Option<String>,
-    /// Whether it has a result from before.
+    /// Whether it has an earlier result.
     committed: bool,
-    /// What became of it, in words: `interrupted 14:43`, `failed: connection refused`, `given up: 429 (3 of 3)`.
+    /// The outcome, in words: `interrupted 14:43`, `failed: connection refused`, `given up: 429 (3 of 3)`.
     state: String,
     /// The same for programs.
     tries: Tried,
 }
 
-/// An attempt that became no run.
+/// An attempt that did not become a run.
 #[derive(Debug, Serialize, JsonSchema)]
 struct Attempt {
     /// The beginning of the run's id and the attempt's number: id.number.
@@ -137,7 +138,7 @@ pub(super) fn run(args: ListArgs) -> Result<Exit, Failure> {
             output::json(&Document { runs: runs.iter().map(OneRun::of).collect(), attempts, deleted, tried })?;
         }
         TextOrJson::Text => {
-            // What a program reads has a line for each run.
+            // Programs get a line for each run.
             let fits = has_screen();
             output::print_fitted(&text(&args, &runs, (&attempts, &deleted, &tried), fits))?;
         }
@@ -145,13 +146,13 @@ pub(super) fn run(args: ListArgs) -> Result<Exit, Failure> {
     Ok(Exit::Done)
 }
 
-/// The runs that were tried since they were last committed, if ever, sorted by id.
+/// Returns the runs that were tried since their last commit, if any, sorted by id.
 fn tried(store: &Store, runs: &[Listed]) -> Result<Vec<TriedRun>, Failure> {
     let committed: HashSet<&str> = runs.iter().map(|run| run.id.as_str()).collect();
     let one = |(id, tries): (&String, &Tries)| {
         let last = tries.last.as_ref()?;
         let record = AttemptRecord::read(&store.layout().attempt(id, last.number)).ok();
-        // A record that names another run is none of this one's.
+        // A record that names another run does not belong to this one.
         let record = record.filter(|record| short(&record.id) == id);
         Some(TriedRun {
             id: record.as_ref().map_or_else(|| id.clone(), |record| record.id.clone()),
@@ -203,7 +204,7 @@ fn said(state: &State) -> String {
     }
 }
 
-/// What it shows; `fits` makes the table no wider than a terminal.
+/// Returns the text; `fits` limits the table to the width of the terminal.
 fn text(
     args: &ListArgs,
     runs: &[Listed],
@@ -213,7 +214,7 @@ fn text(
     if runs.is_empty() && failed.is_empty() && deleted.is_empty() && tried.is_empty() {
         return format!("no runs in {}", args.folder.results.display());
     }
-    // A header with nothing below it says nothing.
+    // A header without rows is useless.
     let mut lines = if runs.is_empty() { Vec::new() } else { table(&runs.iter().map(row).collect::<Vec<_>>(), fits) };
     lines.extend(deleted.iter().map(|deleted| {
         let name = deleted.entry.as_ref().map(|entry| format!(" {}", plain(&entry.name()))).unwrap_or_default();
@@ -228,7 +229,7 @@ fn text(
     lines.join("\n")
 }
 
-/// The cells of a run.
+/// Returns the cells of a run.
 fn row(run: &Listed) -> [String; 9] {
     let (id, state) = (run.id.clone(), said(&run.state));
     match &run.record {
@@ -259,13 +260,13 @@ fn row(run: &Listed) -> [String; 9] {
     }
 }
 
-/// What a run measures, with the cell's values on further axes: `chat server.max_num_seqs=64`.
+/// Returns what a run measures, with the cell's values on further axes: `chat server.max_num_seqs=64`.
 fn with_axes(what: &str, spec: &RunSpec) -> String {
     let axes = spec.labels.axes.iter().map(|(axis, value)| format!(" {}={}", plain(axis), plain(value)));
     std::iter::once(plain(what)).chain(axes).collect()
 }
 
-/// The table's lines. Where it has to fit, long names take several.
+/// The table's lines. If it has to fit, long names are wrapped.
 fn table(rows: &[[String; 9]], fits: bool) -> Vec<String> {
     const HEADER: [&str; 9] =
         ["run", "endpoint", "model", "scenario", "load", "connections", "repeat", "ended", "state"];
@@ -274,7 +275,7 @@ fn table(rows: &[[String; 9]], fits: bool) -> Vec<String> {
         table.add_rows(rows);
         return lines(table);
     }
-    // Names and states take several lines; of what remains when a run ended and how it connected are least needed.
+    // Names and states are wrapped; of the rest, the end time and the connection mode are needed least.
     let text = grid::text_of_fewer(&["connections", "ended"], (2, &[1, 2, 3, 4, 5, 6, 7, 8]), |left_out| {
         let places = grid::places(HEADER, left_out);
         let mut table = grid::table();
@@ -303,7 +304,7 @@ mod tests {
         let fitting = table(&rows, true);
         assert!(fitting.iter().all(|line| line.chars().count() <= 100), "{fitting:#?}");
         assert!(fitting.iter().filter(|line| line.contains("0ac56fc9ffa212c5")).count() == 2, "{fitting:#?}");
-        // In a pipe a run is a line.
+        // In a pipe, each run is one line.
         assert_eq!(table(&rows, false).len(), 3);
     }
 }

@@ -1,4 +1,5 @@
-//! `sweepline man`: the manual, a page for the program and one for each command, made from the same text as `--help`.
+//! `sweepline man`: the manual, with a page for the program and one for each command, made from the texts
+//! of `--help`.
 
 use std::path::{Path, PathBuf};
 
@@ -14,10 +15,10 @@ use crate::cli::output;
 /// The arguments of `man`.
 #[derive(Debug, Args)]
 pub struct ManArgs {
-    /// The command whose page is printed, like run or dataset-inspect; without it the program's own
+    /// The command whose page to print, like run or dataset-inspect; without it, the page of the program
     #[arg(value_name = "COMMAND", conflicts_with = "output")]
     command: Option<String>,
-    /// The folder that every page is written into, like ~/.local/share/man/man1
+    /// Write every page into this folder, like ~/.local/share/man/man1
     #[arg(short, long, value_name = "DIR")]
     output: Option<PathBuf>,
 }
@@ -31,7 +32,7 @@ pub(super) fn run(args: ManArgs, program: Command) -> Result<Exit, Failure> {
             let name = page_name(args.command.as_deref());
             let page = pages.iter().find(|page| page.name == name).ok_or_else(|| {
                 let command = args.command.unwrap_or_default();
-                Failure::Usage(format!("there is no command `{command}`; `sweepline --help` lists them"))
+                Failure::Usage(format!("unknown command `{command}`; `sweepline --help` lists them"))
             })?;
             output::print(&page.text)?;
         }
@@ -41,7 +42,7 @@ pub(super) fn run(args: ManArgs, program: Command) -> Result<Exit, Failure> {
 
 /// One page of the manual.
 struct Page {
-    /// `sweepline` or `sweepline-run`; the file is called so, with the ending `.1`.
+    /// `sweepline` or `sweepline-run`; the file has this name with the ending `.1`.
     name: String,
     text: String,
 }
@@ -51,7 +52,7 @@ fn page_name(command: Option<&str>) -> String {
 }
 
 fn pages(program: Command) -> std::io::Result<Vec<Page>> {
-    // A page for `help` would explain what every other page says of itself.
+    // A page for `help` would only repeat what every other page explains.
     let mut program = program.disable_help_subcommand(true);
     program.build();
     let mut pages = vec![page("sweepline", program.clone())?];
@@ -82,7 +83,7 @@ fn page(name: &str, command: Command) -> std::io::Result<Page> {
     Ok(Page { name: name.to_owned(), text: String::from_utf8_lossy(&text).into_owned() })
 }
 
-/// The section on exit codes, which every command shares.
+/// Returns the section on exit codes, which every command shares.
 fn exit_codes() -> Roff {
     let mut section = Roff::new();
     section.control("SH", ["EXIT STATUS"]);
@@ -93,10 +94,10 @@ fn exit_codes() -> Roff {
 }
 
 fn write(folder: &Path, pages: &[Page]) -> anyhow::Result<()> {
-    std::fs::create_dir_all(folder).with_context(|| format!("{} cannot be made", folder.display()))?;
+    std::fs::create_dir_all(folder).with_context(|| format!("cannot make {}", folder.display()))?;
     for page in pages {
         let file = folder.join(format!("{}.1", page.name));
-        std::fs::write(&file, &page.text).with_context(|| format!("{} cannot be written", file.display()))?;
+        std::fs::write(&file, &page.text).with_context(|| format!("cannot write {}", file.display()))?;
     }
     Ok(())
 }

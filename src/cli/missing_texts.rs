@@ -1,12 +1,13 @@
-//! Results that lack the texts which the plan wants kept.
+//! Results that lack the texts that the plan asks to record.
 
 use crate::rows::Table;
 use crate::sweep::resume::{Action, Decision};
 
 use super::workspace::Workspace;
 
-/// Says that results were measured before the plan asked for their texts, and what to type to get them; none where none lacks
-/// them. Their numbers hold, so they are not measured again by themselves.
+/// Reports results that were measured before the plan asked for their texts, and the command to measure
+/// them again; `None` if no result lacks them. Their numbers are valid, so they are not measured again
+/// automatically.
 pub(super) fn missing(workspace: &Workspace, decisions: &[Option<Decision>]) -> Option<String> {
     let cached = |decision: &Option<Decision>| decision.as_ref().is_some_and(|d| d.action == Action::Cached);
     let runs =

@@ -1,4 +1,5 @@
-//! Results under one label that were measured on several servers: said wherever figures of them stand together.
+//! Results under one label that were measured on several servers; reported wherever their figures are shown
+//! together.
 
 use crate::expand::RunSpec;
 use crate::rows::Fingerprint;
@@ -12,8 +13,8 @@ struct Group<'r> {
     runs: usize,
 }
 
-/// A note for each endpoint and model whose results are of several engines, releases or served models. Results that recorded none are of
-/// no other.
+/// Returns a note for each endpoint and model whose results come from several engines, releases or served
+/// models. Results without a recorded server are ignored.
 pub(crate) fn notes<'r>(records: impl IntoIterator<Item = &'r RunRecord>) -> Vec<String> {
     let mut groups: Vec<Group> = Vec::new();
     let mut seen = std::collections::HashSet::new();
@@ -39,7 +40,7 @@ pub(crate) fn notes<'r>(records: impl IntoIterator<Item = &'r RunRecord>) -> Vec
     notes
 }
 
-/// Whether two runs ask the same endpoint for the same model.
+/// Returns whether two runs use the same model of the same endpoint.
 fn is_of(one: &RunSpec, other: &RunSpec) -> bool {
     one.endpoint.name == other.endpoint.name && one.model.id == other.model.id
 }
@@ -52,5 +53,9 @@ fn note(groups: &[Group]) -> String {
         format!("{} ({})", plain(&server.unwrap_or_default()), counted(*runs, "run"))
     };
     let servers: Vec<String> = groups.iter().map(one).collect();
-    format!("the results of {name} are of {} servers: {}; do not read them as one", groups.len(), servers.join(", "))
+    format!(
+        "the results of {name} come from {} different servers: {}; do not combine them",
+        groups.len(),
+        servers.join(", ")
+    )
 }

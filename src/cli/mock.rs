@@ -1,4 +1,4 @@
-//! `sweepline mock`: the stand-in server as a program.
+//! `sweepline mock`: the mock server as a program.
 
 use std::io::{Read, Write};
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
@@ -14,7 +14,7 @@ use crate::cli::failure::Exit;
 use crate::mock::{Config, Ended, LISTENING, Server, WIRE};
 use crate::units::Decimal;
 
-/// Connections that may wait to be accepted; the kernel lowers it to what the host allows.
+/// Connections that may wait to be accepted; the kernel lowers it to the host's limit.
 const BACKLOG: u32 = 65_535;
 
 /// The flags of `sweepline mock`.
@@ -28,10 +28,10 @@ pub struct MockArgs {
     port: u16,
     #[command(flatten)]
     config: Config,
-    /// Require the bearer key that this environment variable holds
+    /// Require the bearer key in this environment variable
     #[arg(help_heading = LISTENING, long, value_name = "VARIABLE")]
     api_key_env: Option<String>,
-    /// End when standard input ends: the server is gone when its parent is gone, however that died
+    /// Exit when standard input ends, so that the server ends with its parent, however that died
     #[arg(help_heading = WIRE, long)]
     parent_pipe: bool,
 }
@@ -40,21 +40,22 @@ impl MockArgs {
     fn config(self) -> anyhow::Result<Config> {
         let MockArgs { config, api_key_env, .. } = self;
         if config.load < Decimal::default() {
-            bail!("--load {} is negative: tokens cannot come faster because others wait", config.load);
+            bail!("--load {} is negative: tokens cannot speed up under load", config.load);
         }
         let block = config.prefix_block;
         if let Some(tokens) = config.prefix_cache.filter(|tokens| *tokens < block) {
-            bail!("--prefix-cache {tokens} is less than one block of {block} tokens: nothing could be kept");
+            bail!("--prefix-cache {tokens} is less than one block of {block} tokens: nothing could be cached");
         }
         let api_key = api_key_env.map(|name| {
-            std::env::var(&name).with_context(|| format!("--api-key-env: the environment has no text in `{name}`"))
+            std::env::var(&name)
+                .with_context(|| format!("--api-key-env: environment variable `{name}` is not set, or is not text"))
         });
         Ok(Config { api_key: api_key.transpose()?, ..config })
     }
 }
 
-/// Serves until SIGTERM, SIGINT or, with `--parent-pipe`, the end of standard input. The one line on standard output
-/// says where, once connections are taken.
+/// Serves until SIGTERM, SIGINT or, with `--parent-pipe`, the end of standard input. Prints one line with
+/// the address on standard output once it accepts connections.
 ///
 /// # Errors
 /// The address cannot be listened on, the key is not in the environment, or the log cannot be written.
@@ -96,7 +97,8 @@ fn listen(address: SocketAddr) -> std::io::Result<TcpListener> {
     socket.listen(BACKLOG)
 }
 
-/// Ready when standard input has ended. Not by a death signal: Linux sends that when the thread that started us ends.
+/// Ready when standard input has ended. A death signal is not used: Linux sends it when the thread that
+/// started this process ends.
 fn watch_parent() -> anyhow::Result<oneshot::Receiver<()>> {
     let (ended, receiver) = oneshot::channel();
     std::thread::Builder::new().name("mock-parent".into()).spawn(move || {

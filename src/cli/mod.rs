@@ -1,10 +1,11 @@
 //! The program: arguments, one file per command, failures as text and exit code.
 //!
-//! Data goes to stdout, talk to stderr. Everything works without colour and without a terminal.
+//! Data goes to stdout, messages to stderr. Everything works without color and without a terminal.
 //!
-//! Only this file knows all commands. What several of them need lies beside them, in files of their own that know no command:
-//! `options`, `colour`, `failure`, `http`, `output`, `stderr`, `workspace`. A command may use another's document or
-//! reader where it shows the same thing (`readings`, `export/source`), never the command itself.
+//! Only this file depends on all commands. Shared code is next to them in separate files that depend on no
+//! command: `options`, `colour`, `failure`, `http`, `output`, `stderr`, `workspace`. A command may use
+//! another's document or reader if it shows the same thing (`readings`, `export/source`), never the command
+//! itself.
 
 mod answers;
 mod asked_by;
@@ -84,13 +85,13 @@ pub(crate) use failure::{Exit, Failure};
 #[derive(Debug, Parser)]
 #[command(name = "sweepline", version, max_term_width = 100)]
 pub struct Cli {
-    /// What to do.
+    /// The command.
     #[command(subcommand)]
     pub command: Command,
 }
 
 impl Cli {
-    /// The colour that the command was told to use; for commands that have no such flag, what the terminal takes.
+    /// Returns the color setting of the command; the default for commands without such a flag.
     pub fn colour(&self) -> Colour {
         match &self.command {
             Command::Run(args) => args.colour,
@@ -108,59 +109,59 @@ pub enum Command {
     Run(run::RunArgs),
     /// Show what `run` would do, and why; sends nothing
     Preview(preview::PreviewArgs),
-    /// Write a first plan, every part explained, from flags and from what a server says
+    /// Write a first, fully commented plan from flags and from the server's self-description
     New(new::NewArgs),
     /// Find the highest load that meets an objective: write the plan of a search, and run it
     Search(search::SearchArgs),
-    /// Make a plan of another tool's configuration or command line
+    /// Make a plan from another tool's configuration or command line
     Import(import::ImportArgs),
-    /// Check plans: every mistake at its place, then the methodology lint
+    /// Check plans: every error with its place, then the methodology lint
     Check(check::CheckArgs),
-    /// Say what a code of `check` means, with examples, or how numbers are counted
+    /// Explain a code of `check`, with examples, or how numbers are counted
     Explain(explain::ExplainArgs),
     /// Print the whole plan: every default, the origin of every value, the ids of its runs
     Freeze(freeze::FreezeArgs),
-    /// Draw what waits for what
+    /// Draw the dependencies between runs
     Graph(graph::GraphArgs),
-    /// Say why a run is done, skipped or done again
+    /// Explain why a run is done, skipped or done again
     Why(why::WhyArgs),
-    /// Say which runs come, go and stay between two plans, and by which edits
+    /// List the runs that are added, removed and kept between two plans, and the responsible edits
     Diff(diff::DiffArgs),
     /// Show one run: every metric, the verdict and its reasons
     Show(show::ShowArgs),
     /// List the results folder
     List(list::ListArgs),
-    /// Say which arm is better, by how much, and what would have been seen
+    /// Show which arm is better, by how much, and which differences would have been detected
     Compare(compare::CompareArgs),
     /// Write runs or requests as a table
     Export(export::ExportArgs),
     /// Write results as one HTML file: answer, figures with their numbers, disclosure
     Report(report::ReportArgs),
-    /// Show what each load brings and costs, and where curves bend
+    /// Show figures and cost of each load, and where curves bend
     Curves(curves::CurvesArgs),
-    /// Say how many instances a load takes, and what they cost
+    /// Show how many instances a load takes, and their cost
     Capacity(capacity::CapacityArgs),
     /// Record which configuration is accepted and why, with its numbers, in Markdown
     Decide(decide::DecideArgs),
-    /// Compare decoding with memory bandwidth, and look for symptoms
+    /// Compare decode speed with the bound by memory bandwidth, and look for symptoms
     Diagnose(diagnose::DiagnoseArgs),
-    /// Look into data sets and traces: what they hold, one form, samples, anonymous profiles
+    /// Inspect, convert and sample data sets and traces, or make anonymous profiles of them
     Dataset(dataset::DatasetArgs),
-    /// Ask the servers of a plan whether they are ready
+    /// Check whether the servers of a plan are ready
     Probe(probe::ProbeArgs),
-    /// Measure the generator's own error here, and up to which load it stays small
+    /// Measure the generator's own error on this machine, and up to which load it stays small
     Calibrate(calibrate::CalibrateArgs),
     /// Check every file of the results folder against its digest
     Verify(verify::VerifyArgs),
-    /// Print the JSON Schema of plans and of JSON answers, or what Parquet columns mean
+    /// Print the JSON Schema of plans and JSON outputs, or the meaning of Parquet columns
     Schema(schema::SchemaArgs),
-    /// Print what a shell needs to complete commands and flags
+    /// Print the completion script of a shell
     Completions(completions::CompletionsArgs),
     /// Print the manual page of the program or of a command, or write them all
     Man(man::ManArgs),
-    /// An OpenAI-compatible server with a timing model and faults
+    /// Run an OpenAI-compatible mock server with a timing model and faults
     Mock(Box<mock::MockArgs>),
-    /// Starts a server for a sweep and ends it with the sweep; reads what to start from a pipe
+    /// Starts a server for a sweep and ends it with the sweep; reads the command from a pipe
     #[command(hide = true)]
     Supervise {
         /// Start nothing; kill this process group when the pipe closes
@@ -169,8 +170,8 @@ pub enum Command {
     },
 }
 
-/// Prints why a command line cannot be, or the help that it asks for, and gives the exit code. What was typed may have come
-/// from elsewhere.
+/// Prints why a command line is invalid, or the requested help, and returns the exit code. The echoed input
+/// may contain control characters.
 pub fn refuse(error: &clap::Error) -> std::process::ExitCode {
     if !error.use_stderr() {
         error.exit();
@@ -183,7 +184,7 @@ pub fn refuse(error: &clap::Error) -> std::process::ExitCode {
 
 /// Runs a command.
 pub fn run(cli: Cli) -> Result<Exit, Failure> {
-    // reqwest panics without a TLS provider; an error means that there is one already.
+    // reqwest panics without a TLS provider; an error means that one is set already.
     let _ = rustls::crypto::ring::default_provider().install_default();
     look_at_the_screen();
     match cli.command {

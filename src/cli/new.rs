@@ -1,4 +1,4 @@
-//! `sweepline new`: a first plan, from flags and from what a running server says of itself.
+//! `sweepline new`: a first plan, from flags and from a running server's self-description.
 
 use std::path::PathBuf;
 
@@ -10,7 +10,7 @@ use crate::cli::{import, output, stderr};
 use crate::import::{Fresh, FreshLoad, fresh};
 use crate::units::Decimal;
 
-/// Requests in flight where nobody says a load.
+/// Requests in flight if no load is given.
 const SIZES: [u32; 4] = [1, 2, 4, 8];
 
 /// The arguments of `new`.
@@ -21,7 +21,7 @@ pub struct NewArgs {
     /// Measure closed loops with these numbers of requests in flight [default without --qps: 1,2,4,8]
     #[arg(long, value_name = "N,…", value_delimiter = ',')]
     batch_size: Vec<u32>,
-    /// Measure open loops at these rates, in requests per second; beside --batch-size in a sweep of their own
+    /// Measure open loops at these rates, in requests per second; with --batch-size, in a separate sweep
     #[arg(long, value_name = "N,…", value_delimiter = ',')]
     qps: Vec<Decimal>,
     /// The plan's name

@@ -1,4 +1,4 @@
-//! Options that several commands have.
+//! Options shared by several commands.
 
 use std::path::PathBuf;
 use std::time::Duration;
@@ -9,51 +9,51 @@ use crate::cli::failure::Failure;
 use crate::report::progress::{Manner, Screen, Style, Talk};
 use crate::units::Nanos;
 
-/// Where results lie.
+/// The results folder.
 #[derive(Debug, Clone, Args)]
 pub(crate) struct Folder {
-    /// Folder of results
+    /// Results folder
     #[arg(long, value_name = "DIR", default_value = "results")]
     pub results: PathBuf,
 }
 
 impl Folder {
-    /// Refuses a folder that is not there: nothing can be said of its runs.
+    /// Refuses a missing folder, since it has no runs to show.
     pub(crate) fn must_exist(&self) -> Result<(), Failure> {
         match self.results.try_exists() {
             Ok(false) => {
                 let folder = self.results.display();
-                Err(Failure::Usage(format!("there is no results folder {folder}; --results DIR names another")))
+                Err(Failure::Usage(format!("no results folder {folder}; --results DIR names another")))
             }
-            // What may not be looked at is told when it is read.
+            // Permission errors are reported when it is read.
             Ok(true) | Err(_) => Ok(()),
         }
     }
 
-    /// It as one types it, with a blank before it; nothing where it is the default.
+    /// Returns the flag on a command line, with a leading blank; empty for the default.
     pub(super) fn typed(&self) -> String {
         crate::store::typed_results(&self.results)
     }
 }
 
-/// How much is said on stderr.
+/// The amount of messages on stderr.
 #[derive(Debug, Clone, Copy, Args)]
 pub(crate) struct Loudness {
-    /// Say more: probes, ids, reasons
+    /// Print more: probes, ids, reasons
     #[arg(short, long, conflicts_with = "quiet")]
     pub verbose: bool,
-    /// Say nothing on stderr but errors; data still goes to stdout
+    /// Print only errors on stderr; data still goes to stdout
     #[arg(short, long)]
     pub quiet: bool,
 }
 
-/// How a sweep under way is shown.
+/// How the progress of a sweep is shown.
 #[derive(Debug, Clone, Copy, Args)]
 pub(crate) struct Shown {
     /// How progress is shown on stderr [default: bar on a terminal, else plain]
     #[arg(long, value_enum, value_name = "HOW")]
     progress: Option<Style>,
-    /// Time between two reports of how things stand, in lines and JSON [default: 60s in lines, 1s in JSON]
+    /// Time between two status reports, in plain and JSON progress [default: 60s in plain, 1s in JSON]
     #[arg(long, value_name = "TIME")]
     progress_every: Option<Nanos>,
 }
@@ -67,25 +67,25 @@ impl Loudness {
         }
     }
 
-    /// A screen for lines alone.
+    /// Returns a screen for lines only.
     pub(super) fn screen(self) -> Screen {
         Screen::new(Manner { talk: self.talk(), style: Style::used(None), every: None })
     }
 }
 
 impl Shown {
-    /// Refuses what needs a terminal where there is none.
+    /// Refuses a style that needs a terminal if there is none.
     pub(super) fn check(self) -> Result<(), Failure> {
         match self.progress {
             Some(Style::Full) if Style::used(self.progress) != Style::Full => {
-                let why = "--progress full needs a terminal on stderr; leave it out, or write plain or json";
+                let why = "--progress full needs a terminal on stderr: remove it, or use plain or json";
                 Err(Failure::Usage(why.to_owned()))
             }
             _ => Ok(()),
         }
     }
 
-    /// A screen so loud.
+    /// Returns a screen with this loudness.
     pub(super) fn screen(self, loudness: Loudness) -> Screen {
         let every = self.progress_every.map(|every| Duration::from_nanos(every.0));
         Screen::new(Manner { talk: loudness.talk(), style: Style::used(self.progress), every })

@@ -1,5 +1,5 @@
-//! Data on stdout, errors on stderr. A reader that went away (`| head`) is no error. Whatever of a plan, a server or a file
-//! is in a text, nothing of it moves the cursor or turns the text around.
+//! Data on stdout, errors on stderr. A reader that went away (`| head`) is not an error. Texts from a plan,
+//! a server or a file cannot move the cursor or reverse the text.
 
 use std::io::{ErrorKind, Write};
 
@@ -9,12 +9,12 @@ use crate::cli::failure::Failure;
 use crate::report::format::fitted;
 use crate::units::text::{is_unseen, page};
 
-/// Prints a text for people, with a line end if it has none.
+/// Prints a text for people, and adds a line end if it has none.
 pub(super) fn print(text: &str) -> Result<(), Failure> {
     write(&page(text))
 }
 
-/// Prints a text for people in lines that fit the screen, where there is one.
+/// Prints a text for people, wrapped to the width of the screen, if there is one.
 pub(super) fn print_fitted(text: &str) -> Result<(), Failure> {
     print(&fitted(text))
 }
@@ -28,13 +28,14 @@ fn write(text: &str) -> Result<(), Failure> {
     }
 }
 
-/// Prints a value as indented JSON, with the characters that a terminal obeys or hides written as escapes: the same value.
+/// Prints a value as indented JSON, with characters that a terminal interprets or hides written as escapes:
+/// the value is the same.
 pub(super) fn json(value: &impl Serialize) -> Result<(), Failure> {
     let text = serde_json::to_string_pretty(value).map_err(|error| Failure::Unexpected(error.into()))?;
     write(&escaped(&text))
 }
 
-/// JSON with nothing in it that is not seen but its line ends. Outside of strings there is no other.
+/// Escapes all invisible characters of a JSON text except line ends. They occur only within strings.
 fn escaped(json: &str) -> String {
     let mut out = String::with_capacity(json.len());
     for c in json.chars() {

@@ -1,4 +1,4 @@
-//! `sweepline probe PLAN`: are the servers ready?
+//! `sweepline probe PLAN`: checks whether the servers are ready.
 
 use std::path::{Path, PathBuf};
 
@@ -17,7 +17,7 @@ use crate::rows::Fingerprint;
 use crate::server::{Found, SelfDescription, Way};
 use crate::sweep::{ask, secrets_of};
 
-/// How many models of a server are named to people; JSON has them all.
+/// Most models of a server that are listed in text; JSON lists all.
 const FEW_MODELS: usize = 20;
 
 /// The arguments of `probe`.
@@ -40,28 +40,28 @@ pub(super) struct Document<'a> {
     endpoints: &'a [ProbedEndpoint],
 }
 
-/// What came of asking one endpoint.
+/// The outcome for one endpoint.
 #[derive(Debug, Serialize, JsonSchema)]
 pub(crate) struct ProbedEndpoint {
     /// Its name.
     pub endpoint: String,
     /// Whether it can be measured.
     state: Readiness,
-    /// Host and port that were asked; null where it is not ready, or was not asked.
+    /// Host and port that were queried; null if it is not ready, or was not queried.
     pub host: Option<String>,
-    /// Its `Server` header; null where it gave none, or was not asked.
+    /// Its `Server` header; null if it sent none, or was not queried.
     pub server: Option<String>,
     /// The models it lists.
     pub models: Vec<String>,
-    /// What it says of itself; null where it is not ready, or was not asked.
+    /// Its self-description; null if it is not ready, or was not queried.
     pub fingerprint: Option<Fingerprint>,
-    /// What the plan could say of its engine, where the server shows another one; null where it does not.
+    /// A suggested engine for the plan, if the server appears to be another one; null otherwise.
     pub hint: Option<String>,
-    /// Why it is not ready; null where it is, or was not asked.
+    /// Why it is not ready; null if it is, or was not queried.
     pub reason: Option<String>,
-    /// The way to it, as far as it was measured.
+    /// The path to it, as far as it was measured.
     way: Way,
-    /// Why it is not near, where the plan says `near: true` and what was measured speaks against it; null otherwise.
+    /// Why it is not near, if the plan says `near: true` and the measurements contradict it; null otherwise.
     not_near: Option<String>,
     /// The same as `fingerprint`, for any model.
     #[serde(skip)]
@@ -72,12 +72,12 @@ pub(crate) struct ProbedEndpoint {
 }
 
 impl ProbedEndpoint {
-    /// Whether it answers and generates.
+    /// Returns whether it responds and generates.
     pub(crate) fn is_ready(&self) -> bool {
         self.state == Readiness::Ready
     }
 
-    /// Whether its runs would be executed.
+    /// Returns whether its runs would be executed.
     pub(crate) fn can_be_measured(&self) -> bool {
         self.state != Readiness::Unready
     }
@@ -87,9 +87,9 @@ impl ProbedEndpoint {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 enum Readiness {
-    /// It answers and generates.
+    /// It responds and generates.
     Ready,
-    /// It does not.
+    /// It does not respond or generate.
     Unready,
     /// sweepline starts it when its runs need it.
     Embedded,
@@ -99,7 +99,7 @@ enum Readiness {
     Unused,
 }
 
-/// Asks every server of the plan for its models and for one short generation.
+/// Queries every server of the plan for its models and for one short generation.
 pub(super) fn run(args: ProbeArgs) -> Result<Exit, Failure> {
     let plan = args.changes.load(&args.plan)?.plan;
     let asked = ask_all(&plan, &expand(&plan)?, &args.plan);
@@ -110,7 +110,8 @@ pub(super) fn run(args: ProbeArgs) -> Result<Exit, Failure> {
     Ok(exit(&asked))
 }
 
-/// How a command ends that needs the servers: a plan that must be edited comes before a server that is away.
+/// Returns the exit status of a command that needs the servers: a plan that must be edited takes precedence
+/// over a server that is unavailable.
 pub(super) fn exit(asked: &[ProbedEndpoint]) -> Exit {
     if asked.iter().any(|asked| asked.is_final) {
         Exit::Usage
@@ -121,12 +122,12 @@ pub(super) fn exit(asked: &[ProbedEndpoint]) -> Exit {
     }
 }
 
-/// Whether none of them is missing.
+/// Returns whether all of them are ready.
 pub(crate) fn are_ready(asked: &[ProbedEndpoint]) -> bool {
     asked.iter().all(ProbedEndpoint::can_be_measured)
 }
 
-/// One line for each endpoint.
+/// Returns one line for each endpoint.
 pub(super) fn text(asked: &[ProbedEndpoint]) -> String {
     let line = |asked: &ProbedEndpoint| {
         let ProbedEndpoint { endpoint, state, server, models, fingerprint, hint, reason, way, not_near, .. } = asked;
@@ -152,7 +153,7 @@ pub(super) fn text(asked: &[ProbedEndpoint]) -> String {
     asked.iter().map(line).collect()
 }
 
-/// Asks every endpoint that the plan's runs use.
+/// Queries every endpoint that the plan's runs use.
 pub(crate) fn ask_all(plan: &Plan, expansion: &Expansion, path: &Path) -> Vec<ProbedEndpoint> {
     let folder = path.parent().unwrap_or(Path::new(""));
     let asked = |(name, endpoint): (&String, &Endpoint)| {

@@ -1,16 +1,16 @@
-//! `--force` and `--redo`: which runs are executed again. Shared by what executes and what shows it beforehand.
+//! `--force` and `--redo`: which runs are executed again. Shared by the commands that execute and preview them.
 
 use clap::{Args, ValueEnum};
 
 use crate::sweep::resume::Wishes;
 
-/// What is executed again.
+/// The runs to execute again.
 #[derive(Debug, Clone, Default, Args)]
 pub(super) struct Again {
-    /// Execute the selected runs although their results are there; the old ones move to superseded/
+    /// Execute the selected runs although they have results; the old results move to superseded/
     #[arg(long)]
     pub force: bool,
-    /// Execute runs of this kind again; several with commas
+    /// Execute runs of this kind again; separate several by commas
     #[arg(long, value_enum, value_name = "KIND", value_delimiter = ',')]
     redo: Vec<Redo>,
 }
@@ -20,12 +20,12 @@ pub(super) struct Again {
 enum Redo {
     /// Committed runs whose verdict is invalid
     Invalid,
-    /// Runs that were given up: their count of tries begins anew
+    /// Runs that were given up: their retry count is reset
     GivenUp,
 }
 
 impl Again {
-    /// As the decision about a run takes it.
+    /// Converts the flags into the input of the decision about a run.
     pub(crate) fn wishes(&self) -> Wishes {
         let redo = |kind| self.redo.contains(&kind);
         Wishes { force: self.force, redo_invalid: redo(Redo::Invalid), redo_given_up: redo(Redo::GivenUp) }

@@ -1,4 +1,4 @@
-//! Files that are written whole or not at all.
+//! Files that are written completely or not at all.
 
 use std::fs::File;
 use std::io::{BufWriter, ErrorKind, Read, Write};
@@ -8,17 +8,17 @@ use clap::Args;
 
 use crate::cli::failure::Failure;
 
-/// Leave to overwrite a file that the command did not write.
+/// Permission to overwrite a file that the command did not write.
 #[derive(Debug, Clone, Copy, Default, Args)]
 pub(crate) struct Overwrite {
-    /// Overwrite the output file, whoever wrote it
+    /// Overwrite the output file, even if another program wrote it
     #[arg(long)]
     force: bool,
 }
 
 impl Overwrite {
-    /// Refuses to overwrite the file at `path` unless it is empty, `is_ours`, or may be overwritten. `ours` names what the command
-    /// writes: "an export". What is no regular file, like a pipe, holds nothing that could be lost.
+    /// Refuses to overwrite the file at `path` unless it is empty, `is_ours`, or may be overwritten. `ours`
+    /// names what the command writes: "an export". A special file, like a pipe, has no contents to lose.
     pub(super) fn check(self, path: &Path, ours: &str, is_ours: impl FnOnce(&Path) -> bool) -> Result<(), Failure> {
         let Ok(found) = std::fs::metadata(path) else { return Ok(()) };
         if self.force || !found.is_file() || found.len() == 0 || is_ours(path) {
@@ -29,14 +29,14 @@ impl Overwrite {
     }
 }
 
-/// Whether the text of a file, of which the first bytes are read, begins like this.
+/// Returns whether a text file, of which the first bytes are read, has this beginning.
 pub(crate) fn begins_with(path: &Path, is_so: impl FnOnce(&str) -> bool) -> bool {
     let mut head = Vec::new();
     let read = File::open(path).and_then(|file| file.take(256).read_to_end(&mut head));
     read.is_ok() && is_so(&String::from_utf8_lossy(&head))
 }
 
-/// Whether a file is a JSON object whose first key is this one.
+/// Returns whether a file is a JSON object with this first key.
 pub(crate) fn begins_with_key(path: &Path, key: &str) -> bool {
     let has_key = |text: &str| {
         let text = text.trim_start().strip_prefix('{').unwrap_or_default().trim_start();
@@ -45,7 +45,7 @@ pub(crate) fn begins_with_key(path: &Path, key: &str) -> bool {
     begins_with(path, has_key)
 }
 
-/// Why a file, or stdout, could not be written: a path that cannot be is the caller's mistake.
+/// Returns why a file, or stdout, could not be written: an invalid path is a usage error.
 pub(crate) fn cannot_write(path: Option<&Path>, error: &std::io::Error) -> Failure {
     let what = path.map_or_else(|| "the output".to_owned(), |path| path.display().to_string());
     let text = format!("cannot write {what}: {error}");
@@ -56,8 +56,8 @@ pub(crate) fn cannot_write(path: Option<&Path>, error: &std::io::Error) -> Failu
     }
 }
 
-/// Writes a file under another name beside it and puts it in its place when it is whole. What a link leads to is
-/// replaced, not the link; what is no regular file, like a pipe, is written to.
+/// Writes a temporary file next to the target and renames it when it is complete. For a link, its target is
+/// replaced, not the link; a special file, like a pipe, is written to directly.
 pub(super) fn replace(
     path: &Path,
     fill: impl FnOnce(&mut (dyn Write + Send)) -> std::io::Result<()>,
@@ -76,20 +76,20 @@ pub(super) fn replace(
         fill(&mut out)?;
         out.flush()
     });
-    // Who may read a file stays as it was.
+    // The file keeps its permissions.
     let written = written.and_then(|()| match &before {
         Some(before) => std::fs::set_permissions(&beside, before.permissions()),
         None => Ok(()),
     });
     let moved = written.and_then(|()| std::fs::rename(&beside, path));
     if moved.is_err() {
-        // What was begun is of no use; that it cannot be removed is not worth a second error.
+        // The partial file is useless; a failure to remove it is not worth a second error.
         let _ = std::fs::remove_file(&beside);
     }
     moved
 }
 
-/// What a link names that leads to no file yet; any other path itself.
+/// Returns the target of a link that leads to no file yet; any other path itself.
 fn where_it_leads(path: &Path) -> PathBuf {
     let target = std::fs::read_link(path).map(|target| path.parent().unwrap_or(Path::new("")).join(target));
     target.unwrap_or_else(|_| path.to_owned())

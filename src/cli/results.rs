@@ -1,4 +1,4 @@
-//! The committed runs of a plan, each read once: what the answers over several runs are made of.
+//! The committed runs of a plan, each read once: the input of all answers over several runs.
 
 use std::path::{Path, PathBuf};
 
@@ -23,7 +23,7 @@ use crate::rows::{GivenUp, RunLabels};
 use crate::store::{GivenUpRun, RunRecord, Store, run_labels};
 use crate::units::text::quoted;
 
-/// A plan and those of its runs that are asked about.
+/// A plan and its selected runs.
 #[derive(Debug, Args)]
 pub(crate) struct PlanRuns {
     /// The plan
@@ -54,7 +54,7 @@ pub(crate) struct ResultsArgs {
 pub(crate) struct RunResult {
     /// The plan's sweep.
     pub sweep: String,
-    /// What was committed.
+    /// The committed record.
     pub record: RunRecord,
     /// Its metrics and verdict under the plan.
     pub answered: Answered,
@@ -62,7 +62,7 @@ pub(crate) struct RunResult {
 
 /// One run of the plan that was given up.
 pub(crate) struct Abandoned {
-    /// How many runs with results stand before it in the plan.
+    /// The number of runs with results before it in the plan.
     at: usize,
     sweep: String,
     labels: RunLabels,
@@ -75,7 +75,7 @@ pub(crate) struct Abandoned {
 pub(crate) struct Without {
     /// The plan's sweep.
     pub(super) sweep: String,
-    /// What names it.
+    /// Its labels.
     pub(super) labels: RunLabels,
     /// `not measured`, `given up` or `unreadable`.
     pub(super) state: &'static str,
@@ -87,26 +87,26 @@ pub(crate) struct Without {
 pub(crate) struct Readings {
     /// The plan.
     pub plan: Plan,
-    /// Its runs with results, in its order. A run of two sweeps is there twice.
+    /// Its runs with results, in plan order. A run of two sweeps is listed twice.
     pub runs: Vec<RunResult>,
-    /// Its runs that were given up, in its order.
+    /// Its runs that were given up, in plan order.
     pub given_up: Vec<Abandoned>,
-    /// Its runs without a result, in its order.
+    /// Its runs without a result, in plan order.
     pub(super) without: Vec<Without>,
-    /// How many of its runs have no result and were not given up.
+    /// The number of its runs that have no result and were not given up.
     pub missing: usize,
-    /// What makes the missing ones, and tries those again that were given up.
+    /// The command that measures the missing runs and retries those that were given up.
     retry: String,
-    /// Whose they are: endpoint and scenario, how many have none, and of how many.
+    /// Runs without a result by endpoint and scenario: name, number missing, total.
     absent: Vec<(String, usize, usize)>,
-    /// How the searches and ladders came to stand where they do that asked for one of these runs.
+    /// The decisions of the searches and ladders that requested one of these runs.
     pub trails: Vec<Trail>,
-    /// Those whose result cannot be used; they count as runs without one.
+    /// Runs whose result cannot be used; they count as runs without one.
     pub left_out: LeftOut,
 }
 
 impl ResultsArgs {
-    /// Reads the results. That there is none, and none that was given up, is a mistake of the call.
+    /// Reads the results. Having neither a result nor a given-up run is a usage error.
     pub(super) fn read(&self) -> Result<Readings, Failure> {
         let workspace = self.runs.open(&self.folder)?;
         self.runs.read(&workspace, &self.folder)
@@ -114,63 +114,64 @@ impl ResultsArgs {
 }
 
 impl PlanRuns {
-    /// The plan, its runs and what is on disk of them.
+    /// Returns the plan, its runs and their state on disk.
     pub(super) fn open(&self, folder: &Folder) -> Result<Workspace, Failure> {
         Workspace::open(&self.plan, &self.changes, folder)
     }
 
-    /// The plan's file, as it was named.
+    /// Returns the plan's file, as named on the command line.
     pub(super) fn plan(&self) -> &Path {
         &self.plan
     }
 
-    /// What the call changes in it.
+    /// Returns the changes of the call to the plan.
     pub(super) fn changes(&self) -> &Changes {
         &self.changes
     }
 
-    /// Which of its runs are asked about.
+    /// Returns the selection of runs.
     pub(super) fn selection(&self) -> &Selection {
         &self.selection
     }
 
-    /// Which of the plan's runs are asked about, in the order of its expansion.
+    /// Returns which of the plan's runs are selected, in the order of its expansion.
     pub(super) fn picked(&self, workspace: &Workspace) -> Result<Vec<bool>, Failure> {
         self.selection.pick_runs(workspace.plan(), &workspace.expansion)
     }
 
-    /// What measures the runs that have no result, as one types it.
+    /// Returns the command line that measures the runs without a result.
     pub(super) fn run_again(&self, folder: &Folder) -> String {
         format!("sweepline run {}", typed(&self.plan, &self.changes, folder))
     }
 
-    /// The plan with its changes and the folder, as one types them behind a command.
+    /// Returns the plan with its changes and the folder, as arguments of a command line.
     pub(super) fn typed(&self, folder: &Folder) -> String {
         typed(&self.plan, &self.changes, folder)
     }
 
-    /// What shows a run of the plan in full, as one types it, without the run.
+    /// Returns the command line that shows a run of the plan in full, without the run's id.
     pub(super) fn show(&self, folder: &Folder) -> String {
         let (plan, changes) = (quoted(&self.plan.to_string_lossy()), self.changes.typed(quoted));
         format!("sweepline show --plan {plan}{changes}{}", folder.typed())
     }
 
-    /// What calibrates the client for the plan's loads, as one types it.
+    /// Returns the command line that calibrates the client for the plan's loads.
     pub(super) fn calibrate(&self, folder: &Folder) -> String {
         format!("sweepline calibrate {}", typed(&self.plan, &self.changes, folder))
     }
 
-    /// Reads the results. That there is none, and none that was given up, is a mistake of the call.
+    /// Reads the results. Having neither a result nor a given-up run is a usage error.
     pub(super) fn read(&self, workspace: &Workspace, folder: &Folder) -> Result<Readings, Failure> {
         self.read_knowing(workspace, folder, None)
     }
 
-    /// The file of the plan.
+    /// Returns the file of the plan.
     pub(super) fn plan_file(&self) -> &Path {
         &self.plan
     }
 
-    /// The same, after they were read before: of runs that were not replaced since nothing is read again, unless the plan has changed.
+    /// Returns the same, based on an earlier read: runs that were not replaced since are not read again,
+    /// unless the plan has changed.
     pub(super) fn read_knowing(
         &self,
         workspace: &Workspace,
@@ -226,32 +227,33 @@ impl PlanRuns {
     }
 }
 
-/// Whether two plans say the same, so that a run is judged by both alike.
+/// Returns whether two plans are equal, so that both judge a run alike.
 fn is_same_plan(one: &Plan, other: &Plan) -> bool {
     let text = |plan: &Plan| serde_json::to_string(plan).ok();
     text(one).is_some_and(|one| text(other) == Some(one))
 }
 
-/// Plan, changes and folder as one types them.
+/// Returns plan, changes and folder as arguments of a command line.
 fn typed(plan: &Path, changes: &Changes, folder: &Folder) -> String {
     format!("{}{}{}", quoted(&plan.to_string_lossy()), changes.typed(quoted), folder.typed())
 }
 
-/// That a plan has no result in a folder, what makes them, and where there are others, what tells why they are not its.
+/// Returns the error that a plan has no result in a folder, with the command that measures them, and if
+/// there are other results, the command that shows why they do not match.
 pub(crate) fn no_results(plan: &Path, changes: &Changes, folder: &Folder) -> Failure {
     let asked = typed(plan, changes, folder);
     let others = Store::open(&folder.results).list().is_ok_and(|runs| !runs.is_empty());
     let why = if others {
-        format!("; `sweepline preview {asked}` shows which edits set them apart from the results there")
+        format!("; `sweepline preview {asked}` shows which edits separate them from the results there")
     } else {
         String::new()
     };
     let shown = folder.results.display();
-    Failure::Usage(format!("{shown} has no result of this plan: `sweepline run {asked}` makes them{why}"))
+    Failure::Usage(format!("{shown} has no result of this plan: `sweepline run {asked}` measures them{why}"))
 }
 
 impl Readings {
-    /// Takes in a run that was given up.
+    /// Adds a run that was given up.
     fn give_up(&mut self, run: &PlannedRun, found: &GivenUpRun) {
         let (sweep, labels) = (run.sweep.to_string(), labels(found, run));
         let said = plain(&found.given_up.spoiled.detail);
@@ -266,7 +268,7 @@ impl Readings {
         });
     }
 
-    /// Takes in a run without a result; `of` is where those of its endpoint and scenario are counted.
+    /// Adds a run without a result; `of` is the index of the count for its endpoint and scenario.
     fn lack(&mut self, run: &PlannedRun, of: usize, unreadable: Option<String>) {
         self.missing += 1;
         self.absent[of].1 += 1;
@@ -278,7 +280,7 @@ impl Readings {
         self.without.push(Without { sweep, labels, state, reason });
     }
 
-    /// Those of `trails` that asked for one of these runs.
+    /// Returns those of `trails` that requested one of these runs.
     fn behind(&self, trails: &[Trail]) -> Vec<Trail> {
         let is_here = |sweep: &str, id: &String| {
             let measured = self.runs.iter().any(|run| run.sweep == sweep && run.record.id == *id);
@@ -288,23 +290,23 @@ impl Readings {
         trails.iter().filter(asked).cloned().collect()
     }
 
-    /// How many of its runs have no result, given up or not.
+    /// Returns the number of its runs without a result, given up or not.
     pub(super) fn without_result(&self) -> usize {
         self.without.len()
     }
 
-    /// Its runs with results, as curves take them.
+    /// Returns its runs with results, as inputs of curves.
     pub(super) fn measured(&self) -> Vec<Run<'_>> {
         self.runs.iter().map(point).collect()
     }
 
-    /// Its runs as points of curves.
+    /// Returns its runs as points of curves.
     pub(super) fn points(&self) -> Vec<Point<'_>> {
         self.in_order(|reading| Some(point(reading)), |_| true)
     }
 
-    /// Its runs that have the class, each with the figures of the class's requests alone. Goodput and money are of whole runs, and
-    /// unknown here; verdict and objective stay those of the run.
+    /// Returns its runs that have the class, each with the figures of the class's requests only. Goodput
+    /// and money belong to whole runs and are unknown here; verdict and objective remain those of the run.
     pub(crate) fn points_of(&self, class: &str) -> Vec<Point<'_>> {
         static UNKNOWN: PlanMetrics = PlanMetrics {
             given: true,
@@ -321,7 +323,8 @@ impl Readings {
         )
     }
 
-    /// What `measured` makes of the runs with results, and between them those that were given up and are `wanted`.
+    /// Returns the results of `measured` for the runs with results, interleaved with the given-up runs that
+    /// are `wanted`.
     fn in_order<'r>(
         &'r self,
         measured: impl Fn(&'r RunResult) -> Option<Run<'r>>,
@@ -343,13 +346,13 @@ impl Readings {
         points
     }
 
-    /// The classes of its runs.
+    /// Returns the classes of its runs.
     pub(super) fn classes(&self) -> impl Iterator<Item = &str> {
         let measured = self.runs.iter().flat_map(|reading| &reading.answered.classes).map(|class| class.class.as_str());
         measured.chain(self.given_up.iter().flat_map(|one| &one.classes).map(String::as_str))
     }
 
-    /// Its runs that were given up, for programs.
+    /// Returns its runs that were given up, for programs.
     pub(crate) fn given_up_entries(&self) -> Vec<Entry> {
         self.given_up.iter().map(|one| Entry::of(&one.sweep, &one.labels, &one.given_up)).collect()
     }
@@ -359,7 +362,7 @@ impl Readings {
         mixed_servers::notes(self.runs.iter().map(|reading| &reading.record))
     }
 
-    /// Where runs without a result are counted for a name.
+    /// Returns the index of the count for a name.
     fn of(&mut self, name: &str) -> usize {
         self.absent.iter().position(|(other, ..)| other == name).unwrap_or_else(|| {
             self.absent.push((name.to_owned(), 0, 0));
@@ -367,13 +370,14 @@ impl Readings {
         })
     }
 
-    /// What is said where runs have no result, and whose they are, where some were given up, and where invalid ones are left out.
+    /// Returns the text about runs without a result (by endpoint and scenario), given-up runs and excluded
+    /// invalid runs.
     pub(crate) fn said_of_missing(&self, left_out: &[String]) -> Option<String> {
-        let parts = self.parts_missing(left_out, " (--include-invalid counts them)");
+        let parts = self.parts_missing(left_out, " (--include-invalid includes them)");
         (!parts.is_empty()).then(|| fill("", 2, &parts.join("; ")).trim_end().to_owned())
     }
 
-    /// The same, part by part; `hint` stands behind how many are invalid.
+    /// Returns the same as a list; `hint` follows the number of invalid runs.
     pub(super) fn parts_missing(&self, left_out: &[String], hint: &str) -> Vec<String> {
         const MOST: usize = 8;
         let mut parts = Vec::new();
@@ -390,19 +394,19 @@ impl Readings {
             let reasons: Vec<String> = reasons.iter().map(|(reason, count)| format!("{count} for {reason}")).collect();
             let (count, reasons) = (self.given_up.len(), reasons.join(", "));
             let were = if count == 1 { "was" } else { "were" };
-            parts.push(format!("{count} of the plan's runs {were} given up: {reasons}; `{}` tries again", self.retry));
+            parts.push(format!("{count} of the plan's runs {were} given up: {reasons}; `{}` retries", self.retry));
         }
         if !left_out.is_empty() {
             let more = if left_out.len() > MOST { "; …" } else { "" };
             let names = left_out.iter().take(MOST).map(String::as_str).collect::<Vec<_>>().join("; ");
-            parts.push(format!("{} invalid left out{hint}: {names}{more}", left_out.len()));
+            parts.push(format!("{} invalid excluded{hint}: {names}{more}", left_out.len()));
         }
         parts.extend(self.mixed_servers());
         parts
     }
 }
 
-/// A run as a point of a curve.
+/// Returns a run as a point of a curve.
 fn point(reading: &RunResult) -> Run<'_> {
     let RunResult { sweep, record: _, answered } = reading;
     answered.on_curve(sweep)

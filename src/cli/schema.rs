@@ -1,4 +1,4 @@
-//! `sweepline schema`: what plans, JSON answers and Parquet files look like, generated from the types.
+//! `sweepline schema`: the formats of plans, JSON outputs and Parquet files, generated from the types.
 
 use clap::{Args, ValueEnum};
 use schemars::JsonSchema;
@@ -27,7 +27,7 @@ pub struct SchemaArgs {
 enum What {
     /// The JSON Schema of plans (schemas/plan.schema.json).
     Plan,
-    /// The JSON Schema of what `check --format json` prints (schemas/check.schema.json).
+    /// The JSON Schema of `check --format json` (schemas/check.schema.json).
     Check,
     /// The meaning of the Parquet columns (schemas/columns.md).
     Columns,
@@ -41,7 +41,7 @@ enum What {
     Show,
     /// The JSON Schema of `export --format json`, with every column (schemas/export.schema.json).
     Export,
-    /// The JSON Schema of what `dataset profile` writes (schemas/profile.schema.json).
+    /// The JSON Schema of the profiles that `dataset profile` writes (schemas/profile.schema.json).
     Profile,
     /// The JSON Schema of `curves --format json` (schemas/curves.schema.json).
     Curves,
@@ -63,7 +63,7 @@ enum What {
     Calibrate,
     /// The JSON Schema of a line of `run --progress json` (schemas/progress.schema.json).
     Progress,
-    /// The JSON Schema of a line of the file of `run --events` (schemas/events.schema.json).
+    /// The JSON Schema of a line in the file of `run --events` (schemas/events.schema.json).
     Events,
     /// The JSON Schema of `graph --format json` (schemas/graph.schema.json).
     Graph,
@@ -103,7 +103,7 @@ impl What {
     }
 }
 
-/// The JSON Schema (draft 2020-12) of what a command prints, made from its type.
+/// Returns the JSON Schema (draft 2020-12) of a command's output, generated from its type.
 fn text_of<T: JsonSchema>(title: &str) -> String {
     let generator = schemars::generate::SchemaSettings::draft2020_12().for_serialize().into_generator();
     let mut schema = generator.into_root_schema_for::<T>();
@@ -127,10 +127,10 @@ mod tests {
 
     use super::What;
 
-    /// `SWEEPLINE_BLESS=1 cargo test --lib` writes them anew.
+    /// `SWEEPLINE_BLESS=1 cargo test --lib` writes them again.
     #[test]
     fn schemas_of_output_in_the_repository_are_current() {
-        // Those of plans, columns and exports are looked at where they are made.
+        // Those of plans, columns and exports are tested where they are made.
         let elsewhere = [What::Plan, What::Columns, What::Export];
         for what in What::value_variants().iter().filter(|what| !elsewhere.contains(what)) {
             let name = what.to_possible_value().expect("none is hidden").get_name().to_owned();
@@ -143,7 +143,7 @@ mod tests {
         }
     }
 
-    /// The names of the commands that take `--format json`.
+    /// Returns the names of the commands that take `--format json`.
     fn in_json(command: &Command) -> Vec<String> {
         let formats = command.get_arguments().filter(|arg| arg.get_id() == "format");
         let is = formats.flat_map(|arg| arg.get_possible_values()).any(|value| value.get_name() == "json");

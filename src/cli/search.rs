@@ -1,4 +1,5 @@
-//! `sweepline search`: the highest load that meets an objective, without a plan at hand. It writes the plan that it runs.
+//! `sweepline search`: the highest load that meets an objective, without an existing plan. It writes the
+//! plan that it runs.
 
 use std::path::PathBuf;
 
@@ -13,7 +14,8 @@ use crate::import::{Fresh, FreshLoad, FreshSearch, fresh};
 use crate::plan::Percentile;
 use crate::units::{Decimal, Nanos, Share};
 
-/// The fewest requests of a run: a percentile of fewer says too little of the next load for a curve to be fitted to it.
+/// The fewest requests of a run: with fewer, a percentile is too imprecise to fit a curve that predicts the
+/// next load.
 const FEWEST: u64 = 200;
 
 /// The arguments of `search`.
@@ -21,17 +23,17 @@ const FEWEST: u64 = 200;
 pub struct SearchArgs {
     #[command(flatten)]
     server: AskedServer,
-    /// What users were promised, as METRIC PERCENTILE LIMIT: "ttft p99 500ms"; several times, or separated by commas, for several
-    /// limits. Metrics: ttft, tpot, itl, e2e
+    /// The objective, as METRIC PERCENTILE LIMIT: "ttft p99 500ms"; several times, or separated by commas,
+    /// for several limits. Metrics: ttft, tpot, itl, e2e
     #[arg(long, value_name = "LIMIT", required = true, value_delimiter = ',', value_parser = limit)]
     slo: Vec<Limit>,
-    /// Which load is searched: requests per second of an open loop, or requests in flight of a closed one
+    /// Which load to search: requests per second of an open loop, or requests in flight of a closed one
     #[arg(long = "of", value_enum, value_name = "LOAD", default_value = "qps")]
     axis: Axis,
-    /// The lightest load that is tried
+    /// The lightest load to try
     #[arg(long, value_name = "LOAD", default_value = "1")]
     from: Decimal,
-    /// The heaviest load that is tried
+    /// The heaviest load to try
     #[arg(long, value_name = "LOAD", default_value = "200")]
     to: Decimal,
     /// The resolution of the answer
@@ -46,22 +48,22 @@ pub struct SearchArgs {
     /// The plan's name
     #[arg(long, value_name = "NAME", default_value = "search")]
     name: String,
-    /// The plan that is written, and run
+    /// The plan file to write and run
     #[arg(short, long, value_name = "PLAN", default_value = "search.yaml")]
     output: PathBuf,
     /// Overwrite a plan of another search
     #[arg(long)]
     force: bool,
-    /// Write the plan and stop: `sweepline run PLAN` searches
+    /// Write the plan and stop; `sweepline run PLAN` then searches
     #[arg(long)]
     plan_only: bool,
-    /// Folder of results
+    /// Results folder
     #[arg(long, value_name = "DIR", default_value = "results")]
     results: PathBuf,
     /// How progress is shown on stderr: bar, plain, json or full [default: bar on a terminal, else plain]
     #[arg(long, value_name = "HOW")]
     progress: Option<String>,
-    /// Say nothing on stderr but errors; data still goes to stdout
+    /// Print only errors on stderr; data still goes to stdout
     #[arg(short, long)]
     quiet: bool,
 }
@@ -88,30 +90,32 @@ const METRICS: [&str; 4] = ["ttft", "tpot", "itl", "e2e"];
 
 fn limit(text: &str) -> Result<Limit, String> {
     let [metric, percentile, limit] = text.split_whitespace().collect::<Vec<_>>()[..] else {
-        return Err("a limit is written METRIC PERCENTILE LIMIT, like \"ttft p99 500ms\"".to_owned());
+        return Err("write a limit as METRIC PERCENTILE LIMIT, like \"ttft p99 500ms\"".to_owned());
     };
     if !METRICS.contains(&metric) {
-        return Err(format!("`{metric}` has no limits; write one of {}", METRICS.join(", ")));
+        return Err(format!("`{metric}` cannot be limited; use one of {}", METRICS.join(", ")));
     }
     let named = Percentile::ALL.into_iter().find(|one| <&str>::from(*one) == percentile);
     let all = || Percentile::ALL.map(<&str>::from).join(", ");
-    let percentile = named.ok_or_else(|| format!("`{percentile}` is no percentile; write one of {}", all()))?;
+    let percentile = named.ok_or_else(|| format!("unknown percentile `{percentile}`; use one of {}", all()))?;
     let limit = limit.parse().map_err(|error| format!("{error}"))?;
     Ok(Limit { metric: metric.to_owned(), percentile, limit })
 }
 
-/// The longest window: ten times the shortest, or as long as the lightest rate takes for the fewest requests that show that it holds.
+/// Returns the longest window: ten times the shortest, or as long as the lightest rate takes for the
+/// minimum number of requests that shows that it holds.
 fn longest_window(args: &SearchArgs, fewest: u64) -> Nanos {
     let ten = Nanos(args.measure.0.saturating_mul(10));
     if args.axis != Axis::Qps || args.from.to_f64() <= 0.0 {
         return ten;
     }
-    // A tenth more than come on average, in whole minutes.
+    // A tenth more than expected on average, in whole minutes.
     let minutes = (1.1 * fewest as f64 / args.from.to_f64() / 60.0).ceil().min(1e6) as u64;
     ten.max(Nanos::from_secs(60 * minutes))
 }
 
-/// Writes the plan and runs it. The same command goes on where it was interrupted: its plan is there, and says the same.
+/// Writes the plan and runs it. After an interruption, the same command continues, because its plan exists
+/// and is identical.
 pub(super) fn run(args: SearchArgs) -> Result<Exit, Failure> {
     let Asked { model, longest, server } = args.server.ask()?;
     let highest = args.slo.iter().map(|limit| limit.percentile).max().unwrap_or(Percentile::P99);
@@ -122,7 +126,7 @@ pub(super) fn run(args: SearchArgs) -> Result<Exit, Failure> {
         within: args.within,
         confirm: args.confirm,
         slo: args.slo.iter().map(|limit| (limit.metric.clone(), limit.percentile, limit.limit)).collect(),
-        // Twice as many as show it where none is above the limit: near the answer some are.
+        // Twice as many as show it if none is above the limit, because near the answer some are.
         min_requests: FEWEST.max(2 * quantile::need_to_decide(highest)),
         measure: args.measure,
         at_most: longest_window(&args, quantile::need_to_decide(highest)),
@@ -140,7 +144,7 @@ pub(super) fn run(args: SearchArgs) -> Result<Exit, Failure> {
     run::run(as_run(&args)?)
 }
 
-/// The same as `sweepline run PLAN`.
+/// Builds the arguments of the equivalent `sweepline run PLAN`.
 fn as_run(args: &SearchArgs) -> Result<RunArgs, Failure> {
     let mut typed = vec!["run".into(), args.output.clone().into_os_string(), "--results".into()];
     typed.push(args.results.clone().into_os_string());

@@ -1,7 +1,8 @@
-//! `--only EXPR` and `--skip EXPR`: which runs of a plan a command looks at.
+//! `--only EXPR` and `--skip EXPR`: the runs of a plan that a command uses.
 //!
-//! An expression of minijinja over the cell's axes, `sweep`, `repeat` (from 0, as in the rows) and `id`, like
-//! `endpoint == 'vllm' and batch_size >= 8`. A run that lacks an axis named in the expression does not match.
+//! EXPR is a minijinja expression over the cell's axes, `sweep`, `repeat` (from 0, as in the rows) and
+//! `id`, like `endpoint == 'vllm' and batch_size >= 8`. A run that lacks an axis named in the expression
+//! does not match.
 
 use std::collections::HashSet;
 
@@ -18,14 +19,14 @@ use crate::store::RunRecord;
 use crate::units::Decimal;
 use crate::units::text::counted;
 
-/// Which runs.
+/// The selection of runs.
 #[derive(Debug, Clone, Default, Args)]
 pub(crate) struct Selection {
-    /// Only runs for which this holds, like "endpoint == 'vllm' and batch_size >= 8": axes of the plan, sweep, repeat
-    /// (from 0) and id
+    /// Select only runs that match, like "endpoint == 'vllm' and batch_size >= 8": axes of the plan, sweep,
+    /// repeat (from 0) and id
     #[arg(long, value_name = "EXPR")]
     pub only: Option<String>,
-    /// Not the runs for which this holds
+    /// Exclude runs that match
     #[arg(long, value_name = "EXPR")]
     pub skip: Option<String>,
 }
@@ -33,18 +34,18 @@ pub(crate) struct Selection {
 /// Names that every run has.
 const ALWAYS: [&str; 3] = ["sweep", "repeat", "id"];
 
-/// What is selected of a plan.
+/// The selected part of a plan.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct Picked {
     /// For each run, in order, whether it is selected.
     pub(crate) runs: Vec<bool>,
-    /// For each cell that is no run, or not yet, in order, how many of its repeats are selected. They have no ids, and a load that is not
-    /// known matches nothing.
+    /// For each cell without runs (yet), in order, how many of its repeats are selected. They have no ids,
+    /// and an unknown load matches nothing.
     pub(crate) waiting: Vec<u32>,
 }
 
 impl Picked {
-    /// Takes the answers for all runs, and then for each repeat of the cells that wait.
+    /// Splits the results of all runs and then of each repeat of the waiting cells.
     fn of(holds: &[bool], runs: usize, pending: &[Pending]) -> Picked {
         let (runs, mut rest) = holds.split_at(runs);
         let mut waiting = Vec::with_capacity(pending.len());
@@ -56,7 +57,7 @@ impl Picked {
         Picked { runs: runs.to_vec(), waiting }
     }
 
-    /// The cells that are no runs, or not yet, as far as they are selected: with so many repeats.
+    /// Returns the selected cells without runs (yet), with their selected repeats.
     pub(crate) fn cells(&self, pending: &[Pending]) -> Vec<Pending> {
         let cells = pending.iter().zip(&self.waiting).filter(|(_, repeats)| **repeats > 0);
         cells.map(|(cell, repeats)| Pending { repeats: *repeats, ..cell.clone() }).collect()
@@ -64,13 +65,13 @@ impl Picked {
 }
 
 impl Selection {
-    /// Whether nothing is left out.
+    /// Returns whether nothing is excluded.
     pub(crate) fn is_everything(&self) -> bool {
         self.only.is_none() && self.skip.is_none()
     }
 
-    /// Which runs are selected, and which cells that wait for an earlier sweep. That nothing is, is a mistake: of the call, or of what
-    /// it takes the plan for.
+    /// Returns the selected runs, and the selected cells that wait for an earlier sweep. An empty selection
+    /// is an error of the call, or of its view of the plan.
     pub(super) fn pick(&self, plan: &Plan, expansion: &Expansion) -> Result<Picked, Failure> {
         let Expansion { runs, pending, .. } = expansion;
         let of = Of::plan(plan, runs, pending);
@@ -91,7 +92,8 @@ impl Selection {
         }
     }
 
-    /// Which runs are selected, for whoever reads results: where all that is selected waits for an earlier sweep, that is said.
+    /// Returns the selected runs, for commands that read results: if everything selected waits for an
+    /// earlier sweep, that is an error.
     pub(super) fn pick_runs(&self, plan: &Plan, expansion: &Expansion) -> Result<Vec<bool>, Failure> {
         let picked = self.pick(plan, expansion)?;
         match picked.cells(&expansion.pending).as_slice() {
@@ -108,10 +110,10 @@ impl Selection {
 
     fn skips_all(&self) -> Failure {
         let of = if self.only.is_some() { "the runs that --only selects" } else { "the plan's runs" };
-        Failure::Usage(format!("--skip \"{}\" leaves none of {of}", self.skip.as_deref().unwrap_or_default()))
+        Failure::Usage(format!("--skip \"{}\" excludes all of {of}", self.skip.as_deref().unwrap_or_default()))
     }
 
-    /// It as one would type it again, each with a blank before it; `quoted` makes a text that a shell takes.
+    /// Returns the flags on a command line, each with a leading blank; `quoted` quotes a text for the shell.
     pub(super) fn typed(&self, quoted: impl Fn(&str) -> String) -> String {
         let flags = [("--only", &self.only), ("--skip", &self.skip)];
         let typed = flags.into_iter().filter_map(|(flag, text)| Some(format!(" {flag} {}", quoted(text.as_ref()?))));
@@ -119,15 +121,16 @@ impl Selection {
     }
 }
 
-/// Values of one axis that are named where an expression selects nothing.
+/// Most values of an axis that are listed when an expression selects nothing.
 const MOST_VALUES: usize = 12;
 
-/// For each run of the plan, whether the expression `text`, a word of the command line of its own, holds for it.
+/// Returns for each run of the plan whether it matches the expression `text`, passed as a separate
+/// command-line argument.
 pub(crate) fn matching_runs(text: &str, plan: &Plan, runs: &[PlannedRun]) -> Result<Vec<bool>, Failure> {
     matching_cells(text, plan, (runs, &[])).map(|picked| picked.runs)
 }
 
-/// The same of runs and of cells that are no runs, or not yet.
+/// Returns the same for runs and for cells without runs (yet).
 pub(super) fn matching_cells(
     text: &str,
     plan: &Plan,
@@ -137,10 +140,10 @@ pub(super) fn matching_cells(
     Ok(Picked::of(&holds, runs.len(), pending))
 }
 
-/// The values of one run under their names.
+/// The values of one run by name.
 type Context<'a> = IndexMap<&'a str, Value>;
 
-/// As expressions ask for it: `server.max_num_seqs` is a part of `server`.
+/// Returns the structure that expressions use: `server.max_num_seqs` is a field of `server`.
 fn nested(context: Context) -> Value {
     let (flags, others): (Vec<_>, Vec<_>) = context.into_iter().partition(|(name, _)| server_flag(name).is_some());
     let flags = flags.into_iter().filter_map(|(name, value)| Some((server_flag(name)?, value)));
@@ -148,7 +151,7 @@ fn nested(context: Context) -> Value {
     Value::from_pairs(others.into_iter().chain([("server", server)]))
 }
 
-/// What an expression is asked of.
+/// The subject of an expression.
 struct Of<'a> {
     axes: HashSet<&'a str>,
     whole: &'static str,
@@ -163,7 +166,7 @@ impl<'a> Of<'a> {
         Of { axes, whole: "plan", runs: Box::new(all) }
     }
 
-    /// What to type for a name that is none: perhaps it is a value without quotes.
+    /// Returns the remedy for an unknown name: it may be a value without quotes.
     fn unknown(&self, unknown: &str) -> String {
         let whole = self.whole;
         let axis_of = |context: Context<'a>| {
@@ -171,20 +174,20 @@ impl<'a> Of<'a> {
         };
         if let Some(axis) = (self.runs)().find_map(axis_of) {
             return format!(
-                "`{unknown}` is a value, no axis of this {whole}: put quotes around it, {axis} == '{unknown}'"
+                "`{unknown}` is a value, not an axis of this {whole}: put quotes around it, {axis} == '{unknown}'"
             );
         }
         let mut known: Vec<&str> = self.axes.iter().copied().chain(ALWAYS).collect();
         known.sort_unstable();
-        format!("`{unknown}` is no axis of this {whole}; there are {}", known.join(", "))
+        format!("`{unknown}` is not an axis of this {whole}; the axes are {}", known.join(", "))
     }
 }
 
-/// An expression that was given, ready to be asked.
+/// A parsed expression.
 struct Filter<'t, 'o, 'a> {
     environment: Environment<'t>,
     text: &'t str,
-    /// How it stands in the call.
+    /// Its text in the call.
     what: String,
     /// The names in it.
     used: Vec<String>,
@@ -200,7 +203,7 @@ impl<'t, 'o, 'a> Filter<'t, 'o, 'a> {
         let names = environment.compile_expression(text).map(|expression| expression.undeclared_variables(true));
         let hint = if has_single_equals(text) { "; write == to compare" } else { "" };
         let names = names.map_err(|error| wrong(format!("{error}{hint}")))?;
-        // Flags of a server are the only names with a dot; of others what stands behind it is minijinja's to judge.
+        // Only server flags have names with a dot; for other names, minijinja evaluates the rest.
         let name_of = |dotted: String| match of.axes.contains(dotted.as_str()) {
             true => dotted,
             false if server_flag(&dotted).is_some() => dotted,
@@ -216,7 +219,7 @@ impl<'t, 'o, 'a> Filter<'t, 'o, 'a> {
         Ok(Filter { environment, text, what, used, of })
     }
 
-    /// For which of the runs it holds.
+    /// Returns the runs that it matches.
     fn matching(&self) -> Result<Vec<bool>, Failure> {
         let wrong = |error: minijinja::Error| Failure::Usage(format!("{}: {error}", self.what));
         let expression = self.environment.compile_expression(self.text).map_err(wrong)?;
@@ -229,13 +232,13 @@ impl<'t, 'o, 'a> Filter<'t, 'o, 'a> {
         (self.of.runs)().map(holds).collect()
     }
 
-    /// The same, where it must hold for one at least.
+    /// Returns the same, but at least one run must match.
     fn matching_some(&self) -> Result<Vec<bool>, Failure> {
         let holds = self.matching()?;
         if holds.contains(&true) { Ok(holds) } else { Err(self.none()) }
     }
 
-    /// That it holds for none of the runs, with the values that there are of what it names.
+    /// Returns the error that it matches no run, with the available values of the names that it uses.
     fn none(&self) -> Failure {
         let mut there: Vec<(&String, IndexSet<String>)> =
             self.used.iter().filter(|name| *name != "id").map(|name| (name, IndexSet::new())).collect();
@@ -255,7 +258,7 @@ impl<'t, 'o, 'a> Filter<'t, 'o, 'a> {
     }
 }
 
-/// Whether a text has a `=` outside of quotes that is no part of `==`, `!=`, `<=` or `>=`.
+/// Returns whether a text has a `=` outside quotes that is not part of `==`, `!=`, `<=` or `>=`.
 fn has_single_equals(text: &str) -> bool {
     let mut quote = None;
     let bytes = text.as_bytes();
@@ -276,8 +279,8 @@ fn has_single_equals(text: &str) -> bool {
     })
 }
 
-/// The results for which the expression holds, over what a record knows of its cell: no sweep, and the values of further
-/// axes as their text says them.
+/// Returns the results that match the expression, based on a record's knowledge of its cell: there is no
+/// sweep, and values of further axes are parsed from text.
 pub(crate) fn matching_records<'a>(text: &str, records: &[&'a RunRecord]) -> Result<Vec<&'a RunRecord>, Failure> {
     let own = ["endpoint", "model", "scenario", "batch_size", "qps"];
     let further = records.iter().flat_map(|record| record.spec.labels.axes.iter()).map(|(axis, _)| axis);
@@ -305,7 +308,7 @@ fn context_of_record(record: &RunRecord) -> IndexMap<&str, Value> {
     context
 }
 
-/// A value of an axis from its text: true and false, a number, or the text.
+/// Returns a value of an axis from its text: true or false, a number, or a text.
 fn as_written(text: &str) -> Value {
     match (text, text.parse::<Decimal>()) {
         ("true" | "false", _) => Value::from(text == "true"),
@@ -323,7 +326,7 @@ fn context(run: &PlannedRun) -> IndexMap<&str, Value> {
     context
 }
 
-/// What is known of a cell that is no run, or not yet.
+/// Returns the names and values of a cell without runs (yet).
 fn context_of_waiting(cell: &Pending, repeat: u32) -> IndexMap<&str, Value> {
     let mut context: IndexMap<&str, Value> = cell.cell.known().map(|(axis, value)| (axis, scalar(value))).collect();
     context.insert("sweep", Value::from(cell.sweep.to_string()));
@@ -362,7 +365,7 @@ mod tests {
         parse("plan.yaml".as_ref(), &plan.to_string(), Format::Yaml).expect("a plan").plan
     }
 
-    /// For which runs it holds, be it for none.
+    /// Returns the runs that it matches, even if there are none.
     fn holds(text: &str) -> Result<Vec<bool>, Failure> {
         let plan = plan();
         let runs = expand(&plan).expect("expands").runs;
@@ -392,7 +395,7 @@ mod tests {
             ("repeat == 1", 2),
             ("model == 'm'", 10),
             ("true", 10),
-            // A run that lacks an axis matches neither way.
+            // A run that lacks an axis matches neither expression.
             ("qps == 5 or batch_size == 8", 0),
         ] {
             assert_eq!(count(only), expected, "{only}");
@@ -402,23 +405,23 @@ mod tests {
     #[test]
     fn mistakes_name_the_flag_and_the_remedy() {
         let Err(Failure::Usage(text)) = picked(None, Some("bach_size == 1")) else { panic!("an unknown axis") };
-        assert!(text.starts_with("--skip \"bach_size == 1\": `bach_size` is no axis"), "{text}");
+        assert!(text.starts_with("--skip \"bach_size == 1\": `bach_size` is not an axis"), "{text}");
         assert!(text.ends_with("batch_size, endpoint, id, model, qps, repeat, scenario, stream, sweep"), "{text}");
         for (only, skip, told) in [
             (Some("qps =="), None, "--only"),
             (Some("qps = 5"), None, "; write == to compare"),
             (Some("stream == true and endpoint = 'e'"), None, "; write == to compare"),
-            (Some("turns == 5"), None, "there are batch_size, endpoint, id, model"),
+            (Some("turns == 5"), None, "the axes are batch_size, endpoint, id, model"),
             (
                 Some("endpoint == e"),
                 None,
-                "`e` is a value, no axis of this plan: put quotes around it, endpoint == 'e'",
+                "`e` is a value, not an axis of this plan: put quotes around it, endpoint == 'e'",
             ),
             (Some("sweep == open"), None, "put quotes around it, sweep == 'open'"),
             (Some("qps == 999"), None, "no run of this plan is selected; qps is "),
             (Some("model == 'x' and id"), None, "selected; model is 'm'"),
-            (None, Some("true"), "--skip \"true\" leaves none of the plan's runs"),
-            (Some("qps"), Some("qps"), "--skip \"qps\" leaves none of the runs that --only selects"),
+            (None, Some("true"), "--skip \"true\" excludes all of the plan's runs"),
+            (Some("qps"), Some("qps"), "--skip \"qps\" excludes all of the runs that --only selects"),
         ] {
             let Err(Failure::Usage(text)) = picked(only, skip) else { panic!("{only:?} {skip:?}") };
             assert!(text.contains(told), "{text}");
@@ -427,8 +430,8 @@ mod tests {
     }
 
     proptest! {
-        /// Whatever is written, it is an answer for every run or an error; skipping what only would choose leaves the
-        /// rest.
+        /// Any expression yields either an answer for every run or an error; --skip keeps exactly the runs
+        /// that --only would not select.
         #[test]
         fn only_and_skip_are_opposites(text in "(batch_size|qps|stream|sweep|repeat|[a-z]{1,3}|[0-9]{1,2}| |==|<|and|not|\\(|\\)|'){1,12}") {
             let (only, skip) = (picked(Some(&text), None), picked(None, Some(&text)));

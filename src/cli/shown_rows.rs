@@ -1,18 +1,18 @@
-//! What a table of runs has shown, for what is said below it.
+//! The contents of a printed table of runs, for the notes below it.
 
 use serde::{Deserialize, Serialize};
 
 use crate::sweep::calibrate::Loaded;
 
-/// What a table of results holds.
+/// The contents of a table of results.
 #[derive(Debug, Clone, Default, Serialize, Deserialize)]
 pub(crate) struct Shown {
     /// The id of the first run.
     pub first: Option<String>,
-    /// The id of the first run that is invalid, or suspect where none is.
+    /// The id of the first run that is invalid, or if there is none, of the first that is suspect.
     pub doubtful: Option<String>,
-    /// The ids of those that are invalid.
+    /// The ids of invalid runs.
     pub invalid: Vec<String>,
-    /// How hard each was for the generator, where its rows say it.
+    /// The load that each put on the generator, if its rows record it.
     pub loaded: Vec<Loaded>,
 }

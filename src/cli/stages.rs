@@ -1,4 +1,4 @@
-//! The stages of a sweep: what waits for the answer of an earlier sweep runs once that is there.
+//! The stages of a sweep: runs that wait for the result of an earlier sweep are executed once it is available.
 
 use std::collections::{BTreeSet, HashSet};
 
@@ -12,21 +12,21 @@ use crate::report::format::plain;
 use crate::sweep::resume::Decision;
 use crate::units::text::counted;
 
-/// What an invocation has run so far.
+/// The progress of an invocation.
 #[derive(Debug, Default)]
 pub(super) struct Stages {
-    /// Runs that a stage was to execute: whatever came of them, they are not tried again in this invocation.
+    /// Runs that a stage was to execute: whatever their outcome, they are not executed again in this invocation.
     tried: HashSet<RunId>,
 }
 
 impl Stages {
-    /// Whether earlier sweeps decide anything about later ones.
+    /// Returns whether earlier sweeps decide anything about later ones.
     pub(super) fn are_several(workspace: &Workspace) -> bool {
         workspace.plan().sweeps.values().any(|sweep| Sweep::asks(sweep).next().is_some())
     }
 
-    /// Takes out what is not to be executed in this stage: what was tried before, and sweeps behind one that is asked and has runs to do,
-    /// for those may change the answer.
+    /// Removes runs that are not to be executed in this stage: those tried before, and sweeps that depend
+    /// on a sweep with runs to do, because these may change its result.
     pub(super) fn hold(&self, workspace: &Workspace, decisions: &mut [Option<Decision>]) {
         if !Stages::are_several(workspace) {
             return;
@@ -64,14 +64,15 @@ impl Stages {
         }
     }
 
-    /// How many runs earlier stages were to execute that are nothing of this one: run numbers go on behind them, whatever came of them.
+    /// Returns the number of runs of earlier stages that are not part of this one: run numbers continue
+    /// after them, whatever their outcome.
     pub(super) fn behind(&self, workspace: &Workspace, decisions: &[Option<Decision>]) -> usize {
         let runs = workspace.expansion.runs.iter().zip(decisions);
         let tried = runs.filter(|(run, decision)| decision.is_none() && self.tried.contains(&run.id));
         tried.map(|(run, _)| run.id).collect::<HashSet<RunId>>().len()
     }
 
-    /// Notes what a stage was to execute.
+    /// Records the runs that a stage was to execute.
     pub(super) fn ran(&mut self, workspace: &Workspace, decisions: &[Option<Decision>]) {
         let runs = workspace.expansion.runs.iter().zip(decisions);
         let work = runs.filter(|(_, decision)| decision.as_ref().is_some_and(|one| one.action.is_work()));
@@ -79,7 +80,7 @@ impl Stages {
     }
 }
 
-/// The loads that runs to do have taken from earlier sweeps, a line for each.
+/// Returns the loads that runs to do take from earlier sweeps, a line for each.
 pub(super) fn taken<'w>(workspace: &'w Workspace, decisions: &'w [Option<Decision>]) -> Vec<String> {
     let work = workspace.expansion.runs.iter().zip(decisions);
     let work = work.filter(|(_, decision)| decision.as_ref().is_some_and(|one| one.action.is_work()));
@@ -87,7 +88,7 @@ pub(super) fn taken<'w>(workspace: &'w Workspace, decisions: &'w [Option<Decisio
     lines.into_iter().collect()
 }
 
-/// The loads that the runs of the plan have taken from earlier sweeps, a line for each.
+/// Returns the loads that the plan's runs take from earlier sweeps, a line for each.
 pub(super) fn all_taken(workspace: &Workspace) -> Vec<String> {
     let lines = workspace.expansion.runs.iter().flat_map(lines_of);
     lines.collect::<IndexSet<String>>().into_iter().collect()
@@ -97,7 +98,7 @@ fn lines_of(run: &PlannedRun) -> impl Iterator<Item = String> {
     run.spec.taken.iter().map(|taken| plain(&format!("{}: {}", run.sweep, taken.words())))
 }
 
-/// What is no run because of an earlier sweep: a line for each sweep and reason.
+/// Cells without runs because of an earlier sweep: a line for each sweep and reason.
 pub(crate) fn pending(cells: &[Pending]) -> Vec<String> {
     let mut groups: IndexMap<(&str, Waits, &str), usize> = IndexMap::new();
     for pending in cells {
@@ -109,7 +110,7 @@ pub(crate) fn pending(cells: &[Pending]) -> Vec<String> {
     groups.iter().map(line).collect()
 }
 
-/// The cells that are no runs, or not yet, as far as they are selected. A selection that finds nothing at all was refused before.
+/// Returns the selected cells without runs (yet). A selection that matches nothing was refused before.
 pub(super) fn selected(workspace: &Workspace, selection: &Selection) -> Vec<Pending> {
     let picked = selection.pick(workspace.plan(), &workspace.expansion);
     picked.map(|picked| picked.cells(&workspace.expansion.pending)).unwrap_or_default()

@@ -1,7 +1,9 @@
-//! The table of a plan's results, kept beside the results, so that a run with nothing to do need not read every row again.
+//! The table of a plan's results, cached next to the results, so that a run with nothing to do need not
+//! read every row again.
 //!
-//! It is believed only while nothing that it was made from has changed: the plan, this program, the width of the screen, and size and time of every
-//! file of the runs, as `make` and git look at files. It is derived: whoever removes it loses nothing.
+//! It is used only while none of its inputs has changed: the plan, this program, the width of the screen,
+//! and size and time of every file of the runs, as `make` and git check files. It is derived, so deleting
+//! it loses nothing.
 
 use std::fs;
 use std::io::ErrorKind;
@@ -20,27 +22,28 @@ use crate::rows::Table;
 use crate::store::{RUN_JSON, Store};
 use crate::units::text::hex;
 
-/// A table as it was printed, with what else `run` says of it.
+/// A table as it was printed, with its contents for the notes of `run`.
 #[derive(Debug, Serialize, Deserialize)]
 pub(crate) struct Remembered {
-    /// What it was made from, as SHA-256.
+    /// The SHA-256 of its inputs.
     key: String,
-    /// The version of the analysis that made it.
+    /// The version of the analysis that computed it.
     analysis: u32,
     /// The text.
     pub text: String,
-    /// What it holds.
+    /// Its contents.
     pub shown: Shown,
 }
 
-/// Where a table is kept, and what it would have to be made from to be believed.
+/// The file of a cached table, and the key that it must have.
 pub(super) struct Memory {
     file: PathBuf,
     key: String,
 }
 
 impl Memory {
-    /// Of the table of `runs`, in this order, with or without colour. None where the program cannot be looked at.
+    /// Creates it for the table of `runs`, in this order, with or without color. `None` if the program file
+    /// cannot be read.
     pub(super) fn of(store: &Store, plan: &Plan, runs: &[&PlannedRun], colour: bool) -> Option<Memory> {
         let mut hasher = Sha256::new();
         let mut put = |part: &str| {
@@ -66,9 +69,9 @@ impl Memory {
         Some(Memory { file, key: hex(&hasher.finalize()) })
     }
 
-    /// The table, if it was made from just this and is whole.
+    /// Returns the cached table, if its key matches and it is whole.
     pub(crate) fn recall(&self) -> Option<Remembered> {
-        // What is no file is neither read nor waited for.
+        // Special files are neither read nor waited for.
         let text = fs::metadata(&self.file).ok()?.is_file().then(|| fs::read_to_string(&self.file).ok())??;
         let (digest, body) = text.split_once('\n')?;
         let is_whole = digest == hex(&Sha256::digest(body));
@@ -76,7 +79,7 @@ impl Memory {
         (remembered.key == self.key).then_some(remembered)
     }
 
-    /// Keeps a table. Best effort: a folder that cannot be written has no faster way, and no wrong one.
+    /// Caches a table. Best effort: without write permission, only the speed-up is lost.
     pub(super) fn keep(&self, text: &str, shown: &Shown) {
         let remembered =
             Remembered { key: self.key.clone(), analysis: ANALYSIS, text: text.to_owned(), shown: shown.clone() };
@@ -94,7 +97,7 @@ impl Memory {
     }
 }
 
-/// Size and time of the last change of a file, or that there is none. None where the system does not say.
+/// Returns size and modification time of a file, or that there is none; `None` if the system does not report them.
 fn stamp(path: &Path) -> Option<String> {
     match fs::metadata(path) {
         Ok(metadata) => Some(format!("{} {}.{}", metadata.len(), metadata.mtime(), metadata.mtime_nsec())),

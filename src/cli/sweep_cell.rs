@@ -1,4 +1,4 @@
-//! A sweep of a plan, or some of its cells, as one names them: `limit`, `limit/vllm · chat`.
+//! Names of a sweep of a plan, or of some of its cells: `limit`, `limit/vllm · chat`.
 
 use super::workspace::Workspace;
 use crate::cli::failure::Failure;
@@ -6,18 +6,19 @@ use crate::expand::{Pending, PlannedRun};
 use crate::report::Trail;
 use crate::sweep::event::planned_name;
 
-/// Most cells that are named where none is the one that was meant.
+/// Most cells that are listed if none matches.
 const MOST_NAMED: usize = 5;
 
 /// Cells of a sweep.
 pub(super) struct SweepCell<'a> {
     sweep: &'a str,
-    /// Values that the cells have, whatever their axes; empty for all cells.
+    /// Values that the cells have, on any axis; empty for all cells.
     values: Vec<&'a str>,
 }
 
 impl<'a> SweepCell<'a> {
-    /// What `text` names: a sweep of the plan, or behind a slash or a colon values of its cells; none where it names no sweep.
+    /// Parses `text`: a sweep of the plan, optionally followed by a slash or a colon and values of its
+    /// cells; `None` if it names no sweep.
     pub(super) fn named(workspace: &'a Workspace, text: &'a str) -> Option<SweepCell<'a>> {
         let of = |sweep: &'a String| {
             let rest = text.strip_prefix(sweep.as_str())?;
@@ -28,30 +29,30 @@ impl<'a> SweepCell<'a> {
         workspace.plan().sweeps.keys().find_map(of)
     }
 
-    /// Whether a cell is meant that people call so.
+    /// Returns whether it includes the cell with this display name.
     fn means(&self, sweep: &str, name: &str) -> bool {
         let parts: Vec<&str> = name.split(" · ").collect();
         sweep == self.sweep && self.values.iter().all(|value| parts.contains(value))
     }
 
-    /// Its searches and ladders.
+    /// Returns its searches and ladders.
     pub(super) fn choices<'w>(&self, workspace: &'w Workspace) -> Vec<&'w Trail> {
         workspace.trails.iter().filter(|trail| self.means(&trail.sweep, &trail.cell)).collect()
     }
 
-    /// Its runs, where it declares them.
+    /// Returns its runs, if the sweep declares them.
     pub(super) fn runs<'w>(&self, workspace: &'w Workspace) -> Vec<&'w PlannedRun> {
         let is_meant = |run: &&PlannedRun| self.means(&run.sweep, &run_name(run));
         workspace.expansion.runs.iter().filter(is_meant).collect()
     }
 
-    /// Its cells that are no runs, or not yet.
+    /// Returns its cells without runs (yet).
     pub(super) fn waiting(&self, workspace: &Workspace) -> Vec<Pending> {
         let is_meant = |cell: &&Pending| self.means(&cell.sweep, &cell_name(cell));
         workspace.expansion.pending.iter().filter(is_meant).cloned().collect()
     }
 
-    /// That no cell of the sweep is meant, with some that there are.
+    /// Returns the error that it matches no cell of the sweep, with some of the existing ones.
     pub(super) fn none(&self, workspace: &Workspace) -> Failure {
         let all = SweepCell { sweep: self.sweep, values: Vec::new() };
         let choices = all.choices(workspace);
@@ -73,7 +74,7 @@ impl<'a> SweepCell<'a> {
     }
 }
 
-/// What people call a run, and its values: a load as `8` and as `batch 8`.
+/// Returns the display name of a run, and its values: a load as `8` and as `batch 8`.
 fn run_name(run: &PlannedRun) -> String {
     let values = run.cell.iter().map(|(_, value)| value.to_string());
     values.chain(planned_name(run).split(" · ").map(str::to_owned)).collect::<Vec<_>>().join(" · ")

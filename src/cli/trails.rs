@@ -1,4 +1,4 @@
-//! How the searches and ladders of a plan came to stand where they do, gathered from the results folder.
+//! The decisions of the searches and ladders of a plan, gathered from the results folder.
 
 use super::chosen_runs::Chooser;
 use crate::analysis::halving::Meets;
@@ -8,7 +8,7 @@ use crate::plan::model::search::Objective;
 use crate::report::{StepGoal, Trail, TrailNext, TrailStep, TrailTrial, note, what_for};
 use crate::sweep::choose::{Became, Chosen, Ended, Judge, SettingRun, Settings};
 
-/// The trail of a pool that stands so.
+/// Returns the trail of a pool in this state.
 pub(super) fn trail(chooser: &Chooser, pool: &Pool, chosen: &Chosen) -> Trail {
     if let (Chooses::Optimize(_), Some(settings)) = (&pool.chooses, &chosen.settings) {
         return of_settings(chooser, pool, chosen, settings);
@@ -60,7 +60,7 @@ pub(super) fn trail(chooser: &Chooser, pool: &Pool, chosen: &Chosen) -> Trail {
     }
 }
 
-/// Whether its end is known, or any of its runs.
+/// Returns whether its end is known, or any of its runs.
 fn state(chosen: &Chosen) -> &'static str {
     match (chosen.next, chosen.finished.is_empty()) {
         (None, _) => "done",
@@ -69,12 +69,12 @@ fn state(chosen: &Chosen) -> &'static str {
     }
 }
 
-/// That of looking for the best settings.
+/// Returns the trail of a search for the best settings.
 fn of_settings(chooser: &Chooser, pool: &Pool, chosen: &Chosen, settings: &Settings) -> Trail {
     let next = chosen.next.map(|at| {
         let member = &pool.members[at];
         let name = |trial: Trial| {
-            let again = if trial.repeat > 0 { ", once more: the run before says nothing" } else { "" };
+            let again = if trial.repeat > 0 { ", once more: the previous run does not count" } else { "" };
             format!("{}, rung {}{again}", settings.all[trial.configuration].name, trial.rung + 1)
         };
         let words = member.trial.map(name).unwrap_or_default();
@@ -97,7 +97,7 @@ fn of_settings(chooser: &Chooser, pool: &Pool, chosen: &Chosen, settings: &Setti
     }
 }
 
-/// One run of settings.
+/// Describes one run of a combination of settings.
 fn trial(chooser: &Chooser, pool: &Pool, settings: &Settings, of: &SettingRun) -> TrailTrial {
     let run = &pool.members[of.member].run;
     let setting = &settings.all[of.setting];
@@ -105,8 +105,8 @@ fn trial(chooser: &Chooser, pool: &Pool, settings: &Settings, of: &SettingRun) -
     let missed = || (of.value.is_some()).then(|| "misses the objective".to_owned());
     let is_named = matches!(of.became, Became::Best | Became::Undecided);
     let not_shown = match setting.meets {
-        Meets::Seems => Some("that it meets the objective is not shown"),
-        Meets::SeemsNot => Some("it missed the objective as observed, which is not shown"),
+        Meets::Seems => Some("it is not shown to meet the objective"),
+        Meets::SeemsNot => Some("it missed the objective as observed, but this is not shown"),
         Meets::Misses => Some("it misses the objective"),
         Meets::NotAsked | Meets::Shown => None,
     };
@@ -129,14 +129,15 @@ fn trial(chooser: &Chooser, pool: &Pool, settings: &Settings, of: &SettingRun) -
     }
 }
 
-/// What the runs of a search are for, read off what the runs before them say of the objective that asks.
+/// The purposes of the runs of a search, derived from what the runs before them show about the objective in
+/// question.
 struct Goals {
-    /// What was seen of each objective that is asked; empty where no search asks.
+    /// What was observed for each objective in question; empty if no search asks.
     seen: Vec<(Objective, Vec<Probe>)>,
 }
 
 impl Goals {
-    /// Before the first run.
+    /// Returns the state before the first run.
     fn of(pool: &Pool) -> Goals {
         let asked = match &pool.chooses {
             Chooses::Search(search) => &search.meets[..],
@@ -145,7 +146,7 @@ impl Goals {
         Goals { seen: asked.iter().map(|of| (*of, Vec::new())).collect() }
     }
 
-    /// What a run is for that this objective asks for; a ladder only rises.
+    /// Returns the purpose of a run for this objective; a ladder only rises.
     fn goal(&self, member: &Member, of: Option<Objective>) -> StepGoal {
         let before = self.seen.iter().find(|(other, _)| Some(*other) == of).map(|(_, probes)| probes);
         let purpose = match before {
@@ -156,7 +157,7 @@ impl Goals {
         StepGoal { load: member.load, purpose, of }
     }
 
-    /// Takes in what runs of one load say of each objective.
+    /// Adds what runs of one load show about each objective.
     fn saw(&mut self, chooser: &Chooser, runs: &[&PlannedRun], member: &Member) {
         for (of, probes) in &mut self.seen {
             probes.push(chooser.said(runs, *of).probe((member.load, member.confirms), true));
@@ -164,8 +165,8 @@ impl Goals {
     }
 }
 
-/// The finished members that were decided on together, in the order in which they were asked for: of a search each by itself, of a ladder
-/// those of a load.
+/// Returns the finished members that were decided on together, in the order in which they were requested:
+/// for a search each alone, for a ladder all of a load.
 fn together(pool: &Pool, chosen: &Chosen, is_search: bool) -> Vec<Vec<usize>> {
     let mut all: Vec<Vec<usize>> = Vec::new();
     for at in &chosen.finished {
@@ -177,7 +178,7 @@ fn together(pool: &Pool, chosen: &Chosen, is_search: bool) -> Vec<Vec<usize>> {
     all
 }
 
-/// The loads of a ladder that are left out.
+/// Returns the loads that a ladder skips.
 fn pruned(pool: &Pool, chosen: &Chosen) -> Vec<f64> {
     match chosen.end {
         Some(Ended::Cut { load, .. }) => pool.loads().into_iter().filter(|other| *other > load).collect(),

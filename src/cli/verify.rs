@@ -1,4 +1,5 @@
-//! `sweepline verify`: every file of every committed run against its digest, and the runs against the inventory.
+//! `sweepline verify`: checks every file of every committed run against its digest, and the runs against
+//! the inventory.
 
 use clap::Args;
 use schemars::JsonSchema;
@@ -13,7 +14,7 @@ use crate::store::{Deleted, Entered, Entry, FileReport, Moment, RunReport, State
 /// The arguments of `verify`.
 #[derive(Debug, Args)]
 pub struct VerifyArgs {
-    /// Forget a run whose folder was deleted on purpose, by any unambiguous beginning of its id, and check nothing
+    /// Forget a run whose folder was deleted on purpose, by any unambiguous prefix of its id, and check nothing
     #[arg(long, value_name = "ID", conflicts_with = "format")]
     forget: Option<String>,
     #[command(flatten)]
@@ -23,16 +24,17 @@ pub struct VerifyArgs {
     format: TextOrJson,
 }
 
-/// Every committed run against its digests, and what the inventory misses.
+/// Every committed run with the check of its digests, and the problems of the inventory.
 #[derive(Debug, Serialize, JsonSchema)]
 pub(super) struct Document<'a> {
     /// Each run of the folder.
     runs: Vec<OneRun<'a>>,
-    /// How many of the whole ones are not covered: their run.json has no digest, as an earlier sweepline wrote it.
+    /// How many of the whole runs are not covered: their run.json has no digest, because an earlier
+    /// sweepline wrote it.
     not_covered: usize,
     /// Runs that were committed and whose folders are gone.
     deleted: Vec<OneDeleted<'a>>,
-    /// What is wrong with the inventory as a whole; null where nothing is.
+    /// The problem of the inventory as a whole; null if there is none.
     inventory: Option<&'a str>,
 }
 
@@ -41,13 +43,13 @@ pub(super) struct Document<'a> {
 struct OneRun<'a> {
     /// The name of its folder: the beginning of its id.
     id: &'a str,
-    /// Whether nothing is wrong with any of its files.
+    /// Whether all of its files are intact.
     whole: bool,
-    /// Whether its run.json has a digest of its own; null where that cannot be read.
+    /// Whether its run.json has its own digest; null if it cannot be read.
     covered: Option<bool>,
     /// Its files.
     files: &'a [FileReport],
-    /// What is wrong with its entry in the inventory; null where nothing is.
+    /// The problem of its entry in the inventory; null if there is none.
     inventory: Option<&'a str>,
 }
 
@@ -56,11 +58,11 @@ struct OneRun<'a> {
 struct OneDeleted<'a> {
     /// The beginning of its id.
     id: &'a str,
-    /// When it was over, in UTC; null where its entry is damaged.
+    /// When it ended, in UTC; null if its entry is damaged.
     ended: Option<Moment>,
-    /// What it is called: endpoint, model, scenario, load, repeat; null where its entry is damaged.
+    /// Its name: endpoint, model, scenario, load, repeat; null if its entry is damaged.
     name: Option<String>,
-    /// What is wrong with its entry in the inventory; null where nothing is.
+    /// The problem of its entry in the inventory; null if there is none.
     inventory: Option<&'a str>,
 }
 
@@ -100,11 +102,11 @@ impl<'a> OneDeleted<'a> {
 }
 
 fn not_covered(verified: &Verified) -> usize {
-    // One that has lost its digest is damaged, and was covered.
+    // A run that has lost its digest is damaged, and was covered.
     verified.runs.iter().filter(|report| report.is_whole() && report.covered == Some(false)).count()
 }
 
-/// Reads every file, says what is wrong, and exits 5 where anything is.
+/// Reads every file, reports problems, and exits with 5 if there are any.
 pub(super) fn run(args: VerifyArgs) -> Result<Exit, Failure> {
     args.folder.must_exist()?;
     if let Some(id) = &args.forget {
@@ -124,7 +126,7 @@ pub(super) fn run(args: VerifyArgs) -> Result<Exit, Failure> {
     Ok(if all_good { Exit::Done } else { Exit::Store })
 }
 
-/// What is wrong, line by line, and what mends it.
+/// Returns the problems, line by line, and their remedies.
 fn text(store: &Store, verified: &Verified, folder: &Folder) -> Result<String, Failure> {
     let mut lines = Vec::new();
     for report in &verified.runs {
@@ -158,14 +160,14 @@ fn text(store: &Store, verified: &Verified, folder: &Folder) -> Result<String, F
     }
     match not_covered(verified) {
         0 => {}
-        count => parts.push(format!("{count} not covered: an earlier sweepline gave run.json no digest of its own")),
+        count => parts.push(format!("{count} not covered: an earlier sweepline wrote run.json without a digest")),
     }
     lines.push(format!("{} runs in {}: {}", verified.runs.len(), folder.results.display(), parts.join("; ")));
     lines.extend(remedies(store, verified, &folder.typed())?);
     Ok(lines.join("\n"))
 }
 
-/// What to do about it: a sweep looks at `run.json` and sizes only, so other damage needs to be forced.
+/// Returns the remedies: a sweep checks only `run.json` and sizes, so other damage requires --force.
 fn remedies(store: &Store, verified: &Verified, folder: &str) -> Result<Vec<String>, Failure> {
     let mut lines = Vec::new();
     let mut hidden = Vec::new();
@@ -189,44 +191,46 @@ fn remedies(store: &Store, verified: &Verified, folder: &str) -> Result<Vec<Stri
     }
     if plain > 0 {
         lines.push(format!(
-            "`sweepline run PLAN{folder}` does {plain} of them again, as their run.json or sizes are wrong"
+            "`sweepline run PLAN{folder}` measures {plain} of them again, because their run.json or sizes are wrong"
         ));
     }
     if !hidden.is_empty() {
         let (count, ids) = (hidden.len(), hidden.join(", "));
         lines.push(format!(
-            "`sweepline run PLAN{folder} --force --only \"id[:16] in [{ids}]\"` does {count} of them again"
+            "`sweepline run PLAN{folder} --force --only \"id[:16] in [{ids}]\"` measures {count} of them again"
         ));
     }
     if !others.is_empty() {
         lines.push(format!(
-            "move away what lies under the name of another run: {}; a run that is missing then is measured again by \
-             `sweepline run PLAN{folder}`",
+            "move away the folders that have the name of another run: {}; `sweepline run PLAN{folder}` then measures \
+             missing runs again",
             others.join(", ")
         ));
     }
     if closed > 0 {
-        lines.push(format!("{closed} cannot be read by this user or this sweepline, which is no damage; `run` leaves them as they are without \
-             --force: make them readable, or use the newer sweepline"));
+        lines.push(format!(
+            "{closed} cannot be read by this user or this sweepline, which is not damage; `run` leaves them as they \
+             are without --force: make them readable, or use the newer sweepline"
+        ));
     }
     lines.extend(remedies_of_entries(verified, folder));
     Ok(lines)
 }
 
-/// What to do about the inventory: its entries, and runs that are gone.
+/// Returns the remedies for the inventory: its entries, and runs that are gone.
 fn remedies_of_entries(verified: &Verified, folder: &str) -> Vec<String> {
     let mut lines = Vec::new();
     let has = |is: fn(&Entered) -> bool| verified.runs.iter().any(|report| is(&report.entered));
     if has(|entered| matches!(entered, Entered::Damaged(_))) {
-        lines.push(format!("the next `sweepline run PLAN{folder}` makes damaged entries of whole runs anew"));
+        lines.push(format!("the next `sweepline run PLAN{folder}` rewrites damaged entries of whole runs"));
     }
     if has(|entered| matches!(entered, Entered::Other(_))) {
-        lines.push(format!("an entry of another commit goes by `sweepline verify{folder} --forget ID`"));
+        lines.push(format!("`sweepline verify{folder} --forget ID` removes an entry of another commit"));
     }
     if has(|entered| matches!(entered, Entered::Unreadable(_))) {
         lines.push(
-            "an entry that cannot be read, or is of a newer sweepline, is left as it is: make it readable, use the newer \
-             sweepline, or move the entry away, and the next run makes it anew"
+            "an entry that cannot be read, or that a newer sweepline wrote, is left as it is: make it readable, use \
+             the newer sweepline, or move the entry away, and the next run rewrites it"
                 .to_owned(),
         );
     }

@@ -1,4 +1,4 @@
-//! Cells that are no runs, or not yet, as `why` tells of them: what decides about each, and the runs behind that.
+//! Cells without runs (yet), as explained by `why`: what decides about each, and the runs behind it.
 
 use schemars::JsonSchema;
 use serde::Serialize;
@@ -8,27 +8,27 @@ use super::workspace::Workspace;
 use crate::expand::{Finding, Pending, deciding};
 use crate::report::format::{fill, plain};
 
-/// A cell that is no run, or not yet, with what decides about it.
+/// A cell without runs (yet), and what decides about it.
 #[derive(Debug, Serialize, JsonSchema)]
 pub(super) struct WaitingCell {
     #[serde(flatten)]
     cell: PendingCell,
-    /// When its runs have ids, in words.
+    /// When its runs get ids, in words.
     ids: &'static str,
-    /// What earlier sweeps say that decides about it; empty where the budget leaves its sweep out.
+    /// The findings of earlier sweeps that decide about it; empty if the budget skips its sweep.
     decided_by: Vec<Decider>,
 }
 
-/// What an earlier sweep says that decides about a cell.
+/// A finding of an earlier sweep that decides about a cell.
 #[derive(Debug, Serialize, JsonSchema)]
 struct Decider {
     /// The earlier sweep.
     sweep: String,
-    /// What it is asked for, like max_qps_under_slo or ttft_p99.
+    /// The requested metric, like max_qps_under_slo or ttft_p99.
     metric: String,
-    /// What it says, in words, with the cell of it that says so.
+    /// The finding in words, with the cell of the sweep that it comes from.
     says: String,
-    /// Full ids of the runs behind it that are there.
+    /// Full ids of its existing runs.
     runs: Vec<String>,
 }
 
@@ -46,7 +46,7 @@ impl Decider {
     fn text(&self) -> String {
         let ids: Vec<&str> = self.runs.iter().filter_map(|id| id.get(..8)).collect();
         let runs = match ids.len() {
-            0 => "no run of it is there".to_owned(),
+            0 => "none of its runs exists".to_owned(),
             1 => format!("run {}", ids[0]),
             _ => format!("runs {}", ids.join(", ")),
         };
@@ -55,7 +55,7 @@ impl Decider {
 }
 
 impl WaitingCell {
-    /// All that is told of a cell of the workspace's plan.
+    /// Returns the explanation of a cell of the workspace's plan.
     pub(super) fn of(workspace: &Workspace, cell: &Pending) -> WaitingCell {
         let found = deciding(workspace.plan(), &workspace.known, cell);
         WaitingCell {
@@ -65,7 +65,7 @@ impl WaitingCell {
         }
     }
 
-    /// For people.
+    /// Returns the text for people.
     pub(super) fn text(&self) -> String {
         let PendingCell { sweep, repeats, state, why, .. } = &self.cell;
         let repeats = if *repeats == 1 { String::new() } else { format!(", {repeats} repeats") };

@@ -1,7 +1,7 @@
-//! `sweepline why RUN`: one decision, with all that led to it.
+//! `sweepline why RUN`: explains one decision.
 //!
-//! Of a run, what is to be done with it; of a sweep that searches or ends early, which loads it asked for and why; of a cell that is no run,
-//! or not yet, what decides about it.
+//! For a run, what is to be done with it; for a sweep that searches or ends early, which loads it requested
+//! and why; for a cell without runs (yet), what decides about it.
 
 use std::collections::{HashMap, HashSet};
 use std::path::PathBuf;
@@ -35,17 +35,18 @@ use crate::sweep::event::{name, planned_name};
 use crate::sweep::resume::{Action, Wishes, explain, or_pending, tries_words};
 use crate::units::clock;
 
-/// The state of a run that was given up, as `preview --format json` has it.
+/// The state of a run that was given up, as in `preview --format json`.
 const GIVEN_UP: &str = "given_up";
 
 /// The arguments of `why`.
 #[derive(Debug, Args)]
 pub struct WhyArgs {
-    /// A run: any unambiguous beginning of its id (`preview` and `list` show ids), or an expression as for --only, like
-    /// "qps == 5 and repeat == 0"; or a sweep of the plan, or SWEEP/CELL, for its decisions and for cells without an id
+    /// A run: any unambiguous prefix of its id (`preview` and `list` show ids), or an expression as for
+    /// --only, like "qps == 5 and repeat == 0"; or a sweep of the plan, or SWEEP/CELL, for its decisions
+    /// and for cells without an id
     #[arg(value_name = "RUN")]
     run: String,
-    /// The plan that asks for the run; without it only the results folder is looked at
+    /// The plan that contains the run; without it, only the results folder is used
     #[arg(long, value_name = "PLAN")]
     plan: Option<PathBuf>,
     #[command(flatten)]
@@ -57,68 +58,68 @@ pub struct WhyArgs {
     folder: Folder,
 }
 
-/// What is told of the run that was asked for, or of each of several.
+/// The explanation of the requested run, or of each of several.
 #[derive(Debug, Serialize, JsonSchema)]
 #[serde(untagged)]
 pub(super) enum Document<'a> {
-    /// Of the one run.
+    /// The explanation of one run.
     One(&'a ExplainedRun),
-    /// Of each run for which the expression holds, or of a sweep that declares its loads.
+    /// The explanations of all runs that match the expression, or of a sweep that declares its loads.
     Several {
-        /// The runs, in the order of the plan, or of the results folder without one.
+        /// The runs, in plan order, or without a plan in the order of the results folder.
         runs: &'a [ExplainedRun],
-        /// Cells that are no runs, or not yet; absent where there are none.
+        /// Cells without runs (yet); absent if there are none.
         #[serde(skip_serializing_if = "<[_]>::is_empty")]
         waiting: &'a [WaitingCell],
     },
-    /// Of the searches or ladders of a sweep.
+    /// The explanation of the searches or ladders of a sweep.
     Sweep {
-        /// How each of them came to stand where it does.
+        /// The decisions of each of them.
         choices: Vec<&'a Trail>,
-        /// Cells of it that are no runs, or not yet; absent where there are none.
+        /// Its cells without runs (yet); absent if there are none.
         #[serde(skip_serializing_if = "<[_]>::is_empty")]
         waiting: &'a [WaitingCell],
     },
 }
 
-/// What is told of runs, and of cells that are none.
+/// The explanations of runs, and of cells without runs.
 #[derive(Debug, Default)]
 struct Explained {
     runs: Vec<ExplainedRun>,
     waiting: Vec<WaitingCell>,
 }
 
-/// All that is told of one run.
+/// The explanation of one run.
 #[derive(Debug, Serialize, JsonSchema)]
 pub(super) struct ExplainedRun {
-    /// Its full id; its beginning, where run.json cannot be read.
+    /// Its full id, or its prefix if run.json cannot be read.
     id: String,
     #[serde(skip)]
     name: String,
-    /// What is to be done with it under the plan, as `preview` says it; orphan where the plan does not ask for it; without a
-    /// plan committed, corrupt, unreadable, deleted, given_up or new. A run that a ladder leaves out is pruned, one that a search does not
-    /// ask for not_asked.
+    /// What is to be done with it under the plan, as in `preview`; orphan if it is not part of the plan;
+    /// without a plan committed, corrupt, unreadable, deleted, given_up or new. A run that a ladder skips
+    /// is pruned, one that a search does not request not_asked.
     state: &'static str,
-    /// Why.
+    /// The reason.
     reason: String,
-    /// The search or ladder that it belongs to; null where its sweep declares its loads, and without a plan.
+    /// The search or ladder that it belongs to; null if its sweep declares its loads, and without a plan.
     asked_by: Option<AskedBy>,
-    /// By which fields it is told from the result nearest to it; empty where that says nothing.
+    /// The fields in which it differs from the nearest result; empty if these explain nothing.
     changed: Vec<Changed>,
-    /// What its result took the place of; null where that is nothing.
+    /// The result that its result replaced; null if there was none.
     replaced: Option<Replaced>,
-    /// What the server that its result was measured on said of itself; null where that is not known.
+    /// The self-description of the server that its result was measured on; null if unknown.
     server: Option<Fingerprint>,
-    /// What became of attempts that are no result.
+    /// The outcomes of attempts that did not become results.
     attempts: Vec<String>,
-    /// What became of those since its last commit, for programs; null where there are none.
+    /// The outcome of attempts since its last commit, for programs; null if there are none.
     tries: Option<Tried>,
-    /// What the run is: the entries that its id is made from. Absent for what is only found by its folder.
+    /// The run's identity: the entries that its id is made from. Absent if the run is known only by its folder.
     #[serde(skip_serializing_if = "Map::is_empty")]
     identity: Map<String, Value>,
 }
 
-/// Says why a run is done, skipped or done again.
+/// Explains why a run is done, skipped or done again.
 pub(super) fn run(args: WhyArgs) -> Result<Exit, Failure> {
     args.changes.need(args.plan.as_deref())?;
     let by_id = !args.run.is_empty() && args.run.bytes().all(|byte| byte.is_ascii_hexdigit());
@@ -182,13 +183,13 @@ fn in_plan(args: &WhyArgs, workspace: &Workspace, by_id: bool) -> Result<Explain
     let runs: Vec<PlannedRun> = workspace.expansion.runs.iter().chain(left_out(workspace)).cloned().collect();
     let pending = &workspace.expansion.pending;
     let picked = matching_cells(&args.run, workspace.plan(), (&runs, pending));
-    let picked = picked.map_err(|failure| or_id(&args.run, "it is no sweep of the plan", failure))?;
+    let picked = picked.map_err(|failure| or_id(&args.run, "it is not a sweep of the plan", failure))?;
     let cells = picked.cells(pending);
     let meant: Vec<&PlannedRun> = runs.iter().zip(picked.runs).filter(|(_, is)| *is).map(|(run, _)| run).collect();
     explained(workspace, &meant, &cells)
 }
 
-/// All that is told of these runs and cells.
+/// Returns the explanations of these runs and cells.
 fn explained(workspace: &Workspace, runs: &[&PlannedRun], cells: &[Pending]) -> Result<Explained, Failure> {
     let (places, attempts) = (Places::new(workspace), Attempts::of(&workspace.store)?);
     Ok(Explained {
@@ -197,25 +198,26 @@ fn explained(workspace: &Workspace, runs: &[&PlannedRun], cells: &[Pending]) -> 
     })
 }
 
-/// The runs that ladders leave out.
+/// Returns the runs that ladders skip.
 fn left_out(workspace: &Workspace) -> Vec<&PlannedRun> {
     let pools = workspace.expansion.pools.iter().zip(&workspace.trails);
     let members = pools.flat_map(|(pool, trail)| pool.members.iter().map(move |member| (member, trail)));
     members.filter(|(member, trail)| trail.pruned.contains(&member.load)).map(|(member, _)| &member.run).collect()
 }
 
-/// A single word was perhaps meant to be the beginning of an id.
+/// Adds a hint for a single word, which may be meant as a prefix of an id.
 fn or_id(asked: &str, no_sweep: &str, failure: Failure) -> Failure {
     match failure {
         Failure::Usage(text) if asked.bytes().all(|byte| byte.is_ascii_alphanumeric()) => Failure::Usage(format!(
-            "`{asked}` begins no id: ids are of the digits 0 to 9 and a to f (`preview` and `list` show them); {no_sweep}; as an \
-             expression {text}"
+            "no run id begins with `{asked}`: ids consist of the digits 0 to 9 and a to f (`preview` and `list` show \
+             them); {no_sweep}; as an expression {text}"
         )),
         other => other,
     }
 }
 
-/// The plan's run whose id begins with `prefix`: one that is asked for, else one that a search or ladder might have asked for.
+/// Returns the plan's run whose id begins with `prefix`: one that is requested, else one that a search or
+/// ladder might have requested.
 fn find<'a>(workspace: &'a Workspace, prefix: &str) -> Result<Option<&'a PlannedRun>, Failure> {
     let wanted = prefix.to_ascii_lowercase();
     let is_meant = |run: &&PlannedRun| run.id.to_string().starts_with(&wanted);
@@ -227,12 +229,15 @@ fn find<'a>(workspace: &'a Workspace, prefix: &str) -> Result<Option<&'a Planned
     found.dedup_by_key(|run| run.id);
     if found.len() > 1 {
         let ids: Vec<String> = found.iter().map(|run| run.id.short()).collect();
-        return Err(Failure::Usage(format!("`{prefix}` begins several runs: {}; write more of it", ids.join(", "))));
+        return Err(Failure::Usage(format!(
+            "several runs begin with `{prefix}`: {}; use a longer prefix",
+            ids.join(", ")
+        )));
     }
     Ok(found.first().copied())
 }
 
-/// A run of the plan; `asked` runs are told of in all.
+/// Returns the explanation of a run of the plan; `asked` runs are explained in full.
 fn of_run(workspace: &Workspace, run: &PlannedRun, asked: usize, places: &Places, attempts: &Attempts) -> ExplainedRun {
     let mut decision = workspace.decide(run, Wishes::default());
     or_pending(&mut decision, run, &workspace.disk);
@@ -261,7 +266,7 @@ fn of_run(workspace: &Workspace, run: &PlannedRun, asked: usize, places: &Places
     }
 }
 
-/// A committed run that the plan does not ask for.
+/// Returns the explanation of a committed run that the plan does not request.
 fn of_other(workspace: &Workspace, listed: Listed, attempts: &Attempts) -> ExplainedRun {
     let file = workspace.loaded.file().display().to_string();
     let endpoint = listed.record.as_ref().map(|record| record.spec.endpoint.name.clone());
@@ -269,7 +274,7 @@ fn of_other(workspace: &Workspace, listed: Listed, attempts: &Attempts) -> Expla
     let mut told = of_listed(listed, attempts);
     told.state = "orphan";
     told.reason = match theirs {
-        None => format!("{} is committed, but no run of {file} asks for it", &told.id[..16]),
+        None => format!("{} is committed, but not part of {file}", &told.id[..16]),
         Some(endpoint) => {
             format!("{} is committed for another plan: {file} has no endpoint `{endpoint}`", &told.id[..16])
         }
@@ -284,7 +289,7 @@ fn in_folder(args: &WhyArgs, store: &Store, by_id: bool) -> Result<Vec<Explained
         let listed = store.list()?;
         let records: Vec<&RunRecord> = listed.iter().filter_map(|listed| listed.record.as_ref()).collect();
         let ids: HashSet<String> = matching_records(&args.run, &records)
-            .map_err(|failure| or_id(&args.run, "sweeps are known with --plan", failure))?
+            .map_err(|failure| or_id(&args.run, "sweep names require --plan", failure))?
             .iter()
             .map(|record| record.id.clone())
             .collect();
@@ -307,7 +312,7 @@ fn in_folder(args: &WhyArgs, store: &Store, by_id: bool) -> Result<Vec<Explained
     }
 }
 
-/// A folder in `runs/`.
+/// Returns the explanation of a folder in `runs/`.
 fn of_listed(listed: Listed, attempts: &Attempts) -> ExplainedRun {
     let record = listed.record.as_ref();
     let (state, reason) = match (&listed.state, record) {
@@ -322,12 +327,12 @@ fn of_listed(listed: Listed, attempts: &Attempts) -> ExplainedRun {
     ExplainedRun { replaced, server, ..ExplainedRun::of(&listed.id, known, (state, reason), attempts) }
 }
 
-/// What the server of a result said of itself.
+/// Returns the self-description of a result's server.
 fn server(record: &RunRecord) -> Option<Fingerprint> {
     Some(record.environment.fingerprint.clone()).filter(|server| !server.is_empty())
 }
 
-/// A run that was committed and whose folder is gone.
+/// Returns the explanation of a run that was committed and whose folder is gone.
 fn of_deleted(deleted: &Deleted, attempts: &Attempts) -> ExplainedRun {
     let told = ExplainedRun::of(&deleted.id, None, ("deleted", deleted.said()), attempts);
     match &deleted.entry {
@@ -336,7 +341,7 @@ fn of_deleted(deleted: &Deleted, attempts: &Attempts) -> ExplainedRun {
     }
 }
 
-/// A run of which there are only attempts.
+/// Returns the explanation of a run that has only attempts.
 fn of_attempt(attempt: &ListedAttempt, attempts: &Attempts) -> ExplainedRun {
     let tries = attempts.tries.get(&attempt.id);
     let state = if tries.is_some_and(|tries| tries.given_up.is_some()) { GIVEN_UP } else { "new" };
@@ -345,7 +350,7 @@ fn of_attempt(attempt: &ListedAttempt, attempts: &Attempts) -> ExplainedRun {
     ExplainedRun::of(&attempt.id, known, (state, reason), attempts)
 }
 
-/// The attempts of a results folder that are no results.
+/// The attempts of a results folder that did not become results.
 struct Attempts {
     all: Vec<ListedAttempt>,
     tries: HashMap<String, Tries>,
@@ -362,7 +367,7 @@ impl Attempts {
         self.tries.get(id).and_then(Tried::of)
     }
 
-    /// What became of the attempts at the run with this short id.
+    /// Returns the outcomes of the attempts at the run with this short id.
     fn said_of(&self, id: &str) -> Vec<String> {
         let last = self.tries.get(id).and_then(|tries| tries.last.as_ref());
         let of_run = self.all.iter().filter(|attempt| attempt.id == id);
@@ -370,17 +375,17 @@ impl Attempts {
     }
 }
 
-/// What became of one attempt, which may be the `last` one at its run.
+/// Returns the outcome of one attempt, which may be the `last` one at its run.
 fn said(attempt: &ListedAttempt, last: Option<&LastTry>) -> String {
     let number = attempt.number;
     let record = attempt.record.as_ref();
     let at = |moment: Option<Moment>| moment.map(|at| format!(" {}", clock::time_of(at.0))).unwrap_or_default();
-    let afresh = record.filter(|record| record.afresh).map_or("", |_| "; with it a new count of tries began");
+    let afresh = record.filter(|record| record.afresh).map_or("", |_| "; it reset the retry count");
     let ended = record.and_then(|record| record.ended);
     match (&attempt.state, record.and_then(|record| record.spoiled.as_ref())) {
         (_, Some(what)) => {
             let given_up = record.and_then(|record| record.given_up);
-            let given_up = given_up.map(|times| format!("; given up, tried again {times} of {times} times"));
+            let given_up = given_up.map(|times| format!("; given up after {times} of {times} retries"));
             let (detail, given_up) = (what.in_one_line(), given_up.unwrap_or_default());
             format!("attempt {number} was spoiled{}: {detail}{given_up}{afresh}", at(ended))
         }
@@ -389,7 +394,7 @@ fn said(attempt: &ListedAttempt, last: Option<&LastTry>) -> String {
         }
         (AttemptState::Failed(reason), None) => format!("attempt {number} failed{}: {reason}{afresh}", at(ended)),
         (AttemptState::Unfinished, None) => match last.map(|last| &last.how) {
-            Some(How::UnderWay(pid)) => format!("attempt {number} is being made by process {pid}{afresh}"),
+            Some(How::UnderWay(pid)) => format!("attempt {number} is running in process {pid}{afresh}"),
             Some(How::Failed(reason)) => format!("attempt {number} failed: {reason}"),
             _ => {
                 let ended = at(last.and_then(|last| last.ended));
@@ -404,7 +409,8 @@ fn identity(spec: &RunSpec) -> Map<String, Value> {
 }
 
 impl ExplainedRun {
-    /// What the results folder alone tells of the run with this short id: its full id and what it is, where they are known.
+    /// Returns what the results folder alone contains about the run with this short id: its full id and its
+    /// identity, if known.
     fn of(
         short: &str,
         known: Option<(&str, &RunSpec)>,
@@ -426,23 +432,23 @@ impl ExplainedRun {
         }
     }
 
-    /// With all that the run is where it is told of alone; in few lines among others.
+    /// Returns the text: with the full identity if the run is `alone`; in few lines among others.
     fn text(&self, alone: bool) -> String {
-        // What was given up begins with these words in its reason, too.
+        // The reason of a given-up run begins with these words, too.
         let state = match self.state {
             GIVEN_UP => format!("{}\n", plain(&self.reason)),
             state => format!("{state}: {}\n", plain(&self.reason)),
         };
         let heading = format!("{} {}\n", self.id.get(..16).unwrap_or(&self.id), plain(&self.name));
-        // An orphan is told by its reason: the plan knows no name of it.
+        // An orphan is identified by its reason: the plan has no name for it.
         let mut text = if self.state == "orphan" { state } else { format!("{heading}{state}") };
         if let Some(by) = self.asked_by.as_ref().filter(|by| by.not_asked().is_none()) {
             text.push_str(&fill("", 2, &plain(by.said())));
         }
         if let Some(Replaced { attempt, reason }) = &self.replaced {
             let attempt = attempt.map_or_else(|| "an earlier attempt".to_owned(), |number| format!("attempt {number}"));
-            let reason = reason.as_deref().unwrap_or("nobody said why");
-            text.push_str(&format!("its result took the place of {attempt}: {}\n", plain(reason)));
+            let reason = reason.as_deref().unwrap_or("no reason recorded");
+            text.push_str(&format!("its result replaced {attempt}: {}\n", plain(reason)));
         }
         if let Some(words) = self.server.as_ref().and_then(Fingerprint::in_words) {
             text.push_str(&format!("measured on {}\n", plain(&words)));

@@ -1,4 +1,4 @@
-//! What most commands begin with: a plan, its runs, and what is on disk of them.
+//! The input of most commands: a plan, its runs, and their state on disk.
 
 use std::collections::HashSet;
 use std::path::Path;
@@ -23,30 +23,30 @@ use crate::sweep::resume::{Action, Decision, OnDisk, Wishes, decide};
 
 /// A plan with its runs and the results folder.
 pub(crate) struct Workspace {
-    /// The plan and where its values were written.
+    /// The plan and the places of its values.
     pub loaded: Loaded,
     /// Its runs.
     pub expansion: Expansion,
     /// The results folder.
     pub store: Store,
-    /// What lies in it.
+    /// The contents of the results folder.
     pub disk: OnDisk,
-    /// What is known of the sweeps that others ask.
+    /// The known results of sweeps that others depend on.
     pub(crate) known: Known,
-    /// How each of its searches and ladders stands.
+    /// The state of each search and ladder.
     pub(crate) chosen: Vec<Chosen>,
-    /// How each of them came to stand so.
+    /// The decisions of each search and ladder.
     pub(crate) trails: Vec<Trail>,
-    /// How each cell of its series stands.
+    /// The state of each cell of its series.
     pub(crate) standing: Vec<Vec<CellStanding>>,
-    /// How its budget stands; none where it has none.
+    /// The state of its budget; `None` without one.
     pub(crate) budget: Option<BudgetState>,
-    /// Whether plans may use files outside of their folder.
+    /// Whether plans may use files outside their folder.
     pub(crate) allow_outside: bool,
 }
 
 impl Workspace {
-    /// Reads the plan with what the call changes in it, expands it and lists the results folder.
+    /// Reads the plan with the changes of the call, expands it and lists the results folder.
     pub(super) fn open(path: &Path, changes: &Changes, folder: &Folder) -> Result<Workspace, Failure> {
         let loaded = changes.load(path)?;
         let store = Store::open(&folder.results);
@@ -61,7 +61,7 @@ impl Workspace {
         Ok(workspace)
     }
 
-    /// Lists the results folder anew; what it says of earlier sweeps may make runs of cells that were pending.
+    /// Lists the results folder again; results of earlier sweeps may turn pending cells into runs.
     pub(crate) fn look_again(&mut self) -> Result<(), Failure> {
         Staged { expansion: self.expansion, known: self.known, chosen: self.chosen, trails: self.trails } =
             staged(&self.store, &self.loaded.plan)?;
@@ -71,7 +71,7 @@ impl Workspace {
         Ok(())
     }
 
-    /// What a budget is held against.
+    /// Returns the inputs of the budget.
     fn asked(&self) -> budget::Asked<'_> {
         budget::Asked {
             plan: &self.loaded.plan,
@@ -82,7 +82,7 @@ impl Workspace {
         }
     }
 
-    /// Refuses a budget that does not allow one run, at its place, before anything is sent.
+    /// Refuses a budget that does not allow even one run, with its place, before anything is sent.
     pub(super) fn budget_allows_a_run(&self) -> Result<(), Failure> {
         let too_little = self.budget.as_ref().and_then(|state| budget::below_one_run(&self.asked(), state));
         let Some(too_little) = too_little else { return Ok(()) };
@@ -91,19 +91,20 @@ impl Workspace {
         Err(Failure::Usage(format!("{place}{}", too_little.words())))
     }
 
-    /// Whether the plan has a budget of which nobody can tell beforehand what its runs take of it.
+    /// Returns whether the plan has a budget for which the cost of some runs is unknown beforehand.
     pub(super) fn has_uncounted_costs(&self) -> bool {
         self.budget.as_ref().is_some_and(|state| state.limits.iter().any(|limit| limit.runs_not_counted > 0))
     }
 
-    /// Why the budget leaves out a run, by what lies in the results folder now: all sweeps that ask for it are optional, and do not fit any more.
+    /// Returns why the budget skips a run, based on the current results: all sweeps that request it are
+    /// optional, and no longer fit.
     pub(super) fn over_budget(&self, run: &PlannedRun) -> Option<String> {
         let plan = &self.loaded.plan;
         let asking = || self.expansion.runs.iter().filter(|other| other.id == run.id).map(|other| &*other.sweep);
         if !asking().all(|name| plan.sweeps.get(name).is_some_and(|sweep| sweep.optional)) {
             return None;
         }
-        // A folder that cannot be read leaves out nothing.
+        // A folder that cannot be read skips nothing.
         let Staged { mut expansion, chosen, .. } = staged(&self.store, plan).ok()?;
         let disk = on_disk(&self.store, &expansion).ok()?;
         let standing = end_early(&self.store, plan, &mut expansion);
@@ -113,7 +114,7 @@ impl Workspace {
         asking().map(why).collect::<Option<Vec<String>>>()?.into_iter().next()
     }
 
-    /// Leaves out what the budget does not suffice for.
+    /// Skips what exceeds the budget.
     fn keep_budget(&mut self) {
         self.expansion.leave_out(Vec::new());
         let Some((state, left_out)) = budget::decide(&self.asked()) else { return };
@@ -121,12 +122,12 @@ impl Workspace {
         self.budget = Some(state);
     }
 
-    /// The plan.
+    /// Returns the plan.
     pub(super) fn plan(&self) -> &Plan {
         &self.loaded.plan
     }
 
-    /// The runs of the plan that are asked for, but for those that are not needed and not there.
+    /// Returns the selected runs of the plan, without repeats that are neither needed nor present.
     pub(super) fn picked(&self, selection: &Selection) -> Result<Vec<&PlannedRun>, Failure> {
         let runs = &self.expansion.runs;
         let picked = selection.pick_runs(self.plan(), &self.expansion)?;
@@ -135,7 +136,7 @@ impl Workspace {
         Ok(runs.iter().zip(picked).filter(|(run, is)| *is && is_wanted(run)).map(|(run, _)| run).collect())
     }
 
-    /// What is to be done with one run.
+    /// Returns the decision about one run.
     pub(crate) fn decide(&self, run: &PlannedRun, wishes: Wishes) -> Decision {
         let is_invalid = |record: &RunRecord| answers::is_invalid(&self.store, record, self.plan());
         let retries = self.plan().endpoints.get(&run.spec.endpoint.name).map_or(0, Endpoint::retries);
@@ -143,14 +144,14 @@ impl Workspace {
         if let Some(why) = self.expansion.why_left_out(run).filter(|_| decision.action.is_work()) {
             return Decision::pruned(why);
         }
-        // Whoever wants all runs again wants the decisions again, too.
+        // A user who repeats all runs also wants new decisions.
         match self.expansion.why_pruned(run).filter(|_| decision.action == Action::New && !wishes.force) {
             Some(why) => Decision::pruned(why),
             None => decision,
         }
     }
 
-    /// Repeats that are not needed, by results of which one is measured again, may be needed after all.
+    /// Repeats that were not needed because of results to be measured again may be needed after all.
     pub(crate) fn reopen(&self, decisions: &mut [Option<Decision>]) {
         let is_again = |decision: &Option<Decision>| decision.as_ref().is_some_and(|d| d.action == Action::Redo);
         let runs = || self.expansion.runs.iter().zip(decisions.iter());
@@ -170,12 +171,12 @@ impl Workspace {
     }
 }
 
-/// The runs of a plan as far as they are known from what lies in a results folder.
+/// Returns the runs of a plan, as far as they are known from the results folder.
 pub(super) fn expansion(store: &Store, plan: &ResolvedPlan) -> Result<Expansion, Failure> {
     staged(store, plan).map(|staged| staged.expansion)
 }
 
-/// The runs of a plan as far as they are known, how its searches and ladders stand, and how they came to.
+/// The runs of a plan as far as they are known, and the state and decisions of its searches and ladders.
 struct Staged {
     expansion: Expansion,
     known: Known,
@@ -183,8 +184,8 @@ struct Staged {
     trails: Vec<Trail>,
 }
 
-/// The runs of a plan by what lies in the results folder, and how its pools stand. What an earlier sweep has found makes runs of the
-/// cells that wait for it, which may be what yet another one waits for.
+/// Returns the runs of a plan based on the results folder, and the state of its pools. The result of an
+/// earlier sweep turns cells that wait for it into runs, which yet another sweep may wait for.
 fn staged(store: &Store, plan: &ResolvedPlan) -> Result<Staged, Failure> {
     let is_staged = plan.sweeps.values().any(|sweep| Sweep::asks(sweep).next().is_some());
     let mut known = Known::default();
@@ -199,7 +200,8 @@ fn staged(store: &Store, plan: &ResolvedPlan) -> Result<Staged, Failure> {
             expansion.choose(&chosen.iter().map(Chosen::members).collect::<Vec<_>>());
         }
         let now = if is_staged { found(plan, &expansion, &chosen, &chooser) } else { known.clone() };
-        // Sweeps ask earlier ones alone, so that after as many rounds as there are sweeps nothing new is known.
+        // Sweeps depend only on earlier ones, so after as many rounds as there are sweeps nothing new
+        // becomes known.
         if now == known {
             let trails =
                 expansion.pools.iter().zip(&chosen).map(|(pool, chosen)| trail(&chooser, pool, chosen)).collect();
@@ -210,7 +212,7 @@ fn staged(store: &Store, plan: &ResolvedPlan) -> Result<Staged, Failure> {
     }
 }
 
-/// How the cells of a plan stand whose repeats may end early.
+/// Returns the state of a plan's cells whose repeats may end early.
 fn end_early(store: &Store, plan: &Plan, expansion: &mut Expansion) -> Vec<Vec<CellStanding>> {
     if expansion.series.is_empty() {
         return Vec::new();
@@ -222,14 +224,14 @@ fn end_early(store: &Store, plan: &Plan, expansion: &mut Expansion) -> Vec<Vec<C
     standing
 }
 
-/// Says that something else lies in the place of the inventory; the runs are there all the same.
+/// Warns that the inventory's path is occupied by something else; the runs exist nevertheless.
 pub(crate) fn warn_of_no_inventory(store: &Store) {
     if let Some(error) = store.no_inventory() {
         stderr::complain(&format!("warning: {}", plain(&error.to_string())));
     }
 }
 
-/// What lies in a results folder, seen from a plan.
+/// Returns the contents of a results folder, under a plan.
 fn on_disk(store: &Store, expansion: &Expansion) -> Result<OnDisk, Failure> {
     let disk = OnDisk::new(store.list()?, expansion).with_deleted(store.deleted()?);
     let tries = store.tries_of(&|id| disk.is_wanted(id))?;

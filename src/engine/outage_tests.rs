@@ -27,7 +27,7 @@ fn seen(request: u64, outcome: Outcome) -> Seen<'static> {
 }
 
 fn away() -> Checked {
-    Checked::Away(format!("{URL} does not answer: Connection refused"))
+    Checked::Away(format!("{URL} does not respond: Connection refused"))
 }
 
 fn spoiled(step: Step) -> Spoiled {
@@ -74,7 +74,7 @@ fn five_in_a_row_and_two_checks_that_find_it_away_are_an_outage() {
         assert_eq!(outage.look(now(210)), Step::Check);
         assert_eq!(outage.look(now(220)), Step::GoOn, "one at a time");
         let found = spoiled(outage.answered(now(230), away()));
-        assert_eq!(found.detail, format!("{detail}, and {URL} does not answer: Connection refused"));
+        assert_eq!(found.detail, format!("{detail}, and {URL} does not respond: Connection refused"));
     }
 }
 

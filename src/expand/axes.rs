@@ -12,12 +12,12 @@ use crate::units::Decimal;
 
 use super::{Cell, Mistake};
 
-/// The axis as a name; a name such as `7` or `true` reads as another scalar and is a name all the same.
+/// The axis as a name; a name such as `7` or `true` parses as another scalar but is still a name.
 pub(super) fn text(cell: &Cell, axis: &str) -> Option<Arc<str>> {
     cell.entry(axis).map(|entry| Arc::clone(&entry.text))
 }
 
-/// What the cell has on the axis, as `read` takes it; a mistake where it is not what is `expected`.
+/// The cell's value on the axis, converted by `read`; an error if it is not as `expected`.
 fn value<T>(
     cell: &Cell,
     axis: &str,
@@ -29,7 +29,7 @@ fn value<T>(
     read(value).map(Some).ok_or_else(wrong)
 }
 
-/// The same of an axis whose values are texts.
+/// The same for an axis whose values are texts.
 fn word<T>(
     cell: &Cell,
     axis: &str,
@@ -78,18 +78,18 @@ fn truth(cell: &Cell, axis: &str) -> Result<Option<bool>, Mistake> {
     })
 }
 
-/// How an open loop's arrivals are spaced, where an axis says so.
+/// The spacing of an open loop's arrivals, if an axis sets it.
 pub(super) fn arrivals(cell: &Cell) -> Result<Option<Arrivals>, Mistake> {
     let expected = "poisson or constant, or gamma cv 2";
     word(cell, "arrivals", expected, |text| text.parse::<Process>().ok().map(Arrivals::from))
 }
 
-/// How requests get their connections, where an axis says so.
+/// How requests get their connections, if an axis sets it.
 pub(super) fn connections(cell: &Cell) -> Result<Option<Connections>, Mistake> {
     choice(cell, "connections", (&Connections::ALL, Connections::name), "warm, cold or per_request")
 }
 
-/// The axis as one of several choices, which are told with their names.
+/// The axis as one of several choices, each with its name.
 fn choice<T: Copy>(
     cell: &Cell,
     axis: &str,

@@ -1,11 +1,11 @@
-//! What earlier sweeps have found, held against the bounds of `skip_if` and of gates.
+//! Compares the findings of earlier sweeps with the bounds of `skip_if` and of gates.
 
 use crate::plan::Bound;
 use crate::units::Decimal;
 
 use super::known::{Finding, Says};
 
-/// What a finding says that is no load, or that tells too little.
+/// The reason why a finding provides no load, or too little information.
 pub(super) fn without_load(finding: &Finding) -> String {
     let (title, metric) = (finding.title(), finding.metric);
     match &finding.says {
@@ -18,18 +18,22 @@ pub(super) fn without_load(finding: &Finding) -> String {
             let found = format!("{title}: {}", words(*load));
             match surely {
                 Some(surely) if surely == load => found,
-                Some(surely) => format!("{found} as observed, and surely {} only: prolong `confirm`", words(*surely)),
-                None => format!("{found} as observed, and no load surely: prolong `confirm`"),
+                Some(surely) => format!("{found} as observed, but surely only {}: extend `confirm`", words(*surely)),
+                None => format!("{found} as observed, but surely no load: extend `confirm`"),
             }
         }
         Says::Measured { runs: 1, ends: None, .. } => {
-            format!("{title}: {} of one run has no interval: give `{}` repeats", measured(finding), finding.sweep)
+            format!(
+                "{title}: {} of a single run has no interval: set `repeats` of `{}`",
+                measured(finding),
+                finding.sweep
+            )
         }
         Says::Measured { .. } => format!("{title}: {}", measured(finding)),
     }
 }
 
-/// `ttft_p99 is 512 ms (498 ms to 530 ms)`; nothing of what is no measured value.
+/// Formats a measured value as `ttft_p99 is 512 ms (498 ms to 530 ms)`; empty for other findings.
 pub(super) fn measured(finding: &Finding) -> String {
     let Says::Measured { value, ends, .. } = &finding.says else { return String::new() };
     let metric = finding.metric;
@@ -41,11 +45,12 @@ pub(super) fn measured(finding: &Finding) -> String {
     format!("{metric} is {}{interval}", metric.words(*value))
 }
 
-/// Whether a value lies below a bound; none where that is not known.
+/// Whether a value lies below a bound; `None` if unknown.
 fn is_below(says: &Says, bound: Bound) -> Option<bool> {
     match (says, bound) {
         (Says::Load { surely: Some(surely), .. }, Bound::Number(bound)) if *surely >= bound => Some(false),
-        // Where it is the heaviest, the highest load may lie above it: that says nothing of a bound that is higher still.
+        // If this is the heaviest load that was run, the highest load may be above it: this decides
+        // nothing for an even higher bound.
         (Says::Load { load, is_least, .. }, Bound::Number(bound)) => (*load < bound && !is_least).then_some(true),
         (Says::Below(lightest), Bound::Number(bound)) => (*lightest <= bound).then_some(true),
         (Says::Measured { ends: Some([low, high]), .. }, bound) => {
@@ -55,7 +60,7 @@ fn is_below(says: &Says, bound: Bound) -> Option<bool> {
     }
 }
 
-/// Whether a value lies above a bound; none where that is not known.
+/// Whether a value lies above a bound; `None` if unknown.
 fn is_above(says: &Says, bound: Bound) -> Option<bool> {
     match (says, bound) {
         (Says::Load { load, is_least: true, .. }, Bound::Number(bound)) => (*load > bound).then_some(true),
@@ -68,12 +73,12 @@ fn is_above(says: &Says, bound: Bound) -> Option<bool> {
     }
 }
 
-/// Of an interval: all of it lies beyond a bound, none of it does, or the bound lies within.
+/// For an interval: all of it lies beyond a bound, none of it does, or the bound lies within it.
 fn beyond(all: bool, none: bool) -> Option<bool> {
     if all { Some(true) } else { none.then_some(false) }
 }
 
-/// What is wrong with a value, by bounds that it must keep; no answer where that is not known.
+/// The violation of the given bounds by a value; no result if unknown.
 pub(super) fn broken(finding: &Finding, low: Option<Bound>, high: Option<Bound>) -> Option<Option<String>> {
     let tests = [
         low.map(|bound| (is_below(&finding.says, bound), "below", bound)),

@@ -1,9 +1,10 @@
-//! The canonical form of a RunSpec: what is hashed, and what `why` prints.
+//! The canonical form of a RunSpec: the input of the hash, and the output of `why`.
 //!
-//! A list of `(path, typed value)` entries: first the versions, then the rest sorted by path. An optional field that is
-//! not set has no entry, so a new optional field leaves old ids as they are. In the bytes every path and every value
-//! carries its length, so that no text can pass for two entries. Numbers travel as decimal text: a float, or JSON's 53
-//! bits, would give two different specs one name.
+//! A list of `(path, typed value)` entries: first the versions, then the rest sorted by path. An
+//! optional field that is not set has no entry, so a new optional field does not change old ids. In the
+//! bytes every path and every value is prefixed with its length, so that no text can be confused with
+//! two entries. Numbers are written as decimal text: with a float, or JSON's 53 bits, two different
+//! specs could get one name.
 
 use std::borrow::Cow;
 use std::collections::BTreeMap;
@@ -25,9 +26,10 @@ use super::{ClassSpec, EndpointSpec, Http2, Load, LoadEngine, ModelSpec, Phases,
 /// Version of the canonical form itself.
 const HASH: u32 = 1;
 
-/// Version of what the numbers mean. Bump it only when the same run would give other numbers: every id changes with it.
-/// 1: instants as the program read them, connections opened by the first request that needed one. 2: instants by the
-/// kernel's stamps, and `connections` says how they are opened.
+/// Version of the meaning of the numbers. Increase it only when the same run would produce different
+/// numbers: every id changes with it. 1: times as the program read them, connections opened by the first
+/// request that needed one. 2: times by the kernel's timestamps, and `connections` specifies how
+/// connections are opened.
 const MEASUREMENT: u32 = 2;
 
 /// A value of the canonical form.
@@ -52,7 +54,7 @@ pub enum Value {
 }
 
 impl Value {
-    /// Writes the letter of the type, the length of the value as text, and that text; durations in nanoseconds.
+    /// Writes the type letter, the length of the value as text, and that text; durations in nanoseconds.
     fn write(&self, into: &mut Vec<u8>, text: &mut Vec<u8>) {
         text.clear();
         let (letter, written) = match self {
@@ -72,7 +74,7 @@ impl Value {
 }
 
 impl fmt::Display for Value {
-    /// As a plan would write it: `120s`, `5`, `1%`.
+    /// Formats it as a plan would write it: `120s`, `5`, `1%`.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Value::Bool(value) => write!(f, "{value}"),
@@ -93,7 +95,7 @@ pub struct Canonical {
 }
 
 impl Canonical {
-    /// Path and value of every field that is set: the two versions, then the rest sorted by path.
+    /// Path and value of every set field: the two versions, then the rest sorted by path.
     pub fn entries(&self) -> &[(String, Value)] {
         &self.entries
     }
@@ -111,7 +113,7 @@ pub fn canonical(spec: &RunSpec) -> Canonical {
     Canonical { entries }
 }
 
-/// Room to write canonical forms into, one after the other.
+/// A buffer for writing canonical forms, one after the other.
 #[derive(Debug, Default)]
 pub struct Bytes {
     all: Vec<u8>,
@@ -132,7 +134,7 @@ impl Bytes {
     }
 }
 
-/// Takes the entries of a form, one after the other: prefix and name of its path, and the value.
+/// Receives the entries of a form, one after the other: prefix and name of the path, and the value.
 type Put<'p> = &'p mut dyn FnMut(&'static str, &str, Value);
 
 fn text(value: &str) -> Value {
@@ -143,11 +145,12 @@ fn int(value: u32) -> Value {
     Value::Int(u64::from(value))
 }
 
-/// Tells the entries of `spec` in their order, without sorting: a million of them are told in seconds. Every struct is
-/// taken apart field by field, so that a new field cannot be forgotten; a test holds the order.
+/// Lists the entries of `spec` in order, without sorting, so that a million specs take seconds. Every
+/// struct is destructured field by field, so that a new field cannot be forgotten; a test checks the
+/// order.
 fn each(spec: &RunSpec, put: Put) {
     let RunSpec {
-        // Names for people.
+        // Names for readers.
         labels: _,
         endpoint,
         model,
@@ -159,14 +162,15 @@ fn each(spec: &RunSpec, put: Put) {
         between: Between { cooldown },
         timeouts: Timeouts { connect, request, stall },
         connections,
-        // How the generator is built decides how much load it can make, and its own error is measured in every run: with
-        // other threads or another timer it is the same run, and its facts say how it was made.
+        // How the generator is built decides how much load it can generate, and its own error is
+        // measured in every run: with other threads or another timer the run is the same, and its facts
+        // record the settings.
         engine: LoadEngine { threads: _, timer: _ },
-        // What is kept besides the numbers decides none of them.
+        // Recordings in addition to the numbers do not affect them.
         record: Recording { text: _ },
         errors: _,
         start,
-        // Where a load comes from; the load itself is hashed.
+        // The origin of a load; the load itself is hashed.
         taken: _,
         seed: Seed(seed),
         repeat,
@@ -203,8 +207,8 @@ fn some<T>(value: &Option<T>, put: impl FnMut(&T)) {
     value.iter().for_each(put);
 }
 
-/// What a tokenizer fits besides prompts that stand alone. Versions before had the estimate there, so runs of such content are
-/// others; all other runs are what they were.
+/// What a tokenizer fits in addition to prompts without context. Earlier versions used estimates there,
+/// so runs of such content are different ones; all other runs stay the same.
 fn fits(scenario: &Content, mix: &[ClassSpec]) -> Option<&'static str> {
     let contents = || mix.iter().map(|class| &class.scenario).chain([scenario]);
     let is_scripted = |content: &Content| {
@@ -263,7 +267,7 @@ fn each_of_endpoint(spec: &EndpointSpec, put: Put) {
     }
 }
 
-/// `endpoint.hooks.before_run.0.request`, counted among those of the point that are hashed.
+/// `endpoint.hooks.before_run.0.request`, counted among the hashed hooks of the point.
 fn each_of_hooks(hooks: &BTreeMap<HookPoint, Vec<HookAction>>, put: Put) {
     let mut entries: Vec<(String, Value)> = Vec::new();
     for (point, actions) in hooks {
@@ -291,7 +295,7 @@ fn each_of_load(load: &Load, replays: bool, put: Put) {
         }
         Load::Open { qps, arrivals, cap } => {
             let Arrivals { process, profile } = arrivals;
-            // A trace gives the instants in the place of a process.
+            // With a trace, its arrival times replace a process.
             put("load.", "arrivals", text(if replays { "trace" } else { process.name() }));
             match process {
                 Process::Poisson | Process::Constant | Process::Trace => {}
@@ -344,7 +348,7 @@ fn each_of_scenario(content: &Content, put: Put) {
         put("scenario.", "context_cut", text(context_cut.name()));
         put("scenario.", "context_limit", int(*limit));
     }
-    // The digest of the texts stands for them, wherever they came from and however they were read.
+    // The digest of the texts represents them, regardless of their origin and how they were read.
     if let Some(Corpus { order, output_tokens, source }) = data {
         put("scenario.data.", "order", text(order.name()));
         some(output_tokens, |tokens| put("scenario.data.", "output_tokens", int(*tokens)));
@@ -392,7 +396,7 @@ fn each_of_scenario(content: &Content, put: Put) {
     put("scenario.", "turns", int(*turns));
 }
 
-/// Classes in the order written: it decides which class a request belongs to.
+/// Classes in written order: the order determines the class of each request.
 fn each_of_mix(mix: &[ClassSpec], put: Put) {
     for (number, ClassSpec { name: _, weight, scenario, shaping }) in mix.iter().enumerate() {
         let mut put_in = |prefix: &'static str, name: &str, value: Value| {
@@ -416,7 +420,7 @@ fn each_of_shaping(shaping: &Shaping, put: Put) {
         put("shaping.extra.", name, value);
     }
     let nonce = match nonce {
-        // What was hashed before there was `run`.
+        // The value that was hashed before `run` existed.
         NonceMode::On => Value::Bool(true),
         NonceMode::Off => Value::Bool(false),
         NonceMode::Run => text(nonce.name()),

@@ -1,5 +1,5 @@
-//! A cell: a value for each axis that it has. The values of a sweep stand in one table, each with its place in the plan;
-//! a cell is a list of numbers into it, so that a million of them fit into memory.
+//! A cell: a value for each of its axes. The values of a sweep are stored in one table, each with its
+//! place in the plan; a cell is a list of indices into it, so that a million cells fit into memory.
 
 use std::fmt;
 use std::ops::Index;
@@ -16,9 +16,9 @@ pub(super) struct Entry {
     pub value: Scalar,
     /// The value as text.
     pub text: Arc<str>,
-    /// Where it is written, from the sweep on.
+    /// The place where it is written, starting at the sweep.
     pub place: Vec<Step>,
-    /// What an earlier sweep finds, where that is the value.
+    /// The definition of the load, if the value is derived from an earlier sweep.
     pub take: Option<Take>,
 }
 
@@ -27,7 +27,7 @@ impl Entry {
         Entry { axis: Arc::clone(axis), text: value.to_string().into(), value: value.clone(), place, take: None }
     }
 
-    /// The same, whose value an earlier sweep finds.
+    /// The same entry with a value derived from an earlier sweep.
     pub(super) fn taking(self, take: Option<&Take>) -> Entry {
         Entry { take: take.cloned(), ..self }
     }
@@ -45,7 +45,7 @@ impl Cell {
         Cell { table: Arc::clone(table), at: at.into() }
     }
 
-    /// The table that its values stand in.
+    /// The table that contains its values.
     pub(super) fn table(&self) -> &Arc<[Entry]> {
         &self.table
     }
@@ -54,7 +54,7 @@ impl Cell {
         self.at.iter().map(|at| &self.table[*at as usize])
     }
 
-    /// What is written for `axis`, where the cell has it.
+    /// The entry of `axis`, if the cell has it.
     pub(super) fn entry(&self, axis: &str) -> Option<&Entry> {
         self.entries().find(|entry| *entry.axis == *axis)
     }
@@ -64,32 +64,34 @@ impl Cell {
         self.entries().map(|entry| (&*entry.axis, &entry.value))
     }
 
-    /// The axes whose values are known, and these: all but loads that an earlier sweep has yet to find.
+    /// The axes whose values are known, with their values: all except loads that an earlier sweep has
+    /// not found yet.
     pub fn known(&self) -> impl Iterator<Item = (&str, &Scalar)> {
         self.entries().filter(|entry| entry.take.is_none()).map(|entry| (&*entry.axis, &entry.value))
     }
 
-    /// What earlier sweeps find for it.
+    /// The loads that are derived from earlier sweeps.
     pub(super) fn takes(&self) -> impl Iterator<Item = &Take> {
         self.entries().filter_map(|entry| entry.take.as_ref())
     }
 
-    /// The axes and their values as text, to be shared.
+    /// The axes and their values as shared text.
     pub(super) fn texts(&self) -> impl Iterator<Item = (&Arc<str>, &Arc<str>)> {
         self.entries().map(|entry| (&entry.axis, &entry.text))
     }
 
-    /// The value of `axis`; `None` where the cell does not have it.
+    /// The value of `axis`; `None` if the cell does not have it.
     pub fn get(&self, axis: &str) -> Option<&Scalar> {
         self.entry(axis).map(|entry| &entry.value)
     }
 
-    /// Where the value of `axis` is written, from the sweep on (`matrix`, `batch_size`, `[2]`).
+    /// The place where the value of `axis` is written, starting at the sweep (`matrix`, `batch_size`,
+    /// `[2]`).
     pub fn place(&self, axis: &str) -> Option<&[Step]> {
         self.entry(axis).map(|entry| &entry.place[..])
     }
 
-    /// What sorts the cells of one sweep as its matrix names them.
+    /// A key that sorts the cells of one sweep in matrix order.
     pub fn rank(&self) -> &[u32] {
         &self.at
     }

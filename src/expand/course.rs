@@ -1,9 +1,11 @@
-//! The course of an open loop's rate over a run: how many arrivals are expected by an instant, and when so many are.
+//! The rate profile of an open loop over a run: the number of arrivals expected by a given time, and the
+//! time of a given arrival.
 //!
-//! The rate is linear piece by piece, so the expected number Λ(t) is quadratic in each piece and both it and its inverse
-//! are exact. In fill the rate rises linearly from 0; without a profile it then stays. A profile begins with the measure
-//! window: before it, stabilize has its first rate. One that goes on again and again has always been going when the
-//! window begins, and fill leads to its mean.
+//! The rate is piecewise linear, so the expected number Λ(t) is quadratic in each piece, and both it and
+//! its inverse are exact. In fill the rate rises linearly from 0; without a profile it then stays
+//! constant. A profile begins with the measure window; before that, stabilize has the profile's first
+//! rate. A repeating profile is treated as if it had always been running when the window begins, and
+//! fill leads to its mean.
 
 use crate::plan::{Bursts, Point, Profile, Ramp, RateShape, StepOfProfile};
 
@@ -12,37 +14,38 @@ use super::{Load, Phases};
 /// The expected arrivals of an open loop over time, in seconds since the run's start.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Course {
-    /// What comes once, in order.
+    /// The pieces that occur once, in order.
     head: Vec<Piece>,
     tail: Tail,
     /// The rate that fill leads to.
     settled: f64,
 }
 
-/// A time in which the rate is linear.
+/// A period with a linear rate.
 #[derive(Debug, Clone, Copy, PartialEq)]
 struct Piece {
-    /// When it begins, in seconds.
+    /// Its start, in seconds.
     from: f64,
     /// Arrivals expected before it.
     before: f64,
-    /// How long it is, in seconds.
+    /// Its length, in seconds.
     length: f64,
-    /// Rate at its beginning and at its end.
+    /// Rate at its start and at its end.
     rates: (f64, f64),
 }
 
-/// What comes after the head, without end.
+/// The part after the head, without an end.
 #[derive(Debug, Clone, PartialEq)]
 enum Tail {
-    /// A rate that stays: by t seconds, (t − lead) × rate arrivals are expected since the run's start.
+    /// A constant rate: by t seconds, (t − lead) × rate arrivals are expected since the run's start.
     Hold { lead: f64, rate: f64 },
-    /// A cycle that begins at `from`, where `before` arrivals are expected; its pieces count from its own beginning.
+    /// A cycle that begins at `from`, where `before` arrivals are expected; its pieces count from its
+    /// own start.
     Cycle { from: f64, before: f64, pieces: Vec<Piece> },
 }
 
 impl Piece {
-    /// Arrivals expected in it.
+    /// Arrivals expected in this piece.
     fn area(&self) -> f64 {
         self.length * (self.rates.0 + self.rates.1) / 2.0
     }
@@ -57,7 +60,7 @@ impl Piece {
         self.before + passed * (start + (end - start) * passed / self.length / 2.0)
     }
 
-    /// When `count` arrivals are expected.
+    /// The time by which `count` arrivals are expected.
     fn at(&self, count: f64) -> f64 {
         let (count, (start, end)) = ((count - self.before).max(0.0), self.rates);
         let passed = if start == 0.0 {
@@ -70,7 +73,7 @@ impl Piece {
     }
 }
 
-/// Linear pieces one after the other, from lengths and rates.
+/// Consecutive linear pieces, from lengths and rates.
 fn chain(mut from: f64, mut before: f64, parts: &[(u64, f64, f64)]) -> Vec<Piece> {
     let piece = |(length, start, end): &(u64, f64, f64)| {
         let piece = Piece { from, before, length: *length as f64 / 1e9, rates: (*start, *end) };
@@ -81,7 +84,7 @@ fn chain(mut from: f64, mut before: f64, parts: &[(u64, f64, f64)]) -> Vec<Piece
     parts.iter().filter(|(length, ..)| *length > 0).map(piece).collect()
 }
 
-/// The pieces of a profile in nanoseconds and requests per second, where `qps` is 100 %.
+/// The pieces of a profile in nanoseconds and requests per second, given `qps` as 100 %.
 fn parts(profile: &Profile, qps: f64) -> Vec<(u64, f64, f64)> {
     match &profile.shape {
         RateShape::Ramp(Ramp { from, to, over }) => vec![(over.0, from.at(qps), to.at(qps))],
@@ -103,7 +106,7 @@ fn parts(profile: &Profile, qps: f64) -> Vec<(u64, f64, f64)> {
     }
 }
 
-/// The same cycle, begun `by` nanoseconds later in it.
+/// The same cycle, started `by` nanoseconds later.
 fn rotated(parts: &[(u64, f64, f64)], by: u64) -> Vec<(u64, f64, f64)> {
     let (mut late, mut early, mut at) = (Vec::new(), Vec::new(), 0);
     for &(length, start, end) in parts {
@@ -117,7 +120,8 @@ fn rotated(parts: &[(u64, f64, f64)], by: u64) -> Vec<(u64, f64, f64)> {
 }
 
 impl Course {
-    /// The course of `load` under `phases`; none of a closed loop, whose rate the server decides.
+    /// The rate profile of `load` under `phases`; `None` for a closed loop, whose rate depends on the
+    /// server.
     pub fn new(load: &Load, phases: &Phases) -> Option<Course> {
         let Load::Open { qps, arrivals, .. } = load else { return None };
         let qps = qps.to_f64();
@@ -129,10 +133,10 @@ impl Course {
         })
     }
 
-    /// A rate that rises over `fill` nanoseconds and then stays.
+    /// A rate that rises over `fill` nanoseconds and then stays constant.
     pub fn steady(qps: f64, fill: u64) -> Course {
-        // Half of fill, and not what its area over the rate comes to after rounding: what was measured before there were
-        // profiles keeps its arrivals to the nanosecond.
+        // Half of fill, not its area divided by the rate, which is subject to rounding: runs from before
+        // profiles existed keep their arrivals to the nanosecond.
         let tail = Tail::Hold { lead: fill as f64 / 1e9 / 2.0, rate: qps };
         Course { head: chain(0.0, 0.0, &[(fill, 0.0, qps)]), tail, settled: qps }
     }
@@ -176,8 +180,9 @@ impl Course {
         }
     }
 
-    /// When `count` arrivals are expected, in seconds since the run's start; none where there never are so many. Where
-    /// the rate is 0 it is the end of that time: an arrival belongs to the load that it begins.
+    /// The time by which `count` arrivals are expected, in seconds since the run's start; `None` if
+    /// there are never so many. If the rate is 0 there, this is the end of that period: an arrival
+    /// belongs to the load that it begins.
     pub fn at(&self, count: f64) -> Option<f64> {
         let holds = |piece: &&Piece| count < piece.before + piece.area();
         let index = self.head.partition_point(|piece| !holds(&piece));
@@ -198,12 +203,12 @@ impl Course {
         }
     }
 
-    /// Arrivals expected between two instants, in nanoseconds since the run's start.
+    /// Arrivals expected between two times, in nanoseconds since the run's start.
     pub fn between(&self, from: u64, to: u64) -> f64 {
         self.expected(to as f64 / 1e9) - self.expected(from as f64 / 1e9)
     }
 
-    /// The rate that fill leads to: the first of a profile, the mean of one that goes on again and again.
+    /// The rate that fill leads to: the first of a profile, or the mean of a repeating one.
     pub fn settled(&self) -> f64 {
         self.settled
     }

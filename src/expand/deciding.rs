@@ -1,4 +1,4 @@
-//! Which findings of earlier sweeps a cell depends on.
+//! Determines which findings of earlier sweeps a cell depends on.
 
 use crate::plan::{AskedMetric, Plan};
 
@@ -7,7 +7,8 @@ use super::gates::{gates_before, of_gate};
 use super::known::{Finding, Known};
 use super::pending::{Pending, Waits};
 
-/// The findings of a sweep that a cell is about: they agree on every axis that both have, but for loads and for axes that are made one of.
+/// The findings of a sweep that apply to a cell: they agree on every common axis, except for loads and
+/// for axes that are aggregated.
 pub(super) fn about<'k>(
     known: &'k Known,
     (from, metric): (&str, AskedMetric),
@@ -21,8 +22,8 @@ pub(super) fn about<'k>(
     of_sweep.filter(|finding| finding.cell.iter().all(agrees)).collect()
 }
 
-/// What earlier sweeps say that decides about a cell which is no run: where its load is taken from, what its `skip_if` asks for, and what
-/// the gates before it do.
+/// The findings of earlier sweeps that decide about a cell that is not a run: for its load, its
+/// `skip_if`, and the gates before it.
 pub fn deciding<'k>(plan: &Plan, known: &'k Known, pending: &Pending) -> Vec<&'k Finding> {
     let Some(sweep) = plan.sweeps.get(&*pending.sweep) else { return Vec::new() };
     let (is_open, state) = (pending.state == Waits::Pending, pending.state);

@@ -1,4 +1,4 @@
-//! What can be wrong with a plan that its checker let through: named, with the sweep and the cell it happened in.
+//! Errors in a plan that its check did not detect, with the sweep and the cell concerned.
 
 use crate::plan::matrix::axes::GridError;
 use crate::plan::model::task::Misfit;
@@ -14,50 +14,51 @@ use super::Cell;
 pub struct ExpandError {
     /// Name of the sweep.
     pub sweep: String,
-    /// The cell as `, cell { axis: value, … }`; empty where it is a mistake of the sweep.
+    /// The cell as `, cell { axis: value, … }`; empty if the error concerns the whole sweep.
     pub cell: String,
-    /// What is wrong with it.
+    /// The error.
     pub mistake: Mistake,
 }
 
 impl ExpandError {
-    /// `mistake`, made in `cell` of the sweep called `sweep`.
+    /// Creates the error `mistake` of `cell` in the sweep called `sweep`.
     pub fn new(sweep: &str, cell: &Cell, mistake: Mistake) -> ExpandError {
         let cell = cell.iter().map(|(axis, value)| format!("{axis}: {value}")).collect::<Vec<_>>().join(", ");
         ExpandError { sweep: sweep.to_owned(), cell: format!(", cell {{ {cell} }}"), mistake }
     }
 
-    /// `mistake` of the sweep called `sweep` as a whole.
+    /// Creates the error `mistake` of the sweep called `sweep` as a whole.
     pub fn of_sweep(sweep: &str, mistake: Mistake) -> ExpandError {
         ExpandError { sweep: sweep.to_owned(), cell: String::new(), mistake }
     }
 }
 
-/// What is wrong with a cell.
+/// An error of a cell.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum Mistake {
-    /// Axes that make no matrix.
+    /// Axes that do not form a matrix.
     #[error("{0}")]
     Matrix(GridError),
-    /// `extend` gives an axis that the cell has already.
-    #[error("`extend` gives `{0}`, which this cell has already: exclude the cell, or narrow the `when`")]
+    /// `extend` sets an axis that the cell already has.
+    #[error("`extend` sets `{0}`, which this cell already has: exclude the cell, or narrow the `when`")]
     Overrides(String),
-    /// `add` makes a cell that is there already.
-    #[error("`add` makes this cell a second time: remove it from `add`")]
+    /// `add` creates a cell that already exists.
+    #[error("`add` creates a duplicate of this cell: remove it from `add`")]
     CellTwice,
-    /// A run that two sweeps hold, with generators built differently.
+    /// A run that belongs to two sweeps with differently built generators.
     #[error(
-        "sweep `{first}` holds the same run with another `engine`: it is run once, and how the generator is built is no \
-         part of what a run is; give both sweeps the same `engine`, or leave the cell out of one"
+        "sweep `{first}` contains the same run with another `engine`, but the run is executed once, because \
+         `engine` is not part of its identity; use the same `engine` in both sweeps, or exclude the cell from \
+         one"
     )]
     OtherEngine {
-        /// The sweep that holds it first.
+        /// The sweep that contains it first.
         first: String,
     },
-    /// A flag of a server that nobody starts with it.
+    /// A flag for a server that sweepline does not start.
     #[error(
-        "`{axis}` sets a flag of the server, and endpoint `{endpoint}` has no `launch`, so nothing starts it with that flag: add \
-         `launch`, or keep the axis to other endpoints by `when`"
+        "`{axis}` sets a flag of the server, but endpoint `{endpoint}` has no `launch`, so the flag has no \
+         effect: add `launch`, or restrict the axis to other endpoints with `when`"
     )]
     NoLaunch {
         /// The axis.
@@ -65,40 +66,41 @@ pub enum Mistake {
         /// The endpoint.
         endpoint: Box<str>,
     },
-    /// Something that the cell cannot fill.
+    /// A value that the cell cannot compute.
     #[error("`{field}` of endpoint `{endpoint}`: {mistake}")]
     OfCell {
         /// The endpoint.
         endpoint: Box<str>,
         /// The field.
         field: Box<str>,
-        /// Why.
+        /// The reason.
         mistake: Box<CellMistake>,
     },
-    /// An axis that every cell needs is not there.
-    #[error("there is no `{0}`: add it to the matrix")]
+    /// An axis that every cell needs is missing.
+    #[error("`{0}` is missing: add it to the matrix")]
     MissingAxis(&'static str),
-    /// An axis that means nothing.
+    /// An unknown axis.
     #[error(
-        "`{0}` is no axis: name endpoint, model, scenario, batch_size, qps, arrivals, server.FLAG or a field of a scenario"
+        "`{0}` is not an axis: use endpoint, model, scenario, batch_size, qps, arrivals, server.FLAG or a \
+         field of a scenario"
     )]
     UnknownAxis(String),
     /// A name that the plan does not define.
-    #[error("no {axis} is called `{name}`: define it in the plan or use a name that is")]
+    #[error("unknown {axis} `{name}`: define it in the plan, or use a name that is defined")]
     UnknownName {
         /// The axis that names it.
         axis: &'static str,
         /// The name.
         name: String,
     },
-    /// A value that its axis cannot take.
-    #[error("`{axis}: {value}` does not fit: write {expected}")]
+    /// A value that its axis does not accept.
+    #[error("`{axis}: {value}` is not valid: write {expected}")]
     WrongType {
         /// The axis.
         axis: String,
         /// The value.
         value: Scalar,
-        /// What fits.
+        /// The expected value.
         expected: &'static str,
     },
     /// No model id for an engine.
@@ -110,22 +112,25 @@ pub enum Mistake {
         engine: Engine,
     },
     /// Neither a batch size nor a rate.
-    #[error("there is no load: add `batch_size`, `qps` or both to the matrix")]
+    #[error("the load is missing: add `batch_size`, `qps` or both to the matrix")]
     NoLoad,
-    /// A rate on an axis, and a profile that brings its own.
-    #[error("the profile of `arrivals` is in requests per second, and the matrix has a `qps` too: keep one")]
+    /// A rate on an axis, and a profile with its own rate.
+    #[error("the profile of `arrivals` is in requests per second, but the matrix also has `qps`: keep one")]
     TwoRates,
-    /// Two server facts with one flattened name.
-    #[error("the server fact `{0}` is given twice: once as a dotted key, once in a table")]
+    /// Two server facts with the same flattened name.
+    #[error("the server fact `{0}` is set twice: as a dotted key and in a table")]
     SameFact(String),
     /// Cold prompts that do not each open with a nonce.
     #[error(
-        "`cache: cold` needs `nonce: on`, and this cell has `nonce: {}`: a cold prompt opens with a nonce of its own",
+        "`cache: cold` needs `nonce: on`, but this cell has `nonce: {}`: each cold prompt opens with its own nonce",
         .0.name()
     )]
     ColdWithoutNonce(NonceMode),
-    /// A scenario that the endpoint's protocol cannot carry.
-    #[error("scenario `{scenario}` {}, and endpoint `{endpoint}` has `api: {}`: {}", misfit.what, api.name(), misfit.remedy)]
+    /// A scenario that the endpoint's protocol does not support.
+    #[error(
+        "scenario `{scenario}` {}, but endpoint `{endpoint}` has `api: {}`: {}",
+        misfit.what, api.name(), misfit.remedy
+    )]
     OtherProtocol {
         /// The scenario.
         scenario: Box<str>,
@@ -133,35 +138,35 @@ pub enum Mistake {
         endpoint: Box<str>,
         /// Its protocol.
         api: Api,
-        /// What the scenario asks for.
+        /// The unsupported property of the scenario.
         misfit: Box<Misfit>,
     },
-    /// A context that holds no first turn.
+    /// A context that is too short for a first turn.
     #[error(
-        "`context_limit: {limit}` is shorter than the first turn: {needs} tokens, the output asked for counted; write \
-         {needs} or more, or shorten prompt_tokens, output_tokens or system_tokens"
+        "`context_limit: {limit}` is shorter than the first turn, which needs {needs} tokens including the \
+         requested output; write {needs} or more, or shorten prompt_tokens, output_tokens or system_tokens"
     )]
     ContextTooShort {
         /// The limit.
         limit: u32,
-        /// Tokens of a first turn and its output.
+        /// Tokens of a first turn including its output.
         needs: u64,
     },
-    /// A budget that is over before every setting has had a run.
+    /// A budget that ends before every setting has had a run.
     #[error(
-        "`optimize.budget: {budget}` is less than one run of each of the {settings} settings takes, {}: write more, beside the time \
-         that their servers take to start, or fewer settings",
+        "`optimize.budget: {budget}` is shorter than one run for each of the {settings} settings, {}: increase \
+         it, including time for server starts, or use fewer settings",
         .needs.spoken()
     )]
     SmallBudget {
         /// The budget.
         budget: Nanos,
-        /// How many settings there are.
+        /// Number of settings.
         settings: usize,
-        /// What one run of each takes.
+        /// The total time of one run each.
         needs: Nanos,
     },
-    /// A fill that no duration can hold.
+    /// A fill phase that is too long for a duration.
     #[error("`fill.per_second` must be above 0 and fill {slots} slots within five centuries")]
     FillTooLong {
         /// Slots to fill.

@@ -1,4 +1,4 @@
-//! What a load that was taken from an earlier sweep follows from: what `run.json` keeps of it.
+//! The evidence for a load derived from an earlier sweep, as recorded in `run.json`.
 
 use std::collections::BTreeMap;
 
@@ -8,45 +8,46 @@ use serde::{Deserialize, Serialize};
 use crate::plan::SweepMetric;
 use crate::units::Decimal;
 
-/// A load that was taken from an earlier sweep, and what it follows from. In `run.json`; not hashed, for the load itself is.
+/// A load derived from an earlier sweep, with its evidence. Recorded in `run.json`, but not hashed,
+/// because the load itself is.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct TakenValue {
-    /// The axis that has it.
+    /// The axis of the load.
     pub axis: String,
     /// The sweep that it was taken from.
     pub from: String,
-    /// What was taken of it.
+    /// The result that was used.
     pub take: SweepMetric,
-    /// Which of `found` was used; absent where each cell takes its own.
+    /// The aggregate of `found` that was used; absent if each cell uses its own value.
     #[serde(rename = "use", default, skip_serializing_if = "Option::is_none")]
     pub uses: Option<String>,
-    /// By what it was multiplied.
+    /// The factor.
     pub times: Decimal,
     /// The load: the value, multiplied and rounded down.
     pub load: Decimal,
-    /// What was found; several where one value was made over an axis.
+    /// The findings; several if one value was derived over an axis.
     pub found: Vec<FoundValue>,
 }
 
-/// What an earlier sweep found in one of its cells.
+/// The finding of an earlier sweep in one of its cells.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct FoundValue {
     /// Its values on the axes other than the load.
     pub cell: BTreeMap<String, String>,
     /// The load that it found.
     pub load: Decimal,
-    /// Whether the highest load may lie above it: no heavier one was run.
+    /// Whether the highest load may be above it, because no heavier load was run.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub at_least: bool,
-    /// What a reader must know of it.
+    /// Caveats for readers.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub caveats: Vec<String>,
-    /// The ids of the runs that it rests on.
+    /// The ids of the runs that support it.
     pub runs: Vec<String>,
 }
 
 impl TakenValue {
-    /// In one line: `limit: max_qps_under_slo 23.4 qps (vllm · llama · chat) × 0.8 → 18.7 qps`.
+    /// A one-line form: `limit: max_qps_under_slo 23.4 qps (vllm · llama · chat) × 0.8 → 18.7 qps`.
     pub fn words(&self) -> String {
         let unit = self.take.unit();
         let one = |found: &FoundValue| {

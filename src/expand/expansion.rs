@@ -1,4 +1,4 @@
-//! A plan's runs: those that are known, and those that what is measured may choose.
+//! The runs of a plan: the fixed ones, and those that measurements may select.
 
 use std::collections::{BTreeSet, HashMap};
 use std::sync::Arc;
@@ -12,36 +12,39 @@ use super::planned::PlannedRun;
 use super::pool::{Member, Pool};
 use super::series::{CellEnd, Series};
 
-/// All runs of a plan, in the order in which they are executed.
+/// All runs of a plan, in execution order.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Expansion {
-    /// The runs; two sweeps may hold the same run, with the same id.
+    /// The runs; a run of two sweeps appears twice, with the same id.
     pub runs: Vec<PlannedRun>,
-    /// Runs of which what was measured decides which are made; those that are, are among `runs` once [`Expansion::choose`] put them there.
+    /// Runs of which measurements decide which are executed; the selected ones are in `runs` once
+    /// [`Expansion::choose`] has added them.
     pub pools: Vec<Pool>,
-    /// Cells that are no runs, or not yet: what earlier sweeps find decides about them.
+    /// Cells that are not runs, or not yet: the findings of earlier sweeps decide about them.
     pub pending: Vec<Pending>,
-    /// Cells whose repeats end early. Their runs are among `runs`, all of them: which are left out, [`Expansion::end_early`] says.
+    /// Cells whose repeats may end early. All of their runs are in `runs`; [`Expansion::end_early`]
+    /// determines which are skipped.
     pub series: Vec<Series>,
-    /// Runs behind the end of their cell, with the reason; by sweep and id.
+    /// Runs after the end of their cell, with the reason; by sweep and id.
     pub(super) pruned: HashMap<Arc<str>, HashMap<RunId, String>>,
-    /// Sweeps that are left out, with the reason.
+    /// Skipped sweeps, with the reason.
     pub(super) left_out: HashMap<String, String>,
     /// For each sweep, in declared order, the sweeps it comes after.
     pub after: Table<Vec<String>>,
-    /// For each endpoint, what its runs occupy: runs on one resource never overlap.
+    /// For each endpoint, the resource that its runs occupy: runs on one resource never overlap.
     pub resources: Table<String>,
-    /// Sweeps that compare launched servers with each other: their runs keep their order, whatever starts that takes.
+    /// Sweeps that compare launched servers: their runs keep their order, however many server starts
+    /// that requires.
     pub server_rounds: BTreeSet<String>,
 }
 
 impl Expansion {
-    /// Every run that the plan may ask for: those that it does, and those that what is measured may choose.
+    /// Every run that the plan may need: the fixed ones, and those that measurements may select.
     pub fn possible(&self) -> impl Iterator<Item = &PlannedRun> {
         self.runs.iter().chain(self.pools.iter().flat_map(|pool| &pool.members).map(|member| &member.run))
     }
 
-    /// Takes in when cells end, for each series and each of its cells.
+    /// Stores when cells end, for each series and each of its cells.
     pub fn end_early(&mut self, ends: Vec<Vec<Option<CellEnd>>>) {
         self.pruned.clear();
         for (series, ends) in self.series.iter_mut().zip(ends) {
@@ -55,7 +58,7 @@ impl Expansion {
         }
     }
 
-    /// Takes in which sweeps are left out, and why; so are their cells that wait for an answer.
+    /// Stores which sweeps are skipped, and why; their cells that wait for a result are skipped too.
     pub fn leave_out(&mut self, sweeps: Vec<(String, String)>) {
         self.left_out = sweeps.into_iter().collect();
         for pending in self.pending.iter_mut().filter(|pending| pending.state == Waits::Pending) {
@@ -65,12 +68,13 @@ impl Expansion {
         }
     }
 
-    /// Why the sweep of a run is left out.
+    /// The reason why the sweep of a run is skipped.
     pub fn why_left_out(&self, run: &PlannedRun) -> Option<&str> {
         self.left_out.get(&*run.sweep).map(String::as_str)
     }
 
-    /// Why a run is not needed: its sweep is left out, or it lies behind the end of its cell. It may be there all the same.
+    /// The reason why a run is not needed: its sweep is skipped, or it comes after the end of its cell.
+    /// Its result may exist nevertheless.
     pub fn why_pruned(&self, run: &PlannedRun) -> Option<&str> {
         self.why_left_out(run).or_else(|| self.why_behind(run))
     }
@@ -79,14 +83,16 @@ impl Expansion {
         self.pruned.get(&run.sweep)?.get(&run.id).map(String::as_str)
     }
 
-    /// After how many rounds a cell of a comparison ended; none while it goes on, and where nothing ends it early.
+    /// The number of rounds after which a cell of a comparison ended; `None` while it continues, and if
+    /// it cannot end early.
     pub fn rounds_of(&self, sweep: &str, cell: &Cell) -> Option<u32> {
         let cells = self.series.iter().filter(|series| *series.sweep == *sweep).flat_map(|series| &series.cells);
         let mut its = cells.filter(|runs| runs.runs.first().is_some_and(|run| run.cell.rank() == cell.rank()));
         its.next()?.end.as_ref().map(|end| end.after)
     }
 
-    /// Puts the chosen members of each pool, by position in it, among the runs, where the sweep has its place.
+    /// Adds the selected members of each pool, given by their positions in it, to the runs, at the place
+    /// of the sweep.
     pub fn choose(&mut self, chosen: &[Vec<usize>]) {
         self.runs.retain(|run| self.pools.iter().all(|pool| pool.sweep != run.sweep));
         for (pool, chosen) in self.pools.iter().zip(chosen) {
@@ -98,7 +104,8 @@ impl Expansion {
         self.runs = runs;
     }
 
-    /// The same with every member of a pool among the runs, and for each pool the positions of its members there. Runs keep their places.
+    /// The same expansion with every member of every pool in the runs, and for each pool the positions
+    /// of its members there. Runs keep their places.
     pub fn with_members(&self) -> (Expansion, Vec<Vec<usize>>) {
         let mut whole = self.clone();
         let mut places = Vec::with_capacity(self.pools.len());

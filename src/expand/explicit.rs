@@ -1,4 +1,4 @@
-//! A plan with its defaults written out where `resolve` would fill them in: the same runs, nothing left to know.
+//! Writes out a plan's defaults as `resolve` would fill them in: the same runs, with nothing implicit.
 
 use crate::plan::model::content::{Resolved, Reuse, SCENARIO, resolve as resolve_scenario};
 use crate::plan::model::length_field::LengthField;
@@ -10,14 +10,14 @@ use super::resolve::{AT_MOST, DRAIN};
 use super::resource::resources;
 use super::{LoadEngine, Recording};
 
-/// The plan with every default explicit that has a place in it, and without what was only needed to write it: fragments
-/// and variables. It expands to the same runs.
+/// The plan with every default explicit that a plan can express, and without fragments and variables. It
+/// expands to the same runs.
 pub fn explicit(plan: &Plan) -> Plan {
     let mut plan = plan.clone();
     plan.uses = OneOrMany::default();
     plan.vars = Table::new();
     phases(&mut plan.phases);
-    // What a profile recorded gives way to what is written.
+    // Recorded values of a profile are overridden by written ones.
     let recorded = |name: &String| resolve_scenario(name, &plan.scenarios).is_some_and(|one| one.arrivals.is_some());
     let records = plan.scenarios.keys().any(recorded);
     for sweep in plan.sweeps.values_mut() {
@@ -57,7 +57,7 @@ fn phases(phases: &mut PhasesPatch) {
     bounded(phases);
 }
 
-/// How far a window may be prolonged.
+/// Sets the limit to which a window may be extended.
 fn bounded(phases: &mut PhasesPatch) {
     if let Some(measure) = &mut phases.measure
         && measure.min_requests.is_some()
@@ -66,17 +66,17 @@ fn bounded(phases: &mut PhasesPatch) {
     }
 }
 
-/// What a scenario has from its base; what the sweep or plan decides stays open.
+/// The values that a scenario inherits from its base; settings of the sweep or plan stay open.
 fn request(scenario: &mut Scenario, resolved: &Resolved) {
-    // A mix says nothing of its own but what holds for all its scenarios.
+    // A mix has only the values that apply to all its scenarios.
     if !resolved.mix.is_empty() {
         return;
     }
     scenario.base.get_or_insert_with(|| SCENARIO.to_owned());
     let content = &resolved.content;
-    // Where vectors or scores are asked for there are no tokens to be asked for.
+    // Requests for vectors or scores have no output tokens.
     let generates = resolved.fields.inputs.is_none() && resolved.fields.documents.is_none();
-    // Lengths stand where they are given, here or at a base.
+    // Lengths stay in the scenario that sets them, here or in a base.
     let is_read = content.trace.is_some() || content.data.is_some() || resolved.profiled;
     if content.lengths.is_none() && scenario.lengths.is_none() && !is_read {
         scenario.prompt_tokens.get_or_insert(content.prompt_tokens);

@@ -1,4 +1,4 @@
-//! The gates of a plan: whether they let sweeps through, by what the earlier sweeps that they ask have found.
+//! The gates of a plan: whether they let sweeps pass, based on the findings of earlier sweeps.
 
 use std::collections::{BTreeSet, HashMap};
 
@@ -11,24 +11,26 @@ use super::bounds::{broken, without_load};
 use super::known::{Finding, Known, Says};
 use super::pending::Waits;
 
-/// Why a cell is no run.
+/// Why a cell is not a run.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) struct Stop {
     pub state: Waits,
     pub why: String,
 }
 
-/// What gates say, for every sweep that one stops: its own, or one of a sweep that it comes after.
+/// The result of the gates for every sweep that one of them stops: its own gate, or that of a sweep that
+/// it comes after.
 pub(super) fn gates(plan: &Plan, known: &Known) -> HashMap<String, Stop> {
     let stop_of = |name: &str| {
         let (at, stop) = gates_before(plan, name).find_map(|(at, gate)| Some((at, stopped(gate, known)?)))?;
-        let why = if at == name { stop.why } else { format!("behind the gate of `{at}`: {}", stop.why) };
+        let why = if at == name { stop.why } else { format!("gate of `{at}`: {}", stop.why) };
         Some((name.to_owned(), Stop { state: stop.state, why }))
     };
     plan.sweeps.keys().filter_map(|name| stop_of(name)).collect()
 }
 
-/// The gates that a sweep lies behind, each with the sweep that has it: its own first, then those of the sweeps that it comes after.
+/// The gates that a sweep depends on, each with its sweep: its own first, then those of the sweeps that
+/// it comes after.
 pub(super) fn gates_before<'p>(plan: &'p Plan, name: &str) -> impl Iterator<Item = (&'p str, &'p Gate)> {
     let first = plan.sweeps.get_key_value(name).map(|(name, _)| name.as_str());
     let (mut open, mut seen) = (Vec::from_iter(first), BTreeSet::new());
@@ -41,7 +43,7 @@ pub(super) fn gates_before<'p>(plan: &'p Plan, name: &str) -> impl Iterator<Item
     std::iter::from_fn(next).filter_map(|at| Some((at, plan.sweeps.get(at)?.gate.as_ref()?)))
 }
 
-/// What a gate asks for, of every cell of the sweep that it asks.
+/// The findings that a gate reads, for every cell of the earlier sweep.
 pub(super) fn of_gate<'k>(known: &'k Known, gate: &Gate) -> impl Iterator<Item = &'k Finding> {
     let (sweep, metric) = (gate.sweep.clone(), gate.metric);
     known.findings.iter().filter(move |found| *found.sweep == *sweep && found.metric == metric)
@@ -67,23 +69,23 @@ fn stopped(gate: &Gate, known: &Known) -> Option<Stop> {
     undecided.or_else(nothing).map(|why| Stop { state: Waits::Undecided, why })
 }
 
-/// What a gate, or one value that it asks for, says.
+/// The result of a gate, or of one of its values.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, JsonSchema, strum::IntoStaticStr)]
 #[serde(rename_all = "snake_case")]
 #[strum(serialize_all = "snake_case")]
 pub enum GateAnswer {
-    /// It lets through what lies behind it.
+    /// The gate passes.
     Yes,
-    /// It does not.
+    /// The gate fails.
     No,
-    /// The runs are there, and they do not tell.
+    /// The runs exist, but do not decide.
     Undecided,
-    /// Runs are missing that may tell.
+    /// Runs that may decide are missing.
     Pending,
 }
 
 impl GateAnswer {
-    /// In words.
+    /// The text for users.
     pub fn words(self) -> &'static str {
         match self {
             GateAnswer::Yes => "yes",
@@ -94,37 +96,37 @@ impl GateAnswer {
     }
 }
 
-/// How a gate of a plan stands.
+/// The state of a gate of a plan.
 #[derive(Debug, Clone, PartialEq)]
 pub struct GateState {
-    /// The sweep behind it.
+    /// The sweep that has the gate.
     pub sweep: String,
     /// Its bounds: `at least 20`, `at most 500ms`.
     pub bound: String,
-    /// Each value that it asks for; empty where the earlier sweep has no cell.
+    /// Each value that it reads; empty if the earlier sweep has no cell.
     pub values: Vec<GateValue>,
-    /// What it says in all.
+    /// The overall result.
     pub answer: GateAnswer,
 }
 
-/// A value that a gate asks for.
+/// A value that a gate reads.
 #[derive(Debug, Clone, PartialEq)]
 pub struct GateValue {
     /// The earlier sweep and its cell: `limit: vllm · llama · chat`.
     pub of: String,
-    /// What was asked for.
+    /// The metric.
     pub metric: String,
-    /// The value in its unit; none where there is none.
+    /// The value in its unit; `None` if there is none.
     pub value: Option<String>,
-    /// Its 95 % interval; none of loads, and where nothing tells.
+    /// Its 95 % interval; `None` for loads, and if unknown.
     pub interval: Option<String>,
-    /// Why there is no value, or what must be known of it; none where nothing must.
+    /// The reason why there is no value, or a caveat; `None` if neither applies.
     pub note: Option<String>,
-    /// What follows from it.
+    /// The result for this value.
     pub answer: GateAnswer,
 }
 
-/// How each gate of the plan stands, in the order of its sweeps.
+/// The state of each gate of the plan, in the order of its sweeps.
 pub fn gate_states(plan: &Plan, known: &Known) -> Vec<GateState> {
     let of = |(name, gate): (&String, &Gate)| {
         let values: Vec<GateValue> = of_gate(known, gate).map(|finding| GateValue::of(finding, gate)).collect();
@@ -156,7 +158,7 @@ impl GateValue {
         }
     }
 
-    /// In one line: `smoke: vllm · chat · 5: ttft_p99 is 512 ms (498 ms to 530 ms)`.
+    /// A one-line form: `smoke: vllm · chat · 5: ttft_p99 is 512 ms (498 ms to 530 ms)`.
     pub fn words(&self) -> String {
         let GateValue { of, metric, value, interval, note, .. } = self;
         let interval = interval.as_ref().map(|interval| format!(" ({interval})")).unwrap_or_default();

@@ -1,4 +1,5 @@
-//! What a cell makes of an endpoint's hooks: those that are a part of what a run is, and what each does on this host.
+//! The hooks of an endpoint in a cell: those that are part of a run's identity, and the action of each
+//! on this host.
 
 use std::collections::BTreeMap;
 
@@ -9,7 +10,7 @@ use crate::units::Nanos;
 use super::launch::{names, names_of};
 use super::{EndpointSpec, Mistake, RunSpec};
 
-/// The hooks that are a part of what a run on `spec` is, by the point at which they happen.
+/// The hooks that are part of the identity of a run on `spec`, by the point at which they run.
 pub(super) fn hashed(
     endpoint: &Endpoint,
     spec: &EndpointSpec,
@@ -44,20 +45,20 @@ fn filled(action: &HookAction, names: &CellNames) -> Result<HookAction, CellMist
     })
 }
 
-/// A hook as it happens beside a run on this host.
+/// A hook as it runs on this host.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ConcreteHook {
-    /// What it does, the port filled in.
+    /// The action, with the port inserted.
     pub action: HookAction,
-    /// The same as the plan has it.
+    /// The action as written in the plan.
     pub written: HookAction,
-    /// How long it may take.
+    /// The time limit.
     pub within: Nanos,
-    /// What its failure means.
+    /// The effect of a failure.
     pub on_failure: OnFailure,
 }
 
-/// The hooks of one point beside a run like `spec`, whose server listens on `port`.
+/// The hooks of one point for a run like `spec`, whose server listens on `port`.
 pub fn concrete_hooks(
     endpoint: &Endpoint,
     spec: &RunSpec,

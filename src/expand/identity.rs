@@ -1,5 +1,5 @@
-//! What a run is called: the same measurement has the same name everywhere, and a changed field another one. The name is
-//! the hash of the canonical form.
+//! The name of a run: the same measurement has the same name everywhere, and changing a field changes
+//! the name. The name is the hash of the canonical form.
 
 use std::fmt;
 use std::str::FromStr;
@@ -22,7 +22,7 @@ impl RunId {
         RunId::with(&mut Bytes::default(), spec)
     }
 
-    /// The id of `spec`, written out in `bytes`.
+    /// The id of `spec`, using `bytes` as a buffer.
     pub fn with(bytes: &mut Bytes, spec: &RunSpec) -> RunId {
         RunId(Sha256::digest(bytes.of(spec)).into())
     }
@@ -45,9 +45,9 @@ impl fmt::Debug for RunId {
     }
 }
 
-/// Why a text is not a RunId.
+/// Why a text is not a run id.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("`{0}` is not a run id: write all its 64 hex digits, in lower case")]
+#[error("`{0}` is not a run id: write all 64 hex digits, in lower case")]
 pub struct RunIdError(pub String);
 
 impl FromStr for RunId {
@@ -73,26 +73,26 @@ impl<'de> Deserialize<'de> for RunId {
     }
 }
 
-/// One field in which two specs differ, in the form a plan would write it.
+/// A field in which two specs differ, formatted as in a plan.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Difference {
     /// The canonical path, like `load.qps`.
     pub field: String,
-    /// The value in the first spec; `None` where it is not set.
+    /// The value in the first spec; `None` if it is not set.
     pub old: Option<String>,
-    /// The value in the second spec; `None` where it is not set.
+    /// The value in the second spec; `None` if it is not set.
     pub new: Option<String>,
 }
 
 impl fmt::Display for Difference {
-    /// `load.qps: 5 → 6`.
+    /// Formats it as `load.qps: 5 → 6`.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let side = |value: &Option<String>| value.clone().unwrap_or_else(|| "nothing".to_owned());
         write!(f, "{}: {} → {}", self.field, side(&self.old), side(&self.new))
     }
 }
 
-/// The fields in which `a` and `b` differ, in canonical order; empty when they are the same run.
+/// The fields in which `a` and `b` differ, in canonical order; empty if they are the same run.
 pub fn differences(a: &RunSpec, b: &RunSpec) -> Vec<Difference> {
     let (a, b) = (canonical(a), canonical(b));
     let only_new = b.entries().iter().filter(|(path, _)| a.get(path).is_none());

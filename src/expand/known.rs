@@ -1,4 +1,4 @@
-//! What sweeps have found so far. Pure data: nothing here decides.
+//! The findings of sweeps so far. Pure data: nothing here decides.
 
 use std::sync::Arc;
 
@@ -7,62 +7,64 @@ use crate::units::Decimal;
 
 use super::RunId;
 
-/// What is known of the sweeps that others ask.
+/// The known findings of the sweeps that others depend on.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Known {
-    /// What each cell of them, but for its load, has found.
+    /// The findings for each cell, without its load.
     pub findings: Vec<Finding>,
 }
 
-/// What the runs of a sweep that differ in their load alone have found, or those that differ in nothing have measured.
+/// The finding for the runs of a sweep that differ only in their load, or the measurement of runs that
+/// do not differ.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Finding {
     /// Name of the sweep.
     pub sweep: Arc<str>,
-    /// What it was asked for.
+    /// The metric of the finding.
     pub metric: AskedMetric,
-    /// Their values on all other axes; where a metric was asked for, on all axes.
+    /// The values on all other axes; for a metric, on all axes.
     pub cell: Vec<(String, String)>,
-    /// The answer.
+    /// The result.
     pub says: Says,
-    /// The runs it rests on.
+    /// The runs that support it.
     pub runs: Vec<RunId>,
 }
 
-/// An answer to the question for the highest load, or for a metric.
+/// The result for the highest load, or for a metric.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Says {
-    /// None yet; how it stands, in words.
+    /// No result yet; the current state as text.
     Open(String),
     /// A load.
     Load {
         /// The highest load that meets the objective.
         load: Decimal,
-        /// The highest that surely does: that load where its runs show it at 95 %, else the one below it by the resolution of the search
-        /// that found it. None where that lies below the range.
+        /// The highest load that meets the objective with certainty: that load if its runs show it at 95
+        /// %, else the load one step of the search's resolution below it. `None` if that is below the
+        /// range.
         surely: Option<Decimal>,
-        /// Whether it is the heaviest that was run, so that the highest may lie above it.
+        /// Whether it is the heaviest load that was run, so that the highest may be above it.
         is_least: bool,
-        /// What a reader must know of it, in words.
+        /// Caveats for readers.
         caveats: Vec<String>,
     },
     /// The value of a metric, in its unit.
     Measured {
-        /// Over the repeats.
+        /// The value over the repeats.
         value: f64,
-        /// From where to where it may lie, at 95 %; none where nothing tells.
+        /// The ends of its 95 % interval; `None` if unknown.
         ends: Option<[f64; 2]>,
-        /// Runs that it is of.
+        /// Number of runs.
         runs: usize,
     },
-    /// The lightest load that was run, this one, misses the objective.
+    /// The lightest load that was run, which misses the objective.
     Below(Decimal),
-    /// No answer, or one that is in doubt; why, in words.
+    /// No result, or a doubtful one, with the reason.
     Nothing(String),
 }
 
 impl Finding {
-    /// The value, in its unit: `24 qps`, `at least 24 qps`, `512 ms`; none where it has none.
+    /// The value, in its unit: `24 qps`, `at least 24 qps`, `512 ms`; `None` if there is none.
     pub fn value(&self) -> Option<String> {
         match &self.says {
             Says::Load { load, is_least, .. } => {
@@ -77,7 +79,7 @@ impl Finding {
         }
     }
 
-    /// From where to where the value may lie, at 95 %; none where nothing tells, and of loads.
+    /// The ends of the value's 95 % interval; `None` if unknown, and for loads.
     pub fn interval(&self) -> Option<String> {
         match &self.says {
             Says::Measured { ends: Some(ends), .. } if ends[1].is_finite() => {
@@ -87,7 +89,7 @@ impl Finding {
         }
     }
 
-    /// Why it has no value, or what must be known of the one that it has; none where nothing must.
+    /// The reason why there is no value, or a caveat; `None` if neither applies.
     pub fn note(&self) -> Option<String> {
         match &self.says {
             Says::Open(why) | Says::Nothing(why) => Some(why.clone()),
@@ -95,13 +97,13 @@ impl Finding {
                 Some(format!("{}, the lightest load, misses the objective", self.metric.words(load.to_f64())))
             }
             Says::Load { caveats, .. } => (!caveats.is_empty()).then(|| caveats.join("; ")),
-            Says::Measured { ends: None, runs: 1, .. } => Some("one run has no interval".to_owned()),
+            Says::Measured { ends: None, runs: 1, .. } => Some("a single run has no interval".to_owned()),
             Says::Measured { ends: None, .. } => Some("it has no interval".to_owned()),
             Says::Measured { .. } => None,
         }
     }
 
-    /// All of it, with what people call it: `limit: vllm · llama · chat: 24 qps`.
+    /// The full text with its title: `limit: vllm · llama · chat: 24 qps`.
     pub fn words(&self) -> String {
         let interval = self.interval().map(|interval| format!(" ({interval})")).unwrap_or_default();
         let value = self.value().map(|value| format!("{value}{interval}"));
@@ -109,7 +111,7 @@ impl Finding {
         format!("{}: {}", self.title(), said.join("; "))
     }
 
-    /// What people call it: `limit: vllm · llama · chat`.
+    /// The title: `limit: vllm · llama · chat`.
     pub fn title(&self) -> String {
         let values: Vec<&str> = self.cell.iter().map(|(_, value)| value.as_str()).collect();
         format!("{}: {}", self.sweep, values.join(" · "))

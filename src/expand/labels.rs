@@ -1,11 +1,12 @@
-//! Names shown to people. They are shared by all runs of a plan: of a million runs only a few names differ.
+//! Names for readers. They are shared by all runs of a plan: even among a million runs only a few names
+//! differ.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
-/// Names shown to people.
+/// Names for readers.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct Labels {
     /// The plan's name of the model.
@@ -16,12 +17,12 @@ pub struct Labels {
     pub axes: AxisLabels,
 }
 
-/// Values of axes as text, sorted by axis; a table of texts in files.
+/// Values of axes as text, sorted by axis; stored as a table of texts in files.
 #[derive(Debug, Clone, PartialEq)]
 pub struct AxisLabels(Arc<[(Arc<str>, Arc<str>)]>);
 
 impl AxisLabels {
-    /// Of axes and values in any order.
+    /// Creates labels from axes and values in any order.
     pub fn new(axes: impl IntoIterator<Item = (Arc<str>, Arc<str>)>) -> AxisLabels {
         let mut axes: Vec<_> = axes.into_iter().collect();
         axes.sort();
@@ -33,7 +34,7 @@ impl AxisLabels {
         self.0.iter().map(|(axis, value)| (&**axis, &**value))
     }
 
-    /// The axes and their values as texts of their own.
+    /// The axes and their values as owned texts.
     pub fn to_map(&self) -> BTreeMap<String, String> {
         self.iter().map(|(axis, value)| (axis.to_owned(), value.to_owned())).collect()
     }

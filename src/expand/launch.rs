@@ -1,7 +1,7 @@
-//! What a cell makes of an endpoint that sweepline launches: its flags, its command, its hardware and facts.
+//! The launched server of an endpoint in a cell: its flags, its command, its hardware and facts.
 //!
-//! The flags of a cell are those declared (`server: { flags: … }`) with those of its `server.FLAG` axes laid over them. They are facts like
-//! declared ones, so that whoever compares facts compares them too.
+//! The flags of a cell are the declared ones (`server: { flags: … }`), overridden by its `server.FLAG`
+//! axes. They are facts like declared ones, so that comparisons of facts include them.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -13,12 +13,12 @@ use crate::units::{Decimal, Nanos};
 use super::spec::LaunchSpec;
 use super::{Cell, EndpointSpec, Http2, Mistake, RunSpec};
 
-/// How a flag begins among the facts.
+/// The prefix of flags among the facts.
 const FLAGS: &str = "flags.";
-/// The value of a flag that is not given in a cell.
+/// The value for a flag that is not passed in a cell.
 pub const NOT_GIVEN: &str = "none";
 
-/// The server that a cell needs, with all that cells fill but hooks.
+/// The server that a cell needs, with all values that depend on the cell except hooks.
 pub(super) fn endpoint_spec(
     name: &str,
     endpoint: &Endpoint,
@@ -71,20 +71,20 @@ pub(super) fn endpoint_spec(
     })
 }
 
-/// HTTP/2, where an endpoint asks for it.
+/// HTTP/2, if the endpoint requests it.
 fn http2(endpoint: &Endpoint) -> Option<Http2> {
     let Http { streams, .. } = endpoint.http.filter(|http| http.version == HttpVersion::Two)?;
     Some(Http2 { streams: streams.unwrap_or(Http::STREAMS) })
 }
 
-/// What an endpoint's cells fill expressions with.
+/// The values of names in an endpoint's expressions.
 pub(super) fn names(endpoint: (&str, Engine), model: (&str, &str), facts: &BTreeMap<String, Scalar>) -> CellNames {
     let text = |text: &str| CellValue::Text(text.to_owned());
     let table =
         |pairs: [(&str, &str); 2]| pairs.into_iter().map(|(key, value)| (key.to_owned(), text(value))).collect();
     let flags = facts.iter().filter_map(|(fact, value)| Some((fact.strip_prefix(FLAGS)?, value)));
     let others = facts.iter().filter(|(fact, _)| !fact.starts_with(FLAGS)).map(|(fact, value)| (fact.as_str(), value));
-    // An expression cannot be made of another one.
+    // An expression cannot refer to another one.
     let is_plain = |value: &Scalar| !matches!(value, Scalar::Text(text) if text.contains("{{"));
     let plain = |(name, value): (&str, &Scalar)| is_plain(value).then(|| (name.to_owned(), cell_value(value)));
     CellNames {
@@ -96,7 +96,7 @@ pub(super) fn names(endpoint: (&str, Engine), model: (&str, &str), facts: &BTree
     }
 }
 
-/// The elements of a command. All flags that nothing of `launch` names by itself stand where `server.args` does.
+/// The elements of a command. All flags that `launch` does not name itself replace `server.args`.
 fn command(written: &[String], launch: &Launch, names: &CellNames) -> Result<Vec<String>, CellMistake> {
     let mut made = Vec::with_capacity(written.len());
     for text in written {
@@ -108,8 +108,8 @@ fn command(written: &[String], launch: &Launch, names: &CellNames) -> Result<Vec
     Ok(made)
 }
 
-/// The flags as arguments, sorted by name: `max_num_seqs: 64` → `--max-num-seqs 64`, true → `--flag`, false → `--no-flag`. A name of
-/// one letter has one dash.
+/// The flags as arguments, sorted by name: `max_num_seqs: 64` → `--max-num-seqs 64`, true → `--flag`,
+/// false → `--no-flag`. A single-letter name has one dash.
 fn arguments(launch: &Launch, names: &CellNames) -> Result<Vec<String>, CellMistake> {
     let mut named = BTreeSet::new();
     for (_, text) in launch.texts() {
@@ -117,7 +117,7 @@ fn arguments(launch: &Launch, names: &CellNames) -> Result<Vec<String>, CellMist
     }
     let mut arguments = Vec::new();
     for (flag, value) in names.flags.iter().filter(|(flag, _)| !named.contains(*flag)) {
-        // Keys inside of an option's value stay as they are: `--compilation-config.use_inductor`.
+        // Keys inside an option's value stay unchanged: `--compilation-config.use_inductor`.
         let (option, inner) = flag.split_at(flag.find('.').unwrap_or(flag.len()));
         let dashed = format!("{}{inner}", option.replace('_', "-"));
         let dashes = if flag.len() == 1 { "-" } else { "--" };
@@ -141,12 +141,12 @@ fn variables(written: &Table<TextOrSecret>, names: &CellNames) -> Result<BTreeMa
     made.collect()
 }
 
-/// The hardware of a cell, or the field that cannot be filled.
+/// The hardware of a cell, or the field that cannot be computed.
 fn hardware(endpoint: &Endpoint, names: &CellNames) -> Result<Hardware, (&'static str, CellMistake)> {
     let mut hardware = endpoint.hardware.clone().unwrap_or_default();
     let wanted = |field, text: &str| {
-        let message = format!("`{text}` does not give a number above 0");
-        (field, CellMistake { message, remedy: "let it give one in every cell".to_owned() })
+        let message = format!("`{text}` is not a number above 0");
+        (field, CellMistake { message, remedy: "make it return one in every cell".to_owned() })
     };
     let number = |field, text: &str| match fill(text, names).map_err(|mistake| (field, mistake))? {
         CellValue::Int(value) => value.to_string().parse::<Decimal>().map_err(|_| wanted(field, text)),
@@ -166,16 +166,17 @@ fn hardware(endpoint: &Endpoint, names: &CellNames) -> Result<Hardware, (&'stati
     Ok(hardware)
 }
 
-/// What a plan declares of the server of some cells, with what these fill.
+/// The declared properties of the server of some cells, evaluated for them.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Declared {
     /// Its hardware.
     pub hardware: Hardware,
-    /// Its facts under one level of names, flags among them.
+    /// Its facts, flattened to one level of names, including flags.
     pub facts: BTreeMap<String, Scalar>,
 }
 
-/// What is declared of the server that cells with these values on further axes need; expressions that those do not fill are unknown.
+/// The declared properties of the server for cells with these values on further axes; expressions that
+/// need other values are unknown.
 pub fn declared<'a>(endpoint: &Endpoint, axes: impl IntoIterator<Item = (&'a str, &'a str)>) -> Declared {
     let mut facts = flatten(&endpoint.server).unwrap_or_default();
     for (axis, value) in axes {
@@ -194,7 +195,7 @@ pub fn declared<'a>(endpoint: &Endpoint, axes: impl IntoIterator<Item = (&'a str
     Declared { hardware, facts }
 }
 
-/// The value of an axis from its label.
+/// Parses the value of an axis from its label.
 fn of_label(label: &str) -> Scalar {
     match (label, label.parse()) {
         ("true", _) => Scalar::Bool(true),
@@ -212,15 +213,15 @@ pub(super) fn names_of(spec: &RunSpec) -> CellNames {
 /// A server as it is started on this host.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Concrete {
-    /// Program and arguments, the port filled in.
+    /// Program and arguments, with the port inserted.
     pub command: Vec<String>,
-    /// Environment variables, those of the host included.
+    /// Environment variables, including those of the host.
     pub env: BTreeMap<String, TextOrSecret>,
-    /// Where it runs, relative to the plan's folder.
+    /// Working directory, relative to the plan's folder.
     pub folder: Option<String>,
-    /// The command that ends it, where there is one.
+    /// The command that stops it, if there is one.
     pub stop: Option<Vec<String>>,
-    /// How long it has to end.
+    /// How long it has to exit.
     pub stop_within: Nanos,
 }
 
@@ -264,7 +265,8 @@ fn scalar(value: CellValue) -> Scalar {
     }
 }
 
-/// Server facts under one level of names: `flags: { max_num_seqs: 256 }` becomes `flags.max_num_seqs`.
+/// Flattens server facts to one level of names: `flags: { max_num_seqs: 256 }` becomes
+/// `flags.max_num_seqs`.
 fn flatten(facts: &Table<Fact>) -> Result<BTreeMap<String, Scalar>, Mistake> {
     let mut flat = BTreeMap::new();
     let mut put = |name: String, value: &Scalar| match flat.insert(name.clone(), value.clone()) {

@@ -1,4 +1,5 @@
-//! A sweep's matrix → its cells: those of the grid, with what `extend` gives them, then those of `add`.
+//! Expands a sweep's matrix to its cells: those of the grid, with the fields of `extend`, then those of
+//! `add`.
 
 use std::collections::{BTreeMap, HashSet};
 use std::sync::Arc;
@@ -42,7 +43,7 @@ pub fn cells(name: &str, sweep: &Sweep) -> Result<Vec<Cell>, ExpandError> {
     mistake.map_or(Ok(cells), Err)
 }
 
-/// An axis that the cell has twice.
+/// An axis that occurs twice in the cell.
 fn twice(cell: &Cell) -> Option<String> {
     let mut seen = HashSet::new();
     cell.iter().map(|(axis, _)| axis).find(|axis| !seen.insert(*axis)).map(str::to_owned)
@@ -85,7 +86,7 @@ impl Table {
                 Entry::new(&axis.as_str().into(), value, place)
             };
             let mut list: Vec<Entry> = table.iter().map(entry).collect();
-            // As in the matrix; what is not in it stands last.
+            // In matrix order; axes outside the matrix come last.
             list.sort_by_key(|entry| axes.field(&entry.axis).unwrap_or(usize::MAX));
             list
         };
@@ -96,7 +97,7 @@ impl Table {
         Table { entries: entries.into(), points, extend, add }
     }
 
-    /// The entries of what is chosen of each axis.
+    /// The entries of the chosen point of each axis.
     fn chosen(&self, chosen: &Chosen, into: &mut Vec<u32>) {
         into.clear();
         for (points, point) in self.points.iter().zip(&chosen.points) {

@@ -1,7 +1,7 @@
-//! Plan → RunSpecs: matrix, order, identity.
+//! Expands a plan to RunSpecs: matrix, order, identity.
 //!
-//! The plan's checker has seen the plan before: names are known, aliases replaced, the axes `endpoint`, `model` and
-//! `scenario` filled in. What can still be wrong is an [`ExpandError`], never a panic.
+//! The plan has been checked: names are known, aliases resolved, the axes `endpoint`, `model` and
+//! `scenario` filled in. Any remaining error is an [`ExpandError`], never a panic.
 
 mod axes;
 mod bounds;
@@ -62,13 +62,15 @@ pub use spec::*;
 
 use crate::plan::{ErrorPolicy, Plan, ResolvedPlan, Slo, Sweep};
 
-/// All runs of `plan`: sweeps in declared order, in each a block per repeat that holds every cell once, shuffled; what is
-/// compared stays together. Loads that earlier sweeps find are pending; gates and `skip_if` stop nothing.
+/// All runs of `plan`: sweeps in declared order, each with one block per repeat that contains every cell
+/// once, shuffled; compared cells stay together. Loads from earlier sweeps are pending; gates and
+/// `skip_if` stop nothing.
 pub fn expand(plan: &ResolvedPlan) -> Result<Expansion, ExpandError> {
     expand_by(plan, None)
 }
 
-/// The same by what is known of earlier sweeps: a load that was found is a run like any other, and gates and `skip_if` hold.
+/// The same with known findings of earlier sweeps: a found load is a run like any other, and gates and
+/// `skip_if` apply.
 pub fn expand_with(plan: &ResolvedPlan, known: &Known) -> Result<Expansion, ExpandError> {
     expand_by(plan, Some(known))
 }
@@ -103,7 +105,7 @@ fn expand_by(plan: &ResolvedPlan, known: Option<&Known>) -> Result<Expansion, Ex
     })
 }
 
-/// What all runs are made with.
+/// The inputs for creating runs.
 struct Making<'p> {
     resolver: resolve::Resolver<'p>,
     bytes: canonical::Bytes,
@@ -147,7 +149,7 @@ impl Making<'_> {
         Ok(())
     }
 
-    /// The pools of a sweep whose loads are chosen: one for each cell but for its load.
+    /// The pools of a sweep whose loads are chosen: one for each cell without its load.
     fn pools_of(
         &mut self,
         name: Arc<str>,
@@ -180,23 +182,23 @@ impl Making<'_> {
         Ok(())
     }
 
-    /// The mistake that a reader of the plan meets first, whatever the order of the runs.
+    /// The error that a reader of the plan meets first, regardless of the order of the runs.
     fn first_mistake(&mut self, name: &str, sweep: &Sweep, cells: &[Cell]) -> ExpandError {
         let first = cells.iter().find_map(|cell| Some((cell, self.resolver.run(sweep, cell, 0).err()?)));
-        let (cell, mistake) = first.expect("a cell that is wrong in one repeat is wrong in all");
+        let (cell, mistake) = first.expect("a cell with an error in one repeat has it in all");
         ExpandError::new(name, cell, mistake)
     }
 }
 
-/// What the loads of cells follow from, by the ranks of the cells.
+/// The evidence for the loads of cells, by the ranks of the cells.
 type Evidence = HashMap<Vec<u32>, Vec<TakenValue>>;
 
-/// What the loads of a cell follow from.
+/// The evidence for the loads of a cell.
 fn taken_by(evidence: &Evidence, cell: &Cell) -> Vec<TakenValue> {
     evidence.get(cell.rank()).cloned().unwrap_or_default()
 }
 
-/// Whether cells that are compared need different servers that are launched.
+/// Whether compared cells need different launched servers.
 fn crosses_servers(runs: &[PlannedRun], groups: &[Vec<usize>], cells: &[Cell]) -> bool {
     if runs.iter().all(|run| run.spec.endpoint.launch.is_none()) {
         return false;
@@ -207,7 +209,7 @@ fn crosses_servers(runs: &[PlannedRun], groups: &[Vec<usize>], cells: &[Cell]) -
     groups.iter().any(|group| group.windows(2).any(|pair| server(&pair[0]) != server(&pair[1])))
 }
 
-/// A run that two sweeps hold is run once, and keeps what either of them asks for.
+/// A run of two sweeps is executed once, and keeps the recordings that either of them requests.
 fn keep_what_any_asks(runs: &mut [PlannedRun]) {
     let measured = |run: &&PlannedRun| run.spec.errors == ErrorPolicy::Measured;
     let asked: HashSet<RunId> = runs.iter().filter(measured).map(|run| run.id).collect();
@@ -224,8 +226,8 @@ fn keep_what_any_asks(runs: &mut [PlannedRun]) {
     }
 }
 
-/// Refuses two sweeps that hold the same run and want its generator built differently: it is run once, so that one of
-/// them would not get what it asks for.
+/// Rejects two sweeps with the same run but different generator settings: the run is executed once, so
+/// one of them would not get its settings.
 fn one_engine(runs: &[PlannedRun]) -> Result<(), ExpandError> {
     let Some(first) = runs.first().map(|run| run.spec.engine) else { return Ok(()) };
     if runs.iter().all(|run| run.spec.engine == first) {

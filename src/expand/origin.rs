@@ -1,4 +1,4 @@
-//! Where in the plan a field of a run comes from, so that `why` and `diff` can point at a line.
+//! Finds the place in the plan for a field of a run, so that `why` and `diff` can point at a line.
 
 use crate::plan::{
     Endpoint, Fact, HookPoint, Json, Model, ModelId, PhasesPatch, Plan, ProfileFile, Scenario, Step, Sweep, Table,
@@ -9,10 +9,12 @@ use super::{Cell, PlannedRun};
 use crate::plan::model::axis::SERVER_PREFIX;
 use crate::plan::model::content::chain;
 
-/// The place in `plan` that gives `field` (a canonical path such as `load.qps`) of `run` its value.
+/// The place in `plan` that determines the value of `field` (a canonical path such as `load.qps`) of
+/// `run`.
 ///
-/// Where the plan leaves the field to its default this is where one would write it, so the place may not be in the
-/// file: its nearest parent that is there is then the one to point at. Empty for the versions, which no plan gives.
+/// If the plan uses the default, this is the place where the field would be written, so it may not exist
+/// in the file: then its nearest existing parent is the place to point at. Empty for the versions, which
+/// are not part of a plan.
 pub fn origin(plan: &Plan, run: &PlannedRun, field: &str) -> Vec<Step> {
     let Some(sweep) = plan.sweeps.get(&*run.sweep) else { return Vec::new() };
     let place = Place { plan, sweep, sweep_name: &run.sweep, cell: &run.cell };
@@ -44,7 +46,7 @@ fn keys(keys: &[&str]) -> Vec<Step> {
     keys.iter().map(|key| Step::from(*key)).collect()
 }
 
-/// What a field's place depends on.
+/// The inputs for finding a field's place.
 struct Place<'a> {
     plan: &'a Plan,
     sweep: &'a Sweep,
@@ -59,7 +61,7 @@ impl Place<'_> {
         steps
     }
 
-    /// Where the value of `axis` that the cell has is written.
+    /// The place where the cell's value of `axis` is written.
     fn axis(&self, axis: &str) -> Option<Vec<Step>> {
         let place = self.cell.place(axis)?;
         Some([&keys(&["sweeps", self.sweep_name])[..], place].concat())
@@ -98,7 +100,7 @@ impl Place<'_> {
         steps
     }
 
-    /// A header: the nearest scenario of the chain that has it, then the endpoint.
+    /// A header: the nearest scenario in the chain that sets it, then the endpoint.
     fn header(&self, name: &str, chain: &[(&str, &Scenario)]) -> Vec<Step> {
         let of = |headers: &Table<TextOrSecret>| headers.keys().find(|key| key.eq_ignore_ascii_case(name)).cloned();
         let said = chain.iter().find_map(|(scenario, own)| Some((*scenario, of(&own.headers)?)));
@@ -113,7 +115,7 @@ impl Place<'_> {
     fn model(&self, field: &str) -> Vec<Step> {
         let name = self.name_on("model");
         let Some(model) = self.plan.models.get(&name) else { return self.axis_or_matrix("model") };
-        // What the tokenizer fits follows from its being there.
+        // What the tokenizer fits depends only on whether there is a tokenizer.
         let field = field.split('.').next().unwrap_or(field);
         let mut steps = keys(&["models", &name, field]);
         if field == "id" {
@@ -122,14 +124,14 @@ impl Place<'_> {
         steps
     }
 
-    /// The engine's own entry of a model's ids, or `default`.
+    /// The engine's own entry in a model's ids, or `default`.
     fn id_key(&self, model: &Model) -> Option<Step> {
         let ModelId::ByEngine(ids) = &model.id else { return None };
         let engine = self.plan.endpoints.get(&self.name_on("endpoint"))?.engine.name();
         Some(Step::from(if ids.contains_key(engine) { engine } else { "default" }))
     }
 
-    /// The plan's own scenarios from the cell's one down to its built-in.
+    /// The chain of the plan's own scenarios, from the cell's scenario to its built-in.
     fn chain(&self) -> Vec<(&str, &Scenario)> {
         self.chain_from(&self.name_on("scenario"))
     }
@@ -138,7 +140,7 @@ impl Place<'_> {
         chain(name, &self.plan.scenarios).map_or_else(Vec::new, |(chain, _)| chain)
     }
 
-    /// What a scenario's requests have in common is decided by its built-in, named by the last `base`.
+    /// What a scenario's requests have in common depends on its built-in, which the last `base` names.
     fn base(&self) -> Vec<Step> {
         match self.chain().last() {
             Some((name, _)) => keys(&["scenarios", name, "base"]),
@@ -148,7 +150,7 @@ impl Place<'_> {
 
     /// A field of a request: axis, then scenario, then (for `stream`) sweep and plan.
     fn request_field(&self, field: &str) -> Vec<Step> {
-        // Lengths decide both token counts, and a count takes the place of what lengths say of it.
+        // Lengths determine both token counts, and a single count overrides them.
         let fields: &[&str] = match field {
             "lengths.prompt" => &["prompt_tokens", "lengths"],
             "lengths.output" => &["output_tokens", "lengths"],
@@ -172,7 +174,8 @@ impl Place<'_> {
         }
     }
 
-    /// A field of a class of a mix: an axis, then what stands beside the mix, then its own scenario, then its part of the mix.
+    /// A field of a class of a mix: an axis, then the other fields of the mix, then its own scenario,
+    /// then its part of the mix.
     fn of_class(&self, path: &str) -> Vec<Step> {
         let (number, field) = path.split_once('.').unwrap_or((path, ""));
         let name = field.rsplit('.').next().unwrap_or(field);
@@ -199,7 +202,8 @@ impl Place<'_> {
         }
     }
 
-    /// A field of `extra`: the scenario's for the engine, the scenario's for all, then the endpoint's.
+    /// A field of `extra`: the scenario's for the engine, the scenario's for all engines, then the
+    /// endpoint's.
     fn extra(&self, field: &str, chain: &[(&str, &Scenario)]) -> Vec<Step> {
         let endpoint = self.name_on("endpoint");
         let engine = self.plan.endpoints.get(&endpoint).map_or("", |endpoint| endpoint.engine.name());
@@ -250,7 +254,7 @@ impl Place<'_> {
         }
     }
 
-    /// The profile that gives the rate, or how it changes, where the sweep does not.
+    /// The profile that sets the rate, or how it changes, if the sweep does not.
     fn profile_of_rate(&self, field: &str) -> Option<Vec<Step>> {
         let says = |axis: &str| self.axis(axis).is_some();
         let is_open = match field {
@@ -274,8 +278,8 @@ impl Place<'_> {
         }
     }
 
-    /// The phase as a whole comes from one place: a sweep's phase takes the place of the plan's. Its fields (`for`,
-    /// `mode`, …) lie under it where it is written in full.
+    /// A phase as a whole comes from one place: a sweep's phase replaces the plan's. Its fields (`for`,
+    /// `mode`, …) are below it if it is written as a table.
     fn phase(&self, field: &str) -> Vec<Step> {
         let mut parts = field.split('.');
         let phase = parts.next().unwrap_or(field);
@@ -286,7 +290,7 @@ impl Place<'_> {
     }
 }
 
-/// `server`, then the fact by its own key, or by table and key where it was flattened.
+/// `server`, then the fact by its own key, or by table and key if it was flattened.
 fn fact_path(endpoint: &Endpoint, fact: &str) -> Vec<Step> {
     let in_table = endpoint.server.iter().find_map(|(name, value)| {
         let Fact::Many(table) = value else { return None };
@@ -296,8 +300,8 @@ fn fact_path(endpoint: &Endpoint, fact: &str) -> Vec<Step> {
     in_table.unwrap_or_else(|| keys(&["server", fact]))
 }
 
-/// A hook by its point and its number among those that are hashed, as `before_run.0.request`: its place among all. Where the plan has
-/// one in the place of a list, there is no number.
+/// Converts a hook given by its point and its number among the hashed ones, as `before_run.0.request`,
+/// to its place among all hooks. If the plan has a single hook instead of a list, there is no number.
 fn hook_path(endpoint: &Endpoint, path: &str) -> Vec<Step> {
     let mut parts = path.splitn(3, '.');
     let name = parts.next().unwrap_or_default();

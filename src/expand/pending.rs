@@ -1,4 +1,4 @@
-//! Cells that are no runs, or not yet: what an earlier sweep finds decides about them.
+//! Cells that are not runs, or not yet: the findings of earlier sweeps decide about them.
 
 use std::sync::Arc;
 
@@ -7,35 +7,35 @@ use serde::Serialize;
 
 use super::Cell;
 
-/// A cell that is no run as long as an earlier sweep says nothing else.
+/// A cell that is not a run with the current findings of earlier sweeps.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Pending {
     /// Name of the sweep.
     pub sweep: Arc<str>,
-    /// The cell; a load that is not known stands as it will be made: `0.8 × limit.max_qps_under_slo`.
+    /// The cell; an unknown load is shown by its definition: `0.8 × limit.max_qps_under_slo`.
     pub cell: Cell,
-    /// How often it would be run.
+    /// The number of repeats that it would have.
     pub repeats: u32,
-    /// How it stands.
+    /// Its state.
     pub state: Waits,
-    /// Why, in words.
+    /// The reason, as text.
     pub why: String,
 }
 
-/// How a cell stands that is no run.
+/// The state of a cell that is not a run.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, JsonSchema, strum::IntoStaticStr)]
 #[serde(rename_all = "snake_case")]
 #[strum(serialize_all = "snake_case")]
 pub enum Waits {
-    /// An earlier sweep has not answered yet.
+    /// An earlier sweep has no result yet.
     Pending,
-    /// An earlier sweep has no answer, so that there is no load.
+    /// An earlier sweep has no usable result, so there is no load.
     Blocked,
-    /// `skip_if` leaves it out.
+    /// `skip_if` skips it.
     Pruned,
-    /// The budget leaves its sweep out.
+    /// The budget skips its sweep.
     LeftOut,
-    /// A `gate` said no.
+    /// A `gate` failed.
     Stopped,
     /// A `gate` cannot be decided.
     Undecided,
@@ -47,27 +47,27 @@ impl Waits {
         self.into()
     }
 
-    /// The same in words.
+    /// The text for users.
     pub fn words(self) -> &'static str {
         match self {
             Waits::Pending => "pending",
             Waits::Blocked => "blocked",
-            Waits::Pruned => "left out by `skip_if`",
-            Waits::LeftOut => "left out",
-            Waits::Stopped => "not made, the gate says no",
-            Waits::Undecided => "not made, the gate cannot be decided",
+            Waits::Pruned => "skipped by `skip_if`",
+            Waits::LeftOut => "skipped",
+            Waits::Stopped => "stopped by the gate",
+            Waits::Undecided => "held back, because the gate cannot be decided",
         }
     }
 
-    /// When such cells have runs, and so ids.
+    /// When such cells have runs, and therefore ids.
     pub fn when_ids_come(self) -> &'static str {
         match self {
-            Waits::Pending => "their ids come once that is answered",
-            Waits::Blocked => "their ids come once there is a load to take",
-            Waits::Pruned => "no ids as long as `skip_if` leaves them out",
-            Waits::LeftOut => "no ids as long as the budget leaves them out",
-            Waits::Stopped => "no ids as long as the gate says no",
-            Waits::Undecided => "their ids come once the gate is decided",
+            Waits::Pending => "their ids are known once the earlier sweep has a result",
+            Waits::Blocked => "their ids are known once there is a load to use",
+            Waits::Pruned => "no ids while `skip_if` skips them",
+            Waits::LeftOut => "no ids while the budget skips them",
+            Waits::Stopped => "no ids while the gate fails",
+            Waits::Undecided => "their ids are known once the gate is decided",
         }
     }
 }

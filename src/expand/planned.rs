@@ -1,4 +1,4 @@
-//! One run as the plan asks for it.
+//! A run of a plan.
 
 use std::sync::Arc;
 
@@ -9,14 +9,14 @@ use super::cell::Cell;
 use super::identity::RunId;
 use super::spec::RunSpec;
 
-/// One run as the plan asks for it.
+/// A run of a plan.
 #[derive(Debug, Clone, PartialEq)]
 pub struct PlannedRun {
     /// Name of the sweep.
     pub sweep: Arc<str>,
     /// The cell: a value for each axis, in declared order.
     pub cell: Cell,
-    /// Which repeat of the cell, from 0.
+    /// The number of the repeat, from 0.
     pub repeat: u32,
     /// The run with every default explicit.
     pub spec: Arc<RunSpec>,
@@ -25,13 +25,13 @@ pub struct PlannedRun {
 }
 
 impl PlannedRun {
-    /// The flags that axes set its server with, by name.
+    /// The server flags that axes set, by name.
     pub fn server_settings(&self) -> impl Iterator<Item = (&str, &Scalar)> {
         self.cell.iter().filter_map(|(axis, value)| Some((server_flag(axis)?, value)))
     }
 
-    /// What the sweep's arrivals say of the load besides the cell: the highest rate of a profile that brings its own, and the
-    /// arrivals where they are more than a word.
+    /// The load settings in the sweep's arrivals in addition to the cell: the highest rate of a profile
+    /// that sets its own, and the arrivals if they are more than one word.
     pub fn of_arrivals(&self) -> Vec<(&'static str, Scalar)> {
         let rate = self.spec.load.qps().map(|qps| ("qps", Scalar::Number(qps)));
         let label = self.spec.labels.axes.iter().find(|(axis, _)| *axis == "arrivals");

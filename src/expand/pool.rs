@@ -1,5 +1,6 @@
-//! Runs of which what was measured decides which are made: the loads of a search, and of a ladder that ends early. All that could be made
-//! are known beforehand, each with its id; nothing here decides, and no id depends on a decision.
+//! Runs of which measurements decide which are executed: the loads of a search, and of a series that
+//! ends early. All possible runs are known in advance, each with its id; nothing here decides, and no id
+//! depends on a decision.
 
 use std::sync::Arc;
 
@@ -17,29 +18,29 @@ use super::error::Mistake;
 use super::planned::PlannedRun;
 use super::spec::RunSpec;
 
-/// What is searched.
+/// The settings of a search.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Searched {
-    /// The axis that is searched: `qps` or `batch_size`.
+    /// The searched axis: `qps` or `batch_size`.
     pub axis: &'static str,
     /// The resolution, as a share of a load.
     pub within: f64,
-    /// The window of the run that confirms the answer; none where nothing is confirmed.
+    /// The window of the run that confirms the result; `None` without confirmation.
     pub confirm: Option<Nanos>,
-    /// What is asked, in this order; never nothing.
+    /// The objectives, in this order; never empty.
     pub meets: Vec<Objective>,
     /// The latencies that the plan's objective limits.
     pub limits: Vec<Objective>,
 }
 
-/// What the best settings of a server are looked for.
+/// The settings of an optimization of server settings.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Optimized {
-    /// What they are best at.
+    /// The quantity to optimize.
     pub aim: Aim,
-    /// How long all runs may take together.
+    /// Maximum total time of all runs.
     pub budget: Nanos,
-    /// How often it becomes longer, and one: the rungs.
+    /// The number of rungs: how often runs become longer, plus one.
     pub rungs: u32,
     /// The settings, in the order of the matrix: the values on `server` axes.
     pub configurations: Vec<String>,
@@ -47,35 +48,36 @@ pub struct Optimized {
     pub limits: Vec<Objective>,
 }
 
-/// A run that looks for the best settings.
+/// A run of an optimization.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Trial {
     /// Its settings, by position.
     pub configuration: usize,
-    /// Its rung, from 0: the window is three times as long with each.
+    /// Its rung, from 0: the window triples with each rung.
     pub rung: u32,
-    /// Which run of these settings and this rung it is, from 0: 1 is made where the first says nothing.
+    /// The number of the run with these settings on this rung, from 0: run 1 is executed if the first
+    /// gives no result.
     pub repeat: u32,
 }
 
 /// How the runs of a pool are chosen.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Chooses {
-    /// The highest load is searched that meets the objective.
+    /// A search for the highest load that meets the objective.
     Search(Searched),
-    /// The best settings of a server are looked for, in runs that become longer.
+    /// A search for the best settings of a server, with runs that become longer.
     Optimize(Optimized),
-    /// Loads run from the lightest up until one is shown to be too much.
+    /// Loads run from the lightest up until the stop rule is shown to apply.
     Ladder {
-        /// The axis that rises: `qps` or `batch_size`.
+        /// The ascending axis: `qps` or `batch_size`.
         axis: &'static str,
-        /// What ends it.
+        /// The stop rule.
         stop: StopRule,
     },
 }
 
 impl Chooses {
-    /// The axis whose value is chosen; `server` stands for all flags of a server.
+    /// The axis whose value is chosen; `server` represents all flags of a server.
     pub fn axis(&self) -> &'static str {
         match self {
             Chooses::Optimize(_) => "server",
@@ -94,39 +96,40 @@ impl Chooses {
     }
 }
 
-/// A run that may be made.
+/// A possible run.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Member {
     /// The run.
     pub run: PlannedRun,
-    /// Its load: requests per second, or requests in flight; 0 where settings are chosen and loads are not.
+    /// Its load: requests per second, or requests in flight; 0 if settings are chosen instead of loads.
     pub load: f64,
-    /// Whether it confirms the answer of a search, with the longer window.
+    /// Whether it confirms the result of a search, with the longer window.
     pub confirms: bool,
-    /// Which settings it has, and how long it is, where settings are chosen.
+    /// Its settings and its length, if settings are chosen.
     pub trial: Option<Trial>,
 }
 
-/// The runs of one cell but for its load.
+/// The runs of one cell without its load.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Pool {
     /// Name of the sweep.
     pub sweep: Arc<str>,
     /// How they are chosen.
     pub chooses: Chooses,
-    /// All that could be made, from the lightest load up, repeats of one together.
+    /// All possible runs, from the lightest load up, repeats of one load together.
     pub members: Vec<Member>,
 }
 
 impl Pool {
-    /// The loads that may be tried, rising.
+    /// The possible loads, ascending.
     pub fn loads(&self) -> Vec<f64> {
         let mut loads: Vec<f64> = self.members.iter().map(|member| member.load).collect();
         loads.dedup();
         loads
     }
 
-    /// What its loads count: `qps`, `conversations per second`, `users` of conversations, or requests `in flight`.
+    /// The unit of its loads: `qps`, `conversations per second`, `users` of conversations, or requests
+    /// `in flight`.
     pub fn unit(&self) -> &'static str {
         let scenario = self.members.first().map(|member| &member.run.spec.scenario);
         let converses = scenario.is_some_and(|scenario| scenario.reuse == Reuse::Conversation);
@@ -139,19 +142,20 @@ impl Pool {
         }
     }
 
-    /// The member of this load and repeat, counted from 0 among those that confirm, or that do not.
+    /// The member with this load and repeat, counted from 0 among those that confirm, or those that do
+    /// not.
     pub fn find(&self, load: f64, repeat: u32, confirms: bool) -> Option<usize> {
         let members = self.members.iter().enumerate();
         let mut meant = members.filter(|(_, member)| member.load == load && member.confirms == confirms);
         meant.nth(repeat as usize).map(|(at, _)| at)
     }
 
-    /// What people call it among others: `limit: vllm · llama · chat`.
+    /// The title with its sweep: `limit: vllm · llama · chat`.
     pub fn title(&self) -> String {
         format!("{}: {}", self.sweep, self.name())
     }
 
-    /// What people call it in its sweep: endpoint, model and scenario, and its values on further axes.
+    /// The title within its sweep: endpoint, model and scenario, and its values on further axes.
     pub fn name(&self) -> String {
         let Some(first) = self.members.first() else { return self.sweep.to_string() };
         let values = first.run.cell.iter().filter(|(axis, _)| !self.chooses.is_chosen(axis));
@@ -159,16 +163,19 @@ impl Pool {
     }
 }
 
-/// The repeat of the first rung's run that is made once more; those of the other rungs follow. No `optimize` has as many rungs.
+/// The repeat number of the first rung's run that is executed again; those of the other rungs follow. No
+/// `optimize` has so many rungs.
 const AGAIN_FROM: u32 = 100;
 
-/// Loads next to each other whose runs have arrivals and texts of their own.
+/// Number of neighboring loads whose runs have different arrivals and texts.
 const NEIGHBOURS: i64 = 8;
 
 impl Searched {
-    /// The first repeat of a load. Arrivals and texts follow from the repeat, and those of one repeat are the same at every load: what compares loads
-    /// wants that, and a search does not, for it takes runs of several loads together as if each were a new draw. So neighbours on the grid have
-    /// repeats of their own. It depends on the load alone: edit the range, and runs are reused.
+    /// The first repeat of a load. Arrivals and texts depend on the repeat, and one repeat has the same
+    /// ones at every load: comparisons of loads need this, but a search must avoid it, because it
+    /// combines runs of several loads as if each were a new draw. So neighbors on the grid have
+    /// different repeats. The repeat depends on the load alone: after editing the range, runs are
+    /// reused.
     fn first_repeat(&self, load: f64) -> u32 {
         let step = (1.0 + self.within).ln() / 2.0;
         let at = (load.ln() / step).round() as i64;
@@ -176,21 +183,21 @@ impl Searched {
     }
 }
 
-/// A run that a pool may hold.
+/// A possible run of a pool.
 pub(super) struct Wanted<'c> {
     pub cell: &'c Cell,
     pub load: f64,
     pub repeat: u32,
-    /// The window that confirms; none of an ordinary run.
+    /// The window of a confirming run; `None` for an ordinary run.
     pub window: Option<Nanos>,
-    /// Settings and length, where settings are chosen.
+    /// Settings and length, if settings are chosen.
     pub trial: Option<Trial>,
 }
 
-/// Cells that differ in their load alone, with how it is chosen.
+/// Cells that differ only in their load, and how the load is chosen.
 type Group<'c> = (Chooses, Vec<&'c Cell>);
 
-/// The cells of a sweep that differ in their load alone, with how it is chosen.
+/// The cells of a sweep that differ only in their load, and how the load is chosen.
 pub(super) fn groups<'c>(sweep: &Sweep, slo: Option<&Slo>, cells: &'c [Cell]) -> Vec<Group<'c>> {
     let mut groups: IndexMap<Vec<(&str, String)>, Group> = IndexMap::new();
     for cell in cells {
@@ -203,7 +210,7 @@ pub(super) fn groups<'c>(sweep: &Sweep, slo: Option<&Slo>, cells: &'c [Cell]) ->
 }
 
 impl Chooses {
-    /// The same for these cells: which settings there are, and how many rungs they take.
+    /// The same for these cells: sets the settings and the number of rungs.
     fn over(self, cells: &[&Cell]) -> Chooses {
         let Chooses::Optimize(optimized) = self else { return self };
         let configurations: Vec<String> = cells.iter().map(|cell| settings(cell)).collect();
@@ -231,12 +238,12 @@ fn chooses(sweep: &Sweep, slo: Option<&Slo>, cell: &Cell) -> Option<Chooses> {
         let limits = slo.map(Objective::latencies_of).unwrap_or_default();
         return Some(Chooses::Optimize(Optimized { aim, budget, rungs: 0, configurations: Vec::new(), limits }));
     }
-    // A batch size beside a rate is a cap.
+    // A batch size in addition to a rate is a cap.
     let axis = if cell.get("qps").is_some() { "qps" } else { "batch_size" };
     Some(Chooses::Ladder { axis, stop: sweep.stop? })
 }
 
-/// All runs of a pool, from the lightest load up.
+/// All possible runs of a pool, from the lightest load up.
 pub(super) fn wanted<'c>(sweep: &Sweep, chooses: &Chooses, cells: &[&'c Cell]) -> Vec<Wanted<'c>> {
     if let Chooses::Optimize(optimized) = chooses {
         let of = |(rung, again)| {
@@ -264,7 +271,8 @@ pub(super) fn wanted<'c>(sweep: &Sweep, chooses: &Chooses, cells: &[&'c Cell]) -
         };
         let until = first + repeats;
         let probes = (first..until).map(move |repeat| Wanted { cell, load, repeat, window: None, trial: None });
-        // Arrivals and texts of their own: a load that was lucky with those of its probes is not lucky with them again.
+        // Separate arrivals and texts: a load that was lucky with those of its probes is not lucky with
+        // them again.
         let confirming = confirm.into_iter().flat_map(move |window| {
             let repeats = until..until + MOST_CONFIRMATIONS;
             repeats.map(move |repeat| Wanted { cell, load, repeat, window: Some(window), trial: None })
@@ -281,14 +289,14 @@ fn load(cell: &Cell, axis: &str) -> Option<f64> {
     }
 }
 
-/// A run that confirms has this window, or its own where that is longer.
+/// Gives a confirming run this window, or leaves its own if that is longer.
 pub(super) fn lengthen(spec: &mut RunSpec, window: Nanos) {
     let measure = &mut spec.phases.measure;
     measure.duration = measure.duration.max(window);
     measure.at_most = measure.at_most.map(|at_most| at_most.max(measure.duration));
 }
 
-/// A run of a rung has a window three times as long as one of the rung before; that of the first is the plan's.
+/// Triples the window of a run with each rung; the first rung has the plan's window.
 pub(super) fn at_rung(spec: &mut RunSpec, rung: u32) {
     let times = u64::from(optimize::FACTOR).saturating_pow(rung);
     let measure = &mut spec.phases.measure;
@@ -296,7 +304,8 @@ pub(super) fn at_rung(spec: &mut RunSpec, rung: u32) {
     measure.at_most = measure.at_most.map(|at_most| Nanos(at_most.0.saturating_mul(times)));
 }
 
-/// Why a budget is too small: every setting has a run of the first rung. Windows that `min_requests` prolongs are counted as they are written.
+/// The error for a budget that is too small: every setting has a run on the first rung. Windows that
+/// `min_requests` extends count with their written length.
 pub(super) fn too_small(chooses: &Chooses, members: &[Member]) -> Option<Mistake> {
     let Chooses::Optimize(Optimized { budget, configurations, .. }) = chooses else { return None };
     let first = members.iter().filter(|member| member.trial.is_some_and(|trial| (trial.rung, trial.repeat) == (0, 0)));
@@ -341,7 +350,7 @@ mod tests {
         let all = repeats(&pool(1.0, 200.0));
         for (at, (load, own)) in all.iter().enumerate() {
             assert_eq!(own.len(), (MOST_OF_A_LOAD + MOST_CONFIRMATIONS) as usize, "{load}");
-            // An end of the range lies between two loads of the grid.
+            // One end of the range lies between two loads of the grid.
             for (other, theirs) in all[at + 1..].iter().take(6).filter(|(other, _)| other != "200") {
                 assert!(own.is_disjoint(theirs), "{load} and {other}");
             }

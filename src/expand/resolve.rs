@@ -1,6 +1,7 @@
-//! A cell and a repeat → a RunSpec in which nothing is left to a default.
+//! Resolves a cell and a repeat to a RunSpec without any defaults left.
 //!
-//! Whoever is nearest to the cell wins: axis, then scenario, then sweep, then plan, then the built-in value.
+//! The setting nearest to the cell wins: axis, then scenario, then sweep, then plan, then the built-in
+//! value.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -23,11 +24,11 @@ use super::{
     RunSpec, Shaping,
 };
 
-/// Drain, where nobody says otherwise.
+/// Default of drain.
 pub(super) const DRAIN: Nanos = Nanos::from_secs(30);
-/// A window prolonged by `min_requests` gets at most this many times as long, where nobody says otherwise.
+/// Default limit of a window that `min_requests` extends, as a multiple of its length.
 pub(super) const AT_MOST: u64 = 5;
-/// A run that measures a start sends one request when the server is ready, and waits for its answer.
+/// A run that measures a start sends one request when the server is ready, and waits for its response.
 const OF_A_START: Phases = Phases {
     idle: None,
     fill: Nanos::ZERO,
@@ -35,24 +36,25 @@ const OF_A_START: Phases = Phases {
     measure: Measure { duration: Nanos(1_000_000), min_requests: None, at_most: None },
     drain: Drain { duration: Nanos::from_secs(60), mode: DrainMode::Keep },
 };
-/// Axes that have fields of their own in rows; the others go into the labels' `axes`.
+/// Axes with their own fields in rows; the others are in the labels' `axes`.
 const OWN_COLUMNS: [&str; 5] = ["endpoint", "model", "scenario", "batch_size", "qps"];
 
-/// What the server of a cell depends on: its endpoint, and where that is launched or has hooks its model and the flags that axes set.
+/// The key of a cell's server: its endpoint, and if that is launched or has hooks, also its model and
+/// the flags that axes set.
 type ServerKey = (Arc<str>, Option<Arc<str>>, Vec<(Arc<str>, Arc<str>)>);
 
-/// Makes runs of a plan's cells; what cells have in common is made once.
+/// Creates the runs of a plan's cells; parts that cells have in common are created once.
 pub(crate) struct Resolver<'p> {
     plan: &'p Plan,
     endpoints: HashMap<ServerKey, Arc<EndpointSpec>>,
     models: HashMap<(Arc<str>, Engine), Arc<ModelSpec>>,
     scenarios: HashMap<Arc<str>, Resolved>,
-    /// The scenario of a cell that names none: B1 where the plan declares none.
+    /// The scenario of a cell that names none: B1 if the plan declares none.
     default_scenario: Option<Arc<str>>,
 }
 
 impl<'p> Resolver<'p> {
-    /// A resolver over `plan`.
+    /// Creates a resolver for `plan`.
     pub(crate) fn new(plan: &'p Plan) -> Resolver<'p> {
         Resolver {
             plan,
@@ -156,7 +158,7 @@ impl<'p> Resolver<'p> {
         Ok((name, made))
     }
 
-    /// Whether an outage ends a run: the scenario says it, else the endpoint.
+    /// Whether an outage ends a run: set by the scenario, else by the endpoint.
     fn errors(&self, endpoint: &str, scenario: &Resolved) -> ErrorPolicy {
         let of_endpoint = || self.plan.endpoints.get(endpoint)?.errors;
         scenario.errors.or_else(of_endpoint).unwrap_or_default()
@@ -198,7 +200,7 @@ fn has_room(content: &Content) -> Result<(), Mistake> {
     }
 }
 
-/// Whether prompts that are to share nothing open with nonces of their own.
+/// Whether prompts that must share nothing open with their own nonces.
 fn is_cold_by_a_nonce(scenario: &Resolved, of_plan: NonceMode) -> Result<(), Mistake> {
     let cold = scenario.classes().filter(|class| class.content.cache == Cache::Cold);
     let other = cold.map(|class| class.nonce.unwrap_or(of_plan)).find(|nonce| *nonce != NonceMode::On);
@@ -210,8 +212,8 @@ fn named<'a, T>(name: &str, axis: &'static str, table: &'a Table<T>) -> Result<&
     table.get(name).ok_or_else(|| Mistake::UnknownName { axis, name: name.to_owned() })
 }
 
-/// Arrivals that the sweep gives, and that are more than a word, stand among the axes: without them two sweeps of one rate
-/// would look alike.
+/// Arrivals of the sweep that are more than one word are listed among the axes: without them two sweeps
+/// of one rate would look alike.
 fn further_axes(cell: &Cell, load: &Load) -> AxisLabels {
     let further = cell.texts().filter(|(axis, _)| !OWN_COLUMNS.contains(&&***axis));
     let further = further.map(|(axis, value)| (Arc::clone(axis), Arc::clone(value)));
@@ -237,7 +239,7 @@ pub fn load_engine(plan: &Plan, sweep: &Sweep) -> LoadEngine {
     }
 }
 
-/// What runs of a sweep keep besides their numbers.
+/// What runs of a sweep record in addition to their numbers.
 fn recording(plan: &Plan, sweep: &Sweep) -> Recording {
     Recording { text: sweep.record.text.or(plan.record.text).unwrap_or_default() }
 }
@@ -245,11 +247,11 @@ fn recording(plan: &Plan, sweep: &Sweep) -> Recording {
 fn load(sweep: &Sweep, cell: &Cell, scenario: &Resolved) -> Result<Load, Mistake> {
     let batch_size = whole(cell, "batch_size")?;
     if let Some(trace) = &scenario.content.trace {
-        // Its instants take the place of what a process would draw; the rate is what they come to.
+        // Its arrival times replace those of a process; the rate is their mean.
         return Ok(Load::Open { qps: trace.qps(), arrivals: Process::Trace.into(), cap: batch_size });
     }
     let qps = number(cell, "qps")?;
-    // What a profile recorded gives way to what the sweep says.
+    // Recorded arrivals of a profile are overridden by the sweep's.
     let said = arrivals(cell)?.or_else(|| sweep.arrivals.clone());
     let recorded = scenario.arrivals.as_deref();
     let says_load = batch_size.is_some() || said.as_ref().is_some_and(|said| said.own_rate().is_some());
@@ -263,11 +265,12 @@ fn load(sweep: &Sweep, cell: &Cell, scenario: &Resolved) -> Result<Load, Mistake
     }
 }
 
-/// The plan's phases with the sweep's laid over them, phase by phase.
+/// The plan's phases overridden by the sweep's, phase by phase.
 pub fn phases(plan: &PhasesPatch, sweep: &PhasesPatch, load: &Load) -> Result<Phases, Mistake> {
     let mut measure =
         sweep.measure.or(plan.measure).unwrap_or(Measure { duration: MEASURE, min_requests: None, at_most: None });
-    // Without `min_requests` nothing prolongs the window, so a bound would only split equal runs into two ids.
+    // Without `min_requests` nothing extends the window, so a limit would only split equal runs into two
+    // ids.
     measure.at_most = measure.min_requests.map(|_| {
         let default = Nanos(measure.duration.0.saturating_mul(AT_MOST));
         measure.at_most.unwrap_or(default)

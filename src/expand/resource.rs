@@ -1,11 +1,13 @@
-//! What the runs of an endpoint occupy while they are under way. Scheduling only: nothing of it is a part of what a run is.
+//! The resources that the runs of an endpoint occupy. Affects scheduling only and is not part of a run's
+//! identity.
 
 use crate::plan::{Endpoint, Plan, Table};
 
-/// For each endpoint of the plan, what its runs occupy: runs on one resource never overlap.
+/// For each endpoint of the plan, the resource that its runs occupy: runs on one resource never overlap.
 ///
-/// Its `resource`, where it has one. Launched servers of one host take turns: they share its devices. Of the others those whose `url` has the same scheme, host and port are one server, and
-/// share what is called by the name of the first of them; an embedded mock is its own.
+/// This is its `resource`, if set. Launched servers on one host take turns, because they share its
+/// devices. Other endpoints with the same scheme, host and port in their `url` are one server, and share
+/// a resource named after the first of them; an embedded mock has its own.
 pub fn resources(plan: &Plan) -> Table<String> {
     let mut firsts: Vec<(String, &String)> = Vec::new();
     let mut resources = Table::with_capacity(plan.endpoints.len());
@@ -35,7 +37,7 @@ fn launch_host(endpoint: &Endpoint) -> Option<String> {
     Some(format!("launched on {host}"))
 }
 
-/// Scheme, host and port of an address, the port also where it is the usual one.
+/// Scheme, host and port of an address, with the default port explicit.
 fn server(url: &str) -> Option<String> {
     reqwest::Url::parse(url).ok().map(|url| url.origin().ascii_serialization())
 }

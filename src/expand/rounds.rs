@@ -1,21 +1,21 @@
-//! What a comparison puts side by side: cells that are equal but for one axis.
+//! Groups the cells of a comparison: cells that are equal except for one axis.
 
 use std::borrow::Borrow;
 use std::collections::{HashMap, HashSet};
 
 use super::Cell;
 
-/// Cells side by side.
+/// Compared cells, grouped.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Rounds {
-    /// Positions of the cells that are equal but for the axis, in the order of the first of each; a cell without its like
-    /// is alone.
+    /// Positions of the cells that are equal except for the axis, ordered by the first of each group; a
+    /// cell without a counterpart is alone.
     pub groups: Vec<Vec<usize>>,
-    /// Other axes whose value follows from the axis alone, as in a zip: they differ too within a group.
+    /// Other axes whose value is determined by that axis, as in a zip: they differ within a group too.
     pub bound: Vec<String>,
 }
 
-/// The cells of one sweep, put side by side by the axis `by`.
+/// Groups the cells of one sweep by the axis `by`.
 pub fn rounds<C: Borrow<Cell>>(cells: &[C], by: &str) -> Rounds {
     let mut classes = Classes::default();
     let axes: Vec<&str> = {
@@ -47,7 +47,7 @@ pub fn rounds<C: Borrow<Cell>>(cells: &[C], by: &str) -> Rounds {
     Rounds { groups, bound: bound.into_iter().map(|axis| axes[axis].to_owned()).collect() }
 }
 
-/// Whether an axis changes, and has one value only for each of the compared one.
+/// Whether an axis varies, and is determined by the compared one.
 fn follows(rows: &[(u32, Vec<u32>)], axis: usize) -> bool {
     let (mut of_value, mut all) = (HashMap::new(), HashSet::new());
     let with = rows.iter().filter(|(value, _)| *value != ABSENT);
@@ -59,7 +59,7 @@ fn follows(rows: &[(u32, Vec<u32>)], axis: usize) -> bool {
 /// The cell lacks the axis.
 const ABSENT: u32 = 0;
 
-/// Texts as numbers, which take less room in a million cells.
+/// Maps texts to numbers, which need less memory for a million cells.
 #[derive(Default)]
 struct Classes<'c>(HashMap<&'c str, u32>);
 

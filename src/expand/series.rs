@@ -1,5 +1,5 @@
-//! Repeats that end early: cells whose last runs are left out once what was measured says enough. All runs are known beforehand, with the
-//! ids that they have where every repeat is made; nothing here decides.
+//! Repeats that end early: the last runs of a cell are skipped once the measurements suffice. All runs
+//! are known in advance, with the same ids as if every repeat were executed; nothing here decides.
 
 use std::sync::Arc;
 
@@ -10,69 +10,70 @@ use crate::plan::{MetricName, Percentile, Plan, Sweep};
 use super::planned::PlannedRun;
 use super::rounds::rounds;
 
-/// What ends the repeats of cells.
+/// The condition that ends the repeats of cells.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Ends {
-    /// Every mean over the runs of a cell is known so well.
+    /// Every mean over the runs of a cell is known precisely enough.
     Known {
         /// Half of the interval, as a share of the mean.
         within: f64,
-        /// The metrics whose means have to be known.
+        /// The metrics whose means must be known.
         metrics: Vec<MetricName>,
     },
-    /// Each arm is told from its baseline, or shown to be like it.
+    /// Each arm is shown to differ from its baseline, or to be equivalent.
     Shown {
-        /// The metrics that are named; none where the usual ones are compared.
+        /// The named metrics; empty for the default ones.
         metrics: Vec<MetricName>,
-        /// By how much an arm may be worse, as a share.
+        /// The margin by which an arm may be worse, as a share.
         margin: Option<f64>,
-        /// The sweep that declares the comparison; none where the plan does, for all its sweeps.
+        /// The sweep that declares the comparison; `None` if the plan declares it for all its sweeps.
         declared_by: Option<Arc<str>>,
     },
 }
 
-/// After how many repeats a cell ends, and why.
+/// The number of repeats after which a cell ends, and the reason.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct CellEnd {
-    /// The repeats that are made.
+    /// The number of executed repeats.
     pub after: u32,
-    /// What was shown by them, in words.
+    /// The result that they showed, as text.
     pub why: String,
 }
 
 /// The runs of one cell, in the order of their repeats.
 #[derive(Debug, Clone, PartialEq)]
 pub struct CellRuns {
-    /// All that there may be.
+    /// All possible runs.
     pub runs: Vec<PlannedRun>,
-    /// When they end, as far as results say it; see [`super::Expansion::end_early`].
+    /// The end of the repeats, if results determine it; see [`super::Expansion::end_early`].
     pub end: Option<CellEnd>,
 }
 
-/// Cells whose repeats end together, or by each other: one cell alone, or the arms of a comparison with their baseline first.
+/// Cells whose repeats end together, or depend on each other: a single cell, or the arms of a comparison
+/// with their baseline first.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Series {
     /// Name of the sweep.
     pub sweep: Arc<str>,
-    /// What ends them.
+    /// The condition that ends them.
     pub ends: Ends,
     /// The cells.
     pub cells: Vec<CellRuns>,
 }
 
 impl Series {
-    /// Its runs, in no order that matters.
+    /// Its runs, in unspecified order.
     pub fn runs(&self) -> impl Iterator<Item = &PlannedRun> {
         self.cells.iter().flat_map(|cell| &cell.runs)
     }
 
-    /// Most runs of one cell.
+    /// Maximum number of runs of one cell.
     pub fn at_most(&self) -> u32 {
         self.cells.iter().map(|cell| cell.runs.len() as u32).max().unwrap_or(0)
     }
 }
 
-/// The series of a plan, of its runs.
+/// The series of a plan, created from its runs.
 pub(super) fn series(plan: &Plan, runs: &[PlannedRun]) -> Vec<Series> {
     plan.sweeps.iter().flat_map(|(name, sweep)| of_sweep(plan, (name, sweep), runs)).collect()
 }
@@ -116,7 +117,7 @@ fn of_sweep(plan: &Plan, (name, sweep): (&String, &Sweep), runs: &[PlannedRun]) 
     groups.iter().filter_map(of_group).collect()
 }
 
-/// The metrics whose means have to be known in a cell.
+/// The metrics whose means must be known in a cell.
 fn metrics(plan: &Plan, sweep: &Sweep, run: &PlannedRun) -> Vec<MetricName> {
     let one = |key: &'static str, percentile| MetricName { key, percentile };
     if !sweep.repeats.metrics.is_empty() {
@@ -125,7 +126,7 @@ fn metrics(plan: &Plan, sweep: &Sweep, run: &PlannedRun) -> Vec<MetricName> {
     if run.spec.start {
         return vec![one("start_ready", None)];
     }
-    // Of an open loop latencies are from the schedule.
+    // In an open loop, latencies count from the schedule.
     let is_open = run.spec.load.qps().is_some();
     let of = |closed, open| if is_open { open } else { closed };
     let (ttft, e2e) = (of("ttft", "ttft_from_schedule"), of("e2e", "e2e_from_schedule"));

@@ -1,4 +1,5 @@
-//! How arrivals are spaced, in what is stored of a run: as a plan says it, or `trace`, which no plan says.
+//! Serializes the spacing of arrivals in stored runs: as written in a plan, or `trace`, which plans
+//! cannot contain.
 
 use serde::de::{Deserializer, Error};
 use serde::{Deserialize, Serialize, Serializer};

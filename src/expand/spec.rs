@@ -1,4 +1,4 @@
-//! One run with every default explicit: what the engine executes, what identity hashes, what `run.json` keeps.
+//! A run with every default explicit: the input of the engine, of the identity hash, and of `run.json`.
 
 use crate::plan::RequestFields;
 use std::collections::BTreeMap;
@@ -18,21 +18,22 @@ use super::evidence::TakenValue;
 pub(crate) use super::labels::AxisLabels;
 pub use super::labels::Labels;
 
-/// One run. Everything but `labels`, `engine`, `record`, `errors` and `taken` is part of its identity. What many runs of a plan have in common is
-/// shared.
+/// A run. Everything except `labels`, `engine`, `record`, `errors` and `taken` is part of its identity.
+/// Parts that many runs of a plan have in common are shared.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct RunSpec {
-    /// Names shown to people; not hashed.
+    /// Names for readers; not hashed.
     pub labels: Labels,
-    /// The server, as declared.
+    /// The declared server.
     pub endpoint: Arc<EndpointSpec>,
-    /// The model, as sent and declared.
+    /// The model as sent and declared.
     pub model: Arc<ModelSpec>,
-    /// What is sent.
+    /// The content of the requests.
     pub scenario: Content,
-    /// How each request is shaped.
+    /// The fields of requests that do not depend on their content.
     pub shaping: Shaping,
-    /// The classes of a mix; each request is of one of them, and `scenario` is the most that one of them sends.
+    /// The classes of a mix; each request belongs to one of them, and `scenario` holds the maximum of
+    /// any.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub mix: Vec<ClassSpec>,
     /// The load pattern.
@@ -49,21 +50,21 @@ pub struct RunSpec {
     /// How the load generator is built; not hashed.
     #[serde(default)]
     pub engine: LoadEngine,
-    /// What is kept besides its numbers; not hashed.
+    /// What the run records in addition to its numbers; not hashed.
     #[serde(default, skip_serializing_if = "crate::units::is_default")]
     pub record: Recording,
     /// Whether an outage ends the run; not hashed.
     #[serde(default, skip_serializing_if = "crate::units::is_default")]
     pub errors: ErrorPolicy,
-    /// Whether the run is a start of its server, and sends one request to the server that is ready.
+    /// Whether the run measures a start of its server, with one request to the ready server.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub start: bool,
-    /// The loads that were taken from earlier sweeps, and what they follow from; not hashed, for the load is.
+    /// The loads derived from earlier sweeps, with their evidence; not hashed, because the loads are.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub taken: Vec<TakenValue>,
     /// The plan's seed.
     pub seed: Seed,
-    /// Which repeat of its cell this is, from 0.
+    /// The number of the repeat of its cell, from 0.
     pub repeat: u32,
 }
 
@@ -72,15 +73,15 @@ pub struct RunSpec {
 pub struct ClassSpec {
     /// The plan's name of its scenario; not hashed.
     pub name: Arc<str>,
-    /// Its part of the sum of all weights is its share of the requests.
+    /// Its weight: its share of the requests is its part of the sum of all weights.
     pub weight: u64,
-    /// What is sent.
+    /// The content of its requests.
     pub scenario: Content,
-    /// How its requests are shaped.
+    /// The fields of its requests that do not depend on their content.
     pub shaping: Shaping,
 }
 
-/// As records had it before there was `run`: true for `on`, false for `off`.
+/// Keeps the format of records from before `run` existed: true for `on`, false for `off`.
 fn recorded_nonce<S: Serializer>(nonce: &NonceMode, serializer: S) -> Result<S::Ok, S::Error> {
     match nonce {
         NonceMode::On => serializer.serialize_bool(true),
@@ -89,12 +90,12 @@ fn recorded_nonce<S: Serializer>(nonce: &NonceMode, serializer: S) -> Result<S::
     }
 }
 
-/// How the load generator is built. How it was built for a run is among the run's facts.
+/// How the load generator is built. The settings used for a run are among its facts.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct LoadEngine {
     /// Threads that send and receive, from 1.
     pub threads: u32,
-    /// What is waited with for the next instant of the schedule.
+    /// How the generator waits for the next dispatch of the schedule.
     pub timer: Timer,
 }
 
@@ -104,14 +105,14 @@ impl Default for LoadEngine {
     }
 }
 
-/// What a run keeps besides its numbers.
+/// What a run records in addition to its numbers.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Recording {
-    /// Whether what was sent and answered is kept word by word.
+    /// Whether the texts of requests and responses are recorded verbatim.
     pub text: bool,
 }
 
-/// The server under test, as the plan declares it.
+/// The server under test, as declared in the plan.
 #[serde_with::skip_serializing_none]
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct EndpointSpec {
@@ -119,7 +120,7 @@ pub struct EndpointSpec {
     pub name: String,
     /// The inference engine.
     pub engine: Engine,
-    /// Which API is called.
+    /// The API to call.
     pub api: Api,
     /// The declared accelerator.
     pub gpu: Option<String>,
@@ -128,30 +129,32 @@ pub struct EndpointSpec {
     /// Declared facts about the server; nested tables flattened with dots (`flags.max_num_seqs`).
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub server: BTreeMap<String, Scalar>,
-    /// HTTP/2, where requests go over it and not over HTTP/1.1.
+    /// HTTP/2, if requests use it instead of HTTP/1.1.
     pub http: Option<Http2>,
     /// The embedded mock's figures.
     pub mock: Option<MockFigures>,
-    /// What sweepline starts the server with, where it does.
+    /// How sweepline starts the server, if it does.
     pub launch: Option<LaunchSpec>,
-    /// What the server forgets before the run.
+    /// The state of the server to reset before the run.
     pub reset: Option<Reset>,
-    /// The hooks that decide what is measured, with the cell's values; expressions over the port stay as they are written.
+    /// The hooks that affect the measurements, with the cell's values; expressions over the port stay as
+    /// written.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub hooks: BTreeMap<HookPoint, Vec<HookAction>>,
 }
 
 impl EndpointSpec {
-    /// Whether a launched server is started for each run anew.
+    /// Whether a launched server is started again for each run.
     pub fn restarts(&self) -> bool {
         self.reset == Some(Reset::Restart)
     }
 }
 
-/// What a launched server is started with, as far as it decides how fast it is. Where it runs, its port and how it ends are not.
+/// The settings of a launched server that affect its speed. Its working directory, its port and how it
+/// is stopped are excluded.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub struct LaunchSpec {
-    /// Program and arguments with the cell's values; expressions over the port stay as they are written.
+    /// Program and arguments with the cell's values; expressions over the port stay as written.
     pub command: Vec<String>,
     /// Environment variables, secret ones by their references.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
@@ -159,12 +162,12 @@ pub struct LaunchSpec {
 }
 
 impl LaunchSpec {
-    /// Whether both start the same server, as far as a run's identity tells.
+    /// Whether both start the same server, according to a run's identity.
     pub fn is_like(&self, other: &LaunchSpec) -> bool {
         self.hashed_command() == other.hashed_command() && self.env == other.env
     }
 
-    /// The command as it is hashed: its program by base name, for where that lies is this host's matter.
+    /// The command as hashed: its program by base name, because its location is specific to this host.
     pub(crate) fn hashed_command(&self) -> Vec<&str> {
         let mut command: Vec<&str> = self.command.iter().map(String::as_str).collect();
         if let Some(program) = command.first_mut() {
@@ -174,10 +177,10 @@ impl LaunchSpec {
     }
 }
 
-/// How requests go over HTTP/2.
+/// Settings of requests over HTTP/2.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Http2 {
-    /// The most requests under way on one connection.
+    /// Maximum in-flight requests per connection.
     pub streams: u32,
 }
 
@@ -189,24 +192,24 @@ pub struct ModelSpec {
     pub id: String,
     /// The declared number format.
     pub precision: Option<String>,
-    /// Digest of its tokenizer's files, where the plan names them; `server` where the server is to count.
+    /// Digest of its tokenizer's files, if the plan names them; `server` if the server counts.
     pub tokenizer: Option<String>,
 }
 
 /// The request's fields that do not depend on its text.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Shaping {
-    /// Whether the answer comes token by token.
+    /// Whether the response is streamed token by token.
     pub stream: bool,
-    /// Whether `ignore_eos: true` is sent (only where the engine takes it).
+    /// Whether `ignore_eos: true` is sent (only if the engine accepts it).
     pub ignore_eos: bool,
-    /// RequestFields parameters and the like, each under its name.
+    /// Sampling parameters and similar fields, by name.
     #[serde(flatten)]
     pub fields: RequestFields,
-    /// Further fields of the body, by name.
+    /// Additional fields of the body, by name.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub extra: BTreeMap<String, Json>,
-    /// How far the nonce reaches that prompts open with.
+    /// The scope of the nonce that opens prompts.
     #[serde(serialize_with = "recorded_nonce")]
     pub nonce: NonceMode,
 }
@@ -220,9 +223,10 @@ pub enum Load {
         /// Requests in flight.
         batch_size: u32,
     },
-    /// Requests arrive at a rate, whatever the server does.
+    /// Requests arrive at a fixed schedule, regardless of the server.
     Open {
-        /// Arrivals per second; what 100 % stands for in a profile. Of a profile in requests per second its highest rate.
+        /// Arrivals per second, or 100 % of a profile in shares. For a profile in requests per second,
+        /// its highest rate.
         qps: Decimal,
         /// How they are spaced, and how their rate changes.
         #[serde(with = "super::spacing")]
@@ -242,7 +246,7 @@ impl Load {
         }
     }
 
-    /// Declared arrivals per second of an open loop; with a profile what its 100 % are, or its highest rate.
+    /// Declared arrivals per second of an open loop; with a profile, its 100 % or its highest rate.
     pub fn qps(&self) -> Option<Decimal> {
         match self {
             Load::Closed { .. } => None,
@@ -250,7 +254,7 @@ impl Load {
         }
     }
 
-    /// How the rate of an open loop changes, where it does.
+    /// How the rate of an open loop changes, if it does.
     pub fn profile(&self) -> Option<&Profile> {
         match self {
             Load::Closed { .. } => None,
@@ -262,7 +266,7 @@ impl Load {
 /// The phases with every default explicit.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Phases {
-    /// The pause before the load begins; none where it is 0.
+    /// The pause before the load begins; `None` if it is 0.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub idle: Option<Nanos>,
     /// Length of fill (for a closed loop with a stated rate: slots / rate).
@@ -271,12 +275,12 @@ pub struct Phases {
     pub stabilize: Nanos,
     /// The window.
     pub measure: Measure,
-    /// The end.
+    /// The drain.
     pub drain: Drain,
 }
 
 impl Phases {
-    /// When the window begins, since the run's start.
+    /// The start of the window, relative to the run's start.
     pub fn measure_start(&self) -> Nanos {
         self.fill.saturating_add(self.stabilize)
     }

@@ -1,5 +1,5 @@
-//! What earlier sweeps have found decides about cells: their loads, and whether they are left out. A function of the plan and of what is
-//! known; the same knowledge, the same runs.
+//! Applies the findings of earlier sweeps to cells: their loads, and whether they are skipped. A pure
+//! function of the plan and of the findings: the same findings yield the same runs.
 
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
@@ -16,17 +16,18 @@ use super::gates::Stop;
 use super::known::{Known, Says};
 use super::pending::{Pending, Waits};
 
-/// The cells of a sweep, by what is known.
+/// The cells of a sweep, given the known findings.
 pub(super) struct Settled {
-    /// Those that are runs.
+    /// The cells that are runs.
     pub cells: Vec<Cell>,
     /// The others.
     pub pending: Vec<Pending>,
-    /// What the loads of cells follow from, by their ranks.
+    /// The evidence for the loads of cells, by their ranks.
     pub evidence: HashMap<Vec<u32>, Vec<TakenValue>>,
 }
 
-/// What is known of the cells of `sweep`; without knowledge loads are pending, and nothing is left out.
+/// Applies the known findings to the cells of `sweep`; without findings, loads are pending and nothing
+/// is skipped.
 pub(super) fn settle(
     name: &Arc<str>,
     sweep: &Sweep,
@@ -50,7 +51,7 @@ pub(super) fn settle(
         };
         match filled {
             Ok((filled, taken)) => {
-                // Two values may come to the same load.
+                // Two values may result in the same load.
                 if !seen.insert(filled.iter().map(|(axis, value)| (axis.to_owned(), value.clone())).collect()) {
                     continue;
                 }
@@ -68,17 +69,17 @@ pub(super) fn settle(
     settled
 }
 
-/// The loads that were taken, as further values of the table of a sweep's cells.
+/// Loads derived from findings, as additional values in the table of a sweep's cells.
 #[derive(Default)]
 struct Loads {
-    /// The table with what was added; empty before anything was.
+    /// The extended table; empty until something is added.
     entries: Vec<Entry>,
-    /// By the entry that is written and the load that it came to, the entry that has the load.
+    /// Maps a written entry and its resulting load to the entry with the load.
     made: HashMap<(u32, Decimal), u32>,
 }
 
 impl Loads {
-    /// The cell with the loads that it takes, and what they follow from.
+    /// The cell with its derived loads, and their evidence.
     fn fill(&mut self, cell: &Cell, known: Option<&Known>) -> Result<(Cell, Vec<TakenValue>), Stop> {
         let (mut at, mut evidence) = (cell.rank().to_vec(), Vec::new());
         for number in &mut at {
@@ -101,7 +102,7 @@ impl Loads {
         Ok((Cell::new(&self.entries.as_slice().into(), &at), evidence))
     }
 
-    /// The cells over one table, which all of them share.
+    /// Converts the cells to one shared table.
     fn in_one_table(self, cells: Vec<Cell>) -> Vec<Cell> {
         if self.entries.is_empty() {
             return cells;
@@ -119,7 +120,7 @@ fn taken(take: &Take, axis: &str, cell: &Cell, known: Option<&Known>) -> Result<
     let Some(known) = known else { return Err(waits(format!("waits for `{from}`"))) };
     let about = about(known, (from, take.take.into()), &take.over.0, cell);
     if about.is_empty() {
-        return Err(blocked(format!("`{from}` has no cell with these values, and so no {}", take.take.name())));
+        return Err(blocked(format!("`{from}` has no cell with these values, and therefore no {}", take.take.name())));
     }
     let open = about.iter().find_map(|finding| match &finding.says {
         Says::Open(standing) => Some(format!("waits for {}: {standing}", finding.title())),
@@ -131,7 +132,7 @@ fn taken(take: &Take, axis: &str, cell: &Cell, known: Option<&Known>) -> Result<
     let mut found = Vec::with_capacity(about.len());
     for finding in &about {
         let Says::Load { load, is_least, caveats, .. } = &finding.says else {
-            return Err(blocked(format!("there is no load to take: {}", without_load(finding))));
+            return Err(blocked(format!("no load to use: {}", without_load(finding))));
         };
         found.push(FoundValue {
             cell: finding.cell.iter().cloned().collect(),
@@ -149,13 +150,13 @@ fn taken(take: &Take, axis: &str, cell: &Cell, known: Option<&Known>) -> Result<
     let load = value.and_then(|value| take.load(value));
     let Some(load) = load else {
         let value = value.map(|value| value.to_string()).unwrap_or_default();
-        return Err(blocked(format!("{value} {} × {} comes to no load", take.take.unit(), take.times)));
+        return Err(blocked(format!("{value} {} × {} is not a load", take.take.unit(), take.times)));
     };
     let uses = (!take.over.is_empty()).then(|| uses.name().to_owned());
     Ok(TakenValue { axis: axis.to_owned(), from: from.clone(), take: take.take, uses, times: take.times, load, found })
 }
 
-/// Whether `skip_if` leaves a cell out, or nobody knows.
+/// Whether `skip_if` skips a cell, or this is unknown.
 fn left_out(skip: &SkipIf, cell: &Cell, known: &Known) -> Option<Stop> {
     let about = about(known, (&skip.sweep, skip.metric), &[], cell);
     let told = || about.iter().map(|finding| (finding, broken(finding, skip.below, skip.above)));
@@ -169,7 +170,7 @@ fn left_out(skip: &SkipIf, cell: &Cell, known: &Known) -> Option<Stop> {
         }
         _ => Stop {
             state: Waits::Blocked,
-            why: format!("whether `skip_if` leaves it out is not known: {}", without_load(finding)),
+            why: format!("it is unknown whether `skip_if` applies: {}", without_load(finding)),
         },
     })
 }

@@ -1,6 +1,7 @@
-//! One page for each code that `check` prints, mistakes (E…) and lint (M…) alike: what it means, why it is said, a wrong
-//! and a right example. The pages are `docs/codes/CODE.md`; the one list of them is here. `tests/it/explain.rs` holds that
-//! every code has a page and that each page's examples do what it says.
+//! One page for each code that `check` prints, errors (E…) and lints (M…) alike: its meaning, the reason, a
+//! wrong and a right example. The pages are `docs/codes/CODE.md`; this module contains the one list of
+//! them. `tests/it/explain.rs` checks that every code has a page and that the examples of each page behave
+//! as described.
 
 /// The page of one code.
 #[derive(Debug, Clone, Copy)]
@@ -28,19 +29,20 @@ pages![
     "M032", "M033",
 ];
 
-/// The page of how numbers are counted: no code, but the rules that `--explain` prints.
+/// The page about how numbers are counted: not a code, but the rules that `--explain` prints.
 pub(crate) const COUNTING: Page = Page { code: "counting", markdown: include_str!("../../docs/COUNTING.md") };
 
-/// What a user asked for.
+/// The result of a lookup.
 #[derive(Debug)]
 pub enum Answer {
     /// The page.
     Found(&'static Page),
-    /// No page, and those that may have been meant; none if nothing is near.
+    /// No exact match, and the pages that may have been meant; empty if nothing is close.
     Perhaps(Vec<&'static Page>),
 }
 
-/// The page of a code as people write it (`E012`, `e12`, `error[E012]`), or those that a word leads to.
+/// Returns the page of a code in any common spelling (`E012`, `e12`, `error[E012]`), or the pages that
+/// match a word.
 pub fn find(asked: &str) -> Answer {
     let asked = asked.trim();
     if asked.eq_ignore_ascii_case(COUNTING.code) {
@@ -56,7 +58,7 @@ pub fn find(asked: &str) -> Answer {
     let digits = code.get(1..).unwrap_or("none");
     let is_code = code.len() <= 5 && digits.bytes().all(|byte| byte.is_ascii_digit());
     let near = |page: &&Page| match is_code {
-        // Another letter with these digits, then one wrong digit or two exchanged ones.
+        // Another letter with these digits, otherwise one wrong digit or two swapped ones.
         true => &page.code[1..] == digits || strsim::damerau_levenshtein(page.code, &code) <= 1,
         false => page.title().to_lowercase().contains(&asked.to_lowercase()),
     };
@@ -67,7 +69,7 @@ pub fn find(asked: &str) -> Answer {
     }
 }
 
-/// `e12` and `error[E12]` as `E012`; anything else in capitals.
+/// Normalizes `e12` and `error[E12]` to `E012`; converts anything else to uppercase.
 fn whole_code(asked: &str) -> String {
     let inner = asked.split_once('[').map_or(asked, |(_, inner)| inner.trim_end_matches(']')).to_ascii_uppercase();
     match inner.strip_prefix(|letter: char| letter.is_ascii_uppercase()) {
@@ -79,31 +81,31 @@ fn whole_code(asked: &str) -> String {
 }
 
 impl Page {
-    /// What the code stands for, in a few words.
+    /// The meaning of the code, in a few words.
     pub fn title(&self) -> &'static str {
         let first = self.markdown.lines().next().unwrap_or_default();
         first.split_once(": ").map_or(first, |(_, title)| title)
     }
 
-    /// Whether the words of the page, examples left aside, have all those asked for; an ending may be missing.
+    /// Whether the prose of the page contains all requested words; a word may lack its ending.
     fn tells_of(&self, asked: &str) -> bool {
         let lower = |text: &str| text.to_lowercase();
         let prose = self.markdown.split("```").step_by(2);
         let words: Vec<String> =
             prose.flat_map(|text| text.split(|c: char| !c.is_alphanumeric() && c != '_')).map(lower).collect();
         let has = |asked: &str| words.iter().any(|word| word.starts_with(asked));
-        // A letter or two begin words on every page.
+        // One or two letters would match words on every page.
         let mut asked = asked.split_whitespace().map(lower).peekable();
         asked.peek().is_some() && asked.all(|word| word.chars().count() > 2 && has(&word))
     }
 
-    /// The page for a terminal: examples indented, headings without their signs.
+    /// Formats the page for a terminal: examples indented, headings without their markers.
     pub fn text(&self) -> String {
         let mut text = String::new();
         let mut in_example = false;
         let mut after_heading = false;
         for line in self.markdown.lines() {
-            // A heading and what it is about stand together.
+            // A heading is directly followed by its text.
             let skipped = after_heading && line.is_empty();
             after_heading = false;
             if let Some(language) = line.strip_prefix("```") {
@@ -124,7 +126,7 @@ impl Page {
     }
 }
 
-/// Every code with its title, a line each.
+/// Lists every code with its title, one per line.
 pub fn list() -> String {
     PAGES.iter().chain([&COUNTING]).map(|page| format!("{}  {}\n", page.code, page.title())).collect()
 }

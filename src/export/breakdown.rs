@@ -1,4 +1,4 @@
-//! A table of parts of runs: each run's metrics over the requests that have something in common, a row for each part.
+//! A table of parts of runs: each run's metrics over groups of its requests, one row per group.
 
 use crate::analysis::lengths::Bucket;
 use crate::analysis::metric::{self, Scope};
@@ -10,7 +10,7 @@ use super::{Cell, Column, Kind, Sheet, analysis_column};
 
 /// What the requests of a row have in common.
 pub(crate) trait Part {
-    /// The columns that say it.
+    /// The columns that identify it.
     fn columns() -> Vec<Column>;
     /// Their cells.
     fn cells(&self) -> Vec<Cell>;
@@ -27,7 +27,7 @@ impl Part for Bucket {
             Column::new(
                 "tokens",
                 Kind::Text,
-                "How many: meant to be sent, or asked for; first and last of the bucket.",
+                "Number of tokens: intended to be sent, or requested; first and last of the bucket.",
             ),
         ]
     }
@@ -43,7 +43,7 @@ pub(crate) struct Turn(pub u32);
 
 impl Part for Turn {
     fn columns() -> Vec<Column> {
-        vec![Column::new("turn", Kind::Int, "Turn of the conversation that the requests of the row are, from 0.")]
+        vec![Column::new("turn", Kind::Int, "Turn of the conversation of the row's requests, from 0.")]
     }
 
     fn cells(&self) -> Vec<Cell> {
@@ -51,10 +51,10 @@ impl Part for Turn {
     }
 }
 
-/// A run: the plan's sweep that it is of (none without a plan), and its labels.
+/// A run: its sweep in the plan (`None` without a plan), and its labels.
 pub(crate) type Named = (Option<String>, RunLabels);
 
-/// A run and its parts, measured.
+/// A run with its measured parts.
 pub(crate) type PartsOfRun<P> = (Named, Vec<(P, RunMetrics)>);
 
 /// The columns; `axes` are the further axes of any of the runs (`run_row::axes`).
@@ -68,8 +68,8 @@ pub(crate) fn columns<P: Part>(axes: &[String]) -> Vec<Column> {
     columns
 }
 
-/// All parts of runs of `plan`, in the order given. `axes` are the further axes of any of the runs (`run_row::axes`); `runs` may read
-/// each run as it is asked for, so that only one is in memory.
+/// All parts of runs of `plan`, in the order given. `axes` are the further axes of any of the runs
+/// (`run_row::axes`); `runs` may read each run lazily, so that only one is in memory.
 pub(crate) fn sheet<'a, P: Part>(
     axes: &[String],
     plan: Option<&'a str>,

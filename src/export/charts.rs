@@ -1,5 +1,5 @@
-//! Curves as native charts of a workbook: throughput, TTFT and TPOT over load, which refer to the cells of a sheet of numbers, so that
-//! whoever edits the numbers or the charts sees both change.
+//! Curves as native charts of a workbook: throughput, TTFT and TPOT over load. They refer to the cells of a
+//! sheet of numbers, so that an edited number changes the chart.
 
 use std::collections::HashSet;
 
@@ -20,7 +20,7 @@ pub(super) const CHARTS: &str = "charts";
 /// The sheet of their numbers.
 pub(super) const NUMBERS: &str = "chart_data";
 
-/// Figures of a group of curves, a chart each; the first where one has it.
+/// Figures of a group of curves, one chart each; of each list, the first one with values.
 const DRAWN: [&[&str]; 5] = [
     &["output_throughput", "request_throughput"],
     &["ttft_p50"],
@@ -29,19 +29,19 @@ const DRAWN: [&[&str]; 5] = [
     &["tpot_p99"],
 ];
 
-/// Most curves of a chart.
+/// Maximum number of curves in a chart.
 const MOST_CURVES: usize = 6;
 
-/// Most charts of a workbook: beyond them their numbers stand in the sheet of curves.
+/// Maximum number of charts in a workbook: the numbers of further ones are in the sheet of curves.
 const MOST_CHARTS: usize = 60;
 
-/// Most characters of a title: Excel takes 255.
+/// Maximum number of characters of a title: Excel accepts 255.
 const LONGEST_TITLE: usize = 200;
 
-/// Charts beside each other.
+/// Number of charts next to each other.
 const ACROSS: u16 = 5;
 
-/// Size of a chart in pixels, and cells of the sheet that it covers with a gap.
+/// Size of a chart in pixels, and the number of sheet cells that it covers, including a gap.
 const SIZE: [u32; 2] = [560, 340];
 const CELLS: (u16, u32) = (9, 18);
 
@@ -52,8 +52,8 @@ const COLUMNS: [&str; 9] = [
     "load in",
     "load",
     "value",
-    "low (95 %, or of 2 repeats)",
-    "high (95 %, or of 2 repeats)",
+    "low (95 %, or lower of 2 repeats)",
+    "high (95 %, or higher of 2 repeats)",
     "minus",
     "plus",
 ];
@@ -68,7 +68,7 @@ const PLUS: u16 = 8;
 pub(crate) struct Charts {
     rows: Vec<Row>,
     charts: Vec<One>,
-    /// How many have no room.
+    /// Number of charts that have no room.
     pub(crate) left_out: usize,
 }
 
@@ -86,7 +86,7 @@ struct Row {
 /// A chart.
 #[derive(Debug)]
 struct One {
-    /// Which group of curves it is of: each begins a row.
+    /// The group of curves it belongs to: each group begins a row.
     group: usize,
     title: String,
     x: &'static str,
@@ -104,7 +104,7 @@ struct Series {
 }
 
 impl Charts {
-    /// Of curves; `slo` is the plan's objective.
+    /// Builds the charts of curves; `slo` is the plan's objective.
     pub(crate) fn of(curves: &[Curve], slo: Option<&Slo>) -> Charts {
         let mut charts = Charts::default();
         for (number, group) in together(curves, MOST_CURVES).into_iter().enumerate() {
@@ -117,7 +117,7 @@ impl Charts {
                     group.iter().flat_map(|curve| &curve.rungs).any(|rung| rung.figure(reading).is_some())
                 };
                 let Some(reading) = names.iter().filter_map(|name| Ordinate::named(name)).find(known) else { continue };
-                // One that stands in the place of another may be limited too.
+                // A figure that replaces another one may be limited too.
                 if !seen.insert(reading.name) {
                     continue;
                 }
@@ -186,7 +186,7 @@ impl Charts {
         Series { rows: self.put(rows), has_ends, is_limit: false }
     }
 
-    /// Adds rows; their numbers in the sheet.
+    /// Adds rows; returns their numbers in the sheet.
     fn put(&mut self, rows: impl IntoIterator<Item = Row>) -> [u32; 2] {
         // Row 0 has the names of the columns.
         let first = self.rows.len() as u32 + 1;
@@ -194,7 +194,7 @@ impl Charts {
         [first, (self.rows.len() as u32).max(first)]
     }
 
-    /// Fills the sheet of numbers; what is not known is an empty cell.
+    /// Fills the sheet of numbers; unknown values are empty cells.
     pub(super) fn write_numbers(&self, sheet: &mut Worksheet, header: &Format) -> Result<(), XlsxError> {
         for (column, name) in (0..).zip(COLUMNS) {
             sheet.write_string_with_format(0, column, name, header)?;
@@ -249,7 +249,7 @@ impl One {
         chart.legend().set_position(ChartLegendPosition::Bottom);
         chart.x_axis().set_name(self.x).set_min(0);
         chart.y_axis().set_name(&self.y).set_min(0);
-        // Between loads of which one is n/a nothing is drawn.
+        // Nothing is drawn between loads if one of them is n/a.
         chart.show_empty_cells_as(ChartEmptyCells::Gaps);
         chart.set_width(SIZE[0]).set_height(SIZE[1]);
         chart.set_alt_text(format!("{}, over {}; its numbers are in the sheet {NUMBERS}", self.title, self.x));

@@ -1,7 +1,8 @@
-//! CSV: one header line, no comments, empty where null.
+//! CSV: one header line, no comments, empty for null.
 //!
-//! Spreadsheets run a cell that starts with `=`, `+`, `-`, `@`, a tab or a carriage return as a formula, and model names
-//! and error texts come from outside. Such texts get a leading apostrophe, which spreadsheets hide; numbers never do.
+//! Spreadsheets run a cell that starts with `=`, `+`, `-`, `@`, a tab or a carriage return as a formula,
+//! and model names and error texts come from outside. Such texts get a leading apostrophe, which
+//! spreadsheets hide; numbers never do.
 
 use std::io::{self, Write};
 
@@ -27,7 +28,7 @@ impl Format for Csv {
     }
 }
 
-/// The error underneath: csv's own conversion hides its kind, and a reader that went away is no error.
+/// The underlying error: csv's own conversion hides its kind, and a closed pipe is no error.
 fn cause(error: csv::Error) -> io::Error {
     match error.into_kind() {
         csv::ErrorKind::Io(error) => error,
@@ -35,7 +36,8 @@ fn cause(error: csv::Error) -> io::Error {
     }
 }
 
-/// The text of a cell, behind what `field` holds. The standard library writes the same numbers, in twice the time.
+/// Appends the text of a cell to `field`. The standard library writes the same numbers, but takes twice the
+/// time.
 fn put(cell: &Cell, field: &mut String) {
     match cell {
         Cell::Null => {}
@@ -51,7 +53,8 @@ fn put(cell: &Cell, field: &mut String) {
     }
 }
 
-/// The shortest digits that say the number, never with an exponent, which some spreadsheets take for a text.
+/// The shortest digits that represent the number, never with an exponent, which some spreadsheets interpret
+/// as text.
 fn float(value: f64, field: &mut String) {
     use std::fmt::Write;
     if value == 0.0 || (1e-4..1e15).contains(&value.abs()) {
@@ -69,7 +72,8 @@ mod tests {
     use crate::export::sheet::tests::{awkward, written};
 
     proptest::proptest! {
-        /// As short as the standard library writes them, which may choose the other of two that are as near.
+        /// As short as the standard library writes them, which may choose the other of two equally close
+        /// ones.
         #[test]
         fn numbers_are_written_shortest_and_without_an_exponent(bits: u64, tame in -1e6..1e6f64, int: i64) {
             let written = |cell: Cell| {

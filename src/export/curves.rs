@@ -1,4 +1,4 @@
-//! The table of curves: a row for each load of each curve, its figures over its repeats.
+//! The table of curves: one row per load of each curve, with its figures over its repeats.
 
 use crate::analysis::ANALYSIS;
 use crate::analysis::curve::{Curve, FIGURES, Figure, OnFronts, Ordinate, Rung, on_fronts};
@@ -17,37 +17,38 @@ pub fn columns(axes: &[String]) -> Vec<Column> {
         text("endpoint", "The plan's name of the endpoint."),
         text("model", "The plan's name of the model."),
         text("scenario", "The plan's name of the scenario."),
-        Column::new("cap", Kind::Int, "In-flight cap of an open loop.").null("none, or a closed loop"),
+        Column::new("cap", Kind::Int, "In-flight cap of an open loop.").null("no cap, or a closed loop"),
     ];
     let mut others = vec![
-        text("load_axis", "What the load is counted in: qps (arrivals per second) or batch_size (requests in flight)."),
+        text("load_axis", "The unit of the load: qps (arrivals per second) or batch_size (requests in flight)."),
         Column::new("load", Kind::Float, "The load.").label(),
         Column::new(
             "arrived_rate_requests_per_s",
             Kind::Float,
-            "Requests per second that really came, on average over the runs.",
+            "Requests per second that actually arrived, on average over the runs.",
         ).null("a closed loop, or no run counts"),
-        Column::new("runs", Kind::Int, "Runs that the figures are of."),
-        Column::new("left_out", Kind::Int, "Invalid runs of the load: left out, not counted in any figure."),
+        Column::new("runs", Kind::Int, "Number of runs behind the figures."),
+        Column::new("left_out", Kind::Int, "Invalid runs of the load: excluded from all figures."),
         text(
             "excluded",
-            "Repeats that do not count because something happened to them that most did not see, like repeat 1: paused.",
+            "Repeats that are excluded because of a disturbance that most repeats did not have, like repeat 1: paused.",
         ).null("none"),
         Column::new("given_up", Kind::Int, "Runs of the load that were given up: they have no figures."),
-        text("given_up_reason", "Why they were given up, like 429 (3 of 3).").null("none was"),
+        text("given_up_reason", "Why they were given up, like 429 (3 of 3).").null("none was given up"),
         Column::new("saturated", Kind::Bool, "Whether arrivals outran the server, over the runs."),
         text(
             "saturation",
-            "Whether the server kept up with what came, over the runs: kept_up, saturated or not_shown.",
+            "Whether the server kept up with arrivals, over the runs: kept_up, saturated or not_shown.",
         ).null("a closed loop, or no run counts"),
         text(
             "objective",
-            "Whether the plan's objective holds, decided over the runs: holds, misses or undecided. A load at which a run was given up misses, but for 404.",
+            "Whether the plan's objective holds, decided over the runs: holds, misses or undecided. A load at \
+            which a run was given up misses, except for 404.",
         ).null("no objective"),
         Column::new(
             "on_front_user_gpu",
             Kind::Bool,
-            "Whether no other load of the same model and scenario has more tokens/s for a user and for an accelerator.",
+            "Whether no other load of the same model and scenario has more tokens/s per user and per accelerator.",
         ).null("the load lacks one of the two, was given up, or the server was not shown to keep up with it"),
         Column::new(
             "on_front_throughput_p99",
@@ -61,7 +62,8 @@ pub fn columns(axes: &[String]) -> Vec<Column> {
         ).null("the load lacks one of the two, was given up, or the server was not shown to keep up with it"),
         text(
             "few_samples",
-            "Names of the percentiles that a run of the load has from few samples (p99 of fewer than 1 000 values), separated by spaces.",
+            "Names of the percentiles that a run of the load has from few samples (p99 of fewer than 1 000 \
+            values), separated by spaces.",
         ).null("none"),
     ];
     others.extend(FIGURES.iter().flat_map(of_figure));
@@ -71,7 +73,8 @@ pub fn columns(axes: &[String]) -> Vec<Column> {
     columns
 }
 
-/// The four columns of a figure, and of a percentile of a latency the bound where it lies among failures.
+/// The four columns of a figure; for a percentile of a latency also its lower bound if it lies among
+/// failures.
 fn of_figure(reading: &Ordinate) -> Vec<Column> {
     let metric = reading.metric(true);
     let suffix = metric.unit.suffix();
@@ -81,20 +84,20 @@ fn of_figure(reading: &Ordinate) -> Vec<Column> {
     let number = |name: String, doc: &str| Column { unit: metric.unit.name(), ..Column::new(name, Kind::Float, doc) };
     let end = |end: &str, doc: &str| number(format!("{name}_{end}{suffix}"), doc);
     let mut columns = vec![
-        number(format!("{name}{suffix}"), &doc).null("no run counts, or one of them does not have it"),
-        end("low", "Lower end of its 95 % interval.").null("it has none"),
-        end("high", "Upper end of its 95 % interval.").null("it has none"),
-        Column::new(format!("{name}_interval"), Kind::Text, "What the interval rests on.").null("it has none"),
+        number(format!("{name}{suffix}"), &doc).null("no run counts, or one of them has no value"),
+        end("low", "Lower end of its 95 % interval.").null("no interval"),
+        end("high", "Upper end of its 95 % interval.").null("no interval"),
+        Column::new(format!("{name}_interval"), Kind::Text, "The basis of the interval.").null("no interval"),
     ];
     if reading.percentile.is_some() {
-        let doc = "What it is above where it lies among failed requests, in a run or more.";
-        columns.push(end("at_least", doc).null("it is a number, or nothing is known of it"));
+        let doc = "Lower bound of the figure if it lies among failed requests in at least one run.";
+        columns.push(end("at_least", doc).null("the figure is a number, or nothing is known about it"));
     }
     columns
 }
 
-/// What a figure is, and for latencies from when they are counted: a column of the same name in `runs` is always from the
-/// send.
+/// The meaning of a figure, and for latencies their starting point: the column of the same name in `runs`
+/// always counts from the send.
 fn meaning(reading: &Ordinate) -> String {
     let (open, closed) = (reading.metric(true), reading.metric(false));
     let of = match reading.percentile {
@@ -104,8 +107,8 @@ fn meaning(reading: &Ordinate) -> String {
     };
     match closed.key {
         key if key != open.key => format!(
-            "{of}in open loops from the schedule, {}; in closed loops {}. Beware: in `runs` the column of this name is from \
-             the send in both",
+            "{of}in open loops from the schedule, {}; in closed loops {}. Note: in `runs` the column of this \
+             name is from the send in both",
             open.definition, closed.definition
         ),
         "user_throughput" => format!("{of}{}; the latency is from the send, in open loops too", open.definition),
@@ -113,7 +116,8 @@ fn meaning(reading: &Ordinate) -> String {
     }
 }
 
-/// All loads of all curves, on the fronts under this objective. `axes` are the further axes of any of the runs (`run_row::axes`).
+/// All loads of all curves, on the fronts under this objective. `axes` are the further axes of any of the
+/// runs (`run_row::axes`).
 pub(crate) fn sheet<'a>(axes: &[String], plan: Option<&str>, curves: &[Curve], slo: Option<&Slo>) -> Sheet<'a> {
     let fronts = on_fronts(curves, slo);
     let mut rows = Vec::new();
@@ -151,7 +155,7 @@ fn row(axes: &[String], plan: Option<&str>, curve: &Curve, (rung, on): (&Rung, O
         Cell::Bool(rung.is_saturated()),
         rung.state().map(|state| state.name().to_owned()).into(),
         rung.answer().map(|answer| answer.name().to_owned()).into(),
-        // What lacks a figure is neither on a front nor off it.
+        // A load that lacks a figure is neither on a front nor off it.
         on.user_over_gpu.map_or(Cell::Null, Cell::Bool),
         on.throughput_over_p99.map_or(Cell::Null, Cell::Bool),
         on.cost_over_latency.map_or(Cell::Null, Cell::Bool),

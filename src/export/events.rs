@@ -1,27 +1,26 @@
-//! The table of token events: a row for each, with the gap before it.
+//! The table of token events: one row per event, with the gap before it.
 
 use crate::rows::EventRow;
 
 use super::breakdown::Named;
 use super::{Cell, Column, Kind, Sheet};
 
-/// The columns. Labels are those of the table of requests, which has a row for each
-/// `sweep`, `run_id` and `request`.
+/// The columns. Labels are in the table of requests, which has one row per `sweep`, `run_id` and `request`.
 pub fn columns() -> Vec<Column> {
     let int = |name, doc| Column::new(name, Kind::Int, doc);
     vec![
         Column::new("sweep", Kind::Text, "Name of the sweep.").null("exported without a plan"),
         Column::new("run_id", Kind::Text, "The full RunId."),
-        int("attempt", "Which attempt at the run this is, from 1."),
+        int("attempt", "Number of the attempt at the run, from 1."),
         int("request", "Number of the request in its run, from 0."),
-        int("event", "Number of the token event in its answer, from 0."),
-        int("gap_ns", "Time since the event before.").null("the first event"),
+        int("event", "Number of the token event in its response, from 0."),
+        int("gap_ns", "Time since the previous event.").null("the first event"),
         int("offset_ns", "Time since the first event."),
         int("at_ns", "Time since the run's start."),
     ]
 }
 
-/// All token events of runs, in the order given; requests without one have no row.
+/// All token events of runs, in the order given; requests without events have no row.
 pub(crate) fn sheet<'a, R>(runs: impl Iterator<Item = (Named, R)> + 'a) -> Sheet<'a>
 where
     R: Iterator<Item = EventRow> + 'a,

@@ -1,5 +1,6 @@
-//! Facts of a run as columns: what the plan declares of the server, the model and the requests, and what was read back. Identity is
-//! no matter of theirs: they are read from the run's record and the plan when the table is made.
+//! Facts of a run as columns: what the plan declares about the server, the model and the requests, and what
+//! was read back. They are not part of a run's identity: they are read from the run's record and the plan
+//! when the table is created.
 
 use std::collections::BTreeMap;
 
@@ -13,10 +14,10 @@ use crate::units::Currency;
 
 use super::{Cell, Column, Kind};
 
-/// The fact of a server that has a column of its own.
+/// The fact of a server that has its own column.
 pub(super) const VERSION: &str = "version";
 
-/// What a plan declares of a run.
+/// What a plan declares about a run.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct DeclaredFacts {
     engine: Option<&'static str>,
@@ -31,16 +32,16 @@ pub struct DeclaredFacts {
     price_per_hour: Option<f64>,
     currency: Option<Currency>,
     limits: Option<String>,
-    /// Facts of the server under one level of names, flags among them.
+    /// Facts of the server, flattened to one level of names, including flags.
     pub(super) server: BTreeMap<String, String>,
 }
 
-/// How long texts were meant to be.
+/// The intended lengths of texts.
 #[derive(Debug, Clone, PartialEq)]
 enum Length {
-    /// All alike.
+    /// All equal.
     Tokens(u32),
-    /// By a rule, in its words.
+    /// By a rule, in words.
     By(String),
 }
 
@@ -52,7 +53,7 @@ impl Length {
         }
     }
 
-    /// Of prompts and of answers.
+    /// Lengths of prompts and of responses.
     fn of(spec: &RunSpec) -> [Length; 2] {
         if spec.mix.is_empty() {
             return Length::of_content(&spec.scenario);
@@ -78,7 +79,8 @@ impl Length {
 }
 
 impl DeclaredFacts {
-    /// Of a run as it was asked for; prices and objectives are the plan's, `limits` the objective in words.
+    /// The facts of a run as specified; prices and objectives are the plan's, `limits` is the objective in
+    /// words.
     pub(crate) fn of(spec: &RunSpec, plan: Option<&Plan>, limits: Option<String>) -> DeclaredFacts {
         let endpoint = plan.and_then(|plan| plan.endpoints.get(&spec.endpoint.name));
         let price = endpoint.and_then(|endpoint| declared(endpoint, spec.labels.axes.iter()).hardware.cost_per_hour());
@@ -107,43 +109,40 @@ impl DeclaredFacts {
         let (undeclared, planless) = ("not declared", "not declared, or exported without a plan");
         let length = |name, doc| Column { unit: "tokens", ..Column::new(name, Kind::Any, doc) };
         [
-            text(
-                "engine",
-                "The engine as the plan declares it; `server_engine` is what the server showed itself to be.",
-            ),
+            text("engine", "The engine as the plan declares it; `server_engine` is the detected one."),
             text("api", "The API that was called."),
             text(
                 "engine_version",
-                "Version of the engine as the plan declares it; `server_version` is what was read back.",
+                "Version of the engine as the plan declares it; `server_version` is the one read back.",
             )
             .null(undeclared),
             text("gpu", "The accelerator as the plan declares it.").null(undeclared),
-            Column::new("gpus", Kind::Int, "How many accelerators serve the endpoint, as the plan declares it.")
+            Column::new("gpus", Kind::Int, "Number of accelerators that serve the endpoint, as the plan declares it.")
                 .null(undeclared),
-            text("model_id", "The model's id as it was sent."),
+            text("model_id", "The model's id as sent."),
             text("precision", "Number format of the model as the plan declares it.").null(undeclared),
             text(
                 "tokenizer",
-                "SHA-256 of the tokenizer's files that counted tokens; `server` where the server was to count.",
+                "SHA-256 of the tokenizer's files that counted tokens; `server` if the server was to count.",
             )
-            .null("nobody was to count: lengths are estimates"),
+            .null("no tokenizer: lengths are estimates"),
             length(
                 "prompt_length",
-                "Tokens that the user's text of a request was meant to have: a number, or the rule by which they differ.",
+                "Intended number of tokens of a request's user text: a number, or the rule by which they differ.",
             ),
-            length("output_length", "Tokens that were asked for: a number, or the rule by which they differ.")
-                .null("the API answers with no tokens"),
+            length("output_length", "Requested number of output tokens: a number, or the rule by which they differ.")
+                .null("the API returns no tokens"),
             Column {
                 unit: "money",
                 ..Column::new(
                     "price_per_hour",
                     Kind::Float,
-                    "What the whole endpoint costs per hour, as the plan declares it, in `currency`.",
+                    "Cost of the whole endpoint per hour, as the plan declares it, in `currency`.",
                 )
                 .null(planless)
             },
             text("currency", "Currency of the plan's prices (ISO 4217).")
-                .null("the plan names none, or exported without a plan"),
+                .null("the plan sets none, or exported without a plan"),
             text("objective_limits", "The plan's objective.").null("the plan has none, or exported without a plan"),
         ]
     }
@@ -167,12 +166,12 @@ impl DeclaredFacts {
     }
 }
 
-/// What a run's record says of the server, and of the GPUs of the machine that sweepline ran on.
+/// What a run's record contains about the server, and about the GPUs of the machine that sweepline ran on.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct FoundHosts {
     /// Host and port of the endpoint's URL.
     pub address: Option<String>,
-    /// The server, by its own words.
+    /// The server, as it reported itself.
     pub server: Fingerprint,
     /// GPUs of the client's machine.
     pub client_gpus: Vec<String>,
@@ -181,7 +180,7 @@ pub struct FoundHosts {
 }
 
 impl FoundHosts {
-    /// As a run recorded them.
+    /// The values recorded for a run.
     pub(crate) fn of(environment: &Environment) -> FoundHosts {
         let Environment { host, fingerprint, client_gpus, client_gpu_driver, .. } = environment;
         FoundHosts {
@@ -194,17 +193,22 @@ impl FoundHosts {
 
     pub(super) fn columns() -> [Column; 7] {
         let text = |name, doc| Column::new(name, Kind::Text, doc);
-        let (unsaid, absent) = ("the server did not say", "nvidia-smi did not list any");
+        let (unsaid, absent) = ("not reported by the server", "nvidia-smi did not list any");
         [
-            text("server_engine", "The engine that the server showed itself to be.").null(unsaid),
-            text("server_version", "The version that the server said.").null(unsaid),
-            text("served_model", "Name or path of the model behind the id, as the server told it.").null(unsaid),
-            Column::new("context_length", Kind::Int, "Most tokens of a prompt with its answer, as the server told it.")
-                .null(unsaid),
-            text("client_gpus", "GPUs of the machine that sweepline ran on: the server's only where it stands there.")
+            text("server_engine", "The detected engine of the server.").null(unsaid),
+            text("server_version", "The version that the server reported.").null(unsaid),
+            text("served_model", "Name or path of the model behind the id, as the server reported it.").null(unsaid),
+            Column::new(
+                "context_length",
+                Kind::Int,
+                "Maximum number of tokens of a prompt and its response, as \
+                the server reported it.",
+            )
+            .null(unsaid),
+            text("client_gpus", "GPUs of the machine that sweepline ran on: the server's only if it runs there.")
                 .null(absent),
             text("client_gpu_driver", "Version of the driver of those GPUs.").null(absent),
-            text("server_address", "Host and port that requests went to.")
+            text("server_address", "Host and port that requests were sent to.")
                 .null("the embedded mock, or the run was given up"),
         ]
     }

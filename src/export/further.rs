@@ -1,4 +1,5 @@
-//! The columns of facts of a table of runs: those that every table has, and those that only some runs have, like flags of servers.
+//! The columns of facts of a table of runs: those of every table, and those that only some runs have, like
+//! flags of servers.
 
 use std::collections::BTreeSet;
 
@@ -9,25 +10,26 @@ use super::facts::{DeclaredFacts, FoundHosts, VERSION};
 use super::run_row::{GivenUpRow, RunRow, axes};
 use super::{Cell, Column, Kind};
 
-/// How a column of a declared fact of the server begins: `declared.flags.max_num_seqs`, `declared.tensor_parallel`.
+/// Prefix of the column of a declared fact of the server: `declared.flags.max_num_seqs`,
+/// `declared.tensor_parallel`.
 const DECLARED: &str = "declared.";
 
-/// How a column of a flag begins that the server told itself: `read_back.max_model_len`.
+/// Prefix of the column of a flag that the server reported: `read_back.max_model_len`.
 const READ_BACK: &str = "read_back.";
 
-/// How a column begins that counts one kind of failure: `failed.http_500`.
+/// Prefix of the column that counts one kind of failure: `failed.http_500`.
 const FAILED: &str = "failed.";
 
-/// How a column begins of what the server said of itself: `server.requests_running_mean`.
+/// Prefix of the column of a metric that the server reported: `server.requests_running_mean`.
 const SERVER: &str = "server.";
 
-/// How a column begins of where the time went: `parts.ttft_queue_ms`.
+/// Prefix of the column of a part of the time: `parts.ttft_queue_ms`.
 const PARTS: &str = "parts.";
 
-/// How a flag begins among the declared facts of a server.
+/// Prefix of a flag among the declared facts of a server.
 const FLAGS: &str = "flags.";
 
-/// Columns of facts that differ from run to run only where servers, models or requests do: what tells rows apart.
+/// Columns of facts that differ between runs only if servers, models or requests do: they distinguish rows.
 pub(crate) const TELLING: [&str; 19] = [
     "engine",
     "engine_version",
@@ -50,7 +52,8 @@ pub(crate) const TELLING: [&str; 19] = [
     "client_gpu_driver",
 ];
 
-/// What some runs have a column of and others do not: further axes, facts of servers, kinds of failures. All by name, sorted.
+/// The columns that only some runs have: further axes, facts of servers, kinds of failures. All by name,
+/// sorted.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub(crate) struct Further {
     /// Further axes of the cells.
@@ -65,7 +68,7 @@ pub(crate) struct Further {
 }
 
 impl Further {
-    /// Of these runs.
+    /// The further columns of these runs.
     pub(crate) fn of(runs: &[RunRow], given_up: &[GivenUpRow]) -> Further {
         let labels = runs.iter().map(|run| &run.labels).chain(given_up.iter().map(|run| &run.labels));
         let declared = runs.iter().map(|run| &run.declared).chain(given_up.iter().map(|run| &run.declared));
@@ -82,8 +85,8 @@ impl Further {
         }
     }
 
-    /// The columns that tell servers apart: declared flags and those that were read back. A flag that is an axis has its column
-    /// there.
+    /// The columns that distinguish servers: declared flags and those that were read back. A flag that is
+    /// an axis already has a column there.
     pub(crate) fn telling(&self) -> impl Iterator<Item = String> {
         let is_axis = |fact: &str| {
             fact.strip_prefix(FLAGS).is_some_and(|flag| self.axes.contains(&format!("{SERVER_PREFIX}{flag}")))
@@ -95,13 +98,13 @@ impl Further {
     fn columns(&self) -> Vec<Column> {
         let text = |name, doc, null| Column { unit: "", ..Column::new(name, Kind::Text, doc).null(null) };
         let declared = self.declared.iter().map(|fact| {
-            let doc = format!("`{fact}` of the server as the plan declares it, with what the cell makes of it.");
+            let doc = format!("`{fact}` of the server as the plan declares it, adjusted by the cell.");
             text(of_declared(fact), doc, "not declared")
         });
         let read_back = self
             .read_back
             .iter()
-            .map(|flag| text(of_read_back(flag), format!("`{flag}` as the server told it."), "the server did not say"));
+            .map(|flag| text(of_read_back(flag), format!("`{flag}` as reported by the server."), "not reported"));
         let failures = self.failures.iter().map(|kind| {
             let doc = format!("Failed requests of the window that ended as {kind}.");
             let column = Column::new(format!("{FAILED}{kind}"), Kind::Int, doc);
@@ -113,7 +116,7 @@ impl Further {
         });
         let parts = self.parts.iter().map(|(name, unit, doc)| {
             let column = Column::new(format!("{PARTS}{name}"), Kind::Float, doc.clone());
-            Column { unit, ..column.null("not scraped, or not known: `show` says why") }
+            Column { unit, ..column.null("not scraped, or unknown: `show` has the reason") }
         });
         declared.chain(read_back).chain(failures).chain(server).chain(parts).collect()
     }
@@ -140,7 +143,7 @@ impl Further {
     }
 }
 
-/// The columns of where the time went that some run has.
+/// The columns of the parts of the time that some run has.
 fn parts(runs: &[RunRow]) -> Vec<(String, &'static str, String)> {
     let mut parts: Vec<(String, &'static str, String)> = Vec::new();
     for (name, unit, doc, _) in runs.iter().flat_map(|run| &run.metrics.wholes).flat_map(|whole| whole.columns()) {
@@ -151,7 +154,8 @@ fn parts(runs: &[RunRow]) -> Vec<(String, &'static str, String)> {
     parts
 }
 
-/// The figures of servers that some run has. All runs have theirs in one order, so those of a later one go behind.
+/// The figures of servers that some run has. All runs have theirs in one order, so additional ones of a
+/// later run are appended.
 fn figures(runs: &[RunRow]) -> Vec<(String, &'static str, String)> {
     let mut figures: Vec<(String, &'static str, String)> = Vec::new();
     for figure in runs.iter().flat_map(|run| &run.metrics.server) {
@@ -174,12 +178,13 @@ fn sorted(names: impl Iterator<Item = String>) -> Vec<String> {
     names.collect::<BTreeSet<String>>().into_iter().collect()
 }
 
-/// Whether a column's name is one that only some exports have: a fact of a server, or a kind of failure.
+/// Whether only some exports have a column of this name: a fact of a server, or a kind of failure.
 pub(crate) fn is_of_some(name: &str) -> bool {
     [DECLARED, READ_BACK, FAILED, SERVER, PARTS].iter().any(|start| name.starts_with(start))
 }
 
-/// Whether a column says something of the run that is no metric: not for a pivot, where it is not named.
+/// Whether a column contains a fact of the run rather than a metric: a pivot includes it only if it is
+/// named.
 pub(crate) fn is_fact(name: &str) -> bool {
     let declared = DeclaredFacts::columns();
     declared.iter().any(|column| column.name == name) || name.starts_with(DECLARED) || name.starts_with(READ_BACK)
@@ -194,16 +199,17 @@ pub(crate) fn columns(further: &Further) -> Vec<Column> {
         ..Column::new("window_s", Kind::Float, "Length of the window in which requests were measured, in seconds.")
             .null("nothing was measured")
     });
-    let answer = "Whether the plan's objective holds in this run alone: holds, misses or undecided. Over repeats `curves` decides.";
+    let answer = "Whether the plan's objective holds in this run alone: holds, misses or undecided. Over \
+        repeats, `curves` decides.";
     columns.push(
         Column::new("objective", Kind::Text, answer)
-            .null("no objective, the run does not count, was given up, or is a class of one"),
+            .null("no objective, the run does not count, was given up, or the row is a class"),
     );
     columns.extend(further.columns());
     columns
 }
 
-/// Their cells for a run.
+/// The cells of a run.
 pub(crate) fn cells(run: &RunRow, further: &Further) -> Vec<Cell> {
     let mut cells: Vec<Cell> = run.found.cells().into();
     cells.extend(run.declared.cells());
@@ -213,7 +219,7 @@ pub(crate) fn cells(run: &RunRow, further: &Further) -> Vec<Cell> {
     cells
 }
 
-/// Their cells for a run that was given up: what was declared, and nothing that was seen.
+/// The cells of a run that was given up: declared facts, and no observed ones.
 pub(crate) fn cells_of_given_up(run: &GivenUpRow, further: &Further) -> Vec<Cell> {
     let mut cells: Vec<Cell> = FoundHosts::columns().iter().map(|_| Cell::Null).collect();
     cells.extend(run.declared.cells());

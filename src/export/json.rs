@@ -1,4 +1,5 @@
-//! JSON: an array of objects, keys in column order; null stays null, numbers stay numbers. One row a line.
+//! JSON: an array of objects, keys in column order; null stays null, numbers stay numbers. One row per
+//! line.
 
 use std::io::{self, Write};
 
@@ -24,7 +25,7 @@ impl Format for Json {
 }
 
 impl Cell {
-    /// The cell as JSON has it.
+    /// The cell as a JSON value.
     pub fn json(self) -> Value {
         match self {
             Cell::Null => Value::Null,

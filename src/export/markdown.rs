@@ -1,4 +1,5 @@
-//! Markdown: an aligned table, `n/a` for null, pipes and line ends escaped. Numbers are rounded to be read.
+//! Markdown: an aligned table, `n/a` for null, pipes and line ends escaped. Numbers are rounded for
+//! readability.
 
 use std::io::{self, Write};
 
@@ -9,7 +10,7 @@ use crate::plan::Percentile;
 
 use super::{Cell, Column, Format, Kind, Sheet};
 
-/// A table that reads well as text too.
+/// A table that is also readable as plain text.
 pub(crate) struct Markdown;
 
 impl Format for Markdown {
@@ -38,27 +39,27 @@ impl Format for Markdown {
     }
 }
 
-/// Behind a percentile of few samples. A space or the end follows, so it begins no emphasis.
+/// Marks a percentile from few samples. A space or the end follows, so it does not start emphasis.
 const MARK: char = '*';
-/// What the mark means, below the table.
+/// The legend of the mark, below the table.
 pub(super) const LEGEND: &str =
     r"\* from few samples (p99 of fewer than 1 000 values, p99.9 of fewer than 100 000, or no upper end)";
 
-/// Where a percentile stands in a row, and what says how many values it is of.
+/// The index of a percentile in a row, and of the columns with its number of values.
 struct Counts {
     at: usize,
     n: usize,
-    /// The end of its interval on the side of what is worse: the upper one, of rates the lower.
+    /// The end of its interval on the worse side: the upper one, for rates the lower one.
     worse: usize,
     failures: usize,
-    /// Of gaps: how many requests have some.
+    /// For gaps: the number of requests that have some.
     streams: Option<usize>,
     percentile: Percentile,
     fewest_requests: u64,
 }
 
 impl Counts {
-    /// The mark behind the percentile where its values are few, or why there is none.
+    /// The mark after the percentile if its values are few, or why there is none.
     fn mark(&self, row: &[Cell]) -> Option<Cell> {
         let Cell::Int(n) = row[self.n] else { return None };
         let need = quantile::need(self.percentile) as i64;
@@ -67,7 +68,7 @@ impl Counts {
             _ => None,
         });
         let unmarked_from = quantile::unmarked_from(self.percentile) as i64;
-        // An end among failures is no open one.
+        // An end among failures is not open.
         let is_open = matches!((&row[self.worse], &row[self.failures]), (Cell::Null, Cell::Int(0)));
         match (&row[self.at], streams) {
             (Cell::Float(value), _) if n < unmarked_from || unmarked_from > 0 && is_open => {
@@ -82,8 +83,8 @@ impl Counts {
     }
 }
 
-/// The table with what its columns `…_n` say of its percentiles: a mark where samples are few, n where there are too few. Gaps count
-/// for what they are worth.
+/// Adds marks to the table by its columns `…_n`: a mark if samples are few, n if there are too few. Gaps
+/// count with their effective number.
 pub fn marked(sheet: Sheet<'_>) -> Sheet<'_> {
     let place = |name: &str| sheet.columns.iter().position(|column| column.name == name);
     let counts = |column: &metric::Column| {

@@ -34,17 +34,19 @@ pub(crate) use wide::NoPivot;
 pub use wide::wide;
 pub(crate) use xlsx::Workbook;
 
-/// Version of the columns: raised when one is renamed, removed or moved. One that is added does not raise it.
+/// Version of the columns: increased when one is renamed, removed or moved. Adding one does not increase
+/// it.
 pub(crate) const COLUMNS_VERSION: u32 = 1;
 
-/// What marks a Parquet file or a workbook as an export; its value is the version of the columns.
+/// Marks a Parquet file or a workbook as an export; its value is the version of the columns.
 const MARK: &str = "sweepline.columns";
 
-/// Beside the mark: the version of the analysis that made the numbers.
+/// Stored with the mark: the version of the analysis that computed the numbers.
 const ANALYSIS_MARK: &str = "sweepline.analysis";
 
-/// The column that says which version of the analysis made the numbers of a row.
+/// The column with the version of the analysis that computed the numbers of a row.
 fn analysis_column() -> Column {
-    let doc = "Version of the analysis that made the row's numbers and verdict. Rows of different versions are not comparable.";
+    let doc = "Version of the analysis that computed the row's numbers and verdict. Rows of different versions \
+        are not comparable.";
     Column::new("analysis", Kind::Int, doc).label()
 }

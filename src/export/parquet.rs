@@ -1,4 +1,5 @@
-//! Any table as Parquet: typed columns, their meaning in the schema's metadata, a batch of rows in memory.
+//! Any table as Parquet: typed columns, their meaning in the schema's metadata, and only a batch of rows in
+//! memory.
 
 use std::collections::HashMap;
 use std::io::{self, Write};
@@ -15,13 +16,13 @@ use crate::analysis::ANALYSIS;
 
 use super::{ANALYSIS_MARK, COLUMNS_VERSION, Cell, Column, Format, Kind, MARK, Sheet};
 
-/// Rows of a batch.
+/// Rows per batch.
 const BATCH: usize = 4096;
 
-/// Rows of a row group, at most …
+/// Maximum number of rows in a row group …
 const GROUP_ROWS: usize = 128 * 1024;
 
-/// … and about how many encoded bytes.
+/// … and approximate maximum of encoded bytes.
 const GROUP_BYTES: usize = 16 * 1024 * 1024;
 
 /// A Parquet file.
@@ -53,13 +54,13 @@ impl Format for Parquet {
     }
 }
 
-/// What an export is known by.
+/// The metadata that identifies an export.
 pub(super) fn marks() -> Vec<KeyValue> {
     let mark = |key: &str, version: u32| KeyValue::new(key.to_owned(), version.to_string());
     vec![mark(MARK, COLUMNS_VERSION), mark(ANALYSIS_MARK, ANALYSIS)]
 }
 
-/// The error underneath, where it is the operating system's.
+/// The underlying error, if it is one of the operating system.
 fn cause(error: parquet::errors::ParquetError) -> io::Error {
     match error {
         parquet::errors::ParquetError::External(inner) => match inner.downcast::<io::Error>() {
@@ -83,7 +84,7 @@ fn field(column: &Column) -> Field {
     Field::new(&column.name, data_type, true).with_metadata(about)
 }
 
-/// A cell that is not of the column's kind is null; a whole number is a number.
+/// A cell that is not of the column's kind becomes null; a whole number counts as a number.
 fn array<'a>(kind: Kind, cells: impl Iterator<Item = &'a Cell>) -> ArrayRef {
     match kind {
         Kind::Bool => Arc::new(BooleanArray::from_iter(cells.map(|cell| match cell {

@@ -1,7 +1,9 @@
-//! Whether a file is a table that an export wrote: such a file may be replaced by the next export, any other one may not.
+//! Recognizes files that an export wrote: such a file may be replaced by the next export, any other one may
+//! not.
 //!
-//! CSV, JSON and Markdown have no room for a mark, so they are known by their columns: the first ones are those of a table with all
-//! columns, or every name is one that an export has and one of them is nobody else's. Workbooks and Parquet files carry a mark.
+//! CSV, JSON and Markdown have no room for a mark, so they are recognized by their columns: either the
+//! first ones are those of a table with all columns, or every name is a column of an export and one of them
+//! is unique to exports. Workbooks and Parquet files carry a mark.
 
 use std::collections::HashSet;
 use std::fs::File;
@@ -16,24 +18,24 @@ use super::markdown::LEGEND;
 use super::schema::tables;
 use super::{Column, MARK};
 
-/// As much of a file as is looked at: a header, or the first row of a JSON list.
+/// Number of bytes that are read of a file: enough for a header, or the first row of a JSON list.
 const HEAD: u64 = 1 << 20;
 
-/// First columns that tell a table with all columns from tables of others.
+/// Number of first columns that distinguish a table with all columns from foreign tables.
 const UNMISTAKABLE: usize = 4;
 
-/// What names of columns end with that nobody else has.
+/// Suffixes of column names that only exports have.
 const OUR_ENDS: [&str; 3] = ["_ms", "_per_s", "_share"];
-/// Names of columns that nobody else has.
+/// Column names that only exports have.
 const OUR_NAMES: [&str; 4] = ["run_id", "verdict", "intended_prompt_tokens", "metric"];
 
-/// Columns of a pivot that no other table has; behind them come the loads.
+/// Columns that only a pivot has; they are followed by the loads.
 const OF_PIVOT: [&str; 2] = ["metric", "unit"];
 
-/// Whether the file at `path` was written by an export, or is empty. `columns` are those that are to be written now: among them
-/// are the names of the plan's axes.
+/// Whether the file at `path` was written by an export, or is empty. `columns` are those to be written now,
+/// including the names of the plan's axes.
 ///
-/// Fails where the file cannot be read.
+/// Fails if the file cannot be read.
 pub(crate) fn is_export(path: &Path, columns: &[Column]) -> io::Result<bool> {
     let mut file = File::open(path)?;
     let mut head = Vec::new();
@@ -63,9 +65,10 @@ fn is_marked_parquet(file: File) -> bool {
     entries.is_some_and(|entries| entries.iter().any(|entry| entry.key == MARK))
 }
 
-/// The column names of a text that may be a table; none of an empty one, or of a list without rows. None where it is no table.
+/// The column names of a text that may be a table; empty for an empty text, or a list without rows. `None`
+/// if it is not a table.
 fn names(head: &[u8]) -> Option<Vec<String>> {
-    // The last character may be cut; names of columns come long before it.
+    // The last character may be truncated; names of columns come long before it.
     let text = String::from_utf8_lossy(head);
     let text = text.trim_start();
     match text.chars().next() {
@@ -84,7 +87,7 @@ fn of_json(rows: &str) -> Option<Vec<String>> {
     Some(first.ok()?.into_iter().map(|(name, _)| name).collect())
 }
 
-/// None where something stands behind the table: that is somebody's own.
+/// `None` if there is text after the table: that belongs to the user.
 fn of_markdown(text: &str) -> Option<Vec<String>> {
     let is_ours = |line: &str| line.is_empty() || line.starts_with('|') || line == LEGEND;
     let header = text.lines().next().filter(|_| text.lines().all(is_ours))?;

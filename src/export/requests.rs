@@ -11,46 +11,46 @@ use super::breakdown::Named;
 use super::runs::{label_cells, label_columns, name_cells, name_columns};
 use super::{Cell, Column, Kind, Sheet, analysis_column};
 
-/// A column of the row itself: name, kind, meaning, when it is null (empty where never), value.
+/// A column of the row itself: name, kind, meaning, when it is null (empty if never), value.
 type RowColumn = (&'static str, Kind, &'static str, &'static str, fn(&RequestRow) -> Cell);
 
 /// The row's own columns, named as in `requests.parquet`.
 #[rustfmt::skip]
 const ROW: [RowColumn; 38] = [
     ("request", Int, "Number of the request in its run, from 0.", "", |r| r.request.into()),
-    ("phase", Text, "fill, stabilize, measure or drain: where it was scheduled.", "", |r| r.phase.name().into()),
+    ("phase", Text, "Phase in which it was scheduled: fill, stabilize, measure or drain.", "", |r| r.phase.name().into()),
     ("class", Text, "Class of a mix.", "no classes", |r| r.class.clone().into()),
     ("conversation", Int, "Number of the conversation, from 0.", "none", |r| r.conversation.into()),
     ("turn", Int, "Turn of the conversation, from 0.", "none", |r| r.turn.into()),
-    ("scheduled_ns", Int, "The load pattern wanted the request; ns since the run's start, as all instants.", "", |r| r.scheduled_ns.into()),
-    ("released_ns", Int, "An in-flight cap let it through.", "never", |r| r.released_ns.into()),
-    ("sent_ns", Int, "Just before the write call that carries the request.", "never", |r| r.sent_ns.into()),
-    ("headers_ns", Int, "Response headers arrived.", "never", |r| r.headers_ns.into()),
-    ("first_chunk_ns", Int, "First SSE data event of any kind.", "never", |r| r.first_chunk_ns.into()),
-    ("first_token_ns", Int, "First event with text.", "never", |r| r.first_token_ns.into()),
-    ("first_output_ns", Int, "First event with content or tool call.", "never", |r| r.first_output_ns.into()),
-    ("last_token_ns", Int, "Last event with text.", "never", |r| r.last_token_ns.into()),
-    ("done_ns", Int, "End of the stream.", "never", |r| r.done_ns.into()),
-    ("ended_ns", Int, "The request was over, however it ended.", "it never started", |r| r.ended_ns.into()),
+    ("scheduled_ns", Int, "Time at which the load pattern required the request; ns since the run's start, like all times.", "", |r| r.scheduled_ns.into()),
+    ("released_ns", Int, "Time at which an in-flight cap released it.", "never", |r| r.released_ns.into()),
+    ("sent_ns", Int, "Time just before the write call that carries the request.", "never", |r| r.sent_ns.into()),
+    ("headers_ns", Int, "Time of the response headers.", "never", |r| r.headers_ns.into()),
+    ("first_chunk_ns", Int, "Time of the first SSE data event of any kind.", "never", |r| r.first_chunk_ns.into()),
+    ("first_token_ns", Int, "Time of the first event with text.", "never", |r| r.first_token_ns.into()),
+    ("first_output_ns", Int, "Time of the first event with content or tool call.", "never", |r| r.first_output_ns.into()),
+    ("last_token_ns", Int, "Time of the last event with text.", "never", |r| r.last_token_ns.into()),
+    ("done_ns", Int, "Time of the end of the stream.", "never", |r| r.done_ns.into()),
+    ("ended_ns", Int, "Time at which the request was over, with any outcome.", "it never started", |r| r.ended_ns.into()),
     ("dns_ns", Int, "Duration of the name lookup.", "connection reused", |r| r.dns_ns.into()),
     ("connect_ns", Int, "Duration of the TCP handshake.", "connection reused", |r| r.connect_ns.into()),
     ("tls_ns", Int, "Duration of the TLS handshake.", "connection reused, or no TLS", |r| r.tls_ns.into()),
-    ("stamp", Text, "Who stamped the receiving instants: user or kernel.", "", |r| r.stamp.name().into()),
-    ("read_delay_ns", Int, "Our read − kernel's stamp at the first token.", "user stamps", |r| r.read_delay_ns.into()),
-    ("outcome", Text, "How it ended.", "", |r| r.outcome.name().into()),
-    ("http_status", Int, "Status of the response.", "none came", |r| r.http_status.into()),
-    ("error", Text, "What went wrong.", "nothing", |r| r.error.clone().into()),
+    ("stamp", Text, "Source of the receive timestamps: user or kernel.", "", |r| r.stamp.name().into()),
+    ("read_delay_ns", Int, "Our read − kernel's timestamp at the first token.", "user timestamps", |r| r.read_delay_ns.into()),
+    ("outcome", Text, "Outcome of the request.", "", |r| r.outcome.name().into()),
+    ("http_status", Int, "Status of the response.", "no response", |r| r.http_status.into()),
+    ("error", Text, "The error.", "no error", |r| r.error.clone().into()),
     ("finish_reason", Text, "The server's reason to stop.", "none given", |r| r.finish_reason.clone().into()),
-    ("prompt_tokens", Int, "Prompt tokens as the server counted them.", "it did not", |r| r.prompt_tokens.into()),
-    ("cached_tokens", Int, "Prompt tokens from the prefix cache.", "the server does not say", |r| r.cached_tokens.into()),
-    ("output_tokens", Int, "Output tokens.", "nobody counted", |r| r.output_tokens.into()),
-    ("reasoning_tokens", Int, "Output tokens that were reasoning.", "the server does not say", |r| r.reasoning_tokens.into()),
-    ("requested_tokens", Int, "Output tokens asked for.", "", |r| r.requested_tokens.into()),
-    ("intended_prompt_tokens", Int, "Prompt tokens meant to be sent: own count or estimate.", "", |r| r.intended_prompt_tokens.into()),
-    ("reusable_tokens", Int, "Leading prompt tokens shared with an earlier request.", "not known", |r| r.reusable_tokens.into()),
-    ("content_wait_ns", Int, "Of the lateness: waiting for contents.", "not sent", |r| r.content_wait_ns.into()),
-    ("token_source", Text, "Who counted: usage, tokenizer or events.", "nobody", |r| r.token_source.map(|source| source.name()).into()),
-    ("usage_doubt", Text, "Why the server's usage is not believed.", "it can be true, or there was none", |r| r.usage_doubt.clone().into()),
+    ("prompt_tokens", Int, "Prompt tokens as counted by the server.", "not counted", |r| r.prompt_tokens.into()),
+    ("cached_tokens", Int, "Prompt tokens from the prefix cache.", "not reported by the server", |r| r.cached_tokens.into()),
+    ("output_tokens", Int, "Output tokens.", "not counted", |r| r.output_tokens.into()),
+    ("reasoning_tokens", Int, "Output tokens that were reasoning.", "not reported by the server", |r| r.reasoning_tokens.into()),
+    ("requested_tokens", Int, "Requested output tokens.", "", |r| r.requested_tokens.into()),
+    ("intended_prompt_tokens", Int, "Intended prompt tokens: our own count or estimate.", "", |r| r.intended_prompt_tokens.into()),
+    ("reusable_tokens", Int, "Leading prompt tokens shared with an earlier request.", "unknown", |r| r.reusable_tokens.into()),
+    ("content_wait_ns", Int, "Part of the lateness spent waiting for content.", "not sent", |r| r.content_wait_ns.into()),
+    ("token_source", Text, "Source of the token count: usage, tokenizer or events.", "not counted", |r| r.token_source.map(|source| source.name()).into()),
+    ("usage_doubt", Text, "Reason why the server's usage is implausible.", "plausible, or no usage", |r| r.usage_doubt.clone().into()),
     ("events", Int, "Token events.", "", |r| r.events.into()),
     ("bytes", Int, "Bytes of the response body.", "", |r| r.bytes.into()),
     ("text_digest", Text, "First 16 hex digits of SHA-256 over content and reasoning.", "no text", |r| r.text_digest.clone().into()),
@@ -69,7 +69,7 @@ pub fn columns(axes: &[String]) -> Vec<Column> {
     columns
 }
 
-/// The column of a metric of one request, by the table of metrics.
+/// The column of a metric of one request, from the table of metrics.
 fn of_metric(metric: Metric) -> Column {
     let entry = metric.entry();
     let null = match entry.kind {
@@ -79,8 +79,8 @@ fn of_metric(metric: Metric) -> Column {
     Column::new(entry.column(), Float, format!("{}.", entry.definition)).null(null)
 }
 
-/// All requests of runs of `plan`, in the order given. `axes` are the further axes of any of the runs (`run_row::axes`); `runs` may read
-/// each row as it is asked for, so that only a few are in memory.
+/// All requests of runs of `plan`, in the order given. `axes` are the further axes of any of the runs
+/// (`run_row::axes`); `runs` may read each row lazily, so that only a few are in memory.
 pub(crate) fn sheet<'a, R>(
     axes: &[String],
     plan: Option<&'a str>,

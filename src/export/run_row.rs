@@ -1,4 +1,4 @@
-//! Rows of the table of runs, before they are cells.
+//! Rows of the table of runs, before they are turned into cells.
 
 use crate::analysis::slo::{Answer, SloTest};
 use crate::analysis::{MeanTokens, PlanMetrics, RunMetrics, Verdict};
@@ -6,55 +6,55 @@ use crate::rows::{GivenUp, RunLabels};
 
 use super::facts::{DeclaredFacts, FoundHosts};
 
-/// One run with everything a table says about it. Two sweeps that share a run are two rows.
+/// One run with everything that a table shows of it. A run shared by two sweeps has two rows.
 #[derive(Debug, Clone, PartialEq)]
 pub struct RunRow {
-    /// Name of the plan; none without a plan.
+    /// Name of the plan; `None` without a plan.
     pub plan: Option<String>,
-    /// Name of the sweep; none without a plan.
+    /// Name of the sweep; `None` without a plan.
     pub sweep: Option<String>,
-    /// What the run's rows carry.
+    /// The labels in the run's rows.
     pub labels: RunLabels,
-    /// The class of a mix that the row is about; none for the run as a whole.
+    /// The class of a mix that the row covers; `None` for the whole run.
     pub class: Option<String>,
     /// When the run started, as an RFC 3339 text.
     pub started: String,
-    /// What the run is worth.
+    /// Its verdict.
     pub verdict: Verdict,
     /// Its metrics.
     pub metrics: RunMetrics,
     /// Its metrics under the plan.
     pub(crate) plan_metrics: PlanMetrics,
-    /// The plan's limits on latencies, tested on it; of classes none.
+    /// The plan's limits on latencies, tested on it; empty for classes.
     pub slo: Vec<SloTest>,
-    /// Whether its tokens cost no more than the objective allows; none where it sets no limit.
+    /// Whether its tokens cost at most what the objective allows; `None` without a limit.
     pub cost: Option<Answer>,
-    /// How many of its hooks failed; none where none happened.
+    /// Number of its hooks that failed; `None` if it had none.
     pub hooks_failed: Option<u64>,
-    /// How long its requests were.
+    /// The mean lengths of its requests.
     pub tokens: MeanTokens,
-    /// The server and the machine, as they were found.
+    /// The server and the machine, as detected.
     pub found: FoundHosts,
-    /// What the plan declares of it.
+    /// What the plan declares about it.
     pub declared: DeclaredFacts,
-    /// Whether the plan's objective holds in it; none without one, and of classes.
+    /// Whether the plan's objective holds in it; `None` without an objective, and for classes.
     pub objective: Option<Answer>,
 }
 
-/// A run that was given up: it has names and a reason, and no number.
+/// A run that was given up: it has names and a reason, but no numbers.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct GivenUpRow {
-    /// Name of the plan; none without a plan.
+    /// Name of the plan; `None` without a plan.
     pub plan: Option<String>,
-    /// Name of the sweep; none without a plan.
+    /// Name of the sweep; `None` without a plan.
     pub sweep: Option<String>,
-    /// What names the run, with the attempt by which it was given up.
+    /// The labels of the run, with the attempt at which it was given up.
     pub labels: RunLabels,
     /// When that attempt started, as an RFC 3339 text.
     pub started: String,
-    /// Why.
+    /// The reason.
     pub given_up: GivenUp,
-    /// What the plan declares of the run.
+    /// What the plan declares about the run.
     pub declared: DeclaredFacts,
 }
 

@@ -1,4 +1,4 @@
-//! The table of runs: what the plan calls each, its verdict, its metrics.
+//! The table of runs: each run's names in the plan, its verdict and its metrics.
 
 use crate::analysis::ANALYSIS;
 use crate::analysis::metric::{self, Scope};
@@ -8,25 +8,24 @@ use super::further::{self, Further};
 use super::run_row::{GivenUpRow, RunRow};
 use super::{Cell, Column, Kind, Sheet, analysis_column};
 
-/// The columns; `further` are those that only some runs have, `by_class` says whether the rows are of classes.
+/// The columns; `further` are those that only some runs have, `by_class` means that the rows are classes.
 pub(crate) fn columns(further: &Further, by_class: bool) -> Vec<Column> {
     let text = |name, doc| Column::new(name, Kind::Text, doc);
     let mut others = vec![
         Column::new("started", Kind::Time, "When the run started, RFC 3339."),
         analysis_column(),
         text("verdict", VERDICTS[usize::from(by_class)]),
-        text("reasons", "Names of what speaks against the run, separated by spaces.").null("nothing"),
-        text("labels", "What describes a valid run, like saturated.").null("nothing"),
-        text("errors", "How the failed requests of the window ended, like 10 http_500, 2 reset.").null("none failed"),
-        text("first_error", "What was said of the first of the most frequent errors.")
-            .null("none failed, or nothing was said"),
+        text("reasons", "Names of the reasons against the run, separated by spaces.").null("no reason"),
+        text("labels", "Labels of a valid run, like saturated.").null("no label"),
+        text("errors", "Outcomes of the failed requests of the window, like 10 http_500, 2 reset.").null("none failed"),
+        text("first_error", "Message of the first of the most frequent errors.").null("none failed, or no message"),
     ];
     if !by_class {
-        let doc = "Why the run was given up, and how often it was tried again, of how often it may be, like 429 (3 of 3). What the \
-                   server said is in first_error.";
+        let doc = "Why the run was given up, and how often it was retried, out of how many allowed retries, \
+                   like 429 (3 of 3). The server's message is in first_error.";
         others.push(text("given_up", doc).null("it has a result"));
-        let doc = "How many of the hooks that happened beside the run failed, the reset of its server included.";
-        others.push(Column::new("hooks_failed", Kind::Int, doc).null("no hook happened beside it"));
+        let doc = "Number of failed hooks during the run, including the reset of its server.";
+        others.push(Column::new("hooks_failed", Kind::Int, doc).null("no hook ran during it"));
     }
     others.extend(further::columns(further));
     let metrics = metric::columns(Scope::Plan);
@@ -40,13 +39,13 @@ pub(crate) fn columns(further: &Further, by_class: bool) -> Vec<Column> {
     columns
 }
 
-/// What verdicts a run can have, and a class of one.
+/// The possible verdicts of a run, and of a class.
 const VERDICTS: [&str; 2] = [
-    "valid, suspect or invalid; given_up where the run has no result and is not tried again by itself.",
+    "valid, suspect or invalid; given_up if the run has no result and is not retried automatically.",
     "valid, suspect or invalid.",
 ];
 
-/// The column of a metric of a run: one that was given up has none.
+/// The column of a metric of a run; null for a run that was given up.
 fn of_run(metric: &metric::Column) -> Column {
     let column = Column::of(metric);
     let is_always_there = column.null.is_empty();
@@ -54,7 +53,7 @@ fn of_run(metric: &metric::Column) -> Column {
     Column { null, ..column }
 }
 
-/// The column of a metric of a part of a run: some metrics no part has.
+/// The column of a metric of a part of a run; some metrics are null for all parts.
 pub(super) fn of_part(metric: &metric::Column) -> Column {
     let column = Column::of(metric);
     let null = match column.name.as_str() {
@@ -67,7 +66,7 @@ pub(super) fn of_part(metric: &metric::Column) -> Column {
     Column { null: null.to_owned(), ..column }
 }
 
-/// All runs, in the order given, and behind them those that were given up.
+/// All runs, in the order given, followed by those that were given up.
 pub(crate) fn with_given_up<'a>(runs: &'a [RunRow], given_up: &'a [GivenUpRow]) -> Sheet<'a> {
     let further = Further::of(runs, given_up);
     let Sheet { columns, rows } = sheet(runs, &further, false);
@@ -78,7 +77,7 @@ pub(crate) fn with_given_up<'a>(runs: &'a [RunRow], given_up: &'a [GivenUpRow]) 
         cells.push(run.started.clone().into());
         cells.push(ANALYSIS.into());
         cells.push("given_up".into());
-        // Reasons, labels and errors are of requests that were measured.
+        // Reasons, labels and errors belong to measured requests.
         cells.extend([Cell::Null, Cell::Null, Cell::Null]);
         cells.push(run.given_up.spoiled.detail.clone().into());
         cells.extend([run.given_up.reason().into(), Cell::Null]);
@@ -120,7 +119,7 @@ fn names<'a>(names: impl Iterator<Item = &'a str>) -> Cell {
     (!names.is_empty()).then(|| names.join(" ")).into()
 }
 
-/// The column of a further axis, beside these others.
+/// The column of a further axis, next to these others.
 pub(super) fn axis_column(axis: &str, others: &[Column]) -> Column {
     let taken = others.iter().any(|column| column.name == axis);
     let name = if taken { format!("axis_{axis}") } else { axis.to_owned() };
@@ -128,7 +127,7 @@ pub(super) fn axis_column(axis: &str, others: &[Column]) -> Column {
     Column { unit: "", ..Column::new(name, Kind::Text, doc).null("the axis does not apply") }
 }
 
-/// Columns of where a plan has the run: a run that two sweeps share is a row of each.
+/// Columns of the run's place in the plan: a run that two sweeps share has a row for each.
 pub(super) fn name_columns() -> Vec<Column> {
     let text = |name, doc| Column::new(name, Kind::Text, doc);
     vec![
@@ -142,7 +141,7 @@ pub(super) fn name_cells(plan: Option<&str>, sweep: Option<&str>) -> [Cell; 2] {
     [plan.map(str::to_owned).into(), sweep.map(str::to_owned).into()]
 }
 
-/// Columns of what names a run; an axis whose name another column has gets `axis_` before it.
+/// Columns of the labels of a run; an axis with the name of another column is prefixed with `axis_`.
 pub(super) fn label_columns(axes: &[String], others: &[Column]) -> Vec<Column> {
     let text = |name, doc| Column::new(name, Kind::Text, doc);
     let mut columns = vec![
@@ -154,9 +153,9 @@ pub(super) fn label_columns(axes: &[String], others: &[Column]) -> Vec<Column> {
         Column::new("qps", Kind::Float, "Declared arrivals per second.").null("a closed loop").label(),
     ];
     columns.extend(axes.iter().map(|axis| axis_column(axis, others)));
-    columns.push(Column::new("repeat", Kind::Int, "Which repeat of its cell this is, from 0."));
+    columns.push(Column::new("repeat", Kind::Int, "Number of the repeat in its cell, from 0."));
     columns.push(text("run_id", "The full RunId."));
-    columns.push(Column::new("attempt", Kind::Int, "Which attempt at the run this is, from 1."));
+    columns.push(Column::new("attempt", Kind::Int, "Number of the attempt at the run, from 1."));
     columns
 }
 
@@ -186,7 +185,7 @@ pub(super) mod tests {
     use crate::export::{Csv, Markdown, marked};
     use crate::plan::Validity;
 
-    /// A closed and an open run, the second with an axis of its own.
+    /// A closed and an open run; the second has its own axis.
     pub(crate) fn runs() -> Vec<RunRow> {
         let make = |run: Run, axis: Option<&str>| {
             let (records, facts) = run.make();

@@ -1,5 +1,6 @@
-//! `runs.parquet`: one row per run with every metric that needs no plan. Derived from what is stored and nothing else,
-//! sorted by run, with fixed writer properties: deleted and made again, it comes back byte for byte.
+//! `runs.parquet`: one row per run with every metric that needs no plan. Derived only from stored data,
+//! sorted by run, with fixed writer properties: if it is deleted and rebuilt, it is identical byte for
+//! byte.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -21,7 +22,7 @@ use super::parquet::marks;
 /// One committed run.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct StoredRun {
-    /// What the run's rows carry.
+    /// The labels in the run's rows.
     pub labels: RunLabels,
     /// When the run started, as in `run.json`.
     pub started: String,
@@ -29,7 +30,7 @@ pub(crate) struct StoredRun {
     pub metrics: RunMetrics,
 }
 
-/// The bytes of `runs.parquet`, whatever order the runs come in.
+/// The bytes of `runs.parquet`, independent of the order of the runs.
 pub(crate) fn bytes(mut runs: Vec<StoredRun>) -> Result<Vec<u8>, ParquetError> {
     runs.sort_by(|a, b| (&a.labels.run_id, a.labels.attempt).cmp(&(&b.labels.run_id, b.labels.attempt)));
     let batch = batch(&runs)?;
@@ -45,7 +46,7 @@ pub(crate) fn bytes(mut runs: Vec<StoredRun>) -> Result<Vec<u8>, ParquetError> {
     Ok(bytes)
 }
 
-/// The rows as columns: what names a run, then its metrics.
+/// The rows as columns: the labels of a run, then its metrics.
 fn batch(runs: &[StoredRun]) -> Result<RecordBatch, ArrowError> {
     let mut columns = label_columns(runs)?;
     columns.extend(metric::columns(Scope::Rows).iter().map(|column| {
@@ -85,7 +86,7 @@ fn label_columns(runs: &[StoredRun]) -> Result<Vec<(String, String, ArrayRef)>, 
     let qps = Float64Array::from_iter(runs.iter().map(|run| run.labels.qps));
     let columns = [
         ("run_id", "The full RunId.", text(|run| &run.labels.run_id)),
-        ("attempt", "Which attempt at the run this is, from 1.", whole(|labels| Some(labels.attempt))),
+        ("attempt", "Number of the attempt at the run, from 1.", whole(|labels| Some(labels.attempt))),
         ("endpoint", "The plan's name of the endpoint.", text(|run| &run.labels.endpoint)),
         ("model", "The plan's name of the model.", text(|run| &run.labels.model)),
         ("scenario", "The plan's name of the scenario.", text(|run| &run.labels.scenario)),
@@ -95,10 +96,10 @@ fn label_columns(runs: &[StoredRun]) -> Result<Vec<(String, String, ArrayRef)>, 
             whole(|labels| labels.batch_size),
         ),
         ("qps", "Declared arrivals per second. Null: a closed loop.", Arc::new(qps)),
-        ("repeat", "Which repeat of its cell this is, from 0.", whole(|labels| Some(labels.repeat))),
+        ("repeat", "Number of the repeat in its cell, from 0.", whole(|labels| Some(labels.repeat))),
         ("axes", "The cell's values on further axes.", axes(runs)?),
         ("started", "When the run started, RFC 3339.", text(|run| &run.started)),
-        ("analysis", "Version of the analysis that made the row's numbers.", whole(|_| Some(ANALYSIS))),
+        ("analysis", "Version of the analysis that computed the row's numbers.", whole(|_| Some(ANALYSIS))),
     ];
     Ok(columns.map(|(name, doc, array)| (name.to_string(), doc.to_string(), array)).into())
 }

@@ -1,5 +1,5 @@
-//! The JSON Schema of exports: every column of every kind of row, in its order, with unit, meaning and when it is null.
-//! The copy in `schemas/` is what a change of the columns is noticed by.
+//! The JSON Schema of exports: every column of every kind of row, in order, with unit, meaning and when it
+//! is null. The copy in `schemas/` makes changes of the columns visible.
 
 use serde_json::{Map, Value, json};
 
@@ -22,7 +22,7 @@ pub fn tables() -> [(&'static str, Vec<Column>); 7] {
     ]
 }
 
-/// The schema of what `export --format json` writes, as text.
+/// The schema of `export --format json`, as text.
 pub fn text() -> String {
     let definitions: Map<String, Value> =
         tables().into_iter().map(|(name, columns)| (name.to_owned(), table(&columns))).collect();
@@ -30,11 +30,11 @@ pub fn text() -> String {
     let schema = json!({
         "$schema": "https://json-schema.org/draft/2020-12/schema",
         "title": "sweepline export --format json",
-        "description": "Rows of one kind, the columns in this order in every format. A run's further axes are columns \
-            before `repeat`; one whose name another column has is called axis_<name>. Rows of runs and \
-            classes have further columns where some run has them: declared.<fact> and read_back.<flag> of its server, and \
-            failed.<kind>, how many requests failed so, server.<figure>, what the server said of itself, and parts.<part>, \
-            where the time of requests went.",
+        "description": "Rows of one kind, the columns in this order in every format. A run's further axes are \
+            columns before `repeat`; an axis with the name of another column is called axis_<name>. Rows of \
+            runs and classes have further columns if some run has them: declared.<fact> and read_back.<flag> of \
+            its server, failed.<kind>, the number of requests with this failure, server.<figure>, metrics \
+            reported by the server, and parts.<part>, where the time of requests went.",
         "columns_version": COLUMNS_VERSION,
         "type": "array",
         "items": { "anyOf": kinds },
@@ -96,7 +96,7 @@ mod tests {
         old.iter().all(|name| new.any(|other| other == name))
     }
 
-    /// Readers go by name and may go by order: neither changes unless the version does.
+    /// Readers use names and may use the order: neither changes without a new version.
     #[test]
     fn columns_are_those_of_their_version_and_the_file_is_current() {
         let kept = std::fs::read_to_string(PATH).unwrap_or_default();
@@ -107,7 +107,7 @@ mod tests {
                 let (_, now) = names(&new).into_iter().find(|(other, _)| *other == name).unwrap_or_default();
                 assert!(
                     goes_on(&columns, &now),
-                    "columns of {name} were renamed, removed or moved: raise COLUMNS_VERSION"
+                    "columns of {name} were renamed, removed or moved: increase COLUMNS_VERSION"
                 );
             }
         }

@@ -1,4 +1,4 @@
-//! A table of any origin: what formats write, and all they know.
+//! A table of any origin: the only input of formats.
 
 use std::borrow::Cow;
 use std::io::{self, Write};
@@ -6,12 +6,12 @@ use std::sync::Arc;
 
 use crate::analysis::metric::{self, Number};
 
-/// A text of a table: cheap to repeat, as labels are in every row of a run.
+/// A text of a table: cheap to clone, since labels are repeated in every row of a run.
 #[derive(Debug, Clone)]
 pub enum Text {
-    /// A word of the program's own.
+    /// One of the program's own words.
     Word(&'static str),
-    /// Any other.
+    /// Any other text.
     Shared(Arc<str>),
 }
 
@@ -47,12 +47,12 @@ pub enum Cell {
     Text(Text),
 }
 
-/// What the cells of a column are.
+/// The type of a column's cells.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Kind {
     /// Texts.
     Text,
-    /// An instant, as an RFC 3339 text.
+    /// A time, as an RFC 3339 text.
     Time,
     /// True or false.
     Bool,
@@ -60,40 +60,40 @@ pub enum Kind {
     Int,
     /// Numbers.
     Float,
-    /// One or another from row to row.
+    /// Mixed: the type may differ between rows.
     Any,
 }
 
 /// One column of a table.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Column {
-    /// Its name, with the unit at the end.
+    /// Its name, with the unit as a suffix.
     pub name: String,
-    /// What its cells are.
+    /// The type of its cells.
     pub kind: Kind,
-    /// What they are counted in; empty for names, texts and bare numbers.
+    /// Its unit; empty for names, texts and bare numbers.
     pub unit: &'static str,
-    /// What it holds.
+    /// Its meaning.
     pub doc: String,
-    /// When it is null; empty where never.
+    /// When it is null; empty if never.
     pub null: String,
-    /// Whether its numbers name what was asked for, and are shown as they were written.
+    /// Whether its numbers are names from the plan, and are shown in their original form.
     pub(crate) is_label: bool,
 }
 
 impl Column {
-    /// A column of that name and meaning that is never null; the unit is what the name ends with.
+    /// A column of that name and meaning that is never null; the unit follows from the suffix of the name.
     pub fn new(name: impl Into<String>, kind: Kind, doc: impl Into<String>) -> Column {
         let name = name.into();
         Column { unit: unit_of(&name), name, kind, doc: doc.into(), null: String::new(), is_label: false }
     }
 
-    /// The same column, null in that case; never where the case is empty.
+    /// The same column, null in that case; never if the case is empty.
     pub fn null(self, case: impl Into<String>) -> Column {
         Column { null: case.into(), ..self }
     }
 
-    /// The same column as one of labels.
+    /// The same column as a label.
     pub fn label(self) -> Column {
         Column { is_label: true, ..self }
     }
@@ -112,7 +112,7 @@ fn unit_of(name: &str) -> &'static str {
     ENDS.iter().find(|(end, _)| name.ends_with(end)).map_or("", |(_, unit)| unit)
 }
 
-/// A table whose rows are made as they are written. Every row has as many cells as there are columns.
+/// A table whose rows are created while they are written. Every row has as many cells as there are columns.
 pub struct Sheet<'a> {
     /// The columns.
     pub columns: Vec<Column>,
@@ -121,7 +121,7 @@ pub struct Sheet<'a> {
 }
 
 impl<'a> Sheet<'a> {
-    /// The same table with only the columns of these names, in this order; names it does not have are left out.
+    /// The same table with only the columns of these names, in this order; unknown names are ignored.
     #[cfg(test)]
     pub(crate) fn select(self, names: &[&str]) -> Self {
         let at = |name: &&str| self.columns.iter().position(|column| column.name == *name);
@@ -129,7 +129,7 @@ impl<'a> Sheet<'a> {
         self.keep(kept)
     }
 
-    /// The same table with only these columns, by their places, each at most once.
+    /// The same table with only these columns, by index, each at most once.
     pub fn keep(self, kept: Vec<usize>) -> Self {
         let columns = kept.iter().map(|index| self.columns[*index].clone()).collect();
         let take = |row: &mut Vec<Cell>, index: usize| std::mem::replace(&mut row[index], Cell::Null);
@@ -138,8 +138,8 @@ impl<'a> Sheet<'a> {
     }
 }
 
-/// The places of the columns that `patterns` name, in the order of the patterns, each once; a `*` in a pattern stands for
-/// any characters. The error is the first pattern that none of the names fits.
+/// The indices of the columns that match `patterns`, in the order of the patterns, each once; a `*` in a
+/// pattern matches any characters. The error is the first pattern that matches no name.
 pub(crate) fn matching<'p>(names: &[&str], patterns: &'p [String]) -> Result<Vec<usize>, &'p str> {
     let mut places: Vec<usize> = Vec::new();
     for pattern in patterns {
@@ -155,7 +155,7 @@ pub(crate) fn matching<'p>(names: &[&str], patterns: &'p [String]) -> Result<Vec
     Ok(places)
 }
 
-/// Whether `name` is as `pattern` says.
+/// Whether `name` matches `pattern`.
 pub fn fits(pattern: &str, name: &str) -> bool {
     let Some((before, rest)) = pattern.split_once('*') else { return pattern == name };
     let Some(mut name) = name.strip_prefix(before) else { return false };
@@ -168,14 +168,14 @@ pub fn fits(pattern: &str, name: &str) -> bool {
     name.ends_with(end)
 }
 
-/// One way to write a table.
+/// An output format of a table.
 pub trait Format {
     /// Writes the whole table.
     fn write(&self, sheet: Sheet<'_>, out: &mut (dyn Write + Send)) -> io::Result<()>;
 }
 
 impl From<f64> for Cell {
-    /// What is not finite is no number to anyone who reads a table.
+    /// A number that is not finite becomes null.
     fn from(value: f64) -> Cell {
         if value.is_finite() { Cell::Float(value) } else { Cell::Null }
     }
@@ -239,7 +239,7 @@ impl From<Number> for Cell {
 pub(super) mod tests {
     use super::*;
 
-    /// A table with every kind of cell and every text that some format must take care of.
+    /// A table with every kind of cell and every text that needs special care in some format.
     pub(crate) fn awkward() -> Sheet<'static> {
         let texts = ["plain", "=1+1", "-5 °C", "a|b", "say \"hi\",\nand go", "@cmd", "+1", "\tx", ""];
         let cells = [Cell::Null, Cell::Bool(true), Cell::Int(-3), Cell::Float(0.1 + 0.2), Cell::Float(-1.5)];
@@ -278,8 +278,8 @@ pub(super) mod tests {
         assert_eq!(at(&["*t*_p*_ms"]), Ok(vec![1, 2]));
         assert_eq!(at(&["*"]).unwrap().len(), names.len());
         assert_eq!(at(&["run_id", "ttft_p5*9"]), Err("ttft_p5*9".to_owned()));
-        assert_eq!(at(&["ttft"]), Err("ttft".to_owned()), "a name is the whole name");
-        // What stands before a star and behind it may not be one and the same.
+        assert_eq!(at(&["ttft"]), Err("ttft".to_owned()), "a name is matched as a whole");
+        // The parts before and after a star must not overlap.
         assert!(!fits("ab*ba", "aba") && fits("ab*ba", "abba") && fits("a**a", "aa"));
     }
 
@@ -292,7 +292,7 @@ pub(super) mod tests {
 
     #[test]
     fn columns_can_be_chosen() {
-        let sheet = awkward().select(&["value_ms", "no such column"]);
+        let sheet = awkward().select(&["value_ms", "unknown column"]);
         assert_eq!(sheet.columns.len(), 1);
         assert_eq!(sheet.rows.last().unwrap().len(), 1);
     }

@@ -1,8 +1,10 @@
-//! Which columns a table for people has where none are named: about thirty in reading order. Who, then what the run is worth, then the
-//! main numbers with their intervals, then errors, money and the objective; what identifies a row stands last.
+//! The default columns of a table for people: about thirty in reading order. First the names, then the
+//! verdict, then the main numbers with their intervals, then errors, money and the objective; ids come
+//! last.
 //!
-//! Further axes stand behind the scenario, and behind them every fact of a server, a model or a request that is not the same in all
-//! rows. A column that is null in every row is left out where the rows are in memory; those of [`ESSENTIAL`] stay.
+//! Further axes follow the scenario, then every fact of a server, a model or a request that differs between
+//! rows. A column that is null in every row is omitted if the rows are in memory; those of [`ESSENTIAL`]
+//! are kept.
 
 use crate::analysis::curve::Ordinate;
 use crate::analysis::quantile;
@@ -10,7 +12,7 @@ use crate::plan::Slo;
 
 use super::{Cell, Column, Sheet};
 
-/// Of runs and of classes of mixes.
+/// For runs and classes of mixes.
 pub(crate) const RUNS: [&str; 36] = [
     "sweep",
     "class",
@@ -50,7 +52,7 @@ pub(crate) const RUNS: [&str; 36] = [
     "run_id",
 ];
 
-/// Of loads of curves.
+/// For loads of curves.
 pub(crate) const CURVES: [&str; 35] = [
     "sweep",
     "endpoint",
@@ -89,7 +91,7 @@ pub(crate) const CURVES: [&str; 35] = [
     "plan",
 ];
 
-/// Of buckets of lengths and of turns.
+/// For buckets of lengths and turns.
 pub(crate) const PARTS: [&str; 28] = [
     "sweep",
     "endpoint",
@@ -121,7 +123,7 @@ pub(crate) const PARTS: [&str; 28] = [
     "run_id",
 ];
 
-/// Of requests.
+/// For requests.
 pub(crate) const REQUESTS: [&str; 31] = [
     "sweep",
     "endpoint",
@@ -156,7 +158,7 @@ pub(crate) const REQUESTS: [&str; 31] = [
     "run_id",
 ];
 
-/// Columns that stay although every row has null in them: that nothing is known is what they say.
+/// Columns that are kept even if they are null in every row: that a value is unknown is information.
 const ESSENTIAL: [&str; 16] = [
     "endpoint",
     "engine",
@@ -176,13 +178,14 @@ const ESSENTIAL: [&str; 16] = [
     "run_id",
 ];
 
-/// Behind this column stands what tells rows apart besides their names.
+/// Axes and facts that distinguish rows follow this column.
 const BEFORE_AXES: &str = "scenario";
 
-/// Behind this column stand the percentiles that the objective limits.
+/// The percentiles that the objective limits follow this column.
 const BEFORE_LIMITED: &str = "e2e_p99_ms";
 
-/// The columns of the percentiles that an objective limits, in any table, with the bounds of those that lie among failures.
+/// The columns of the percentiles that an objective limits, in any table, with the bounds of those that lie
+/// among failures.
 pub(crate) fn limited(slo: Option<&Slo>) -> Vec<String> {
     let of = |reading: &Ordinate| {
         let percentile = reading.percentile.map(quantile::column).unwrap_or_default();
@@ -198,14 +201,14 @@ pub(crate) fn limited(slo: Option<&Slo>) -> Vec<String> {
     names
 }
 
-/// What the rows of a table say of its columns.
+/// Which columns of a table have values.
 pub(crate) struct Values {
     /// Whether any row has a value, and whether rows differ, for each column.
     of: Vec<(bool, bool)>,
 }
 
 impl Values {
-    /// Of a table whose rows are made for this and thrown away.
+    /// Consumes a table whose rows are created only for this.
     pub(crate) fn of(sheet: Sheet<'_>) -> Values {
         let mut of = vec![(false, false); sheet.columns.len()];
         let mut first: Option<Vec<Cell>> = None;
@@ -220,22 +223,22 @@ impl Values {
     }
 }
 
-/// What is known of a table before its columns are chosen.
+/// What is known about a table before its columns are chosen.
 pub(crate) struct Choice<'a> {
-    /// The names that it has by default, in reading order.
+    /// Its default names, in reading order.
     pub(crate) names: &'a [&'a str],
     /// Further axes of any of the runs.
     pub(crate) axes: &'a [String],
-    /// Names of what the plan's objective limits.
+    /// Names of the figures that the plan's objective limits.
     pub(crate) limited: Vec<String>,
-    /// Names of facts that are shown where rows differ in them.
+    /// Names of facts that are shown if rows differ in them.
     pub(crate) telling: Vec<String>,
-    /// What the rows hold; none where they are not in memory.
+    /// The values of the rows; `None` if they are not in memory.
     pub(crate) values: Option<Values>,
 }
 
 impl Choice<'_> {
-    /// The places of the columns that are shown, in reading order.
+    /// The indices of the shown columns, in reading order.
     pub(crate) fn places(&self, columns: &[Column]) -> Vec<usize> {
         let find = |name: &str| columns.iter().position(|column| column.name == name);
         let is_shown = |at: &usize| {

@@ -1,5 +1,5 @@
-//! A pivot for spreadsheets: loads across, metrics down. A row is one metric of runs that are alike but for their load:
-//! sweep, names, axes and repeat.
+//! A pivot for spreadsheets: loads across, metrics down. A row is one metric of runs that differ only in
+//! their load: they share sweep, names, axes and repeat.
 
 use std::collections::HashMap;
 
@@ -13,19 +13,19 @@ use super::{Cell, Column, Kind, Sheet, matching};
 /// Why there is no pivot.
 #[derive(Debug, PartialEq, Eq)]
 pub enum NoPivot {
-    /// No metric is named like this.
+    /// No metric has this name.
     NoMetric(String),
-    /// These two runs, by their ids, differ in nothing that a row or a column of the pivot says.
+    /// These two runs, by their ids, do not differ in any row or column of the pivot.
     Alike([String; 2]),
 }
 
-/// Columns of the table of runs that are none of the pivot's: they say the load, or belong to one run.
+/// Columns of the table of runs that the pivot omits: they contain the load, or belong to a single run.
 const OF_ONE_RUN: [&str; 5] = ["batch_size", "qps", "run_id", "attempt", "started"];
 
-/// The first column of the table of runs whose values go down the pivot.
+/// The first column of the table of runs that becomes a row of the pivot.
 const FIRST_METRIC: &str = "verdict";
 
-/// The pivot of runs: of the metrics that `patterns` name, or of all that some run has.
+/// The pivot of runs: the metrics that match `patterns`, or all that some run has.
 pub fn wide(rows: &[RunRow], patterns: &[String]) -> Result<Sheet<'static>, NoPivot> {
     let further = Further::of(rows, &[]);
     let by_class = rows.iter().any(|row| row.class.is_some());
@@ -50,12 +50,12 @@ pub fn wide(rows: &[RunRow], patterns: &[String]) -> Result<Sheet<'static>, NoPi
     }
     let mut across: Vec<Column> = heads.into_iter().map(|at| columns[at].clone()).collect();
     across.push(Column::new("metric", Kind::Text, "Name of the metric: a column of the table of runs."));
-    across.push(Column::new("unit", Kind::Text, "What the row's values are counted in."));
+    across.push(Column::new("unit", Kind::Text, "Unit of the row's values."));
     across.extend(loads.iter().map(|load| load.column()));
     Ok(Sheet { columns: across, rows: Box::new(lines.into_iter()) })
 }
 
-/// The places of the metrics in the table of runs.
+/// The indices of the metrics in the table of runs.
 fn metrics(columns: &[Column], first: usize, cells: &[Vec<Cell>], patterns: &[String]) -> Result<Vec<usize>, NoPivot> {
     if patterns.is_empty() {
         let has_values = |at: &usize| cells.iter().any(|row| row[*at] != Cell::Null);
@@ -116,10 +116,10 @@ impl Load {
             }
             (Some(qps), None) => (format!("qps_{qps}"), format!("At {qps} requests per second")),
             (None, Some(batch)) => (format!("batch_{batch}"), format!("With {batch} requests in flight")),
-            (None, None) => ("no_load".to_owned(), "At a load that has no name".to_owned()),
+            (None, None) => ("no_load".to_owned(), "At a load without a name".to_owned()),
         };
         let doc = format!("{doc}: the value of the row's metric.");
-        Column { unit: "", ..Column::new(name, Kind::Any, doc).null("no such run, or the metric is null") }
+        Column { unit: "", ..Column::new(name, Kind::Any, doc).null("no run at this load, or the metric is null") }
     }
 }
 
@@ -173,7 +173,7 @@ mod tests {
         let at = sheet.columns.iter().position(|column| column.name == "metric").unwrap();
         let names: Vec<Cell> = sheet.rows.map(|row| row[at].clone()).collect();
         assert!(names.contains(&"output_throughput_tokens_per_s".into()) && names.contains(&"verdict".into()));
-        assert!(!names.contains(&"goodput_share".into()), "without thresholds nobody has one");
+        assert!(!names.contains(&"goodput_share".into()), "no thresholds, so no run has one");
         assert!(!names.contains(&"run_id".into()));
     }
 

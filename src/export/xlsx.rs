@@ -1,7 +1,9 @@
-//! XLSX: a workbook with a sheet for each table, one that defines every column, and one that says what was exported.
+//! XLSX: a workbook with a sheet for each table, one that defines every column, and one that describes the
+//! export.
 //!
-//! Rows go to a temporary file as they come, so memory does not grow with them. There are no formulas, and a text is a
-//! text whatever it begins with. A table longer than a sheet goes on in another: `requests`, `requests-2`, ….
+//! Rows are written to a temporary file, so memory does not grow with them. There are no formulas, and a
+//! text stays a text whatever it begins with. A table longer than a sheet continues in another one:
+//! `requests`, `requests-2`, ….
 
 use std::io::{self, Write};
 
@@ -14,17 +16,17 @@ use super::charts::{CHARTS, Charts, NUMBERS};
 use super::xlsx_text::cut;
 use super::{ANALYSIS_MARK, COLUMNS_VERSION, Cell, Column, Kind, MARK, Sheet};
 
-/// Rows of a sheet that Excel can open, without the header.
+/// Maximum number of rows of a sheet that Excel can open, without the header.
 const MOST_ROWS: u32 = 1_048_575;
 
 /// Days from Excel's day 0 to 1970-01-01.
 const EPOCH: f64 = 25_569.0;
 
-/// A workbook under way.
+/// A workbook being built.
 pub(crate) struct Workbook {
     book: rust_xlsxwriter::Workbook,
     header: Look,
-    /// The columns of the tables so far: the sheet of each, and whether it is there.
+    /// The columns of the tables so far: the sheet of each, and whether the sheet contains it.
     defined: Vec<(String, Column, bool)>,
     most_rows: u32,
 }
@@ -36,7 +38,7 @@ impl Default for Workbook {
 }
 
 impl Workbook {
-    /// An empty one.
+    /// Creates an empty workbook.
     pub(crate) fn new() -> Workbook {
         let header = Look::new().set_bold().set_text_wrap().set_align(FormatAlign::Top);
         Workbook { book: rust_xlsxwriter::Workbook::new(), header, defined: Vec::new(), most_rows: MOST_ROWS }
@@ -48,7 +50,8 @@ impl Workbook {
         self.add_part(name, table, Vec::new())
     }
 
-    /// Adds a table as the sheet `name`. Of `all` the columns that it could have, those that it has not are defined behind its own.
+    /// Adds a table as the sheet `name`. Columns of `all` that the table does not have are defined after
+    /// its own.
     pub(crate) fn add_part(&mut self, name: &str, table: Sheet<'_>, all: Vec<Column>) -> io::Result<()> {
         let Sheet { columns, rows } = table;
         let mut rows = rows.peekable();
@@ -68,7 +71,7 @@ impl Workbook {
         Ok(())
     }
 
-    /// A sheet with as many of the rows as it holds.
+    /// Fills a sheet with as many of the rows as it can hold.
     fn fill(&mut self, title: &str, columns: &[Column], rows: &mut dyn Iterator<Item = Vec<Cell>>) -> io::Result<()> {
         let looks: Vec<Look> = columns.iter().map(look).collect();
         let sheet = self.book.add_worksheet_with_constant_memory().map_err(cause)?;
@@ -90,7 +93,8 @@ impl Workbook {
         Ok(())
     }
 
-    /// Adds the sheets of charts and of their numbers, which are in memory, for charts hold a copy of their numbers.
+    /// Adds the sheets of charts and of their numbers, in memory, since charts contain a copy of their
+    /// numbers.
     pub(crate) fn add_charts(&mut self, charts: &Charts) -> io::Result<()> {
         let sheet = self.book.add_worksheet();
         sheet.set_name(CHARTS).map_err(cause)?;
@@ -100,7 +104,8 @@ impl Workbook {
         charts.write_numbers(sheet, &self.header).map_err(cause)
     }
 
-    /// Ends the workbook: the definitions of all columns, and what `about` says of the whole. The first sheet is open.
+    /// Finishes the workbook with the definitions of all columns and the facts in `about`. The first sheet
+    /// is active.
     pub(crate) fn write(mut self, about: &[(&'static str, String)], out: &mut (dyn Write + Send)) -> io::Result<()> {
         let text = |name: &str, doc: &str| Column::new(name, Kind::Text, doc);
         let columns = vec![
@@ -131,7 +136,7 @@ impl Workbook {
     }
 }
 
-/// The error underneath, where it is the operating system's.
+/// The underlying error, if it is one of the operating system.
 fn cause(error: XlsxError) -> io::Error {
     match error {
         XlsxError::IoError(error) => error,
@@ -153,14 +158,14 @@ fn put(sheet: &mut Worksheet, (row, at): (u32, u16), cell: Cell, (kind, look): (
     Ok(())
 }
 
-/// Excel's number for an instant: days, in UTC. None where it is no instant that Excel knows.
+/// Excel's number for a time: days, in UTC. `None` if Excel cannot represent it.
 fn serial(text: &str) -> Option<f64> {
     let instant: Timestamp = text.parse().ok()?;
     let days = instant.as_nanosecond() as f64 / 86_400e9 + EPOCH;
     (1.0..2_958_466.0).contains(&days).then_some(days)
 }
 
-/// How numbers of the column look; what they are is not changed by it.
+/// The number format of the column; it does not change the values.
 fn look(column: &Column) -> Look {
     let format = match (column.kind, column.unit) {
         (Kind::Time, _) => "yyyy-mm-dd hh:mm:ss",
@@ -175,7 +180,7 @@ fn look(column: &Column) -> Look {
     Look::new().set_num_format(format)
 }
 
-/// Width of a column, in characters: its header's longest word, and what its cells take as a rule.
+/// Width of a column, in characters: its header's longest word, and the typical size of its cells.
 fn width(column: &Column) -> f64 {
     let cells = match (column.kind, column.name.as_str()) {
         (_, "definition") => 90.0,

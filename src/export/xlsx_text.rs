@@ -1,9 +1,9 @@
-//! Texts as a cell of Excel holds them.
+//! Texts that fit into a cell of Excel.
 
-/// Characters of a cell that Excel can hold.
+/// Maximum number of characters in a cell of Excel.
 const MOST_CHARACTERS: usize = 32_767;
 
-/// As much of a text as a cell holds.
+/// Truncates a text to the size of a cell.
 pub(super) fn cut(text: &str) -> String {
     // Excel counts UTF-16 units: no character has more than two.
     if text.len() <= MOST_CHARACTERS {

@@ -1,4 +1,4 @@
-//! Building the graph from the runs of a plan.
+//! Builds the graph from the runs of a plan.
 
 use std::collections::HashMap;
 
@@ -13,27 +13,28 @@ use super::{Graph, Node, Planned};
 /// Why a plan has no graph.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum GraphError {
-    /// Sweeps that wait for each other.
-    #[error("these sweeps wait for each other: {}; take one `after` away", .0.join(" → "))]
+    /// Sweeps that depend on each other.
+    #[error("dependency cycle: {}; remove one `after`", .0.join(" → "))]
     Circle(Vec<String>),
-    /// An `after` that names nothing.
-    #[error("sweep `{sweep}` comes after `{after}`, which is no sweep of this plan")]
+    /// An `after` with an unknown name.
+    #[error("sweep `{sweep}` comes after the unknown sweep `{after}`")]
     UnknownSweep {
-        /// The sweep that waits.
+        /// The waiting sweep.
         sweep: String,
-        /// What it waits for.
+        /// The unknown name.
         after: String,
     },
 }
 
-/// The graph of those runs of `expansion` for which `todo` (asked by position) says yes.
+/// Builds the graph of the runs of `expansion` for which `todo` (called with the position) returns true.
 pub fn build(expansion: &Expansion, todo: &dyn Fn(usize) -> bool) -> Result<Graph, GraphError> {
     let turns = turns(&expansion.after)?;
     let mut builder = Builder { expansion, graph: DiGraph::new(), gates: HashMap::new() };
     builder.add_gates();
     let mut probes = HashMap::new();
     let levels = levels(expansion, &turns);
-    // A launched server is up for the runs of one level after the other, so there the level goes before the turn.
+    // A launched server is up for the runs of one level after the other, so the level takes precedence
+    // over the turn.
     let turn_of = |at: usize| {
         let run = &expansion.runs[at];
         let level = if run.spec.endpoint.launch.is_some() { levels[&*run.sweep] } else { 0 };
@@ -41,7 +42,8 @@ pub fn build(expansion: &Expansion, todo: &dyn Fn(usize) -> bool) -> Result<Grap
     };
     let mut owners = Vec::new();
     for positions in by_id(&expansion.runs, todo).into_values() {
-        // A run that sweeps share belongs to the one that comes first: waiting for a later one could be a circle.
+        // A run of several sweeps belongs to the first one: waiting for a later one could create a
+        // cycle.
         let owner = positions.iter().copied().min_by_key(|at| turn_of(*at));
         owners.extend(owner.map(|owner| (owner, positions)));
     }
@@ -62,7 +64,7 @@ pub fn build(expansion: &Expansion, todo: &dyn Fn(usize) -> bool) -> Result<Grap
     Ok(Graph { inner: builder.graph })
 }
 
-/// The positions of each run that is to do, by id, in execution order.
+/// The positions of each run to execute, by id, in execution order.
 fn by_id(runs: &[PlannedRun], todo: &dyn Fn(usize) -> bool) -> IndexMap<RunId, Vec<usize>> {
     let mut groups: IndexMap<RunId, Vec<usize>> = IndexMap::new();
     for (at, run) in runs.iter().enumerate().filter(|(at, _)| todo(*at)) {
@@ -71,7 +73,8 @@ fn by_id(runs: &[PlannedRun], todo: &dyn Fn(usize) -> bool) -> IndexMap<RunId, V
     groups
 }
 
-/// For each sweep its turn, such that a sweep comes later than all it is `after`; declared order where that is free.
+/// The turn of each sweep, so that a sweep comes later than all sweeps in its `after`; otherwise in
+/// declared order.
 fn turns(sweeps: &IndexMap<String, Vec<String>>) -> Result<HashMap<&str, usize>, GraphError> {
     for (name, after) in sweeps {
         if let Some(after) = after.iter().find(|after| !sweeps.contains_key(*after)) {
@@ -91,12 +94,12 @@ fn turns(sweeps: &IndexMap<String, Vec<String>>) -> Result<HashMap<&str, usize>,
     Ok(turns)
 }
 
-/// A circle among the sweeps without a turn, its first sweep repeated at the end.
+/// A cycle among the sweeps without a turn, with its first sweep repeated at the end.
 fn circle(sweeps: &IndexMap<String, Vec<String>>, turns: &HashMap<&str, usize>) -> Vec<String> {
     let waits = |name: &str| !turns.contains_key(name);
     let mut path: Vec<String> = sweeps.keys().filter(|name| waits(name)).take(1).cloned().collect();
     while let Some(last) = path.last() {
-        // Every sweep without a turn waits for another one, so this ends where the path meets itself.
+        // Every sweep without a turn waits for another one, so this ends when the path meets itself.
         let Some(next) = sweeps[last].iter().find(|after| waits(after)).cloned() else { break };
         if let Some(start) = path.iter().position(|seen| *seen == next) {
             path.drain(..start);
@@ -108,8 +111,8 @@ fn circle(sweeps: &IndexMap<String, Vec<String>>, turns: &HashMap<&str, usize>) 
     path
 }
 
-/// The turn of each run on a launched server: those of one resource take the places among all runs that they have together, in the order of
-/// their stays.
+/// The turn of each run on a launched server: runs of one resource share the places that they occupy
+/// among all runs, in the order of their stays.
 fn turns_of(stays: &[Stay]) -> HashMap<usize, usize> {
     let mut by_resource: IndexMap<&str, Vec<usize>> = IndexMap::new();
     for stay in stays {
@@ -140,7 +143,7 @@ impl<'a> Builder<'a> {
                 self.gates.insert(after, gate);
             }
         }
-        // Gate waits for gate, so that `after` holds across a sweep that has nothing left to do.
+        // A gate waits for a gate, so that `after` also works across a sweep without remaining runs.
         for (name, gate) in &self.gates {
             for after in &self.expansion.after[*name] {
                 self.graph.update_edge(self.gates[after.as_str()], *gate, ());
@@ -148,7 +151,7 @@ impl<'a> Builder<'a> {
         }
     }
 
-    /// The runs of one start of a launched server, behind the runs of the one that was up before.
+    /// Adds the runs of one start of a launched server, after the runs of the server that was up before.
     fn add_stay(
         &mut self,
         (runs, turns): (&[usize], &HashMap<usize, usize>),
@@ -171,7 +174,7 @@ impl<'a> Builder<'a> {
         nodes
     }
 
-    /// The probe of the endpoint of a run that no launched server is needed for.
+    /// The probe for the endpoint of a run that needs no launched server.
     fn probe_of(&mut self, owner: usize, probes: &mut HashMap<&'a str, NodeIndex>) -> NodeIndex {
         let endpoint = self.expansion.runs[owner].spec.endpoint.name.as_str();
         *probes.entry(endpoint).or_insert_with(|| self.add_probe(owner))
@@ -193,7 +196,8 @@ impl<'a> Builder<'a> {
         run
     }
 
-    /// The probe of the endpoint of run `first`, behind the start of its embedded server where it has one.
+    /// Adds the probe for the endpoint of run `first`, after the start of its embedded server if it has
+    /// one.
     fn add_probe(&mut self, first: usize) -> NodeIndex {
         let spec = &self.expansion.runs[first].spec.endpoint;
         let endpoint = spec.name.clone();

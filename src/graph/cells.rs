@@ -1,4 +1,5 @@
-//! The cells of a drawn graph that are no runs, or not yet: what an earlier sweep finds decides about them.
+//! The cells of a drawn graph that are not runs, or not yet: the findings of earlier sweeps decide about
+//! them.
 
 use std::collections::HashMap;
 
@@ -9,8 +10,9 @@ use crate::units::text::counted;
 
 use super::drawn::{DRAWN_RUNS, Drawing, DrawnNode};
 
-/// Adds the cells that are no runs, or not yet: behind the gates of the sweeps that theirs comes after, those that they ask among them, and
-/// before the gate of their own. Many alike of a sweep are drawn as one.
+/// Adds the cells that are not runs, or not yet: after the gates of the sweeps that their sweep comes
+/// after, including those that they read, and before the gate of their own. Many similar cells of a
+/// sweep are drawn as one node.
 pub(super) fn add_cells(drawing: &mut Drawing, expansion: &Expansion, gates: &HashMap<&str, usize>) {
     let mut by_sweep: IndexMap<&str, Vec<&Pending>> = IndexMap::new();
     for pending in &expansion.pending {
@@ -32,7 +34,7 @@ pub(super) fn add_cells(drawing: &mut Drawing, expansion: &Expansion, gates: &Ha
     }
 }
 
-/// A cell that is no run, or not yet.
+/// A cell that is not a run, or not yet.
 fn waiting_cell(pending: &Pending) -> DrawnNode {
     DrawnNode {
         kind: "cell",

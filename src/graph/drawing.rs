@@ -1,4 +1,5 @@
-//! What is drawn of a graph: its nodes with their states, searches and ladders among them, and what waits for what.
+//! Determines how a graph is drawn: its nodes with their states, including searches and series, and
+//! their dependencies.
 
 use std::collections::{BTreeSet, HashMap, HashSet};
 
@@ -8,7 +9,7 @@ use super::cells::{add_cells, cell_label};
 use super::drawn::{DRAWN_RUNS, Drawing, DrawnNode, PoolState, RunState, States};
 use super::{Graph, Node};
 
-/// What to draw of `graph`, which was built from `expansion`.
+/// The drawing of `graph`, which was built from `expansion`.
 pub fn drawing(graph: &Graph, expansion: &Expansion, states: &States) -> Drawing {
     let mut sizes: HashMap<&str, usize> = HashMap::new();
     let order = graph.nodes();
@@ -22,7 +23,7 @@ pub fn drawing(graph: &Graph, expansion: &Expansion, states: &States) -> Drawing
     let unknown = RunState::of("pending");
     let state_of = |at: usize| states.runs.get(at).unwrap_or(&unknown);
     let (mut nodes, mut drawn, mut merged) = (Vec::new(), HashMap::new(), HashMap::new());
-    // Where runs of an endpoint are drawn, and gates of a sweep.
+    // The nodes of an endpoint's runs, and of a sweep's gates.
     let mut places: HashMap<(&str, RunId), usize> = HashMap::new();
     let mut gates: HashMap<&str, usize> = HashMap::new();
     for at in &order {
@@ -67,8 +68,8 @@ pub fn drawing(graph: &Graph, expansion: &Expansion, states: &States) -> Drawing
 }
 
 impl Drawing {
-    /// Adds a search or a ladder: behind its runs, before the gate of its sweep. A run that it asked for waits for the one before, as
-    /// far as no other search has it too.
+    /// Adds a search or a series: after its runs, before the gate of its sweep. A run that it requested
+    /// waits for the previous one, unless another search has it too.
     fn add(&mut self, pool: &PoolState, under: &[(usize, &str)], gate: Option<usize>, owned: &mut HashSet<usize>) {
         let at = self.nodes.len();
         self.nodes.push(DrawnNode {

@@ -1,4 +1,5 @@
-//! What a drawn graph is made of: nodes with their states, edges, and what is to be known of runs and searches to draw them.
+//! The parts of a drawn graph: nodes with their states, edges, and the facts about runs and searches
+//! needed to draw them.
 
 use std::collections::BTreeSet;
 
@@ -7,11 +8,11 @@ use serde::Serialize;
 
 use crate::expand::RunId;
 
-/// A sweep with more runs than this is drawn as one node that says how many it stands for.
+/// A sweep with more runs than this is drawn as one node with their number.
 pub(crate) const DRAWN_RUNS: usize = 200;
 
-/// What is drawn: nodes in execution order, behind them searches and ladders with what they leave out, then the cells that are no runs or not
-/// yet, and edges as positions among them.
+/// The drawing: nodes in execution order, followed by searches and series with the loads that they skip,
+/// then the cells that are not runs or not yet, and edges as positions among them.
 #[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
 pub struct Drawing {
     /// The nodes.
@@ -20,37 +21,40 @@ pub struct Drawing {
     pub edges: BTreeSet<(usize, usize)>,
 }
 
-/// One node as it is drawn.
+/// A drawn node.
 #[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
 pub struct DrawnNode {
-    /// What it does: serve, probe, run, runs (several, drawn as one), gate, search, ladder, optimize, pruned (a load that a ladder leaves
-    /// out) or cell (what an earlier sweep finds decides about it, so that it is no run or not yet).
+    /// The action: serve, probe, run, runs (several, drawn as one), gate, search, ladder, optimize,
+    /// pruned (a load that a ladder skips) or cell (not a run, or not yet: the findings of an earlier
+    /// sweep decide about it).
     pub kind: &'static str,
-    /// What it says.
+    /// The label.
     pub label: String,
-    /// How many nodes of the graph it stands for; of what is left out and of a cell, how many runs.
+    /// How many nodes of the graph it represents; for skipped loads and for a cell, how many runs.
     pub count: usize,
     /// The run's id; absent for other nodes, and for several runs.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub id: Option<String>,
-    /// Of a run pending, done, given_up, pruned (enough is known without it) or left_out (the budget leaves its sweep out); of several runs
-    /// the same, or partly; of a search or a ladder pending, searching or done; of a load that a ladder leaves out pruned; of a cell pending,
-    /// blocked, pruned, left_out, stopped or undecided. Absent for other nodes.
+    /// For a run: pending, done, given_up, pruned (not needed for the result) or left_out (the budget
+    /// skips its sweep); for several runs the same, or partly; for a search or a ladder: pending,
+    /// searching or done; for a load that a ladder skips: pruned; for a cell: pending, blocked, pruned,
+    /// left_out, stopped or undecided. Absent for other nodes.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub state: Option<&'static str>,
-    /// What it came to: how a search or a ladder stands, what a run that one asked for said, why a run or a load is left out, what a cell
-    /// waits for. Absent where there is nothing to say.
+    /// The outcome: the state of a search or a ladder, the result of a run that one requested, the
+    /// reason why a run or a load is skipped, the reason why a cell waits. Absent if there is none.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub said: Option<String>,
-    /// The load that a search found, in what its axis counts. Absent where none was.
+    /// The load that a search found, in the unit of its axis. Absent if none was found.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub value: Option<f64>,
-    /// The search or ladder that asked for it, or leaves it out, as its position among the nodes. Absent where none did.
+    /// The search or ladder that requested it, or skips it, as its position among the nodes. Absent if
+    /// there is none.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub asked_by: Option<usize>,
 }
 
-/// How far the runs of a plan are.
+/// The progress of a plan's runs.
 #[derive(Debug, Default)]
 pub struct States {
     /// For each run of the expansion, by position. A run beyond its end is pending.
@@ -59,51 +63,51 @@ pub struct States {
     pub pools: Vec<PoolState>,
 }
 
-/// How far a run is.
+/// The progress of a run.
 #[derive(Debug, Clone)]
 pub struct RunState {
     /// pending, done, given_up, pruned or left_out.
     pub state: &'static str,
-    /// Why it is left out; none of any other run.
+    /// The reason why it is skipped; `None` for other runs.
     pub why: Option<String>,
 }
 
 impl RunState {
-    /// A run of which there is no more to say.
+    /// A run with only a state.
     pub fn of(state: &'static str) -> RunState {
         RunState { state, why: None }
     }
 }
 
-/// How a search or a ladder stands.
+/// The state of a search or a ladder.
 #[derive(Debug)]
 pub struct PoolState {
     /// Its sweep.
     pub sweep: String,
     /// search or ladder.
     pub kind: &'static str,
-    /// What it is called.
+    /// The title.
     pub title: String,
     /// pending, searching or done.
     pub state: &'static str,
-    /// How it stands, in words.
+    /// The state as text.
     pub standing: String,
     /// The load that it found.
     pub found: Option<f64>,
-    /// Its runs in the order in which they were asked for, each with what it said, or what it is for.
+    /// Its runs in the order in which they were requested, each with its result or its purpose.
     pub runs: Vec<(RunId, String)>,
-    /// What it leaves out.
+    /// The loads that it skips.
     pub pruned: Vec<PrunedLoad>,
 }
 
-/// A load that a ladder leaves out.
+/// A load that a ladder skips.
 #[derive(Debug)]
 pub struct PrunedLoad {
-    /// What it is called.
+    /// The label.
     pub label: String,
-    /// Why.
+    /// The reason.
     pub why: String,
-    /// How many runs that are.
+    /// Number of runs.
     pub runs: usize,
 }
 

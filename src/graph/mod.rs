@@ -1,8 +1,9 @@
-//! RunSpecs → Graph: what waits for what.
+//! Builds a graph of dependencies from RunSpecs.
 //!
-//! The server of an endpoint that sweepline starts is started before the endpoint is probed, the endpoint is probed before its runs,
-//! and a sweep that comes `after` another waits at that one's gate. Only what is still to do is in the graph, so a plan
-//! whose runs are all there has no probe, and sends nothing. Built, the graph never changes; a [`Walk`] goes through it.
+//! A server that sweepline starts is started before its endpoint is probed, an endpoint is probed before
+//! its runs, and a sweep that comes `after` another waits at that sweep's gate. The graph contains only
+//! work to be done, so a plan whose runs are all done has no probe, and sends nothing. Once built, the
+//! graph never changes; a [`Walk`] traverses it.
 
 mod build;
 mod cells;
@@ -22,45 +23,46 @@ use petgraph::graph::{DiGraph, NodeIndex};
 pub use build::{GraphError, build};
 pub use walk::{Outcome, SkipReason, Skipped, Walk};
 
-/// One thing to do.
+/// A unit of work.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub enum Node {
-    /// Start the server of an endpoint: the embedded one, or one that the plan launches, in the place of the one that is up.
+    /// Start the server of an endpoint: the embedded one, or one that the plan launches, replacing the
+    /// one that is up.
     Serve {
         /// Name of the endpoint.
         endpoint: String,
         /// The first run that needs it, as its position in `Expansion.runs`.
         run: usize,
     },
-    /// Ask an endpoint whether it is there and what it is.
+    /// Check that an endpoint is available, and identify it.
     Probe {
         /// Name of the endpoint.
         endpoint: String,
-        /// The first run behind it.
+        /// The first run after it.
         run: usize,
     },
     /// Execute a run: its position in `Expansion.runs`. A run that several sweeps share is one node.
     Run(usize),
-    /// Everything of a sweep has ended, well or not: what comes after it may start.
+    /// All runs of a sweep have ended, successfully or not: sweeps after it may start.
     Gate {
         /// Name of the sweep.
         sweep: String,
     },
 }
 
-/// When a node's turn comes among those that are ready: position of the run it belongs to, then Serve, Probe, Run, Gate.
+/// The priority of a node among those that are ready: position of its run, then Serve, Probe, Run, Gate.
 pub(crate) type Rank = (usize, u8);
 
-/// A node with what a walk needs to know of it.
+/// A node with the information that a walk needs.
 #[derive(Debug, Clone)]
 struct Planned {
     node: Node,
     rank: Rank,
-    /// What it occupies while it is under way; gates occupy nothing.
+    /// The resource that it occupies while it runs; gates occupy none.
     resource: Option<String>,
 }
 
-/// What is to do and what waits for what. Free of circles.
+/// The work and its dependencies. Free of cycles.
 #[derive(Debug, Clone)]
 pub struct Graph {
     inner: DiGraph<Planned, ()>,
@@ -72,7 +74,8 @@ impl Graph {
         self.inner.node_count()
     }
 
-    /// How often servers that the plan launches are started, for runs of which endpoints: an endpoint once for each start.
+    /// The starts of servers that the plan launches, by the endpoints of their runs: an endpoint once
+    /// for each start.
     pub fn launches<'a>(&'a self, expansion: &'a Expansion) -> impl Iterator<Item = &'a str> {
         self.nodes().into_iter().filter_map(|at| match self.node(at) {
             Node::Serve { endpoint, run } if expansion.runs[*run].spec.endpoint.launch.is_some() => {
@@ -87,12 +90,13 @@ impl Graph {
         self.len() == 0
     }
 
-    /// What `at` stands for.
+    /// The node at `at`.
     pub fn node(&self, at: NodeIndex) -> &Node {
         &self.inner[at].node
     }
 
-    /// What `at` occupies while it is under way: two nodes of one resource never overlap. `None` for a gate.
+    /// The resource that `at` occupies while it runs: two nodes of one resource never overlap. `None`
+    /// for a gate.
     pub fn resource(&self, at: NodeIndex) -> Option<&str> {
         self.inner[at].resource.as_deref()
     }

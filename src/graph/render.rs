@@ -1,16 +1,17 @@
-//! A drawing written down: text, Graphviz, Mermaid, JSON.
+//! Renders a drawing as text, Graphviz, Mermaid or JSON.
 
 use std::fmt::Write;
 
 use super::drawn::{Drawing, DrawnNode};
 
-/// For a terminal: a line for each node in execution order, runs of a search or a ladder indented below it.
+/// Text for a terminal: a line for each node in execution order, with the runs of a search or a ladder
+/// indented below it.
 pub fn text(drawing: &Drawing) -> String {
     let mut out = String::new();
     let nodes = || drawing.nodes.iter().enumerate();
     let mut told = vec![false; drawing.nodes.len()];
     for (at, node) in nodes() {
-        // A search stands where its first run does; the runs and what it leaves out below it.
+        // A search is placed at its first run, with its runs and skipped loads below it.
         let head = node.asked_by.unwrap_or(at);
         if !std::mem::replace(&mut told[head], true) {
             line(&mut out, drawing, head, 0);
@@ -23,7 +24,7 @@ pub fn text(drawing: &Drawing) -> String {
     out
 }
 
-/// One node of a text: state, label, what it came to, and the sweeps that it waits for.
+/// One node as text: state, label, outcome, and the sweeps that it waits for.
 fn line(out: &mut String, drawing: &Drawing, at: usize, depth: usize) {
     let node = &drawing.nodes[at];
     let state = match node.state {
@@ -38,7 +39,7 @@ fn line(out: &mut String, drawing: &Drawing, at: usize, depth: usize) {
     let _ = writeln!(out, "{indent}{state:<10}{text}");
 }
 
-/// What a node says with what it came to.
+/// The label of a node with its outcome.
 fn said(node: &DrawnNode) -> String {
     match &node.said {
         Some(said) => format!("{}: {said}", node.label),
@@ -46,7 +47,7 @@ fn said(node: &DrawnNode) -> String {
     }
 }
 
-/// For Graphviz: `dot -Tsvg`.
+/// Graphviz: `dot -Tsvg`.
 pub fn dot(drawing: &Drawing) -> String {
     let mut out = String::from("digraph sweepline {\n  rankdir=LR;\n  node [shape=box];\n");
     for (at, node) in drawing.nodes.iter().enumerate() {
@@ -76,7 +77,7 @@ pub fn dot(drawing: &Drawing) -> String {
     out + "}\n"
 }
 
-/// How Mermaid draws the states that are not drawn as everything else.
+/// Mermaid styles of states that differ from the default.
 const CLASSES: [(&str, &str); 9] = [
     ("pending", "stroke-dasharray: 5 5"),
     ("partly", "stroke-dasharray: 5 5"),
@@ -89,11 +90,11 @@ const CLASSES: [(&str, &str); 9] = [
     ("undecided", "stroke: #c00, stroke-dasharray: 5 5"),
 ];
 
-/// For Mermaid, as Markdown pages draw it.
+/// Mermaid, as Markdown pages draw it.
 pub fn mermaid(drawing: &Drawing) -> String {
     let mut out = String::from("flowchart LR\n");
     for (at, node) in drawing.nodes.iter().enumerate() {
-        // Mermaid reads markup in labels; its own escapes are entity codes.
+        // Mermaid parses markup in labels; its own escapes are entity codes.
         let label = escape(&said(node), |c| match c {
             '"' | '#' | '&' | '<' | '>' | '`' | '\\' => Some(format!("#{};", u32::from(c))),
             _ => None,
@@ -119,12 +120,12 @@ pub fn mermaid(drawing: &Drawing) -> String {
     out
 }
 
-/// As JSON: `nodes`, and `edges` as pairs of positions among them.
+/// JSON: `nodes`, and `edges` as pairs of positions among them.
 pub fn json(drawing: &Drawing) -> serde_json::Value {
     serde_json::json!(drawing)
 }
 
-/// `text` on one line, with the characters that `special` knows written in its way.
+/// `text` on one line, with the characters that `special` handles escaped.
 fn escape(text: &str, special: impl Fn(char) -> Option<String>) -> String {
     text.chars()
         .map(|c| if crate::units::text::is_unseen(c) { ' ' } else { c })

@@ -1,10 +1,10 @@
-//! Which launched server is up when: runs that need the same one follow each other, so that servers start as seldom as the order of the
-//! sweeps allows.
+//! Determines which launched server is up when: runs that need the same server follow each other, so
+//! that servers start as rarely as the order of the sweeps allows.
 //!
-//! On a resource one launched server is up at a time. Sweeps that wait for others come later (`after`); among those that do not, runs are
-//! grouped by their server, which begins with the one that is up. A comparison between servers keeps its rounds: there a
-//! server starts again with every change, which is the price of a drift that hits both alike. With `reset: restart` every run has a
-//! start of its own.
+//! On a resource one launched server is up at a time. Sweeps that wait for others come later (`after`);
+//! among independent sweeps, runs are grouped by their server, beginning with the one that is up. A
+//! comparison between servers keeps its rounds: there a server starts again with every change, which is
+//! the price for a drift that affects both alike. With `reset: restart` every run has its own start.
 
 use std::collections::HashMap;
 
@@ -12,20 +12,20 @@ use indexmap::IndexMap;
 
 use crate::expand::{Expansion, LaunchSpec};
 
-/// What makes two runs need the same launched server: endpoint and command.
+/// The key of a launched server that two runs can share: endpoint and command.
 type ServerOf<'a> = (&'a str, &'a LaunchSpec);
 
-/// Runs, by position, that are measured on one start of a launched server, in the order in which they are executed.
+/// Runs, by position, that are measured on one start of a launched server, in execution order.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct Stay {
-    /// What the server occupies.
+    /// The resource that the server occupies.
     pub resource: String,
     /// The runs.
     pub runs: Vec<usize>,
 }
 
-/// The stays of all launched servers that `runs` need, those of one resource in their order. `runs` are positions in the
-/// expansion, in execution order.
+/// The stays of all launched servers that `runs` need, in order for each resource. `runs` are positions
+/// in the expansion, in execution order.
 pub(super) fn stays(expansion: &Expansion, runs: &[usize], levels: &HashMap<&str, usize>) -> Vec<Stay> {
     let mut by_resource: IndexMap<&str, Vec<(usize, usize)>> = IndexMap::new();
     for at in runs {
@@ -37,13 +37,13 @@ pub(super) fn stays(expansion: &Expansion, runs: &[usize], levels: &HashMap<&str
     }
     let mut stays = Vec::new();
     for (resource, mut runs) in by_resource {
-        // Stable: within a level the order of execution.
+        // Stable: within a level the execution order stays.
         runs.sort_by_key(|(level, _)| *level);
         let mut last: Option<ServerOf> = None;
         for level in runs.chunk_by(|(a, _), (b, _)| a == b) {
             for at in ordered(expansion, level.iter().map(|(_, at)| *at), last) {
                 let server = server_of(expansion, at);
-                // What measures a start, or starts anew for every run, needs a server of its own.
+                // A run that measures a start, or needs a new start, needs its own server.
                 let spec = &expansion.runs[at].spec;
                 if server != last || stays.is_empty() || spec.start || spec.endpoint.restarts() {
                     stays.push(Stay { resource: resource.to_owned(), runs: Vec::new() });
@@ -79,7 +79,7 @@ fn ordered<'a>(expansion: &'a Expansion, runs: impl Iterator<Item = usize>, up: 
     groups.into_values().flatten().chain(kept).collect()
 }
 
-/// For each sweep how many others it waits for one after another.
+/// For each sweep, the length of the longest chain of sweeps that it waits for.
 pub(super) fn levels<'a>(expansion: &'a Expansion, turns: &HashMap<&str, usize>) -> HashMap<&'a str, usize> {
     let mut sweeps: Vec<(&str, &Vec<String>)> =
         expansion.after.iter().map(|(name, after)| (name.as_str(), after)).collect();

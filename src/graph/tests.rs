@@ -10,7 +10,8 @@ use super::render::{dot, json, mermaid, text};
 use super::{Graph, GraphError, Node, Outcome, SkipReason, Walk, build};
 use crate::expand::{Expansion, Pending, RunId, Waits, expand};
 
-/// The runs of a plan with the embedded mock `demo`, and `a`, `b` and `c`, of which the first two share a node.
+/// The runs of a plan with the embedded mock `demo`, and `a`, `b` and `c`, of which the first two share
+/// a resource.
 fn runs(sweeps: Value) -> Expansion {
     let plan = json!({
         "sweepline": 1,
@@ -33,7 +34,7 @@ fn sweep(endpoints: &[&str], batches: &[u32], after: &[&str]) -> Value {
 
 fn whole(sweeps: Value) -> (Graph, Expansion) {
     let expansion = runs(sweeps);
-    (build(&expansion, &|_| true).expect("no circle"), expansion)
+    (build(&expansion, &|_| true).expect("no cycle"), expansion)
 }
 
 fn name(graph: &Graph, expansion: &Expansion, at: NodeIndex) -> String {
@@ -45,7 +46,8 @@ fn name(graph: &Graph, expansion: &Expansion, at: NodeIndex) -> String {
     }
 }
 
-/// The names of the nodes in the order in which a walk gives them out, one at a time, all well but for `fails`.
+/// The names of the nodes in the order in which a walk returns them, one at a time, all successful
+/// except `fails`.
 fn walked(graph: &Graph, expansion: &Expansion, fails: &str) -> (Vec<String>, Vec<String>) {
     let (mut walk, mut order, mut skipped) = (Walk::new(graph, 1), Vec::new(), Vec::new());
     while let Some(at) = walk.next_node() {
@@ -69,9 +71,9 @@ fn a_server_starts_before_its_probe_and_its_runs() {
 #[test]
 fn a_finished_plan_has_no_probe() {
     let expansion = runs(json!({ "s": sweep(&["demo", "c"], &[1, 2], &[]) }));
-    assert!(build(&expansion, &|_| false).expect("no circle").is_empty());
+    assert!(build(&expansion, &|_| false).expect("no cycle").is_empty());
     let only_c = |at: usize| expansion.runs[at].spec.endpoint.name == "c";
-    let graph = build(&expansion, &only_c).expect("no circle");
+    let graph = build(&expansion, &only_c).expect("no cycle");
     let (order, _) = walked(&graph, &expansion, "");
     assert_eq!(order, ["probe c", "run s c", "run s c"]);
 }
@@ -90,7 +92,7 @@ fn after_holds_across_a_sweep_that_has_nothing_to_do() {
     let expansion = runs(json!({
         "x": sweep(&["c"], &[1], &[]), "y": sweep(&["c"], &[2], &["x"]), "z": sweep(&["c"], &[3], &["y"]),
     }));
-    let graph = build(&expansion, &|at| &*expansion.runs[at].sweep != "y").expect("no circle");
+    let graph = build(&expansion, &|at| &*expansion.runs[at].sweep != "y").expect("no cycle");
     assert_eq!(walked(&graph, &expansion, "").0, ["probe c", "run x c", "gate x", "gate y", "run z c"]);
 }
 
@@ -129,8 +131,8 @@ fn circles_are_shown() {
         "q": sweep(&["c"], &[2], &["r"]), "r": sweep(&["c"], &[3], &["p"]),
     });
     let expansion = runs(sweeps);
-    let error = build(&expansion, &|_| true).expect_err("a circle");
-    assert_eq!(error.to_string(), "these sweeps wait for each other: p → q → r → p; take one `after` away");
+    let error = build(&expansion, &|_| true).expect_err("a cycle");
+    assert_eq!(error.to_string(), "dependency cycle: p → q → r → p; remove one `after`");
     let expansion = self::runs(json!({ "x": sweep(&["c"], &[1], &["nobody"]) }));
     let error = build(&expansion, &|_| true).expect_err("unknown");
     assert_eq!(error, GraphError::UnknownSweep { sweep: "x".into(), after: "nobody".into() });
@@ -209,7 +211,7 @@ fn cells_that_wait_stand_between_the_sweep_that_they_ask_and_their_own_gate() {
         (drawn.nodes[cell].kind, drawn.nodes[cell].count, drawn.nodes[cell].state),
         ("cell", 3, Some("pending"))
     );
-    // Of many, those with one reason are one node.
+    // Of many cells, those with the same reason are one node.
     let one = expansion.pending[0].clone();
     expansion.pending = vec![one.clone(); 200];
     expansion.pending.push(Pending { state: Waits::Blocked, why: "no answer".into(), ..one });
@@ -225,7 +227,7 @@ fn cells_that_wait_stand_between_the_sweep_that_they_ask_and_their_own_gate() {
 struct Case {
     sweeps: Vec<(Vec<&'static str>, Vec<u32>, Vec<usize>)>,
     jobs: usize,
-    /// For each step: which of the nodes under way, or waiting, does what.
+    /// The events: which of the running or waiting nodes does what.
     steps: Vec<(usize, Step)>,
 }
 
@@ -235,9 +237,9 @@ enum Step {
     Fails,
     /// For its server.
     Waits,
-    /// One that waited.
+    /// A waiting node returns.
     ComesBack,
-    /// One that waited, in vain.
+    /// A waiting node is lost.
     IsLost,
 }
 
@@ -259,7 +261,8 @@ fn cases() -> impl Strategy<Value = Case> {
     })
 }
 
-/// The runs of a case: each sweep comes after the chosen ones among those before it, declared back to front.
+/// The runs of a case: each sweep comes after the chosen ones among the previous ones, declared in
+/// reverse order.
 fn case_runs(case: &Case) -> Expansion {
     let mut table = serde_json::Map::new();
     for (at, (endpoints, batches, after)) in case.sweeps.iter().enumerate().rev() {
@@ -276,14 +279,14 @@ proptest! {
     #[test]
     fn every_walk_keeps_the_rules(case in cases()) {
         let expansion = case_runs(&case);
-            let graph = build(&expansion, &|_| true).expect("no circle");
+            let graph = build(&expansion, &|_| true).expect("no cycle");
         prop_assert!(petgraph::algo::toposort(&graph.inner, None).is_ok());
         let mut walk = Walk::new(&graph, case.jobs);
         let (mut under_way, mut waiting) = (Vec::<NodeIndex>::new(), Vec::<NodeIndex>::new());
         let mut seen = BTreeMap::<NodeIndex, u32>::new();
         let (mut ended, mut back) = (HashSet::new(), HashSet::new());
         let mut steps = case.steps.iter().cycle();
-        // Somebody ends in the end, whatever was drawn.
+        // The walk always comes to an end, whatever was drawn.
         let last = [(0, Step::Ends), (0, Step::ComesBack)];
         for turn in 0.. {
             if walk.is_finished() {

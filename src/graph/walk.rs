@@ -1,7 +1,9 @@
-//! Going through a graph: which node is next, and what its end means for the others. No clock and no I/O.
+//! Traverses a graph: determines the next node, and the consequences of a node's end. No clock and no
+//! I/O.
 //!
-//! The caller asks [`Walk::next_node`] until it says `None`, does those things, and reports each by [`Walk::done`]. A
-//! pause after a run belongs to it: report the run done when the pause is over, and the resource stays taken until then.
+//! The caller calls [`Walk::next_node`] until it returns `None`, executes those nodes, and reports each
+//! to [`Walk::done`]. A pause after a run belongs to it: report the run as done after the pause; until
+//! then the resource stays occupied.
 
 use std::collections::{BTreeSet, HashSet};
 use std::fmt;
@@ -13,15 +15,15 @@ use super::{Graph, Node, Rank};
 /// How a node ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Outcome {
-    /// As it should.
+    /// Successfully.
     Ok,
-    /// Not as it should.
+    /// With a failure.
     Failed,
-    /// Not at all: the caller left it out.
+    /// Not executed: the caller skipped it.
     Skipped,
 }
 
-/// Why nodes were left out.
+/// Why nodes were skipped.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub enum SkipReason {
     /// The endpoint's server did not start.
@@ -45,36 +47,37 @@ impl fmt::Display for SkipReason {
     }
 }
 
-/// A node that will not be given out, because another one failed.
+/// A node that will not be returned, because another one failed.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Skipped {
-    /// The node: a run, or the probe behind a server that did not start.
+    /// The node: a run, or the probe after a server start that failed.
     pub node: NodeIndex,
-    /// Why.
+    /// The reason.
     pub reason: SkipReason,
 }
 
-/// A walk through a graph: gives out every node once, or skips it once.
+/// A walk through a graph: returns every node once, or skips it once.
 #[derive(Debug, Clone)]
 pub struct Walk<'g> {
     graph: &'g Graph,
     jobs: usize,
-    /// For each node, how many it still waits for.
+    /// For each node, the number of nodes that it still waits for.
     waits: Vec<usize>,
-    /// Nodes that wait for nothing and were not given out.
+    /// Nodes that wait for nothing and were not returned yet.
     ready: BTreeSet<(Rank, NodeIndex)>,
     running: HashSet<NodeIndex>,
-    /// Resources taken by running nodes.
+    /// Resources occupied by running nodes.
     taken: HashSet<&'g str>,
-    /// Nodes under way that wait for a server, and hold no job meanwhile. Their resources are kept for them.
+    /// Running nodes that wait for a server, and occupy no job meanwhile. Their resources stay reserved.
     waiting: HashSet<NodeIndex>,
     ended: HashSet<NodeIndex>,
 }
 
 impl<'g> Walk<'g> {
-    /// A walk that has at most `jobs` nodes under way at once (gates not counted); 0 means 1.
+    /// Creates a walk with at most `jobs` running nodes at once (not counting gates); 0 means 1.
     ///
-    /// Probes and starts count as jobs too, so that with one job nothing disturbs a run that is being measured.
+    /// Probes and starts count as jobs too, so that with one job nothing disturbs a run that is being
+    /// measured.
     pub fn new(graph: &'g Graph, jobs: usize) -> Walk<'g> {
         let waits: Vec<usize> = graph.inner.node_indices().map(|at| graph.before(at).count()).collect();
         let ready = graph.inner.node_indices().filter(|at| waits[at.index()] == 0).map(|at| (graph.rank(at), at));
@@ -90,7 +93,7 @@ impl<'g> Walk<'g> {
         }
     }
 
-    /// The next node to start, in execution order; `None` while nothing may start.
+    /// The next node to start, in execution order; `None` while nothing can start.
     pub fn next_node(&mut self) -> Option<NodeIndex> {
         let next = *self.ready.iter().find(|(_, at)| self.may_start(*at))?;
         self.ready.remove(&next);
@@ -106,7 +109,8 @@ impl<'g> Walk<'g> {
         self.taken.len() < self.jobs && !self.taken.contains(resource) && !self.waiting.iter().any(is_kept)
     }
 
-    /// A node under way waits for its server: others may go on, but none on its resource. A node that waits already goes on waiting.
+    /// Marks a running node as waiting for its server: others may run, but none on its resource. A node
+    /// that already waits continues to wait.
     pub fn wait(&mut self, node: NodeIndex) {
         if self.running.remove(&node) {
             self.waiting.insert(node);
@@ -116,7 +120,8 @@ impl<'g> Walk<'g> {
         }
     }
 
-    /// A node that waited for its server is given out again when there is a job for it. False where it did not wait.
+    /// Returns a waiting node to the queue: it starts again when a job is free. False if it was not
+    /// waiting.
     pub fn come_back(&mut self, node: NodeIndex) -> bool {
         let waited = self.waiting.remove(&node);
         if waited {
@@ -125,7 +130,8 @@ impl<'g> Walk<'g> {
         waited
     }
 
-    /// A node under way, or one that waits for its server, goes on with something else, in its turn: what waits for it waits on.
+    /// Puts a running or waiting node back into the queue to continue with other work, at its own
+    /// priority: nodes that wait for it keep waiting.
     pub fn again(&mut self, node: NodeIndex) {
         if self.come_back(node) {
             return;
@@ -138,15 +144,15 @@ impl<'g> Walk<'g> {
         }
     }
 
-    /// Reports the end of a node that was given out; returns the nodes that are skipped because of it.
+    /// Reports the end of a node that was returned; returns the nodes that are skipped because of it.
     ///
-    /// A failed run holds nobody up. An endpoint whose server or probe failed loses its runs; the others go on.
+    /// A failed run stops nothing else. An endpoint whose server or probe failed loses its runs; the
+    /// others continue.
     ///
-    /// # Panics
-    /// When `node` is not under way.
+    /// # Panics If `node` is not running.
     pub fn done(&mut self, node: NodeIndex, outcome: Outcome) -> Vec<Skipped> {
         let waited = self.waiting.remove(&node);
-        assert!(waited || self.running.remove(&node), "node {node:?} is not under way");
+        assert!(waited || self.running.remove(&node), "node {node:?} is not running");
         if let Some(resource) = self.graph.resource(node).filter(|_| !waited) {
             self.taken.remove(resource);
         }
@@ -158,7 +164,7 @@ impl<'g> Walk<'g> {
         skipped
     }
 
-    /// Skips what needs the endpoint that `node` was to make ready.
+    /// Skips the nodes that need the endpoint that `node` was to prepare.
     fn skip_behind(&mut self, node: NodeIndex, skipped: &mut Vec<Skipped>) {
         let reason = match self.graph.node(node) {
             Node::Serve { endpoint, .. } => SkipReason::NotStarted { endpoint: endpoint.clone() },
@@ -170,7 +176,8 @@ impl<'g> Walk<'g> {
             for behind in self.graph.after(at) {
                 if matches!(self.graph.node(behind), Node::Probe { .. } | Node::Run(_)) && self.end(behind) {
                     skipped.push(Skipped { node: behind, reason: reason.clone() });
-                    // Only a probe has more behind it: what is behind a run is a gate, which a skip does not stop.
+                    // Only after a probe are there nodes to skip: a run is followed by a gate, which a
+                    // skip does not stop.
                     if matches!(self.graph.node(behind), Node::Probe { .. }) {
                         lost.push(behind);
                     }
@@ -180,12 +187,12 @@ impl<'g> Walk<'g> {
         skipped.sort_by_key(|skip| self.graph.rank(skip.node));
     }
 
-    /// Marks `node` as ended and frees what waited for it; false where it had ended before.
+    /// Marks `node` as ended and releases the nodes that waited for it; false if it had already ended.
     fn end(&mut self, node: NodeIndex) -> bool {
         if !self.ended.insert(node) {
             return false;
         }
-        // A skipped probe frees its runs a moment before they are skipped too.
+        // A skipped probe releases its runs just before they are skipped too.
         self.ready.remove(&(self.graph.rank(node), node));
         for behind in self.graph.after(node) {
             self.waits[behind.index()] -= 1;
@@ -196,7 +203,7 @@ impl<'g> Walk<'g> {
         true
     }
 
-    /// How many nodes are under way, those that wait for a server included.
+    /// Number of running nodes, including those that wait for a server.
     pub fn under_way(&self) -> usize {
         self.running.len() + self.waiting.len()
     }
@@ -211,7 +218,8 @@ impl<'g> Walk<'g> {
         self.ended.len() == self.graph.len()
     }
 
-    /// The nodes that were neither given out nor skipped, in execution order: what an interruption leaves.
+    /// The nodes that were neither returned nor skipped, in execution order: the remainder after an
+    /// interruption.
     pub fn left(&self) -> Vec<NodeIndex> {
         let mut left = self.graph.nodes();
         left.retain(|at| !self.running.contains(at) && !self.waiting.contains(at) && !self.ended.contains(at));

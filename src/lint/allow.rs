@@ -1,4 +1,4 @@
-//! Takes out what the plan allows, and says which of its allowances allow nothing.
+//! Removes the findings that the plan allows, and reports the entries of `allow` that have no effect.
 
 use crate::plan::{Allow, LintCode, Plan, Severity, Step};
 
@@ -6,17 +6,18 @@ use super::calibrated::Calibrated;
 use super::finding::{Finding, Scope};
 use super::view::steps;
 
-/// An `allow` of the plan, where it stands, and whether it allowed something.
+/// An entry of `allow`, its place in the plan, and whether it matched a finding.
 struct Entry<'p> {
     allow: &'p Allow,
-    /// The sweep it stands in.
+    /// The sweep that contains it; `None` for the plan's own.
     sweep: Option<&'p str>,
     at: Vec<Step>,
     used: bool,
 }
 
 impl Entry<'_> {
-    /// Whether it is meant for a finding: one of the plan for all, one of a sweep for those about that sweep.
+    /// Whether it applies to a finding: an entry of the plan applies everywhere, one of a sweep only to
+    /// findings about that sweep.
     fn is_for(&self, code: LintCode, finding: &Finding) -> bool {
         let inside = match (self.sweep, &finding.scope) {
             (None, _) => true,
@@ -27,7 +28,7 @@ impl Entry<'_> {
     }
 }
 
-/// What is left of `found`, and a note for every allowance that was not needed.
+/// Returns the remaining findings, and a note for every entry of `allow` that was not needed.
 pub(super) fn apply(
     plan: &Plan,
     found: Vec<(LintCode, Severity, Finding)>,
@@ -42,7 +43,7 @@ pub(super) fn apply(
             None => kept.push((code, severity, finding)),
         }
     }
-    // On a host without a calibration nothing can be beyond it, and the plan is right all the same.
+    // Without a calibration no load can be beyond it, so the entry is not reported as idle.
     let unknown = |code| code == LintCode::BeyondCalibration && calibrated.is_none();
     let idle = entries.iter().filter(|entry| !entry.used && !unknown(entry.allow.code));
     kept.extend(
@@ -59,7 +60,7 @@ fn entries(plan: &Plan) -> Vec<Entry<'_>> {
             Entry { allow, sweep, at, used: false }
         })
     }
-    // A sweep's own come first: where they stand, the plan's are not needed.
+    // A sweep's own entries come first; a finding that they match does not use up the plan's entries.
     let of_sweeps = plan.sweeps.iter().flat_map(|(name, sweep)| of(&sweep.allow, Some(name)));
     of_sweeps.chain(of(&plan.allow, None)).collect()
 }
@@ -69,7 +70,7 @@ fn note(entry: &Entry, found_elsewhere: bool) -> Finding {
     let (scope, message, remedy) = match entry.sweep {
         Some(sweep) if found_elsewhere => (
             Scope::Sweep(sweep.to_owned()),
-            format!("this allows {code} for the sweep, and {code} is found outside it"),
+            format!("this allows {code} for the sweep, but {code} is found outside it"),
             "write it under the plan's own `allow`, or remove it".to_owned(),
         ),
         Some(sweep) => (Scope::Sweep(sweep.to_owned()), idle(code), REMOVE.to_owned()),
@@ -78,8 +79,8 @@ fn note(entry: &Entry, found_elsewhere: bool) -> Finding {
     Finding { scope, at: entry.at.clone(), message, remedy, undisclosed: Vec::new() }
 }
 
-const REMOVE: &str = "remove it: an opt-out that nothing needs hides the next mistake";
+const REMOVE: &str = "remove it: an unneeded opt-out hides the next problem";
 
 fn idle(code: LintCode) -> String {
-    format!("this allows {code}, and {code} finds nothing here")
+    format!("this allows {code}, but {code} finds nothing here")
 }

@@ -1,22 +1,22 @@
-//! What the last calibration of this host showed, as the rules need it.
+//! The last calibration of this host, in the form that the rules need.
 
 use crate::analysis::calibration::Pressure;
 use crate::expand::LoadEngine;
 
-/// A load that a calibration of this host has measured and that held.
+/// A load that a calibration of this host measured and that held.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Held {
-    /// How hard it was.
+    /// The pressure of the load.
     pub pressure: Pressure,
-    /// How the generator was built.
+    /// The configuration of the load generator.
     pub engine: LoadEngine,
     /// Whether each request opened a connection.
     pub(crate) opens_connections: bool,
 }
 
-/// What the last calibration that applies to this host showed.
+/// The results of the last calibration that applies to this host.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Calibrated {
-    /// Every load that held. A calibration without any says that nothing is known to hold.
+    /// Every load that held. If empty, the calibration shows that no load is known to hold.
     pub held: Vec<Held>,
 }

@@ -1,5 +1,5 @@
-//! How many requests a run will have: by the rate in an open loop, by an assumption in a closed one, where only the
-//! server's speed decides it.
+//! The number of requests that a run will have: from the rate in an open loop, from an assumption in a
+//! closed loop, where only the speed of the server determines it.
 
 use crate::expand::{Course, Load};
 use crate::plan::model::content::Resolved;
@@ -9,29 +9,30 @@ use crate::workload::lengths::expected;
 
 use super::view::{Rung, SweepView};
 
-/// What an output token is assumed to take on a server that nothing is known of, in seconds: 50 tokens a second and
-/// stream, faster than anyone reads. Only closed loops and M024 need it, and every message that rests on it says so.
+/// Assumed time per output token on a server of unknown speed, in seconds: 50 tokens per second and stream,
+/// faster than anyone reads. Only closed loops and M024 need it, and every message that depends on it
+/// states the assumption.
 const TOKEN_SECS: f64 = 0.02;
 
-/// The words for it.
+/// The words that state this assumption in messages.
 pub(crate) const ASSUMPTION: &str = "assuming 20ms per output token";
 
-/// Requests that a sweep's slowest runs have.
+/// The expected requests of a sweep's slowest runs.
 pub(super) struct Expect {
-    /// How long a request takes, in seconds; the longest over the sweep's endpoints.
+    /// Duration of a request, in seconds; the longest over the sweep's endpoints.
     request_secs: f64,
-    /// Requests that are served at once, at most; a mock says it.
+    /// Maximum number of requests served at once; known only for a mock.
     slots: f64,
-    /// Whether the time of a request is an assumption.
+    /// Whether the duration of a request is an assumption.
     assumed: bool,
-    /// Requests that an arrival brings, at least.
+    /// Minimum number of requests per arrival.
     per_arrival: f64,
-    /// How long a user thinks after an answer, in seconds, at most.
+    /// Maximum think time of a user after a response, in seconds.
     think_secs: f64,
 }
 
 impl Expect {
-    /// For the slowest cells of a sweep.
+    /// Computes the expectation for the slowest cells of a sweep.
     pub(super) fn of(sweep: &SweepView) -> Expect {
         let (_, output) =
             sweep.tokens("output_tokens", |scenario: &Resolved| expected(&scenario.content).output as u32);
@@ -63,25 +64,25 @@ impl Expect {
         slowest
     }
 
-    /// How long a request takes, in seconds, and ` (assuming …)` where that rests on it.
+    /// Returns the duration of a request, in seconds, and ` (assuming …)` if it depends on the assumption.
     pub(super) fn request(&self) -> (f64, String) {
         let assumption = if self.assumed { format!(" ({ASSUMPTION})") } else { String::new() };
         (self.request_secs, assumption)
     }
 
-    /// Requests per second of a closed loop of so many users.
+    /// Requests per second of a closed loop with this number of users.
     pub(super) fn closed_rate(&self, users: f64) -> f64 {
-        // An answer in no time still takes its way there and back.
+        // Even an instant response takes a round trip.
         let request = self.request_secs.max(1e-4);
         (users / (request + self.think_secs)).min(self.slots / request)
     }
 
-    /// Requests that an arrival of an open loop brings, at least.
+    /// Minimum number of requests per arrival of an open loop.
     pub(super) fn per_arrival(&self) -> f64 {
         self.per_arrival
     }
 
-    /// Requests per second of a rung in its window.
+    /// Requests per second of a rung in its measure window.
     pub(super) fn rate(&self, rung: &Rung) -> f64 {
         match &rung.load {
             Load::Open { qps, .. } => {
@@ -96,7 +97,7 @@ impl Expect {
         }
     }
 
-    /// Requests scheduled in the measure window, prolonged where the plan says so.
+    /// Requests scheduled in the measure window, including its prolongation if the plan has one.
     pub(super) fn measured(&self, rung: &Rung) -> f64 {
         let (measure, rate) = (rung.phases.measure, self.rate(rung));
         let most = measure.at_most.unwrap_or(measure.duration);
@@ -106,7 +107,7 @@ impl Expect {
         (measure.duration.secs() * rate).max(wanted.min(longest))
     }
 
-    /// Requests before the measure window: the load rises evenly in fill and is full in stabilize.
+    /// Requests before the measure window: the load rises linearly in fill and is full in stabilize.
     pub(crate) fn warming(&self, rung: &Rung) -> f64 {
         match varying(rung) {
             None => self.rate(rung) * (rung.phases.fill.secs() / 2.0 + rung.phases.stabilize.secs()),
@@ -114,12 +115,12 @@ impl Expect {
         }
     }
 
-    /// Requests per second that fill leads to.
+    /// Requests per second at the end of fill.
     pub(crate) fn settled(&self, rung: &Rung) -> f64 {
         varying(rung).map_or_else(|| self.rate(rung), |course| course.settled() * self.per_arrival)
     }
 
-    /// ` (assuming …)` where what is expected of a rung rests on it.
+    /// Returns ` (assuming …)` if the expected number for a rung depends on the assumption.
     pub(crate) fn assumption(&self, rung: &Rung) -> String {
         match rung.load {
             Load::Closed { .. } if self.assumed => format!(" ({ASSUMPTION})"),
@@ -128,13 +129,13 @@ impl Expect {
     }
 }
 
-/// The course of a rate that does not stay as it is.
+/// The rate profile, if the rate is not constant.
 fn varying(rung: &Rung) -> Option<Course> {
     rung.load.profile()?;
     rung.course()
 }
 
-/// Requests expected in a window of this length.
+/// Expected number of requests in a window of this length.
 fn in_window(course: &Course, rung: &Rung, length: Nanos) -> f64 {
     let start = rung.phases.measure_start();
     course.between(start.0, start.saturating_add(length).0)
@@ -146,7 +147,7 @@ fn embedded(endpoint: &Endpoint) -> Option<MockFigures> {
     embedded.then(|| endpoint.mock.clone().unwrap_or_default())
 }
 
-/// How long a mock takes for one answer with all its slots busy, in seconds.
+/// Duration of one response of a mock with all its slots busy, in seconds.
 fn mock_secs(figures: &MockFigures, prompt: u32, output: u32) -> f64 {
     let busy = 1.0 + figures.load.to_f64() * f64::from(figures.slots.saturating_sub(1));
     let gaps = f64::from(output.saturating_sub(1));

@@ -1,10 +1,10 @@
-//! What a rule finds, and what it is about.
+//! The findings of a rule and their subjects.
 
 use std::fmt;
 
 use crate::plan::Step;
 
-/// What a finding is about.
+/// The subject of a finding.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub(crate) enum Scope {
     /// The plan as a whole.
@@ -20,7 +20,7 @@ pub(crate) enum Scope {
 }
 
 impl Scope {
-    /// What it is, in the singular, and its name.
+    /// The kind of the subject, in the singular, and its name.
     pub(super) fn words(&self) -> (&'static str, Option<&str>) {
         match self {
             Scope::Plan => ("plan", None),
@@ -31,7 +31,7 @@ impl Scope {
         }
     }
 
-    /// Where the plan declares it.
+    /// The place where the plan declares it.
     fn path(&self) -> Vec<Step> {
         let (kind, name) = self.words();
         name.map_or_else(Vec::new, |name| vec![Step::from(format!("{kind}s").as_str()), Step::from(name)])
@@ -48,29 +48,29 @@ impl fmt::Display for Scope {
     }
 }
 
-/// What a rule found in one place.
+/// One finding of a rule.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct Finding {
-    /// What it is about.
+    /// The subject.
     pub scope: Scope,
-    /// The path of what it is about.
+    /// The path of the subject.
     pub at: Vec<Step>,
-    /// What is wrong, with its figures.
+    /// The problem, with its figures.
     pub message: String,
-    /// What to type.
+    /// The remedy: the text to write.
     pub remedy: String,
-    /// Facts that are not disclosed, by name; empty where it is about something else.
+    /// Names of facts that are not disclosed; empty if the finding is about something else.
     pub(super) undisclosed: Vec<String>,
 }
 
 impl Finding {
-    /// One about a part of what it is about.
+    /// Creates a finding about a part of its subject.
     pub(super) fn of(scope: Scope, part: &[&str], message: impl Into<String>, remedy: impl Into<String>) -> Finding {
         let at = scope.path().into_iter().chain(part.iter().map(|key| Step::from(*key))).collect();
         Finding { scope, at, message: message.into(), remedy: remedy.into(), undisclosed: Vec::new() }
     }
 
-    /// The same, about facts that are not disclosed.
+    /// Returns the same finding with the names of undisclosed facts.
     pub(super) fn undisclosed(self, names: impl IntoIterator<Item = String>) -> Finding {
         Finding { undisclosed: names.into_iter().collect(), ..self }
     }

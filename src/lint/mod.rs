@@ -1,8 +1,10 @@
-//! The methodology of the field as rules over a plan: what would make its results say less than they seem to.
+//! The methodology of the field as rules over a plan: they find what would make its results less meaningful
+//! than they seem.
 //!
-//! A rule looks at a plan that is right as such and at the values of its axes, never at its cells. It gives findings;
-//! here what the plan allows is taken out, what is the same for several sweeps or endpoints becomes one lint, and each
-//! gets its place. `rule` is the one table of rules; their pages are written by hand, `docs/LINT.md` is made from both.
+//! A rule looks at a valid plan and at the values of its axes, never at its cells, and returns findings.
+//! This module removes the findings that the plan allows, merges equal findings of several sweeps or
+//! endpoints into one lint, and adds the place of each. `rule` contains the one table of rules; their pages
+//! are written by hand, and `docs/LINT.md` is generated from both.
 
 mod allow;
 mod calibrated;
@@ -30,28 +32,29 @@ pub(crate) use threat::Threat;
 use finding::Finding;
 use view::View;
 
-/// One lint: what a rule found, once for all sweeps, endpoints or models for which it is the same.
+/// One lint: a finding of a rule, merged over all sweeps, endpoints or models that share it.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Lint {
     /// The rule.
     pub code: LintCode,
-    /// How much it weighs.
+    /// Its severity.
     pub severity: Severity,
-    /// What it is about; never empty.
+    /// Its subjects; never empty.
     pub(crate) scopes: Vec<Scope>,
-    /// Where it is written, for the first of these; none for the plan as a whole.
+    /// Its place in the plan, for the first subject; `None` for the plan as a whole.
     pub place: Option<Place>,
-    /// What is wrong, with its figures.
+    /// The problem, with its figures.
     pub message: String,
-    /// What to type.
+    /// The remedy: the text to write.
     pub remedy: String,
     /// What it puts in doubt.
     pub(crate) threatens: Threat,
-    /// Facts that are not disclosed, by name; empty where it is about something else.
+    /// Names of facts that are not disclosed; empty if the lint is about something else.
     pub(crate) undisclosed: Vec<String>,
 }
 
-/// Every lint of a plan, the most important first: by what it threatens, its weight and what it is about. `calibrated` is none where no calibration applies to this host.
+/// Returns every lint of a plan, the most important first: ordered by threat, severity and subject.
+/// `calibrated` is `None` if no calibration applies to this host.
 pub fn lint(loaded: &Loaded, calibrated: Option<&Calibrated>) -> Vec<Lint> {
     let view = View::new(&loaded.plan, calibrated);
     let mut found: Vec<(LintCode, Severity, Finding)> = Vec::new();
@@ -59,13 +62,13 @@ pub fn lint(loaded: &Loaded, calibrated: Option<&Calibrated>) -> Vec<Lint> {
         found.extend(rule.check.findings(&view).into_iter().map(|finding| (rule.code, rule.severity, finding)));
         found.extend(rule.notes.findings(&view).into_iter().map(|finding| (rule.code, Severity::Note, finding)));
     }
-    // A fragment serves several plans: what one of them does not need is no slip.
+    // A fragment serves several plans, so parts that one of them does not need are no slip.
     let is_shared = |at: &[Step]| loaded.place(at).is_some_and(|place| place.file != loaded.file());
     found.retain(|(code, _, finding)| *code != LintCode::NeverUsed || !is_shared(&finding.at));
     let kept = allow::apply(&loaded.plan, found, calibrated);
-    /// What is said once: code, message and remedy.
+    /// Key of merged lints: code, message and remedy.
     type Said = (LintCode, String, String);
-    /// How much it weighs, where the first stands, what is not disclosed, and what it is about.
+    /// Severity, place of the first, undisclosed facts, and subjects.
     type Merged = (Severity, Vec<Step>, Vec<String>, IndexSet<Scope>);
     let mut merged: IndexMap<Said, Merged> = IndexMap::new();
     for (code, severity, Finding { scope, at, message, remedy, undisclosed }) in kept {
@@ -91,10 +94,10 @@ pub fn lint(loaded: &Loaded, calibrated: Option<&Calibrated>) -> Vec<Lint> {
     lints
 }
 
-/// Where in the order of a plan something stands.
+/// The position of a path in the order of the plan.
 type Places = std::collections::HashMap<Scope, usize>;
 
-/// The plan, then its endpoints, models, scenarios and sweeps, as they are written.
+/// The plan, then its endpoints, models, scenarios and sweeps, in the order in which they are written.
 fn places(plan: &Plan) -> Places {
     let endpoints = plan.endpoints.keys().cloned().map(Scope::Endpoint);
     let models = plan.models.keys().cloned().map(Scope::Model);

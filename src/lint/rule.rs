@@ -1,4 +1,4 @@
-//! What a rule is, and the one table of them. What each says of itself is its page, `docs/codes/M….md`.
+//! The type of a rule, and the one table of all rules. The page `docs/codes/M….md` documents each rule.
 
 use Check::{Endpoint as EachEndpoint, Nothing, Plan, Sweep as EachSweep};
 
@@ -9,20 +9,20 @@ use super::rules;
 use super::threat::Threat::{self, Comparison, Disclosure, Tail, Verdict};
 use super::view::{SweepView, View};
 
-/// What a rule looks at, and how.
+/// The subject that a rule inspects, and its function.
 pub(super) enum Check {
     /// The plan as a whole.
     Plan(fn(&View) -> Vec<Finding>),
     /// Each sweep.
     Sweep(fn(&View, &SweepView) -> Option<Finding>),
-    /// Each endpoint that a sweep measures and that is no mock, with its name.
+    /// Each endpoint that a sweep measures and that is not a mock, with its name.
     Endpoint(fn(&str, &Endpoint) -> Option<Finding>),
-    /// Nothing: what it says is found elsewhere.
+    /// Nothing: its findings arise elsewhere.
     Nothing,
 }
 
 impl Check {
-    /// What it finds.
+    /// Runs the rule and returns its findings.
     pub(super) fn findings(&self, view: &View) -> Vec<Finding> {
         match self {
             Check::Plan(check) => check(view),
@@ -37,17 +37,17 @@ impl Check {
 
 /// One rule.
 pub struct Rule {
-    /// Its stable code.
+    /// Stable code.
     pub code: LintCode,
-    /// Its name.
+    /// Name.
     pub name: &'static str,
     /// What it puts in doubt.
     pub(crate) threatens: Threat,
-    /// How much it weighs.
+    /// Severity.
     pub severity: Severity,
-    /// Looks at a plan.
+    /// The check of a plan.
     pub(super) check: Check,
-    /// Looks for what is worth a note only, whatever the rule weighs.
+    /// A second check whose findings are notes, whatever the severity of the rule.
     pub(super) notes: Check,
 }
 
@@ -60,7 +60,7 @@ const fn note(threatens: Threat, code: LintCode, name: &'static str, check: Chec
 }
 
 impl Rule {
-    /// The same rule, with what it says as a note.
+    /// Returns the same rule with a second check for notes.
     const fn noting(self, notes: Check) -> Rule {
         Rule { notes, ..self }
     }
@@ -101,7 +101,7 @@ pub(crate) static RULES: [Rule; LintCode::ALL.len()] = [
     warning(Verdict, LintCode::BeyondCalibration, "beyond-calibration", EachSweep(rules::host::beyond_calibration)),
     warning(Verdict, LintCode::UndecidableSlo, "undecidable-slo", EachSweep(rules::samples::undecidable_slo)),
     warning(Comparison, LintCode::TotalTokens, "total-tokens", Plan(rules::load::total_tokens)),
-    // Found while the plan's allowances are applied, not before.
+    // Found while the plan's `allow` entries are applied, not before.
     note(Disclosure, LintCode::IdleAllow, "idle-allow", Nothing),
     warning(Disclosure, LintCode::NeverUsed, "never-used", Plan(rules::used::scenarios))
         .noting(Plan(rules::used::endpoints_and_models)),
@@ -118,8 +118,8 @@ pub(crate) static RULES: [Rule; LintCode::ALL.len()] = [
     warning(Verdict, LintCode::ForeignMetrics, "foreign-metrics", EachEndpoint(rules::host::foreign_metrics)),
 ];
 
-/// The rule of a code.
+/// Returns the rule of a code.
 pub fn of(code: LintCode) -> &'static Rule {
-    // The table holds every code once, in order; a test says so.
+    // The table contains every code once, in order; a test checks this.
     &RULES[code as usize]
 }

@@ -1,4 +1,4 @@
-//! Lints as text: under what they threaten, a line each with place and remedy.
+//! Lints as text: grouped by threat, one line each with place and remedy.
 
 use std::fmt::Write;
 
@@ -9,8 +9,8 @@ use super::finding::Scope;
 use super::threat::Threat;
 use crate::plan::Severity;
 
-/// The lints of one plan for a person to read, by what they threaten, without a newline at the end; empty where there are none. What is
-/// not disclosed is one line, whatever it is about.
+/// Formats the lints of one plan for readers, grouped by threat, without a final newline; empty if there
+/// are none. Everything that is not disclosed is one line, whatever its subject.
 pub fn text(lints: &[Lint], colour: bool) -> String {
     let mut text = String::new();
     let mut last: Option<Threat> = None;
@@ -39,7 +39,8 @@ pub fn text(lints: &[Lint], colour: bool) -> String {
     text
 }
 
-/// What is not disclosed (a warning), or disclosed as unknown (a note), of everything in one line; none where nothing is.
+/// Formats in one line everything that is not disclosed (a warning) or disclosed as unknown (a note);
+/// `None` if there is nothing.
 fn folded(undisclosed: &[&Lint], severity: Severity, colour: bool) -> Option<String> {
     let lints = || undisclosed.iter().filter(|lint| lint.severity == severity);
     let mut facts: IndexMap<&[Scope], Vec<&str>> = IndexMap::new();
@@ -54,16 +55,17 @@ fn folded(undisclosed: &[&Lint], severity: Severity, colour: bool) -> Option<Str
     let facts = facts.collect::<Vec<_>>().join("; ");
     let (begin, end) = marks(severity, colour);
     let (what, remedy) = match severity {
-        Severity::Note => ("unknown", "find it out before results are compared: what is unknown may differ"),
-        _ => ("not disclosed", "write what is true, or `unknown`; `--format json` has each with an example"),
+        Severity::Note => ("unknown", "find it out before you compare results: unknown values may differ"),
+        _ => ("not disclosed", "write the true value, or `unknown`; `--format json` lists each with an example"),
     };
     let (severity, all) = (name(severity), codes.join(", "));
     Some(format!(
-        "  {begin}{severity}[{all}]{end} {what}: {facts}\n    help: {remedy}; `sweepline explain {first}` says why\n"
+        "  {begin}{severity}[{all}]{end} {what}: {facts}\n    help: {remedy}; `sweepline explain {first}` explains \
+         why\n"
     ))
 }
 
-/// What begins and ends the colour of a weight.
+/// Returns the escape sequences before and after text in the color of a severity.
 fn marks(severity: Severity, colour: bool) -> (&'static str, &'static str) {
     if colour { (bold(severity), "\x1b[0m") } else { ("", "") }
 }
@@ -80,7 +82,7 @@ fn about(scopes: &[Scope]) -> String {
     }
 }
 
-/// `2 warnings and 1 note`; none where there are no lints.
+/// `2 warnings and 1 note`; `None` if there are no lints.
 pub fn counts(lints: &[Lint]) -> Option<String> {
     let of = |severity| lints.iter().filter(|lint| lint.severity == severity).count();
     let part = |severity: Severity| match of(severity) {
@@ -101,7 +103,7 @@ pub(super) fn name(severity: Severity) -> &'static str {
     }
 }
 
-/// Its colour, in bold, as terminals write it and the errors have it.
+/// Color of a severity, in bold, as ANSI escape sequence; the errors use the same.
 fn bold(severity: Severity) -> &'static str {
     match severity {
         Severity::Error => "\x1b[1m\x1b[91m",

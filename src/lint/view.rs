@@ -1,5 +1,6 @@
-//! A plan as the rules see it: for every sweep the values on its axes, its rungs and its phases, without any cell. Most
-//! axes are long lists at worst, so everything here is linear in the plan's text.
+//! The view of a plan that rules use: for every sweep the values on its axes, its rungs and its phases,
+//! without any cell. Most axes are long lists at worst, so everything here is linear in the text of the
+//! plan.
 
 use crate::expand::resolve::{load_engine, phases};
 use crate::expand::{Course, Load, LoadEngine, Phases};
@@ -15,17 +16,17 @@ use crate::units::{Decimal, Nanos};
 use super::calibrated::Calibrated;
 use super::finding::{Finding, Scope};
 
-/// A path into the plan from names and indices.
+/// Builds a path into the plan from names and indices.
 macro_rules! steps {
     ($($step:expr),* $(,)?) => { vec![$($crate::plan::Step::from($step)),*] };
 }
 pub(super) use steps;
 
-/// A plan and what is known of the host.
+/// A plan and the calibration of the host.
 pub(crate) struct View<'p> {
     /// The plan.
     pub plan: &'p Plan,
-    /// What the last calibration showed.
+    /// The last calibration.
     pub calibrated: Option<&'p Calibrated>,
     /// Its sweeps.
     pub sweeps: Vec<SweepView<'p>>,
@@ -36,16 +37,16 @@ pub(crate) struct View<'p> {
 pub(crate) struct Rung {
     /// The load.
     pub load: Load,
-    /// The phases of its runs.
+    /// Phases of its runs.
     pub phases: Phases,
-    /// Where its value is written.
+    /// The place of its value in the plan.
     pub at: Vec<Step>,
-    /// How many times as fast a trace is replayed, where one gives the load.
+    /// Speed factor of a replayed trace, if a trace determines the load.
     pub speed: Option<Decimal>,
 }
 
 impl Rung {
-    /// As the plan writes it: `qps: 5`.
+    /// The load as the plan writes it: `qps: 5`.
     pub(super) fn written(&self) -> String {
         if let Some(speed) = self.speed {
             return format!("trace at speed {speed}");
@@ -60,7 +61,7 @@ impl Rung {
         }
     }
 
-    /// The course of an open loop's rate.
+    /// The rate profile of an open loop.
     pub(crate) fn course(&self) -> Option<Course> {
         Course::new(&self.load, &self.phases)
     }
@@ -80,24 +81,25 @@ pub(crate) struct SweepView<'p> {
     pub scenarios: Vec<(String, Resolved)>,
     /// Its load points.
     pub rungs: Vec<Rung>,
-    /// How its load generator is built.
+    /// The configuration of its load generator.
     pub engine: LoadEngine,
-    /// Whether some of its requests open connections of their own.
+    /// Whether some of its requests open their own connections.
     pub(crate) opens_connections: bool,
-    /// Whether all its answers are streamed and go on to the length that is asked for, as far as the plan says it.
+    /// Whether all its responses are streamed and have the requested length, as far as the plan determines
+    /// it.
     pub streams: bool,
-    /// What it compares.
+    /// Its comparison.
     pub compare: Option<&'p Compare>,
 }
 
 impl<'p> View<'p> {
-    /// Looks at a plan.
+    /// Creates the view of a plan.
     pub(super) fn new(plan: &'p Plan, calibrated: Option<&'p Calibrated>) -> View<'p> {
         let sweeps = plan.sweeps.iter().map(|(name, sweep)| SweepView::new(plan, name, sweep)).collect();
         View { plan, calibrated, sweeps }
     }
 
-    /// The endpoints that some sweep measures, in the plan's order, without mocks.
+    /// The endpoints other than mocks that some sweep measures, in the order of the plan.
     pub(crate) fn real_endpoints(&self) -> Vec<(&'p str, &'p Endpoint)> {
         let used: std::collections::HashSet<&str> =
             self.sweeps.iter().flat_map(|sweep| sweep.endpoints.iter().map(|(name, _)| *name)).collect();
@@ -112,7 +114,7 @@ impl<'p> SweepView<'p> {
         let endpoints = entries("endpoint").filter_map(|name| plan.endpoints.get_key_value(&name));
         let models = entries("model").filter_map(|name| plan.models.get_key_value(&name));
         let endpoints: Vec<(&str, &Endpoint)> = endpoints.map(|(name, endpoint)| (name.as_str(), endpoint)).collect();
-        // Where all endpoints have one task, scenarios are what is sent for it.
+        // If all endpoints have the same task, scenarios describe what is sent for it.
         let mut tasks = endpoints.iter().map(|(_, endpoint)| endpoint.api.protocol().task());
         let task = tasks.next().filter(|first| tasks.all(|task| task == *first)).unwrap_or(Task::Generate);
         let scenarios = entries("scenario").filter_map(|name| {
@@ -122,7 +124,7 @@ impl<'p> SweepView<'p> {
         });
         let per_request = Connections::PerRequest;
         let said = sweep.connections.unwrap_or(plan.connections) == per_request;
-        // A sweep that measures starts sends nothing that rules about requests could speak of.
+        // A sweep that measures start-up sends no requests, so rules about requests do not apply.
         let is_load = !sweep.measures_start();
         let scenarios: Vec<(String, Resolved)> = scenarios.filter(|_| is_load).collect();
         let cut = |(_, one): &(String, Resolved)| one.stream == Some(false) || one.ignore_eos == Some(false);
@@ -144,35 +146,37 @@ impl<'p> SweepView<'p> {
         }
     }
 
-    /// What a rule found in it.
+    /// Creates a finding about this sweep.
     pub(super) fn finding(&self, at: Vec<Step>, message: impl Into<String>, remedy: impl Into<String>) -> Finding {
         let scope = Scope::Sweep(self.name.to_owned());
         Finding { scope, at, message: message.into(), remedy: remedy.into(), undisclosed: Vec::new() }
     }
 
-    /// The values on an axis, in the order written; none where the sweep has no such axis.
+    /// The values on an axis, in the order written; empty if the sweep has no such axis.
     pub(super) fn values(&self, axis: &str) -> Vec<Scalar> {
         self.sweep.values(axis)
     }
 
-    /// The smallest and the largest number of tokens in a field of the requests; an axis replaces what scenarios say.
+    /// The smallest and the largest number of tokens in a field of the requests; an axis overrides the
+    /// scenarios.
     pub(super) fn tokens(&self, axis: &str, of: impl Fn(&Resolved) -> u32) -> (u32, u32) {
         self.extent(axis, || self.with_presets().iter().map(of).collect())
     }
 
-    /// The same over every class of a mix by itself: requests of several classes have the lengths of all of them.
+    /// The same for every class of a mix separately: requests of several classes have the lengths of all of
+    /// them.
     pub(crate) fn tokens_of_classes(&self, axis: &str, of: impl Fn(&Resolved) -> u32) -> (u32, u32) {
         self.extent(axis, || self.with_presets().iter().flat_map(Resolved::classes).map(of).collect())
     }
 
-    /// The smallest and the largest value on an axis, or of what the scenarios say where there is none.
+    /// The smallest and the largest value on an axis, or in the scenarios if the axis does not exist.
     fn extent(&self, axis: &str, said: impl FnOnce() -> Vec<u32>) -> (u32, u32) {
         let on_axis: Vec<u32> = self.values(axis).iter().filter_map(whole).collect();
         let found = if on_axis.is_empty() { said() } else { on_axis };
         (found.iter().copied().min().unwrap_or(0), found.iter().copied().max().unwrap_or(0))
     }
 
-    /// The fewest and the most requests that an arrival of an open loop brings.
+    /// The minimum and maximum number of requests per arrival of an open loop.
     pub(crate) fn requests_per_arrival(&self) -> (u32, u32) {
         let open = |name: &Scalar| *name == Scalar::Text(Sessions::Open.name().to_owned());
         let on_axis = self.values("sessions");
@@ -186,7 +190,8 @@ impl<'p> SweepView<'p> {
         if arrive { self.tokens("turns", per_arrival) } else { (1, 1) }
     }
 
-    /// How long a user of a conversation thinks after an answer, in seconds: the longest over the sweep's scenarios.
+    /// Think time of a conversation's user after a response, in seconds: the longest over the sweep's
+    /// scenarios.
     pub(crate) fn think_secs(&self) -> f64 {
         let think = |(_, one): &(String, Resolved)| one.content.talk.think.map(|think| think.mean().secs());
         let on_axis = self.values("think");
@@ -195,7 +200,7 @@ impl<'p> SweepView<'p> {
         if on_axis.is_empty() { said } else { times.fold(0.0, f64::max) }
     }
 
-    /// The scenarios, those of a preset on the `lengths` axis with each of its presets.
+    /// The scenarios, each combined with every preset on the `lengths` axis.
     fn with_presets(&self) -> Vec<Resolved> {
         let presets: Vec<Scenario> = self.values("lengths").iter().filter_map(preset).collect();
         let scenarios = self.scenarios.iter().map(|(_, scenario)| scenario.clone());
@@ -212,7 +217,7 @@ impl<'p> SweepView<'p> {
         scenarios.flat_map(with).collect()
     }
 
-    /// Whether requests of some cell differ in length.
+    /// Whether the requests of some cell differ in length.
     pub(crate) fn varies_lengths(&self) -> bool {
         self.with_presets()
             .iter()
@@ -221,7 +226,7 @@ impl<'p> SweepView<'p> {
             .any(|content| content.lengths.is_some() || content.trace.is_some() || content.data.is_some())
     }
 
-    /// The endpoints that are no mocks.
+    /// The endpoints other than mocks.
     pub(crate) fn real_endpoints(&self) -> impl Iterator<Item = &(&'p str, &'p Endpoint)> {
         self.endpoints.iter().filter(|(_, endpoint)| endpoint.engine != Engine::Mock)
     }
@@ -231,7 +236,7 @@ impl<'p> SweepView<'p> {
         steps!["sweeps", self.name]
     }
 
-    /// Where a phase is written: in the sweep, else in the plan, else the sweep itself.
+    /// The place of a phase: in the sweep, otherwise in the plan, otherwise the sweep itself.
     pub(crate) fn phase_path(&self, plan: &Plan, phase: &str) -> Vec<Step> {
         let given = |phases: &crate::plan::PhasesPatch| match phase {
             "measure" => phases.measure.is_some(),
@@ -245,8 +250,9 @@ impl<'p> SweepView<'p> {
         }
     }
 
-    /// The scenarios whose requests share nothing, and those whose requests share something, by name. Neither has those that
-    /// send what was recorded without a nonce in front of every prompt: only the records know what these share.
+    /// Names of the scenarios whose requests share nothing, and of those whose requests share something.
+    /// Scenarios that send recorded prompts without a nonce for every prompt are in neither list: what they
+    /// share depends on the records.
     pub(crate) fn by_reuse(&self, plan: &Plan) -> (Vec<&str>, Vec<&str>) {
         let is_as_recorded = |class: &Resolved| {
             let is_recorded = class.content.data.is_some() || class.content.trace.is_some();
@@ -260,8 +266,8 @@ impl<'p> SweepView<'p> {
         (named(true), named(false))
     }
 
-    /// Whether requests of a scenario, or of a class of a mix, have this nonce in some cell: by the axis, else by what the
-    /// scenario says, else by the plan.
+    /// Whether requests of a scenario, or of a class of a mix, have this nonce in some cell: according to
+    /// the axis, otherwise the scenario, otherwise the plan.
     pub(crate) fn has_nonce(&self, plan: &Plan, class: &Resolved, mode: NonceMode) -> bool {
         let on_axis = self.values("nonce");
         match on_axis.is_empty() {
@@ -271,7 +277,8 @@ impl<'p> SweepView<'p> {
     }
 }
 
-/// The load points of a sweep: of a profile in requests per second there is one. `qps` with `batch_size` is an open loop whose cap changes no rate.
+/// The load points of a sweep; a profile in requests per second has exactly one. `qps` with `batch_size` is
+/// an open loop whose cap does not change the rate.
 fn rungs(plan: &Plan, name: &str, sweep: &Sweep) -> Vec<Rung> {
     let rung = |load: Load, place: &[Step], speed: Option<Decimal>| {
         let phases = phases(&plan.phases, &sweep.phases, &load).ok()?;
@@ -296,7 +303,7 @@ fn rungs(plan: &Plan, name: &str, sweep: &Sweep) -> Vec<Rung> {
     let (rates, sizes) = (sweep.written("qps"), sweep.written("batch_size"));
     let by_rate = |(rate, place): &(Scalar, Vec<Step>)| rung(open(number(rate)?, sweep.spacing()), place, None);
     let by_size = |(size, place): &(Scalar, Vec<Step>)| rung(Load::Closed { batch_size: whole(size)? }, place, None);
-    // Where neither is written, profiles bring their own rate.
+    // If neither is written, profiles provide their own rate.
     let recorded = |(scenario, place): (Resolved, Vec<Step>)| {
         let recorded = scenario.arrivals?;
         let arrivals = sweep.arrivals.clone().unwrap_or_else(|| recorded.arrivals.clone());
@@ -316,7 +323,7 @@ fn number(value: &Scalar) -> Option<Decimal> {
     }
 }
 
-/// What a value of the `lengths` axis says of a request.
+/// Returns the scenario fields that a value of the `lengths` axis sets.
 fn preset(value: &Scalar) -> Option<Scenario> {
     let Scalar::Text(name) = value else { return None };
     let lengths = WrittenLengths { preset: Some(Preset::of_name(name)?), ..WrittenLengths::default() };

@@ -1,13 +1,14 @@
-//! What values of the jitter ratio are like: the one wording, which definition, figures and their captions share.
+//! Descriptions of values of the jitter ratio: one wording, shared by the definition, figures and their
+//! captions.
 
-/// A mark on the scale of a metric, in words: what a value there is like.
+/// A mark on the scale of a metric, with a description of values near it.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct ScaleMark {
     /// The value.
     pub at: f64,
-    /// How values stand to it.
+    /// How values relate to it.
     pub near: &'static str,
-    /// What they are like, in one word.
+    /// The description, in one word.
     pub word: &'static str,
 }
 
@@ -18,7 +19,7 @@ impl ScaleMark {
     }
 }
 
-/// The marks of the jitter ratio, rising.
+/// The marks of the jitter ratio, in ascending order.
 pub static JITTER_MARKS: [ScaleMark; 3] = [
     ScaleMark { at: 1.0, near: "near 1", word: "smooth" },
     ScaleMark { at: 2.0, near: "2", word: "noticeable" },

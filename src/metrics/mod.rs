@@ -1,8 +1,9 @@
-//! The metrics of a run, each described once: name, unit, which way is better, how it is averaged and tested, from how many requests
-//! it exists, what it is and when there is none.
+//! The metrics of a run, each defined once: name, unit, which direction is better, how it is averaged and
+//! tested, how many requests it needs, its definition and when it is null.
 //!
-//! Plans take their names from here, `analysis` adds how each is read off a run (`analysis/metric.rs`), exports make their columns,
-//! reports their lines, schemas their names. A metric is added by its entry in `table.rs` and its reading.
+//! Plans use these names, `analysis` adds how each metric is read from a run (`analysis/metric.rs`), and
+//! exports, reports and schemas derive their columns, lines and names from here. To add a metric, add its
+//! entry in `table.rs` and its reading.
 
 mod jitter;
 mod table;
@@ -13,7 +14,7 @@ use serde::Serialize;
 pub use jitter::{JITTER_MARKS, ScaleMark};
 pub use table::METRICS;
 
-/// What a metric is counted in.
+/// The unit of a metric.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, strum::IntoStaticStr)]
 #[strum(serialize_all = "snake_case")]
 pub enum Unit {
@@ -40,7 +41,7 @@ pub enum Unit {
 }
 
 impl Unit {
-    /// The end of a column's name; none where the key says it already.
+    /// The suffix of a column's name; empty if the key contains it already.
     pub fn suffix(self) -> &'static str {
         match self {
             Unit::Millis => "_ms",
@@ -55,7 +56,7 @@ impl Unit {
         self.into()
     }
 
-    /// The unit beside a printed number.
+    /// The unit shown next to a printed number.
     pub fn symbol(self) -> &'static str {
         match self {
             Unit::Millis => "ms",
@@ -68,29 +69,29 @@ impl Unit {
     }
 }
 
-/// Which of two values of a metric is better.
+/// The better direction of a metric.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum Better {
-    /// The lower one.
+    /// Lower is better.
     Lower,
-    /// The higher one.
+    /// Higher is better.
     Higher,
-    /// Neither: it says what was done, not how well.
+    /// Neither: it describes the load, not the performance.
     Neither,
 }
 
 /// How values of a metric are averaged and compared over runs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Scale {
-    /// As they are: means and differences.
+    /// Linear: means and differences.
     Plain,
-    /// By their logarithms: geometric means and ratios.
+    /// Logarithmic: geometric means and ratios.
     Log,
 }
 
 impl Scale {
-    /// A value on the scale; none for what has no logarithm.
+    /// Converts a value to the scale; `None` if it has no logarithm.
     pub fn enter(self, value: f64) -> Option<f64> {
         match self {
             Scale::Plain => value.is_finite().then_some(value),
@@ -98,7 +99,7 @@ impl Scale {
         }
     }
 
-    /// A value of the scale as the metric's own.
+    /// Converts a value of the scale back to the metric.
     pub fn leave(self, value: f64) -> f64 {
         match self {
             Scale::Plain => value,
@@ -107,31 +108,32 @@ impl Scale {
     }
 }
 
-/// What a distribution is of.
+/// The items of a distribution.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Of {
-    /// One value of a request: failed ones are worse than every other.
+    /// One value per request: failed ones are worse than all others.
     Requests,
-    /// Every gap of a request. Gaps of one request are alike, so they count for what they are worth.
+    /// Every gap of a request. Gaps of one request are correlated, so they count with their effective
+    /// number.
     Gaps,
 }
 
-/// How many values a run has.
+/// The number of values of a run.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Kind {
     /// A count, never null.
     Count,
     /// One number.
     Single,
-    /// One number that takes the plan: its thresholds or prices.
+    /// One number that needs the plan: its thresholds or prices.
     OfPlan,
     /// Many, with percentiles.
     Distribution {
-        /// What they are of.
+        /// The items it covers.
         of: Of,
-        /// Fewest requests from which percentiles exist, whatever their own smallest sample.
+        /// Minimum number of requests for percentiles, in addition to their own minimum sample size.
         fewest_requests: u64,
-        /// When one request has none.
+        /// When a single request has no value.
         null_of_request: &'static str,
     },
 }
@@ -146,38 +148,39 @@ impl Kind {
 /// One metric of a run.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Metric {
-    /// Its name everywhere.
+    /// Its key in all formats.
     pub key: &'static str,
-    /// What people read in reports.
+    /// Its title in reports.
     pub title: &'static str,
-    /// What it is counted in.
+    /// Its unit.
     pub unit: Unit,
-    /// Which way is better. Percentiles of what is better when higher are of the lower side: p99 is what 99 % got or better.
+    /// The better direction. Percentiles of metrics that are better when higher count from the lower side:
+    /// p99 is the value that 99 % reached or exceeded.
     pub better: Better,
     /// How it is averaged and tested over runs.
     pub scale: Scale,
-    /// How many values a run has.
+    /// The number of values of a run.
     pub kind: Kind,
-    /// What it is, in METRICS' words.
+    /// Its definition, in the words of METRICS.
     pub definition: &'static str,
-    /// When a run has none; empty where it always has.
+    /// When a run has no value; empty if it always has one.
     pub null_when: &'static str,
 }
 
 impl Metric {
-    /// Whether it is a distribution of rates: a failed request is below all others, and a percentile is what that share got or
-    /// better.
+    /// Whether it is a distribution of rates: a failed request is below all others, and a percentile is the
+    /// value that this share reached or exceeded.
     pub fn is_rate(&self) -> bool {
         self.kind.is_distribution() && self.better == Better::Higher
     }
 
-    /// The name of its column in exports, of a metric without percentiles: the key and the unit.
+    /// The name of its column in exports, for a metric without percentiles: the key and the unit.
     pub fn column(&self) -> String {
         format!("{}{}", self.key, self.unit.suffix())
     }
 }
 
-/// The metric of a key.
+/// Finds the metric with this key.
 pub fn find(key: &str) -> Option<&'static Metric> {
     METRICS.iter().find(|metric| metric.key == key)
 }

@@ -1,4 +1,4 @@
-//! The table: every metric of a run. Source of the definitions: METRICS.md.
+//! The table of all metrics of a run. Source of the definitions: METRICS.md.
 
 use super::Better::{self, Higher, Lower, Neither};
 use super::Scale::{self, Log, Plain};
@@ -6,10 +6,10 @@ use super::Unit::{self, Millis, Money, Ratio, Requests, RequestsPerSecond, Share
 use super::jitter::DEFINITION;
 use super::{Kind, Metric, Of};
 
-/// Fewest requests from which gaps say something of other requests than these (METRICS).
+/// Minimum number of requests from which gaps are representative of other requests (METRICS).
 const FEWEST_REQUESTS_OF_GAPS: u64 = 30;
 
-/// Key, title, definition, and when there is none.
+/// Key, title, definition, and when it is null.
 type MetricText = [&'static str; 4];
 
 const fn metric(kind: Kind, words: MetricText, unit: Unit, better: Better, scale: Scale) -> Metric {
@@ -29,13 +29,13 @@ const fn of_plan(words: MetricText, unit: Unit, better: Better, scale: Scale) ->
     metric(Kind::OfPlan, words, unit, better, scale)
 }
 
-/// A time of each request.
+/// A time per request.
 const fn time(words: MetricText, null_of_request: &'static str, scale: Scale) -> Metric {
     let kind = Kind::Distribution { of: Of::Requests, fewest_requests: 0, null_of_request };
     metric(kind, words, Millis, Lower, scale)
 }
 
-/// A rate of each request.
+/// A rate per request.
 const fn rate(words: MetricText, null_of_request: &'static str) -> Metric {
     let kind = Kind::Distribution { of: Of::Requests, fewest_requests: 0, null_of_request };
     metric(kind, words, TokensPerSecond, Higher, Log)
@@ -43,45 +43,45 @@ const fn rate(words: MetricText, null_of_request: &'static str) -> Metric {
 
 /// The gaps of all requests.
 const fn gaps(words: MetricText) -> Metric {
-    let null_of_request = "a request has one for each gap";
+    let null_of_request = "a request has one per gap";
     let kind = Kind::Distribution { of: Of::Gaps, fewest_requests: FEWEST_REQUESTS_OF_GAPS, null_of_request };
     metric(kind, words, Millis, Lower, Log)
 }
 
-/// Every metric of a run: what has one value first, then what has percentiles. Columns of exports have this order.
+/// Every metric of a run: single values first, then distributions. Columns of exports have this order.
 #[rustfmt::skip]
 pub const METRICS: [Metric; 41] = [
     count(["requests", "requests", "requests scheduled in [measure start, measure end)", ""], Neither),
-    count(["completed", "completed", "requests of the window with a whole answer", ""], Neither),
-    count(["failed", "failed", "requests of the window without a whole answer, cut ones counted", ""], Lower),
-    count(["cut", "cut at drain", "requests of the window still under way at the end of drain", ""], Lower),
+    count(["completed", "completed", "requests of the window with a complete response", ""], Neither),
+    count(["failed", "failed", "requests of the window without a complete response, including cut ones", ""], Lower),
+    count(["cut", "cut at drain", "requests of the window still in flight at the end of drain", ""], Lower),
     single(["error_share", "error share", "failed / all requests of the window", "no request"], Share, Lower, Plain),
-    single(["error_share_low", "error share, lower end", "lower end of the error share's 95 % interval within the run, of as many independent requests as those of the window are worth", "no request"], Share, Lower, Plain),
-    single(["error_share_high", "error share, upper end", "upper end of the same, also where no request failed", "no request"], Share, Lower, Plain),
-    single(["output_throughput", "output throughput", "tokens whose event fell inside the measure window / window length, whichever request they belong to; an event of a multi-token stream counts output tokens / events", "empty window, nothing completed, or an answer that came whole has no token count"], TokensPerSecond, Higher, Log),
+    single(["error_share_low", "error share, lower end", "lower end of the error share's 95 % interval within the run, for the effective number of independent requests in the window", "no request"], Share, Lower, Plain),
+    single(["error_share_high", "error share, upper end", "upper end of the same interval, also if no request failed", "no request"], Share, Lower, Plain),
+    single(["output_throughput", "output throughput", "tokens whose event fell inside the measure window / window length, whichever request they belong to; an event of a multi-token stream counts output tokens / events", "empty window, nothing completed, or a response received as a whole has no token count"], TokensPerSecond, Higher, Log),
     single(["output_throughput_per_gpu", "per GPU", "output throughput / declared accelerators of the endpoint", "none declared, or nothing completed"], TokensPerSecond, Higher, Log),
-    single(["prompt_throughput", "prompt throughput", "prompt tokens of requests whose first token fell inside the window / window length (not streaming: whose answer ended inside)", "the server counts no prompt tokens, or nothing completed"], TokensPerSecond, Higher, Log),
+    single(["prompt_throughput", "prompt throughput", "prompt tokens of requests whose first token fell inside the window / window length (not streaming: whose response ended inside)", "the server reports no prompt tokens, or nothing completed"], TokensPerSecond, Higher, Log),
     single(["request_throughput", "request throughput", "completed requests whose last token fell inside the window / window length", "empty window"], RequestsPerSecond, Higher, Log),
     single(["derived_server_throughput", "derived throughput", "mean user throughput × batch size", "open loop, or nothing completed"], TokensPerSecond, Higher, Log),
     single(["achieved_rate", "achieved rate", "requests sent in the window / window length", "empty window"], RequestsPerSecond, Neither, Log),
-    single(["arrived_rate", "arrived rate", "requests that came in the window, by the schedule that was kept / window length: what stands beside the declared rate", "closed loop, or empty window"], RequestsPerSecond, Neither, Log),
+    single(["arrived_rate", "arrived rate", "requests that arrived in the window, by the actual schedule / window length: the counterpart of the declared rate", "closed loop, or empty window"], RequestsPerSecond, Neither, Log),
     single(["achieved_concurrency", "achieved concurrency", "time average over the window of requests in flight", "empty window"], Requests, Neither, Plain),
     single(["tokens_per_event", "tokens per event", "output tokens / token events of completed requests of the window", "not streaming, or nothing completed"], Tokens, Neither, Log),
-    single(["idle_start_ttft", "idle start TTFT", "TTFT of the run's first request, after a pause of `phases: { idle }`", "no pause, failed, or not alone"], Millis, Lower, Log),
-    single(["idle_start_e2e", "idle start E2E", "E2E latency of the run's first request, after a pause of `phases: { idle }`", "no pause, failed, or not alone"], Millis, Lower, Log),
-    single(["start_ready", "start until ready", "from the start of a launched server's command until its ready path, or without one its list of models, answered with 2xx; it is asked in steps of 2 % of that time, of 10 to 250 ms", "the run does not measure a start"], Millis, Lower, Log),
-    single(["start_first_answer", "start until first answer", "from the start of a launched server's command until it had answered a first generation of four tokens", "the run does not measure a start"], Millis, Lower, Log),
-    single(["declared_reuse", "declared reuse", "leading prompt tokens that earlier requests of the run began with too / prompt tokens, as the server counts them where it does, else by our own count, of the requests of the window that were sent", "nothing was sent, or not known of all requests"], Share, Neither, Plain),
-    single(["cached_share", "cached prompt tokens", "prompt tokens from the server's prefix cache / prompt tokens, by the server's count, of the requests of the window", "the server does not tell"], Share, Neither, Plain),
+    single(["idle_start_ttft", "idle start TTFT", "TTFT of the run's first request, after a pause of `phases: { idle }`", "no pause, the request failed, or it was not alone"], Millis, Lower, Log),
+    single(["idle_start_e2e", "idle start E2E", "E2E latency of the run's first request, after a pause of `phases: { idle }`", "no pause, the request failed, or it was not alone"], Millis, Lower, Log),
+    single(["start_ready", "start until ready", "from the start of a launched server's command until its ready path, or without one its list of models, responds with 2xx; polled in steps of 2 % of that time, of 10 to 250 ms", "the run does not measure a start"], Millis, Lower, Log),
+    single(["start_first_answer", "start until first response", "from the start of a launched server's command until it has returned a first generation of four tokens", "the run does not measure a start"], Millis, Lower, Log),
+    single(["declared_reuse", "declared reuse", "leading prompt tokens shared with earlier requests of the run / prompt tokens, by the server's count if there is one, else by our own, of the requests of the window that were sent", "nothing was sent, or not known for all requests"], Share, Neither, Plain),
+    single(["cached_share", "cached prompt tokens", "prompt tokens from the server's prefix cache / prompt tokens, by the server's count, of the requests of the window", "the server does not report them"], Share, Neither, Plain),
     single(["jitter_ratio", "jitter ratio", DEFINITION, "p50 is 0, or too few gaps"], Ratio, Lower, Log),
-    single(["jitter_ratio_low", "jitter ratio, lower end", "lower end of the jitter ratio's 95 % interval: that of p99(ITL) / the upper one of p50(ITL)", "p99 has no lower or p50 no upper end"], Ratio, Lower, Log),
-    single(["jitter_ratio_high", "jitter ratio, upper end", "upper end of the jitter ratio's 95 % interval: that of p99(ITL) / the lower one of p50(ITL)", "p99 has no upper or p50 no lower end, or that is 0"], Ratio, Lower, Log),
-    of_plan(["goodput_share", "goodput", "requests that met every threshold of the plan's goodput (open loops: from the schedule) / all requests of the window, failures counted as misses", "no thresholds in the plan, or latencies that are not known without streaming"], Share, Higher, Plain),
-    of_plan(["goodput", "goodput rate", "requests that met every threshold of the plan's goodput (open loops: from the schedule) / window length", "no thresholds in the plan, or latencies that are not known without streaming"], RequestsPerSecond, Higher, Log),
+    single(["jitter_ratio_low", "jitter ratio, lower end", "lower end of the jitter ratio's 95 % interval: lower end of p99(ITL) / upper end of p50(ITL)", "p99 has no lower end or p50 no upper end"], Ratio, Lower, Log),
+    single(["jitter_ratio_high", "jitter ratio, upper end", "upper end of the jitter ratio's 95 % interval: upper end of p99(ITL) / lower end of p50(ITL)", "p99 has no upper end, or p50 no lower end or one of 0"], Ratio, Lower, Log),
+    of_plan(["goodput_share", "goodput", "requests that met every threshold of the plan's goodput (open loops: from the schedule) / all requests of the window, failures counted as misses", "no thresholds in the plan, or latencies that are unknown without streaming"], Share, Higher, Plain),
+    of_plan(["goodput", "goodput rate", "requests that met every threshold of the plan's goodput (open loops: from the schedule) / window length", "no thresholds in the plan, or latencies that are unknown without streaming"], RequestsPerSecond, Higher, Log),
     of_plan(["cost_per_million_output_tokens", "cost per million tokens", "declared price per hour / output tokens per hour × 1 000 000", "no price, or no throughput"], Money, Lower, Log),
     of_plan(["tokens_per_unit_of_money", "tokens per money", "output tokens per hour / declared price per hour", "no price"], Tokens, Higher, Log),
     time(["ttft", "TTFT", "first_token − sent", "nothing completed, no token, or not streaming"], "no token, failed, or not streaming", Log),
-    time(["ttft_from_schedule", "TTFT from schedule", "first_token − scheduled: what a user would have waited; free of coordinated omission", "nothing completed, no token, or not streaming"], "no token, failed, or not streaming", Log),
+    time(["ttft_from_schedule", "TTFT from schedule", "first_token − scheduled: the time a user would have waited; free of coordinated omission", "nothing completed, no token, or not streaming"], "no token, failed, or not streaming", Log),
     time(["ttfo", "TTFO", "first_output − sent: the first content or tool call, reasoning excluded", "nothing completed, no output token, or not streaming"], "no output token, failed, or not streaming", Log),
     time(["e2e", "E2E", "last_token − sent (not streaming: done − sent)", "nothing completed"], "failed", Log),
     time(["e2e_from_schedule", "E2E from schedule", "last_token − scheduled (not streaming: done − scheduled)", "nothing completed"], "failed", Log),
@@ -90,6 +90,6 @@ pub const METRICS: [Metric; 41] = [
     time(["lateness", "lateness", "sent − released − connecting: the generator's own delay", "never sent"], "never sent", Plain),
     time(["connecting", "connecting", "DNS, TCP and TLS time of a connection opened for this request", "connection reused"], "connection reused", Plain),
     time(["cap_wait", "cap wait", "released − scheduled", "never released"], "never released", Plain),
-    rate(["user_throughput", "user throughput", "output tokens / E2E latency; contains TTFT", "nothing completed, or nobody counted the tokens"], "failed, or nobody counted the tokens"),
+    rate(["user_throughput", "user throughput", "output tokens / E2E latency; includes TTFT", "nothing completed, or no token count"], "failed, or no token count"),
     rate(["generation_throughput", "generation throughput", "(output tokens − 1) / (last_token − first_token): the inverse of TPOT", "nothing completed, fewer than 2 tokens or events, or not streaming"], "failed, fewer than 2 tokens or events, not streaming, or all tokens came in one read"),
 ];

@@ -1,4 +1,4 @@
-//! Files that are no plans and are written in YAML or TOML all the same: `import` reads them as trees that know their lines.
+//! Files in YAML or TOML that are not plans: `import` reads them as trees with line numbers.
 
 use crate::plan::syntax::{toml, yaml};
 use crate::plan::text::format::Format;
@@ -11,7 +11,7 @@ pub enum Value {
     Null,
     /// true or false.
     Bool(bool),
-    /// A number, in digits.
+    /// A number, as written.
     Number(String),
     /// A text.
     Text(String),
@@ -24,24 +24,25 @@ pub enum Value {
 /// A value and its line.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Placed {
-    /// The line that it begins in, from 1; of a table's entry, that of its key.
+    /// The line of its start, from 1; for an entry of a table, the line of its key.
     pub line: usize,
     /// The value.
     pub value: Value,
 }
 
-/// Why a text is no tree.
+/// An error that prevents a text from becoming a tree.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Wrong {
     /// The line, from 1.
     pub line: usize,
-    /// What is wrong.
+    /// The error message.
     pub message: String,
-    /// What to do.
+    /// The remedy.
     pub remedy: String,
 }
 
-/// The tree of a text of at most so many values. A key that stands twice in a table is an error: one of them would get lost.
+/// Parses a text with at most this many values into a tree. A duplicate key in a table is an error,
+/// because one of its values would be lost.
 pub fn tree(text: &str, format: Format, most_values: usize) -> Result<Placed, Wrong> {
     let lines = Lines::of(text);
     let (node, found) = match format {
@@ -50,7 +51,7 @@ pub fn tree(text: &str, format: Format, most_values: usize) -> Result<Placed, Wr
     };
     if let Some(one) = found.first() {
         let line = lines.line(one.span.as_ref().map_or(0, |span| span.start));
-        let remedy = one.remedy.clone().unwrap_or_else(|| "correct it there".to_owned());
+        let remedy = one.remedy.clone().unwrap_or_else(|| "fix it there".to_owned());
         return Err(Wrong { line, message: one.message.clone(), remedy });
     }
     let mut node = node.unwrap_or_else(|| Node::new(Written::Null, 0..0));
@@ -60,13 +61,13 @@ pub fn tree(text: &str, format: Format, most_values: usize) -> Result<Placed, Wr
         None => Ok(placed(&node, &lines)),
         Some(one) => Err(Wrong {
             line: lines.line(one.second.start),
-            message: format!("the key `{}` stands twice in its table", one.key),
-            remedy: "take one of them away".to_owned(),
+            message: format!("duplicate key `{}` in a table", one.key),
+            remedy: "remove one of them".to_owned(),
         }),
     }
 }
 
-/// Where lines begin.
+/// The starts of lines.
 struct Lines(Vec<usize>);
 
 impl Lines {

@@ -1,4 +1,4 @@
-//! A plan that was read and checked, and where its values were written.
+//! A plan that was read and checked, and the places where its values were written.
 
 use std::fmt;
 use std::path::Path;
@@ -13,7 +13,7 @@ use crate::plan::text::span::Span;
 use crate::plan::text::tree;
 use crate::plan::text::tree::{Node, Step};
 
-/// A plan without mistakes, and where its values were written.
+/// A plan without errors, and the places where its values were written.
 #[derive(Debug, Clone)]
 pub struct Loaded {
     /// The plan.
@@ -23,17 +23,18 @@ pub struct Loaded {
     pub(super) mask: Mask,
 }
 
-/// Where a value comes from.
+/// The origin of a value.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Origin {
-    /// Where it is written.
+    /// The place where it is written.
     pub place: Place,
-    /// The variables that its template names, with what these are made of, each with the place of its value.
+    /// The variables that its template uses, directly or through other variables, each with the place of
+    /// its value.
     pub vars: Vec<(String, Place)>,
 }
 
 impl fmt::Display for Origin {
-    /// `plan.yaml:30:12, measure at --set:1:14`.
+    /// Formats it as `plan.yaml:30:12, measure at --set:1:14`.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{}", self.place)?;
         self.vars.iter().try_for_each(|(name, place)| write!(f, ", {name} at {place}"))
@@ -41,14 +42,14 @@ impl fmt::Display for Origin {
 }
 
 impl Loaded {
-    /// Where the deepest existing part of a path into the plan is written: at the value of a scalar, at the key of a
-    /// table or list. `None` for the plan as a whole.
+    /// The place of the deepest existing part of a path into the plan: the value of a scalar, the key of
+    /// a table or list. `None` for the plan as a whole.
     pub fn place(&self, path: &[Step]) -> Option<Place> {
         self.origin(path).map(|origin| origin.place)
     }
 
-    /// Where the deepest existing part of a path into the plan is written, and what a template made it of. Of an axis that
-    /// follows from the plan: where its only value is declared.
+    /// The origin of the deepest existing part of a path into the plan. For an axis that is implied by
+    /// the plan: the declaration of its only value.
     pub fn origin(&self, path: &[Step]) -> Option<Origin> {
         let implied = self.implied(path);
         let path = implied.as_deref().unwrap_or(path);
@@ -59,7 +60,7 @@ impl Loaded {
         (!is_root).then(|| Origin { place: place(&found.span()), vars })
     }
 
-    /// The declaration that an axis follows from, where the matrix leaves it out.
+    /// The declaration that implies an axis, if the matrix omits it.
     pub fn implied(&self, path: &[Step]) -> Option<Vec<Step>> {
         let [sweeps, _, matrix, Step::Key(axis), ..] = path else { return None };
         let is_axis = *sweeps == Step::from("sweeps") && *matrix == Step::from("matrix");
@@ -76,16 +77,17 @@ impl Loaded {
         }
     }
 
-    /// Where the value at just this path is written; none where the plan leaves it to its default.
+    /// The origin of the value at exactly this path; `None` if the plan uses the default.
     pub fn written(&self, path: &[Step]) -> Option<Origin> {
         let found = self.tree.walk(path);
         let is_list = matches!(found.node.value, tree::Value::List(_));
         let is_leaf = !is_list && !matches!(found.node.value, tree::Value::Map(_));
         let is_there = match &path[found.depth..] {
             [] => true,
-            // One value, or one range, that stands for a list; one value that stands for a table of one field.
+            // A single value or range that replaces a list; a single value that replaces a table of one
+            // field.
             [Step::Index(0)] => !is_list,
-            // A word that stands for a distribution, or another word for the same of it.
+            // A word that replaces a distribution, or an alternative parameter of it.
             [Step::Key(field), ..] if field == "gamma" => is_leaf,
             [Step::Key(field)] if field == "cv" || field == "burstiness" => {
                 found.node.entry("cv").or(found.node.entry("burstiness")).is_some()
@@ -96,14 +98,14 @@ impl Loaded {
         is_there.then(|| self.origin(path))?
     }
 
-    /// What is wrong with the value at `path` that only its runs show: said as any mistake of a plan is.
+    /// Creates a plan error for the value at `path` from a problem that only its runs show.
     pub fn refuse(&self, path: &[Step], code: Code, message: String, remedy: &str) -> PlanErrors {
         let span = self.tree.walk(path).span();
         let diagnostic = Diagnostic::new(code, message).remedy(remedy).at(Some(span));
         PlanErrors::new(&self.sources, &self.mask, vec![diagnostic])
     }
 
-    /// The file the plan was read from.
+    /// The file that the plan was read from.
     pub fn file(&self) -> &Path {
         self.sources.first_name()
     }

@@ -1,9 +1,11 @@
-//! What the user writes, read into a `Plan`: all mistakes of a file in one pass, each at its place with its remedy.
+//! Reads the user's text into a `Plan`: all errors of a file in one pass, each at its place with its
+//! remedy.
 //!
-//! `pipeline` goes from a file to a checked plan: `files` reads the plan's text and its fragments, of which `syntax` makes one tree of
-//! values that know where they were written (`text`); `read` reads the types of `model` from it and goes on after a mistake; `files` finds
-//! what the plan names; `check` looks at the plan as a whole and gives every matrix its one form. `diagnostic` shows what was found,
-//! without what it takes for a secret. ARCHITECTURE.md says which room may use which.
+//! `pipeline` turns a file into a checked plan: `files` reads the plan's text and its fragments, from
+//! which `syntax` builds one tree of values with their places (`text`); `read` reads the types of
+//! `model` from it and continues after errors; `files` finds the files that the plan names; `check`
+//! validates the plan as a whole and normalizes every matrix. `diagnostic` prints the errors and masks
+//! anything that may be a secret. ARCHITECTURE.md lists which module may use which.
 
 mod check;
 pub(crate) mod diagnostic;

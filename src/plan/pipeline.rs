@@ -1,4 +1,4 @@
-//! From a file to a plan: reads the tree, then the files that it names, and checks all of it.
+//! Loads a plan from a file: reads the tree, then the files that it names, and checks the result.
 
 use std::io::Read;
 use std::path::Path;
@@ -17,16 +17,16 @@ pub fn load(path: &Path) -> Result<Loaded, PlanErrors> {
     load_with(path, &Options::default())
 }
 
-/// Reads and checks a plan file with what the command line says.
+/// Reads and checks a plan file with options from the command line.
 pub fn load_with(path: &Path, options: &Options) -> Result<Loaded, PlanErrors> {
     let fail = |message: String, remedy: &str| {
         Err(PlanErrors::of_file(path, Diagnostic::new(Code::File, message).remedy(remedy)))
     };
     let Some(format) = Format::of(path) else {
-        return fail("a plan is a .yaml, .yml or .toml file".to_owned(), "give the file one of these endings");
+        return fail("a plan is a .yaml, .yml or .toml file".to_owned(), "rename the file to one of these extensions");
     };
     let mut bytes = Vec::new();
-    // A byte more than is taken, so that what is larger is seen to be.
+    // Reads one byte more than allowed, to detect files that are too large.
     let read = std::fs::File::open(path).and_then(|file| file.take(MOST_BYTES as u64 + 1).read_to_end(&mut bytes));
     if let Err(error) = read {
         return fail(format!("the plan cannot be read: {error}"), "check the path and its permissions");
@@ -41,16 +41,18 @@ pub fn load_with(path: &Path, options: &Options) -> Result<Loaded, PlanErrors> {
 }
 
 fn too_large(name: &Path) -> PlanErrors {
-    let message = format!("the file has more than {MOST_BYTES} bytes; a plan has fewer");
+    let message = format!("the file has more than {MOST_BYTES} bytes, too many for a plan");
     PlanErrors::of_file(name, Diagnostic::new(Code::TooLarge, message))
 }
 
-/// Reads and checks the text of a plan; `name` is the file shown in errors, beside which its fragments lie.
+/// Reads and checks the text of a plan; `name` is the file shown in errors, next to which its fragments
+/// are located.
 pub fn parse(name: &Path, text: &str, format: Format) -> Result<Loaded, PlanErrors> {
     parse_with(name, text, format, &Options::default(), &Disk)
 }
 
-/// Reads and checks the text of a plan, with fragments from anywhere and what the command line says.
+/// Reads and checks the text of a plan, with fragments from any source and options from the command
+/// line.
 pub fn parse_with(
     name: &Path,
     text: &str,

@@ -1,5 +1,5 @@
-//! What a comparison comes to for each arm, in one sentence of what was shown: how fast it answers, what that does to throughput, and
-//! whether it fails more. What is not shown is not claimed.
+//! The result of a comparison for each arm, in one sentence: latency, throughput and failures. Only shown
+//! differences are claimed.
 
 use indexmap::IndexMap;
 
@@ -11,7 +11,8 @@ use crate::plan::MetricName;
 use super::estimate::titled;
 use super::format::plain;
 
-/// By which metric an arm answers fast, the first that was compared: what a user waits for, before its parts.
+/// Metrics of latency, in order of preference: overall waiting time before its parts. The first that was
+/// compared is used.
 const PACE: [&str; 7] = [
     "e2e_from_schedule_p50",
     "e2e_p50",
@@ -22,13 +23,13 @@ const PACE: [&str; 7] = [
     "ttft_p99",
 ];
 
-/// By which metric an arm gets work done, likewise.
+/// Metrics of throughput, in order of preference.
 const THROUGHPUT: [&str; 3] = ["output_throughput", "output_throughput_per_gpu", "request_throughput"];
 
-/// Most arms that get a sentence each.
+/// Maximum number of arms that get a sentence each.
 const MOST: usize = 4;
 
-/// A sentence for each arm of each declaration, in the order of the plan.
+/// Returns one sentence per arm of each declaration, in the order of the plan.
 pub(crate) fn answers(families: &[Family]) -> Vec<String> {
     let mut answers = Vec::new();
     for family in families {
@@ -44,28 +45,28 @@ pub(crate) fn answers(families: &[Family]) -> Vec<String> {
     answers
 }
 
-/// An arm in all the loads that have it.
+/// An arm with all of its loads.
 struct Arm<'a> {
     family: &'a Family,
     arm: &'a str,
     cells: Vec<&'a CellAnswer>,
 }
 
-/// What the loads of an arm say of one metric.
+/// What the loads of an arm show for one metric.
 enum Said {
-    /// A difference in one direction, in so many loads.
+    /// A difference in the same direction, with the number of loads that show it.
     Shown { better: bool, loads: usize, by: Option<String> },
-    /// In both directions.
+    /// Differences in both directions.
     Mixed { better: usize, worse: usize },
-    /// A difference of which neither direction is better.
+    /// A difference in a metric for which neither direction is better.
     Differs(usize),
-    /// Shown to be within the margin everywhere.
+    /// Within the margin at every load.
     Within(f64),
-    /// The same in every repeat of every load.
+    /// Identical in every repeat of every load.
     Same,
-    /// None was shown.
+    /// No difference shown.
     NotShown,
-    /// Nobody can tell: too few repeats, or no values.
+    /// Cannot be decided: too few repeats, or no values.
     Undecided(&'static str),
 }
 
@@ -93,7 +94,7 @@ impl Arm<'_> {
         self.cells.iter().flat_map(|cell| &cell.tests).collect()
     }
 
-    /// The first of these metrics that any load can tell something of, else the first that was compared.
+    /// The first of these metrics that has a result at any load, else the first that was compared.
     fn first_of(&self, names: &[&str]) -> Option<String> {
         let tests = self.tests();
         let tells = |test: &Test| !matches!(test.outcome, Outcome::Unknown | Outcome::Refused);
@@ -102,22 +103,22 @@ impl Arm<'_> {
         names.iter().find(is_told).or_else(|| names.iter().find(is_there)).map(|name| (*name).to_owned())
     }
 
-    /// The first time that was compared.
+    /// The first latency metric that was compared.
     fn first_time(&self) -> Option<String> {
         self.tests().iter().find(|test| is_time(&test.metric)).map(|test| test.metric.clone())
     }
 
-    /// `answers 8 % faster (E2E p50 ms, shown in 3 of 4 loads)`.
+    /// `responds 8 % faster (E2E p50 ms, shown in 3 of 4 loads)`.
     fn pace(&self, metric: &str) -> String {
         let (name, of) = (self.named(metric), self.cells.len());
         match self.said(metric) {
             Said::Shown { better, loads, by } => {
                 let word = if better { "faster" } else { "slower" };
                 let by = by.map(|by| format!("{by} ")).unwrap_or_default();
-                format!("answers {by}{word} ({name}, {})", shown(loads, of))
+                format!("responds {by}{word} ({name}, {})", shown(loads, of))
             }
             Said::Mixed { better, worse } => {
-                format!("answers faster in {better} and slower in {worse} of {of} loads ({name})")
+                format!("responds faster in {better} and slower in {worse} of {of} loads ({name})")
             }
             other => self.unshown(&other, &name),
         }
@@ -146,7 +147,7 @@ impl Arm<'_> {
         }
     }
 
-    /// What is said where no load shows which is better.
+    /// The phrase for a metric for which no load shows which arm is better.
     fn unshown(&self, said: &Said, name: &str) -> String {
         let of = self.cells.len();
         match said {
@@ -177,20 +178,20 @@ impl Arm<'_> {
         }
     }
 
-    /// That it fails more requests than its baseline, where that was shown.
+    /// States that the arm fails more requests than its baseline, if that was shown.
     fn fails(&self) -> Option<String> {
         let of = self.cells.len();
         let worse = self.cells.iter().filter(|cell| cell.guardrail.outcome == Outcome::Worse).count();
         (worse > 0).then(|| format!("fails more requests ({})", shown(worse, of)))
     }
 
-    /// The metric's name without its unit: what is said of it is a share.
+    /// The metric's name without its unit: changes are given as percentages.
     fn named(&self, metric: &str) -> String {
         titled(metric, "")
     }
 }
 
-/// What a test says of a metric without any difference.
+/// The verdict of a test when all values are identical.
 const EQUAL: &str = "equal in every repeat";
 
 fn is_time(metric: &str) -> bool {
@@ -198,7 +199,7 @@ fn is_time(metric: &str) -> bool {
     known.is_some_and(|metric| metric.unit == Unit::Millis)
 }
 
-/// By how much, from the least to the most of the loads in which it was shown; none of what is no ratio.
+/// The range of the difference over the loads that show it; `None` for metrics that are not ratios.
 fn by(tests: &[&Test], outcome: Outcome) -> Option<String> {
     let ratios = || {
         let shown = tests.iter().filter(|test| test.outcome == outcome).filter_map(|test| test.change.as_ref());

@@ -1,4 +1,4 @@
-//! A calibration as people read it, and the line that `run` shows of one.
+//! A calibration as text, and the line about it that `run` prints.
 
 use comfy_table::Cell;
 
@@ -13,10 +13,10 @@ use crate::units::text::counted;
 use super::format::{digits, plain};
 use super::grid::{self, right};
 
-/// From so many cores on, client and mock need not share any.
+/// Number of cores from which client and mock need not share any.
 const ENOUGH_CORES: u32 = 4;
 
-/// The whole calibration, at most 100 columns wide.
+/// Renders the whole calibration, at most 100 columns wide.
 pub fn text(calibration: &Calibration) -> String {
     let environment = &calibration.environment;
     let of = calibration.plan.as_ref().map_or(String::new(), |plan| format!(" for {}", plain(plan)));
@@ -39,13 +39,13 @@ pub fn text(calibration: &Calibration) -> String {
 }
 
 const LEGEND: &str = "
-errors: what the rows say − what the mock's log says; mean with its sign, the others its size
-late: how long after it was due a request reached the mock; mock late: how much later than told it
-wrote its first token; n/a: too few requests (p50 takes 6, p99 takes 368); *: p99 of fewer than 1000
+errors: rows − the mock's log; signed mean, absolute values otherwise
+late: how long after it was due a request reached the mock; mock late: how much later than scheduled it
+wrote its first token; n/a: too few requests (p50 needs 6, p99 needs 368); *: p99 of fewer than 1000
 
 ";
 
-/// Five lines for each load.
+/// Renders five lines per load.
 fn figures(loads: &[Measured]) -> String {
     let mut table = grid::table();
     let header = ["n", "mean\nms", "p50\nms", "p99\nms", "max\nms"].map(right);
@@ -70,19 +70,19 @@ fn figures(loads: &[Measured]) -> String {
     grid::text(table, 1, &[])
 }
 
-/// The mark of a p99 of few samples, where it is one.
+/// Returns the mark for a p99 from few samples, if it is one.
 fn few<'m>(spread: &Spread, mark: &'m str) -> &'m str {
     if spread.n < quantile::unmarked_from(Percentile::P99) { mark } else { "" }
 }
 
-/// The load, how hard it was, what it cost, who stamped, whether it held.
+/// The load, its pressure and cost, the source of the timestamps, and whether the calibration holds.
 fn describe(measured: &Measured) -> String {
     let Measured { load, pressure, errors, cost, stamps, .. } = measured;
     let cpu = match (cost.cpu_s_per_1000_requests, cost.cores) {
         (Some(cpu), Some(cores)) => {
             format!("CPU {} s per 1000 requests, {:.1} % of a core", digits(cpu), cores * 100.0)
         }
-        _ => "CPU not known".to_owned(),
+        _ => "CPU unknown".to_owned(),
     };
     let merged = errors.merged.filter(|merged| *merged > 0.0);
     let merged = merged.map(|share| format!(", {:.1} % of events merged", share * 100.0)).unwrap_or_default();
@@ -108,7 +108,7 @@ fn hardness(pressure: &Pressure) -> String {
     )
 }
 
-/// Who stamped answers at the client and arrivals at the mock.
+/// The source of the timestamps: of responses at the client, and of arrivals at the mock.
 fn who(stamps: &Stamps) -> String {
     let by = |kernel: u64, all: u64| match kernel {
         0 => "user".to_owned(),
@@ -119,7 +119,7 @@ fn who(stamps: &Stamps) -> String {
     format!("client {client}, mock {server}")
 }
 
-/// One load in one line.
+/// Renders one load in one line.
 pub fn brief(measured: &Measured) -> String {
     let tail = |spread: &Spread| spread.tail_ms().map_or("n/a".to_owned(), |tail| format!("{} ms", digits(tail)));
     let errors = &measured.errors;
@@ -128,7 +128,7 @@ pub fn brief(measured: &Measured) -> String {
     format!("  {pressure}: TTFT error {}, late {}: {holds}", tail(&errors.ttft), tail(&errors.late))
 }
 
-/// What follows from it, and what it does not say.
+/// Conclusions from the calibration and their limits.
 pub(crate) fn notes(calibration: &Calibration) -> Vec<String> {
     let mut notes: Vec<String> = calibration.searches.iter().map(finding).collect();
     let failed = calibration.loads.iter().filter(|one| !one.errors.holds());
@@ -144,7 +144,7 @@ pub(crate) fn notes(calibration: &Calibration) -> Vec<String> {
     notes
 }
 
-/// What a search came to.
+/// The result of a search.
 fn finding(search: &Searched) -> String {
     let name = |load: &CalibrationLoad| load_name(&load.load);
     let bound = format!("TTFT error and late below {BOUND_MS} ms at p99");
@@ -152,18 +152,18 @@ fn finding(search: &Searched) -> String {
         (Some(held), Some(failed)) => format!("{bound} up to {}, not at {}", name(held), name(failed)),
         (Some(held), None) => format!("{bound} at every load tried, up to {}", name(held)),
         (None, Some(failed)) => format!("{bound} at no load tried, down to {}", name(failed)),
-        (None, None) => format!("{bound}: not searched for"),
+        (None, None) => format!("{bound}: not searched"),
     };
     let early = search.ended_early.as_ref().map(|reason| format!(" ({})", plain(reason))).unwrap_or_default();
     found + &early
 }
 
-/// What a calibration says of runs: the lines to show, and whether calibrating (anew) would help.
+/// What a calibration implies for these runs: the lines to show, and whether recalibrating would help.
 pub fn beside(known: &Known, runs: &[Loaded]) -> (Vec<String>, bool) {
     let calibration = match known {
         Known::Nothing => return (Vec::new(), true),
         Known::Elsewhere(why) => {
-            return (vec![format!("generator: the last calibration is {} and not used", plain(why))], true);
+            return (vec![format!("generator: the last calibration is {} and is ignored", plain(why))], true);
         }
         Known::Here(calibration, _) => calibration,
     };
@@ -180,7 +180,7 @@ pub fn beside(known: &Known, runs: &[Loaded]) -> (Vec<String>, bool) {
     if let Some(run) = hardest(&mut beyond.iter().copied()) {
         let runs = if beyond.len() == 1 { "1 run is".to_owned() } else { format!("{} runs are", beyond.len()) };
         lines.push(format!(
-            "warning: {runs} beyond what the generator was calibrated for; the hardest: {} ({}){}",
+            "warning: {runs} beyond the calibrated range of the generator; the most demanding: {} ({}){}",
             plain(&run.name),
             hardness(&run.pressure),
             covered_by(&run),
@@ -189,15 +189,16 @@ pub fn beside(known: &Known, runs: &[Loaded]) -> (Vec<String>, bool) {
     (lines, !beyond.is_empty())
 }
 
-/// The flags of a calibration that would cover a run, whatever server answered it: a plan's own loads against a mock of
-/// another timing need not. None where the generator was built as no flag says.
+/// The flags of a calibration that would cover a run, whichever server responded: the plan's own loads
+/// against a mock with different timing may not. `None` if the generator's build or settings cannot be
+/// reproduced by flags.
 fn covered_by(run: &Loaded) -> String {
     let Pressure { in_flight, requests_per_second, events_per_second } = run.pressure;
     let built = run.engine != LoadEngine::default() || run.connections == Connections::PerRequest;
     if built || requests_per_second <= 0.0 {
-        return "; --ttft and --itl give the mock the server's timing".to_owned();
+        return "; --ttft and --itl set the mock's timing to the server's".to_owned();
     }
-    // A tenth more of everything: what is asked for is not quite reached.
+    // Add 10 % to everything: the requested load is never quite reached.
     let batch_size = (in_flight * 1.1).ceil().max(1.0);
     let tokens = (events_per_second / requests_per_second).ceil().max(1.0);
     let answer_us = batch_size / requests_per_second * 1e6 / 1.1;
@@ -208,7 +209,7 @@ fn covered_by(run: &Loaded) -> String {
     )
 }
 
-/// The one line of a calibration that covers.
+/// Renders the one line of a calibration that covers the run.
 fn quote(calibration: &Calibration, measured: &Measured) -> String {
     let spread = &measured.errors.ttft;
     let error = match (spread.p99_ms, spread.max_ms) {

@@ -1,4 +1,4 @@
-//! What each configuration bears under the objective, and what a load takes of it.
+//! The load that each configuration sustains under the objective, and the cost of serving a target.
 
 use comfy_table::Cell;
 
@@ -14,41 +14,42 @@ use super::format::{self, digits, plain};
 use super::grid::{self, right};
 use super::spread;
 
-/// What a curve says of its endpoint as an instance.
+/// What a curve shows about its endpoint as an instance.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Answer {
-    /// It bears a load under the objective.
+    /// It sustains a load under the objective.
     Holds {
-        /// What one instance bears, brings and costs.
+        /// Load, throughput and cost of one instance.
         instance: Box<Instance>,
-        /// Between which loads its limit lies.
+        /// The loads between which its limit lies.
         bracket: Bracket,
         /// Output tokens per second at the load that holds, with its interval.
         output: Figure,
     },
-    /// A closed loop: it says how many requests in flight hold, not how many per second may arrive.
+    /// A closed loop: it bounds the requests in flight, not the arrival rate.
     Closed(Bracket),
-    /// No load of it holds, and why.
+    /// No load holds, with the reason.
     Rejected(String),
 }
 
-/// One curve and what it says.
+/// One curve and its result.
 pub struct Configuration<'a> {
     /// The curve.
     pub curve: &'a Curve<'a>,
-    /// What it says.
+    /// The result.
     pub answer: Answer,
-    /// Currency of the plan's prices; none where the plan does not name it.
+    /// Currency of the plan's prices; `None` if the plan does not name one.
     pub currency: Option<Currency>,
 }
 
-/// Money with its currency: `0.347 EUR`; the number alone where the plan names none.
+/// Formats money with its currency: `0.347 EUR`; the number alone if the plan names no currency.
 pub(crate) fn priced(money: String, currency: Option<Currency>) -> String {
     currency.map_or(money.clone(), |currency| format!("{money} {currency}"))
 }
 
 impl Configuration<'_> {
-    /// What decides between configurations: money for the target, else money per token; where a price is missing, instances.
+    /// The figure by which configurations are ranked: money for the target, else money per token, else the
+    /// number of instances if a price is missing.
     fn price(&self, target: Option<Target>) -> Option<f64> {
         let Answer::Holds { instance, .. } = &self.answer else { return None };
         match target {
@@ -58,8 +59,9 @@ impl Configuration<'_> {
     }
 }
 
-/// The cheapest configuration for each thing that is served, by money per month at the target, else by money per token; several
-/// where they cost the same. Where one that holds has no price, nothing is called cheapest.
+/// Returns the cheapest configuration for each model and scenario, by money per month at the target, else
+/// by money per token; several if their costs are equal. If a configuration that holds has no price, none
+/// is the cheapest.
 pub fn cheapest(configurations: &[Configuration], target: Option<Target>) -> Vec<Vec<usize>> {
     let of = |group: &Vec<usize>| {
         let holding = group.iter().filter(|at| matches!(configurations[**at].answer, Answer::Holds { .. }));
@@ -72,12 +74,12 @@ pub fn cheapest(configurations: &[Configuration], target: Option<Target>) -> Vec
     groups(configurations).iter().filter_map(of).collect()
 }
 
-/// Configurations that serve the same.
+/// Groups configurations that serve the same model and scenario.
 fn groups(configurations: &[Configuration]) -> Vec<Vec<usize>> {
     alike(configurations, |one| &one.curve.series)
 }
 
-/// The whole answer, at most 100 columns wide.
+/// Renders the whole result, at most 100 columns wide.
 pub fn capacity(configurations: &[Configuration], target: Option<Target>, slo: Option<&Slo>) -> String {
     let (models, sweeps) = differ(configurations.iter().map(|one| &one.curve.series));
     let name = |at: usize| title(&configurations[at].curve.series, models, sweeps);
@@ -101,7 +103,8 @@ pub fn capacity(configurations: &[Configuration], target: Option<Target>, slo: O
         }
     }
     if cheapest(configurations, target).is_empty() && !holding.is_empty() {
-        let text = "cannot tell which is cheapest: declare hardware: { price_per_hour } or { owned } of every endpoint that holds";
+        let text = "cannot determine the cheapest: declare hardware: { price_per_hour } or { owned } for every \
+            endpoint that holds";
         out.push_str(&format::fill("", 4, text));
     }
     let others: Vec<String> =
@@ -117,7 +120,7 @@ fn head(target: Option<Target>, slo: Option<&Slo>) -> String {
     let objective = slo.map(objective).unwrap_or_default();
     match target {
         Some(Target { qps, headroom }) if headroom > 0.0 => {
-            format!("to serve {qps} requests/s with {} % to spare, under {objective}", headroom * 100.0)
+            format!("to serve {qps} requests/s with {} % headroom, under {objective}", headroom * 100.0)
         }
         Some(Target { qps, .. }) => format!("to serve {qps} requests/s, under {objective}"),
         None => format!("what one instance sustains under {objective} (--target-qps N counts instances)"),
@@ -135,9 +138,9 @@ pub(crate) fn objective(slo: &Slo) -> String {
     limits.into_iter().chain(cost).collect::<Vec<_>>().join(", ")
 }
 
-/// What failed by errors, a sentence for each load: where failures are half or more of what is above a limit that does not hold, where
-/// the server failed so many requests that a run is invalid, and where a repeat is excluded for a burst of them. It stands above
-/// prices, for they follow from it.
+/// One sentence per load about errors: loads where failures are at least half of the requests above a
+/// missed limit, runs that are invalid because the server failed too many requests, and repeats that are
+/// excluded for a burst of errors. Shown above the prices, which depend on them.
 pub fn failed(configurations: &[Configuration]) -> Vec<String> {
     let (models, sweeps) = differ(configurations.iter().map(|one| &one.curve.series));
     let mut lines = Vec::new();
@@ -153,7 +156,7 @@ pub fn failed(configurations: &[Configuration]) -> Vec<String> {
 fn failed_at(rung: &Rung) -> Option<String> {
     let (failed, requests) = rung.failed_requests();
     let is_by_errors = |limit: &Limit| {
-        // Of ITL gaps are counted, and failures are none of them.
+        // ITL is counted in gaps, and a failed request has none.
         let is_of_requests = limit.metric != "itl" && limit.evidence.above > 0;
         limit.answer != slo::Answer::Holds && is_of_requests && 2 * failed >= limit.evidence.above
     };
@@ -170,29 +173,30 @@ fn failed_at(rung: &Rung) -> Option<String> {
     let count = || format!("{failed} of {requests} requests failed ({})", kinds());
     let burst = rung.excluded.iter().find(|one| one.reason == "errors_bunched").and_then(|_| rung.why_excluded());
     match (rung.has_failed(), burst) {
-        (true, _) => Some(format!("{}: the load is not met", count())),
+        (true, _) => Some(format!("{}: does not meet the load", count())),
         (false, Some(why)) => Some(format!("excluded: {why}")),
         (false, None) if failed > 0 && rung.limits().iter().any(is_by_errors) => {
-            Some(format!("{}: they are half or more of what is above a limit", count()))
+            Some(format!("{}: they are at least half of the requests above a limit", count()))
         }
         (false, None) => None,
     }
 }
 
-/// What the figures in brackets are; `--explain` has the rest.
+/// Explains the figures in brackets; `--explain` has the rest.
 fn legend(target: Option<Target>) -> &'static str {
     match target {
         Some(_) => {
-            "in brackets: the lowest load that misses (none: no load is shown to miss), and how few instances might do (?: not known); \
-             --explain says how all is counted"
+            "in brackets: the lowest load that misses (none: no load is shown to miss), and the lowest possible \
+             number of instances (?: unknown); --explain describes the calculation"
         }
         None => {
-            "in brackets: the lowest load that misses (none: no load is shown to miss); --explain says how all is counted"
+            "in brackets: the lowest load that misses (none: no load is shown to miss); --explain describes the \
+            calculation"
         }
     }
 }
 
-/// What is to be known of the runs that answers rest on.
+/// Notes on the runs behind the results.
 pub(super) fn notes(configurations: &[Configuration], holding: &[usize], name: Name) -> Vec<String> {
     let rung = |at: usize| match &configurations[at].answer {
         Answer::Holds { instance, .. } => configurations[at].curve.rung(instance.holds),
@@ -200,7 +204,7 @@ pub(super) fn notes(configurations: &[Configuration], holding: &[usize], name: N
     };
     let is_single = |at: &usize| rung(*at).is_some_and(|rung| rung.runs.len() == 1);
     let all_single = !holding.is_empty() && holding.iter().all(is_single);
-    let single = "rests on one run: `repeats` would show how far runs differ";
+    let single = "based on one run: `repeats` would show the variation between runs";
     let mut notes: Vec<String> = all_single.then(|| format!("each of these {single}")).into_iter().collect();
     for at in holding {
         let mut parts = Vec::new();
@@ -226,7 +230,7 @@ pub(super) fn notes(configurations: &[Configuration], holding: &[usize], name: N
     notes
 }
 
-/// That a load above the one that holds is undecided, and what would decide it.
+/// States that a load above the highest one that holds is undecided, and what would decide it.
 fn undecided_above(curve: &Curve, load: f64) -> String {
     let mut why = curve.rung(load).map(undecided_at).unwrap_or_default();
     let not_shown = curve.not_shown().find(|rung| rung.load == load);
@@ -235,7 +239,8 @@ fn undecided_above(curve: &Curve, load: f64) -> String {
     format!("undecided at {load}, above it{why}")
 }
 
-/// What could make another configuration the cheapest after all: a limit that lies higher in its bracket, or above what was measured.
+/// What could make another configuration the cheapest: a limit higher in its bracket, or above the measured
+/// loads.
 pub(super) fn doubts(
     configurations: &[Configuration],
     best: &[usize],
@@ -252,7 +257,10 @@ pub(super) fn doubts(
             return Some(match bracket.untold_above()[..] {
                 [] => format!("{name} has not reached its limit: measure above qps {holds}"),
                 [first, ..] => {
-                    format!("{name} is not shown to have reached its limit: measure from qps {first} on for longer")
+                    format!(
+                        "{name} is not shown to have reached its limit: measure for longer, from qps \
+                        {first} upwards"
+                    )
                 }
             });
         };
@@ -263,7 +271,8 @@ pub(super) fn doubts(
         let limit = match instance.bound()? {
             Bound::Missed(_) => format!("its limit is just below qps {misses}"),
             Bound::Served(rate) => format!(
-                "one instance holds the objective at {} requests/s, the most it served when saturated (upper end of a 95 % interval)",
+                "one instance meets the objective at {} requests/s, the most it served when saturated (upper \
+                end of a 95 % interval)",
                 digits(rate)
             ),
         };
@@ -276,7 +285,7 @@ pub(super) fn doubts(
 
 pub(super) type Name<'a> = &'a dyn Fn(usize) -> String;
 
-/// Columns that a narrow screen has no room for, the first to go first.
+/// Columns dropped on a narrow screen, the first one first.
 const LESS_NEEDED: [&str; 3] = ["tok per joule", "tok per money", "actual req/s"];
 
 fn table(configurations: &[Configuration], holding: &[usize], target: Option<Target>, name: Name) -> String {
@@ -298,7 +307,7 @@ fn table(configurations: &[Configuration], holding: &[usize], target: Option<Tar
     })
 }
 
-/// The cells of a configuration that holds, all of them.
+/// All cells of a configuration that holds.
 fn cells(one: &Configuration, target: Option<Target>, name: &str) -> Option<Vec<String>> {
     let Answer::Holds { instance, bracket, output } = &one.answer else { return None };
     let misses = bracket.misses.map_or("none".to_owned(), |load| load.to_string());
@@ -316,7 +325,7 @@ fn cells(one: &Configuration, target: Option<Target>, name: &str) -> Option<Vec<
     Some(cells)
 }
 
-/// What was measured says by what; what was declared stands alone.
+/// Tokens per joule: a measured value with its source, a declared one alone.
 fn per_joule(instance: &Instance) -> String {
     match (instance.measured, instance.tokens_per_joule()) {
         (Some(measured), _) => format!("{}\n{}", digits(measured.tokens), measured.by.name()),
@@ -333,14 +342,14 @@ fn with_ends(figure: &Figure) -> String {
     format!("{}{}", digits(figure.value), spread.unwrap_or_default())
 }
 
-/// Money per million tokens; its interval is that of the output throughput, turned round.
+/// Money per million tokens; its interval is the inverted one of the output throughput.
 fn per_million(instance: &Instance, output: &Figure) -> String {
     let joined = if output.pair.is_some() { " and " } else { "–" };
     let ends = per_million_ends(instance, output).map(|ends| format!("\n{}", ends.map(digits).join(joined)));
     format!("{}{}", or_na(instance.per_million(), digits), ends.unwrap_or_default())
 }
 
-/// The interval of the money per million tokens; of two repeats the money of each.
+/// The interval of the money per million tokens; for two repeats, the value of each.
 pub(super) fn per_million_ends(instance: &Instance, output: &Figure) -> Option<[f64; 2]> {
     let at = |throughput: f64| Instance { output_throughput: throughput, ..*instance }.per_million();
     let [low, high] = output.span()?;
@@ -386,7 +395,7 @@ pub(super) fn cheapest_line(
     }
 }
 
-/// What is said of a configuration that is not in the table.
+/// Describes a configuration that is not in the table.
 pub(super) fn other(one: &Configuration, name: &str) -> Option<String> {
     match &one.answer {
         Answer::Holds { .. } => None,

@@ -1,11 +1,11 @@
-//! Runs by their cells.
+//! Runs grouped by cell.
 
 use std::collections::HashMap;
 
 use crate::expand::RunSpec;
 
-/// How many runs the cell has that has the most. Numbers of repeats do not tell: they need not go up from 0, for a search has its own at each
-/// load.
+/// Number of runs of the cell that has the most. The repeat numbers do not show it: they need not start at
+/// 0, since a search numbers its own at each load.
 pub(super) fn most_repeats<'s>(specs: impl IntoIterator<Item = &'s RunSpec>) -> usize {
     let mut cells: HashMap<String, usize> = HashMap::new();
     for RunSpec { endpoint, labels, load, .. } in specs {

@@ -1,4 +1,4 @@
-//! A comparison as people read it: on the terminal, and in a pull request.
+//! A comparison as text, for the terminal and for a pull request.
 
 use comfy_table::{Cell, ColumnConstraint, Width};
 use indexmap::IndexMap;
@@ -16,10 +16,10 @@ use super::format::{digits, escaped, fill, plain};
 use super::grid::{self, right};
 use super::untested;
 
-/// Names of arms up to this length stand in one line.
+/// Longest name of an arm that stays on one line, in characters.
 const LONG: usize = 12;
 
-/// For the terminal: a table for each cell, at most 100 columns wide.
+/// Renders for the terminal: a table per cell, at most 100 columns wide.
 pub fn text(comparison: &Comparison) -> String {
     let mut out: String = comparison.answers.iter().map(|answer| fill("", 2, answer)).collect();
     out.push_str(if out.is_empty() { "" } else { "\n" });
@@ -35,7 +35,7 @@ pub fn text(comparison: &Comparison) -> String {
         for cell in &family.cells {
             out.push_str(&format!("\n{}\n", plain(&heading(family, cell))));
             cell.notes.iter().for_each(|note| out.push_str(&fill("note: ", 6, &plain(note))));
-            left_out(cell).iter().for_each(|line| out.push_str(&fill("left out: ", 10, &plain(line))));
+            left_out(cell).iter().for_each(|line| out.push_str(&fill("excluded: ", 10, &plain(line))));
             out.push_str(&fill("errors: ", 8, &plain(&effects::guarded(cell))));
             out.push_str(&table(family, cell));
             of_margins(cell).iter().for_each(|line| out.push_str(&fill(" ", 4, &plain(line))));
@@ -51,7 +51,7 @@ pub fn text(comparison: &Comparison) -> String {
     out
 }
 
-/// What a declaration of many tests costs, where it cost something: a difference that would have been shown alone.
+/// The cost of declaring many tests, if there is one: differences that would be shown on their own.
 fn hidden(comparison: &Comparison) -> Option<String> {
     let shown_alone = |test: &&Test| test.outcome == Outcome::NotShown && test.p.is_some_and(|p| p <= power::LEVEL);
     let of = |family: &Family| family.cells.iter().flat_map(|cell| &cell.tests).filter(shown_alone).count();
@@ -59,23 +59,24 @@ fn hidden(comparison: &Comparison) -> Option<String> {
     let tests: u32 = comparison.families.iter().filter(|family| of(family) > 0).map(|family| family.tests).sum();
     (hidden > 0).then(|| {
         let what = match hidden {
-            1 => "1 difference would be shown by itself",
-            count => &format!("{count} differences would be shown, each by itself"),
+            1 => "1 difference would be shown on its own",
+            count => &format!("{count} differences would be shown, each on its own"),
         };
         format!(
-            "{what} (p below {} %), but not among {tests} tests: more repeats would tell, or fewer metrics and loads that are declared \
-             before the next measurement",
+            "{what} (p below {} %), but not among {tests} tests: run more repeats, or declare fewer metrics and \
+             loads before the next measurement",
             power::LEVEL * 100.0
         )
     })
 }
 
-/// Why the share of failed requests has two intervals, where it is compared beside the guardrail.
+/// Explains why the share of failed requests has two intervals if it is compared in addition to the
+/// guardrail.
 fn two_of_errors(cell: &CellAnswer) -> Option<&'static str> {
     let is_compared = cell.tests.iter().any(|test| test.metric == "error_share");
     is_compared.then_some(
-        "error share: `errors` counts the requests of all rounds together, the table one share of each round; a gate fails where either \
-         is worse",
+        "error share: `errors` pools the requests of all rounds, the table has one share per round; a gate \
+         fails if either is worse",
     )
 }
 
@@ -98,42 +99,42 @@ fn title(comparison: &Comparison, family: &Family, quoted: impl Fn(&str) -> Stri
         tests => format!("{tests} tests, p adjusted for all of them ({})", method(comparison.adjusted_by)),
     };
     let margin = family.margin.map(|margin| format!(", margin {}", allowed(margin))).unwrap_or_default();
-    let class = comparison.class.as_ref().map(|class| format!(", requests of class {} alone", quoted(class)));
+    let class = comparison.class.as_ref().map(|class| format!(", only requests of class {}", quoted(class)));
     format!("{what}{}; {}, {tests}{margin}", class.unwrap_or_default(), counted(family.cells.len(), "cell"))
 }
 
-/// How p-values were adjusted.
+/// The method that adjusted the p-values.
 fn method(adjusted: Adjusted) -> &'static str {
     match adjusted {
         Adjusted::Holm => "Holm",
-        Adjusted::BenjaminiHochberg => "Benjamini–Hochberg: 5 % of what is found is false",
+        Adjusted::BenjaminiHochberg => "Benjamini–Hochberg: 5 % of the findings are false",
     }
 }
 
-/// What a test says of a difference, where its margin is told elsewhere.
+/// The verdict of a test, if its margin is reported elsewhere.
 fn bare_verdict(test: &Test) -> String {
     match margin_of(test) {
-        // What would have been seen is another question than what the margin asks.
+        // The smallest detectable difference is unrelated to the margin.
         Some(_) if test.outcome == Outcome::NotShown => "no difference shown".to_owned(),
-        // Both say how many repeats would do, each for something else.
+        // Both give a number of repeats, for different purposes.
         Some(_) if test.outcome == Outcome::Refused => format!("{} for a test", test.words),
         _ => test.words.clone(),
     }
 }
 
-/// What a metric's margin comes to; none without one.
+/// The result for a metric's margin; `None` without a margin.
 fn margin_of(test: &Test) -> Option<String> {
     let margin = test.margin.as_ref().filter(|margin| margin.answer != MarginAnswer::NotJudged)?;
     let which = if test.outcome == Outcome::Refused { " for the margin" } else { "" };
     Some(format!("{}{which}", margin.words))
 }
 
-/// What margins come to, a line for each metric: in the table's last column they would take five.
+/// The results for margins, one line per metric: in the table's last column they would take five.
 fn of_margins(cell: &CellAnswer) -> Vec<String> {
     cell.tests.iter().filter_map(|test| Some(format!("{}: {}", named(test), margin_of(test)?))).collect()
 }
 
-/// What a test says, of the margin too.
+/// The verdict of a test, including the margin.
 pub(super) fn verdict(test: &Test) -> String {
     let margin = margin_of(test).map(|margin| format!("; {margin}")).unwrap_or_default();
     format!("{}{margin}", bare_verdict(test))
@@ -148,7 +149,7 @@ pub(super) fn heading(family: &Family, cell: &CellAnswer) -> String {
     format!("{}: {name}{} against {}, {rounds}{look}", cell.sweep, cell.arm, family.baseline)
 }
 
-/// Runs that were left out, those of one arm and reason in one line.
+/// Excluded runs, one line per arm and reason.
 pub(super) fn left_out(cell: &CellAnswer) -> Vec<String> {
     let mut lines: IndexMap<(&str, &str), Vec<String>> = IndexMap::new();
     for LeftOut { arm, repeat, reason } in &cell.left_out {
@@ -161,7 +162,8 @@ pub(super) fn left_out(cell: &CellAnswer) -> Vec<String> {
     lines.into_iter().map(line).collect()
 }
 
-/// The table of a cell: under the names of its arms, else under `baseline` and `arm`, which the heading above names.
+/// The table of a cell, headed by the names of its arms, or by `baseline` and `arm` if the heading above
+/// names them.
 fn table(family: &Family, cell: &CellAnswer) -> String {
     let then = if family.by == "time" { "then" } else { &family.baseline };
     let long = [(1, then), (2, &*cell.arm)].into_iter().filter(|(_, name)| name.chars().count() > LONG);
@@ -177,7 +179,7 @@ fn table(family: &Family, cell: &CellAnswer) -> String {
     grid::text_of_fewer(&["p"], (2, &[5, 6]), |left_out| made(heads, cell, left_out))
 }
 
-/// The longest name of an arm that heads a column.
+/// Longest name of an arm that heads a column, in characters.
 const LONGEST_HEAD: usize = 24;
 
 fn made(arms: [&str; 2], cell: &CellAnswer, left_out: &[&str]) -> comfy_table::Table {
@@ -215,7 +217,7 @@ fn made(arms: [&str; 2], cell: &CellAnswer, left_out: &[&str]) -> comfy_table::T
     table
 }
 
-/// The place of the column that has the p-value before it is adjusted.
+/// Index of the column with the unadjusted p-value.
 const P: usize = 4;
 
 /// `TTFT p99 ms`.
@@ -236,7 +238,7 @@ pub(super) fn changed(change: &Change) -> String {
     interval(change.of, [change.value, change.low, change.high])
 }
 
-/// What it comes to: how many tests of which arm say what.
+/// The conclusion: number of tests per verdict and arm.
 pub(crate) fn conclusion(comparison: &Comparison) -> String {
     let mut arms: IndexMap<(&str, &str), Vec<&Test>> = IndexMap::new();
     for family in &comparison.families {
@@ -252,7 +254,7 @@ pub(crate) fn conclusion(comparison: &Comparison) -> String {
             (Outcome::NotShown, "without a shown difference"),
             (Outcome::Constant, "the same in every repeat"),
             (Outcome::Refused, "refused"),
-            (Outcome::Unknown, "n/a"),
+            (Outcome::Unknown, "without a shown difference"),
         ];
         let count = |outcome| tests.iter().filter(|test| test.outcome == outcome).count();
         let parts = said.into_iter().map(|(outcome, words)| (count(outcome), words)).filter(|(count, _)| *count > 0);
@@ -284,7 +286,7 @@ fn margins(tests: &[&Test]) -> String {
     if of == 0 { String::new() } else { format!("; {shown} of {of} shown to be within the margin{worse}") }
 }
 
-/// For a pull request: what it comes to first, then a table for each cell.
+/// Renders for a pull request: the conclusion first, then a table per cell.
 pub fn markdown(comparison: &Comparison) -> String {
     let answers: Vec<String> = comparison.answers.iter().map(|answer| escaped(answer)).collect();
     let mut out = match answers.as_slice() {
@@ -299,7 +301,7 @@ pub fn markdown(comparison: &Comparison) -> String {
         for cell in &family.cells {
             out.push_str(&format!("\n**{}**\n", escaped(&heading(family, cell))));
             let notes =
-                cell.notes.iter().cloned().chain(left_out(cell).into_iter().map(|line| format!("left out: {line}")));
+                cell.notes.iter().cloned().chain(left_out(cell).into_iter().map(|line| format!("excluded: {line}")));
             notes.for_each(|note| out.push_str(&format!("\n> {}\n", escaped(&note))));
             out.push_str(&format!("\n> {}\n", effects::guarded_markdown(cell)));
             two_of_errors(cell).iter().for_each(|line| out.push_str(&format!("\n> {line}\n")));
@@ -324,7 +326,7 @@ pub fn markdown(comparison: &Comparison) -> String {
     out
 }
 
-/// What is bold in Markdown: what must be seen.
+/// The Markdown emphasis of a test: bold for results that need attention.
 fn mark(test: &Test) -> &'static str {
     let is_beyond = test.margin.as_ref().is_some_and(|margin| margin.answer == MarginAnswer::Worse);
     match test.outcome {
@@ -343,7 +345,7 @@ mod tests {
     use crate::analysis::FailureCount;
     use crate::analysis::comparison::{Gate, Guardrail, Rules, RunValue, Sides, pooled, settle};
 
-    /// A metric over rounds; the arm is so many times the baseline in each.
+    /// A metric over rounds; `times` is the ratio of arm to baseline in each round.
     fn test(metric: &str, baseline: f64, times: &[f64]) -> Test {
         let side =
             |of: &dyn Fn(f64) -> f64| -> Vec<RunValue> { times.iter().map(|one| RunValue::Known(of(*one))).collect() };
@@ -369,7 +371,7 @@ mod tests {
         }
     }
 
-    /// Two metrics in three loads, held against a margin.
+    /// Two metrics at three loads, compared against a margin.
     fn with_a_margin() -> Comparison {
         let cells = [1.0, 1.01, 1.02].map(|more| {
             let times = [1.011, 1.009, 1.010, 1.013, 1.008, 1.011].map(|one| one * more);
@@ -434,14 +436,15 @@ mod tests {
             baseline: "vllm".into(),
             tests: 4,
             margin: None,
-            notes: vec!["`vllm` says max_num_seqs, and `sglang` does not (M014)".into()],
+            notes: vec!["`vllm` specifies max_num_seqs, but `sglang` does not (M014)".into()],
             cells: vec![cell],
             pooled: Vec::new(),
         };
         of(vec![family])
     }
 
-    /// An arm in loads, each with these metrics: name, baseline and how many times it the arm is in each round.
+    /// An arm at several loads, each with these metrics: name, baseline and the ratio of arm to baseline in
+    /// each round.
     fn arm(margin: Option<f64>, loads: &[&[(&str, f64, &[f64])]]) -> Vec<String> {
         let cell = |metrics: &&[(&str, f64, &[f64])]| {
             let mut tests: Vec<Test> = metrics.iter().map(|(name, base, times)| test(name, *base, times)).collect();
@@ -475,11 +478,12 @@ mod tests {
         };
         assert_eq!(
             told(None, &[one(fast, noisy), one(fast, noisy), one(fast, noisy), one(noisy, noisy)]),
-            "answers 8.0 % faster (E2E p50, shown in 3 of 4 loads); no difference shown in output throughput."
+            "responds 8.0 % faster (E2E p50, shown in 3 of 4 loads); no difference shown in output throughput."
         );
         assert_eq!(
             told(None, &[one(slow, same), one(fast, same)]),
-            "answers faster in 1 and slower in 1 of 2 loads (E2E p50); equal output throughput, the same in every repeat."
+            "responds faster in 1 and slower in 1 of 2 loads (E2E p50); equal output throughput, the same in \
+            every repeat."
         );
         assert_eq!(
             told(None, &[one(noisy, slow)]),
@@ -491,13 +495,13 @@ mod tests {
         );
         assert_eq!(
             told(Some(0.02), &[one(fast, near)]),
-            "answers 8.0 % faster (E2E p50, shown); output throughput shown to be within the margin of 2 %."
+            "responds 8.0 % faster (E2E p50, shown); output throughput shown to be within the margin of 2 %."
         );
-        // Where E2E cannot tell, what a user waits for first may.
+        // If E2E is undecided, TTFT may still show a difference.
         let tests: [(&str, f64, &[f64]); 2] = [("e2e_p50", 80.0, &fast[..2]), ("ttft_p50", 20.0, slow)];
-        assert_eq!(arm(None, &[&tests]), ["`sglang` against `vllm`: answers 8.7 % slower (TTFT p50, shown)."]);
+        assert_eq!(arm(None, &[&tests]), ["`sglang` against `vllm`: responds 8.7 % slower (TTFT p50, shown)."]);
         assert_eq!(answers(&[]), [""; 0]);
-        // An arm that fails more is never praised alone.
+        // An arm that fails more requests always has that stated.
         assert!(some().answers[0].ends_with("; fails more requests (shown)."), "{:?}", some().answers);
     }
 
@@ -528,7 +532,7 @@ mod tests {
         ] {
             assert!(text.contains(said), "{said}: {text}");
         }
-        // A single cell keeps its table: it fits on a screen.
+        // A single cell keeps its table, since it fits on a screen.
         one.families[0].cells.truncate(1);
         assert!(super::text(&one).contains("verdict"), "{}", super::text(&one));
     }

@@ -1,4 +1,4 @@
-//! Curves as people read them: a table for each, then where it bends and what it bears.
+//! Curves as text: a table for each, then the knee and the highest load that meets the objective.
 
 use comfy_table::Cell;
 use indexmap::IndexMap;
@@ -26,13 +26,14 @@ const SHOWN: [(&str, &str); 7] = [
     ("e2e_p99", "E2E p99\nms"),
 ];
 
-/// The figures of a table, each with its heading: what the objective limits stands behind the others of its latency.
+/// The figures of a table, each with its heading; a percentile that the objective limits follows the others
+/// of its latency.
 fn shown(slo: Option<&Slo>) -> Vec<(&'static Ordinate, String)> {
     let all = SHOWN.iter().filter_map(|(name, heading)| Some((Ordinate::named(name)?, (*heading).to_owned())));
     let mut shown: Vec<(&Ordinate, String)> = all.collect();
     for reading in Ordinate::limited(slo) {
         if shown.iter().all(|(other, _)| other.name != reading.name) {
-            // Behind the lower percentiles of its latency, else last.
+            // After the lower percentiles of its latency, else last.
             let is_of_it = |one: &Ordinate| one.name.split('_').next() == reading.name.split('_').next();
             let is_below = |one: &Ordinate| one.percentile < reading.percentile;
             let behind = shown.iter().rposition(|(other, _)| is_of_it(other) && is_below(other)).map(|at| at + 1);
@@ -44,7 +45,7 @@ fn shown(slo: Option<&Slo>) -> Vec<(&'static Ordinate, String)> {
     shown
 }
 
-/// Every curve with what it says; `slo` is the plan's objective.
+/// Renders every curve with its conclusions; `slo` is the plan's objective.
 pub fn curves(curves: &[Curve], slo: Option<&Slo>) -> String {
     let shown = shown(slo);
     let (models, sweeps) = differ(curves.iter().map(|curve| &curve.series));
@@ -67,22 +68,23 @@ fn legend(curves: &[Curve]) -> String {
     let several = curves.iter().flat_map(|curve| &curve.rungs).any(|rung| rung.runs.len() > 1);
     let interval = match several {
         true => {
-            "second lines: 95 % intervals, over runs where a load has three or more, else within the run; of two runs their values"
+            "second lines: 95 % intervals, over runs for loads with three or more, else within the run; for two \
+            runs, both values"
         }
-        false => "second lines: 95 % intervals within the run; `repeats` would show how far runs differ",
+        false => "second lines: 95 % intervals within the run; `repeats` would show the variation between runs",
     };
     let open = curves.iter().any(|curve| curve.axis == Axis::Qps);
     let due = match open {
         true => ". In brackets: actual arrivals in requests/s. Latencies are from the schedule",
         false => "",
     };
-    format::fill("\n", 0, &format!("{interval}{due}. --explain says how all is counted")).replacen("\n ", "\n", 1)
+    format::fill("\n", 0, &format!("{interval}{due}. --explain describes the calculation")).replacen("\n ", "\n", 1)
 }
 
-/// The headings of figures that a narrow screen has no room for, the first to go first.
+/// Headings of figures dropped on a narrow screen, the first one first.
 const LESS_NEEDED: [&str; 3] = ["requests/s", "per user tok/s", "E2E p99 ms"];
 
-/// The table of a curve; on a narrow screen with fewer figures, which are then named below it.
+/// The table of a curve; on a narrow screen it has fewer figures, and the missing ones are named below it.
 fn table(curve: &Curve, shown: &[(&Ordinate, String)]) -> String {
     grid::text_of_fewer(&LESS_NEEDED, (1, &[]), |left_out| {
         let places = grid::places(shown.iter().map(|(_, heading)| heading.as_str()), left_out);
@@ -127,8 +129,8 @@ fn figure(rung: &Rung, reading: &Ordinate) -> String {
     }
 }
 
-/// What stands in the place of a figure that is no number: the bound above which it lies where that is among failed requests, else why it is
-/// not known.
+/// The text for a figure without a value: the lower bound if the value lies among failed requests, else the
+/// reason.
 pub(crate) fn unknown(rung: &Rung, reading: &Ordinate) -> String {
     match (rung.too_few(reading), rung.at_least(reading)) {
         (Some(n), _) => format!("n/a (n={n})"),
@@ -137,12 +139,12 @@ pub(crate) fn unknown(rung: &Rung, reading: &Ordinate) -> String {
     }
 }
 
-/// The value, with `*` where samples are few.
+/// The value, with `*` if samples are few.
 pub(super) fn marked(figure: &Figure) -> String {
     format!("{}{}", digits(figure.value), if figure.few_samples { "*" } else { "" })
 }
 
-/// What is to be known of percentiles of few requests, where there are any.
+/// Notes on percentiles from few requests, if there are any.
 fn of_few(curves: &[Curve], shown: &[(&'static Ordinate, String)]) -> String {
     let rungs = || curves.iter().flat_map(|curve| &curve.rungs);
     let shown = || rungs().flat_map(|rung| shown.iter().map(move |(reading, _)| (rung, *reading)));
@@ -152,13 +154,13 @@ fn of_few(curves: &[Curve], shown: &[(&'static Ordinate, String)]) -> String {
     let [p50, p99] = [Percentile::P50, Percentile::P99].map(quantile::need);
     let notes = [
         few.then(|| FEW.to_owned()),
-        none.then(|| format!("n/a with n: so few requests in a run; p50 takes {p50}, p99 {p99}")),
+        none.then(|| format!("n/a with n: too few requests in a run; p50 needs {p50}, p99 {p99}")),
         bounds.then(|| "> lies among failed requests, which count as slower than every other".to_owned()),
     ];
     notes.into_iter().flatten().map(|note| format!("{note}\n")).collect()
 }
 
-/// What the mark says.
+/// The legend of the mark.
 pub(super) const FEW: &str = "* from few samples: the true value may lie well away from it";
 
 fn objective(rung: &Rung) -> String {
@@ -173,7 +175,7 @@ fn objective(rung: &Rung) -> String {
     answer.into_iter().chain(state).chain(failed).chain(given_up.as_deref()).collect::<Vec<_>>().join("\n")
 }
 
-/// Reasons in lines as short as their words; `(3 of 3)` stays in one.
+/// Reasons wrapped to the width of their longest word; `(3 of 3)` stays on one line.
 fn narrow(reasons: &str) -> String {
     let mut out = String::new();
     let mut is_counting = false;
@@ -185,7 +187,7 @@ fn narrow(reasons: &str) -> String {
     out.trim_end().to_owned()
 }
 
-/// What a curve says, a sentence each.
+/// The conclusions of a curve, one sentence each.
 pub(super) fn lines(curve: &Curve) -> Vec<String> {
     let axis = curve.axis.name();
     let mut lines = vec![knee(curve)];
@@ -204,7 +206,7 @@ pub(super) fn lines(curve: &Curve) -> Vec<String> {
     lines
 }
 
-/// At which loads it is not shown whether the server kept up, and which windows would show it.
+/// Loads at which it is not shown whether the server kept up, and the window that would show it.
 fn not_shown(curve: &Curve) -> Option<String> {
     let of = |rung: &Rung| format!("{}{}", rung.load, window_to_keep_up(rung));
     let loads: Vec<String> = curve.not_shown().map(of).collect();
@@ -212,12 +214,13 @@ fn not_shown(curve: &Curve) -> Option<String> {
     (!loads.is_empty()).then(|| format!("not shown whether the server keeps up: {axis} {}", loads.join(", ")))
 }
 
-/// Which window would tell whether the server keeps up, in brackets: ` (a window of 40 s would do)`; empty where none would.
+/// The window that would show whether the server keeps up, in brackets: ` (a window of 40 s would do)`;
+/// empty if there is none.
 pub(crate) fn window_to_keep_up(rung: &Rung) -> String {
     rung.window_to_keep_up().map(|window| format!(" ({})", undecided::would_do(window))).unwrap_or_default()
 }
 
-/// The limits that the requests of a load do not decide, and what would.
+/// Limits that the requests of a load do not decide, and what would decide them.
 fn undecided(curve: &Curve) -> Vec<String> {
     let of = |rung: &Rung| {
         let why = undecided_at(rung);
@@ -226,7 +229,8 @@ fn undecided(curve: &Curve) -> Vec<String> {
     curve.rungs.iter().filter_map(of).collect()
 }
 
-/// The parts of the objective that a load's runs do not decide, and what would; none where the load is decided all the same.
+/// The parts of the objective that a load's runs do not decide, and what would decide them; empty if the
+/// load is decided anyway.
 pub(crate) fn undecided_at(rung: &Rung) -> Vec<String> {
     if rung.answer() != Some(Answer::Undecided) {
         return Vec::new();
@@ -234,12 +238,12 @@ pub(crate) fn undecided_at(rung: &Rung) -> Vec<String> {
     let limits = rung.limits().into_iter().filter(|limit| limit.answer == Answer::Undecided);
     let mut why: Vec<String> = limits.map(|limit| format!("{} ({})", limit.name(), limit.why_undecided())).collect();
     if rung.judged().is_some_and(|judged| judged.cost == Some(Answer::Undecided)) {
-        why.push("cost_per_million (not known, or repeats lie on both sides)".to_owned());
+        why.push("cost_per_million (unknown, or repeats lie on both sides)".to_owned());
     }
     why
 }
 
-/// The invalid runs that do not count: `vllm · chat at qps 60: repeat 1: client_late`.
+/// The invalid runs that are not counted: `vllm · chat at qps 60: repeat 1: client_late`.
 pub fn left_out(curves: &[Curve]) -> Vec<String> {
     let (models, sweeps) = differ(curves.iter().map(|curve| &curve.series));
     let mut names = Vec::new();
@@ -255,15 +259,15 @@ pub fn left_out(curves: &[Curve]) -> Vec<String> {
     names
 }
 
-/// Which repeats are excluded at which load, and why.
+/// Excluded repeats by load, with the reason.
 fn excluded(curve: &Curve) -> Option<String> {
     let of = |rung: &Rung| Some(format!("{} {} {}", curve.axis.name(), rung.load, rung.why_excluded()?));
     let loads: Vec<String> = curve.rungs.iter().filter_map(of).collect();
     (!loads.is_empty()).then(|| format!("excluded, because most repeats were not affected: {}", loads.join("; ")))
 }
 
-/// At which loads runs were given up, by reason, and what that says: `given up: 429 (3 of 3) at qps 50 (repeat 2 of 3), 100; …`.
-/// Repeats count from 0, as everywhere.
+/// Loads at which runs were given up, by reason, and the consequence: `given up: 429 (3 of 3) at qps 50
+/// (repeat 2 of 3), 100; …`. Repeats count from 0, as everywhere.
 fn given_up(curve: &Curve) -> Vec<String> {
     let at_load = |rung: &Rung<'_>, repeats: Vec<String>| {
         let of = rung.runs.len() + rung.left_out.len() + rung.given_up.len();
@@ -286,7 +290,7 @@ fn given_up(curve: &Curve) -> Vec<String> {
     by_reason(all.into_iter()).into_iter().map(line).collect()
 }
 
-/// What was given up, together where it was for the same reason.
+/// Groups given-up runs by reason.
 fn by_reason<'g>(all: impl Iterator<Item = (&'g GivenUp, String)>) -> Vec<(&'g GivenUp, Vec<String>)> {
     let mut reasons: IndexMap<String, (&GivenUp, Vec<String>)> = IndexMap::new();
     for (why, what) in all {
@@ -295,7 +299,8 @@ fn by_reason<'g>(all: impl Iterator<Item = (&'g GivenUp, String)>) -> Vec<(&'g G
     reasons.into_values().collect()
 }
 
-/// Which loads rest on runs that are suspect, by reason: `suspect: client_late at 4 (2 of 3), 8; unsteady at 8 (1 of 3)`.
+/// Loads that rest on suspect runs, by reason: `suspect: client_late at 4 (2 of 3), 8; unsteady at 8 (1 of
+/// 3)`.
 fn suspects(curve: &Curve) -> Option<String> {
     let mut reasons: IndexMap<&str, Vec<String>> = IndexMap::new();
     for rung in &curve.rungs {
@@ -311,7 +316,7 @@ fn suspects(curve: &Curve) -> Option<String> {
     (!parts.is_empty()).then(|| format!("suspect: {}", parts.join("; ")))
 }
 
-/// The reasons for which runs of a rung are suspect, and of how many runs each.
+/// The reasons for which runs of a rung are suspect, with the number of runs for each.
 pub(super) fn suspect_reasons<'r>(rung: &Rung<'r>) -> IndexMap<&'r str, usize> {
     counts(rung.runs.iter().flat_map(|run| &run.verdict.reasons).map(|reason| reason.name))
 }
@@ -331,17 +336,17 @@ fn knee(curve: &Curve) -> String {
             ranged(&range, |end| digits(*end))
         ),
         Knee::Beyond { meet, heaviest } => format!(
-            "knee: n/a: highest throughput × latency at the lightest load is {} requests in flight, above the heaviest load ({heaviest}): \
-             measure heavier loads, and the lightest for longer",
+            "knee: n/a: highest throughput × latency at the lightest load is {} requests in flight, above the \
+             heaviest load ({heaviest}): measure heavier loads, and the lightest for longer",
             digits(meet)
         ),
         Knee::Before(load) => format!("knee: at or below {axis} {load}, the lightest load: measure lighter ones"),
         Knee::NotReached(_) if curve.rejected_from().is_some() => {
-            "knee: not reached below the first load that was given up: measure loads between".to_owned()
+            "knee: not reached below the first load that was given up: measure loads in between".to_owned()
         }
         Knee::NotReached(rise) => {
             format!(
-                "knee: not reached; the last step still brings {:.0} % more requests/s: measure heavier loads",
+                "knee: not reached; the last step still adds {:.0} % requests/s: measure heavier loads",
                 rise * 100.0
             )
         }
@@ -352,14 +357,14 @@ fn knee(curve: &Curve) -> String {
     }
 }
 
-/// From where to where a knee may lie: `between 40 and 80`, with what that rests on where it is more than the ladder.
+/// The range in which a knee may lie: `between 40 and 80`, with its basis if that is more than the ladder.
 fn ranged(range: &Range, shown: fn(&f64) -> String) -> String {
     let Range { low, high, basis } = range;
     let text = match (low, high) {
         (Some(low), Some(high)) => format!("between {} and {}", shown(low), shown(high)),
-        (Some(low), None) => format!("above {}, and perhaps above what was measured", shown(low)),
-        (None, Some(high)) => format!("below {}, and perhaps below what was measured", shown(high)),
-        (None, None) => "anywhere within the loads that were measured, as far as the repeats show".to_owned(),
+        (Some(low), None) => format!("above {}, possibly above the measured loads", shown(low)),
+        (None, Some(high)) => format!("below {}, possibly below the measured loads", shown(high)),
+        (None, None) => "anywhere within the measured loads, as far as the repeats show".to_owned(),
     };
     match basis {
         Basis::Neighbours => text,
@@ -367,25 +372,25 @@ fn ranged(range: &Range, shown: fn(&f64) -> String) -> String {
     }
 }
 
-/// Between which loads the highest one lies that meets the objective, as a sentence.
+/// The loads between which the highest one lies that meets the objective, as a sentence.
 pub(crate) fn bracket(found: &Bracket, axis: &str) -> String {
     let Bracket { holds, misses, undecided, too_dear, unknown, out_of_order, .. } = found;
     let mut text = match (holds, misses) {
         (Some(holds), Some(misses)) => format!("holds up to {axis} {holds}, misses at {misses}"),
         (Some(holds), None) if found.untold_above().is_empty() => {
-            format!("holds up to {axis} {holds}; no load misses, so the limit lies above what was measured")
+            format!("holds up to {axis} {holds}; no load misses, so the limit lies above the measured loads")
         }
         (Some(holds), None) => {
             format!("holds up to {axis} {holds}; no load is shown to miss, so the limit may lie anywhere above")
         }
         (None, Some(misses)) => format!("no load is shown to hold; {axis} {misses} misses"),
-        (None, None) => "no load is shown to hold, and none is shown to miss".to_owned(),
+        (None, None) => "no load is shown to hold or to miss".to_owned(),
     };
     for (loads, before, after) in [
         (undecided, "undecided at", ""),
         (too_dear, "too expensive at", " (cost falls as load rises)"),
         (unknown, "no valid run at", ""),
-        (out_of_order, "holds above that at", " (not counted)"),
+        (out_of_order, "holds again at", " (not counted)"),
     ] {
         if !loads.is_empty() {
             let list = loads.iter().map(f64::to_string).collect::<Vec<_>>().join(", ");
@@ -395,7 +400,7 @@ pub(crate) fn bracket(found: &Bracket, axis: &str) -> String {
     text
 }
 
-/// What a curve is of: `vllm · chat`, with the model and the sweep where they tell curves apart.
+/// The title of a curve: `vllm · chat`, with the model and the sweep if they distinguish curves.
 pub fn title(series: &Series, models: bool, sweeps: bool) -> String {
     let mut parts = vec![plain(&series.endpoint)];
     parts.extend(models.then(|| plain(&series.model)));

@@ -1,4 +1,4 @@
-//! Percentiles of few requests in curves and fronts: marked, or n/a with n.
+//! Percentiles from few requests in curves and fronts: marked, or n/a with n.
 
 use super::super::fronts::fronts;
 use super::*;
@@ -8,7 +8,7 @@ use crate::analysis::{MeanTokens, PlanMetrics, RunMetrics, Verdict};
 use crate::plan::Validity;
 use crate::rows::{Outcome, RunLabels};
 
-/// A run of so many clients for so long, with its labels; 12.5 requests a second of each client.
+/// A run with this many clients for this long, with its labels; each client sends 12.5 requests per second.
 fn made(batch: u32, seconds: f64) -> (RunLabels, RunMetrics, Verdict) {
     let server = Server { batch_size: Some(batch), seconds, ..Server::default() };
     let (records, facts) = server.make();
@@ -72,7 +72,7 @@ fn percentiles_of_many_requests_are_bare() {
 
 #[test]
 fn what_is_on_no_front_says_why() {
-    // More than the ten slots of the server answer: it falls behind.
+    // More than the ten slots of the server can serve: it falls behind.
     let open = |qps: f64| {
         let server = Server { batch_size: None, qps: Some(qps), seconds: 12.0, ..Server::default() };
         let (records, facts) = server.make();
@@ -147,8 +147,12 @@ fn a_limit_above_is_claimed_only_where_every_load_above_was_told() {
         ..Bracket::default()
     };
     let says = |found: &Bracket| bracket(found, "qps");
-    assert_eq!(says(&found(&[], &[])), "holds up to qps 10; no load misses, so the limit lies above what was measured");
-    // One below that is undecided takes nothing from it.
+    assert_eq!(
+        says(&found(&[], &[])),
+        "holds up to qps 10; no load misses, so the limit lies above the \
+        measured loads"
+    );
+    // An undecided load below it does not matter.
     let below = says(&found(&[5.0], &[]));
     assert!(below.contains("no load misses") && below.ends_with("; undecided at 5"), "{below}");
     assert_eq!(

@@ -1,4 +1,4 @@
-//! Decoding beside what memory bandwidth allows, and the table of symptoms.
+//! Decoding compared with the limit of memory bandwidth, and the table of symptoms.
 
 use comfy_table::Cell;
 
@@ -9,24 +9,26 @@ use super::format::{self, digits, plain};
 use super::grid::{self, right};
 use super::table::load;
 
-/// What memory bandwidth says of the runs of a plan.
+/// The runs of a plan compared with the limit of memory bandwidth.
 pub struct Bound<'a> {
     /// Runs with a bound.
     pub(crate) predicted: &'a [Predicted<'a>],
-    /// Why others have none, each reason once.
+    /// Why other runs have no bound, each reason once.
     pub(crate) unpredicted: &'a [String],
 }
 
-/// The whole answer, at most 100 columns wide: what is seen first, what could not be looked for last.
+/// Renders the whole diagnosis, at most 100 columns wide: symptoms that were found first, checks that were
+/// not possible last.
 pub(crate) fn diagnosis(bound: &Bound, diagnoses: &[Diagnosis], not_measured: &str) -> String {
-    let mut out = "decoding, beside what memory bandwidth allows\n".to_owned();
+    let mut out = "decoding compared with the limit of memory bandwidth\n".to_owned();
     if !bound.predicted.is_empty() {
         out.push_str(&format!("\n{}\n", table(bound.predicted)));
-        let text = "bandwidth allows: bytes per second over the bytes that one step reads: all weights, and with `shape` the KV \
-                    cache of all streams. measured: 1 / p50 TPOT.";
+        let text = "limit: bytes per second over the bytes that one step reads: all weights, and with `shape` \
+                    the KV cache of all streams. measured: 1 / p50 TPOT.";
         out.push_str(&format::fill(" ", 2, text));
         if bound.predicted.iter().filter_map(Predicted::ratio).any(|ratio| ratio > 1.0) {
-            let text = "above 100 %: what is declared is not what runs there, or a step makes several tokens (speculative decoding).";
+            let text = "above 100 %: the declared hardware or model is not what runs there, or a step generates \
+                several tokens (speculative decoding).";
             out.push_str(&format::fill(" ", 2, text));
         }
     }
@@ -85,7 +87,7 @@ fn table(predicted: &[Predicted]) -> String {
     grid::text(table, 1, &[0, 1])
 }
 
-/// What a run sent: its model where there are several, scenario and further axes.
+/// What a run sent: its model if there are several, its scenario and further axes.
 fn what(labels: &RunLabels, has_models: bool) -> String {
     let model = if has_models { format!("{} · ", labels.model) } else { String::new() };
     let axes = labels.axes.iter().map(|(axis, value)| format!(" {axis}={value}"));

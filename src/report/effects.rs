@@ -1,4 +1,4 @@
-//! What a comparison says beside its tables: failed requests, and the effects over all cells.
+//! Additions to the tables of a comparison: failed requests, and the effects over all cells.
 
 use comfy_table::Cell;
 
@@ -8,8 +8,8 @@ use super::estimate::{chance, interval, titled};
 use super::format::{escaped, plain};
 use super::grid::{self, right};
 
-/// What stands above the effects over all cells.
-const OVER_CELLS: &str = "over all cells, each of the same weight";
+/// Heading of the effects over all cells.
+const OVER_CELLS: &str = "over all cells, equally weighted";
 
 /// The failed requests of a cell: `none of 3140 requests failed, none of 2997 of the baseline`.
 pub(crate) fn guarded(cell: &CellAnswer) -> String {
@@ -29,7 +29,7 @@ pub(crate) fn guarded_markdown(cell: &CellAnswer) -> String {
     format!("errors: {mark}{}{mark}", escaped(&guarded(cell)))
 }
 
-/// The effects over all cells, a row for each arm and metric; empty where there are too few cells.
+/// The effects over all cells, one row per arm and metric; empty if there are too few cells.
 pub(super) fn text(family: &Family) -> String {
     if family.pooled.is_empty() {
         return String::new();

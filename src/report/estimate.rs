@@ -1,16 +1,16 @@
-//! A metric, how it changed and its p-value, as every table of a comparison writes them.
+//! A metric, its change and its p-value, as every table of a comparison shows them.
 
 use crate::analysis::{metric, quantile};
 use crate::plan::MetricName;
 
 use super::format::digits;
 
-/// `TTFT p99 ms` of a metric by its name.
+/// `TTFT p99 ms` for a metric name.
 pub(crate) fn titled(metric: &str, unit: &str) -> String {
     let name = metric.parse::<MetricName>().ok();
     let title = name.and_then(|name| metric::find(name.key)).map_or(metric, |metric| metric.title);
     let percentile = name.and_then(|name| name.percentile).map_or(String::new(), |p| format!(" {}", quantile::name(p)));
-    // `requests` are counted in requests.
+    // The unit of `requests` is requests: do not repeat it.
     let unit = if title == unit { "" } else { unit };
     format!("{title}{percentile} {unit}").trim_end().to_owned()
 }

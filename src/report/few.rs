@@ -1,8 +1,8 @@
-//! The note on the mark `*`, once in an output whose tables come from several places.
+//! The legend of the mark `*`, once per output even if its tables come from several places.
 
 use super::curves::FEW;
 
-/// The text with the first such note alone; a blank line in front of another one goes with it.
+/// Keeps only the first such legend of the text; removes a blank line in front of another one with it.
 pub(crate) fn few_once(text: &str) -> String {
     let mut lines: Vec<&str> = Vec::new();
     let mut is_said = false;

@@ -1,4 +1,4 @@
-//! Numbers and tables as people read them.
+//! Formatting of numbers and tables.
 
 use indexmap::IndexMap;
 use unicode_width::{UnicodeWidthChar, UnicodeWidthStr};
@@ -8,17 +8,17 @@ pub use crate::units::text::{digits, plain};
 
 use super::screen;
 
-/// The beginning of an id, as tables have it.
+/// The beginning of an id, as tables show it.
 pub fn short_id(id: &str) -> &str {
     &id[..id.len().min(8)]
 }
 
-/// A value, with `> ` (of a rate `< `) where it lies among failures.
+/// A value, with `> ` (for a rate `< `) if it lies among failures.
 pub fn value(value: Value) -> String {
     value.short()
 }
 
-/// An estimate, with `*` where samples are few, or on a second line why there is none.
+/// An estimate, with `*` if samples are few, or on a second line the reason why there is none.
 pub fn estimate(estimate: Estimate) -> String {
     match estimate.value() {
         Some(known) => format!("{}{}", value(known), if estimate.few_samples() { "*" } else { "" }),
@@ -26,7 +26,7 @@ pub fn estimate(estimate: Estimate) -> String {
     }
 }
 
-/// The first `most` characters of a text of others, in one line and fit for a terminal.
+/// The first `most` characters of a foreign text, on one line and safe for a terminal.
 pub fn cut(text: &str, most: usize) -> String {
     let text = plain(text.trim());
     match text.char_indices().nth(most) {
@@ -35,12 +35,12 @@ pub fn cut(text: &str, most: usize) -> String {
     }
 }
 
-/// Columns of a terminal that a text takes: a wide character takes two.
+/// Width of a text in terminal columns; a wide character takes two.
 pub(crate) fn width(text: &str) -> usize {
     UnicodeWidthStr::width(text)
 }
 
-/// Whole seconds as `1h02m`, `2m10s` or `9s`.
+/// Formats whole seconds as `1h02m`, `2m10s` or `9s`.
 pub(crate) fn duration(seconds: u64) -> String {
     match seconds {
         0..60 => format!("{seconds}s"),
@@ -49,17 +49,17 @@ pub(crate) fn duration(seconds: u64) -> String {
     }
 }
 
-/// The words of `text` behind `first`, in lines that fit the screen, later ones indented by `indent`.
+/// Wraps `text` after `first` to the screen, with later lines indented by `indent`.
 pub fn fill(first: &str, indent: usize, text: &str) -> String {
     fill_to(screen::columns(), first, indent, text)
 }
 
-/// As [`fill`], in lines of at most `columns`.
+/// Like [`fill`], in lines of at most `columns`.
 pub(super) fn fill_to(columns: usize, first: &str, indent: usize, text: &str) -> String {
     let mut out = first.to_owned();
     let (mut column, mut fresh) = (width(first), true);
     let longest = columns.saturating_sub(indent).max(1);
-    // A word that a whole line takes is not broken; what is longer than a line is.
+    // Break only words that are longer than a line.
     let whole = |word: &str| if width(word) <= columns { columns } else { longest };
     let pieces = |word| pieces(word, whole(word)).enumerate().map(|(at, piece)| (at > 0, piece));
     for (goes_on, word) in text.split_whitespace().flat_map(pieces) {
@@ -88,7 +88,8 @@ pub(super) fn fill_to(columns: usize, first: &str, indent: usize, text: &str) ->
     out
 }
 
-/// A text whose lines fit the screen, where there is one: what is longer is broken between words and goes on below its own beginning.
+/// Wraps a text to the screen, if there is one: longer lines are broken between words and continue under
+/// their own beginning.
 pub(crate) fn fitted(text: &str) -> String {
     let most = if screen::is_limited() { screen::columns() } else { usize::MAX };
     let fit = |line: &str| match width(&without_paint(line)) > most {
@@ -101,14 +102,15 @@ pub(crate) fn fitted(text: &str) -> String {
     text.lines().map(fit).collect()
 }
 
-/// A text without the sequences that paint it.
+/// Strips the ANSI sequences from a text.
 fn without_paint(text: &str) -> String {
     let mut parts = text.split("\u{1b}[");
     let first = parts.next().unwrap_or_default().to_owned();
     parts.fold(first, |text, part| text + part.split_once('m').map_or(part, |(_, rest)| rest))
 }
 
-/// A word in pieces of at most `most` columns: a path between its names, where these are no longer.
+/// Splits a word into pieces of at most `most` columns; a path between its components if these are no
+/// longer.
 fn pieces(word: &str, most: usize) -> impl Iterator<Item = &str> {
     let mut rest = word;
     std::iter::from_fn(move || {
@@ -125,7 +127,7 @@ fn pieces(word: &str, most: usize) -> impl Iterator<Item = &str> {
     })
 }
 
-/// How often each comes, in the order of their first.
+/// Counts occurrences, in the order of the first ones.
 pub(crate) fn counts<T: std::hash::Hash + Eq>(all: impl Iterator<Item = T>) -> IndexMap<T, usize> {
     let mut counts = IndexMap::new();
     for one in all {
@@ -134,10 +136,11 @@ pub(crate) fn counts<T: std::hash::Hash + Eq>(all: impl Iterator<Item = T>) -> I
     counts
 }
 
-/// What stands where nothing was said of a failure.
+/// Placeholder for a failure without a message.
 pub(crate) const NO_MESSAGE: &str = "(no message)";
 
-/// What was said of failures, behind how they ended: `: busy`, of several `, first: busy`, and `: (no message)`.
+/// The message of failures, after their outcome: `: busy`, `, first: busy` for several, and `: (no
+/// message)`.
 pub fn said(message: Option<&str>, several: bool) -> String {
     match message {
         None => format!(": {NO_MESSAGE}"),
@@ -146,8 +149,8 @@ pub fn said(message: Option<&str>, several: bool) -> String {
     }
 }
 
-/// What Markdown and HTML would take for marks of theirs, those of code left as they are. A backtick that no other one closes opens no
-/// code: it and all behind it is text.
+/// Escapes characters that Markdown and HTML would interpret, except in code. An unmatched backtick opens
+/// no code: it and everything after it is text.
 pub fn escaped(text: &str) -> String {
     let text = plain(text);
     let ticks = text.matches('`').count();
@@ -155,7 +158,7 @@ pub fn escaped(text: &str) -> String {
     for c in text.chars() {
         let is_tick = c == '`';
         seen += usize::from(is_tick);
-        // A last tick of an odd number of them has no partner.
+        // The last of an odd number of backticks has no partner.
         let is_alone = is_tick && seen == ticks && ticks % 2 == 1;
         let is_code = seen % 2 == 1 && seen < ticks;
         let is_special = if is_code { c == '|' } else { is_alone || "\\*_[]<>|#".contains(c) };
@@ -184,7 +187,7 @@ mod tests {
     fn marks_of_others_are_escaped_unless_they_are_code() {
         assert_eq!(escaped("a `b_c` <i> d_e"), "a `b_c` \\<i\\> d\\_e");
         assert_eq!(escaped("a `b|c` `d`"), "a `b\\|c` `d`");
-        // What no backtick closes is no code, and hides no mark.
+        // An unmatched backtick is no code and hides no markup.
         assert_eq!(escaped("a ` <img src=x> [l](u)"), "a \\` \\<img src=x\\> \\[l\\](u)");
         assert_eq!(escaped("`a_b` and ` <b>"), "`a_b` and \\` \\<b\\>");
         assert_eq!(escaped("`"), "\\`");

@@ -1,4 +1,5 @@
-//! Pareto fronts over the rungs of all curves: which configurations no other one beats in both of two things.
+//! Pareto fronts over the rungs of all curves: the configurations that no other one beats in both of two
+//! figures.
 
 use comfy_table::Cell;
 
@@ -11,7 +12,8 @@ use super::curves::{FEW, differ, marked, title};
 use super::format::{self, counts, plain};
 use super::grid::{self, right};
 
-/// The fronts as tables, for each model and scenario that has two rungs or more; that of money where something has a price.
+/// Renders the fronts as tables, for each model and scenario with at least two rungs; the front by money
+/// only if there is a price.
 pub fn fronts(curves: &[Curve], slo: Option<&Slo>) -> String {
     let money = money_front(slo);
     let cost = Ordinate::named(money.of[0]);
@@ -21,7 +23,7 @@ pub fn fronts(curves: &[Curve], slo: Option<&Slo>) -> String {
     let mut out = String::new();
     let groups = alike(curves, |curve| &curve.series);
     for group in &groups {
-        // What is served stands in the heading where it tells fronts apart.
+        // The heading names model and scenario if they distinguish fronts.
         let of =
             if groups.len() > 1 { format!("{}: ", plain(&curves[group[0]].series.served())) } else { String::new() };
         for front in &all {
@@ -35,7 +37,7 @@ fn one((curves, group): (&[Curve], &[usize]), on: &[Vec<bool>], front: &Front, o
     let all = || group.iter().flat_map(|at| curves[*at].rungs.iter().enumerate().map(move |(n, rung)| (*at, n, rung)));
     let known = all().filter(|(_, _, rung)| front.values(rung).is_some()).count();
     if known < 2 {
-        // A single rung is no choice; where there are several, what they lack is said.
+        // A single rung is no choice; for several, state what is missing.
         return match all().count() {
             0 | 1 => String::new(),
             rungs => {
@@ -74,7 +76,8 @@ fn one((curves, group): (&[Curve], &[usize]), on: &[Vec<bool>], front: &Front, o
     format!("\n{head}\n{}{mark}\n", grid::text(table, 2, &[0]))
 }
 
-/// Why rungs are on no front, each for the first reason that is true of it: `; 2 saturated; 1 without a valid run`.
+/// Why rungs are not on a front, each by the first reason that applies: `; 2 saturated; 1 without a valid
+/// run`.
 pub(crate) fn left_out<'r>(rungs: impl Iterator<Item = &'r Rung<'r>>, front: &Front) -> String {
     let reason = |rung: &Rung| match rung.state() {
         _ if front.values(rung).is_some() => None,

@@ -1,4 +1,4 @@
-//! What a run saw of its own generator, in a few lines.
+//! What a run recorded about its own generator, in a few lines.
 
 use crate::analysis::quantile;
 use crate::plan::Percentile;
@@ -7,7 +7,7 @@ use crate::units::text::counted;
 
 use super::format::{digits, fill, plain};
 
-/// The block of the page; empty where nothing was seen.
+/// The block of the page; empty if nothing was recorded.
 pub(super) fn block(facts: &Facts) -> String {
     let Some(observed) = &facts.observed else { return String::new() };
     let lines = [

@@ -1,5 +1,5 @@
-//! Tables of text without borders. One that does not fit the screen with every word whole is stacked: a paragraph for each row, with
-//! its headings in it.
+//! Tables of text without borders. A table that does not fit the screen without breaking words is stacked:
+//! one paragraph per row, including its headings.
 
 use comfy_table::{Cell, CellAlignment, ColumnConstraint, ContentArrangement, Row, Table, Width, presets};
 
@@ -12,29 +12,30 @@ fn borderless(arrangement: ContentArrangement) -> Table {
     table
 }
 
-/// An empty table with a header; cells are never wrapped.
+/// Creates an empty table with a header; cells are never wrapped.
 pub fn grid<const N: usize>(header: [&str; N]) -> Table {
     let mut table = borderless(ContentArrangement::Disabled);
     table.set_header(header);
     table
 }
 
-/// An empty table that fits the width of a screen.
+/// Creates an empty table that fits the width of a screen.
 pub fn table() -> Table {
     let mut table = borderless(ContentArrangement::Dynamic);
     table.set_width(u16::try_from(screen::columns()).unwrap_or(screen::MOST));
     table
 }
 
-/// The table's text without trailing blanks, columns `gap` blanks apart; stacked where it is wider than the screen. Only columns named
-/// in `wrap` (from 0) may break their text, and only between words.
+/// Renders the table without trailing blanks, columns `gap` blanks apart; stacked if it is wider than the
+/// screen. Only columns in `wrap` (from 0) may be wrapped, and only between words.
 pub fn text(table: Table, gap: u16, wrap: &[usize]) -> String {
     let plain = table.clone();
     fitting(table, gap, wrap).unwrap_or_else(|| stacked(&plain))
 }
 
-/// The text of a table that `make` makes without the columns that it is told to leave out: of `less_needed` as many, from the first, as
-/// make it fit the screen; they are named below it. Stacked where it does not fit without all of them.
+/// Renders the table that `make` returns without the given columns: drops as many of `less_needed`, from
+/// the first, as necessary to fit the screen, and names them below it. Stacked if it does not fit without
+/// any of them.
 pub(crate) fn text_of_fewer(
     less_needed: &[&str],
     (gap, wrap): (u16, &[usize]),
@@ -49,14 +50,14 @@ pub(crate) fn text_of_fewer(
     stacked(&make(&[]))
 }
 
-/// The places of the columns of these headings that are not left out. Of a heading in several lines the name is in one.
+/// Indices of the columns of these headings that are kept. A heading in several lines has its name in one.
 pub(crate) fn places<'h>(headings: impl IntoIterator<Item = &'h str>, left_out: &[&str]) -> Vec<usize> {
     let in_a_line = |heading: &str| heading.replace("\n/", "/").replace('\n', " ");
     let headings = headings.into_iter().enumerate();
     headings.filter(|(_, heading)| !left_out.contains(&in_a_line(heading).as_str())).map(|(at, _)| at).collect()
 }
 
-/// The table's text as [`text`] has it; none where it is wider than the screen.
+/// Renders the table like [`text`]; `None` if it is wider than the screen.
 pub(super) fn fitting(mut table: Table, gap: u16, wrap: &[usize]) -> Option<String> {
     let least: Vec<usize> = (0..table.column_count()).map(|column| longest_word(&table, column)).collect();
     for (index, column) in table.column_iter_mut().enumerate() {
@@ -78,19 +79,19 @@ pub(super) fn fitting(mut table: Table, gap: u16, wrap: &[usize]) -> Option<Stri
     fits.then(|| lines.iter().map(|line| format!("{line}\n")).collect())
 }
 
-/// Columns that the longest word of a column takes, its heading included.
+/// Width of the longest word of a column, including its heading.
 fn longest_word(table: &Table, column: usize) -> usize {
     let rows = table.header().into_iter().chain(table.row_iter());
     let words = rows.flat_map(|row| row.cell_iter().nth(column)).map(Cell::content);
     words.map(|text| text.split_whitespace().map(width).max().unwrap_or(0)).max().unwrap_or(0)
 }
 
-/// The rows one below the other: each a paragraph of its cells, `heading value` each.
+/// Renders the rows one below the other: each a paragraph of its cells, as `heading value`.
 fn stacked(table: &Table) -> String {
     let headings: Vec<String> = table.header().map(cells).unwrap_or_default();
     let of_row = |row: &Row| {
         let mut cells = cells(row);
-        // What names the row is in several lines only to be narrow.
+        // The name of a row has several lines only to stay narrow.
         cells.first_mut().into_iter().for_each(|name| *name = name.replace('\n', " "));
         items("", 2, &named(&headings, &cells))
     };
@@ -101,7 +102,8 @@ fn cells(row: &Row) -> Vec<String> {
     row.cell_iter().map(Cell::content).collect()
 }
 
-/// The cells of a row in one line each, with their headings; empty ones are left out. What stood below a value stands behind a stroke.
+/// The cells of a row on one line each, with their headings; empty ones are omitted. Values from different
+/// lines of a cell are separated by a slash.
 pub(super) fn named(headings: &[String], cells: &[String]) -> Vec<String> {
     let line = |text: &str| text.split_whitespace().collect::<Vec<_>>().join(" ");
     let below = |text: &str| {
@@ -120,8 +122,8 @@ pub(super) fn named(headings: &[String], cells: &[String]) -> Vec<String> {
         .collect()
 }
 
-/// Items in lines that fit the screen behind `first`, later ones indented by `indent`; an item is broken only where it is longer than a
-/// line.
+/// Puts items after `first` in lines that fit the screen, with later lines indented by `indent`; an item is
+/// broken only if it is longer than a line.
 pub(super) fn items(first: &str, indent: usize, items: &[String]) -> String {
     let most = screen::columns();
     let mut out = String::new();
@@ -151,7 +153,7 @@ pub(super) fn items(first: &str, indent: usize, items: &[String]) -> String {
     out
 }
 
-/// The lines of a table, without spaces at their ends.
+/// The lines of a table, without trailing blanks.
 pub fn lines(mut table: Table) -> Vec<String> {
     table.column_iter_mut().for_each(|column| {
         column.set_padding((0, 2));
@@ -159,7 +161,7 @@ pub fn lines(mut table: Table) -> Vec<String> {
     table.to_string().lines().map(|line| line.trim_end().to_owned()).collect()
 }
 
-/// A cell at the right of its column.
+/// A right-aligned cell.
 pub(crate) fn right(text: impl Into<String>) -> Cell {
     Cell::new(text.into()).set_alignment(CellAlignment::Right)
 }

@@ -1,4 +1,4 @@
-//! What people read while and after a sweep runs.
+//! Everything that is shown to users during and after a sweep.
 
 mod answer;
 pub mod calibration;

@@ -1,11 +1,12 @@
-//! Why a load does not hold the objective, in words: for `capacity`, and for the record of a decision.
+//! Why a load does not meet the objective, in words: for `capacity`, and for the record of a decision.
 
 use super::curves::window_to_keep_up;
 use crate::analysis::curve::{Limit, Rung};
 use crate::analysis::saturation::State;
 use crate::analysis::slo::Answer;
 
-/// What speaks against a load, a phrase each: limits that it misses or does not decide, its queue, failures, repeats that do not count.
+/// The reasons against a load, a phrase each: limits that it misses or does not decide, its queue,
+/// failures, excluded repeats.
 pub(crate) fn why_not_held(rung: &Rung) -> Vec<String> {
     let mut said = of_limits(rung);
     match rung.state() {
@@ -23,12 +24,12 @@ pub(crate) fn why_not_held(rung: &Rung) -> Vec<String> {
     said
 }
 
-/// The limits that a rung does not hold.
+/// The limits that a rung does not meet.
 fn of_limits(rung: &Rung) -> Vec<String> {
     let of = |limit: &Limit| match limit.answer {
         Answer::Holds => None,
         Answer::Misses => Some(format!("{} misses ({})", limit.name(), limit.observation())),
-        // Of a queue that runs away no window tells more.
+        // A longer window does not help if the queue runs away.
         Answer::Undecided if rung.is_saturated() => None,
         Answer::Undecided => Some(format!("{} is undecided ({})", limit.name(), limit.why_undecided())),
     };
@@ -36,7 +37,7 @@ fn of_limits(rung: &Rung) -> Vec<String> {
     let dear = rung.runs.iter().find(|run| run.cost.is_some_and(|cost| cost != Answer::Holds));
     said.extend(dear.map(|run| {
         let cost = run.plan_metrics.cost_per_million_output_tokens;
-        let cost = cost.map_or("is not known (no price)".to_owned(), |cost| format!("misses ({cost:.2})"));
+        let cost = cost.map_or("is unknown (no price)".to_owned(), |cost| format!("misses ({cost:.2})"));
         format!("cost_per_million {cost}")
     }));
     said

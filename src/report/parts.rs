@@ -7,7 +7,7 @@ use crate::analysis::{Part, Whole};
 use super::format::{digits, fill};
 use super::grid::{self, right};
 
-/// The block of the page; empty where nothing is known.
+/// The block of the page; empty if nothing is known.
 pub(super) fn block(wholes: &[Whole]) -> String {
     if wholes.is_empty() {
         return String::new();
@@ -33,7 +33,7 @@ fn heading(whole: &Whole) -> [Cell; 2] {
     [right(format!("{} ms", title(whole))), right("share")]
 }
 
-/// Every part's name once, in the order of the sum that has the most.
+/// The name of every part once, in the order of the longest sum.
 fn names(wholes: &[Whole]) -> Vec<&'static str> {
     let longest = wholes.iter().max_by_key(|whole| whole.parts.len());
     longest.iter().flat_map(|whole| &whole.parts).map(|part| part.name).collect()
@@ -51,7 +51,8 @@ fn cells(whole: &Whole, name: &str) -> [Cell; 2] {
     }
 }
 
-/// Milliseconds, of which less than a microsecond is none: a remainder is as exact as means are.
+/// Formats milliseconds; less than a microsecond counts as 0, since a remainder is only as exact as means
+/// are.
 fn in_ms(ms: f64) -> String {
     digits(if ms.abs() < 5e-4 { 0.0 } else { ms })
 }
@@ -70,7 +71,7 @@ pub(crate) fn words(name: &str) -> String {
     }
 }
 
-/// Why parts are not known, each reason once.
+/// Why parts are unknown, each reason once.
 fn reasons(wholes: &[Whole]) -> String {
     let mut said: Vec<(String, Vec<String>)> = Vec::new();
     for whole in wholes {
@@ -101,8 +102,7 @@ mod tests {
             known.into_iter().chain(more.iter().cloned()).collect::<Vec<_>>()
         };
         let why = "no page has prefill_seconds";
-        let rest =
-            |unknown| [part("server_unassigned", Err("not known without prefill")), part("unknown", Ok(unknown))];
+        let rest = |unknown| [part("server_unassigned", Err("unknown without prefill")), part("unknown", Ok(unknown))];
         let ttft = [vec![part("prefill", Err(why))], rest(32.1).to_vec()].concat();
         let e2e = [vec![part("prefill", Err(why)), part("decode", Ok(120.0))], rest(32.3).to_vec()].concat();
         let wholes = [

@@ -1,7 +1,7 @@
-//! What the repeats of a cell say together: the mean of each figure over runs, with its interval over runs.
+//! Summary of the repeats of a cell: the mean of each figure over runs, with its interval over runs.
 //!
-//! An interval within a run holds what differs from request to request; requests of one run are correlated near saturation, so a
-//! claim about a configuration comes from runs (METRICS, Percentiles).
+//! An interval within a run covers the variation between requests; requests of one run are correlated near
+//! saturation, so a claim about a configuration needs runs (METRICS, Percentiles).
 
 use comfy_table::Cell;
 
@@ -16,11 +16,11 @@ use super::grid::right;
 use super::rows::{self, Head, Row};
 use super::table::{FEW_SAMPLES, Line, OptionalColumns, from_schedule, load};
 
-/// From so many repeats on a cell is summed up.
+/// Minimum number of repeats for a summary of a cell.
 pub(crate) const FEWEST: usize = 3;
 
-/// A table with a row for each cell of at least three runs, at most 100 columns wide; none without such a cell. `cells` are
-/// the runs of each cell, without classes.
+/// Renders a table with a row for each cell of at least three runs, at most 100 columns wide; `None`
+/// without such a cell. `cells` are the runs of each cell, without classes.
 pub fn repeats(cells: &[Vec<Line>]) -> Option<String> {
     let cells: Vec<Cells> = cells.iter().filter(|runs| runs.len() >= FEWEST).map(|runs| Cells::of(runs)).collect();
     let all: Vec<Line> = cells.iter().flat_map(|cell| cell.all).copied().collect();
@@ -47,17 +47,17 @@ pub fn repeats(cells: &[Vec<Line>]) -> Option<String> {
 fn title(cells: usize, runs: usize) -> String {
     let of = if cells == 1 { format!("the {runs} repeats") } else { "the repeats of each cell".to_owned() };
     format!(
-        "over runs: the geometric mean of {of}, and below it its 95 % interval; `show RUN` has the intervals within a run"
+        "over runs: geometric mean of {of}, and below it its 95 % interval; `show RUN` has the intervals within a run"
     )
 }
 
 fn said(left_out: usize, suspect: usize) -> String {
     let are = |count: usize| if count == 1 { "1 is".to_owned() } else { format!("{count} are") };
-    let parts = [(left_out, "invalid and left out"), (suspect, "suspect and counted")].into_iter();
+    let parts = [(left_out, "invalid and excluded"), (suspect, "suspect and included")].into_iter();
     let parts: Vec<String> =
         parts.filter(|(count, _)| *count > 0).map(|(count, what)| format!("{} {what}", are(count))).collect();
-    // Runs of cells with fewer repeats are not among them.
-    if parts.is_empty() { String::new() } else { format!("of the runs summed up {}", parts.join(", ")) }
+    // Runs of cells with fewer repeats are not summarized.
+    if parts.is_empty() { String::new() } else { format!("of the summarized runs {}", parts.join(", ")) }
 }
 
 fn header(shape: &OptionalColumns) -> Vec<Cell> {
@@ -65,10 +65,10 @@ fn header(shape: &OptionalColumns) -> Vec<Cell> {
     std::iter::once(Cell::new("load")).chain(cells.map(right)).collect()
 }
 
-/// A cell that is summed up.
+/// A summarized cell.
 struct Cells<'a> {
     all: &'a [Line<'a>],
-    /// Its runs but the invalid ones.
+    /// Its runs except invalid ones.
     counted: Vec<&'a Line<'a>>,
     /// The highest percentile above the median that all of these support.
     tail: Option<Percentile>,
@@ -104,7 +104,7 @@ impl<'a> Cells<'a> {
         Row { names: shape.named(first), cells: std::iter::once(Cell::new(load)).chain(cells).collect() }
     }
 
-    /// The tail with its percentile before it.
+    /// The tail, prefixed by its percentile.
     fn tail(&self, of: impl Fn(Percentile) -> String) -> String {
         let Some(percentile) = self.tail else { return of(Percentile::P75) };
         let named = |(at, line): (usize, &str)| match at % 2 {
@@ -114,7 +114,8 @@ impl<'a> Cells<'a> {
         of(percentile).lines().enumerate().map(named).collect::<Vec<_>>().join("\n")
     }
 
-    /// A percentile over the runs, in two lines: the mean with the mark of few samples, the interval. Or why there is none.
+    /// A percentile over the runs, in two lines: the mean with the mark for few samples, and the interval;
+    /// or the reason why there is none.
     fn percentile(&self, key: &str, at: Percentile, of: impl Fn(&'a Line<'a>) -> &'a Summary) -> String {
         let estimates: Vec<Estimate> = self.counted.iter().map(|line| of(line).percentile(at)).collect();
         let lacking = estimates.iter().filter_map(|estimate| match estimate {
@@ -131,7 +132,7 @@ impl<'a> Cells<'a> {
         if is_marked { text.replacen('\n', "*\n", 1) } else { text }
     }
 
-    /// The mean of a metric over the runs, and its interval in a second line.
+    /// The mean of a metric over the runs, with its interval on a second line.
     fn mean(&self, key: &str, values: &[f64]) -> String {
         if values.len() < 2 {
             return format!("n/a\n(runs={} < 2)", values.len());
@@ -139,7 +140,7 @@ impl<'a> Cells<'a> {
         let over =
             metric::find(key).map_or_else(|| over_runs(values, Scale::Log), |metric| OverRuns::of(metric, values));
         match over.mean.zip(over.ends) {
-            // A repeat may be invalid, and two give no interval that says anything.
+            // A repeat may be invalid, and the interval of two is meaningless.
             Some((mean, _)) if values.len() == 2 => {
                 let (low, high) = (values[0].min(values[1]), values[0].max(values[1]));
                 format!("{}\n{} and {}", digits(mean), digits(low), digits(high))
@@ -160,7 +161,7 @@ mod tests {
 
     type Made = (RunLabels, RunMetrics, Verdict);
 
-    /// A run of a cell, all of its first tokens so much later.
+    /// A run of a cell, with all first tokens delayed by this much.
     fn made(run: &Run, repeat: u32, later_ms: f64, failing: usize) -> Made {
         let (mut records, facts) = run.make();
         for record in &mut records {
@@ -225,7 +226,7 @@ mod tests {
         assert_eq!(repeats(&[all[..2].to_vec(), all[2..4].to_vec()]), None);
         assert!(
             repeats(&[all[..3].to_vec()])
-                .is_some_and(|text| text.starts_with("over runs: the geometric mean of the 3 repeats, "))
+                .is_some_and(|text| text.starts_with("over runs: geometric mean of the 3 repeats, "))
         );
     }
 }

@@ -1,5 +1,5 @@
-//! Rows of numbers with the names of what they are of: beside them where there is room for every name in one piece, else on
-//! lines of their own above them.
+//! Rows of numbers with their names: next to them if every name fits unbroken, else on separate lines above
+//! them.
 
 use comfy_table::{Cell, ColumnConstraint, Width};
 
@@ -8,9 +8,9 @@ use super::grid;
 
 /// One row.
 pub(crate) struct Row {
-    /// Its names, one for each column of names; further lines of a column behind line breaks.
+    /// Its names, one per column of names; further lines of a column after line breaks.
     pub names: Vec<String>,
-    /// Its cells behind them.
+    /// Its cells after the names.
     pub cells: Vec<Cell>,
 }
 
@@ -18,31 +18,33 @@ pub(crate) struct Row {
 pub(super) struct Head<'a> {
     /// The headings of the names.
     pub names: Vec<&'a str>,
-    /// The headings behind them.
+    /// The headings of the cells.
     pub cells: Vec<Cell>,
-    /// How many columns the last one takes at least, where it may break its text.
+    /// Minimum width of the last column, if its text may be wrapped.
     pub last: Option<usize>,
-    /// What is done with the text of the last column's lines at the end, like painting it.
+    /// Applied to the lines of the last column at the end, to paint them for example.
     pub(crate) paint: fn(&str) -> String,
 }
 
-/// Opens a row where names stand above: of private use, so that no text has it. It is taken out again.
+/// Marks the start of a row whose names stand above it: a private-use character, so that no text contains
+/// it. It is removed again.
 const MARK: char = '\u{f8ff}';
 
-/// The table, no wider than the screen: names beside the numbers, else above them, else each row a paragraph below its names.
+/// Renders the table, no wider than the screen: names next to the numbers, else above them, else each row
+/// as a paragraph below its names.
 pub(super) fn table(head: &Head, rows: &[Row]) -> String {
     if let Some(beside) = lines(head, rows, |row| row.names.iter().map(Cell::new).collect(), &head.names, &[]) {
         return painted(head, beside).map(|(_, line)| format!("{line}\n")).collect();
     }
     let mark = MARK.to_string();
-    // The load is the only one of the other columns that comes from a plan.
+    // Of the other columns, only the load comes from a plan.
     match lines(head, rows, |_| vec![Cell::new(&mark)], &[" "], &[1]) {
         Some(above) => with_names(head, rows, above),
         None => stacked(head, rows),
     }
 }
 
-/// Each row a paragraph below its names.
+/// Renders each row as a paragraph below its names.
 fn stacked(head: &Head, rows: &[Row]) -> String {
     let headings: Vec<String> = head.cells.iter().map(Cell::content).collect();
     let mut out = String::new();
@@ -58,12 +60,12 @@ fn stacked(head: &Head, rows: &[Row]) -> String {
     out
 }
 
-/// The names of a row in one line.
+/// The names of a row on one line.
 fn joined(names: &[String]) -> String {
     names.iter().flat_map(|name| name.lines()).collect::<Vec<_>>().join(" · ")
 }
 
-/// The rendered lines with the names in front that `named` gives; the columns in `wrap` may break their text.
+/// The rendered lines, preceded by the names from `named`; the columns in `wrap` may be wrapped.
 fn lines(
     head: &Head,
     rows: &[Row],
@@ -85,7 +87,7 @@ fn lines(
     grid::fitting(table, 1, &wrap).map(|text| text.lines().map(str::to_owned).collect())
 }
 
-/// The lines with the last column painted, and whether a row begins there.
+/// The lines with the last column painted, and whether a row starts there.
 fn painted<'l>(head: &'l Head, lines: Vec<String>) -> impl Iterator<Item = (bool, String)> + 'l {
     let title = head.cells.last().map(Cell::content).unwrap_or_default();
     let column = lines.first().and_then(|line| Some(width(&line[..line.rfind(&title)?]))).unwrap_or(0);
@@ -96,7 +98,7 @@ fn painted<'l>(head: &'l Head, lines: Vec<String>) -> impl Iterator<Item = (bool
     })
 }
 
-/// The byte at which a column of the terminal begins.
+/// The byte offset at which a terminal column starts.
 fn byte_at(line: &str, column: usize) -> usize {
     let starts = line.char_indices().map(|(at, _)| at);
     starts.into_iter().find(|at| width(&line[..*at]) >= column).unwrap_or(line.len())

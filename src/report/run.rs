@@ -1,4 +1,5 @@
-//! One run in full: verdict with figures, every distribution with its intervals, every other metric.
+//! One run in full: the verdict with its figures, every distribution with its intervals, every other
+//! metric.
 
 use comfy_table::Cell;
 
@@ -18,23 +19,23 @@ use super::server;
 use super::spark;
 use super::table::{Line, coloured, load};
 
-/// Most characters of what was said of a failed request.
+/// Maximum number of characters of a failed request's message.
 const LONGEST_SAID: usize = 300;
 
-/// Most lines of a failed hook's output, and most characters of one; run.json has the rest.
+/// Maximum number of lines of a failed hook's output, and of characters per line; run.json has the rest.
 const MOST_HOOK_LINES: usize = 4;
 const LONGEST_HOOK_LINE: usize = 90;
 
-/// How much of a run is shown.
+/// The level of detail for a run.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct Detail {
-    /// What each metric means, below it.
+    /// Append the definition of each metric.
     pub definitions: bool,
     /// Paint the verdict with ANSI sequences.
     pub colour: bool,
 }
 
-/// One run as text, at most 100 columns wide; `pulse` is the load over it.
+/// Renders one run, at most 100 columns wide; `pulse` is the load over time.
 pub fn run(
     line: &Line,
     (facts, environment): (&Facts, &Environment),
@@ -43,7 +44,7 @@ pub fn run(
     detail: Detail,
 ) -> String {
     let is_start = line.metrics.start.is_some();
-    // Of a start there is no load, and nothing to be said of one.
+    // A start has no load, so nothing can be reported about one.
     let of_load = |section: &dyn Fn() -> String| if is_start { String::new() } else { section() };
     let sections = [
         head(line),
@@ -74,7 +75,7 @@ fn head(line: &Line) -> String {
     }
     let names = format!("{names} · {}", plain(&labels.scenario));
     let counts = line.metrics.counts;
-    // The actual rate stands beside the declared one: arrivals are drawn.
+    // The actual rate follows the declared one, since arrivals are drawn.
     let actual = line.metrics.saturation.filter(|_| labels.qps.is_some());
     let actual = actual.map(|saturation| format!(" (actual {})", digits(saturation.rate()))).unwrap_or_default();
     let title = format::fill("", 2, &format!("{names} · {}{actual}{axes} · repeat {}", load(labels), labels.repeat));
@@ -84,29 +85,33 @@ fn head(line: &Line) -> String {
     ) + &failures(&line.metrics.failures)
 }
 
-/// How the server started that was launched for the run; nothing where none was.
+/// The start of the server that was launched for the run; empty if none was launched.
 fn started(environment: &Environment) -> String {
     let Some(start) = &environment.server_start else { return String::new() };
     let seconds = |ns: u64| format!("{} s", digits(ns as f64 / 1e9));
     let read = match start.storage_read_bytes {
-        Some(bytes) => format!("{} MB were read from storage by then", digits(bytes as f64 / 1e6)),
-        None => "what was read from storage is not known".to_owned(),
+        Some(bytes) => format!("{} MB read from storage by then", digits(bytes as f64 / 1e6)),
+        None => "amount read from storage unknown".to_owned(),
     };
     let (ready, first) = (seconds(start.ready_ns), seconds(start.first_answer_ns));
-    let text = format!("ready after {ready}, first answer after {first}; {read}; log: {}", plain(&start.log));
+    let text = format!("ready after {ready}, first response after {first}; {read}; log: {}", plain(&start.log));
     format!("server start, {}\n{}", plain(&start.at), wrapped(&format!("  {text}")))
 }
 
-/// What the probe measured of the way to the server; nothing for a run of an earlier sweepline.
+/// What the probe measured about the path to the server; empty for a run of an earlier sweepline.
 fn way(environment: &Environment) -> String {
     let Environment { connect_ns, tls_ns, round_trip_ns, .. } = *environment;
     let parts = [("connect", connect_ns), ("TLS", tls_ns), ("round trip", round_trip_ns)];
     let known = parts.into_iter().filter_map(|(name, ns)| Some(format!("{name} {:.2} ms", ns? as f64 / 1e6)));
     let known: Vec<String> = known.collect();
-    if known.is_empty() { String::new() } else { format!("way to the server, by the probe\n  {}\n", known.join(", ")) }
+    if known.is_empty() {
+        String::new()
+    } else {
+        format!("path to the server, measured by the probe\n  {}\n", known.join(", "))
+    }
 }
 
-/// How the failed requests ended, and what was said of the first of each kind.
+/// The outcomes of failed requests, with the first message of each kind.
 fn failures(failures: &Failures) -> String {
     let line = |Failure { outcome, count, message }: &Failure| {
         let message = message.as_deref().map(|text| cut(text, LONGEST_SAID));
@@ -127,16 +132,16 @@ fn verdict(verdict: &Verdict, colour: bool) -> String {
     text
 }
 
-/// What could not be sent as short as it was asked for.
+/// Prompts that could not be as short as requested.
 fn prompts(facts: &Facts) -> String {
     let Some(shortest) = facts.shortest_prompt else { return String::new() };
     wrapped(&format!(
-        "prompts: what the model is given around a text leaves room for none below {shortest} tokens; shorter ones that were \
-         asked for have {shortest}"
+        "prompts: the text around a prompt leaves no room for fewer than {shortest} tokens; shorter requested \
+         prompts have {shortest}"
     ))
 }
 
-/// What could have ended the run and did not, because the plan said so.
+/// Errors that did not end the run because of the plan's policy.
 fn policy(facts: &Facts) -> String {
     if !facts.errors_measured {
         return String::new();
@@ -144,7 +149,7 @@ fn policy(facts: &Facts) -> String {
     wrapped("errors: measured; an outage of the server would not have ended this run")
 }
 
-/// What hooks did beside the run; of one that failed the last lines, too.
+/// What hooks did during the run, with the last lines of a failed one.
 fn hooks(facts: &Facts) -> String {
     let mut text = String::new();
     for hook in &facts.hooks {
@@ -158,7 +163,7 @@ fn hooks(facts: &Facts) -> String {
     text
 }
 
-/// The metrics that are distributions and have values, with the rest named below.
+/// The metrics that are distributions and have values; the others are named below.
 fn distributions(line: &Line) -> String {
     let (mut rows, mut absent, mut few, mut short) = (Vec::new(), Vec::new(), false, false);
     for metric in &METRICS {
@@ -175,7 +180,7 @@ fn distributions(line: &Line) -> String {
     let mut text = rendered(&rows);
     text.push_str("\nSecond lines: deviation and 95 % intervals within the run. ");
     let needs = quantile::ALL.map(|p| format!("{} {}", quantile::name(p), quantile::need(p))).join(", ");
-    text.push_str(&format!("Values a percentile takes:\n{needs}.\n"));
+    text.push_str(&format!("Values needed for a percentile:\n{needs}.\n"));
     if line.metrics.itl.n > 0 {
         text.push_str(&wrapped(GAPS));
     }
@@ -191,21 +196,22 @@ fn distributions(line: &Line) -> String {
     text
 }
 
-/// What `n/a`, `≥` and `≤` mean below a percentile.
+/// The legend for `n/a`, `≥` and `≤` below a percentile.
 const TOO_SHORT: &str = "n/a, ≥ or ≤ below a percentile: the run is too short for both ends of its interval.";
 
 /// How gaps are counted.
-const GAPS: &str = "ITL takes 30 requests, and its gaps count for what they are worth: those of one request are alike.";
+const GAPS: &str = "ITL needs 30 requests, and its gaps count as fewer independent ones: gaps of one request \
+    are alike.";
 
 fn has_ends(estimate: Estimate) -> bool {
     estimate.interval().is_some_and(|interval| interval.low.is_some() && interval.high.is_some())
 }
 
-/// Percentiles that a narrow screen has no room for, the first to go first.
+/// Percentiles dropped on a narrow screen, the first one first.
 const LESS_NEEDED: [&str; 3] = ["p75", "p90", "p99.9"];
 
 fn rendered(rows: &[(&Metric, &Summary)]) -> String {
-    // Without runs of a latency there is nothing below the header to show.
+    // Without values of a latency there is nothing below the header.
     if rows.is_empty() {
         return String::new();
     }
@@ -238,8 +244,8 @@ fn row(metric: &Metric, summary: &Summary) -> Vec<Cell> {
     cells
 }
 
-/// The percentile above its interval; a bare `n/a` here, because the needed n is below the table, and so is why a run is too short
-/// for an interval.
+/// The percentile above its interval; only `n/a` here, because the required n and the reason for missing
+/// intervals are below the table.
 fn percentile_cell(summary: &Summary, percentile: Percentile) -> String {
     let found = summary.percentile(percentile);
     if found.value().is_none() {
@@ -249,14 +255,15 @@ fn percentile_cell(summary: &Summary, percentile: Percentile) -> String {
     format!("{}\n{interval}", estimate(found))
 }
 
-/// What stands below a percentile that has no interval.
+/// Placeholder below a percentile without an interval.
 const NO_INTERVAL: &str = "n/a";
 
-/// Characters of an interval that one line takes: six of them fit beside each other.
+/// Width of an interval that fits on one line: six of them fit next to each other.
 const ONE_LINE: usize = 11;
 
-/// `20.0–20.1`; `20.0–>30` where the upper end lies among failures (of a rate `<196–197`); one end where both do; `≥20.0` and `≤20.1` where the other end
-/// is open. A long one takes two lines.
+/// Formats an interval: `20.0–20.1`; `20.0–>30` if the upper end lies among failures (for a rate
+/// `<196–197`); one end if both do; `≥20.0` or `≤20.1` if the other end is open. A long one takes two
+/// lines.
 fn ends(interval: Interval) -> String {
     let text = |end: Value| value(end).replace(' ', "");
     match (interval.low, interval.high) {
@@ -265,7 +272,8 @@ fn ends(interval: Interval) -> String {
             let between = if low.chars().count() + 1 + high.chars().count() > ONE_LINE { "–\n" } else { "–" };
             format!("{low}{between}{high}")
         }
-        // Both ends lie among failures, or the other one is open: above the largest time that was seen, below the smallest rate.
+        // Both ends lie among failures, or one is open: above the largest observed time, or below the
+        // smallest rate.
         (Some(Value::AtLeast(_) | Value::Failed), _) | (Some(_), Some(_)) => {
             interval.low.map_or_else(String::new, text)
         }
@@ -292,7 +300,7 @@ fn scalars(line: &Line, facts: &Facts, plan: &PlanMetrics) -> String {
     grid::text(table, 2, &[1])
 }
 
-/// Why the run has no such figure: of several reasons that there may be, those that are true of it.
+/// Why the run has no such figure: of the possible reasons, those that apply.
 fn why_absent(metric: &Metric, line: &Line, facts: &Facts) -> String {
     let measured = line.metrics;
     let why = match metric.key {
@@ -312,9 +320,9 @@ fn no_jitter(itl: &Summary) -> String {
     match itl.percentile(Percentile::P99) {
         _ if itl.n == 0 => "no gaps: not streaming, or fewer than 2 events".to_owned(),
         Estimate::NotEnough { n, need, of: Counted::Requests } => {
-            format!("{n} requests have gaps, and ITL takes {need}")
+            format!("{n} requests have gaps, and ITL needs {need}")
         }
-        Estimate::NotEnough { n, need, .. } => format!("too few gaps: worth {n}, and p99 takes {need}"),
+        Estimate::NotEnough { n, need, .. } => format!("too few gaps: weight {n}, and p99 needs {need}"),
         Estimate::Is { .. } => "p50 is 0".to_owned(),
     }
 }
@@ -333,7 +341,7 @@ fn definitions() -> String {
     METRICS.iter().map(|metric| wrapped(&format!("{}: {}", metric.title, metric.definition))).collect()
 }
 
-/// The text in lines of at most 100 columns, later ones indented.
+/// Wraps the text to lines of at most 100 columns, later ones indented.
 fn wrapped(text: &str) -> String {
     let indent = text.len() - text.trim_start().len();
     format::fill(&" ".repeat(indent), indent + 2, text)
@@ -417,7 +425,7 @@ mod tests {
         let (known, failed) = (Some(Value::Exact(12.72)), Some(Value::AtLeast(30.0)));
         assert_eq!([ends(known, None), ends(None, known), ends(failed, None)], ["≥12.7", "≤12.7", ">30.0"]);
         assert_eq!([ends(known, failed), ends(failed, failed)], ["12.7–>30.0", ">30.0"]);
-        // Of a rate failures lie below, and have their sign already.
+        // Failures lie below a rate, and already have their sign.
         let slow = Some(Value::AtMost(7.99));
         assert_eq!([ends(None, slow), ends(slow, known), ends(slow, slow)], ["<7.99", "<7.99–12.7", "<7.99"]);
         assert_eq!([ends(slow, None), ends(None, failed)], ["n/a", "n/a"], "nothing is known");

@@ -1,21 +1,22 @@
-//! How wide a text for people may be: as wide as the terminal, or as `COLUMNS` says, at most [`MOST`]; [`MOST`] where neither says
-//! anything.
+//! Width of output for people: that of the terminal, or `COLUMNS`, at most [`MOST`]; [`MOST`] if neither is
+//! known.
 
 use std::sync::atomic::{AtomicBool, AtomicU16, Ordering};
 
-/// Columns that no table and no paragraph goes beyond: longer lines are hard to read.
+/// Maximum width of tables and paragraphs: longer lines are hard to read.
 pub(crate) const MOST: u16 = 100;
 
-/// The narrowest that anything is laid out for.
+/// Minimum width for any layout.
 const LEAST: u16 = 40;
 
-/// Columns of the screen; [`MOST`] until somebody has looked.
+/// Width of the screen; [`MOST`] until it is detected.
 static COLUMNS: AtomicU16 = AtomicU16::new(MOST);
 
 /// Whether there is a screen to fit: stdout is a terminal, or `COLUMNS` is set.
 static IS_LIMITED: AtomicBool = AtomicBool::new(false);
 
-/// Looks how wide the screen is: `COLUMNS`, then the terminal that stdout is. What is printed from here on fits it.
+/// Detects the width of the screen: `COLUMNS`, then the terminal on stdout. Everything printed from here on
+/// fits it.
 pub(crate) fn look() {
     let said = std::env::var("COLUMNS").ok().and_then(|text| text.trim().parse::<u16>().ok());
     let terminal = || rustix::termios::tcgetwinsize(std::io::stdout()).ok().map(|size| size.ws_col);
@@ -24,7 +25,7 @@ pub(crate) fn look() {
     COLUMNS.store(columns.unwrap_or(MOST).clamp(LEAST, MOST), Ordering::Relaxed);
 }
 
-/// Columns that a text for people may take.
+/// Width available to output for people.
 pub(crate) fn columns() -> usize {
     #[cfg(test)]
     if let Some(columns) = tests::narrowed() {
@@ -33,7 +34,7 @@ pub(crate) fn columns() -> usize {
     usize::from(COLUMNS.load(Ordering::Relaxed))
 }
 
-/// Whether every line must fit: what goes into a pipe need not.
+/// Whether every line must fit; output to a pipe need not.
 pub(crate) fn is_limited() -> bool {
     #[cfg(test)]
     if tests::narrowed().is_some() {
@@ -54,7 +55,7 @@ pub(crate) mod tests {
         NARROWED.get()
     }
 
-    /// What `make` makes on a screen of so many columns.
+    /// Calls `make` with a screen of this width.
     pub(crate) fn on_screen<T>(columns: usize, make: impl FnOnce() -> T) -> T {
         NARROWED.set(Some(columns));
         let made = make();

@@ -1,4 +1,4 @@
-//! What the server of a run said of itself over the window, in a table.
+//! What the server reported about itself over the window, as a table.
 
 use crate::analysis::ServerFigure;
 use crate::rows::{Facts, Telemetry};
@@ -7,7 +7,7 @@ use crate::telemetry::canonical::Unit;
 use super::format::{digits, fill, plain};
 use super::grid;
 
-/// The block of the page; empty where nothing was scraped.
+/// The block of the page; empty if nothing was scraped.
 pub(super) fn block(figures: &[ServerFigure], facts: &Facts) -> String {
     let Some(telemetry) = &facts.telemetry else { return String::new() };
     let mut table = grid::table();
@@ -18,11 +18,8 @@ pub(super) fn block(figures: &[ServerFigure], facts: &Facts) -> String {
         };
         table.add_row([figure.name.replace('_', " "), text]);
     }
-    let rows = if figures.is_empty() {
-        "  nothing that is known was on its pages\n".to_owned()
-    } else {
-        grid::text(table, 2, &[1])
-    };
+    let rows =
+        if figures.is_empty() { "  no known metric on its pages\n".to_owned() } else { grid::text(table, 2, &[1]) };
     format!("server in the window\n{}{rows}", scrapes(telemetry))
 }
 
@@ -42,7 +39,7 @@ fn scrapes(telemetry: &Telemetry) -> String {
     fill("  ", 4, &format!("{scrapes} scrapes of {pages} every {every}{failed}"))
 }
 
-/// A value in the unit that people read.
+/// Formats a value in its display unit.
 fn number(unit: Unit, value: f64) -> String {
     match unit {
         Unit::Share => format!("{}%", digits(value * 100.0)),

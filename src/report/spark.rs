@@ -1,4 +1,4 @@
-//! A row of bars: how something went, at a glance.
+//! A row of bars: a series at a glance.
 
 use crate::analysis::Pulse;
 
@@ -12,7 +12,7 @@ fn bars(values: &[f64]) -> String {
     with_gaps(&known)
 }
 
-/// As [`bars`]; a blank where nothing is known.
+/// Like [`bars`], with a blank for unknown values.
 pub(super) fn with_gaps(values: &[Option<f64>]) -> String {
     let most = values.iter().flatten().copied().fold(0.0, f64::max);
     let bar = |value: f64| {
@@ -22,7 +22,7 @@ pub(super) fn with_gaps(values: &[Option<f64>]) -> String {
     values.iter().map(|value| value.map_or(' ', bar)).collect()
 }
 
-/// The load over a run: what was in flight, what was sent, and where the window lies.
+/// The load over a run: requests in flight, requests sent, and the position of the window.
 pub(super) fn load(pulse: &Pulse) -> String {
     let most = |values: &[f64]| digits(values.iter().copied().fold(0.0, f64::max));
     let length = pulse.part_s * pulse.in_flight.len() as f64;

@@ -1,11 +1,12 @@
-//! How far a figure may lie from its value, in words: its 95 % interval, and of two repeats what each of them has. Student's interval
-//! of two values is so wide that it reads as a mistake, while the two values say all that is known.
+//! The uncertainty of a figure in words: its 95 % interval, or for two repeats both values. Student's
+//! interval of two values is so wide that it looks like an error, while the two values contain all that is
+//! known.
 
 use crate::analysis::curve::Figure;
 
 use super::format::{counts, digits};
 
-/// In a cell of a table: `293–960`, of two repeats `293 and 960`.
+/// In a table cell: `293–960`, for two repeats `293 and 960`.
 pub(crate) fn in_cell(figure: &Figure) -> Option<String> {
     match (figure.pair, figure.ends) {
         (Some([low, high]), _) => Some(format!("{} and {}", digits(low), digits(high))),
@@ -13,7 +14,7 @@ pub(crate) fn in_cell(figure: &Figure) -> Option<String> {
     }
 }
 
-/// In a sentence: `95 % 293 to 960`, of two repeats `2 repeats: 293 and 960`.
+/// In a sentence: `95 % 293 to 960`, for two repeats `2 repeats: 293 and 960`.
 pub(crate) fn in_sentence(figure: &Figure) -> Option<String> {
     match (figure.pair, figure.ends) {
         (Some([low, high]), _) => Some(format!("2 repeats: {} and {}", digits(low), digits(high))),
@@ -21,7 +22,7 @@ pub(crate) fn in_sentence(figure: &Figure) -> Option<String> {
     }
 }
 
-/// What the bars of a figure are, a sentence each.
+/// What the bars of a figure show, one sentence each.
 pub(crate) fn bars(figures: &[Figure]) -> Vec<String> {
     let of_one = figures.iter().filter(|figure| figure.pair.is_none());
     let kinds: Vec<&str> =
@@ -33,8 +34,7 @@ pub(crate) fn bars(figures: &[Figure]) -> Vec<String> {
     }
     if has_pairs {
         said.push(
-            "Where a load has two repeats, the bar joins their two values: two say too little for an interval."
-                .to_owned(),
+            "If a load has two repeats, the bar joins their two values: two are too few for an interval.".to_owned(),
         );
     }
     if said.is_empty() {
@@ -43,7 +43,7 @@ pub(crate) fn bars(figures: &[Figure]) -> Vec<String> {
     said
 }
 
-/// What a pair is called where a table names what an interval rests on.
+/// The label of a pair where a table names the basis of an interval.
 pub(crate) const TWO_REPEATS: &str = "the values of 2 repeats";
 
 #[cfg(test)]

@@ -1,7 +1,7 @@
-//! The table that a person reads after a sweep: one line per run, each latency with the highest percentile that its n
-//! supports.
+//! The table of results after a sweep: one line per run, each latency with the highest percentile that its
+//! n supports.
 //!
-//! An open loop gets a second line where the latency from the schedule differs: what a user would have waited.
+//! An open loop gets a second line if the latency from the schedule differs: what a user would have waited.
 
 use comfy_table::Cell;
 
@@ -16,23 +16,23 @@ use super::rows::{self, Head, Row};
 /// One run of the table.
 #[derive(Debug, Clone, Copy)]
 pub struct Line<'a> {
-    /// What the run's rows carry.
+    /// The labels in the run's rows.
     pub labels: &'a RunLabels,
-    /// The class of a mix that the line is about; none for the run as a whole.
+    /// The class of a mix that the line covers; `None` for the whole run.
     pub class: Option<&'a str>,
     /// Its metrics.
     pub metrics: &'a RunMetrics,
-    /// What it is worth.
+    /// Its verdict.
     pub verdict: &'a Verdict,
 }
 
-/// Which of the optional columns the runs need.
+/// The optional columns that the runs need.
 pub(super) struct OptionalColumns {
     models: bool,
     repeats: bool,
     /// Some requests failed.
     errors: bool,
-    /// TPOT, or E2E where some of the runs have none.
+    /// TPOT, or E2E if some of the runs have no TPOT.
     pub tpot: bool,
 }
 
@@ -66,18 +66,19 @@ impl OptionalColumns {
         [Some(plain(&labels.endpoint)), model, Some(scenario)].into_iter().flatten().collect()
     }
 
-    /// The heading of the pace.
+    /// The heading of the column for TPOT or E2E.
     pub(super) fn pace(&self) -> &'static str {
         if self.tpot { "TPOT p50\nms" } else { "E2E p50\nms" }
     }
 }
 
-/// Whether TPOT says how fast a run was; one of which nothing completed says nothing about which figure to show.
+/// Whether TPOT describes the run; a run with no completed request has no influence on the choice of
+/// figure.
 fn has_tpot(line: &Line) -> bool {
     line.metrics.tpot.n > 0 || line.metrics.counts.completed == 0
 }
 
-/// The table of results, at most 100 columns wide. `colour` paints verdicts with ANSI sequences.
+/// Renders the table of results, at most 100 columns wide. `colour` paints verdicts with ANSI sequences.
 pub fn results(lines: &[Line], colour: bool) -> String {
     let shape = OptionalColumns::of(lines);
     let least = lines.iter().map(|line| least_width(line.verdict)).max().unwrap_or(0);
@@ -91,7 +92,7 @@ pub fn results(lines: &[Line], colour: bool) -> String {
         lines.iter().map(|line| Row { names: shape.named(line), cells: cells(line, &shape) }).collect();
     let mut text = rows::table(&head, &rows);
     if lines.iter().any(|line| from_schedule(line).is_some()) {
-        text.push_str("\nfrom schedule: counted from the moment a request was due, as its user would\n");
+        text.push_str("\nfrom schedule: counted from the time a request was due, as a user would experience it\n");
     }
     if lines.iter().any(few_samples) {
         text.push_str(FEW_SAMPLES);
@@ -100,7 +101,7 @@ pub fn results(lines: &[Line], colour: bool) -> String {
     text
 }
 
-/// How many requests failed, and below it how most of them did.
+/// The number of failed requests, and below it their most frequent outcome.
 fn errors(metrics: &RunMetrics) -> String {
     match metrics.failures.0.as_slice() {
         [] => "0".to_owned(),
@@ -109,12 +110,12 @@ fn errors(metrics: &RunMetrics) -> String {
     }
 }
 
-/// Most errors that are quoted below a table.
+/// Maximum number of errors quoted below a table.
 const MOST_SAID: usize = 5;
-/// Most characters of one.
+/// Maximum number of characters of one error.
 const LONGEST_SAID: usize = 200;
 
-/// What was said of the errors, each way to end and each sentence once: `http_500: out of memory`, and of several in one run
+/// The error messages, each outcome and message once: `http_500: out of memory`, and for several in one run
 /// `http_500, first: out of memory`.
 fn said_of_errors(lines: &[Line]) -> String {
     let mut all = indexmap::IndexMap::new();
@@ -129,13 +130,13 @@ fn said_of_errors(lines: &[Line]) -> String {
     match all.len() {
         0 => text,
         count if count > MOST_SAID => {
-            format!("\nerrors\n{text}and {} more; `show RUN` has those of a run\n", count - MOST_SAID)
+            format!("\nerrors\n{text}and {} more; `show RUN` has those of one run\n", count - MOST_SAID)
         }
         _ => format!("\nerrors\n{text}"),
     }
 }
 
-/// What the mark says.
+/// The legend of the mark.
 pub(super) const FEW_SAMPLES: &str = "\n* from few samples: the true value may lie well away from it\n";
 
 fn header(shape: &OptionalColumns) -> Vec<Cell> {
@@ -157,15 +158,15 @@ fn cells(line: &Line, shape: &OptionalColumns) -> Vec<Cell> {
     let Line { labels, class, metrics, verdict } = line;
     let second = from_schedule(line);
     let stacked = |first: String, below: Option<String>| match below {
-        // One line each, or the reason of a missing value would stand in the line below.
+        // One line each, or the reason for a missing value would move to the next line.
         Some(below) => format!("{}\n{}", first.replace('\n', " "), below.replace('\n', " ")),
         None => first,
     };
     let pace = if shape.tpot { &metrics.tpot } else { &metrics.e2e };
     let cells = [
         Some(Cell::new(match metrics.start.map(|times| times.map(|ms| ms / 1e3)) {
-            // It has no load.
-            Some([ready, first]) => format!("ready {ready:.2} s\nfirst answer {first:.2} s"),
+            // A start has no load.
+            Some([ready, first]) => format!("ready {ready:.2} s\nfirst response {first:.2} s"),
             None => stacked(load(labels), second.map(|_| "from schedule".into())),
         })),
         Some(right(labels.repeat.to_string())).filter(|_| shape.repeats),
@@ -175,16 +176,16 @@ fn cells(line: &Line, shape: &OptionalColumns) -> Vec<Cell> {
         Some(right(stacked(tail(&metrics.ttft), second.map(tail)))),
         Some(right(median(pace))),
         Some(right(metrics.flow.output_throughput.map_or("n/a".into(), digits))),
-        // It is the run that is judged.
+        // Only the run as a whole has a verdict.
         Some(Cell::new(if class.is_some() { String::new() } else { verdict.to_string() })),
     ];
     cells.into_iter().flatten().collect()
 }
 
-/// Columns that a verdict takes at least: none of its words may be broken, and one of many reasons takes about three lines, not a line
-/// for each reason. Where names leave no room for it they stand above.
+/// Minimum width of a verdict: none of its words may be broken, and a verdict with many reasons takes about
+/// three lines, not one line per reason. Names are placed above if they leave too little room.
 fn least_width(verdict: &Verdict) -> usize {
-    /// What the other columns leave where names stand above.
+    /// Width that the other columns leave if names stand above.
     const MOST: usize = 30;
     let text = verdict.to_string();
     let longest = text.split(' ').map(str::len).max().unwrap_or(0);
@@ -211,7 +212,7 @@ fn median(summary: &Summary) -> String {
     with_n(estimate(summary.percentile(Percentile::P50)))
 }
 
-/// Of nothing, that it is nothing.
+/// Omits n if there are no values.
 fn with_n(text: String) -> String {
     if text == "n/a" { "n/a\n(n=0)".to_owned() } else { text }
 }
@@ -224,7 +225,8 @@ fn tail(summary: &Summary) -> String {
     if highest.is_some() { format!("{} {text}", quantile::name(percentile)) } else { text }
 }
 
-/// TTFT from the schedule, where an open loop's median or tail of it is over 5 % and 1 ms longer than from sending.
+/// TTFT from the schedule, if an open loop's median or tail of it is over 5 % and 1 ms longer than from
+/// sending.
 pub(super) fn from_schedule<'a>(line: &Line<'a>) -> Option<&'a Summary> {
     let metrics = line.metrics;
     let differs = |percentile: Percentile| {
@@ -320,7 +322,7 @@ mod tests {
         mock     D        batch 8           1200      134      20.2 p99 > 21.0      4.01   1421 invalid:
                                                  http_500                                       errors
 
-        from schedule: counted from the moment a request was due, as its user would
+        from schedule: counted from the time a request was due, as a user would experience it
 
         * from few samples: the true value may lie well away from it
 
@@ -355,7 +357,7 @@ mod tests {
           batch 8         0     1200      134      20.2 p99 > 21.0      4.01   1421 invalid: errors
                                      http_500
 
-        from schedule: counted from the moment a request was due, as its user would
+        from schedule: counted from the time a request was due, as a user would experience it
 
         * from few samples: the true value may lie well away from it
 

@@ -1,5 +1,5 @@
-//! How a search or a ladder came to stand where it does: its runs in the order in which they were asked for, what each was for, and
-//! what it said.
+//! The path of a search or a ladder: its runs in the order in which they were requested, the purpose of
+//! each, and its result.
 
 use comfy_table::{Cell, Table};
 use indexmap::IndexSet;
@@ -17,102 +17,105 @@ use crate::analysis::stats::Value;
 use crate::plan::model::search::Objective;
 use crate::units::text::digits;
 
-/// How a search or a ladder came to stand where it does.
+/// The path of a search or a ladder.
 #[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
 pub(crate) struct Trail {
     /// Its sweep.
     pub(crate) sweep: String,
-    /// Its cell but for the load: endpoint, model, scenario and values on further axes.
+    /// Its cell without the load: endpoint, model, scenario and values on further axes.
     pub(crate) cell: String,
     /// search, ladder or optimize.
     pub(crate) chooses: &'static str,
-    /// The axis whose value is chosen: qps or batch_size; server, where its settings are.
+    /// The axis whose value is chosen: qps or batch_size; server if settings of the server are chosen.
     pub(crate) axis: &'static str,
-    /// pending (none of its runs is there), searching (it asks for another run) or done.
+    /// pending (none of its runs exists), searching (it requests another run) or done.
     pub(crate) state: &'static str,
-    /// How it stands, or how it ended, in words.
+    /// Its current state, or how it ended, in words.
     pub(crate) standing: String,
-    /// The load that a search found; null while it goes on, where it found none, and for ladders.
+    /// The load that a search found; null while it is in progress, if it found none, and for ladders.
     pub(crate) found: Option<f64>,
-    /// How a search ended: found, below_range, above_range, not_monotone, drifting, unsteady, unconfirmed, out_of_probes or too_few_requests; how a
-    /// ladder did: whole or cut. Null while it goes on.
+    /// How a search ended: found, below_range, above_range, not_monotone, drifting, unsteady, unconfirmed,
+    /// out_of_probes or too_few_requests; how a ladder ended: whole or cut. Null while it is in progress.
     pub(crate) end: Option<&'static str>,
-    /// What it decided from, in the order in which it was asked for: of a search each run, of a ladder each load.
+    /// The steps it decided on, in the order in which they were requested: each run of a search, each load
+    /// of a ladder.
     pub(crate) steps: Vec<TrailStep>,
-    /// Of optimize: its runs, in the order in which they were asked for; empty for others.
+    /// Runs of an optimize, in the order in which they were requested; empty for others.
     pub(crate) trials: Vec<TrailTrial>,
-    /// What it asks for next; null at its end.
+    /// The next requested run; null at its end.
     pub(crate) next: Option<TrailNext>,
-    /// Loads of a ladder that are left out, rising; empty while it goes on, and for searches.
+    /// Skipped loads of a ladder, rising; empty while it is in progress, and for searches.
     pub(crate) pruned: Vec<f64>,
-    /// What was shown of the last load of a ladder that was cut.
+    /// What the last load of a cut ladder showed.
     #[serde(skip)]
     pub(crate) cut: Option<&'static str>,
 }
 
-/// What is asked for.
+/// The requested run.
 #[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
 pub(crate) struct TrailNext {
     /// Full id of the run.
     pub(crate) run: String,
-    /// Its load; null of optimize, which chooses none.
+    /// Its load; null for optimize, which chooses none.
     pub(crate) load: Option<f64>,
-    /// What it is for: up, closing_in, well_above, confirm, again, instead (the run before says nothing), bracketing (the cost) or trial (of
-    /// settings).
+    /// Its purpose: up, closing_in, well_above, confirm, again, instead (the run before is inconclusive),
+    /// bracketing (the cost) or trial (of settings).
     pub(crate) purpose: &'static str,
-    /// The objective that asks for it: slo, ttft, tpot, itl, e2e or cost_per_million; null of ladders and optimize.
+    /// The objective that requests it: slo, ttft, tpot, itl, e2e or cost_per_million; null for ladders and
+    /// optimize.
     pub(crate) of: Option<&'static str>,
     #[serde(skip)]
     pub(crate) words: String,
 }
 
-/// What runs of one load are for.
+/// The purpose of the runs of one load.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct StepGoal {
     /// The load.
     pub(crate) load: f64,
-    /// What they are for.
+    /// Their purpose.
     pub(crate) purpose: Purpose,
-    /// The objective that asked for them; none of a ladder.
+    /// The objective that requested them; `None` for a ladder.
     pub(crate) of: Option<Objective>,
 }
 
-/// What runs of one load said, when the next step was decided.
+/// What runs of one load showed when the next step was decided.
 #[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
 pub(crate) struct TrailStep {
-    /// Full ids of the runs: one of a search, all repeats of a ladder's load that are there.
+    /// Full ids of the runs: one for a search, all existing repeats of the load for a ladder.
     pub(crate) runs: Vec<String>,
     /// The load.
     pub(crate) load: f64,
-    /// What it was for: up, closing_in, well_above, confirm, again, instead (the run before says nothing) or bracketing (the cost).
+    /// Its purpose: up, closing_in, well_above, confirm, again, instead (the run before is inconclusive) or
+    /// bracketing (the cost).
     pub(crate) purpose: &'static str,
-    /// The objective that asked for it: slo, ttft, tpot, itl, e2e or cost_per_million; null of a ladder.
+    /// The objective that requested it: slo, ttft, tpot, itl, e2e or cost_per_million; null for a ladder.
     pub(crate) of: Option<&'static str>,
-    /// Requests of its windows.
+    /// Number of requests in its windows.
     pub(crate) requests: u64,
-    /// The limits of the objective, each decided over these runs; empty where no run counts.
+    /// The limits of the objective, each decided over these runs; empty if no run counts.
     pub(crate) limits: Vec<TrailLimit>,
-    /// holds, misses or undecided: the objective that asked for it, of a ladder the whole one, and whether the server kept up; null where no
-    /// run says anything.
+    /// holds, misses or undecided: for the objective that requested it (for a ladder, the whole one) and
+    /// whether the server kept up; null if no run is conclusive.
     pub(crate) answer: Option<&'static str>,
-    /// What else there is to say: that it was saturated, why runs are invalid or were given up; null where there is nothing.
+    /// Further notes: that it was saturated, why runs are invalid or were given up; null if there are none.
     pub(crate) note: Option<String>,
-    /// The same in words.
+    /// The purpose in words.
     #[serde(skip)]
     pub(crate) words: &'static str,
 }
 
-/// One limit of the objective and what was observed.
+/// One limit of the objective and the observed value.
 #[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
 pub(crate) struct TrailLimit {
-    /// Key of the metric that was tested: an open loop's are `…_from_schedule`.
+    /// Key of the tested metric: `…_from_schedule` for an open loop.
     pub(crate) metric: &'static str,
-    /// The percentile that is limited.
+    /// The limited percentile.
     pub(crate) percentile: &'static str,
     /// The limit, in milliseconds.
     pub(crate) limit_ms: f64,
-    /// The percentile as it was observed, in milliseconds, in the run where it is highest; null where it lies among failed requests, or
-    /// there are too few for it.
+    /// The observed percentile, in milliseconds, in the run where it is highest; null if it lies among
+    /// failed requests, or if there are too few.
     pub(crate) observed_ms: Option<f64>,
     /// holds, misses or undecided.
     pub(crate) answer: &'static str,
@@ -136,19 +139,19 @@ impl TrailLimit {
         }
     }
 
-    /// What was observed: `22.1 ms`, or `n/a`.
+    /// The observed value: `22.1 ms`, or `n/a`.
     fn observed(&self) -> String {
         self.observed.as_ref().map_or_else(|| "n/a".to_owned(), |observed| format!("{observed} ms"))
     }
 
-    /// What it is called above its column: `ttft p90` over `≤ 60ms`.
+    /// The heading of its column: `ttft p90` over `≤ 60ms`.
     fn heading(&self) -> String {
         format!("{}\n{} ≤ {}", self.metric, self.percentile, self.limit)
     }
 }
 
 impl TrailStep {
-    /// What the runs of a load say together, and what they were for.
+    /// Summarizes the runs of a load, with their purpose.
     pub(crate) fn of(rung: &Rung, runs: Vec<String>, goal: StepGoal, answer: Option<Answer>) -> TrailStep {
         TrailStep {
             runs,
@@ -163,29 +166,30 @@ impl TrailStep {
         }
     }
 
-    /// The answer with what else there is to say: `misses (saturated)`.
+    /// The result with further notes: `misses (saturated)`.
     pub(crate) fn said(&self) -> String {
         match (self.answer, &self.note) {
             (Some(answer), Some(note)) => format!("{answer} ({note})"),
             (Some(answer), None) => answer.to_owned(),
             (None, Some(note)) => note.clone(),
-            (None, None) => "says nothing".to_owned(),
+            (None, None) => "inconclusive".to_owned(),
         }
     }
 
-    /// What it was for, with the objective that asked for it where that is not the whole: `closing in for tpot`.
+    /// Its purpose, with the objective that requested it unless that is the whole one: `closing in for
+    /// tpot`.
     pub(crate) fn what_for(&self) -> String {
         what_for(self.words, self.of)
     }
 
-    /// What it was for and what it said: `closing in, holds (ttft p90 22.1 ms of 60ms)`.
+    /// Its purpose and its result: `closing in, holds (ttft p90 22.1 ms of 60ms)`.
     pub(crate) fn told(&self) -> String {
         let observed = Some(self.observed()).filter(|observed| !observed.is_empty());
         let observed = observed.map(|observed| format!(" ({observed})")).unwrap_or_default();
         format!("{}, {}{observed}", self.what_for(), self.said())
     }
 
-    /// What was observed, limit by limit: `ttft p90 22.1 ms of 60ms`.
+    /// The observed values, limit by limit: `ttft p90 22.1 ms of 60ms`.
     pub(crate) fn observed(&self) -> String {
         let one = |limit: &TrailLimit| {
             format!("{} {} {} of {}", limit.metric, limit.percentile, limit.observed(), limit.limit)
@@ -200,29 +204,30 @@ impl Trail {
         format!("{} · {}", self.sweep, self.cell)
     }
 
-    /// The first of what its standing says, and what is to be known of that.
+    /// The first part of its state, and the note on it.
     pub(crate) fn headline(&self) -> (&str, Option<&str>) {
         self.standing.split_once("; ").map_or((&self.standing, None), |(found, rest)| (found, Some(rest)))
     }
 
-    /// Full ids of the runs that it decided from.
+    /// Full ids of the runs on which it decided.
     pub(crate) fn runs(&self) -> impl Iterator<Item = &String> {
         self.steps.iter().flat_map(|step| &step.runs).chain(self.trials.iter().map(|trial| &trial.run))
     }
 
-    /// What else there is to say of one of its runs: `invalid: client_late`.
+    /// The further note on one of its runs: `invalid: client_late`.
     pub(crate) fn note_of(&self, run: &str) -> Option<&str> {
         let step = || self.steps.iter().find(|step| step.runs.iter().any(|id| id == run));
         let trial = || self.trials.iter().find(|trial| trial.run == run);
         step().and_then(|step| step.note.as_deref()).or_else(|| trial()?.note.as_deref())
     }
 
-    /// What its loads are counted in.
+    /// The unit of its loads.
     pub(crate) fn unit(&self) -> &'static str {
         if self.axis == "qps" { "qps" } else { "in flight" }
     }
 
-    /// Why heavier loads are left out: `40 qps misses the objective (ttft p90 87.3 ms of 60ms)`; none where none is.
+    /// Why heavier loads are skipped: `40 qps misses the objective (ttft p90 87.3 ms of 60ms)`; `None` if
+    /// none is skipped.
     pub(crate) fn why_left_out(&self) -> Option<String> {
         let last = self.steps.last()?;
         let observed = Some(last.observed()).filter(|observed| !observed.is_empty());
@@ -230,18 +235,20 @@ impl Trail {
         Some(format!("{} {} {}{observed}", last.load, self.unit(), self.cut?))
     }
 
-    /// Which loads are left out, and why: `left out: 80, 160 qps, since 40 qps misses the objective`; none where none is.
+    /// The skipped loads with the reason: `skipped: 80, 160 qps, since 40 qps misses the objective`; `None`
+    /// if none is skipped.
     pub(crate) fn left_out(&self) -> Option<String> {
         let why = self.why_left_out().filter(|_| !self.pruned.is_empty())?;
         let loads = self.pruned.iter().map(f64::to_string).collect::<Vec<_>>().join(", ");
-        Some(format!("left out: {loads} {}, since {why}", self.unit()))
+        Some(format!("skipped: {loads} {}, since {why}", self.unit()))
     }
 
-    /// How it stands and by which runs, in a few lines: where all runs stand in a table, the order in which they were asked for.
+    /// Its state and its runs, in a few lines: in the order in which they were requested, for use where a
+    /// table lists all runs.
     pub(crate) fn path(&self) -> String {
         let step = |step: &TrailStep| {
             let long = if step.purpose == Purpose::Confirm.name() { " (long run)" } else { "" };
-            format!("{}{long} {}", step.load, step.answer.unwrap_or("says nothing"))
+            format!("{}{long} {}", step.load, step.answer.unwrap_or("inconclusive"))
         };
         let steps = self.steps.iter().map(step).collect::<Vec<_>>().join(", ");
         let order = match self.trials.is_empty() {
@@ -255,12 +262,12 @@ impl Trail {
         lines.enumerate().map(|(at, line)| if at == 0 { fill("", 2, &line) } else { fill("  ", 4, &line) }).collect()
     }
 
-    /// The limits that any of its steps has, each once, by their headings.
+    /// The limits of all steps, each once, by their headings.
     fn headings(&self) -> IndexSet<String> {
         self.steps.iter().flat_map(|step| &step.limits).map(TrailLimit::heading).collect()
     }
 
-    /// All of it, for people.
+    /// Renders all of it for people.
     pub(crate) fn text(&self) -> String {
         let mut out = fill("", 2, &plain(&format!("{}: {}", self.title(), self.standing)));
         if !self.steps.is_empty() {
@@ -292,11 +299,11 @@ impl Trail {
         out
     }
 
-    /// Its steps, a row each.
+    /// Its steps, one row each.
     fn table(&self) -> Table {
         let headings = self.headings();
         let mut table = grid::table();
-        let first = [self.unit(), "what for", "run", "requests"].map(str::to_owned);
+        let first = [self.unit(), "purpose", "run", "requests"].map(str::to_owned);
         table.set_header(first.into_iter().chain(headings.iter().cloned()).chain(["answer".to_owned()]));
         for step in &self.steps {
             let runs = step.runs.iter().map(|run| short_id(run)).collect::<Vec<_>>().join("\n");
@@ -317,13 +324,13 @@ impl Trail {
     }
 }
 
-/// What a run is for, with the objective that asks for it where that is not the whole one.
+/// The purpose of a run, with the objective that requests it unless that is the whole one.
 pub(crate) fn what_for(words: &str, of: Option<&str>) -> String {
     let alone = of.filter(|of| ![Objective::Slo, Objective::CostPerMillion].map(Objective::name).contains(of));
     alone.map_or_else(|| words.to_owned(), |of| format!("{words} for {of}"))
 }
 
-/// What else there is to say of runs of one load; what their tokens cost, where that is what was asked.
+/// Further notes on runs of one load; the cost of their tokens if that is the objective.
 pub(crate) fn note(rung: &Rung, of: Option<Objective>) -> Option<String> {
     let state = match rung.state() {
         Some(State::Saturated) => Some("saturated".to_owned()),

@@ -1,4 +1,5 @@
-//! The runs behind an `optimize`: which settings were tried for how long, what each run came to, and what became of its settings.
+//! The runs behind an `optimize`: the settings that were tried and for how long, the result of each run,
+//! and the outcome for its settings.
 
 use comfy_table::{Cell, Table};
 use schemars::JsonSchema;
@@ -9,42 +10,44 @@ use super::grid::{self, right};
 use crate::units::Nanos;
 use crate::units::text::digits;
 
-/// One finished run of settings that are tried.
+/// One finished run of settings under trial.
 #[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
 pub(crate) struct TrailTrial {
     /// Full id of the run.
     pub(crate) run: String,
     /// Its settings, by `server` axes: `max_num_seqs=64`.
     pub(crate) settings: String,
-    /// Its rung, from 1: a run of the next is three times as long.
+    /// Its rung, from 1: a run of the next rung is three times as long.
     pub(crate) rung: usize,
     /// Length of its window.
     pub(crate) window: Nanos,
-    /// What it came to by itself, in `unit`; null of a run that is invalid or was given up.
+    /// The run's own result, in `unit`; null for a run that is invalid or was given up.
     pub(crate) value: Option<f64>,
-    /// What `value` counts.
+    /// The unit of `value`.
     pub(crate) unit: &'static str,
-    /// What became of its settings: went_on (to a longer run), left_out (hardly better than the best, or shown to be worse), not_to_choose,
-    /// says_nothing (the client spoiled the run, which is made once more), no_time (for a longer run, though not told from the others), best, undecided (among the best at the end) or open (other runs of the
-    /// rung come first).
+    /// The outcome for its settings: went_on (to a longer run), left_out (hardly better than the best, or
+    /// shown to be worse), not_to_choose, says_nothing (the client spoiled the run, which is repeated
+    /// once), no_time (for a longer run, although not distinguished from the others), best, undecided
+    /// (among the best at the end) or open (other runs of the rung come first).
     pub(crate) became: &'static str,
-    /// Whether its settings meet the plan's objective, by all of their runs: shown, seems (as observed), seems_not or misses; null without one.
+    /// Whether its settings meet the plan's objective, by all of their runs: shown, seems (as observed),
+    /// seems_not or misses; null without one.
     pub(crate) meets: Option<&'static str>,
-    /// Why its settings cannot be chosen (an invalid run, one that was given up, a missed objective), why the run says nothing, or what is not
-    /// shown of those that were named; null of others.
+    /// Why its settings cannot be chosen (an invalid run, one that was given up, a missed objective), why
+    /// the run is inconclusive, or what is not shown about the settings that were named; null for others.
     pub(crate) note: Option<String>,
-    /// What became of its settings, in words.
+    /// The outcome for its settings, in words.
     #[serde(skip)]
     pub(crate) words: &'static str,
 }
 
 impl TrailTrial {
-    /// What it came to: `97 tokens/s`.
+    /// Its result: `97 tokens/s`.
     pub(crate) fn measured(&self) -> String {
         self.value.map_or_else(|| "n/a".to_owned(), |value| format!("{} {}", digits(value), self.unit))
     }
 
-    /// What became of its settings, with what else there is to say.
+    /// The outcome for its settings, with further notes.
     pub(crate) fn fate(&self) -> String {
         match &self.note {
             Some(note) => format!("{} ({note})", self.words),
@@ -52,7 +55,7 @@ impl TrailTrial {
         }
     }
 
-    /// All of it in a few words: `rung 1, slots=8: 97 tokens/s, went on`.
+    /// A short summary: `rung 1, slots=8: 97 tokens/s, went on`.
     pub(crate) fn told(&self) -> String {
         format!("rung {}, {}: {}, {}", self.rung, self.settings, self.measured(), self.fate())
     }

@@ -1,5 +1,5 @@
-//! A comparison of which nothing could be tested, in a few lines: why, and what would make a test possible. The tables would hold
-//! nothing but the same reasons many times over.
+//! A comparison in which nothing could be tested, in a few lines: the reasons, and what would make a test
+//! possible. Tables would only repeat the same reasons many times.
 
 use indexmap::{IndexMap, IndexSet};
 
@@ -9,7 +9,7 @@ use crate::units::text::counted;
 use super::estimate::titled;
 use super::format::{fill, plain};
 
-/// Whether the tables of a family would say nothing: several cells, no test, and nothing that was told without one.
+/// Whether the tables of a family would be empty: several cells, no test, and no result that needs none.
 pub(super) fn is_untested(family: &Family) -> bool {
     let says_nothing =
         |test: &Test| matches!(test.outcome, Outcome::Refused | Outcome::Unknown) && test.margin.is_none();
@@ -17,7 +17,7 @@ pub(super) fn is_untested(family: &Family) -> bool {
     family.tests == 0 && family.cells.len() > 1 && family.cells.iter().all(is_bare)
 }
 
-/// What is missing, and what to do.
+/// What is missing, and the remedy.
 pub(super) fn text(family: &Family, see: f64) -> String {
     let tests = || family.cells.iter().flat_map(|cell| &cell.tests);
     let mut out = fill("\n", 2, &format!("Why none of {} tests could be made:", tests().count()));
@@ -42,7 +42,7 @@ pub(super) fn text(family: &Family, see: f64) -> String {
         out.push_str(&fill(
             "",
             2,
-            &format!("{} left out: `--include-invalid` counts invalid ones", counted(left_out, "run")),
+            &format!("{} excluded: `--include-invalid` includes invalid ones", counted(left_out, "run")),
         ));
     }
     let guards = || family.cells.iter().map(|cell| &cell.guardrail);
@@ -53,7 +53,7 @@ pub(super) fn text(family: &Family, see: f64) -> String {
         out.push_str(&fill("", 2, &errors));
     }
     out.push_str(&fill("\n", 2, &to_do(family, &refused, see)));
-    out.push_str(&fill("", 2, "Every value all the same: `--format markdown` or `--format json`"));
+    out.push_str(&fill("", 2, "For every value: `--format markdown` or `--format json`"));
     out
 }
 
@@ -61,16 +61,16 @@ fn line(count: usize, why: &str) -> String {
     fill("  ", 6, &plain(&format!("{count}: {why}")))
 }
 
-/// Why a metric has no value, of all runs alike: `n/a: n=78 < 368 requests` is one of many that lack requests.
+/// Why a metric has no value in any run: `n/a: n=78 < 368 requests` is one of many that lack requests.
 fn reason(words: &str) -> String {
     let bare = words.strip_prefix("n/a: ").unwrap_or(words);
     match bare.strip_prefix("n=").and_then(|rest| rest.split_once(" < ")) {
-        Some((_, fewest)) => format!("fewer than {fewest} in a run: a longer `phases: {{ measure }}` has more"),
+        Some((_, fewest)) => format!("fewer than {fewest} in a run: a longer `phases: {{ measure }}` yields more"),
         None => bare.to_owned(),
     }
 }
 
-/// What makes tests possible, and how many repeats a difference of the size that is asked for takes.
+/// What makes tests possible, and how many repeats are needed to detect a difference of the requested size.
 fn to_do(family: &Family, refused: &[&Test], see: f64) -> String {
     let needed = || refused.iter().filter_map(|test| test.repeats_needed);
     let (Some(least), Some(most)) = (needed().min(), needed().max()) else {
@@ -79,8 +79,8 @@ fn to_do(family: &Family, refused: &[&Test], see: f64) -> String {
     let plans = if family.by == "time" { "both plans, and run them" } else { "the plan, and run it" };
     let seen = match (least, most) {
         _ if most <= ADVISED => String::new(),
-        (least, most) if least == most => format!(" (to see {}, {most})", allowed(see)),
-        (least, most) => format!(" (to see {}, {least} to {most} by metric and load)", allowed(see)),
+        (least, most) if least == most => format!(" (to detect {}, {most})", allowed(see)),
+        (least, most) => format!(" (to detect {}, {least} to {most}, depending on metric and load)", allowed(see)),
     };
-    format!("To do: `repeats: {ADVISED}` in {plans} again: what is measured is kept{seen}")
+    format!("To do: `repeats: {ADVISED}` in {plans} again; existing measurements are kept{seen}")
 }

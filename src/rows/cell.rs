@@ -1,6 +1,7 @@
-//! How one Rust value becomes one cell of an Arrow column, and back.
+//! Conversion of Rust values to cells of an Arrow column, and back.
 //!
-//! Every whole number is an Int64: one integer type, and differences of two columns never wrap in a reader's hands.
+//! Every whole number is an Int64: with a single integer type, readers can subtract two columns without
+//! overflow.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -9,22 +10,22 @@ use arrow_array::builder::{Int64Builder, ListBuilder, MapBuilder, MapFieldNames,
 use arrow_array::{Array, ArrayRef, BooleanArray, Float64Array, Int64Array, ListArray, MapArray, StringArray};
 use arrow_schema::{DataType, Field};
 
-/// Why a value does not fit its column, or a column does not hold what it should.
+/// Why a value does not fit its column, or a column does not have the expected content.
 #[derive(Debug, Clone, PartialEq, thiserror::Error)]
 pub(crate) enum CellError {
-    /// The file has no such column.
+    /// The file does not have the column.
     #[error("is missing")]
     Missing,
-    /// The column is of another type.
+    /// The column has another type.
     #[error("is of type {0}, not {1}")]
     Type(DataType, DataType),
-    /// A cell that must have a value has none.
+    /// A required cell has no value.
     #[error("has no value in row {0}")]
     Null(usize),
-    /// A cell whose value means nothing.
-    #[error("holds `{0}`, which means nothing")]
+    /// A cell with an invalid value.
+    #[error("has the invalid value `{0}`")]
     Value(String),
-    /// A number beyond 63 bits.
+    /// A number of more than 63 bits.
     #[error("cannot hold {0}: the largest value is 9223372036854775807")]
     Large(u64),
 }
@@ -33,11 +34,11 @@ pub(crate) enum CellError {
 pub(crate) trait Stored: Sized {
     /// The Arrow type of its column.
     fn data_type() -> DataType;
-    /// A column of these cells.
+    /// Stores cells as a column.
     fn store<'a>(cells: impl Iterator<Item = Option<&'a Self>>) -> Result<ArrayRef, CellError>
     where
         Self: 'a;
-    /// The cells of a column.
+    /// Loads the cells of a column.
     fn load(array: &dyn Array) -> Result<Vec<Option<Self>>, CellError>;
 }
 
@@ -47,11 +48,11 @@ pub(crate) trait Cell: Sized {
     const NULLABLE: bool;
     /// The Arrow type of its column.
     fn data_type() -> DataType;
-    /// A column of these cells.
+    /// Stores cells as a column.
     fn store<'a>(cells: impl Iterator<Item = &'a Self>) -> Result<ArrayRef, CellError>
     where
         Self: 'a;
-    /// The cells of a column.
+    /// Loads the cells of a column.
     fn load(array: &dyn Array) -> Result<Vec<Self>, CellError>;
 }
 
@@ -88,7 +89,7 @@ impl<T: Stored> Cell for Option<T> {
     }
 }
 
-/// `array` as the array type `A` that a `T` is stored in.
+/// Casts `array` to the array type `A` in which a `T` is stored.
 pub(crate) fn downcast<A: Array + 'static, T: Stored>(array: &dyn Array) -> Result<&A, CellError> {
     let wrong = || CellError::Type(array.data_type().clone(), T::data_type());
     array.as_any().downcast_ref().ok_or_else(wrong)
@@ -183,7 +184,7 @@ macro_rules! stored_as_text {
 }
 pub(crate) use stored_as_text;
 
-/// The item of a list, by the name that the Parquet specification gives it.
+/// The item of a list, with the name from the Parquet specification.
 fn element() -> Field {
     Field::new("element", DataType::Int64, false)
 }
@@ -208,7 +209,7 @@ impl Stored for Vec<u64> {
     }
 }
 
-/// A column of lists, read one after the other into one place.
+/// A column of lists, which are read one after the other into one buffer.
 pub(crate) struct Lists<'a> {
     offsets: &'a [i32],
     values: &'a [i64],
@@ -228,7 +229,7 @@ impl<'a> Lists<'a> {
         Ok(Lists { offsets: lists.value_offsets(), values: values.values() })
     }
 
-    /// Puts the list of a row into `list`.
+    /// Reads the list of a row into `list`.
     pub(crate) fn read(&self, row: usize, list: &mut Vec<u64>) -> Result<(), CellError> {
         list.clear();
         for value in &self.values[self.offsets[row] as usize..self.offsets[row + 1] as usize] {
@@ -238,7 +239,7 @@ impl<'a> Lists<'a> {
     }
 }
 
-/// Names of a map's parts, as the Parquet specification gives them.
+/// Names of a map's parts, from the Parquet specification.
 fn map_names() -> MapFieldNames {
     MapFieldNames { entry: "key_value".into(), key: "key".into(), value: "value".into() }
 }

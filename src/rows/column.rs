@@ -1,18 +1,19 @@
-//! What a stored column is, and the macro that makes a row type, its columns and conversions from one declaration.
+//! The definition of a stored column, and the macro that declares a row type with its columns and
+//! conversions.
 
 use arrow_array::{Array, ArrayRef, RecordBatch, new_null_array};
 use arrow_schema::{DataType, Field};
 
 use super::cell::{Cell, CellError};
 
-/// How a column is packed in Parquet.
+/// The packing of a column in Parquet.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Pack {
     /// Few different values: dictionary.
     Dictionary,
     /// Values near their neighbours: DELTA_BINARY_PACKED, no dictionary.
     Delta,
-    /// Long lists of small numbers: as `Delta`, and no statistics.
+    /// Long lists of small numbers: like `Delta`, without statistics.
     Gaps,
     /// Values that do not repeat: no dictionary.
     Plain,
@@ -29,9 +30,9 @@ pub struct Column {
     pub nullable: bool,
     /// The unit of the value; empty for names and texts.
     pub unit: &'static str,
-    /// What it means, one line of documentation after the other.
+    /// Its meaning, one entry per line of documentation.
     pub doc: &'static [&'static str],
-    /// How it is packed.
+    /// Its packing.
     pub(crate) pack: Pack,
 }
 
@@ -45,7 +46,7 @@ impl Column {
 /// A column that could not be stored or loaded.
 pub(crate) type BadColumn = (&'static str, CellError);
 
-/// The column of a batch, by name. One that may be null was perhaps not known yet when the file was written.
+/// The column of a batch, by name. A nullable one may be missing, because an older version wrote the file.
 pub(super) fn load<T: Cell>(batch: &RecordBatch, name: &'static str) -> Result<std::vec::IntoIter<T>, BadColumn> {
     let absent;
     let array: &dyn Array = match batch.column_by_name(name) {
@@ -59,18 +60,18 @@ pub(super) fn load<T: Cell>(batch: &RecordBatch, name: &'static str) -> Result<s
     T::load(array).map(Vec::into_iter).map_err(|why| (name, why))
 }
 
-/// Rows to a batch of columns and back.
+/// Converts rows to a batch of columns and back.
 pub(crate) trait Row: Sized {
-    /// One array for each column.
+    /// One array per column.
     fn arrays<'a>(rows: impl Iterator<Item = &'a Self> + Clone) -> Result<Vec<ArrayRef>, BadColumn>
     where
         Self: 'a;
-    /// The rows of a batch, whose columns may stand in any order.
+    /// The rows of a batch, with its columns in any order.
     fn from_batch(batch: &RecordBatch) -> Result<Vec<Self>, BadColumn>;
 }
 
-/// Declares a row type and its columns. `derived` columns are computed from the row when written, skipped when read;
-/// they stand where they are declared, so the fields behind them follow in `then`.
+/// Declares a row type and its columns. `derived` columns are computed from the row when written and
+/// skipped when read; they keep the place of their declaration, so the fields after them follow in `then`.
 macro_rules! table {
     (
         $(#[$attr:meta])*
@@ -89,7 +90,7 @@ macro_rules! table {
         }
 
         impl $row {
-            /// The columns in their order.
+            /// The columns, in order.
             pub(crate) const COLUMNS: &'static [Column] = &[
                 $( table!(@column $field, $type, $pack, $unit, [$($doc),+]), )+
                 $(

@@ -1,4 +1,5 @@
-//! `schemas/columns.md`: the documentation of every column, made from the table that the files are made from.
+//! `schemas/columns.md`: the documentation of every column, generated from the table that also defines the
+//! files.
 
 use std::fmt::Write;
 
@@ -11,10 +12,10 @@ use super::schema::Table;
 /// The documentation of all tables, as Markdown.
 pub fn columns_markdown() -> String {
     let mut text = format!(
-        "# Columns\n\nThe Parquet files of a run, rows version {ROWS_VERSION}. Made from `src/rows/schema.rs`; do not \
-         edit.\n\nInstants are nanoseconds on the monotonic clock since the run's start; a missing instant is null, \
-         never 0. Every file has the same columns whatever the run's axes, so `runs/*/requests.parquet` is one table. \
-         Rows stand in the order in which requests ended.\n"
+        "# Columns\n\nThe Parquet files of a run, rows version {ROWS_VERSION}. Generated from \
+         `src/rows/schema.rs`; do not edit.\n\nTimes are nanoseconds on the monotonic clock since the run's \
+         start; a missing time is null, never 0. Every file has the same columns whatever the run's axes, so \
+         `runs/*/requests.parquet` is one table. Rows are in the order in which requests ended.\n"
     );
     for table in Table::ALL {
         let title = match table {
@@ -22,7 +23,8 @@ pub fn columns_markdown() -> String {
             Table::Events => "one row per request: the gaps between its token events",
             Table::Samples => "time series of the generator, the server and its GPUs",
             Table::Texts => {
-                "only with `record: { text: true }`: what requests said and were answered; a request that was never made has no row"
+                "only with `record: { text: true }`: prompts and responses of requests; a request that was \
+                never sent has no row"
             }
         };
         let head = "| column | type | null | unit | meaning |\n|---|---|---|---|---|";
@@ -32,7 +34,7 @@ pub fn columns_markdown() -> String {
     text
 }
 
-/// One line of a table; a `|` in a text would end its cell.
+/// One line of a table; a `|` in a text is escaped, since it would end its cell.
 fn line(column: &Column) -> String {
     let words: Vec<&str> = column.doc.iter().map(|line| line.trim()).collect();
     let null = if column.nullable { "yes" } else { "no" };

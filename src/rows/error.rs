@@ -1,4 +1,4 @@
-//! What can go wrong with row files.
+//! Errors of row files.
 
 use std::error::Error;
 use std::io;
@@ -12,53 +12,53 @@ use super::column::BadColumn;
 /// A row file that could not be written or read.
 #[derive(Debug, thiserror::Error)]
 pub enum RowsError {
-    /// The operating system said no.
+    /// An error of the operating system.
     #[error("cannot {doing} {path}: {source}")]
     Io {
         /// `read` or `write`.
         doing: &'static str,
         /// The file.
         path: PathBuf,
-        /// What the operating system said.
+        /// The error of the operating system.
         source: io::Error,
     },
-    /// Not Parquet, cut, or damaged.
-    #[error("{path} is not a whole Parquet file ({reason})")]
+    /// Not Parquet, truncated, or damaged.
+    #[error("{path} is not a complete Parquet file ({reason})")]
     Damaged {
         /// The file.
         path: PathBuf,
-        /// What the Parquet reader said.
+        /// The error of the Parquet reader.
         reason: String,
     },
-    /// A column that is not what it should be.
+    /// A column without the expected content.
     #[error("{path}: column `{column}` {problem}")]
     Column {
         /// The file.
         path: PathBuf,
         /// The column.
         column: &'static str,
-        /// What is wrong with it.
+        /// The problem.
         problem: String,
     },
-    /// Written by a later program.
-    #[error("{path} has rows of version {found}, this program reads up to {known}: use the newer sweepline")]
+    /// Written by a newer version of the program.
+    #[error("{path} has rows of version {found}, but this program reads only up to {known}: use a newer sweepline")]
     Newer {
         /// The file.
         path: PathBuf,
         /// The version in the file.
         found: u32,
-        /// The newest version this program knows.
+        /// The newest version that this program can read.
         known: u32,
     },
-    /// Two files of a run that do not fit together.
-    #[error("{path} does not hold the same requests as {other}")]
+    /// Two files of a run that do not match.
+    #[error("{path} does not contain the same requests as {other}")]
     Mismatch {
         /// The file.
         path: PathBuf,
-        /// The name of the other file beside it.
+        /// The name of the other file of the run.
         other: &'static str,
     },
-    /// A journal that ends before its end.
+    /// A journal without its end.
     #[error("{path} is not a finished journal ({reason}): the attempt cannot be committed, run the plan again")]
     Unfinished {
         /// The journal.
@@ -69,7 +69,7 @@ pub enum RowsError {
 }
 
 impl RowsError {
-    /// The file that does not hold what it should, where that is the error.
+    /// The file without the expected content, if that is the error.
     pub fn damaged_file(&self) -> Option<&Path> {
         match self {
             RowsError::Damaged { path, .. } | RowsError::Column { path, .. } | RowsError::Mismatch { path, .. } => {
@@ -79,12 +79,12 @@ impl RowsError {
         }
     }
 
-    /// An operating system's refusal to read `path`.
+    /// An error of the operating system while reading `path`.
     pub(crate) fn read(path: &Path, source: io::Error) -> RowsError {
         RowsError::Io { doing: "read", path: path.to_owned(), source }
     }
 
-    /// An operating system's refusal to write `path`.
+    /// An error of the operating system while writing `path`.
     pub(crate) fn write(path: &Path, source: io::Error) -> RowsError {
         RowsError::Io { doing: "write", path: path.to_owned(), source }
     }
@@ -94,12 +94,13 @@ impl RowsError {
         RowsError::Column { path: path.to_owned(), column, problem: problem.to_string() }
     }
 
-    /// What the Parquet reader said of `path`.
+    /// An error of the Parquet reader in `path`.
     pub(crate) fn damaged(path: &Path, error: impl Error + 'static) -> RowsError {
         RowsError::Damaged { path: path.to_owned(), reason: error.to_string() }
     }
 
-    /// A failed write of Parquet: the operating system's word where it was that, which decides what to advise.
+    /// A failed write of Parquet: the operating system's error if there is one, which determines the
+    /// remedy.
     pub(crate) fn parquet_write(path: &Path, error: ParquetError) -> RowsError {
         match error {
             ParquetError::External(inner) => match inner.downcast::<io::Error>() {

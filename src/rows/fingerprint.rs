@@ -1,4 +1,4 @@
-//! What a server says of itself, as it is recorded with every run, and when two such records are of different servers.
+//! A server's description of itself, as recorded with every run, and the comparison of two such records.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -6,31 +6,31 @@ use std::fmt;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// What a server said of itself when it was asked. What it did not say is absent.
+/// A server's description of itself. Facts that it does not report are absent.
 #[serde_with::skip_serializing_none]
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Fingerprint {
-    /// The engine that it shows itself to be, as plans name it.
+    /// The detected engine, as plans name it.
     pub engine: Option<String>,
-    /// Its version, as it writes it.
+    /// Its version, in the server's own form.
     pub version: Option<String>,
-    /// The model behind the id that runs ask for: its name or path where the server tells it, else the id as it lists it.
+    /// The model behind the requested id: its name or path if the server reports it, else the id as listed.
     pub model: Option<String>,
-    /// The most tokens that a prompt and its answer may have together.
+    /// Maximum number of tokens of a prompt and its response together.
     pub context_length: Option<u64>,
-    /// Flags that it tells, by their names there.
+    /// Flags that it reports, by their names there.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub flags: BTreeMap<String, String>,
 }
 
-/// One thing that a server says otherwise than before.
+/// A fact that a server reports differently than before.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Changed {
-    /// What: `engine`, `version` or `model`.
+    /// The fact: `engine`, `version` or `model`.
     pub what: &'static str,
-    /// As it was.
+    /// The previous value.
     pub was: String,
-    /// As it is.
+    /// The current value.
     pub is: String,
 }
 
@@ -46,13 +46,13 @@ impl Fingerprint {
         *self == Fingerprint::default()
     }
 
-    /// Engine and version in a few words; none where neither is known.
+    /// Engine and version in short form; `None` if neither is known.
     pub fn program(&self) -> Option<String> {
         let parts: Vec<&str> = [&self.engine, &self.version].into_iter().flatten().map(String::as_str).collect();
         (!parts.is_empty()).then(|| parts.join(" "))
     }
 
-    /// Engine, version, model and context length in a few words; none where nothing is known.
+    /// Engine, version, model and context length in short form; `None` if nothing is known.
     pub fn in_words(&self) -> Option<String> {
         let model = self.model.as_ref().map(|model| format!("model {model}"));
         let context = self.context_length.map(|tokens| format!("context of {tokens} tokens"));
@@ -60,7 +60,8 @@ impl Fingerprint {
         (!parts.is_empty()).then(|| parts.join(", "))
     }
 
-    /// What `now` says otherwise: engine, release or served model. What one of the two does not know does not differ.
+    /// The differences in `now`: engine, release or served model. Facts that one of the two does not
+    /// contain do not differ.
     pub fn changed(&self, now: &Fingerprint) -> Vec<Changed> {
         let pairs = [
             ("engine", &self.engine, &now.engine, (|was, is| was == is) as fn(&str, &str) -> bool),
@@ -74,7 +75,7 @@ impl Fingerprint {
         differs.collect()
     }
 
-    /// Whether it says all that was said before these changes.
+    /// Whether it matches everything known before these changes.
     pub fn is_what_was(&self, changed: &[Changed]) -> bool {
         let is_what_was = |Changed { what, was, .. }: &Changed| match *what {
             "engine" => self.engine.as_ref() == Some(was),
@@ -85,19 +86,19 @@ impl Fingerprint {
     }
 }
 
-/// Whether two versions are of one release: builds of it (`v0.11.0+cu128`, `0.11.0`) are, development builds of other commits are
-/// not, and zeros at the end count for nothing.
+/// Whether two versions belong to one release: builds of it (`v0.11.0+cu128`, `0.11.0`) do, development
+/// builds of other commits do not, and trailing zeros are ignored.
 pub fn same_release(one: &str, other: &str) -> bool {
     release(one) == release(other)
 }
 
-/// A version without what only tells how it was built.
+/// A version without its build information.
 fn release(version: &str) -> String {
     let version = version.trim().to_ascii_lowercase();
     let version = version.strip_prefix('v').unwrap_or(&version);
     let (public, local) = version.split_once('+').unwrap_or((version, ""));
     let mut release = without_zeros(public).to_owned();
-    // Between two releases the commit says which code it is: 0.11.1.dev12+gabc1234.cu128.
+    // Between two releases, the commit identifies the code: 0.11.1.dev12+gabc1234.cu128.
     if public.contains("dev") {
         let is_commit =
             |part: &&str| part.strip_prefix('g').is_some_and(|hex| hex.bytes().all(|b| b.is_ascii_hexdigit()));
@@ -109,7 +110,7 @@ fn release(version: &str) -> String {
     release
 }
 
-/// `0.33.0` is `0.33`; of what is no plain number (`0.33.0rc1`) nothing is left out.
+/// Shortens `0.33.0` to `0.33`; versions that are not plain numbers (`0.33.0rc1`) are kept.
 fn without_zeros(version: &str) -> &str {
     let is_plain = version.bytes().all(|byte| byte.is_ascii_digit() || byte == b'.');
     if !is_plain {

@@ -1,32 +1,33 @@
-//! What is left of a run that the environment spoiled each time: no rows, but a reason.
+//! The record of a run whose attempts were all spoiled by the environment: no rows, but a reason.
 
 use std::fmt;
 
 use super::Spoiled;
 
-/// A run that was tried again as often as its endpoint allows, and was spoiled each time although the server answered well between
-/// the attempts.
+/// A run that was retried as often as its endpoint allows, and was spoiled each time although the server
+/// responded well between the attempts.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct GivenUp {
     /// What spoiled its last attempt.
     pub spoiled: Spoiled,
-    /// How often it was tried again: as often as it may be.
+    /// Number of retries: the maximum allowed.
     pub retries: u32,
 }
 
 impl GivenUp {
-    /// The reason in a few words: `429 (3 of 3)`.
+    /// The reason in short form: `429 (3 of 3)`.
     pub fn reason(&self) -> String {
         format!("{} ({1} of {1})", self.spoiled.cause, self.retries)
     }
 
-    /// Whether it stays given up where the plan has a run tried again `retries` times: a plan that allows more goes on with it, and
-    /// one that allows none gives nothing up.
+    /// Whether it stays given up if the plan allows `retries` retries: a plan that allows more continues
+    /// with it, and one that allows none gives nothing up.
     pub fn stands(&self, retries: u32) -> bool {
         (1..=self.retries).contains(&retries)
     }
 
-    /// Whether the server did not meet the load. Else nothing is known of the load, as if it had not been measured.
+    /// Whether the server did not sustain the load. Otherwise nothing is known about the load, as if it had
+    /// not been measured.
     pub fn is_a_miss(&self) -> bool {
         self.spoiled.cause.is_of_the_load()
     }

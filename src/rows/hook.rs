@@ -1,4 +1,4 @@
-//! What hooks did beside a run.
+//! The hooks of a run and their results.
 
 use std::fmt;
 
@@ -7,30 +7,30 @@ use serde::{Deserialize, Serialize};
 
 use crate::units::Nanos;
 
-/// One hook that happened beside a run, or the reset of its server.
+/// One hook of a run, or the reset of its server.
 #[serde_with::skip_serializing_none]
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct HookRun {
-    /// When: before_cell, before_run, reset, after_run or after_cell.
+    /// Time of the hook: before_cell, before_run, reset, after_run or after_cell.
     pub when: String,
-    /// What, as the plan has it: `POST /reset_prefix_cache`, or a command.
+    /// The hook's action, as in the plan: `POST /reset_prefix_cache`, or a command.
     pub what: String,
-    /// How it came out.
+    /// Its outcome.
     pub outcome: HookOutcome,
     /// The exit code of a command that ended by itself.
     pub exit_code: Option<i32>,
-    /// The HTTP status of a request that was answered.
+    /// The HTTP status of a request that got a response.
     pub status: Option<u16>,
-    /// Why it has neither, where it does not.
+    /// Why it has neither, if so.
     pub detail: Option<String>,
-    /// How long it took, in nanoseconds.
+    /// Duration, in nanoseconds.
     pub took_ns: u64,
-    /// The end of what it printed or answered, 2 KiB at most, without secrets.
+    /// The end of its output or response, 2 KiB at most, without secrets.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub output: String,
 }
 
-/// How a hook came out.
+/// The outcome of a hook.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum HookOutcome {
@@ -38,17 +38,17 @@ pub enum HookOutcome {
     Ok,
     /// Anything else.
     Failed,
-    /// It was given up.
+    /// It timed out.
     TimedOut,
 }
 
 impl HookRun {
-    /// Whether it did what it was to do.
+    /// Whether it succeeded.
     pub fn is_ok(&self) -> bool {
         self.outcome == HookOutcome::Ok
     }
 
-    /// How it ended, in a few words: `exit code 3`, `HTTP 404`, `no end within 60s`.
+    /// How it ended, in short form: `exit code 3`, `HTTP 404`, `did not end within 60s`.
     pub fn ended(&self) -> String {
         match (self.exit_code, self.status, &self.detail) {
             (.., Some(detail)) => detail.clone(),

@@ -1,4 +1,4 @@
-//! How the server was found just before the load of a run began: whether it had finished what came before.
+//! The state of the server just before the load of a run began: whether it had finished earlier work.
 
 use std::fmt;
 
@@ -6,23 +6,23 @@ use serde::{Deserialize, Serialize};
 
 use crate::units::Nanos;
 
-/// What a server says it is busy with.
+/// The work in progress that a server reports.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ServerLoad {
-    /// Requests that it works on.
+    /// Requests that it processes.
     pub running: u64,
     /// Requests that wait in its queue.
     pub waiting: u64,
 }
 
 impl ServerLoad {
-    /// Whether it has nothing to do.
+    /// Whether it is idle.
     pub fn is_none(self) -> bool {
         self.running == 0 && self.waiting == 0
     }
 }
 
-/// The last thing that a server showed of itself before a run.
+/// The last observation of a server before a run.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "asked", rename_all = "snake_case")]
 pub enum Seen {
@@ -30,10 +30,11 @@ pub enum Seen {
     Gauge(ServerLoad),
     /// A generation of one token.
     Probe {
-        /// Time to its answer; none where that did not come within the limit.
+        /// Time to its response; `None` if there was none within the limit.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         ttft_ns: Option<u64>,
-        /// The shortest such time of this server and model since the invocation began; none where no two agreed yet.
+        /// The shortest such time of this server and model since the invocation began; `None` until two of
+        /// them agree.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         baseline_ns: Option<u64>,
     },
@@ -44,7 +45,7 @@ impl fmt::Display for Seen {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match *self {
             Seen::Gauge(ServerLoad { running, waiting }) => write!(f, "{running} running, {waiting} waiting"),
-            Seen::Probe { ttft_ns: None, .. } => f.write_str("a probe was not answered"),
+            Seen::Probe { ttft_ns: None, .. } => f.write_str("a probe got no response"),
             Seen::Probe { ttft_ns: Some(ttft), baseline_ns } => {
                 write!(f, "a probe took {:.0} ms", Nanos(ttft).millis())?;
                 baseline_ns.map_or(Ok(()), |baseline| write!(f, ", {:.0} ms when idle", Nanos(baseline).millis()))
@@ -53,23 +54,23 @@ impl fmt::Display for Seen {
     }
 }
 
-/// How a run began.
+/// The state of the server when a run began.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Began {
-    /// Whether the server had finished what came before.
+    /// Whether the server had finished earlier work.
     pub idle: bool,
-    /// How long it was waited for.
+    /// Time spent waiting for it.
     pub waited_ns: u64,
-    /// The endpoint that was asked, where it is another one on the same resource.
+    /// The endpoint that was checked, if it is another one on the same resource.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub endpoint: Option<String>,
-    /// What showed it.
+    /// The observation.
     #[serde(flatten)]
     pub seen: Seen,
 }
 
 impl Began {
-    /// Whether the run's own server did not answer at all, and has no gauge that says why.
+    /// Whether the run's own server did not respond at all, and has no gauge that shows why.
     pub fn is_silent(&self) -> bool {
         !self.idle && self.endpoint.is_none() && matches!(self.seen, Seen::Probe { ttft_ns: None, .. })
     }

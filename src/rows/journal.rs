@@ -1,6 +1,7 @@
-//! The journal of an attempt: rows as they come, as an Arrow IPC stream, sealed as Parquet when the run is whole.
+//! The journal of an attempt: rows in the order of arrival, as an Arrow IPC stream, sealed as Parquet when
+//! the run is complete.
 //!
-//! A Parquet file without its footer is lost; of a cut IPC stream every complete batch can be read.
+//! A Parquet file without its footer is lost; in a truncated IPC stream, every complete batch is readable.
 
 use std::fs::File;
 use std::io::{BufReader, BufWriter, Read, Seek, SeekFrom};
@@ -25,7 +26,7 @@ const LABELS_KEY: &str = "sweepline.labels";
 /// The eight bytes that end an Arrow IPC stream: a continuation mark and a length of 0.
 const END: [u8; 8] = [0xff, 0xff, 0xff, 0xff, 0, 0, 0, 0];
 
-/// The column of gaps, which the journal keeps beside the request's own.
+/// The column of gaps, which the journal stores in addition to the request's own columns.
 fn gaps() -> &'static Column {
     EventRow::COLUMNS.last().expect("events have columns")
 }
@@ -44,12 +45,12 @@ pub struct Journal {
 }
 
 impl Journal {
-    /// Starts a journal at `path`, where there must be none.
+    /// Starts a journal at `path`, which must not exist yet.
     pub fn create(path: &Path, labels: &RunLabels) -> Result<Journal, RowsError> {
         let file = File::create_new(path).map_err(|error| RowsError::write(path, error))?;
         let failed = |error| RowsError::arrow_write(path, error);
         let schema: SchemaRef = Arc::new(schema(labels));
-        // Batches are small; the default alignment of 64 bytes would be most of the file.
+        // Batches are small; with the default alignment of 64 bytes, padding would be most of the file.
         let options = IpcWriteOptions::try_new(8, false, MetadataVersion::V5).map_err(failed)?;
         let writer = StreamWriter::try_new_with_options(BufWriter::new(file), &schema, options).map_err(failed)?;
         let mut journal = Journal { path: path.to_owned(), schema, writer };
@@ -57,7 +58,8 @@ impl Journal {
         Ok(journal)
     }
 
-    /// Adds finished requests as one batch and hands them to the operating system, so that they outlive this process.
+    /// Adds finished requests as one batch and passes them to the operating system, so that they outlive
+    /// this process.
     pub fn append(&mut self, records: &[Record]) -> Result<(), RowsError> {
         if records.is_empty() {
             return Ok(());
@@ -77,7 +79,7 @@ impl Journal {
     }
 }
 
-/// A journal that is being read, batch by batch.
+/// A journal that is read batch by batch.
 struct JournalReader {
     path: PathBuf,
     labels: RunLabels,
@@ -94,7 +96,8 @@ impl JournalReader {
         Ok(JournalReader { path: path.to_owned(), labels, stream })
     }
 
-    /// The labels and gaps of the run are constant and shared; the request's own columns pass as they are.
+    /// The labels and gaps of the run are constant and shared; the request's own columns are passed on
+    /// unchanged.
     fn seal_into(self, requests: &mut TableWriter, events: &mut TableWriter) -> Result<u64, RowsError> {
         let JournalReader { path, labels, stream } = self;
         let mut rows = 0;
@@ -119,9 +122,9 @@ fn unfinished(path: &Path, reason: &str) -> RowsError {
     RowsError::Unfinished { path: path.to_owned(), reason: reason.to_owned() }
 }
 
-/// Reads what is whole of a journal that may be cut anywhere: every complete batch.
+/// Reads every complete batch of a journal that may be truncated anywhere.
 ///
-/// Fails where not even the run's labels are whole.
+/// Fails if not even the run's labels are complete.
 pub fn read_journal(path: &Path) -> Result<(RunLabels, Vec<Record>), RowsError> {
     let mut reader = JournalReader::open(path)?;
     let mut records = Vec::new();
@@ -137,7 +140,8 @@ fn batch_records(batch: &RecordBatch) -> Result<Vec<Record>, BadColumn> {
     Ok(rows.into_iter().zip(events).map(|(row, event)| Record { row, gaps_ns: event.gaps_ns }).collect())
 }
 
-/// Whether the journal was ended by `Journal::finish`: a cut between two batches would else read as whole.
+/// Whether the journal was ended by `Journal::finish`: otherwise a truncation between two batches would go
+/// unnoticed.
 fn has_end(path: &Path) -> std::io::Result<bool> {
     let mut file = File::open(path)?;
     if file.metadata()?.len() < END.len() as u64 {
@@ -149,8 +153,8 @@ fn has_end(path: &Path) -> std::io::Result<bool> {
     Ok(tail == END)
 }
 
-/// Writes `requests.parquet` and `events.parquet` into `dir` from a finished journal, batch by batch and down to the
-/// disk; returns the number of requests, whose order is that of the journal.
+/// Writes `requests.parquet` and `events.parquet` into `dir` from a finished journal, batch by batch, and
+/// syncs them to disk; returns the number of requests, whose order is that of the journal.
 pub fn seal(journal: &Path, dir: &Path) -> Result<u64, RowsError> {
     if !has_end(journal).map_err(|error| RowsError::read(journal, error))? {
         return Err(unfinished(journal, "its end is missing"));

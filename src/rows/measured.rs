@@ -1,4 +1,5 @@
-//! A request as analysis needs it: a third of a row's memory, so that a run of millions can be held while it is judged.
+//! A request in the form that analysis needs: a third of a row's memory, so that a run of millions fits
+//! into memory while it is judged.
 
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
@@ -6,8 +7,8 @@ use std::sync::Arc;
 use super::request::{Outcome, Stamp, TokenSource};
 use super::schema::RequestRow;
 
-/// A number that may be absent, without a byte for that: the largest of its type stands for none. Stored numbers of 64
-/// bits never are; a count of 4 294 967 295 tokens reads as none.
+/// An optional number without an extra byte: the largest value of its type means `None`. Stored 64-bit
+/// numbers never reach it; a count of 4 294 967 295 tokens reads as `None`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 struct Maybe<T>(T);
 
@@ -29,12 +30,13 @@ macro_rules! maybe {
 
 maybe!(u64, u32, u16);
 
-/// What metrics and verdicts need of one request. Names and meanings are those of [`RequestRow`].
+/// The fields of one request that metrics and verdicts need. Names and meanings are those of
+/// [`RequestRow`].
 #[derive(Debug, Clone, PartialEq)]
 pub struct Measured {
     /// Number of the request in its run, from 0.
     pub request: u64,
-    /// The load pattern wanted the request.
+    /// Time at which the load pattern required the request.
     pub scheduled_ns: u64,
     released_ns: Maybe<u64>,
     sent_ns: Maybe<u64>,
@@ -51,22 +53,23 @@ pub struct Measured {
     output_tokens: Maybe<u32>,
     reusable_tokens: Maybe<u32>,
     turn: Maybe<u32>,
-    /// Output tokens asked for.
+    /// Requested output tokens.
     pub requested_tokens: u32,
-    /// Prompt tokens meant to be sent.
+    /// Intended prompt tokens.
     pub intended_prompt_tokens: u32,
     /// Token events.
     pub events: u32,
-    /// How it ended.
+    /// Its outcome.
     pub outcome: Outcome,
     class: Maybe<u16>,
-    /// Who stamped the receiving instants.
+    /// Source of the receive timestamps.
     pub stamp: Stamp,
-    /// Who counted the output tokens.
+    /// Source of the output token count.
     pub token_source: Option<TokenSource>,
     /// Whether response headers arrived.
     pub answered: bool,
-    /// Of a failed request its error; of any other why its usage is not believed. One place for both, for memory.
+    /// The error of a failed request; for any other, why its usage is implausible. One field for both, to
+    /// save memory.
     words: Option<Arc<str>>,
 }
 
@@ -84,68 +87,68 @@ macro_rules! optional {
 }
 
 optional! {
-    /// An in-flight cap let it through.
+    /// Time at which an in-flight cap released it.
     released_ns: u64,
-    /// Just before the write call that carries the request.
+    /// Time just before the write call that carries the request.
     sent_ns: u64,
-    /// First event with text.
+    /// Time of the first event with text.
     first_token_ns: u64,
-    /// First event with content or tool call.
+    /// Time of the first event with content or tool call.
     first_output_ns: u64,
-    /// Last event with text.
+    /// Time of the last event with text.
     last_token_ns: u64,
-    /// End of the stream.
+    /// Time of the end of the stream.
     done_ns: u64,
-    /// The request was over, however it ended.
+    /// Time at which the request was over, with any outcome.
     ended_ns: u64,
     /// DNS, TCP and TLS time of a connection opened for this request, together.
     connecting_ns: u64,
-    /// Our read minus the kernel's stamp at the first token.
+    /// Our read minus the kernel's timestamp at the first token.
     read_delay_ns: u64,
-    /// Of the lateness: how long the content was waited for.
+    /// Part of the lateness spent waiting for content.
     content_wait_ns: u64,
-    /// Prompt tokens as the server counted them.
+    /// Prompt tokens as counted by the server.
     prompt_tokens: u32,
-    /// Prompt tokens the server took from its prefix cache.
+    /// Prompt tokens that the server took from its prefix cache.
     cached_tokens: u32,
     /// Output tokens.
     output_tokens: u32,
-    /// Leading prompt tokens shared with an earlier request, where that is known.
+    /// Leading prompt tokens shared with an earlier request, if known.
     reusable_tokens: u32,
     /// Turn of the conversation, from 0.
     turn: u32,
-    /// Place of its class in the run's list of classes.
+    /// Index of its class in the run's list of classes.
     class: u16,
 }
 
 impl Measured {
-    /// Takes what it says of shared prompts for not known.
+    /// Marks its shared prompt tokens as unknown.
     pub(super) fn forget_reuse(&mut self) {
         self.reusable_tokens = None.into();
     }
 
-    /// What went wrong, in words.
+    /// The error, in words.
     pub fn error(&self) -> Option<&str> {
         self.words.as_deref().filter(|_| !self.outcome.is_ok())
     }
 
-    /// Why what the server counted of a completed request is not believed.
+    /// Why the server's counts for a completed request are implausible.
     pub fn usage_doubt(&self) -> Option<&str> {
         self.words.as_deref().filter(|_| self.outcome.is_ok())
     }
 }
 
-/// Makes rows small: texts that many share are kept once.
+/// Makes rows small: texts that many of them share are stored once.
 #[derive(Debug, Default)]
 pub(super) struct Condenser {
     places: HashMap<String, u16>,
-    /// Names of the classes, in the order in which they came.
+    /// Names of the classes, in order of appearance.
     pub classes: Vec<String>,
     words: HashSet<Arc<str>>,
 }
 
 impl Condenser {
-    /// The place of a class; a run has never as many classes as there are places.
+    /// The index of a class; a run never has as many classes as there are indices.
     fn class(&mut self, name: &str) -> Option<u16> {
         if let Some(place) = self.places.get(name) {
             return Some(*place);
@@ -165,7 +168,7 @@ impl Condenser {
         text
     }
 
-    /// One row.
+    /// Condenses one row.
     pub(crate) fn take(&mut self, row: &RequestRow) -> Measured {
         let class = row.class.as_deref().and_then(|name| self.class(name)).into();
         let believed = row.believed();
@@ -177,14 +180,14 @@ impl Condenser {
 }
 
 impl From<&RequestRow> for Measured {
-    /// A row by itself, without its class and its words.
+    /// A row by itself, without its class and its texts.
     fn from(row: &RequestRow) -> Measured {
         Measured::of(row.believed().as_ref().unwrap_or(row))
     }
 }
 
 impl Measured {
-    /// A row that can be believed.
+    /// A row with plausible counts.
     fn of(row: &RequestRow) -> Measured {
         Measured {
             request: row.request,
@@ -217,11 +220,11 @@ impl Measured {
     }
 }
 
-/// Columns that no [`Measured`] needs; all of them may be null, and are read as if they were.
+/// Columns that [`Measured`] does not need; all of them are nullable, and are read as null.
 pub(super) const UNUSED: [&str; 7] =
     ["conversation", "first_chunk_ns", "connection", "http_status", "finish_reason", "reasoning_tokens", "text_digest"];
 
-/// The sum of the parts that are known; none where none is.
+/// The sum of the known parts; `None` if none is known.
 fn together(parts: [Option<u64>; 3]) -> Option<u64> {
     parts.into_iter().flatten().reduce(u64::saturating_add)
 }
@@ -234,7 +237,7 @@ mod tests {
     #[test]
     fn a_million_requests_take_160_megabytes_at_most() {
         assert!(size_of::<Measured>() <= 160, "{}", size_of::<Measured>());
-        assert!(size_of::<RequestRow>() > 400, "what it saves is not worth a type of its own any more");
+        assert!(size_of::<RequestRow>() > 400, "the savings no longer justify a separate type");
     }
 
     #[test]

@@ -1,7 +1,8 @@
-//! What is stored: request rows, samples, facts, and their Parquet form. The waist: the engine writes, analysis reads.
+//! Stored data: request rows, samples, facts, and their Parquet form. The narrow interface between the
+//! engine, which writes them, and analysis, which reads them.
 //!
-//! `column` says what a column is, `schema` names every one once; `journal` takes rows while a run goes on; `parquet` is
-//! their final form, `replay` the way through a run that is too long to be held.
+//! `column` defines a column, `schema` declares every one once; `journal` collects rows during a run;
+//! `parquet` is their final form, and `replay` streams a run that is too long for memory.
 
 mod cell;
 mod column;

@@ -1,45 +1,49 @@
-//! What a run saw of the generator itself while it measured: CPU time by thread, waiting for a core, stalls, delays.
+//! The generator's observations of itself during a run: CPU time by thread, waiting for a core, stalls,
+//! delays.
 //!
-//! Everything is of the time between two looks, the first at the start of the measure window and the second at its end;
-//! `for_ns` says how far apart they were. Absent where the platform does not tell.
+//! Everything covers the time between two observations, the first at the start of the measure window and
+//! the second at its end; `for_ns` is the time between them. Absent if the platform does not report it.
 
 use serde::{Deserialize, Serialize};
 
-/// The generator as it observed itself during the measure window.
+/// The generator's observations of itself during the measure window.
 #[serde_with::skip_serializing_none]
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct Observed {
-    /// Time between the two looks, in nanoseconds: the window, as exactly as the observer saw its borders.
+    /// Time between the two observations, in nanoseconds: the window, as exactly as the observer hit its
+    /// bounds.
     pub for_ns: u64,
     /// CPU time of the whole process, in nanoseconds; never less than that of the threads together.
     pub process_cpu_ns: u64,
-    /// The threads of the run: `io`, or `executor` and `io-1`, `io-2`, … where there are several; `writer`, `content`,
-    /// `canary`.
+    /// The threads of the run: `io`, or `executor` and `io-1`, `io-2`, … if there are several; `writer`,
+    /// `content`, `canary`.
     pub threads: Vec<ThreadTime>,
-    /// The whole machine, as the kernel counts it.
+    /// The whole machine, as counted by the kernel.
     pub machine: Option<MachineTime>,
     /// Lateness of the requests of the window: sent − released − connecting.
     pub lateness: Option<Spread>,
-    /// Read delay of the requests of the window: our read − the kernel's stamp, at the first token.
+    /// Read delay of the requests of the window: our read − the kernel's timestamp, at the first token.
     pub read_delay: Option<Spread>,
-    /// How late a thread that only sleeps was woken, every 10 ms: stalls of the machine or of the process.
+    /// Delay of the wake-ups of a thread that only sleeps, every 10 ms: stalls of the machine or of the
+    /// process.
     pub wakes: Option<Spread>,
-    /// How late an I/O thread took up a timer that fired, every 20 ms: stalls of the loop that sends and reads.
+    /// Delay of an I/O thread in handling a timer that fired, every 20 ms: stalls of the loop that sends
+    /// and reads.
     pub turns: Option<Spread>,
-    /// Most batches of records that waited for the writer at once.
+    /// Maximum number of batches of records that waited for the writer at once.
     pub writer_backlog_max: u64,
-    /// Batches that may wait before the engine itself has to.
+    /// Number of batches that may wait before the engine has to wait itself.
     pub writer_backlog_limit: u64,
 }
 
 /// One thread of the generator.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ThreadTime {
-    /// The name it gave itself.
+    /// Its name.
     pub name: String,
     /// CPU time, in nanoseconds.
     pub cpu_ns: u64,
-    /// Time that it could have run and had no core, in nanoseconds, where the kernel counts it (`schedstat`).
+    /// Time spent runnable without a core, in nanoseconds, if the kernel counts it (`schedstat`).
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub wait_ns: Option<u64>,
 }
@@ -56,31 +60,31 @@ impl ThreadTime {
 pub struct MachineTime {
     /// Its cores.
     pub cores: u32,
-    /// CPU time of all processes, ours among them, in nanoseconds; exact to one tick of the kernel on each core.
+    /// CPU time of all processes, including ours, in nanoseconds; exact to one tick of the kernel per core.
     pub busy_ns: u64,
     /// CPU time that the hypervisor gave to others, in nanoseconds.
     pub stolen_ns: u64,
 }
 
-/// The times in which nothing of sweepline ran: a thread that only sleeps was woken 100 ms late or later. Those are told that
-/// concern the measurement: in the window, in the drain while its requests were under way, and before the window where they
-/// ended less than their own length ago.
+/// The times in which no part of sweepline ran: a thread that only sleeps was woken at least 100 ms late.
+/// Included are those that affect the measurement: in the window, in the drain while requests of the window
+/// were in flight, and before the window if they ended less than their own length before it.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Pauses {
-    /// It did not wait for a core: the process or the machine was stopped.
+    /// Pauses in which it did not wait for a core: the process or the machine was stopped.
     pub stopped: Standstill,
-    /// For half of the time or more it waited for a core: others had them.
+    /// Pauses in which it waited for a core at least half of the time: others had them.
     pub starved: Standstill,
 }
 
 /// Pauses of one kind.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Standstill {
-    /// How many there were.
+    /// Their number.
     pub count: u64,
-    /// What of them lies in the measure window, in nanoseconds.
+    /// The part within the measure window, in nanoseconds.
     pub in_window_ns: u64,
-    /// The longest, in nanoseconds, with what lies before and after the window.
+    /// The longest, in nanoseconds, including the parts before and after the window.
     pub longest_ns: u64,
 }
 
@@ -103,12 +107,12 @@ impl Observed {
         self.threads.iter().filter(|thread| thread.is_io())
     }
 
-    /// The thread of this name.
+    /// The thread with this name.
     pub fn thread(&self, name: &str) -> Option<&ThreadTime> {
         self.threads.iter().find(|thread| thread.name == name)
     }
 
-    /// `nanos` as a share of the time observed; 0 where nothing was.
+    /// `nanos` as a share of the observed time; 0 if nothing was observed.
     pub fn share(&self, nanos: u64) -> f64 {
         if self.for_ns == 0 { 0.0 } else { nanos as f64 / self.for_ns as f64 }
     }

@@ -1,6 +1,7 @@
-//! Rows as Parquet files: how they are packed, written and read.
+//! Rows as Parquet files: packing, writing and reading.
 //!
-//! Row groups are bounded in rows and bytes, so writing takes the same memory however long a run is.
+//! Row groups are bounded in rows and bytes, so the memory for writing does not depend on the length of a
+//! run.
 
 use std::fs::File;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -20,28 +21,28 @@ use super::column::{BadColumn, Column, Pack, Row};
 use super::error::RowsError;
 use super::schema::{EventRow, RequestRow, RunLabels, Sample, Table};
 
-/// Version of the columns; a file of a later one is refused.
+/// Version of the columns; files of a later version are rejected.
 pub(crate) const ROWS_VERSION: u32 = 1;
 
 /// The key of `ROWS_VERSION` in a file's metadata.
 const VERSION_KEY: &str = "sweepline.rows";
 
-/// A row group ends at this many rows …
+/// Maximum number of rows in a row group …
 const GROUP_ROWS: usize = 128 * 1024;
 
-/// … or at about this many encoded bytes.
+/// … and approximate maximum of encoded bytes.
 const GROUP_BYTES: usize = 8 * 1024 * 1024;
 
-/// Rows decoded at once, at most …
+/// Maximum number of rows decoded at once …
 const BATCH_ROWS: usize = 1024;
 
-/// … and about how many values of one column: a row of events may hold thousands of gaps …
+/// … and approximate maximum of values of one column: a row of events may have thousands of gaps …
 const BATCH_VALUES: i64 = 128 * 1024;
 
-/// … and about how many bytes: a row of texts may hold millions.
+/// … and of bytes: a row of texts may have millions.
 const BATCH_BYTES: i64 = 16 * 1024 * 1024;
 
-/// Where the values of a column are in Parquet's tree; none where they are packed as by default.
+/// The path of a column's values in Parquet's tree; `None` for default packing.
 fn leaf(column: &Column) -> Option<ColumnPath> {
     let parts: &[&str] = match column.pack {
         Pack::Dictionary => return None,
@@ -70,17 +71,18 @@ fn properties(table: Table) -> WriterProperties {
     builder.build()
 }
 
-/// One Parquet file that is being written.
+/// A Parquet file that is being written.
 pub(crate) struct TableWriter {
     path: PathBuf,
     schema: SchemaRef,
-    /// Ours beside the writer's: its way to give the file back loses the operating system's word on a failed write.
+    /// Our handle, in addition to the writer's: the writer loses the operating system's error on a failed
+    /// write when it returns the file.
     file: Arc<File>,
     writer: ArrowWriter<Arc<File>>,
 }
 
 impl TableWriter {
-    /// Starts the file of `table` in `dir`, over whatever is there.
+    /// Creates the file of `table` in `dir`, replacing an existing one.
     pub(crate) fn create(dir: &Path, table: Table) -> Result<TableWriter, RowsError> {
         let path = dir.join(table.file());
         let file = Arc::new(File::create(&path).map_err(|error| RowsError::write(&path, error))?);
@@ -90,7 +92,7 @@ impl TableWriter {
         Ok(TableWriter { path, schema, file, writer })
     }
 
-    /// Where it is.
+    /// Its path.
     pub(crate) fn path(&self) -> &Path {
         &self.path
     }
@@ -102,19 +104,19 @@ impl TableWriter {
         self.writer.write(&batch).map_err(|error| RowsError::parquet_write(&self.path, error))
     }
 
-    /// Writes the footer and waits until the disk has the file.
+    /// Writes the footer and syncs the file to disk.
     pub(crate) fn finish(self) -> Result<(), RowsError> {
         self.writer.close().map_err(|error| RowsError::parquet_write(&self.path, error))?;
         self.file.sync_all().map_err(|error| RowsError::write(&self.path, error))
     }
 }
 
-/// `rows` copies of the run's labels, as columns.
+/// The run's labels as columns, repeated for each of `rows` rows.
 pub(crate) fn label_arrays(path: &Path, labels: &RunLabels, rows: usize) -> Result<Vec<ArrayRef>, RowsError> {
     RunLabels::arrays(std::iter::repeat_n(labels, rows)).map_err(|bad| RowsError::column(path, bad))
 }
 
-/// A `samples.parquet` that is being written while its run goes on.
+/// A `samples.parquet` that is being written during its run.
 pub struct SampleWriter {
     labels: RunLabels,
     writer: TableWriter,
@@ -122,7 +124,7 @@ pub struct SampleWriter {
 }
 
 impl SampleWriter {
-    /// Starts the file in `dir`.
+    /// Creates the file in `dir`.
     pub fn create(dir: &Path, labels: RunLabels) -> Result<SampleWriter, RowsError> {
         Ok(SampleWriter { labels, writer: TableWriter::create(dir, Table::Samples)?, rows: 0 })
     }
@@ -137,22 +139,22 @@ impl SampleWriter {
         self.writer.write(arrays)
     }
 
-    /// Ends the file, down to the disk, and returns its number of samples.
+    /// Finishes the file, syncs it to disk, and returns its number of samples.
     pub fn finish(self) -> Result<u64, RowsError> {
         self.writer.finish()?;
         Ok(self.rows)
     }
 }
 
-/// Runs a step of the Parquet reader, which panics over some damaged files where it should fail.
+/// Runs a step of the Parquet reader, which panics instead of failing on some damaged files.
 fn guarded<T>(path: &Path, step: impl FnOnce() -> Result<T, RowsError>) -> Result<T, RowsError> {
     catch_unwind(AssertUnwindSafe(step)).unwrap_or_else(|_| {
-        Err(RowsError::Damaged { path: path.to_owned(), reason: "the reader stumbled over it".to_owned() })
+        Err(RowsError::Damaged { path: path.to_owned(), reason: "the Parquet reader panicked".to_owned() })
     })
 }
 
-/// A row file to read: where it lies, and the file itself where it is open already. What is read through an open file is of
-/// one commit, whatever takes its place meanwhile.
+/// A row file to read: its path, and the file itself if it is already open. Data read through an open file
+/// belongs to one commit, even if the file is replaced in the meantime.
 #[derive(Debug)]
 pub struct RowFile {
     path: PathBuf,
@@ -165,7 +167,7 @@ impl RowFile {
         RowFile { path, file: Some(file) }
     }
 
-    /// The requests in it, decoded as they are asked for.
+    /// The requests in it, decoded lazily.
     pub fn requests(self) -> Result<impl Iterator<Item = Result<RequestRow, RowsError>> + use<>, RowsError> {
         stream(self, RequestRow::from_batch)
     }
@@ -175,17 +177,17 @@ impl RowFile {
         read(self, Sample::from_batch)
     }
 
-    /// The token events in it, decoded as they are asked for.
+    /// The token events in it, decoded lazily.
     pub fn events(self) -> Result<impl Iterator<Item = Result<EventRow, RowsError>> + use<>, RowsError> {
         stream(self, EventRow::from_batch)
     }
 
-    /// Where it lies.
+    /// Its path.
     pub(super) fn path(&self) -> &Path {
         &self.path
     }
 
-    /// The file, for one more reader. Each of them seeks before it reads, one after the other.
+    /// Opens the file for one more reader. Each of them seeks before it reads, one after the other.
     fn open(&self) -> Result<File, RowsError> {
         let file = self.file.as_ref().map_or_else(|| File::open(&self.path), File::try_clone);
         file.map_err(|error| RowsError::read(&self.path, error))
@@ -222,7 +224,7 @@ pub(super) fn batches_without(
     Ok((rows, all(path, reader)))
 }
 
-/// What a reader gives, to its end.
+/// Collects the results of a reader to its end.
 fn all(
     path: &Path,
     mut reader: ParquetRecordBatchReader,
@@ -235,7 +237,7 @@ fn all(
     std::iter::from_fn(next)
 }
 
-/// Opens a row file and refuses one of a later version.
+/// Opens a row file and rejects one of a later version.
 fn open(file: &RowFile) -> Result<ParquetRecordBatchReaderBuilder<File>, RowsError> {
     let path = file.path();
     let builder =
@@ -254,7 +256,7 @@ fn build(path: &Path, builder: ParquetRecordBatchReaderBuilder<File>) -> Result<
     builder.build().map_err(|error| RowsError::damaged(path, error))
 }
 
-/// How many rows are decoded at once, so that memory is bounded by that and not by what a row holds.
+/// The number of rows to decode at once, so that it bounds memory independently of the size of rows.
 fn batch_rows(metadata: &ParquetMetaData) -> usize {
     let values = metadata
         .row_groups()
@@ -266,7 +268,7 @@ fn batch_rows(metadata: &ParquetMetaData) -> usize {
     usize::try_from(by_values.min(by_bytes)).unwrap_or(1).clamp(1, BATCH_ROWS)
 }
 
-/// All rows of a file, made from each batch by `rows`.
+/// All rows of a file, converted batch by batch by `rows`.
 pub(crate) fn read<T>(
     file: impl Into<RowFile>,
     rows: impl Fn(&RecordBatch) -> Result<Vec<T>, BadColumn>,
@@ -281,12 +283,12 @@ pub(crate) fn read<T>(
 
 /// Reads every page of a row file and returns its number of rows.
 ///
-/// Fails where the file is damaged or its columns are not those of `table`.
+/// Fails if the file is damaged or its columns are not those of `table`.
 pub fn check(path: &Path, table: Table) -> Result<u64, RowsError> {
     check_open(&path.into(), table)
 }
 
-/// The same of a file that may be open already.
+/// The same for a file that may already be open.
 pub(crate) fn check_open(file: &RowFile, table: Table) -> Result<u64, RowsError> {
     let path = file.path();
     let schema = guarded(path, || Ok(Arc::clone(open(file)?.schema())))?;
@@ -294,7 +296,7 @@ pub(crate) fn check_open(file: &RowFile, table: Table) -> Result<u64, RowsError>
         let found = schema.field_with_name(column.name).ok();
         let not_known_then = found.is_none() && column.nullable;
         if !not_known_then && found != Some(&column.field()) {
-            let problem = "is missing or of another type".to_owned();
+            let problem = "is missing or has another type".to_owned();
             return Err(RowsError::Column { path: path.to_owned(), column: column.name, problem });
         }
     }
@@ -305,14 +307,14 @@ pub(crate) fn check_open(file: &RowFile, table: Table) -> Result<u64, RowsError>
     Ok(rows)
 }
 
-/// Reads a `requests.parquet`: the run's labels and its requests in the order in which they ended. The labels are empty
-/// where the file has no row.
+/// Reads a `requests.parquet`: the run's labels and its requests in the order in which they ended. The
+/// labels are empty if the file has no row.
 pub fn read_requests(path: &Path) -> Result<(RunLabels, Vec<RequestRow>), RowsError> {
     let labels = labels(&RowFile::from(path))?.unwrap_or_default();
     Ok((labels, read(path, RequestRow::from_batch)?))
 }
 
-/// The labels of the first row of a file of requests or events; none where it has no row.
+/// The labels of the first row of a file of requests or events; `None` if it has no row.
 pub fn labels(file: &RowFile) -> Result<Option<RunLabels>, RowsError> {
     let Some(batch) = batches(file)?.next() else { return Ok(None) };
     let found = RunLabels::from_batch(&batch?.slice(0, 1)).map_err(|bad| RowsError::column(file.path(), bad))?;
@@ -324,7 +326,7 @@ pub fn read_samples(path: &Path) -> Result<Vec<Sample>, RowsError> {
     read(path, Sample::from_batch)
 }
 
-/// The rows of a file, decoded as they are asked for. The file stays open until the end.
+/// The rows of a file, decoded lazily. The file stays open until the end.
 fn stream<T, F>(file: RowFile, rows: F) -> Result<impl Iterator<Item = Result<T, RowsError>> + use<T, F>, RowsError>
 where
     F: Fn(&RecordBatch) -> Result<Vec<T>, BadColumn>,
@@ -340,12 +342,12 @@ where
     }))
 }
 
-/// Reads a `requests.parquet` as it is asked for.
+/// Reads a `requests.parquet` lazily.
 pub fn stream_requests(path: &Path) -> Result<impl Iterator<Item = Result<RequestRow, RowsError>> + use<>, RowsError> {
     stream(path.into(), RequestRow::from_batch)
 }
 
-/// Reads an `events.parquet` as it is asked for.
+/// Reads an `events.parquet` lazily.
 pub fn stream_events(path: &Path) -> Result<impl Iterator<Item = Result<EventRow, RowsError>> + use<>, RowsError> {
     stream(path.into(), EventRow::from_batch)
 }

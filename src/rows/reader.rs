@@ -10,10 +10,10 @@ use super::parquet::{RowFile, batches, batches_without};
 use super::replay::{Replay, place};
 use super::schema::{RequestRow, RunLabels, Table};
 
-/// A run whose requests are in memory, as much as is needed of each; their gaps stay in the file.
+/// A run with the necessary fields of its requests in memory; their gaps stay in the file.
 #[derive(Debug)]
 pub struct RunReader {
-    /// What all rows share; empty where there is no row.
+    /// The labels shared by all rows; empty if there is no row.
     pub labels: RunLabels,
     rows: Vec<Measured>,
     classes: Vec<String>,
@@ -34,7 +34,8 @@ impl RunReader {
         let mut condenser = Condenser::default();
         let (count, batches) = batches_without(&requests, &UNUSED)?;
         let mut rows = Vec::new();
-        // Grown by doubling, it would take half as much again; where the room cannot be had, it grows and fails there.
+        // Growing by doubling would take half as much again; if the reservation fails, let it grow and fail
+        // there.
         let _ = rows.try_reserve_exact(count);
         for batch in batches {
             let batch = batch?;
@@ -46,7 +47,7 @@ impl RunReader {
         Ok(RunReader { labels: labels.unwrap_or_default(), rows, classes: condenser.classes, events })
     }
 
-    /// Takes what the rows say of shared prompts for not known.
+    /// Marks the shared prompt tokens of all rows as unknown.
     pub(crate) fn forget_reuse(&mut self) {
         self.rows.iter_mut().for_each(Measured::forget_reuse);
     }
@@ -63,7 +64,8 @@ impl Replay for RunReader {
         place(&self.classes, name)
     }
 
-    /// Both files are sealed from one journal and have one order; where they do not, they are not of one run.
+    /// Both files are sealed from one journal and have the same order; if they do not, they belong to
+    /// different runs.
     fn replay(&self, each: &mut dyn FnMut(&Measured, &[u64])) -> Result<(), RowsError> {
         let path = self.events.path();
         let mismatch = || RowsError::Mismatch { path: path.to_owned(), other: Table::Requests.file() };

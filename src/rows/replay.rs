@@ -1,11 +1,12 @@
-//! The gaps of a run, without holding them: a run is gone through, as often as it takes.
+//! Access to the gaps of a run without holding them in memory: the run is replayed as often as necessary.
 
 use std::convert::Infallible;
 
 use super::measured::{Condenser, Measured};
 use super::schema::Record;
 
-/// The requests of a run, in the order in which they ended, and a way through the gaps between their token events.
+/// The requests of a run, in the order in which they ended, and a replay of the gaps between their token
+/// events.
 pub trait Replay {
     /// Why the gaps cannot be read.
     type Error;
@@ -13,14 +14,15 @@ pub trait Replay {
     /// The requests.
     fn rows(&self) -> &[Measured];
 
-    /// The place of a class among those of the run ([`Measured::class`]); none where no request has it.
+    /// The index of a class among those of the run ([`Measured::class`]); `None` if no request has it.
     fn class(&self, name: &str) -> Option<u16>;
 
-    /// Gives every request in its order with its gaps, in nanoseconds: one fewer than its events, none without two.
+    /// Passes every request in order with its gaps, in nanoseconds: one fewer than its events, empty for
+    /// fewer than two.
     fn replay(&self, each: &mut dyn FnMut(&Measured, &[u64])) -> Result<(), Self::Error>;
 }
 
-/// The place of a name among those of classes.
+/// The index of a name among those of classes.
 pub(super) fn place(classes: &[String], name: &str) -> Option<u16> {
     let place = classes.iter().position(|class| class == name)?;
     u16::try_from(place).ok()

@@ -1,7 +1,7 @@
-//! The words that a request's row is written in: phase, outcome, who counted, who stamped.
+//! The values of a request's row: phase, outcome, source of counts, source of timestamps.
 //!
-//! Instants are nanoseconds on the monotonic clock since the run's start; `None` where the instant never came. METRICS
-//! defines each of them; `schema` names the columns.
+//! Times are nanoseconds on the monotonic clock since the run's start; `None` if the time was never
+//! reached. METRICS defines each of them; `schema` names the columns.
 
 use std::borrow::Cow;
 
@@ -20,7 +20,7 @@ pub enum Phase {
     Stabilize,
     /// The window.
     Measure,
-    /// Load is kept up until every measured request has ended.
+    /// Load is maintained until every measured request has ended.
     Drain,
 }
 
@@ -38,7 +38,7 @@ impl Phase {
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash, Display, EnumString, IntoStaticStr)]
 #[strum(serialize_all = "snake_case")]
 pub enum Outcome {
-    /// A whole answer.
+    /// A complete response.
     Ok,
     /// No connection: refused, unreachable, TLS failed, or not open in time.
     Connect,
@@ -47,19 +47,19 @@ pub enum Outcome {
     /// An HTTP status other than 2xx.
     #[strum(to_string = "http_{0}")]
     Http(u16),
-    /// The connection broke before the answer was whole.
+    /// The connection broke before the response was complete.
     Reset,
-    /// Nothing came for the stall timeout.
+    /// Nothing was received for the stall timeout.
     Stalled,
-    /// Cut JSON, a wrong shape, invalid UTF-8, or a line beyond every bound.
+    /// Truncated JSON, an unexpected structure, invalid UTF-8, or a line beyond every bound.
     Malformed,
     /// An error object inside a 200 stream.
     StreamError,
-    /// A whole answer without any text.
+    /// A complete response without any text.
     Empty,
     /// The server process that sweepline started is gone.
     ServerDied,
-    /// Still under way at the end of drain.
+    /// Still in flight at the end of drain.
     #[default]
     CutAtDrain,
 }
@@ -70,7 +70,7 @@ impl Outcome {
         self == Outcome::Ok
     }
 
-    /// The outcome named `text`, as rows print it.
+    /// Parses an outcome from its name in rows.
     pub fn parse(text: &str) -> Option<Outcome> {
         match text.strip_prefix("http_") {
             Some(status) => status.parse().ok().map(Outcome::Http),
@@ -87,7 +87,7 @@ impl Outcome {
     }
 }
 
-/// Who counted the output tokens.
+/// Source of the output token count.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Display, EnumString, IntoStaticStr)]
 #[strum(serialize_all = "snake_case")]
 pub enum TokenSource {
@@ -95,7 +95,7 @@ pub enum TokenSource {
     Usage,
     /// The model's tokenizer over the text.
     Tokenizer,
-    /// Nobody: each token event counts as one.
+    /// Neither: each token event counts as one.
     Events,
 }
 
@@ -106,11 +106,11 @@ impl TokenSource {
     }
 }
 
-/// Who stamped the receiving instants.
+/// Source of the receive timestamps.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash, Display, EnumString, IntoStaticStr)]
 #[strum(serialize_all = "snake_case")]
 pub enum Stamp {
-    /// Our own clock read, right after the bytes were read.
+    /// Our own clock, read right after the bytes were read.
     #[default]
     User,
     /// The kernel, when the bytes arrived.
@@ -124,7 +124,7 @@ impl Stamp {
     }
 }
 
-/// Where the connection of a request came from.
+/// Origin of a request's connection.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Display, EnumString, IntoStaticStr)]
 #[strum(serialize_all = "snake_case")]
 pub enum Connection {

@@ -1,4 +1,4 @@
-//! What is known of a run as a whole: its windows and the facts that its verdict is computed from.
+//! Facts about a run as a whole: its windows, and the facts from which its verdict is computed.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -10,7 +10,7 @@ use super::observed::{Observed, Pauses};
 use super::server_start::ServerStart;
 use super::telemetry::Telemetry;
 
-/// The borders of the phases as they really were, in nanoseconds since the run's start (fill starts at 0).
+/// The actual bounds of the phases, in nanoseconds since the run's start (fill starts at 0).
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Windows {
     /// End of fill, start of stabilize.
@@ -19,7 +19,7 @@ pub struct Windows {
     pub measure_start_ns: u64,
     /// End of measure, start of drain.
     pub measure_end_ns: u64,
-    /// End of drain: nothing was in flight or what was has been cut.
+    /// End of drain: nothing was in flight, or the remaining requests were cut.
     pub end_ns: u64,
 }
 
@@ -30,12 +30,13 @@ impl Windows {
     }
 }
 
-/// The facts a verdict is computed from, with what rows do not say.
+/// The facts from which a verdict is computed, in addition to rows.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct Facts {
-    /// Borders of the phases.
+    /// Bounds of the phases.
     pub windows: Windows,
-    /// The run's start on the client machine's monotonic clock, in nanoseconds: what instants in rows count from.
+    /// The run's start on the client machine's monotonic clock, in nanoseconds: the origin of times in
+    /// rows.
     pub start_monotonic_ns: u64,
     /// Whether the load was an open loop.
     pub open_loop: bool,
@@ -43,91 +44,98 @@ pub struct Facts {
     pub batch_size: Option<u32>,
     /// Declared arrivals per second of an open loop.
     pub qps: Option<f64>,
-    /// Arrivals per second that a profile declares for the window, on average; none where the rate stays what `qps` says.
+    /// Average arrivals per second that a profile declares for the window; null if the rate is constantly
+    /// `qps`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub window_qps: Option<f64>,
-    /// Whether answers were streamed.
+    /// Whether responses were streamed.
     pub stream: bool,
-    /// Whether `ignore_eos` was sent: then every answer should have the asked length.
+    /// Whether `ignore_eos` was sent: then every response should have the requested length.
     pub ignore_eos: bool,
-    /// How long the server was left alone before the load began, in nanoseconds; none where the plan asked for no pause.
+    /// How long the server was idle before the load began, in nanoseconds; null if the plan requested no
+    /// pause.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub idle_ns: Option<u64>,
-    /// Whether the server had finished what came before when the load began; none where it was not asked: in runs of versions that
-    /// did not ask, after a run that left nothing behind on a server without a gauge, and where it could not be asked.
+    /// Whether the server had finished earlier work when the load began; null if it was not checked: in
+    /// runs of versions without the check, after a run that left nothing behind on a server without a
+    /// gauge, and if the check was not possible.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub began: Option<Began>,
-    /// How the server started, where that is what the run measures.
+    /// The start of the server, if that is what the run measures.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub start: Option<ServerStart>,
-    /// What the plan's hooks did beside the run, and the reset of its server, in the order in which they happened.
+    /// The plan's hooks during the run, and the reset of its server, in order.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub hooks: Vec<HookRun>,
-    /// Why the client cannot be near the server, as `near: true` of the plan says; none where it can, or the plan does not say so.
+    /// Why the client cannot be near the server, although the plan has `near: true`; null if it can, or if
+    /// the plan does not set it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub not_near: Option<String>,
     /// Declared accelerators of the endpoint.
     pub gpus: Option<u32>,
-    /// Whether users think between the turns of conversations: the slots of a closed loop are then not always in flight.
+    /// Whether users think between the turns of conversations: the slots of a closed loop are then not
+    /// always in flight.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub thinks: bool,
-    /// Requests the schedule wanted from start to the end of drain, and of these in the window.
+    /// Requests that the schedule required from start to the end of drain, including those in the window.
     pub scheduled: u64,
-    /// Requests of the window that the schedule wanted.
+    /// Requests of the window that the schedule required.
     pub scheduled_in_window: u64,
-    /// Requests of the window that were scheduled and never sent, although nothing but the generator held them back.
+    /// Requests of the window that were scheduled and never sent, although only the generator held them
+    /// back.
     pub never_sent: u64,
     /// Time passed on the monotonic clock, in nanoseconds.
     pub monotonic_ns: u64,
-    /// Time passed on the wall clock, in nanoseconds; negative when it was set back.
+    /// Time passed on the wall clock, in nanoseconds; negative if it was set back.
     pub wall_ns: i64,
-    /// Time passed on the clock that goes on in suspend, in nanoseconds, where the platform has one.
+    /// Time passed on the clock that continues during suspend, in nanoseconds, if the platform has one.
     pub boottime_ns: Option<u64>,
-    /// CPU time of sweepline itself during the run, in nanoseconds, where known.
+    /// CPU time of sweepline itself during the run, in nanoseconds, if known.
     pub client_cpu_ns: Option<u64>,
-    /// Cores this process may use.
+    /// Number of cores that this process may use.
     pub client_cores: u32,
-    /// Most requests in flight at once.
+    /// Maximum number of requests in flight at once.
     pub max_in_flight: u64,
-    /// What the generator saw of itself; none in runs of versions that did not look, and where the window was too short
-    /// to be seen.
+    /// The generator's observations of itself; null in runs of versions without them, and if the window was
+    /// too short.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub observed: Option<Observed>,
-    /// The times in which nothing of sweepline ran; none in runs of versions that did not tell them.
+    /// The times in which no part of sweepline ran; null in runs of versions that did not record them.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub pauses: Option<Pauses>,
     /// Threads of the load generator that sent and received.
     #[serde(default = "one")]
     pub client_threads: u32,
-    /// What the load generator waited with for its schedule: timerfd or spin.
+    /// The timer of the load generator for its schedule: timerfd or spin.
     #[serde(default = "timerfd")]
     pub client_timer: String,
-    /// Who counted the prompt tokens that were meant to be sent; none in runs of versions that did not say.
+    /// Source of the count of intended prompt tokens; null in runs of versions that did not record it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub prompt_count: Option<PromptCount>,
-    /// What `reusable_tokens` of the rows says; none in runs of versions that took it from what the scenario declares, without
-    /// looking at what was sent.
+    /// The basis of `reusable_tokens` in the rows; null in runs of versions that computed it from the
+    /// declared scenario, without the sent prompts.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub reuse_count: Option<ReuseCount>,
-    /// Whether prompts have texts of a data set, whose lengths nobody declared; false in runs of versions that did not say.
+    /// Whether prompts have texts of a data set, whose lengths are not declared; false in runs of versions
+    /// that did not record it.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub recorded_texts: bool,
-    /// The prompt of the probe, counted by us and by the server, where both counted it.
+    /// The prompt of the probe, counted by us and by the server, if both counted it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub probe_prompt: Option<ProbePrompt>,
-    /// Tokens of the shortest prompt that the chat template leaves room for, where the scenario asks for shorter ones too:
-    /// those have as many.
+    /// Tokens of the shortest prompt that the chat template leaves room for, if the scenario also requests
+    /// shorter ones: those are sent with this length.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub shortest_prompt: Option<u32>,
-    /// Nothing that the server did could end the run: the plan says `errors: measured`.
+    /// Nothing that the server did could end the run: the plan sets `errors: measured`.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub errors_measured: bool,
-    /// What was scraped of the server beside the run; none where the plan asks for no telemetry.
+    /// What was scraped from the server during the run; null if the plan requests no telemetry.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub telemetry: Option<Telemetry>,
 }
 
-/// Who counted the prompt tokens that were meant to be sent.
+/// Source of the count of intended prompt tokens.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum PromptCount {
@@ -135,19 +143,20 @@ pub enum PromptCount {
     Tokenizer,
     /// The server, by its `/tokenize`, word by word before the run: the count is a sum over words.
     Server,
-    /// Nobody: it is an estimate from characters.
+    /// Neither: an estimate from characters.
     Estimate,
 }
 
-/// How it was found what prompts have in common with earlier ones.
+/// How the prompt tokens shared with earlier requests were determined.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum ReuseCount {
-    /// All that was sent was compared, in the order in which requests started.
+    /// All sent prompts were compared, in the order in which requests started.
     Sent,
 }
 
-/// Tokens of one prompt, the probe's, by two counts. What the server finds beyond ours is what it adds to every prompt.
+/// Tokens of one prompt, the probe's, by two counts. The difference between the server's and ours is what
+/// the server adds to every prompt.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ProbePrompt {
     /// Ours, by the tokenizer of the run.
@@ -156,12 +165,12 @@ pub struct ProbePrompt {
     pub server: u64,
 }
 
-/// Runs from before this was a fact had one thread.
+/// Runs from before this fact was recorded had one thread.
 fn one() -> u32 {
     1
 }
 
-/// Runs from before this was a fact waited by timerfd.
+/// Runs from before this fact was recorded waited by timerfd.
 fn timerfd() -> String {
     "timerfd".to_owned()
 }
@@ -170,36 +179,38 @@ fn timerfd() -> String {
 #[serde_with::skip_serializing_none]
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Environment {
-    /// Host and port of the endpoint's URL; none for the embedded mock.
+    /// Host and port of the endpoint's URL; null for the embedded mock.
     pub host: Option<String>,
-    /// The `Server` header or version the server gave of itself.
+    /// The `Server` header or version that the server reported.
     pub server: Option<String>,
-    /// Model ids the server lists.
+    /// Model ids that the server lists.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub models: Vec<String>,
-    /// The TCP handshake of the probe's connection, in nanoseconds: one round trip to what answers it.
+    /// The TCP handshake of the probe's connection, in nanoseconds: one round trip to the host that accepts
+    /// it.
     pub connect_ns: Option<u64>,
-    /// The TLS handshake of the probe's connection, in nanoseconds; none without TLS.
+    /// The TLS handshake of the probe's connection, in nanoseconds; null without TLS.
     pub tls_ns: Option<u64>,
     /// The shortest of the probe's small exchanges on an open connection, in nanoseconds.
     pub round_trip_ns: Option<u64>,
-    /// What the server said of itself; nothing in runs of versions that did not ask, and of the embedded mock.
+    /// The server's description of itself; empty in runs of versions that did not request it, and for the
+    /// embedded mock.
     #[serde(default, skip_serializing_if = "Fingerprint::is_empty")]
     pub fingerprint: Fingerprint,
     /// Version of sweepline.
     pub sweepline: String,
-    /// Name of the machine sweepline ran on.
+    /// Name of the machine that sweepline ran on.
     pub client_host: String,
     /// Operating system and kernel release of that machine.
     pub client_os: String,
     /// Processor of that machine.
     pub client_cpu: Option<String>,
-    /// Cores sweepline could use.
+    /// Number of cores that sweepline could use.
     pub client_cores: u32,
-    /// How the server was started; none where sweepline did not launch it.
+    /// How the server was started; null if sweepline did not launch it.
     pub server_start: Option<ServerStart>,
-    /// The GPUs of that machine, where `nvidia-smi` lists them: name and memory each. They are the server's only where it stands
-    /// there.
+    /// The GPUs of that machine, if `nvidia-smi` lists them: name and memory each. They are the server's
+    /// only if it runs there.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub client_gpus: Vec<String>,
     /// The version of their driver.

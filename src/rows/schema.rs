@@ -1,5 +1,5 @@
-//! The one table of every stored column: name, type, packing, unit and meaning. The row types, the Arrow schemas, the
-//! conversions and `schemas/columns.md` all come from it.
+//! The one table of every stored column: name, type, packing, unit and meaning. The row types, the Arrow
+//! schemas, the conversions and `schemas/columns.md` are all derived from it.
 
 use std::collections::BTreeMap;
 
@@ -12,12 +12,13 @@ use super::column::{BadColumn, Column, Pack, Row, load, table};
 use super::request::{Connection, Outcome, Phase, Stamp, TokenSource};
 
 table! {
-    /// What all rows of one run share: written into every row, so that any set of files is one table.
+    /// The labels that all rows of one run share: written into every row, so that any set of files is one
+    /// table.
     #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
     pub struct RunLabels {
         /// The full RunId, 64 hex digits.
         run_id: String [Dictionary ""],
-        /// Which attempt at the run this was, from 1.
+        /// Number of the attempt at the run, from 1.
         attempt: u32 [Dictionary ""],
         /// The plan's name of the endpoint.
         endpoint: String [Dictionary ""],
@@ -29,7 +30,7 @@ table! {
         batch_size: Option<u32> [Dictionary "requests"],
         /// Arrivals per second of an open loop.
         qps: Option<f64> [Dictionary "requests/s"],
-        /// Which repeat of its cell this was, from 0.
+        /// Number of the repeat in its cell, from 0.
         repeat: u32 [Dictionary ""],
         /// The cell's values on further axes.
         axes: BTreeMap<String, String> [Dictionary ""],
@@ -40,104 +41,110 @@ table! {
     /// One request.
     #[derive(Debug, Clone, Default, PartialEq)]
     pub struct RequestRow {
-        /// Number of the request in its run, from 0, in the order in which requests were wanted.
+        /// Number of the request in its run, from 0, in the order of the schedule.
         request: u64 [Delta ""],
         /// The phase in which it was scheduled: fill, stabilize, measure or drain.
         phase: Phase [Dictionary ""],
-        /// Class of a mix; none where the scenario has no classes.
+        /// Class of a mix; null if the scenario has no classes.
         class: Option<String> [Dictionary ""],
         /// Number of the conversation, from 0.
         conversation: Option<u64> [Delta ""],
         /// Turn of the conversation, from 0.
         turn: Option<u32> [Dictionary ""],
-        /// The load pattern wanted the request.
+        /// Time at which the load pattern required the request.
         scheduled_ns: u64 [Delta "ns"],
-        /// An in-flight cap let it through; equals `scheduled_ns` where there is no cap.
+        /// Time at which an in-flight cap released it; equals `scheduled_ns` if there is no cap.
         released_ns: Option<u64> [Delta "ns"],
-        /// Just before the write call that carries the request.
+        /// Time just before the write call that carries the request.
         sent_ns: Option<u64> [Delta "ns"],
-        /// Response headers arrived.
+        /// Time of the response headers.
         headers_ns: Option<u64> [Delta "ns"],
-        /// First SSE data event of any kind.
+        /// Time of the first SSE data event of any kind.
         first_chunk_ns: Option<u64> [Delta "ns"],
-        /// First event with text: content, reasoning or tool-call arguments.
+        /// Time of the first event with text: content, reasoning or tool-call arguments.
         first_token_ns: Option<u64> [Delta "ns"],
-        /// First event with content or tool call.
+        /// Time of the first event with content or tool call.
         first_output_ns: Option<u64> [Delta "ns"],
-        /// Last event with text.
+        /// Time of the last event with text.
         last_token_ns: Option<u64> [Delta "ns"],
-        /// End of the stream.
+        /// Time of the end of the stream.
         done_ns: Option<u64> [Delta "ns"],
-        /// The request was over, however it ended: what it held was free. None when it never started.
+        /// Time at which the request was over, with any outcome, and its resources were free. Null if it
+        /// never started.
         ended_ns: Option<u64> [Delta "ns"],
-        /// Duration of the name lookup of a connection opened for this request; none when reused.
+        /// Duration of the name lookup of a connection opened for this request; null if reused.
         dns_ns: Option<u64> [Delta "ns"],
-        /// Duration of the TCP handshake of a connection opened for this request; none when reused.
+        /// Duration of the TCP handshake of a connection opened for this request; null if reused.
         connect_ns: Option<u64> [Delta "ns"],
-        /// Duration of the TLS handshake of a connection opened for this request; none when reused or without TLS.
+        /// Duration of the TLS handshake of a connection opened for this request; null if reused or without
+        /// TLS.
         tls_ns: Option<u64> [Delta "ns"],
     }
     derived {
-        /// `new` where a connection was opened for this request, `reused` where it was there before: an earlier request
-        /// used it, or it was opened ahead of the run (`connections: warm`); none where there was no connection. Over HTTP/2
-        /// also `new` where one was being opened for another request and this one waited for it: its times are then the
-        /// parts of the handshakes that it waited for, and `connect_ns` holds its wait for the server's settings, too.
+        /// `new` if a connection was opened for this request, `reused` if it existed before: an earlier
+        /// request used it, or it was opened ahead of the run (`connections: warm`); null if there was no
+        /// connection. Over HTTP/2 also `new` if one was being opened for another request and this one
+        /// waited for it: its times are then the parts of the handshakes that it waited for, and
+        /// `connect_ns` includes its wait for the server's settings.
         connection: Option<Connection> [Dictionary ""] = RequestRow::connection,
     }
     then {
-        /// Who stamped the receiving instants: kernel or user.
+        /// Source of the receive timestamps: kernel or user.
         stamp: Stamp [Dictionary ""],
-        /// Our read minus the kernel's stamp at the first token; none with user stamps.
+        /// Our read minus the kernel's timestamp at the first token; null with user timestamps.
         read_delay_ns: Option<u64> [Delta "ns"],
-        /// How it ended: `ok`, `connect`, `timeout`, `http_<status>`, `reset`, `stalled`, `malformed`, `stream_error`,
-        /// `empty`, `server_died` or `cut_at_drain`.
+        /// Outcome: `ok`, `connect`, `timeout`, `http_<status>`, `reset`, `stalled`, `malformed`,
+        /// `stream_error`, `empty`, `server_died` or `cut_at_drain`.
         outcome: Outcome [Dictionary ""],
         /// Status of the HTTP response.
         http_status: Option<u16> [Dictionary ""],
-        /// What went wrong, in words; never a secret.
+        /// The error, in words; never a secret.
         error: Option<String> [Dictionary ""],
         /// The server's reason to stop (`stop`, `length`, …).
         finish_reason: Option<String> [Dictionary ""],
-        /// Prompt tokens as the server counted them.
+        /// Prompt tokens as counted by the server.
         prompt_tokens: Option<u32> [Dictionary "tokens"],
-        /// Prompt tokens the server took from its prefix cache.
+        /// Prompt tokens that the server took from its prefix cache.
         cached_tokens: Option<u32> [Dictionary "tokens"],
-        /// Output tokens; `token_source` says who counted.
+        /// Output tokens; their source is in `token_source`.
         output_tokens: Option<u32> [Dictionary "tokens"],
-        /// Output tokens that were reasoning, as the server counted them.
+        /// Output tokens that were reasoning, as counted by the server.
         reasoning_tokens: Option<u32> [Dictionary "tokens"],
-        /// Output tokens asked for.
+        /// Requested output tokens.
         requested_tokens: u32 [Dictionary "tokens"],
-        /// Prompt tokens meant to be sent: our own count or estimate.
+        /// Intended prompt tokens: our own count or estimate.
         intended_prompt_tokens: u32 [Dictionary "tokens"],
-        /// Leading prompt tokens that an earlier request of the run began with too, or that an answer in the same
-        /// conversation brought: what an endless prefix cache could give back. None where it is not known, and in runs of
-        /// versions that did not count them; where those may have counted too few, readers take them for none.
+        /// Leading prompt tokens that an earlier request of the run also began with, or that came from a
+        /// response in the same conversation: the most that an unlimited prefix cache could provide. Null
+        /// if unknown, and in runs of versions that did not count them; counts that may be too low are
+        /// treated as null by readers.
         reusable_tokens: Option<u32> [Dictionary "tokens"],
-        /// Of the lateness: how long the content of this request, or of one before it, was waited for. None when it was
-        /// not sent.
+        /// Part of the lateness: how long the content of this request, or of one before it, was waited for.
+        /// Null if it was not sent.
         content_wait_ns: Option<u64> [Delta "ns"],
-        /// Who counted the output tokens: usage (the server), tokenizer or events.
+        /// Source of the output token count: usage (the server), tokenizer or events.
         token_source: Option<TokenSource> [Dictionary ""],
-        /// Why the server's `usage` of this request is not believed: its counts are null then, and output tokens are counted
-        /// by events. None where it can be true, where there was none, and in runs of versions that did not look.
+        /// Why the server's `usage` of this request is implausible: its counts are null then, and output
+        /// tokens are counted by events. Null if it is plausible, if there was none, and in runs of
+        /// versions without the check.
         usage_doubt: Option<String> [Dictionary ""],
         /// Token events: events with text.
         events: u32 [Dictionary "events"],
         /// Bytes of the response body.
         bytes: u64 [Delta "bytes"],
-        /// First 16 hex digits of SHA-256 over the answer's content followed by its reasoning; none without text.
+        /// First 16 hex digits of SHA-256 over the response's content followed by its reasoning; null
+        /// without text.
         text_digest: Option<String> [Plain ""],
     }
 }
 
 impl RequestRow {
-    /// Request `request`, wanted at `scheduled_ns` in `phase`, of which nothing has happened yet.
+    /// Request `request`, scheduled at `scheduled_ns` in `phase`, with nothing recorded yet.
     pub fn wanted(request: u64, phase: Phase, scheduled_ns: u64) -> RequestRow {
         RequestRow { request, phase, scheduled_ns, ..RequestRow::default() }
     }
 
-    /// Where its connection came from; none where it never had one.
+    /// The origin of its connection; `None` if it never had one.
     pub fn connection(&self) -> Option<Connection> {
         match (self.connect_ns, self.sent_ns) {
             (Some(_), _) => Some(Connection::New),
@@ -153,9 +160,9 @@ table! {
     pub struct EventRow {
         /// Number of the request in its run, from 0.
         request: u64 [Delta ""],
-        /// First event with text, as in the requests table: the gaps count from here.
+        /// Time of the first event with text, as in the requests table: the gaps count from here.
         first_token_ns: Option<u64> [Delta "ns"],
-        /// Time between successive token events; one fewer than `events`, empty without two.
+        /// Time between successive token events; one fewer than `events`, empty for fewer than two.
         gaps_ns: Vec<u64> [Gaps "ns"],
     }
 }
@@ -164,29 +171,30 @@ table! {
     /// One point of a time series.
     #[derive(Debug, Clone, Default, PartialEq)]
     pub struct Sample {
-        /// When, since the run's start; 0 for what was taken before it. A scrape stands at the middle of its exchange.
+        /// Time since the run's start; 0 for samples from before it. A scrape has the time of the middle of
+        /// its exchange.
         at_ns: u64 [Delta "ns"],
-        /// Who was observed: generator, server, gpu, host, or the network between; `scrape` for how scraping a page went, `raw` for series
-        /// of a page that the plan names.
+        /// Source of the sample: generator, server, gpu, host, or the network between; `scrape` for the
+        /// success of scraping a page, `raw` for series of a page that the plan names.
         source: String [Dictionary ""],
-        /// What, with its unit in the name: `resident_bytes`, `thread_cpu_seconds_total.io`. METRICS lists those of the generator,
-        /// TELEMETRY those of servers.
+        /// Name of the series, with its unit: `resident_bytes`, `thread_cpu_seconds_total.io`. METRICS
+        /// lists those of the generator, TELEMETRY those of servers.
         name: String [Dictionary ""],
         /// The value.
         value: f64 [Plain "as named"],
-        /// The page that it was scraped from: its place among `facts.telemetry.urls` of run.json, from 0; GPUs of this machine are the last of them.
-        /// None of what was not scraped.
+        /// The scraped page: its index in `facts.telemetry.urls` of run.json, from 0; GPUs of this machine
+        /// are the last one. Null for other samples.
         url: Option<u32> [Dictionary ""],
         /// Labels of a raw series, sorted by name, without braces.
         labels: Option<String> [Dictionary ""],
-        /// Why a scrape failed, beside `up` 0: timeout, connect, status, too_large, malformed, cut; of GPUs of this machine also failed, no_gpu,
-        /// no_device.
+        /// Why a scrape failed, with `up` 0: timeout, connect, status, too_large, malformed, cut; for GPUs
+        /// of this machine also failed, no_gpu, no_device.
         error: Option<String> [Dictionary ""],
     }
 }
 
 table! {
-    /// What one request said and was answered.
+    /// The prompt and the response of one request.
     #[derive(Debug, Clone, Default, PartialEq, Eq)]
     pub struct TextRow {
         /// Number of the request in its run, from 0.
@@ -195,27 +203,27 @@ table! {
         conversation: Option<u64> [Delta ""],
         /// Turn of the conversation, from 0.
         turn: Option<u32> [Dictionary ""],
-        /// What was sent, nonce, system message and history included: the list of messages as JSON (chat), or the text
-        /// (completions).
+        /// The prompt as sent, including nonce, system message and history: the list of messages as JSON
+        /// (chat), or the text (completions).
         prompt: String [Plain ""],
-        /// The answer's content, as far as it came; none where none came.
+        /// The response's content, as far as it was received; null if there was none.
         answer: Option<String> [Plain ""],
-        /// The answer's reasoning, as far as it came; none where none came.
+        /// The response's reasoning, as far as it was received; null if there was none.
         reasoning: Option<String> [Plain ""],
-        /// The answer's tool calls as JSON: a list of `name` and `arguments` (a text), put together from their pieces; none
-        /// where none came.
+        /// The response's tool calls as JSON: a list of `name` and `arguments` (a text), assembled from
+        /// their pieces; null if there was none.
         tool_calls: Option<String> [Plain ""],
-        /// Whether one of these texts is longer than 1 MiB and stands here without what comes after that.
+        /// Whether one of these texts is longer than 1 MiB and is truncated to that.
         truncated: bool [Dictionary ""],
     }
 }
 
-/// What the recorder hands to the writer: one request and the gaps between its token events.
+/// What the recorder passes to the writer: one request and the gaps between its token events.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Record {
     /// The request.
     pub row: RequestRow,
-    /// Nanoseconds between successive token events; one fewer than `events`, empty without two.
+    /// Nanoseconds between successive token events; one fewer than `events`, empty for fewer than two.
     pub gaps_ns: Vec<u64>,
 }
 
@@ -228,12 +236,12 @@ pub enum Table {
     Events,
     /// Time series of the generator, the server and its GPUs.
     Samples,
-    /// What was sent and answered word by word; only where the plan asks for it.
+    /// Prompts and responses in full; only if the plan requests them.
     Texts,
 }
 
 impl Table {
-    /// All tables, as they are documented.
+    /// All tables, in the order of their documentation.
     pub const ALL: [Table; 4] = [Table::Requests, Table::Events, Table::Samples, Table::Texts];
 
     /// The name of the file in a run's folder.
@@ -246,12 +254,12 @@ impl Table {
         }
     }
 
-    /// Whether a run may be whole without it.
+    /// Whether a run may be complete without it.
     pub(crate) fn is_optional(self) -> bool {
         self == Table::Texts
     }
 
-    /// How many of the run's labels every row carries: all, or only `run_id` and `attempt`.
+    /// How many of the run's labels every row has: all, or only `run_id` and `attempt`.
     pub(crate) fn labels(self) -> usize {
         match self {
             Table::Requests => RunLabels::COLUMNS.len(),
@@ -259,7 +267,7 @@ impl Table {
         }
     }
 
-    /// The columns in their order.
+    /// The columns, in order.
     pub fn columns(self) -> impl Iterator<Item = &'static Column> {
         let own = match self {
             Table::Requests => RequestRow::COLUMNS,

@@ -1,4 +1,4 @@
-//! How the server of a run was started, where sweepline started it.
+//! The start of a run's server, if sweepline launched it.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -6,16 +6,17 @@ use serde::{Deserialize, Serialize};
 /// The start of a launched server on which a run was measured.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct ServerStart {
-    /// When its command was started, in UTC.
+    /// Start of its command, in UTC.
     pub at: String,
-    /// From there until its ready path answered with 2xx, or without one until it listed its models, in nanoseconds.
+    /// Time from there until its ready path responded with 2xx, or without one until it listed its models,
+    /// in nanoseconds.
     pub ready_ns: u64,
-    /// From there until it had answered a first generation of four tokens, in nanoseconds.
+    /// Time from there until it had returned a first generation of four tokens, in nanoseconds.
     pub first_answer_ns: u64,
-    /// Bytes that its processes had fetched from storage by then: many where the page cache was cold, few where it held the weights. None
-    /// where the system does not tell.
+    /// Bytes that its processes had fetched from storage by then: many if the page cache was cold, few if
+    /// it held the weights. Null if the system does not report it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub storage_read_bytes: Option<u64>,
-    /// Where its output is, in the results folder.
+    /// The path of its output, in the results folder.
     pub log: String,
 }

@@ -10,20 +10,20 @@ use crate::units::Nanos;
 /// What the environment did to an attempt, so that its rows say nothing about the server under this load.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Spoiled {
-    /// What happened.
+    /// The cause.
     pub cause: SpoilCause,
-    /// The same in words, with what the server said; without secrets, fit for a terminal.
+    /// Details in words, with the server's message; without secrets, safe for a terminal.
     pub detail: String,
-    /// How long the server asked to be left alone: its `Retry-After`.
+    /// The pause that the server requested: its `Retry-After`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub retry_after: Option<Nanos>,
 }
 
-/// What stands between the reason of a server's end and the last lines that it printed.
+/// Separates the reason of a server's end from its last lines of output.
 pub const LAST_LINES: &str = "; its last lines";
 
 impl Spoiled {
-    /// The detail in one line: of a server's last lines the last alone.
+    /// The detail on one line: of a server's last lines, only the last one.
     pub fn in_one_line(&self) -> String {
         match self.detail.split_once(LAST_LINES) {
             Some((reason, lines)) => {
@@ -40,26 +40,26 @@ impl Spoiled {
 pub enum SpoilCause {
     /// A gateway or the server limits the rate: HTTP 429.
     RateLimited,
-    /// The key is not taken, or no longer: HTTP 401 or 403.
+    /// The key is rejected, now or from the start: HTTP 401 or 403.
     Unauthorized,
-    /// The server does not know the model, or no longer: HTTP 404.
+    /// The server does not have the model, or no longer: HTTP 404.
     UnknownModel,
     /// A gateway finds no server behind it: HTTP 502.
     BadGateway,
-    /// The server says that it is not available: HTTP 503.
+    /// The server reports that it is not available: HTTP 503.
     Unavailable,
-    /// Nobody listens, or no connection opens in time.
+    /// No listener, or no connection opens in time.
     Refused,
     /// Connections break.
     Reset,
-    /// Nothing is received any longer, and questions besides the load are not answered either.
+    /// No more data is received, and probes outside the load get no response either.
     Silent,
     /// The server process that sweepline started has ended.
     ServerDied,
 }
 
 impl SpoilCause {
-    /// The few words that stand for it in tables: `given up: 429 (3 of 3)`.
+    /// The short form for tables: `given up: 429 (3 of 3)`.
     pub fn short(self) -> &'static str {
         match self {
             SpoilCause::RateLimited => "429",
@@ -74,8 +74,9 @@ impl SpoilCause {
         }
     }
 
-    /// Whether a server that answers well between the attempts, and does this under the load each time, does not meet the
-    /// load: it rejects it or dies of it. An unknown model or a refused key says nothing of the load.
+    /// Whether a server that responds well between the attempts, but does this under the load each time,
+    /// does not sustain the load: it rejects it or dies of it. An unknown model or a rejected key says
+    /// nothing about the load.
     pub(crate) fn is_of_the_load(self) -> bool {
         !matches!(self, SpoilCause::UnknownModel | SpoilCause::Unauthorized)
     }

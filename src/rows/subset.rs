@@ -1,9 +1,9 @@
-//! A part of a run, seen as a run of its own.
+//! A part of a run, treated as a run.
 
 use super::measured::Measured;
 use super::replay::Replay;
 
-/// The requests of a run that a rule takes, with their gaps.
+/// The requests of a run that match a rule, with their gaps.
 pub struct Only<'r, R: ?Sized, F> {
     run: &'r R,
     takes: F,
@@ -11,7 +11,7 @@ pub struct Only<'r, R: ?Sized, F> {
 }
 
 impl<'r, R: Replay + ?Sized, F: Fn(&Measured) -> bool> Only<'r, R, F> {
-    /// Those of `run` that `takes` says yes to.
+    /// Selects the requests of `run` for which `takes` returns true.
     pub fn new(run: &'r R, takes: F) -> Self {
         let rows = run.rows().iter().filter(|row| takes(row)).cloned().collect();
         Only { run, takes, rows }

@@ -1,45 +1,46 @@
-//! What was scraped of a server beside a run, as a whole; the values are in the samples.
+//! A summary of what was scraped from a server during a run; the values are in the samples.
 
 use serde::{Deserialize, Serialize};
 
-/// What was scraped beside a run.
+/// A summary of the scrapes during a run.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct Telemetry {
-    /// The pages, as they may be shown; samples name them by their place.
+    /// The pages, in a form that is safe to show; samples refer to them by index.
     pub urls: Vec<String>,
-    /// Whose histograms of a server each page has, as `docs/TELEMETRY.md` calls the exporter; null where a page has none.
+    /// The exporter of the server histograms on each page, as named in `docs/TELEMETRY.md`; null if a page
+    /// has none.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub exporters: Vec<Option<String>>,
-    /// How often each was asked for, in nanoseconds.
+    /// Interval between scrapes of each page, in nanoseconds.
     pub every_ns: u64,
-    /// Scrapes of all pages together.
+    /// Number of scrapes of all pages together.
     pub scrapes: u64,
-    /// Those of them that failed.
+    /// Number of failed scrapes.
     pub gaps: u64,
-    /// The first of them, in words.
+    /// The first failure, in words.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub first_gap: Option<String>,
-    /// Generations that sweepline itself asked for while the run went on, beside its requests.
+    /// Generations that sweepline itself requested during the run, in addition to its load.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub probes: u64,
-    /// What the server counted from just before the load to the end of drain.
+    /// The server's counts from just before the load to the end of drain.
     pub counted: Counted,
-    /// What was read of the GPUs of this machine; none where they were not read.
+    /// Readings of the GPUs of this machine; null if they were not read.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub gpus: Option<GpuReadings>,
 }
 
-/// What was read of the GPUs of the machine that sweepline runs on, beside their samples.
+/// A summary of the GPU readings of the machine that sweepline runs on; the values are in the samples.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct GpuReadings {
-    /// Their place among `urls`.
+    /// Their index in `urls`.
     pub page: u32,
-    /// Readings that told the processes on them.
+    /// Number of readings that list the processes on them.
     pub readings: u64,
     /// Processes on them that are not the server's.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub others: Vec<OtherProcess>,
-    /// Why others cannot be told.
+    /// Why other processes cannot be identified.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub unknown: Option<String>,
 }
@@ -47,16 +48,16 @@ pub struct GpuReadings {
 /// A process on a GPU that is not the server's.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct OtherProcess {
-    /// Its number.
+    /// Its process id.
     pub pid: u32,
-    /// What its program is called; empty where that was not to be seen.
+    /// The name of its program; empty if it was not visible.
     pub name: String,
-    /// How many readings found it.
+    /// Number of readings that include it.
     pub readings: u64,
 }
 
 impl Telemetry {
-    /// Notes whose histograms the page of this place has.
+    /// Records the exporter of the histograms on the page with this index.
     pub fn note(&mut self, page: usize, exporter: Option<&str>) {
         let Some(exporter) = exporter else { return };
         if self.exporters.len() <= page {
@@ -66,22 +67,22 @@ impl Telemetry {
     }
 }
 
-/// What a server counted over a whole run. None: its pages do not say.
+/// The server's counts over a whole run. Null if its pages do not have them.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct Counted {
-    /// Requests that it answered to the end.
+    /// Requests that it completed.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub requests: Option<f64>,
-    /// Requests that it gave up, or that their clients did.
+    /// Requests that it gave up, or that their clients aborted.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub failed: Option<f64>,
     /// Tokens that it generated.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub generation_tokens: Option<f64>,
-    /// Why nothing can be said: the first or the last scrape failed, or a counter fell.
+    /// Why the counts are unknown: the first or the last scrape failed, or a counter decreased.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub unknown: Option<String>,
-    /// That a counter fell under way: the server was started again, or another one answers.
+    /// Whether a counter decreased during the run: the server was restarted, or another one responds.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub restarted: bool,
 }

@@ -1,4 +1,4 @@
-//! Rows come back as they went in, whatever they hold and wherever a journal is cut.
+//! Rows survive a round trip unchanged, whatever they contain and wherever a journal is truncated.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -77,7 +77,7 @@ fn record() -> impl Strategy<Value = Record> {
     (row(), prop::collection::vec(number(), 0..6)).prop_map(|(row, gaps_ns)| Record { row, gaps_ns })
 }
 
-/// Batches of records whose request numbers differ, as a run's do.
+/// Batches of records whose request numbers differ, as in a run.
 fn batches() -> impl Strategy<Value = Vec<Vec<Record>>> {
     prop::collection::vec(prop::collection::vec(record(), 1..4), 0..4).prop_map(|mut batches| {
         batches.iter_mut().flatten().zip(0..).for_each(|(record, k)| record.row.request = k);
@@ -158,13 +158,13 @@ fn a_cut_journal_gives_the_batches_before_the_cut() {
     let mut most = 0;
     for length in 0..bytes.len() {
         std::fs::write(&cut, &bytes[..length]).unwrap();
-        assert!(matches!(seal(&cut, dir.path()), Err(RowsError::Unfinished { .. })), "cut at {length}");
+        assert!(matches!(seal(&cut, dir.path()), Err(RowsError::Unfinished { .. })), "truncated at {length}");
         let Ok((labels, read)) = read_journal(&cut) else {
-            assert_eq!(most, 0, "the head is whole, the cut at {length} is behind it");
+            assert_eq!(most, 0, "the head is complete, the truncation at {length} is after it");
             continue;
         };
         assert_eq!(labels, some_labels());
-        assert!(read.len() >= most && read.len() % 2 == 0, "cut at {length}");
+        assert!(read.len() >= most && read.len() % 2 == 0, "truncated at {length}");
         assert_eq!(read, records[..read.len()]);
         most = read.len();
     }
@@ -221,7 +221,7 @@ fn a_damaged_file_is_named_and_never_panics() {
         std::fs::write(&path, &bytes[..length]).unwrap();
         let error = check(&path, Table::Events).unwrap_err();
         assert!(error.to_string().contains("events.parquet"), "{error}");
-        // Who shows it says by this what mends it.
+        // Callers that show the error choose the remedy by this.
         assert_eq!(error.damaged_file(), Some(path.as_path()), "{error}");
     }
     for at in (0..bytes.len()).step_by(3) {

@@ -1,4 +1,4 @@
-//! What was sent and answered word by word, in a file of its own, where a plan asks for it.
+//! Prompts and responses in full, in a separate file, if a plan requests them.
 
 use std::path::Path;
 
@@ -7,7 +7,7 @@ use super::error::RowsError;
 use super::parquet::{TableWriter, label_arrays, read};
 use super::schema::{RunLabels, Table, TextRow};
 
-/// A `texts.parquet` that is being written while its run goes on.
+/// A `texts.parquet` that is being written during its run.
 pub struct TextWriter {
     labels: RunLabels,
     writer: TableWriter,
@@ -15,7 +15,7 @@ pub struct TextWriter {
 }
 
 impl TextWriter {
-    /// Starts the file in `dir`.
+    /// Creates the file in `dir`.
     pub fn create(dir: &Path, labels: RunLabels) -> Result<TextWriter, RowsError> {
         Ok(TextWriter { labels, writer: TableWriter::create(dir, Table::Texts)?, rows: 0 })
     }
@@ -30,7 +30,7 @@ impl TextWriter {
         self.writer.write(arrays)
     }
 
-    /// Ends the file, down to the disk, and returns its number of rows.
+    /// Finishes the file, syncs it to disk, and returns its number of rows.
     pub fn finish(self) -> Result<u64, RowsError> {
         self.writer.finish()?;
         Ok(self.rows)

@@ -1,32 +1,34 @@
-//! What a server says of its tokens, held against what can be. A usage that cannot be is believed in none of its counts.
+//! Checks a server's token counts for plausibility. If one count is impossible, the whole usage is
+//! discarded.
 
 use super::request::TokenSource;
 use super::schema::RequestRow;
 
-/// Tokens that a chat template and a server's own instructions may add to a prompt, at the very most.
+/// Upper bound of the tokens that a chat template and a server's own instructions may add to a prompt.
 const MOST_ADDED: u64 = 65_536;
-/// Bytes of a token of our estimate, at the very most: no text is further from it.
+/// Upper bound of the bytes per token of our estimate: no text is further from it.
 const MOST_BYTES: u64 = 16;
 
-/// The largest counts that can be.
+/// The largest plausible counts.
 #[derive(Debug, Clone, Copy)]
 pub struct Limits {
     /// Tokens of the prompt.
     pub prompt: u64,
-    /// Tokens of the answer, as far as what came speaks for them: more than were asked for may have come.
+    /// Tokens of the response, as far as the received data shows: there may be more than requested.
     pub came: u64,
 }
 
 impl Limits {
-    /// Of a request of so many bytes, answered with so many token events and so many bytes of text. Every token is a byte at
-    /// least.
+    /// The limits of a request of this many bytes, with this many token events and bytes of text in the
+    /// response. Every token has at least one byte.
     pub fn new(request_bytes: usize, events: u32, text_bytes: usize) -> Limits {
-        // A stream without bundled tokens shows each of them; of a whole answer only the text is seen.
+        // A stream without bundled tokens shows each of them; of a response received as a whole, only the
+        // text is visible.
         let came = if events > 0 { u64::from(events) } else { text_bytes as u64 };
         Limits { prompt: request_bytes as u64 + MOST_ADDED, came }
     }
 
-    /// Of a row that was written before usage was looked at.
+    /// The limits of a row that was written before usage was checked.
     fn of(row: &RequestRow) -> Limits {
         let prompt = u64::from(row.intended_prompt_tokens) * MOST_BYTES + MOST_ADDED;
         Limits { prompt, came: if row.events > 0 { u64::from(row.events) } else { row.bytes } }
@@ -34,14 +36,14 @@ impl Limits {
 }
 
 impl RequestRow {
-    /// Why what the server counted cannot be, if it cannot.
+    /// Why the server's counts are impossible, if they are.
     pub fn doubt(&self, limits: &Limits) -> Option<String> {
         let asked = self.requested_tokens;
-        // Some servers count the token that ends the answer.
+        // Some servers count the token that ends the response.
         let most = u64::from(asked).max(limits.came) + 1;
         let output = self.output_tokens.filter(|_| self.token_source == Some(TokenSource::Usage));
         if output == Some(0) && limits.came > 0 {
-            return Some("0 completion tokens for an answer with text".to_owned());
+            return Some("0 completion tokens for a response with text".to_owned());
         }
         if let Some(output) = output.filter(|output| u64::from(*output) > most) {
             return Some(format!("{output} completion tokens for max_tokens {asked}"));
@@ -54,7 +56,7 @@ impl RequestRow {
         Some(format!("{cached} cached tokens in a prompt of {prompt}"))
     }
 
-    /// Takes back what the server counted.
+    /// Discards the server's counts.
     pub(crate) fn disbelieve(&mut self, doubt: String) {
         self.usage_doubt = Some(doubt);
         (self.prompt_tokens, self.cached_tokens, self.reasoning_tokens) = (None, None, None);
@@ -64,7 +66,8 @@ impl RequestRow {
         }
     }
 
-    /// The row with nothing that cannot be, where it has something: those of older runs were written as the server told it.
+    /// The row without impossible counts, if it has any: rows of older runs contain the server's counts
+    /// unchecked.
     pub fn believed(&self) -> Option<RequestRow> {
         let doubt = self.doubt(&Limits::of(self))?;
         let mut row = self.clone();
@@ -97,9 +100,9 @@ mod tests {
         let doubted = |output, events| row(output, events).believed().is_some();
         assert_eq!([0, 1].map(|output| doubted(output, 4)), [true, false]);
         assert!(!doubted(4, 1), "an event of several tokens");
-        assert_eq!([5, 6].map(|output| doubted(output, 4)), [false, true], "the token that ends the answer");
-        assert_eq!([9, 10].map(|output| doubted(output, 8)), [false, true], "a server that knows no max_tokens");
-        assert_eq!([301, 302].map(|output| doubted(output, 0)), [false, true], "a whole answer of 300 bytes");
+        assert_eq!([5, 6].map(|output| doubted(output, 4)), [false, true], "the token that ends the response");
+        assert_eq!([9, 10].map(|output| doubted(output, 8)), [false, true], "a server that ignores max_tokens");
+        assert_eq!([301, 302].map(|output| doubted(output, 0)), [false, true], "a complete response of 300 bytes");
         let counted_by_events = RequestRow { token_source: Some(TokenSource::Events), ..row(9, 4) };
         assert_eq!(counted_by_events.believed(), None);
     }

@@ -1,5 +1,5 @@
-//! What a server says of itself when it is asked: its models, its engine, its version. It is asked for a list and for at most
-//! two other pages; nothing is generated.
+//! Reads a server's description of itself: its models, its engine, its version. It requests a list and at
+//! most two other pages; nothing is generated.
 
 use std::collections::BTreeMap;
 
@@ -10,24 +10,24 @@ use super::fingerprint::{read, server_header};
 use super::probe::{MOST_MODELS, ProbeError, Question, body, client, refusal, send, unreachable, words};
 use crate::plan::Engine;
 
-/// What a server said of itself.
+/// A server's description of itself.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Description {
     /// The models it lists.
     pub models: Vec<String>,
-    /// The most tokens of the first of them, prompt and answer together.
+    /// Maximum number of tokens of prompt and response together, for the first model.
     pub longest: Option<u64>,
-    /// The engine, and by what it shows.
+    /// The engine, and how it was recognized.
     pub engine: Option<(Engine, String)>,
     /// Its version.
     pub version: Option<String>,
-    /// Flags that it tells.
+    /// Flags that it reports.
     pub flags: BTreeMap<String, String>,
-    /// The status with which it refused to list its models; none where it listed them.
+    /// The status with which it refused to list its models; `None` if it listed them.
     pub refused: Option<u16>,
 }
 
-/// Asks a server for its models and its version.
+/// Requests a server's models and its version.
 pub fn describe(question: &Question) -> Result<Description, ProbeError> {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
     let runtime = runtime.map_err(|error| unreachable(question, error.to_string()))?;

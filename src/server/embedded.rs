@@ -1,8 +1,9 @@
-//! The embedded mock: sweepline's own program as a process of its own, on a free port, for the runs that need it.
+//! The embedded mock: sweepline's own program as a separate process, on a free port, for the runs
+//! that need it.
 //!
-//! It is gone when sweepline is gone, even after `kill -9`: it holds the read end of a pipe whose write end only
-//! sweepline has, and ends when that closes. It is in a process group of its own, so that Ctrl-C in a terminal reaches
-//! sweepline alone.
+//! It ends when sweepline ends, even after `kill -9`: it holds the read end of a pipe whose write end only
+//! sweepline has, and exits when that closes. It is in its own process group, so that Ctrl-C in a terminal
+//! reaches only sweepline.
 
 use std::io::{BufRead, BufReader};
 use std::os::unix::process::CommandExt;
@@ -13,7 +14,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use crate::plan::MockFigures;
 
-/// Variables that a program may need to start, or to say what is wrong with it; none of them holds a secret.
+/// Variables that a program may need to start, or to report an error; none of them contains a secret.
 const KEPT: [&str; 6] = [
     "PATH",
     "LD_LIBRARY_PATH",
@@ -23,11 +24,11 @@ const KEPT: [&str; 6] = [
     "LLVM_PROFILE_FILE",
 ];
 
-/// A running embedded mock. Ends with this value.
+/// A running embedded mock. Ends when this value is dropped.
 #[derive(Debug)]
 pub struct Embedded {
     child: Child,
-    /// Closing it ends the process; none once it was told to end.
+    /// Closing it ends the process; `None` once it was asked to end.
     pipe: Option<ChildStdin>,
     url: String,
     alive: Arc<AtomicBool>,
@@ -38,7 +39,7 @@ pub struct Embedded {
 #[error("the embedded mock did not start: {0}")]
 pub struct EmbeddedError(String);
 
-/// Why the embedded mock did not end as it should.
+/// Why the embedded mock did not end properly.
 #[derive(Debug, thiserror::Error)]
 #[error("the embedded mock did not end well: {0}")]
 pub struct EndError(String);
@@ -49,7 +50,8 @@ impl Embedded {
         Embedded::spawn(figures, None)
     }
 
-    /// Starts the mock so that it writes down in `log` what really happened; the file is whole after [`Embedded::end`].
+    /// Starts the mock with a log of the actual events in `log`; the file is complete after
+    /// [`Embedded::end`].
     pub fn with_log(figures: &MockFigures, log: &Path) -> Result<Embedded, EmbeddedError> {
         Embedded::spawn(figures, Some(log))
     }
@@ -58,7 +60,7 @@ impl Embedded {
         let wrong = |error: std::io::Error| EmbeddedError(error.to_string());
         let program = std::env::current_exe().map_err(wrong)?;
         let mut child = Command::new(program)
-            // It needs nothing of the environment, in which keys are.
+            // It needs nothing from the environment, which contains keys.
             .env_clear()
             .envs(KEPT.iter().filter_map(|name| Some((name, std::env::var_os(name)?))))
             .args(arguments(figures))
@@ -76,7 +78,7 @@ impl Embedded {
         let (Ok(_), Some(address)) = (&read, address) else {
             let _ = child.kill();
             let _ = child.wait();
-            return Err(EmbeddedError(format!("it said `{}` where it should have said its address", line.trim())));
+            return Err(EmbeddedError(format!("expected its address, got `{}`", line.trim())));
         };
         let alive = Arc::new(AtomicBool::new(true));
         let url = format!("{address}/v1");
@@ -84,19 +86,19 @@ impl Embedded {
         Ok(Embedded { child, pipe: Some(pipe), url, alive })
     }
 
-    /// Base address of its API.
+    /// Returns the base address of its API.
     pub fn url(&self) -> &str {
         &self.url
     }
 
-    /// Tells the mock to end and waits until it has, its log written to the last line.
+    /// Ends the mock and waits until it has exited with its log completely written.
     pub fn end(mut self) -> Result<(), EndError> {
         self.pipe = None;
         let status = self.child.wait().map_err(|error| EndError(error.to_string()))?;
         if status.success() { Ok(()) } else { Err(EndError(status.to_string())) }
     }
 
-    /// Turns false when the process is gone.
+    /// Returns a flag that turns false when the process is gone.
     pub fn alive(&self) -> Arc<AtomicBool> {
         Arc::clone(&self.alive)
     }
@@ -110,7 +112,7 @@ impl Drop for Embedded {
     }
 }
 
-/// Notices the end of the process by the end of its output.
+/// Detects the end of the process by the end of its output.
 fn watch(mut lines: impl BufRead + Send + 'static, alive: Arc<AtomicBool>) -> std::io::Result<()> {
     std::thread::Builder::new().name("mock watch".to_owned()).spawn(move || {
         let _ = std::io::copy(&mut lines, &mut std::io::sink());
@@ -119,7 +121,7 @@ fn watch(mut lines: impl BufRead + Send + 'static, alive: Arc<AtomicBool>) -> st
     Ok(())
 }
 
-/// The mock's command line for these figures.
+/// Returns the mock's command line for these figures.
 fn arguments(figures: &MockFigures) -> Vec<String> {
     let MockFigures { ttft, itl, slots, prefill, prefix_cache, prefix_block, load, jitter, seed } = figures;
     let mut arguments = vec!["mock".to_owned(), "--port=0".to_owned(), "--parent-pipe".to_owned()];

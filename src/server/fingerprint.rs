@@ -1,6 +1,6 @@
-//! What a server says of itself besides its list of models: engine, version, served model, context length, flags. Each question
-//! is a GET with a short limit, none is needed, and whatever is answered is harmless: what is too long, no JSON or of another form is
-//! as good as nothing, and what is shown is masked.
+//! Reads a server's description beyond its list of models: engine, version, served model, context length,
+//! flags. Each request is a GET with a short time limit, none is required, and every response is harmless:
+//! responses that are too long, not JSON or of another form are ignored, and displayed values are masked.
 
 use std::time::Duration;
 
@@ -13,10 +13,10 @@ use crate::plan::model::dialect::Page;
 use crate::plan::{DIALECTS, Dialect, Engine};
 use crate::units::Nanos;
 
-/// The longest that each of the questions is waited for.
+/// The time limit of each request.
 const LONGEST_LOOK: Duration = Duration::from_secs(2);
 
-/// Asks a server what it is, by GETs alone; `declared` is the engine that the plan says. None where it does not answer.
+/// Identifies a server by GETs alone; `declared` is the engine in the plan. `None` if it does not respond.
 pub fn look(question: &Question, declared: Engine) -> Option<SelfDescription> {
     let question = short(question);
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().ok()?;
@@ -32,8 +32,8 @@ pub fn look(question: &Question, declared: Engine) -> Option<SelfDescription> {
     })
 }
 
-/// Asks again for the version alone, twice and on connections of their own, so that a balancer between two servers shows itself.
-/// Gives the first that is another one; none where the server says the same, or nothing.
+/// Requests the version again, twice and on separate connections, to detect a balancer between two servers.
+/// Returns the first that differs; `None` if the server reports the same version, or none.
 pub fn other_version(question: &Question, before: &SelfDescription) -> Option<String> {
     let (known, page) = (before.version.as_ref()?, before.page?);
     let question = short(question);
@@ -50,19 +50,19 @@ pub fn other_version(question: &Question, before: &SelfDescription) -> Option<St
     })
 }
 
-/// The same question, waited for no longer than a look.
+/// Returns the same question with the time limit of an identification.
 fn short(question: &Question) -> Question {
     let longest = Nanos::from(LONGEST_LOOK);
     Question { connect: question.connect.min(longest), within: question.within.min(longest), ..question.clone() }
 }
 
-/// What the `Server` header says.
+/// Returns the value of the `Server` header.
 pub(super) fn server_header(response: &reqwest::Response) -> String {
     response.headers().get("server").and_then(|value| value.to_str().ok()).unwrap_or_default().to_owned()
 }
 
-/// Takes what the list of models says, and asks for the pages that tell a version. A server that lets one of them wait is asked no
-/// more.
+/// Reads the list of models, and requests the pages that contain a version. No further page is requested
+/// after one timed out.
 pub(super) async fn read(
     client: &Client,
     question: &Question,
@@ -86,7 +86,7 @@ pub(super) async fn read(
         let Some((page_says, version)) = answer else { continue };
         let has_its_form = dialect.model.is_none_or(|pointer| page_says.pointer(pointer).is_some());
         if said.engine.is_none() && (dialect.engine == declared || page.is_telling && has_its_form) {
-            said.engine = Some((dialect.engine, format!("it answers at {}", page.path)));
+            said.engine = Some((dialect.engine, format!("it responds at {}", page.path)));
         }
         take(&mut said, dialect, &page_says, question);
         (said.version, said.page) = (Some(version), Some(page));
@@ -95,7 +95,7 @@ pub(super) async fn read(
     said
 }
 
-/// Takes what the page of the version tells besides.
+/// Reads further facts from the page with the version.
 fn take(said: &mut SelfDescription, dialect: &Dialect, page: &Value, question: &Question) {
     let text = |pointer: &str| page.pointer(pointer).and_then(|value| shown_value(value, question));
     said.model = dialect.model.and_then(text);
@@ -104,7 +104,7 @@ fn take(said: &mut SelfDescription, dialect: &Dialect, page: &Value, question: &
     said.flags = dialect.flags.iter().filter_map(flag).collect();
 }
 
-/// A number, a truth or a text, as it is shown; of anything else nothing.
+/// Formats a number, a boolean or a text for display; other values are ignored.
 fn shown_value(value: &Value, question: &Question) -> Option<String> {
     match value {
         Value::String(text) => Some(question.presentable(text)).filter(|text| !text.trim().is_empty()),
@@ -113,7 +113,7 @@ fn shown_value(value: &Value, question: &Question) -> Option<String> {
     }
 }
 
-/// What a list of models says of each, at most of so many as errors may name.
+/// Returns the description of each model in a list, up to the number of models that errors name.
 fn listed(list: &Value, question: &Question, engine: Engine) -> Vec<ListedModel> {
     let context = Dialect::of(engine).context;
     let entries = list["data"].as_array().into_iter().flatten().take(MOST_MODELS);
@@ -127,11 +127,12 @@ fn listed(list: &Value, question: &Question, engine: Engine) -> Vec<ListedModel>
     entries.filter_map(model).collect()
 }
 
-/// The pages to ask, by the engine that the server shows, else by the declared one, else all of them, each once.
+/// Returns the pages to request: those of the detected engine, else of the declared one, else all
+/// of them, each once.
 fn pages(declared: Engine, shown: Option<&'static Dialect>) -> Vec<(&'static Dialect, Page)> {
     let of = |dialect: &'static Dialect| dialect.version.iter().map(move |page| (dialect, *page));
     match (declared, shown) {
-        // NIM serves with vLLM, and tells the release of the whole.
+        // NIM serves with vLLM, and reports the release of the whole.
         (Engine::Nim, _) => of(Dialect::of(Engine::Nim)).collect(),
         (_, Some(shown)) => of(shown).collect(),
         (Engine::Openai, None) => {
@@ -144,8 +145,8 @@ fn pages(declared: Engine, shown: Option<&'static Dialect>) -> Vec<(&'static Dia
     }
 }
 
-/// Asks for a page; its JSON and the version in it, none where there is no such page or no version in it. An error is a server that
-/// cannot be reached, or does not answer in time.
+/// Requests a page; returns its JSON and the version in it, `None` without such a page or without a version
+/// in it. An error is a server that cannot be reached or does not respond in time.
 async fn ask(client: &Client, question: &Question, page: Page) -> Result<Option<(Value, String)>, ()> {
     let asked = client.get(format!("{}{}", question.root(), page.path)).timeout(LONGEST_LOOK);
     let response = send(asked, question).await.map_err(drop)?;
@@ -157,7 +158,7 @@ async fn ask(client: &Client, question: &Question, page: Page) -> Result<Option<
     Ok(version.filter(|version| is_version(version)).map(|version| (answer, version)))
 }
 
-/// Whether a text can be a version: short, one word, with a digit. A page of HTML or a sentence is none.
+/// Whether a text can be a version: short, one word, with a digit. A page of HTML or a sentence is not.
 fn is_version(text: &str) -> bool {
     text.len() <= 100 && text.bytes().any(|byte| byte.is_ascii_digit()) && !text.contains(char::is_whitespace)
 }

@@ -1,4 +1,5 @@
-//! The GPUs of the machine that sweepline runs on, as `nvidia-smi` lists them. They are the server's only where it stands there.
+//! The GPUs of the machine that sweepline runs on, as `nvidia-smi` lists them. They are the server's only
+//! if it runs on the same machine.
 
 use std::sync::OnceLock;
 use std::time::Duration;
@@ -6,12 +7,12 @@ use std::time::Duration;
 use crate::telemetry::gpus::command::output;
 use crate::units::text::is_unseen;
 
-/// The longest that `nvidia-smi` is waited for; a driver that hangs must not hold up a sweep.
+/// Time limit for `nvidia-smi`: a hanging driver must not hold up a sweep.
 const LONGEST: Duration = Duration::from_secs(2);
 /// The most GPUs that are recorded.
 const MOST_GPUS: usize = 64;
 
-/// GPUs and the version of their driver; nothing where there is no `nvidia-smi`, or it does not answer.
+/// GPUs and the version of their driver; empty without `nvidia-smi`, or if it does not respond.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Gpus {
     /// Name and memory of each.
@@ -20,7 +21,7 @@ pub struct Gpus {
     pub driver: Option<String>,
 }
 
-/// The GPUs of this machine; asked once in a process.
+/// Returns the GPUs of this machine; read once per process.
 pub fn gpus() -> &'static Gpus {
     static HERE: OnceLock<Gpus> = OnceLock::new();
     HERE.get_or_init(|| ask().map(|text| read(&text)).unwrap_or_default())
@@ -30,7 +31,7 @@ fn ask() -> Option<String> {
     output("nvidia-smi", &["--query-gpu=name,driver_version,memory.total", "--format=csv,noheader"], LONGEST).ok()
 }
 
-/// Reads lines like `NVIDIA H100 80GB HBM3, 550.54.15, 81559 MiB`.
+/// Parses lines like `NVIDIA H100 80GB HBM3, 550.54.15, 81559 MiB`.
 fn read(text: &str) -> Gpus {
     let clean = |part: &str| part.chars().filter(|c| !is_unseen(*c)).take(100).collect::<String>().trim().to_owned();
     let mut gpus = Gpus::default();

@@ -1,4 +1,5 @@
-//! Hooks: a command of this host or a request to the server under test, each within its time, with the end of its output.
+//! Hooks: a command on this host or a request to the server under test, each with a time limit, and the end
+//! of its output.
 
 use std::io::Read;
 use std::os::unix::process::{CommandExt, ExitStatusExt};
@@ -21,45 +22,46 @@ use super::watchdog::{Watchdog, kill_group};
 
 /// Bytes of output that are recorded.
 const RECORDED: usize = 2 * 1024;
-/// Bytes of output that are kept meanwhile: more, so that no cut leaves a part of a secret.
+/// Bytes of output that are kept meanwhile: more, so that truncation never leaves a part of a secret.
 const KEPT: usize = 64 * 1024;
-/// How often it is looked whether a command has ended.
+/// Interval between checks whether a command has ended.
 const LOOK: Duration = Duration::from_millis(5);
-/// How long the output of a command that has ended is waited for, where something it started still holds it open.
+/// How long to wait for the output of a command that has ended, if a process that it started still
+/// holds it open.
 const OUTPUT_WITHIN: Duration = Duration::from_millis(200);
 /// A hook that takes longer is announced.
 const ANNOUNCED_AFTER: Duration = Duration::from_secs(2);
 
-/// The limits of a hook, and who hears of it.
+/// The limits of a hook, and its listener.
 pub struct HookLimits<'a> {
-    /// How long it may take.
+    /// Time limit.
     pub within: Nanos,
-    /// Values that are recorded nowhere.
+    /// Values that are never recorded.
     pub secrets: &'a [String],
     /// Turns true when the sweep is to stop.
     pub stop: watch::Receiver<bool>,
-    /// Is called once where it takes long.
+    /// Called once if it takes long.
     pub announce: &'a dyn Fn(),
 }
 
 /// How a hook ended.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct HookEnd {
-    /// How it came out.
+    /// The outcome.
     pub outcome: HookOutcome,
     /// The exit code of a command that ended by itself.
     pub exit_code: Option<i32>,
-    /// The HTTP status of a request that was answered.
+    /// The HTTP status of a request with a response.
     pub status: Option<u16>,
-    /// Why it has neither, where it does not.
+    /// Why it has neither, if so.
     pub detail: Option<String>,
-    /// How long it took.
+    /// Duration.
     pub took: Nanos,
     /// The end of its output.
     pub output: String,
 }
 
-/// The sweep was stopped, and the hook ended with it.
+/// The sweep was stopped, and the hook was ended with it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct HookStopped;
 
@@ -76,7 +78,7 @@ impl HookEnd {
     }
 
     fn timed_out(within: Nanos, start: Instant) -> HookEnd {
-        let end = HookEnd::failed(format!("no end within {within}"), start);
+        let end = HookEnd::failed(format!("did not end within {within}"), start);
         HookEnd { outcome: HookOutcome::TimedOut, ..end }
     }
 
@@ -87,8 +89,9 @@ impl HookEnd {
     }
 }
 
-/// Runs a command to its end in a process group of its own. One that takes too long is killed with its group, and so is one that is
-/// under way when sweepline is killed; what a command that ended by itself left running goes on.
+/// Runs a command to its end in its own process group. A command that exceeds its time limit is killed with
+/// its group, and so is one that is running when sweepline is killed; processes that a finished command
+/// left running continue.
 pub fn run_command(
     command: &[String],
     env: &[(&str, String)],
@@ -97,10 +100,10 @@ pub fn run_command(
 ) -> Result<HookEnd, HookStopped> {
     let start = Instant::now();
     let Some((program, arguments)) = command.split_first() else {
-        return Ok(HookEnd::failed("it names no program".to_owned(), start));
+        return Ok(HookEnd::failed("no program in the command".to_owned(), start));
     };
     let not_started = |error: std::io::Error| HookEnd::failed(format!("cannot start it: {error}"), start);
-    // What a relative path means with another current folder differs between systems.
+    // The meaning of a relative path combined with another current folder differs between systems.
     let place = if folder.as_os_str().is_empty() { Path::new(".") } else { folder };
     let whole = if program.contains('/') {
         match std::path::absolute(place.join(program)) {
@@ -124,7 +127,7 @@ pub fn run_command(
         Ok(child) => child,
         Err(error) => return Ok(not_started(error)),
     };
-    // It holds the writing ends of the pipe, too.
+    // It also holds the write ends of the pipe.
     drop(started);
     let _watchdog = Watchdog::over(child.id());
     let output = Output::read(reader);
@@ -154,7 +157,7 @@ pub fn run_command(
     Ok(HookEnd { output: recorded(&output.end(), limits.secrets), ..ended })
 }
 
-/// The end of an output that a thread reads, so that a command which prints a lot is never held up.
+/// The end of an output that a thread reads, so that a command which prints a lot is never blocked.
 struct Output {
     kept: Arc<Mutex<Vec<u8>>>,
     reader: Option<JoinHandle<()>>,
@@ -182,12 +185,13 @@ impl Output {
                 }
             }
         };
-        // Where no thread starts the output is lost, and the command gets to know that nobody reads it.
+        // If no thread starts, the output is lost, and writes of the command fail.
         let reader = std::thread::Builder::new().name("hook output".to_owned()).spawn(read).ok();
         Output { kept, reader }
     }
 
-    /// All that came. What the command left running may hold the pipe: that is not waited for, and read on all the same.
+    /// Returns all output. Processes that the command left running may hold the pipe: they are not waited
+    /// for, and their output is still read.
     fn end(self) -> Vec<u8> {
         let deadline = Instant::now() + OUTPUT_WITHIN;
         while self.reader.as_ref().is_some_and(|reader| !reader.is_finished()) && Instant::now() < deadline {
@@ -262,13 +266,13 @@ pub fn send_request(
         Err(error) if error.is_timeout() && !error.is_connect() => HookEnd::timed_out(limits.within, start),
         Err(error) => {
             let detail = recorded(words(&error).as_bytes(), limits.secrets);
-            HookEnd::failed(format!("no answer: {detail}"), start)
+            HookEnd::failed(format!("no response: {detail}"), start)
         }
     })
 }
 
-/// The end of an output, fit for a record and a terminal: without secrets, which go before anything is cut, and without what a
-/// terminal obeys or hides.
+/// Formats the end of an output for a record and a terminal: without secrets, which are removed before
+/// truncation, and without control and invisible characters.
 fn recorded(output: &[u8], secrets: &[String]) -> String {
     let text = String::from_utf8_lossy(output);
     let text = without_secrets(&text, secrets.iter().map(String::as_str), "[secret]");
@@ -309,7 +313,7 @@ mod tests {
         let file = dir.path().join("pid");
         let ended = run(&format!("sleep 600 & echo $! > {}; wait", file.display()), Nanos::from_millis(500), &[]);
         assert_eq!(ended.outcome, HookOutcome::TimedOut);
-        assert_eq!(ended.detail.as_deref(), Some("no end within 500ms"));
+        assert_eq!(ended.detail.as_deref(), Some("did not end within 500ms"));
         let pid = std::fs::read_to_string(file).unwrap();
         let deadline = Instant::now() + Duration::from_secs(60);
         let state = || std::fs::read_to_string(format!("/proc/{}/stat", pid.trim())).unwrap_or_default();

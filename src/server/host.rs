@@ -2,7 +2,7 @@
 
 use crate::rows::{Environment, Fingerprint};
 
-/// What is known of this machine; nothing of a server yet.
+/// Returns what is known about this machine, without anything about a server.
 pub fn client_environment() -> Environment {
     let system = rustix::system::uname();
     let text = |part: &std::ffi::CStr| part.to_string_lossy().into_owned();
@@ -25,12 +25,12 @@ pub fn client_environment() -> Environment {
     }
 }
 
-/// The name of this machine.
+/// Returns the name of this machine.
 pub(super) fn host_name() -> String {
     rustix::system::uname().nodename().to_string_lossy().into_owned()
 }
 
-/// The processor's name, where the platform says it.
+/// Returns the processor's name, if the platform reports it.
 fn processor() -> Option<String> {
     let info = std::fs::read_to_string("/proc/cpuinfo").ok()?;
     let line = info.lines().find(|line| line.starts_with("model name"))?;

@@ -1,5 +1,5 @@
-//! Whether a server is idle: its own gauge of requests that run and wait, where it has one, and else how long a generation of one
-//! token takes.
+//! Checks whether a server is idle: by its gauge of running and waiting requests, if it has one, otherwise
+//! by how long a generation of one token takes.
 
 use std::time::{Duration, Instant};
 
@@ -13,7 +13,7 @@ use crate::rows::ServerLoad;
 use crate::telemetry::text::samples;
 use crate::units::Nanos;
 
-/// Where a server has its gauge.
+/// The location of a server's gauge.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Gauge {
     /// At `/metrics` of the server.
@@ -22,7 +22,7 @@ pub enum Gauge {
     Base,
 }
 
-/// Asks one server how busy it is.
+/// Checks how busy one server is.
 #[derive(Debug, Clone)]
 pub struct Busy {
     client: Client,
@@ -30,7 +30,7 @@ pub struct Busy {
 }
 
 impl Busy {
-    /// For the server of `question`.
+    /// Creates it for the server of `question`.
     pub fn new(question: Question) -> Result<Busy, ProbeError> {
         let question = Question {
             connect: question.connect.min(LONGEST_WAIT),
@@ -42,17 +42,17 @@ impl Busy {
         Ok(Busy { client, question })
     }
 
-    /// Asks for the model of `question` from here on; the server is the same.
+    /// Uses the model of `question` from here on; the server is the same.
     pub fn ask_for(&mut self, question: Question) {
         (self.question.url, self.question.model) = (question.url, question.model);
     }
 
-    /// The model that one token is asked of.
+    /// Returns the model that is asked for one token.
     pub fn model(&self) -> &str {
         &self.question.model
     }
 
-    /// Looks for a gauge; with it comes what it says. None where the server has none that is known.
+    /// Looks for a gauge, and returns it with its value. `None` if the server has no known gauge.
     pub async fn find_gauge(&self) -> Result<Option<(Gauge, ServerLoad)>, ProbeError> {
         for gauge in [Gauge::Root, Gauge::Base] {
             if let Some(load) = self.read(gauge).await? {
@@ -62,7 +62,7 @@ impl Busy {
         Ok(None)
     }
 
-    /// What a gauge says; none where it is not there.
+    /// Reads a gauge; `None` if it does not exist.
     pub async fn read(&self, gauge: Gauge) -> Result<Option<ServerLoad>, ProbeError> {
         let base = self.question.url.trim_end_matches('/');
         let place = match gauge {
@@ -71,7 +71,7 @@ impl Busy {
         };
         let response = probe::send(self.client.get(format!("{place}/metrics")), &self.question).await?;
         match response.status().as_u16() {
-            // Says nothing of whether there is one.
+            // Leaves open whether there is one.
             429 | 502 | 503 | 504 => return Err(probe::refusal(&self.question, response).await),
             200..300 => {}
             _ => return Ok(None),
@@ -82,8 +82,8 @@ impl Busy {
         }
     }
 
-    /// How long a generation of one token takes, which is its TTFT. `within` is the longest that it is waited for: one that was
-    /// given up would stand in the server's queue.
+    /// Measures how long a generation of one token takes, which is its TTFT. `within` is the time limit: a
+    /// request that was given up would stay in the server's queue.
     pub async fn one_token(&self, within: Duration) -> Result<Nanos, ProbeError> {
         let question = Question { within: Nanos::from(within), ..self.question.clone() };
         let start = Instant::now();
@@ -97,8 +97,8 @@ impl Busy {
     }
 }
 
-/// What the gauge in a text of Prometheus says, whichever engine's it is: the sum over models, ranks and replicas. None where
-/// one of the two is missing.
+/// Returns the value of the gauge in a Prometheus text, whichever engine it belongs to: the sum over
+/// models, ranks and replicas. `None` if one of the two parts is missing.
 fn load_in(text: &str) -> Option<ServerLoad> {
     let gauges = DIALECTS.iter().filter_map(|dialect| dialect.gauges.as_ref());
     gauges.into_iter().find_map(|Gauges { running, waiting, .. }| {
@@ -107,8 +107,8 @@ fn load_in(text: &str) -> Option<ServerLoad> {
     })
 }
 
-/// The sum of all samples of `name`; none where there is none, or where one is no count. Lines in no format are not looked at: a gauge
-/// that is there is believed whatever else the page holds.
+/// Returns the sum of all samples of `name`; `None` if there are none, or if one is not a count. Malformed
+/// lines are ignored: an existing gauge is used whatever else the page contains.
 fn sum(text: &str, name: &str) -> Option<u64> {
     let named = samples(text).filter_map(Result::ok).filter(|sample| sample.name == name);
     let values: Vec<f64> = named.map(|sample| sample.value).collect();

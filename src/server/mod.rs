@@ -1,5 +1,5 @@
-//! The server under test: the embedded mock's process, a probe of any server, whether it
-//! is idle, its own count of tokens, what it says of itself, and the machine we ask from.
+//! The server under test: the embedded mock's process, a probe of any server, whether it is idle, its own
+//! count of tokens, its description of itself, and the machine that the requests come from.
 
 mod check;
 mod describe;

@@ -1,5 +1,6 @@
-//! A look at a server before it is measured: does it answer, does it know the model, does it generate? It sends one
-//! request for the list of models and one for a generation, a second one where the server wants the length under another name.
+//! Probes a server before it is measured: does it respond, does it have the model, does it generate? The
+//! probe sends one request for the list of models and one for a generation, and a second one if the server
+//! expects the length under another name.
 
 use std::time::Duration;
 
@@ -15,60 +16,62 @@ use crate::units::Nanos;
 use crate::units::secrecy::without_secrets;
 use crate::units::text::is_unseen;
 
-/// What the one generation is asked: short, and of the kind that every model takes.
+/// The prompt of the generation: short, and suitable for every model.
 pub const PROMPT: &str = "Say hello.";
 
-/// The longest that a probe waits for each of its answers. A server that is ready gives four tokens in less.
+/// The longest wait for each response to a probe. A server that is ready generates four tokens in less.
 pub(super) const LONGEST_WAIT: Nanos = Nanos::from_secs(10);
-/// How many of a server's models an error names.
+/// The number of a server's models that an error names.
 const FEW_MODELS: usize = 20;
-/// The longest that a server's `Retry-After` is kept.
+/// The longest `Retry-After` of a server that is kept.
 const LONGEST_RETRY_AFTER: Duration = Duration::from_secs(3600);
-/// The most of a server's words that is shown or stored, in characters.
+/// The maximum length of a server's text that is shown or stored, in characters.
 const LONGEST_WORDS: usize = 200;
-/// The most model names that are taken from a server's list.
+/// The maximum number of model names that are read from a server's list.
 pub(super) const MOST_MODELS: usize = 1000;
 
-/// What is asked.
+/// The request settings of a probe.
 #[derive(Debug, Clone)]
 pub struct Question {
     /// Base address of the API.
     pub url: String,
     /// The API key, revealed for sending only.
     pub api_key: Option<String>,
-    /// Name and value of further headers, secrets revealed for sending only.
+    /// Name and value of further headers, with secrets revealed for sending only.
     pub headers: Vec<[String; 2]>,
-    /// The secrets among the headers of its runs: shown nowhere.
+    /// The secrets among the headers of its runs, which are never shown.
     pub secrets: Vec<String>,
     /// Accept any certificate.
     pub insecure_tls: bool,
-    /// Whether it is asked over HTTP/2, as its runs are.
+    /// Whether requests use HTTP/2, as its runs do.
     pub http2: bool,
-    /// Which API is called.
+    /// The API that is called.
     pub api: Api,
-    /// A path of the server, from its root, that answers with 2xx once it is ready; asked before anything else.
+    /// A path of the server, from its root, that responds with 2xx once it is ready; requested before
+    /// anything else.
     pub ready: Option<String>,
     /// The model to generate with.
     pub model: String,
-    /// For a connection to open.
+    /// Time limit for opening a connection.
     pub connect: Nanos,
-    /// For each of the two answers.
+    /// Time limit for each of the two responses.
     pub within: Nanos,
 }
 
 impl Question {
-    /// Where the list of models is.
+    /// Returns the address of the list of models.
     pub(super) fn models_url(&self) -> String {
         format!("{}/models", self.url.trim_end_matches('/'))
     }
 
-    /// The address without the API's own part of the path: where servers have their other pages.
+    /// Returns the address without the API's own part of the path, where servers have their other pages.
     pub(super) fn root(&self) -> &str {
         let base = self.url.trim_end_matches('/');
         base.strip_suffix("/v1").unwrap_or(base)
     }
 
-    /// Where it is asked whether the server is ready: a path of this server, whatever it looks like, or else its list of models.
+    /// Returns the address of the readiness check: a path of this server, in any form, or else its
+    /// list of models.
     pub(super) fn ready_url(&self) -> Result<reqwest::Url, String> {
         let Some(ready) = &self.ready else {
             let models = format!("{}/models", self.url.trim_end_matches('/'));
@@ -77,7 +80,7 @@ impl Question {
         self.url_of(ready)
     }
 
-    /// The address of a path of this server, from its root, with its query.
+    /// Returns the address of a path of this server, from its root, with its query.
     pub(super) fn url_of(&self, path: &str) -> Result<reqwest::Url, String> {
         let mut whole = reqwest::Url::parse(&self.url).map_err(|error| error.to_string())?;
         let (path, query) = path.split_once('?').map_or((path, None), |(path, query)| (path, Some(query)));
@@ -86,7 +89,7 @@ impl Question {
         Ok(whole)
     }
 
-    /// A request with the key and the headers that all questions carry.
+    /// Adds the key and the headers that all requests carry.
     pub(super) fn signed(&self, request: RequestBuilder) -> RequestBuilder {
         let request = match &self.api_key {
             Some(key) => request.bearer_auth(key),
@@ -96,48 +99,49 @@ impl Question {
         self.headers.iter().fold(request, |request, [name, value]| request.header(name, value))
     }
 
-    /// A text without the secrets, wherever they stand.
+    /// Replaces the secrets in a text.
     pub fn without_key(&self, text: &str) -> String {
         let secrets = self.api_key.iter().chain(&self.secrets);
         without_secrets(text, secrets.map(String::as_str), "[secret]")
     }
 
-    /// The address as it is shown: somebody may have put the key into it, too.
+    /// Returns the address as it is displayed: it may contain the key.
     pub(super) fn shown(&self) -> String {
         self.without_key(&self.url)
     }
 
-    /// The beginning of a server's words, fit for a terminal: without what a terminal obeys or hides, and without the key,
-    /// which servers like to repeat. The key first: a cut could leave a part of it.
+    /// Returns the beginning of a server's text, cleaned for a terminal: without control and invisible
+    /// characters, and without the key, which servers tend to repeat. The key is removed first, because
+    /// truncation could leave a part of it.
     pub(super) fn presentable(&self, text: &str) -> String {
         self.without_key(text).chars().filter(|c| !is_unseen(*c)).take(LONGEST_WORDS).collect()
     }
 }
 
-/// What the server said of itself.
+/// What the server reported about itself.
 #[derive(Debug, Clone, Default, PartialEq, Eq, serde::Serialize)]
 pub struct Found {
     /// Its `Server` header.
     pub server: Option<String>,
-    /// The models it lists; empty when it has no list.
+    /// The models it lists; empty if it has no list.
     pub models: Vec<String>,
-    /// The model that answered, by its own words.
+    /// The model of the response, as the server names it.
     pub model: Option<String>,
     /// Prompt tokens of the generation, as the server counted them.
     pub prompt_tokens: Option<u64>,
     /// Output tokens of the generation, as the server counted them.
     pub output_tokens: Option<u64>,
-    /// The way to it; nothing of it is known to the probe itself.
+    /// The network path to it; the probe itself does not measure it.
     pub way: Way,
-    /// Why it is not near, where the plan says that it is.
+    /// Why it is not near, if the plan declares it so.
     pub not_near: Option<String>,
-    /// What it is, by its own words; empty where it was not asked that.
+    /// Its description of itself; empty if it was not requested.
     #[serde(skip)]
     pub said: SelfDescription,
 }
 
 impl Found {
-    /// The models it lists, at most so many by name.
+    /// Returns the models it lists, with at most `most` names.
     pub fn listed(&self, most: usize) -> String {
         let names = self.models.iter().take(most).map(String::as_str).collect::<Vec<_>>().join(", ");
         match self.models.len().saturating_sub(most) {
@@ -147,121 +151,122 @@ impl Found {
     }
 }
 
-/// What is asked of a person whose server does not answer.
+/// The question to a user whose server does not respond.
 pub const IS_IT_THERE: &str = "; is the server running, and is its address right?";
 
 /// Why a server cannot be measured.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum ProbeError {
-    /// No connection, or none in time.
-    #[error("{url} does not answer: {reason}{}", IS_IT_THERE)]
+    /// No connection, or not in time.
+    #[error("{url} does not respond: {reason}{}", IS_IT_THERE)]
     Unreachable {
         /// The address.
         url: String,
-        /// Why.
+        /// The reason.
         reason: String,
     },
-    /// It took the question and did not answer it in time.
+    /// It accepted the request and did not respond in time.
     #[error(
-        "{url} did not answer {what} within {within}; wait until it has loaded its model and answers, and run the same command \
-         again; if it never does, is this the address of an OpenAI-compatible API?"
+        "{url} did not respond to {what} within {within}; wait until it has loaded its model, and run the same \
+         command again; if it never responds, is this the address of an OpenAI-compatible API?"
     )]
     Silent {
         /// The address.
         url: String,
-        /// What it was asked, by method and path.
+        /// The request, by method and path.
         what: String,
-        /// How long it was waited for.
+        /// The time waited.
         within: Nanos,
     },
-    /// It began an answer and did not end it in time.
+    /// It began a response and did not finish it in time.
     #[error(
-        "{url} did not finish its answer to {what} within {within}; run the same command again once it is ready; if it never \
-         does, is this the address of an OpenAI-compatible API?"
+        "{url} did not finish its response to {what} within {within}; run the same command again once it is ready; if \
+         it never does, is this the address of an OpenAI-compatible API?"
     )]
     Unfinished {
         /// The address.
         url: String,
-        /// What it was asked, by path.
+        /// The request, by path.
         what: String,
-        /// How long it was waited for.
+        /// The time waited.
         within: Nanos,
     },
-    /// It answers over another HTTP than the plan wants.
-    #[error("{url} answers over {spoken} and not over {asked}: {reason}; {remedy}")]
+    /// It uses another HTTP version than the plan.
+    #[error("{url} uses {spoken}, not {asked}: {reason}; {remedy}")]
     OtherHttp {
         /// The address.
         url: String,
-        /// What it speaks.
+        /// The HTTP version that it uses.
         spoken: &'static str,
-        /// What it was asked over.
+        /// The HTTP version of the request.
         asked: &'static str,
-        /// What came of that.
+        /// The error of the request.
         reason: String,
-        /// What to do.
+        /// The remedy.
         remedy: &'static str,
     },
-    /// It wants a key, or another one.
-    #[error("{url} refuses the API key (HTTP {status}): {reason}; set api_key of the endpoint")]
+    /// It requires a key, or another one.
+    #[error("{url} rejects the API key (HTTP {status}): {reason}; set api_key of the endpoint")]
     Key {
         /// The address.
         url: String,
         /// HTTP status.
         status: u16,
-        /// Its words.
+        /// The server's text.
         reason: String,
     },
-    /// It does not know the model.
-    #[error("{url} does not know the model `{model}`; it lists {listed}; correct the id under models")]
+    /// It does not have the model.
+    #[error("{url} does not have the model `{model}`; it lists {listed}; correct the id under models")]
     Model {
         /// The address.
         url: String,
-        /// The model asked for.
+        /// The requested model.
         model: String,
         /// The models that it lists.
         listed: String,
     },
-    /// It answers with something else than a completion.
-    #[error("{url} answers, but not with a completion; does its address end as it should (usually in /v1)?")]
+    /// Its response is not a completion.
+    #[error("{url} responds, but not with a completion; does its address end as it should (usually in /v1)?")]
     NoCompletion {
         /// The address.
         url: String,
     },
-    /// It answers, but does not generate.
-    #[error("{url} answers HTTP {status} to a generation: {reason}")]
+    /// It responds, but does not generate.
+    #[error("{url} returns HTTP {status} for a generation: {reason}")]
     Refused {
         /// The address.
         url: String,
         /// HTTP status.
         status: u16,
-        /// Its words.
+        /// The server's text.
         reason: String,
-        /// How long it asks to be left alone: its `Retry-After`, where that is a number of seconds.
+        /// The pause that it requests: its `Retry-After`, if that is a number of seconds.
         retry_after: Option<Duration>,
     },
-    /// It is there, and does not have the path that is to say whether it is ready.
-    #[error("{url} answers HTTP 404 to {path} and lists its models: it has no such path; correct `ready.path`")]
+    /// It is there, but does not have its readiness path.
+    #[error("{url} returns HTTP 404 for {path} but lists its models: the path does not exist; correct `ready.path`")]
     NoReadyPath {
         /// The address.
         url: String,
-        /// The path that was asked.
+        /// The requested path.
         path: String,
     },
-    /// It says that it is not ready.
-    #[error("{url} answers HTTP {status} to {path}: it is not ready")]
+    /// It reports that it is not ready.
+    #[error("{url} returns HTTP {status} for {path}: it is not ready")]
     Loading {
         /// The address.
         url: String,
-        /// The path that was asked.
+        /// The requested path.
         path: String,
         /// HTTP status.
         status: u16,
-        /// As of a refusal.
+        /// As for a refused generation.
         retry_after: Option<Duration>,
     },
 }
 
-/// Asks a server. Blocks; each of its two questions for the question's times, and for ten seconds at most.
+/// Probes a server. Blocks for the time limits of each of its two requests, and for ten seconds
+/// each at most.
 pub fn probe(question: &Question) -> Result<Found, ProbeError> {
     let question = &Question {
         connect: question.connect.min(LONGEST_WAIT),
@@ -294,10 +299,11 @@ pub fn probe(question: &Question) -> Result<Found, ProbeError> {
     })
 }
 
-/// Why a server that does not answer over one HTTP counts as away: it is asked over the other one first.
+/// Returns why a server that does not respond over one HTTP version counts as away: it is tried with the
+/// other version first.
 async fn over_the_other(question: &Question, error: ProbeError) -> ProbeError {
     let ProbeError::Unreachable { url, reason } = error else { return error };
-    // Over HTTP/1.1 most reasons have nothing to do with it.
+    // Over HTTP/1.1 most reasons are unrelated to the version.
     if !question.http2 && !OF_ANOTHER_HTTP.iter().any(|words| reason.contains(words)) {
         return ProbeError::Unreachable { url, reason };
     }
@@ -310,11 +316,11 @@ async fn over_the_other(question: &Question, error: ProbeError) -> ProbeError {
     let remedy = match (question.http2, url.starts_with("https:")) {
         (false, _) => "write `http: 2` under the endpoint",
         (true, true) => {
-            "have the server, or what stands before it, offer h2 (ALPN), or remove `http: 2` of the endpoint"
+            "configure the server, or the proxy before it, to offer h2 (ALPN), or remove `http: 2` of the endpoint"
         }
         (true, false) => {
-            "have the server take HTTP/2 without TLS (h2c, prior knowledge), write https:// where it is behind TLS, or remove \
-             `http: 2` of the endpoint"
+            "configure the server to accept HTTP/2 without TLS (h2c, prior knowledge), use https:// if it is behind \
+             TLS, or remove `http: 2` of the endpoint"
         }
     };
     let [spoken, asked] = if question.http2 { ["HTTP/1.1", "HTTP/2"] } else { ["HTTP/2", "HTTP/1.1"] };
@@ -324,7 +330,8 @@ async fn over_the_other(question: &Question, error: ProbeError) -> ProbeError {
     }
 }
 
-/// What hyper and rustls say of a server that answers HTTP/1.1 by HTTP/2, or agrees to nothing else.
+/// Errors of hyper and rustls about a server that responds to HTTP/2 with HTTP/1.1, or agrees to
+/// nothing else.
 const OF_ANOTHER_HTTP: [&str; 6] = [
     "unexpected message",
     "before message completed",
@@ -334,20 +341,21 @@ const OF_ANOTHER_HTTP: [&str; 6] = [
     "no application protocol",
 ];
 
-/// Why there was no answer.
+/// Returns why there was no response.
 pub(super) fn unreachable(question: &Question, reason: String) -> ProbeError {
     ProbeError::Unreachable { url: question.shown(), reason: question.without_key(&reason) }
 }
 
 pub(super) fn client(question: &Question) -> reqwest::Result<Client> {
-    // Each question on a connection of its own: a server may close one behind an answer, and nothing is retried.
+    // A separate connection for each request: a server may close one after a response, and nothing
+    // is retried.
     client_that_keeps(question, 0)
 }
 
-/// A client that keeps so many connections for its next questions.
+/// Builds a client that keeps this many connections for its next requests.
 pub(super) fn client_that_keeps(question: &Question, connections: usize) -> reqwest::Result<Client> {
     let builder = Client::builder();
-    // Without it reqwest takes what ALPN comes to, and HTTP/1.1 without TLS.
+    // Without it, reqwest uses the result of ALPN, and HTTP/1.1 without TLS.
     let builder = if question.http2 { builder.http2_prior_knowledge() } else { builder.http1_only() };
     builder
         .no_proxy()
@@ -365,7 +373,7 @@ pub(super) async fn send(request: RequestBuilder, question: &Question) -> Result
     question.signed(request).send().await.map_err(|error| no_answer(&error, question))
 }
 
-/// Why a question has no answer. That there was no connection in time says reqwest itself.
+/// Returns why a request has no response. reqwest itself reports that there was no connection in time.
 fn no_answer(error: &reqwest::Error, question: &Question) -> ProbeError {
     let url = question.shown();
     if !error.is_timeout() || error.is_connect() {
@@ -375,7 +383,7 @@ fn no_answer(error: &reqwest::Error, question: &Question) -> ProbeError {
     ProbeError::Silent { url, what, within: question.within }
 }
 
-/// What a question asked for: its path behind the address.
+/// Returns the target of a request: its path after the address.
 fn asked(url: &reqwest::Url, question: &Question) -> String {
     let base = reqwest::Url::parse(&question.url).map_or_else(|_| String::new(), |base| base.path().to_owned());
     let path = url.path();
@@ -424,7 +432,7 @@ async fn generate(client: &Client, question: &Question, found: &mut Found) -> Re
     if response.status() == StatusCode::BAD_REQUEST {
         let refusal = refusal(question, response).await;
         let other_length = LengthField::MaxCompletionTokens.name();
-        // OpenAI's newer models refuse the name that all other servers know, and say which one they want.
+        // OpenAI's newer models reject the name that all other servers use, and report the one they expect.
         if !matches!(&refusal, ProbeError::Refused { reason, .. } if reason.contains(other_length)) {
             return Err(refusal);
         }
@@ -449,12 +457,12 @@ async fn generate(client: &Client, question: &Question, found: &mut Found) -> Re
     Ok(())
 }
 
-/// A request for a generation of so many tokens.
+/// Builds a request for a generation of this many tokens.
 pub(super) fn generation(client: &Client, question: &Question, tokens: u32) -> RequestBuilder {
     generation_under("max_tokens", client, question, tokens)
 }
 
-/// The same, its length asked for under this name.
+/// Builds the same request with its length under this name.
 fn generation_under(name: &'static str, client: &Client, question: &Question, tokens: u32) -> RequestBuilder {
     let protocol = question.api.protocol();
     let mut body = Object::with_capacity(256);
@@ -466,7 +474,7 @@ fn generation_under(name: &'static str, client: &Client, question: &Question, to
 
 pub(super) async fn refusal(question: &Question, response: Response) -> ProbeError {
     let (status, retry_after) = (response.status(), retry_after(&response));
-    // That it refuses is known, whatever it was about to say.
+    // The refusal is known, whatever its text would have been.
     let answer = body(response, question).await.unwrap_or_default();
     let error = answer.get("error").unwrap_or(&answer);
     let text = error.get("message").unwrap_or(error);
@@ -478,20 +486,20 @@ pub(super) async fn refusal(question: &Question, response: Response) -> ProbeErr
     }
 }
 
-/// How long a server asks to be left alone. A date is not kept: the two clocks may differ.
+/// Returns the pause that a server requests. A date is ignored, because the two clocks may differ.
 fn retry_after(response: &Response) -> Option<Duration> {
     let seconds: u64 = response.headers().get(RETRY_AFTER)?.to_str().ok()?.trim().parse().ok()?;
     Some(Duration::from_secs(seconds).min(LONGEST_RETRY_AFTER))
 }
 
-/// The JSON of an answer of at most 4 MiB; null for anything else. One that breaks off is taken as far as it came, one
-/// that does not go on is an error.
+/// Returns the JSON of a response of at most 4 MiB; null for anything else. A response that breaks off is
+/// used as far as it arrived; one that stalls is an error.
 pub(super) async fn body(mut response: Response, question: &Question) -> Result<Value, ProbeError> {
     let mut data = Vec::new();
     loop {
         match response.chunk().await {
             Ok(Some(chunk)) => data.extend_from_slice(&chunk),
-            // Such an error names no address.
+            // Such an error does not contain an address.
             Err(error) if error.is_timeout() => {
                 let (url, what) = (question.shown(), asked(response.url(), question));
                 return Err(ProbeError::Unfinished { url, what, within: question.within });
@@ -506,7 +514,7 @@ pub(super) async fn body(mut response: Response, question: &Question) -> Result<
     Ok(serde_json::from_slice(&data).unwrap_or_else(|_| text()))
 }
 
-/// An error with its causes; reqwest's own text names only the outermost.
+/// Formats an error with its causes; reqwest's own text contains only the outermost.
 pub(super) fn words(error: &reqwest::Error) -> String {
     let mut cause: &dyn std::error::Error = error;
     while let Some(source) = cause.source() {

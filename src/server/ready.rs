@@ -1,10 +1,11 @@
-//! What a probe that failed means: somebody must edit the plan, or time may bring the server.
+//! Classifies a failed probe: either the plan must be edited, or waiting may help.
 
 use std::time::Duration;
 
 use super::probe::ProbeError;
 
-/// What `getaddrinfo` says of a name that nobody has. That a name server does not answer is told otherwise, and passes.
+/// The errors of `getaddrinfo` for an unknown name. A name server that does not respond causes another
+/// error, which is temporary.
 const UNKNOWN_HOST: [&str; 4] = [
     "Name or service not known",
     "nodename nor servname provided",
@@ -12,36 +13,36 @@ const UNKNOWN_HOST: [&str; 4] = [
     "Name does not resolve",
 ];
 
-/// How rustls begins what it says of a certificate.
+/// The prefix of rustls errors about a certificate.
 const CERTIFICATE: &str = "invalid peer certificate";
 
 /// Why a server is not ready.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Unready {
-    /// In words.
+    /// The reason, in words.
     pub reason: String,
     /// Whether waiting does not help: the key, the host, the certificate or the model is wrong.
     pub is_final: bool,
-    /// How long the server asks to be left alone.
+    /// The pause that the server requests.
     pub retry_after: Option<Duration>,
     /// Whether the process that sweepline launched has ended.
     pub has_ended: bool,
 }
 
 impl Unready {
-    /// Somebody must edit the plan first.
+    /// Returns a state that requires an edit of the plan.
     pub fn for_good(reason: impl Into<String>) -> Unready {
         Unready { reason: reason.into(), is_final: true, retry_after: None, has_ended: false }
     }
 }
 
 impl Unready {
-    /// Nobody waited for an answer.
+    /// Returns the state of a probe that was stopped before a response.
     pub fn stopped() -> Unready {
         Unready { reason: "stopped".to_owned(), is_final: false, retry_after: None, has_ended: false }
     }
 
-    /// The process that sweepline launched has ended, or did not start.
+    /// Returns the state of a launched process that has ended, or did not start.
     pub fn ended(reason: impl Into<String>, is_final: bool) -> Unready {
         Unready { reason: reason.into(), is_final, retry_after: None, has_ended: true }
     }
@@ -64,7 +65,7 @@ impl From<ProbeError> for Unready {
     }
 }
 
-/// Whether a connection that could not be opened never can.
+/// Whether a connection that could not be opened never can be.
 fn is_final(reason: &str) -> bool {
     reason.contains(CERTIFICATE) || UNKNOWN_HOST.iter().any(|text| reason.contains(text))
 }

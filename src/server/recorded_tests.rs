@@ -1,4 +1,5 @@
-//! Streams recorded from real servers (`tests/streams/`): each is read as the table of dialects says of its engine.
+//! Streams recorded from real servers (`tests/streams/`): each must be read as the table of dialects
+//! specifies for its engine.
 
 use serde_json::Value;
 
@@ -6,7 +7,7 @@ use crate::plan::{Api, Dialect, Engine};
 
 /// A recorded stream.
 struct Stream {
-    /// What its `Server` header says.
+    /// The value of its `Server` header.
     header: String,
     /// The data of its events, without the end marker.
     events: Vec<String>,
@@ -59,14 +60,14 @@ fn each_is_read_as_its_dialect_says() {
         let dialect = Dialect::of(engine);
         assert!(
             dialect.include_usage != Some(true) || usage.is_some(),
-            "{name}: the table says that it sends its usage"
+            "{name}: the table specifies that it sends its usage"
         );
         if let Some(place) = dialect.cached_tokens {
             let pointer = format!("/{}", place.name.replace('.', "/"));
             let events = stream(name).events;
             let told =
                 events.iter().find_map(|event| serde_json::from_str::<Value>(event).ok()?.pointer(&pointer)?.as_u64());
-            assert_eq!(told, Some(0), "{name}: the table says that {} has it", place.name);
+            assert_eq!(told, Some(0), "{name}: the table specifies that {} has it", place.name);
             assert_eq!(usage.as_ref().and_then(|usage| usage.cached_tokens()), Some(0), "{name}");
         }
     }

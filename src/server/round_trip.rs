@@ -1,5 +1,5 @@
-//! How far a server is, measured on one connection of its own: how long it takes to open, and how long the shortest of a few
-//! exchanges takes on it.
+//! Measures the distance to a server on a separate connection: the time to open it, and the shortest of a
+//! few exchanges on it.
 
 use std::convert::Infallible;
 use std::net::SocketAddr;
@@ -22,20 +22,21 @@ use super::way::{NEAR_CONNECT, Way};
 use crate::tls;
 use crate::units::Nanos;
 
-/// Exchanges on the connection; the first is not counted where others follow: a server may set something up for it.
+/// Exchanges on the connection; the first is not counted if others follow, because a server may initialize
+/// something for it.
 const EXCHANGES: usize = 5;
-/// How long all of it may take: a server that is slow to say which models it has is no reason to wait.
+/// Total time limit: a server that is slow to list its models is no reason to wait.
 const WITHIN: Duration = Duration::from_secs(2);
-/// How often a connection is opened again to see whether only this machine was slow, where the first took long.
+/// How often a connection is opened to see whether only this machine was slow, if the first took long.
 const CONNECTS: usize = 3;
 
-/// Measures the way to the server of `question`, which answers. Blocks for two seconds at most. What fails leaves the rest null:
-/// that the server can be measured at all the probe has found out.
+/// Measures the network path to the server of `question`, which responds. Blocks for two seconds at most.
+/// After a failure the rest stays null: the probe has already shown that the server can be measured.
 pub fn measure_way(question: &Question) -> Way {
     let mut way = Way::default();
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
     if let Ok(runtime) = runtime {
-        // What is known when the time is over counts.
+        // Values measured before the timeout count.
         let _ = runtime.block_on(async { timeout(WITHIN, measure(question, &mut way)).await });
     }
     way
@@ -58,7 +59,7 @@ async fn measure(question: &Question, way: &mut Way) -> Option<()> {
     exchanges(stream, question.http2, asked, way).await
 }
 
-/// Opens the connection; where that takes long, a few times, and the shortest counts.
+/// Opens the connection; if that takes long, a few times, and the shortest counts.
 async fn connect(addresses: &[SocketAddr], way: &mut Way) -> Option<TcpStream> {
     let mut opened = None;
     for _ in 0..CONNECTS {
@@ -75,7 +76,7 @@ async fn connect(addresses: &[SocketAddr], way: &mut Way) -> Option<TcpStream> {
     opened
 }
 
-/// The question of each exchange.
+/// Builds the request of each exchange.
 fn asked(question: &Question, url: &reqwest::Url) -> Option<Request<Nothing>> {
     // Over HTTP/2 the address is a part of the request, over HTTP/1.1 a field.
     let path = format!("{}{}", url.path(), url.query().map(|query| format!("?{query}")).unwrap_or_default());
@@ -93,7 +94,7 @@ fn asked(question: &Question, url: &reqwest::Url) -> Option<Request<Nothing>> {
     question.headers.iter().fold(request, |request, [name, value]| request.header(name, value)).body(Nothing).ok()
 }
 
-/// Asks a few times on an open connection.
+/// Makes a few exchanges on an open connection.
 async fn exchanges(
     stream: impl AsyncRead + AsyncWrite + Send + Unpin + 'static,
     http2: bool,
@@ -127,7 +128,7 @@ enum Sender {
 }
 
 impl Sender {
-    /// How long it takes until an answer begins, which is then read to its end.
+    /// Measures the time until a response begins, and reads it to its end.
     async fn exchange(&mut self, request: Request<Nothing>) -> Option<u64> {
         match self {
             Sender::One(sender) => sender.ready().await.ok()?,
@@ -152,7 +153,7 @@ fn nanos(begin: Instant) -> u64 {
     Nanos::from(begin.elapsed()).0
 }
 
-/// The body of a request that has none.
+/// The body of a request without one.
 #[derive(Debug, Clone, Copy)]
 struct Nothing;
 

@@ -1,4 +1,4 @@
-//! What a server said of itself, and what it comes to for the runs of one model.
+//! A server's description of itself, and its fingerprint for the runs of one model.
 
 use std::collections::BTreeMap;
 
@@ -6,22 +6,22 @@ use crate::plan::model::dialect::Page;
 use crate::plan::{Dialect, Engine};
 use crate::rows::Fingerprint;
 
-/// What a server said of itself.
+/// A server's description of itself.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct SelfDescription {
-    /// The engine that it shows itself to be, and by what.
+    /// The detected engine, and how it was recognized.
     pub engine: Option<(Engine, String)>,
     /// Its version.
     pub version: Option<String>,
-    /// The page that told it.
+    /// The page that contained it.
     pub(super) page: Option<Page>,
-    /// The model that it serves, where it tells that apart from the ids.
+    /// The model that it serves, if it reports that separately from the ids.
     pub(super) model: Option<String>,
-    /// The most tokens of a prompt with its answer.
+    /// The maximum number of tokens of a prompt and its response together.
     pub(super) context_length: Option<u64>,
-    /// Flags that it tells.
+    /// Flags that it reports.
     pub(super) flags: BTreeMap<String, String>,
-    /// What its list of models says of each.
+    /// The description of each model in its list.
     pub(super) listed: Vec<ListedModel>,
 }
 
@@ -32,34 +32,34 @@ pub(super) struct ListedModel {
     pub(super) id: String,
     /// The model behind it.
     pub(super) root: Option<String>,
-    /// The most tokens of a prompt with its answer.
+    /// The maximum number of tokens of a prompt and its response together.
     pub(super) context_length: Option<u64>,
 }
 
 impl SelfDescription {
-    /// Whether it shows itself to be another engine than the declared one. NIM serves with vLLM.
+    /// Whether it is recognizably another engine than the declared one. NIM serves with vLLM.
     pub fn is_another_than(&self, declared: Engine) -> bool {
         let is_alike = |shown: Engine| shown == declared || (declared, shown) == (Engine::Nim, Engine::Vllm);
         declared != Engine::Openai && self.engine.as_ref().is_some_and(|(shown, _)| !is_alike(*shown))
     }
 
-    /// What the plan could say of the engine, where it says nothing or another one; none where it is right.
+    /// Suggests an engine for the plan if it declares none or another one; `None` if it is right.
     pub fn hint(&self, declared: Engine) -> Option<String> {
         let (engine, by) = self.engine.as_ref()?;
         let title = Dialect::of(*engine).title;
         match declared {
             Engine::Openai => Some(format!("this looks like {title} ({by}); write `engine: {}`", engine.name())),
             _ if self.is_another_than(declared) => {
-                Some(format!("this looks like {title} ({by}), and the plan says `engine: {}`", declared.name()))
+                Some(format!("this looks like {title} ({by}), but the plan sets `engine: {}`", declared.name()))
             }
             _ => None,
         }
     }
 
-    /// What it comes to for runs that ask for the model `id`.
+    /// Returns the fingerprint for runs with the model `id`.
     pub fn of_model(&self, id: &str) -> Fingerprint {
         let listed = self.listed.iter().find(|model| model.id == id);
-        // SGLang repeats the id there, and tells the model's path elsewhere.
+        // SGLang repeats the id there, and reports the model's path elsewhere.
         let root = listed.and_then(|model| model.root.clone()).filter(|root| root != id);
         Fingerprint {
             engine: self.engine.as_ref().map(|(engine, _)| engine.name().to_owned()),
@@ -76,7 +76,7 @@ mod tests {
     use super::*;
 
     fn shown(engine: Engine) -> SelfDescription {
-        SelfDescription { engine: Some((engine, "it says so".to_owned())), ..SelfDescription::default() }
+        SelfDescription { engine: Some((engine, "self-reported".to_owned())), ..SelfDescription::default() }
     }
 
     #[test]
@@ -88,10 +88,10 @@ mod tests {
         assert!(shown(Engine::Nim).is_another_than(Engine::Vllm));
         assert!(
             !SelfDescription::default().is_another_than(Engine::Vllm),
-            "who says nothing is believed to be the declared one"
+            "without evidence, the declared engine is assumed"
         );
         assert_eq!(shown(Engine::Vllm).hint(Engine::Nim), None);
-        let hint = "this looks like vLLM (it says so); write `engine: vllm`";
+        let hint = "this looks like vLLM (self-reported); write `engine: vllm`";
         assert_eq!(shown(Engine::Vllm).hint(Engine::Openai).as_deref(), Some(hint));
         assert_eq!(SelfDescription::default().hint(Engine::Openai), None);
     }

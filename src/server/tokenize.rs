@@ -1,7 +1,7 @@
-//! A server's own count of tokens, asked before a run: `/tokenize` as vLLM, SGLang and llama.cpp have it.
+//! A server's own count of tokens, requested before a run: `/tokenize` of vLLM, SGLang and llama.cpp.
 //!
-//! vLLM counts texts and chats. SGLang counts texts; what it puts around a chat it tells by the `usage` of a generation of
-//! one token. llama.cpp makes a text of a chat (`/apply-template`), and counts that.
+//! vLLM counts texts and chats. SGLang counts texts; the `usage` of a generation of one token shows what it
+//! adds around a chat. llama.cpp converts a chat to a text (`/apply-template`), and counts that.
 
 use reqwest::Client;
 use serde_json::{Value, json};
@@ -10,10 +10,10 @@ use tokio::task::JoinSet;
 
 use super::probe::{ProbeError, Question, body, refusal, send, unreachable, words};
 
-/// Questions under way at once.
+/// Number of concurrent requests.
 const AT_ONCE: usize = 16;
 
-/// Whose form of `/tokenize` a server has.
+/// The form of `/tokenize` that a server has.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Dialect {
     Vllm,
@@ -28,20 +28,20 @@ pub struct Counter {
     runtime: Runtime,
 }
 
-/// What every question needs.
+/// The parts shared by all requests.
 #[derive(Clone)]
 struct Asker {
     client: Client,
     question: Question,
-    /// Where `/tokenize` is.
+    /// The base of `/tokenize`.
     root: String,
 }
 
-/// Who says a message, and what.
+/// The role of a message, and its text.
 pub type Message<'a> = (&'static str, &'a str);
 
 impl Counter {
-    /// Looks for `/tokenize` at the server's root and at the API's base; none where it is at neither.
+    /// Looks for `/tokenize` at the server's root and at the API's base; `None` if it is at neither.
     pub fn find(question: &Question) -> Result<Option<Counter>, ProbeError> {
         let gone = |reason: String| unreachable(question, reason);
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
@@ -57,7 +57,8 @@ impl Counter {
         Ok(None)
     }
 
-    /// Tokens of each text, with what opens every prompt where `is_prompt`, else alone.
+    /// Returns the number of tokens of each text, with the prefix of every prompt if `is_prompt`,
+    /// otherwise alone.
     pub fn texts(&self, texts: &[String], is_prompt: bool) -> Result<Vec<u64>, ProbeError> {
         self.runtime.block_on(async {
             let mut asking = JoinSet::new();
@@ -80,14 +81,15 @@ impl Counter {
         })
     }
 
-    /// Tokens of a chat, up to where the answer begins.
+    /// Returns the number of tokens of a chat, up to the beginning of the response.
     pub fn chat(&self, messages: &[Message]) -> Result<u64, ProbeError> {
         self.runtime.block_on(self.asker.chat(self.dialect, messages))
     }
 }
 
 impl Asker {
-    /// Asks as vLLM is asked for a chat, as SGLang for a text and as llama.cpp: each answers what the others do not.
+    /// Tries a chat for vLLM, a text for SGLang, and llama.cpp's form: each responds to what the
+    /// others do not.
     async fn dialect(&self) -> Result<Option<Dialect>, ProbeError> {
         let chat = json!({ "model": self.question.model, "messages": list(&[("user", "Hello.")]) });
         let text = json!({ "model": self.question.model, "prompt": "Hello." });
@@ -154,13 +156,13 @@ impl Asker {
     }
 
     fn no_count(&self, place: &str) -> ProbeError {
-        let reason = format!("its {place} gives no count of tokens");
+        let reason = format!("its {place} returns no token count");
         ProbeError::Refused { url: self.question.shown(), status: 200, reason, retry_after: None }
     }
 }
 
 impl Dialect {
-    /// The count in an answer of `/tokenize`.
+    /// Returns the count in a response of `/tokenize`.
     fn count(self, answer: &Value) -> Option<u64> {
         match self {
             Dialect::Vllm | Dialect::Sglang => answer["count"].as_u64(),

@@ -1,4 +1,5 @@
-//! Beside the command of a hook: a process that ends the command's group where sweepline is killed and can end nothing any more.
+//! A watchdog for the command of a hook: a process that ends the command's group if sweepline is killed and
+//! can no longer do so.
 
 use std::io;
 use std::os::unix::process::CommandExt;
@@ -6,15 +7,16 @@ use std::process::{Child, Command, Stdio};
 
 use rustix::process::{Pid, Signal, kill_process_group};
 
-/// The hidden command of the program that is a watchdog.
+/// The hidden command that runs the program as a watchdog.
 const WATCH: [&str; 2] = ["supervise", "--group"];
 
-/// Watches a process group for as long as this value lives.
+/// Watches a process group as long as this value lives.
 #[derive(Debug)]
 pub(super) struct Watchdog(Child);
 
 impl Watchdog {
-    /// Over the group that `group` leads; none where no process starts, and then a kill of sweepline leaves the group.
+    /// Watches the group that `group` leads; `None` if no process starts, in which case killing sweepline
+    /// leaves the group running.
     pub(super) fn over(group: u32) -> Option<Watchdog> {
         let own = std::env::current_exe().ok()?;
         let started = Command::new(own)
@@ -23,7 +25,7 @@ impl Watchdog {
             .stdin(Stdio::piped())
             .stdout(Stdio::null())
             .stderr(Stdio::null())
-            // A group of its own: whoever kills sweepline with its group does not kill this.
+            // Its own group: killing sweepline with its group does not kill this process.
             .process_group(0)
             .spawn();
         started.ok().map(Watchdog)
@@ -32,20 +34,21 @@ impl Watchdog {
 
 impl Drop for Watchdog {
     fn drop(&mut self) {
-        // Before the pipe closes: what the command left running on purpose goes on.
+        // Before the pipe closes: processes that the command left running on purpose continue.
         let _ = self.0.kill();
         let _ = self.0.wait();
     }
 }
 
-/// Is a watchdog: ends the group when the pipe on standard input closes, which only the end of sweepline does.
+/// Runs as a watchdog: ends the group when the pipe on standard input closes, which happens only when
+/// sweepline ends.
 pub fn watch(group: u32) -> io::Result<()> {
     io::copy(&mut io::stdin().lock(), &mut io::sink())?;
     kill_group(group);
     Ok(())
 }
 
-/// Kills a process group; one that is gone is well.
+/// Kills a process group; it may already be gone.
 pub(super) fn kill_group(group: u32) {
     if let Some(group) = i32::try_from(group).ok().and_then(Pid::from_raw) {
         let _ = kill_process_group(group, Signal::KILL);

@@ -1,4 +1,4 @@
-//! The way to a server: what lies between it and this machine, whatever it computes.
+//! The network path to a server: what lies between it and this machine, independent of its computation.
 
 use std::fmt;
 
@@ -7,29 +7,32 @@ use serde::Serialize;
 
 use crate::units::Nanos;
 
-/// A handshake of TCP is one round trip between two kernels: 0.02 to 0.1 ms within a host, 0.05 to 0.3 ms within a rack of
-/// 10 Gbit/s Ethernet, and 0.5 to 2 ms between zones of a cloud. What takes longer than this is not near.
+/// A TCP handshake is one round trip between two kernels: 0.02 to 0.1 ms within a host, 0.05 to 0.3 ms
+/// within a rack of 10 Gbit/s Ethernet, and 0.5 to 2 ms between zones of a cloud. A server that takes
+/// longer is not near.
 pub(super) const NEAR_CONNECT: Nanos = Nanos::from_millis(1);
-/// An exchange is that round trip and what the server does for it: a few milliseconds in Python for a list of models. What
-/// takes longer than this is a slow proxy in between, or a tunnel whose near end answers the handshake.
+/// An exchange is that round trip plus the server's work: a few milliseconds in Python for a list of
+/// models. If it takes longer than this, there is a slow proxy in between, or a tunnel whose near end
+/// responds to the handshake.
 const NEAR_EXCHANGE: Nanos = Nanos::from_millis(10);
 
-/// What was measured; null where it could not be.
+/// The measurements; null if not possible.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct Way {
-    /// The HTTP that was spoken: 1.1 or 2.
+    /// The HTTP version used: 1.1 or 2.
     pub http: Option<&'static str>,
-    /// The TCP handshake, in nanoseconds: what answers it is one round trip away.
+    /// The TCP handshake, in nanoseconds: one round trip to the host that accepts it.
     pub connect_ns: Option<u64>,
     /// The TLS handshake, in nanoseconds; null without TLS.
     pub tls_ns: Option<u64>,
-    /// The shortest of a few small exchanges on an open connection, in nanoseconds: the round trip, and what the server does for
-    /// an answer.
+    /// The shortest of a few small exchanges on an open connection, in nanoseconds: the round trip plus the
+    /// server's work for a response.
     pub round_trip_ns: Option<u64>,
 }
 
 impl Way {
-    /// Why a client cannot be near a server that this is the way to, as `near: true` says; nothing where it can.
+    /// Returns why a client with this path to its server cannot be near it, as `near: true` declares;
+    /// `None` if it can.
     pub fn contradicts_near(&self) -> Option<String> {
         let beyond = |measured: Option<u64>, limit: Nanos| measured.filter(|ns| *ns > limit.0).map(millis);
         let connect = beyond(self.connect_ns, NEAR_CONNECT)
@@ -41,7 +44,8 @@ impl Way {
         };
         let measured = connect.or_else(exchange)?;
         Some(format!(
-            "`near: true`, but {measured}; TTFT holds that way too: run sweepline on the server's host, or remove `near`"
+            "`near: true`, but {measured}; TTFT includes that time: run sweepline on the server's host, or remove \
+             `near`"
         ))
     }
 }
@@ -71,7 +75,7 @@ mod tests {
 
     #[test]
     fn a_near_server_is_near_by_what_was_measured() {
-        assert_eq!(Way::default().contradicts_near(), None, "nothing is known");
+        assert_eq!(Way::default().contradicts_near(), None, "unknown");
         assert_eq!(way(1_000_000, 10_000_000).contradicts_near(), None);
         let far = way(2_400_000, 3_000_000).contradicts_near().unwrap();
         assert!(far.contains("a connection takes 2.40 ms to open (within a host or a rack: below 1ms)"), "{far}");

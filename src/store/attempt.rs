@@ -1,4 +1,5 @@
-//! One attempt at a run: a folder in `attempts/` that becomes a run by `commit`, and stays there otherwise.
+//! One attempt at a run: a folder in `attempts/` that `commit` turns into a run, and that stays
+//! there otherwise.
 
 use std::fs::{self, File};
 use std::path::{Path, PathBuf};
@@ -12,14 +13,15 @@ use crate::expand::RunSpec;
 use crate::rows::{Journal, RunLabels, SampleWriter, Spoiled, TextWriter};
 use crate::units::NonceSeed;
 
-/// An attempt that is under way. Dropped without `commit`, it stays in `attempts/` and is never a result.
+/// An attempt in progress. If it is dropped without `commit`, it stays in `attempts/` and never
+/// becomes a result.
 #[derive(Debug)]
 pub struct Attempt {
     pub(super) layout: Layout,
     pub(super) dir: PathBuf,
     pub(super) record: AttemptRecord,
     nonce_seed: NonceSeed,
-    /// Held for as long as anything may be written.
+    /// Held as long as anything may be written.
     _lock: Arc<File>,
 }
 
@@ -52,32 +54,32 @@ impl Attempt {
         Ok(Attempt { layout, dir, record, nonce_seed, _lock: lock })
     }
 
-    /// The full RunId, 64 hex digits.
+    /// Returns the full RunId, 64 hex digits.
     pub fn id(&self) -> &str {
         &self.record.id
     }
 
-    /// Which attempt at the run this is, from 1.
+    /// Returns the number of this attempt at the run, from 1.
     pub fn number(&self) -> u32 {
         self.record.attempt
     }
 
-    /// What its nonces derive from.
+    /// Returns the seed from which its nonces derive.
     pub fn nonce_seed(&self) -> NonceSeed {
         self.nonce_seed
     }
 
-    /// Its folder, where logs may be put; they move with it.
+    /// Returns its folder, in which logs may be placed; they move with it.
     pub fn dir(&self) -> &Path {
         &self.dir
     }
 
-    /// Where its journal is.
+    /// Returns the path of its journal.
     pub(crate) fn journal_path(&self) -> PathBuf {
         self.dir.join(JOURNAL)
     }
 
-    /// What all rows of this attempt share.
+    /// Returns the labels that all rows of this attempt share.
     pub fn labels(&self) -> RunLabels {
         run_labels(&self.record.id, self.record.attempt, &self.record.spec)
     }
@@ -102,8 +104,8 @@ impl Attempt {
         self.note_failure(reason)
     }
 
-    /// Leaves the attempt as spoiled by its environment. `given_up` says that the run is given up with it: how often it was tried
-    /// again.
+    /// Leaves the attempt as spoiled by its environment. `given_up` is the number of retries if the run is
+    /// given up with it.
     pub fn spoil(mut self, spoiled: Spoiled, given_up: Option<u32>) -> Result<(), StoreError> {
         let reason = spoiled.detail.clone();
         (self.record.spoiled, self.record.given_up) = (Some(spoiled), given_up);

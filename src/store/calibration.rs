@@ -1,4 +1,4 @@
-//! What was measured of the generator itself: one file for each calibration, named by its time and its host.
+//! Measurements of the generator itself: one file for each calibration, named by its time and its host.
 
 use std::path::{Path, PathBuf};
 
@@ -8,13 +8,13 @@ use serde::de::DeserializeOwned;
 use super::error::{Doing, StoreError};
 use super::{Moment, Store, Writer, disk, record};
 
-/// The folder inside `calibrations/` in which a calibration keeps its rows and logs while it goes on.
+/// The folder inside `calibrations/` for rows and logs of a calibration in progress.
 const SCRATCH: &str = ".scratch";
-/// The most of a host's name in a file's name, in characters.
+/// The maximum length of a host's name in a file's name, in characters.
 const LONGEST_HOST: usize = 40;
 
 impl Store {
-    /// The calibrations, the latest first.
+    /// Returns the calibrations, latest first.
     pub fn calibrations(&self) -> Result<Vec<PathBuf>, StoreError> {
         let folder = self.layout().calibrations();
         let names = disk::names(&folder)?;
@@ -28,7 +28,7 @@ impl Store {
 }
 
 impl Writer {
-    /// Keeps a calibration that began at `started` on `host`, whole or not at all; gives its file.
+    /// Stores a calibration that began at `started` on `host`, atomically, and returns its file.
     pub fn keep_calibration(
         &self,
         started: Moment,
@@ -41,7 +41,8 @@ impl Writer {
         Ok(folder.join(name))
     }
 
-    /// An empty folder on the disk that results go to, gone with the value. One that a killed program left is emptied.
+    /// Creates an empty folder on the disk of the results, which is removed when the value is dropped. A
+    /// folder left by a killed program is emptied.
     pub fn scratch(&self) -> Result<Scratch, StoreError> {
         let folder = self.calibrations()?.join(SCRATCH);
         if folder.exists() {
@@ -62,14 +63,14 @@ impl Writer {
     }
 }
 
-/// A folder for what is not kept.
+/// A temporary folder.
 #[derive(Debug)]
 pub struct Scratch {
     folder: PathBuf,
 }
 
 impl Scratch {
-    /// Where it is.
+    /// Returns its path.
     pub fn folder(&self) -> &Path {
         &self.folder
     }
@@ -82,7 +83,7 @@ impl Drop for Scratch {
     }
 }
 
-/// `20261121T145738.123Z-host.json`: names in the order of time, and without what some file system does not take.
+/// `20261121T145738.123Z-host.json`: sorted by time, and without characters that some file systems reject.
 fn file_name(started: Moment, host: &str) -> String {
     let time: String = format!("{:.3}", started.0).chars().filter(|c| !"-:".contains(*c)).collect();
     let plain = |c: char| if c.is_ascii_alphanumeric() || "._-".contains(c) { c } else { '_' };

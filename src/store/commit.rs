@@ -1,8 +1,9 @@
-//! From an attempt to a committed run, in an order that a kill at any instant cannot spoil:
-//! seal, check, `run.json`, move it into `runs/`, write its entry into the inventory.
+//! From an attempt to a committed run, in an order that a kill at any instant cannot spoil: seal, check,
+//! `run.json`, move it into `runs/`, write its entry into the inventory.
 //!
-//! A run that it replaces changes places with it in one step, so that there is no instant without a run, and is then moved
-//! from `attempts/` to `superseded/`. Where the file system cannot exchange folders it is moved aside first.
+//! A run that it replaces is exchanged with it in one step, so that there is no instant without a
+//! run, and is then moved from `attempts/` to `superseded/`. If the file system cannot exchange
+//! folders, it is moved aside first.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -18,32 +19,35 @@ use super::layout::{ATTEMPT_JSON, JOURNAL, Layout, MOST_ATTEMPTS, RUN_JSON};
 use super::record::{FORMAT, FileRecord, Moment, Replaced, RunRecord};
 use crate::rows::{self, Environment, Facts, Table};
 
-/// What a run leaves besides its journal and its time series.
+/// The data of a run besides its journal and its time series.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Commit {
-    /// The circumstances as they were found.
+    /// The observed circumstances.
     pub environment: Environment,
-    /// What the verdict is computed from, besides the rows.
+    /// The inputs of the verdict, besides the rows.
     pub facts: Facts,
-    /// Digest of what the generator sent, without nonces.
+    /// Digest of the generated requests, without nonces.
     pub generator_digest: String,
-    /// How many samples its finished time series have.
+    /// Number of samples in its finished time series.
     pub samples: u64,
-    /// How many rows its finished texts have, where they were kept.
+    /// Number of rows in its finished texts, if they were recorded.
     pub texts: Option<u64>,
-    /// Why a committed run is replaced; kept only where there is one.
+    /// Why a committed run is replaced; stored only if there is one.
     pub reason: Option<String>,
 }
 
 impl Attempt {
-    /// Makes this attempt the committed run of its id. What was committed before is moved to `superseded/`.
+    /// Makes this attempt the committed run of its id. The previously committed run is moved to
+    /// `superseded/`.
     ///
-    /// Fails where the journal or the time series were not finished, the disk is full or read-only, or what was written cannot be read
-    /// back; the attempt then stays in `attempts/` with the reason, and what was committed before stays committed.
+    /// Fails if the journal or the time series were not finished, the disk is full or read-only, or the
+    /// written data cannot be read back; the attempt then stays in `attempts/` with the reason, and the
+    /// previously committed run stays committed.
     pub fn commit(mut self, commit: Commit) -> Result<RunRecord, StoreError> {
         let sealed = self.seal(commit);
         if let Err(error) = &sealed {
-            // Best effort: on a full disk the reason may not fit either, and the first error is the one to tell.
+            // Best effort: on a full disk the reason may not fit either, and the first error is
+            // the one to report.
             let _ = self.note_failure(&error.to_string());
         }
         let record = sealed?;
@@ -55,7 +59,7 @@ impl Attempt {
         Ok(record)
     }
 
-    /// Writes the row files and `run.json`: from here on the attempt is whole, only in the wrong place.
+    /// Writes the row files and `run.json`: from here on the attempt is complete, only in the wrong place.
     fn seal(&self, commit: Commit) -> Result<RunRecord, StoreError> {
         let ended = Moment::now();
         failpoint("before_seal");
@@ -81,7 +85,7 @@ impl Attempt {
         Ok(record)
     }
 
-    /// Opens every written file again, reads all of it, and takes its size and digest.
+    /// Opens every written file again, reads all of it, and computes its size and digest.
     fn check(&self, requests: u64, commit: &Commit) -> Result<BTreeMap<String, FileRecord>, StoreError> {
         let mut files = BTreeMap::new();
         let folder = Folder::open(&self.dir)?;
@@ -90,7 +94,7 @@ impl Attempt {
             let path = self.dir.join(table.file());
             let rows = rows::check(&path, table)?;
             if rows != wanted {
-                let reason = format!("{rows} rows instead of the {wanted} that were written");
+                let reason = format!("{rows} rows, but {wanted} were written");
                 return Err(StoreError::Damaged { path, reason });
             }
             let (file, bytes) = folder.file(table.file())?;
@@ -99,7 +103,7 @@ impl Attempt {
         Ok(files)
     }
 
-    /// What this run will take the place of.
+    /// Returns the run that this one will replace.
     fn replaced(&self, reason: Option<String>) -> Option<Replaced> {
         let committed = self.layout.run(&self.record.id);
         let attempt = RunRecord::read(&committed).ok().map(|record| record.attempt);
@@ -107,11 +111,12 @@ impl Attempt {
     }
 }
 
-/// The step between the two renames of a file system that cannot exchange folders. A test that chooses it gets those two.
+/// The step between the two renames on a file system that cannot exchange folders. A test that selects it
+/// gets those two.
 const TWO_RENAMES: &str = "between_supersede_and_rename";
 
-/// Moves a sealed attempt into `runs/`, and what is there to `superseded/`. Also what `recover` does with an attempt whose
-/// process was killed on the way.
+/// Moves a sealed attempt into `runs/`, and the run there to `superseded/`. `recover` does the same with an
+/// attempt whose process was killed on the way.
 pub(super) fn promote(layout: &Layout, record: &RunRecord) -> Result<(), StoreError> {
     let attempt = layout.attempt(&record.id, record.attempt);
     disk::remove(&attempt.join(JOURNAL))?;
@@ -137,7 +142,7 @@ pub(super) fn promote(layout: &Layout, record: &RunRecord) -> Result<(), StoreEr
     disk::sync_dir(&layout.attempts())
 }
 
-/// Moves a run that was replaced, and that a kill left where the attempt had lain, to `superseded/`.
+/// Moves a replaced run that a kill left in the attempt's place to `superseded/`.
 pub(super) fn set_aside(layout: &Layout, replaced: &Path, id: &str) -> Result<(), StoreError> {
     rename(replaced, &place_aside(layout, replaced, id)?)?;
     disk::sync_dir(&layout.superseded())?;
@@ -148,8 +153,8 @@ fn rename(from: &Path, to: &Path) -> Result<(), StoreError> {
     fs::rename(from, to).map_err(StoreError::on(Doing::Move, from))
 }
 
-/// The place in `superseded/` for the run in `dir`: under its attempt's number, or the next free one where that is unknown
-/// or taken.
+/// Returns the place in `superseded/` for the run in `dir`: under its attempt's number, or the next free
+/// one if that is unknown or taken.
 fn place_aside(layout: &Layout, dir: &Path, id: &str) -> Result<PathBuf, StoreError> {
     let number = RunRecord::read(dir).map_or(0, |old| old.attempt);
     let free = (number..=MOST_ATTEMPTS).map(|number| layout.superseded_run(id, number));

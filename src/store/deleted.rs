@@ -1,4 +1,4 @@
-//! Runs that were committed and whose folders are gone: only the inventory still knows them, until they are forgotten.
+//! Committed runs whose folders are gone: only the inventory still lists them, until they are forgotten.
 
 use std::collections::BTreeSet;
 
@@ -11,29 +11,29 @@ use super::layout::{Layout, short};
 use super::list::Listed;
 use super::lock::Writer;
 
-/// A run that was committed and whose folder is gone.
+/// A committed run whose folder is gone.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Deleted {
     /// The run's short id.
     pub id: String,
-    /// Its entry; if that cannot be read, why.
+    /// Its entry; if that cannot be read, the reason.
     pub entry: Result<Entry, String>,
 }
 
 impl Deleted {
-    /// What is true of it, in words.
+    /// Describes its state in words.
     pub fn said(&self) -> String {
         match &self.entry {
             Ok(entry) => format!("measured {:.19}Z, deleted since", entry.ended.to_string()),
             Err(why) => {
-                format!("measured, deleted since; when cannot be said, as its entry in the inventory is bad: {why}")
+                format!("measured, deleted since; time unknown, because its entry in the inventory is damaged: {why}")
             }
         }
     }
 
     fn measured(&self) -> String {
         let known = self.entry.as_ref().map(|entry| format!("{:.19}Z", entry.ended.to_string()));
-        known.unwrap_or_else(|_| "at a time that its damaged entry does not say".to_owned())
+        known.unwrap_or_else(|_| "at an unknown time (its entry is damaged)".to_owned())
     }
 
     pub(super) fn error(&self, layout: &Layout) -> StoreError {
@@ -42,20 +42,21 @@ impl Deleted {
 }
 
 impl Store {
-    /// The runs that were committed and whose folders are gone, sorted by id.
+    /// Returns the committed runs whose folders are gone, sorted by id.
     pub fn deleted(&self) -> Result<Vec<Deleted>, StoreError> {
-        // First the entries: a run is there before its entry.
+        // The entries first: a run exists before its entry.
         let ids = inventory::ids(&self.layout)?;
         let there: BTreeSet<String> = self.run_names()?.into_iter().collect();
         let mut gone: Vec<String> = ids.into_iter().filter(|id| !there.contains(id)).collect();
-        // One whose next attempt is sealed is being replaced, or was when a kill came: the next writer puts that right.
+        // A run whose next attempt is sealed is being replaced, or was during a kill: the next
+        // writer repairs it.
         let sealed = self.sealed()?;
         gone.retain(|id| !sealed.contains(id) && !disk::is_taken(&self.layout.run(id)));
         let folder = inventory::folder(&self.layout)?;
         Ok(gone.into_iter().filter_map(|id| self.deleted_run(folder.as_ref(), id)).collect())
     }
 
-    /// The run `id` (full or short), if it was committed and its folder is gone.
+    /// Returns the run `id` (full or short), if it was committed and its folder is gone.
     pub(super) fn deleted_run(&self, folder: Option<&Folder>, id: String) -> Option<Deleted> {
         match inventory::entry(folder, &id) {
             Ok(None) => None,
@@ -66,7 +67,8 @@ impl Store {
 }
 
 impl Writer {
-    /// Drops the entry of a run that is gone, or of a commit that another one took the place of; `prefix` begins its id.
+    /// Drops the entry of a run that is gone, or of a commit that another one replaced; `prefix`
+    /// begins its id.
     pub fn forget(&self, prefix: &str) -> Result<Deleted, StoreError> {
         let (store, layout) = (self.store(), self.store().layout());
         let wanted = prefix.to_ascii_lowercase();

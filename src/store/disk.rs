@@ -1,4 +1,4 @@
-//! The few things the store does with files, each with an error that names the file.
+//! File operations of the store, each with an error that names the file.
 
 use std::fs::{self, File};
 use std::io::{self, Read, Seek, SeekFrom, Write};
@@ -13,12 +13,12 @@ use super::error::{Doing, StoreError};
 use super::hex::hex;
 use super::seal;
 
-/// Waits until the disk has the entries of a folder.
+/// Waits until the entries of a folder are on disk.
 pub(crate) fn sync_dir(dir: &Path) -> Result<(), StoreError> {
     File::open(dir).and_then(|dir| dir.sync_all()).map_err(StoreError::on(Doing::Write, dir))
 }
 
-/// Writes `value` as `dir/name`, whole or not at all, down to the disk.
+/// Writes `value` as `dir/name`, atomically and synced to disk.
 pub(crate) fn write_json(dir: &Path, name: &str, value: &impl Serialize) -> Result<(), StoreError> {
     let path = dir.join(name);
     let mut text =
@@ -28,30 +28,30 @@ pub(crate) fn write_json(dir: &Path, name: &str, value: &impl Serialize) -> Resu
     sync_dir(dir)
 }
 
-/// The same with a digest at the end of the file, which it gives.
+/// Writes the same with a digest at the end of the file, and returns the digest.
 pub(crate) fn write_sealed(dir: &Path, name: &str, value: &impl Serialize) -> Result<String, StoreError> {
     let digest = write_sealed_soon(&dir.join(name), value, Sync::Now)?;
     sync_dir(dir)?;
     Ok(digest)
 }
 
-/// Whether a file is waited for until the disk has it.
+/// Whether to wait until a file is on disk.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Sync {
-    /// It is.
+    /// Wait.
     Now,
-    /// It is not: it can be made again.
+    /// Do not wait: the file can be recreated.
     Later,
 }
 
-/// Writes `value` with a digest at its end as the file `path`, whole or not at all; gives the digest.
+/// Writes `value` with a digest at its end as the file `path`, atomically, and returns the digest.
 pub(crate) fn write_sealed_soon(path: &Path, value: &impl Serialize, sync: Sync) -> Result<String, StoreError> {
     let (text, digest) = seal::sealed(value).map_err(|error| StoreError::io(Doing::Write, path, error.into()))?;
     place(path, &text, sync)?;
     Ok(digest)
 }
 
-/// Writes a file whole or not at all: beside it first, then renamed.
+/// Writes a file atomically: under a temporary name first, then renamed.
 fn place(path: &Path, text: &[u8], sync: Sync) -> Result<(), StoreError> {
     let mut beside = path.as_os_str().to_owned();
     beside.push(".new");
@@ -74,12 +74,13 @@ pub(crate) fn remove(path: &Path) -> Result<(), StoreError> {
     }
 }
 
-/// Creates a folder with its parents, where it is missing.
+/// Creates a folder with its parents, if it is missing.
 pub(crate) fn create_dir(dir: &Path) -> Result<(), StoreError> {
     fs::create_dir_all(dir).map_err(StoreError::on(Doing::Write, dir))
 }
 
-/// The names in a folder, sorted; none where the folder does not exist. Names that are not UTF-8 are not ours.
+/// Returns the names in a folder, sorted; empty if the folder does not exist. Names that are not
+/// UTF-8 are not ours.
 pub(crate) fn names(dir: &Path) -> Result<Vec<String>, StoreError> {
     let entries = match fs::read_dir(dir) {
         Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Vec::new()),
@@ -94,7 +95,7 @@ pub(crate) fn names(dir: &Path) -> Result<Vec<String>, StoreError> {
     Ok(names)
 }
 
-/// SHA-256 of the open file at `path`, from its begin to its end, as 64 hex digits.
+/// Returns the SHA-256 of the open file at `path`, from beginning to end, as 64 hex digits.
 pub(crate) fn sha256(path: &Path, mut file: &File) -> Result<String, StoreError> {
     let mut read = || {
         file.seek(SeekFrom::Start(0))?;
@@ -111,7 +112,7 @@ pub(crate) fn sha256(path: &Path, mut file: &File) -> Result<String, StoreError>
     read().map_err(StoreError::on(Doing::Read, path))
 }
 
-/// Exchanges two folders in one step. Says no where the file system cannot.
+/// Exchanges two folders in one step. Returns false if the file system does not support it.
 pub(crate) fn exchange(a: &Path, b: &Path) -> Result<bool, StoreError> {
     match renameat_with(CWD, a, CWD, b, RenameFlags::EXCHANGE) {
         Ok(()) => Ok(true),
@@ -120,7 +121,7 @@ pub(crate) fn exchange(a: &Path, b: &Path) -> Result<bool, StoreError> {
     }
 }
 
-/// Whether anything has this name, also a link that leads nowhere.
+/// Whether any entry has this name, including a dangling link.
 pub(crate) fn is_taken(path: &Path) -> bool {
     path.symlink_metadata().is_ok()
 }

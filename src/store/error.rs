@@ -1,5 +1,5 @@
-//! What can go wrong in the results folder. All but `NotFound`, `Ambiguous`, `Deleted` and `StillThere` mean: the folder is
-//! locked, full, unreadable or damaged (exit code 5); those are a user's slip (exit code 2).
+//! Errors of the results folder. All but `NotFound`, `Ambiguous`, `Deleted` and `StillThere` mean that the
+//! folder is locked, full, unreadable or damaged (exit code 5); those four are user errors (exit code 2).
 
 use std::io;
 use std::path::{Path, PathBuf};
@@ -18,7 +18,7 @@ pub enum StoreError {
     Full {
         /// The file.
         path: PathBuf,
-        /// What the operating system said.
+        /// The operating system's error.
         source: io::Error,
     },
     /// The folder or its file system is read-only for this user.
@@ -26,40 +26,40 @@ pub enum StoreError {
     NotWritable {
         /// The file.
         path: PathBuf,
-        /// What the operating system said.
+        /// The operating system's error.
         source: io::Error,
     },
-    /// The file exists and this user may not read it.
+    /// The file exists, but this user may not read it.
     #[error("cannot read {path} ({source}): make the results folder readable, or choose another with --results DIR")]
     NotReadable {
         /// The file.
         path: PathBuf,
-        /// What the operating system said.
+        /// The operating system's error.
         source: io::Error,
     },
-    /// Any other refusal of the operating system.
+    /// Any other error of the operating system.
     #[error("cannot {doing} {path}: {source}")]
     Io {
-        /// What was tried.
+        /// The attempted operation.
         doing: Doing,
         /// The file.
         path: PathBuf,
-        /// What the operating system said.
+        /// The operating system's error.
         source: io::Error,
     },
     /// Another writer is at work.
     #[error(
-        "{dir} is in use by another sweepline{}: wait for it or end it; the lock goes with the process, there is nothing \
-         to remove",
+        "{dir} is in use by another sweepline{}: wait for it or end it; the lock ends with the process, there is \
+         nothing to remove",
         pid.map(|pid| format!(" (process {pid})")).unwrap_or_default()
     )]
     Locked {
         /// The results folder.
         dir: PathBuf,
-        /// The holder's process, where it could be read.
+        /// The holder's process, if it could be read.
         pid: Option<u32>,
     },
-    /// A file that does not hold what it should.
+    /// A file with unexpected contents.
     #[error("{path} is damaged ({reason})")]
     Damaged {
         /// The file.
@@ -67,10 +67,10 @@ pub enum StoreError {
         /// What is wrong with it.
         reason: String,
     },
-    /// Something else than a folder in the place of the inventory.
-    #[error("{path} cannot be the inventory ({reason}): move it away, and the next `sweepline run` makes it anew")]
+    /// Something other than a folder in place of the inventory.
+    #[error("{path} cannot be the inventory ({reason}): move it away, and the next `sweepline run` recreates it")]
     NoInventory {
-        /// What lies there.
+        /// The entry at its path.
         path: PathBuf,
         /// What is wrong with it.
         reason: String,
@@ -84,12 +84,12 @@ pub enum StoreError {
         path: PathBuf,
         /// The format in the file.
         found: u32,
-        /// The newest format this program knows.
+        /// The newest format that this program supports.
         known: u32,
     },
-    /// The operating system gave no random bits.
+    /// The operating system returned no random bits.
     #[error(
-        "the operating system gives no random bits for the nonces ({0}): make getrandom(2) or /dev/urandom available"
+        "the operating system returns no random bits for the nonces ({0}): make getrandom(2) or /dev/urandom available"
     )]
     NoRandomBits(io::Error),
     /// A run that is not whole, or that this program cannot read.
@@ -100,19 +100,22 @@ pub enum StoreError {
         /// What is wrong with it.
         reason: String,
     },
-    /// A run whose result was replaced while it was read, and is not kept.
-    #[error("{} was replaced while it was read, and what was there is gone: run the same command again", dir.display())]
+    /// A run whose result was replaced while it was read, and is no longer kept.
+    #[error(
+        "{} was replaced while it was read, and its previous result is gone: run the same command again",
+        dir.display()
+    )]
     Gone {
         /// The run's folder.
         dir: PathBuf,
     },
-    /// A run that has no number left for another attempt.
-    #[error("{} has the last number that an attempt can have: move it out of the results folder", path.display())]
+    /// A run without a free number for another attempt.
+    #[error("{} has the highest possible attempt number: move it out of the results folder", path.display())]
     LastNumber {
         /// The folder with that number.
         path: PathBuf,
     },
-    /// A run that was measured and whose folder somebody has removed.
+    /// A run that was measured and whose folder was removed.
     #[error(
         "run {id} was measured {measured}, deleted since: `sweepline run PLAN{folder}` measures it again, `sweepline \
          verify{folder} --forget {id}` forgets it",
@@ -123,11 +126,11 @@ pub enum StoreError {
         dir: PathBuf,
         /// The short id.
         id: String,
-        /// When it was measured.
+        /// Time of its measurement.
         measured: String,
     },
     /// A run that cannot be forgotten.
-    #[error("run {id} is still there, so there is nothing to forget: `sweepline list{}` shows it", typed_results(dir))]
+    #[error("run {id} still exists, so there is nothing to forget: `sweepline list{}` shows it", typed_results(dir))]
     StillThere {
         /// The results folder.
         dir: PathBuf,
@@ -137,33 +140,33 @@ pub enum StoreError {
     /// Row files that could not be written or read.
     #[error(transparent)]
     Rows(RowsError),
-    /// No run has such an id.
+    /// No run has an id with this prefix.
     #[error("no run in {dir} has an id that begins with `{prefix}`: `sweepline list{}` shows all", typed_results(dir))]
     NotFound {
         /// The results folder.
         dir: PathBuf,
-        /// What was asked for.
+        /// The requested prefix.
         prefix: String,
     },
-    /// The one run with such an id was tried and has no result.
-    #[error("run {id} was tried and has no result in {dir}: `sweepline why {id}` says what became of it", dir = dir.display())]
+    /// The only run with this prefix was tried and has no result.
+    #[error("run {id} was tried and has no result in {dir}: see `sweepline why {id}`", dir = dir.display())]
     OnlyTried {
         /// The results folder.
         dir: PathBuf,
         /// The short id.
         id: String,
     },
-    /// Several runs have such an id.
+    /// Several runs have ids with this prefix.
     #[error("`{prefix}` is the beginning of several ids ({}): write more digits", candidates.join(", "))]
     Ambiguous {
-        /// What was asked for.
+        /// The requested prefix.
         prefix: String,
-        /// The short ids that begin so.
+        /// The matching short ids.
         candidates: Vec<String>,
     },
 }
 
-/// What was tried when the operating system said no.
+/// The operation that the operating system refused.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, strum::Display)]
 #[strum(serialize_all = "snake_case")]
 pub enum Doing {
@@ -178,7 +181,7 @@ pub enum Doing {
 }
 
 impl StoreError {
-    /// The operating system's refusal, told by what the user can do about it.
+    /// Converts the operating system's error into one that tells the user what to do.
     pub(crate) fn io(doing: Doing, path: &Path, source: io::Error) -> StoreError {
         let path = path.to_owned();
         match (source.kind(), doing) {
@@ -193,12 +196,13 @@ impl StoreError {
         }
     }
 
-    /// The operating system's refusal to write a file that others than the store put into the results folder.
+    /// Converts the operating system's error on writing a file that others than the store put into the
+    /// results folder.
     pub fn cannot_write(path: &Path, source: io::Error) -> StoreError {
         StoreError::io(Doing::Write, path, source)
     }
 
-    /// The file that does not hold what it should, where that is the error.
+    /// Returns the file with unexpected contents, if that is the error.
     pub fn damaged_file(&self) -> Option<&Path> {
         match self {
             StoreError::Damaged { path, .. } | StoreError::Unusable { dir: path, .. } => Some(path),
@@ -207,12 +211,12 @@ impl StoreError {
         }
     }
 
-    /// Whether a file is there that this user or this program cannot read: no damage.
+    /// Whether a file exists that this user or this program cannot read, which is not damage.
     pub(crate) fn is_refusal(&self) -> bool {
         matches!(self, StoreError::NotReadable { .. } | StoreError::Newer { .. })
     }
 
-    /// A mapper of refusals to do something with `path`.
+    /// Returns a function that converts errors of an operation on `path`.
     pub(crate) fn on(doing: Doing, path: &Path) -> impl Fn(io::Error) -> StoreError {
         move |source| StoreError::io(doing, path, source)
     }

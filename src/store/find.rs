@@ -1,4 +1,4 @@
-//! From the beginning of an id to the run it means.
+//! Finds a run by the beginning of its id.
 
 use std::collections::BTreeSet;
 
@@ -8,17 +8,19 @@ use super::list::Listed;
 use super::{Store, disk, inventory};
 
 impl Store {
-    /// The one committed run whose id begins with `prefix` (any length up to all 64 digits, in either case).
+    /// Returns the only committed run whose id begins with `prefix` (any length up to all 64
+    /// digits, in either case).
     ///
-    /// Fails with `NotFound`, with `Deleted` where only the inventory knows such a run, or with `Ambiguous`, which names the
-    /// candidates.
+    /// Fails with `NotFound`, with `Deleted` if only the inventory lists such a run, or with `Ambiguous`,
+    /// which names the candidates.
     pub fn find(&self, prefix: &str) -> Result<Listed, StoreError> {
         let wanted = prefix.to_ascii_lowercase();
         let not_found = || StoreError::NotFound { dir: self.layout.root().to_owned(), prefix: prefix.to_owned() };
         let mut candidates = self.run_names()?;
         candidates.retain(|name| name.starts_with(short(&wanted)));
         if candidates.is_empty() && !wanted.is_empty() {
-            // One that is being replaced may be away for an instant, and one that is gone is told.
+            // A run that is being replaced may be absent for an instant, and one that is gone is
+            // reported.
             candidates = inventory::ids(&self.layout)?;
             candidates.retain(|name| name.starts_with(short(&wanted)));
         }
@@ -29,14 +31,15 @@ impl Store {
             let tried = || self.find_tried(&wanted).unwrap_or_else(not_found);
             return Err(self.find_deleted(&wanted)?.unwrap_or_else(tried));
         };
-        // The folder's name says 16 digits; what is asked for beyond them stands in `run.json`.
+        // The folder's name contains 16 digits; further digits are in `run.json`.
         match &listed.record {
             Some(record) if !record.id.starts_with(&wanted) => Err(not_found()),
             _ => Ok(listed),
         }
     }
 
-    /// What is said of the one run that has attempts alone and whose id begins with `wanted`.
+    /// Returns the error for the only run that has attempts but no result and whose id begins with
+    /// `wanted`.
     fn find_tried(&self, wanted: &str) -> Option<StoreError> {
         let names = disk::names(&self.layout.attempts()).ok()?;
         let ids = names.iter().filter_map(|name| split_numbered(name)).map(|(id, _)| id.to_owned());
@@ -48,7 +51,7 @@ impl Store {
         }
     }
 
-    /// What is said of the one run that was committed, whose folder is gone, and whose id begins with `wanted`.
+    /// Returns the error for the only committed run whose folder is gone and whose id begins with `wanted`.
     fn find_deleted(&self, wanted: &str) -> Result<Option<StoreError>, StoreError> {
         let mut ids = inventory::ids(&self.layout)?;
         let sealed = self.sealed()?;

@@ -1,7 +1,8 @@
-//! A folder that is held open, and the files in it that are fit to be read.
+//! A folder that is held open, and the files in it that can be read safely.
 //!
-//! What is read through an open folder is of one commit, wherever the folder is moved meanwhile. A file is looked at before
-//! it is opened: a pipe, a device or a folder under the name of a file is refused and never waited for.
+//! Everything that is read through an open folder belongs to one commit, wherever the folder is moved
+//! meanwhile. A file is checked before it is opened: a pipe, a device or a folder under the name of a file
+//! is rejected and never blocks.
 
 use std::fs::File;
 use std::io::{self, Read};
@@ -13,7 +14,7 @@ use rustix::io::Errno;
 
 use super::error::{Doing, StoreError};
 
-/// The most bytes that a JSON file of the store may have. Records are of some kilobytes.
+/// The maximum size of a JSON file of the store, in bytes. Records have some kilobytes.
 const MOST_JSON: u64 = 64 * 1024 * 1024;
 
 /// A folder that is held open.
@@ -31,23 +32,23 @@ impl Folder {
         Ok(Folder { path: path.to_owned(), fd })
     }
 
-    /// Where it was when it was opened.
+    /// Returns its path at the time it was opened.
     pub(super) fn path(&self) -> &Path {
         &self.path
     }
 
-    /// The size of the regular file `name`.
+    /// Returns the size of the regular file `name`.
     pub(super) fn size(&self, name: &str) -> Result<u64, StoreError> {
         let path = self.path.join(name);
         let found = statat(&self.fd, name, AtFlags::empty()).map_err(|errno| refused(&path, errno))?;
         regular(&path, &found)
     }
 
-    /// The open regular file `name`, and its size.
+    /// Opens the regular file `name`, and returns it with its size.
     pub(super) fn file(&self, name: &str) -> Result<(File, u64), StoreError> {
         self.size(name)?;
         let path = self.path.join(name);
-        // What took the file's place since then is neither waited for nor made our terminal.
+        // An entry that has since replaced the file must neither block nor become our terminal.
         let flags = OFlags::RDONLY | OFlags::NONBLOCK | OFlags::NOCTTY | OFlags::CLOEXEC;
         let fd = openat(&self.fd, name, flags, Mode::empty()).map_err(|errno| refused(&path, errno))?;
         let found = fstat(&fd).map_err(|errno| refused(&path, errno))?;
@@ -55,13 +56,13 @@ impl Folder {
         Ok((File::from(fd), size))
     }
 
-    /// The bytes of the JSON file `name`.
+    /// Returns the bytes of the JSON file `name`.
     pub(super) fn json(&self, name: &str) -> Result<Vec<u8>, StoreError> {
         let (file, size) = self.file(name)?;
         let path = self.path.join(name);
         let too_large = |size: u64| StoreError::Damaged {
             path: path.clone(),
-            reason: format!("it has {size} bytes, and at most {MOST_JSON} are read"),
+            reason: format!("it has {size} bytes, more than the limit of {MOST_JSON}"),
         };
         if size > MOST_JSON {
             return Err(too_large(size));
@@ -72,7 +73,7 @@ impl Folder {
     }
 }
 
-/// The size of what was found, if it is a regular file.
+/// Returns the size of an entry, if it is a regular file.
 fn regular(path: &Path, found: &Stat) -> Result<u64, StoreError> {
     let kind = match FileType::from_raw_mode(found.st_mode) {
         FileType::RegularFile => return Ok(u64::try_from(found.st_size).unwrap_or(0)),
@@ -85,7 +86,7 @@ fn regular(path: &Path, found: &Stat) -> Result<u64, StoreError> {
     Err(StoreError::Damaged { path: path.to_owned(), reason: format!("it is {kind}, not a regular file") })
 }
 
-/// The operating system's refusal. Links that lead nowhere in a circle are damage: no permission mends them.
+/// Converts the operating system's error. Circular links are damage: no permission fixes them.
 fn refused(path: &Path, errno: Errno) -> StoreError {
     match errno {
         Errno::LOOP => {
@@ -96,7 +97,7 @@ fn refused(path: &Path, errno: Errno) -> StoreError {
     }
 }
 
-/// Reads the JSON file at `path` within the same bounds.
+/// Reads the JSON file at `path` with the same limits.
 pub(super) fn json(path: &Path) -> Result<Vec<u8>, StoreError> {
     let (Some(dir), Some(name)) = (path.parent(), path.file_name().and_then(|name| name.to_str())) else {
         return Err(StoreError::io(Doing::Read, path, io::ErrorKind::InvalidInput.into()));

@@ -1,4 +1,4 @@
-//! Runs that were given up: the last attempt that was spoiled says so, and no result was committed since.
+//! Runs that were given up: the last spoiled attempt records it, and no result was committed since.
 
 use super::Store;
 use super::error::StoreError;
@@ -7,7 +7,7 @@ use super::record::{AttemptRecord, Moment, run_labels};
 use crate::expand::RunSpec;
 use crate::rows::{GivenUp, RunLabels};
 
-/// A run that has no result and is not tried again by itself.
+/// A run that has no result and is not retried automatically.
 #[derive(Debug, Clone, PartialEq)]
 pub struct GivenUpRun {
     /// The full RunId, 64 hex digits.
@@ -18,14 +18,14 @@ pub struct GivenUpRun {
     pub started: Moment,
     /// When it ended.
     pub ended: Option<Moment>,
-    /// The run as it was asked for.
+    /// The spec of the run.
     pub spec: RunSpec,
     /// Why it was given up.
     pub given_up: GivenUp,
 }
 
 impl GivenUpRun {
-    /// What its rows would share, if it had any.
+    /// Returns the labels that its rows would share, if it had any.
     pub fn labels(&self) -> RunLabels {
         run_labels(&self.id, self.attempt, &self.spec)
     }
@@ -38,8 +38,9 @@ impl GivenUpRun {
 }
 
 impl Store {
-    /// The runs that were given up since their last commit, sorted by id. One that had a result before, and was given up when it was
-    /// repeated, is there too: its result is what it was. An attempt whose `attempt.json` is not its own is not believed.
+    /// Returns the runs that were given up since their last commit, sorted by id. This includes runs that
+    /// had a result before and were given up when they were repeated: their results are unchanged. An
+    /// attempt whose `attempt.json` belongs to another is ignored.
     pub fn given_up(&self) -> Result<Vec<GivenUpRun>, StoreError> {
         let tries = self.tries()?;
         let numbers = tries.into_iter().filter_map(|(id, tries)| Some((id, tries.given_up?.number)));
@@ -48,7 +49,7 @@ impl Store {
         Ok(runs)
     }
 
-    /// The run `id` (short), given up with this attempt.
+    /// Returns the run `id` (short), given up with this attempt.
     fn given_up_with(&self, id: &str, number: u32) -> Option<GivenUpRun> {
         let record = AttemptRecord::read(&self.layout.attempt(id, number)).ok()?;
         let is_its_own = short(&record.id) == id && record.attempt == number;

@@ -1,9 +1,9 @@
-//! The inventory: one small entry for each commit, outside of `runs/`, so that a run that is gone is missed and a record that
-//! has lost its digest is found.
+//! The inventory: one small entry for each commit, outside of `runs/`, so that a deleted run is noticed and
+//! a record that has lost its digest is found.
 //!
-//! `run.json` alone is the commit. An entry is written after the rename that commits; a kill between the two leaves a run
-//! without an entry, or with that of an earlier attempt, and both are healthy: the next writer brings the entry up to date. So
-//! an entry may lag behind its run and never runs ahead of it.
+//! `run.json` alone is the commit. An entry is written after the rename that commits; a kill between the
+//! two leaves a run without an entry, or with that of an earlier attempt, and both are valid: the next
+//! writer updates the entry. So an entry may lag behind its run and never runs ahead of it.
 
 use std::io;
 
@@ -17,7 +17,7 @@ use super::record::{FORMAT, Moment, RunRecord, parse};
 use super::{Store, seal};
 use crate::rows::RunLabels;
 
-/// What the inventory knows of a committed run.
+/// The inventory's entry of a committed run.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Entry {
     /// Format of the file.
@@ -26,21 +26,21 @@ pub struct Entry {
     pub id: String,
     /// The attempt that was committed.
     pub attempt: u32,
-    /// When it was over.
+    /// End of the run.
     pub ended: Moment,
     /// Its endpoint.
     pub endpoint: String,
-    /// Its model, as plans name it.
+    /// The plan's name of its model.
     pub model: String,
-    /// Its scenario, as plans name it.
+    /// The plan's name of its scenario.
     pub scenario: String,
-    /// Requests kept in flight; none in an open loop without a cap.
+    /// Requests kept in flight; `None` in an open loop without a cap.
     pub batch_size: Option<u32>,
-    /// Requests per second; none in a closed loop.
+    /// Requests per second; `None` in a closed loop.
     pub qps: Option<f64>,
-    /// Which repeat of its cell it is, from 0.
+    /// Number of the repeat in its cell, from 0.
     pub repeat: u32,
-    /// The digest of its `run.json`; none where that has none.
+    /// The digest of its `run.json`; `None` if that has none.
     pub run_sha256: Option<String>,
 }
 
@@ -62,7 +62,7 @@ impl Entry {
         }
     }
 
-    /// What it is called among people.
+    /// Returns its name for users.
     pub fn name(&self) -> String {
         let Entry { endpoint, model, scenario, batch_size, qps, repeat, .. } = self;
         let load = match (qps, batch_size) {
@@ -74,23 +74,23 @@ impl Entry {
     }
 }
 
-/// How a run and its entry stand to each other.
+/// The relation between a run and its entry.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Entered {
-    /// There is no entry, or one of an earlier attempt: the next writer brings it up to date.
+    /// There is no entry, or one of an earlier attempt: the next writer updates it.
     Behind,
-    /// They are of one commit.
+    /// They belong to the same commit.
     Same,
-    /// The entry is of a later attempt, or of another commit under the same number.
+    /// The entry belongs to a later attempt, or to another commit with the same number.
     Other(String),
-    /// The entry is damaged. The next writer makes it anew from a whole run.
+    /// The entry is damaged. The next writer recreates it from a whole run.
     Damaged(String),
-    /// The entry cannot be read by this user or this program, and is left alone.
+    /// The entry cannot be read by this user or this program, and is kept as it is.
     Unreadable(String),
 }
 
 impl Entered {
-    /// What is wrong with the entry; none where nothing is.
+    /// Returns what is wrong with the entry; `None` if nothing is.
     pub fn problem(&self) -> Option<&str> {
         match self {
             Entered::Behind | Entered::Same => None,
@@ -99,7 +99,7 @@ impl Entered {
     }
 }
 
-/// What lies in the place of the inventory and is no folder; none where nothing does.
+/// Returns an error if something other than a folder is in place of the inventory.
 pub(super) fn obstacle(layout: &Layout) -> Option<StoreError> {
     match Folder::open(&layout.inventory()) {
         Err(StoreError::Damaged { path, reason }) => Some(StoreError::NoInventory { path, reason }),
@@ -107,7 +107,7 @@ pub(super) fn obstacle(layout: &Layout) -> Option<StoreError> {
     }
 }
 
-/// The open folder of entries; none where there is none yet, or something else in its place.
+/// Opens the folder of entries; `None` if it does not exist yet, or is not a folder.
 pub(super) fn folder(layout: &Layout) -> Result<Option<Folder>, StoreError> {
     match Folder::open(&layout.inventory()) {
         Err(StoreError::Damaged { .. }) => Ok(None),
@@ -116,7 +116,7 @@ pub(super) fn folder(layout: &Layout) -> Result<Option<Folder>, StoreError> {
     }
 }
 
-/// The entry of the run `id`; none where there is none.
+/// Reads the entry of the run `id`; `None` if there is none.
 pub(super) fn entry(folder: Option<&Folder>, id: &str) -> Result<Option<Entry>, StoreError> {
     let name = format!("{}.json", short(id));
     let Some(folder) = folder else { return Ok(None) };
@@ -132,12 +132,12 @@ pub(super) fn entry(folder: Option<&Folder>, id: &str) -> Result<Option<Entry>, 
         return Err(damaged("it does not end with its digest"));
     }
     if short(&entry.id) != short(id) {
-        return Err(damaged(&format!("it is that of run {}", short(&entry.id))));
+        return Err(damaged(&format!("it belongs to run {}", short(&entry.id))));
     }
     Ok(Some(entry))
 }
 
-/// How a whole record and what was read of its entry stand to each other; an error is what is wrong with the record.
+/// Compares a whole record with its entry; an error is what is wrong with the record.
 pub(super) fn compare(record: &RunRecord, entry: Result<Option<Entry>, StoreError>) -> Result<Entered, String> {
     let entry = match entry {
         Ok(None) => return Ok(Entered::Behind),
@@ -145,19 +145,19 @@ pub(super) fn compare(record: &RunRecord, entry: Result<Option<Entry>, StoreErro
         Err(StoreError::Damaged { reason, .. }) => return Ok(Entered::Damaged(reason)),
         Err(error) => return Ok(Entered::Unreadable(error.to_string())),
     };
-    // A later attempt whose entry was not written any more, or one that an earlier sweepline made.
+    // A later attempt whose entry was not written before a kill, or that an earlier sweepline made.
     if record.attempt > entry.attempt {
         return Ok(Entered::Behind);
     }
     if record.sha256.is_none() && entry.run_sha256.is_some() {
-        return Err("run.json is damaged: it has no digest, and the inventory says that it had one".to_owned());
+        return Err("run.json is damaged: it has no digest, but the inventory lists one".to_owned());
     }
     let is_of = entry.attempt == record.attempt && entry.ended == record.ended && entry.run_sha256 == record.sha256;
     if is_of && entry.id == record.id {
         return Ok(Entered::Same);
     }
     Ok(Entered::Other(format!(
-        "attempt {} of {:.19}Z was committed, and attempt {} of {:.19}Z is there",
+        "attempt {} of {:.19}Z was committed, but attempt {} of {:.19}Z was found",
         entry.attempt,
         entry.ended.to_string(),
         record.attempt,
@@ -168,7 +168,7 @@ pub(super) fn compare(record: &RunRecord, entry: Result<Option<Entry>, StoreErro
 /// Writes the entry of a committed run.
 pub(super) fn write(layout: &Layout, record: &RunRecord, sync: Sync) -> Result<(), StoreError> {
     let path = layout.entry(&record.id);
-    // Whatever else has its name is no entry, and no folder can be replaced by a file.
+    // Any other entry with its name is not an inventory entry, and a file cannot replace a folder.
     if path.is_dir() && !path.is_symlink() {
         let name = |end: String| layout.inventory().join(format!("{}.json.not-a-file{end}", short(&record.id)));
         let others = (2..=u32::MAX).map(|number| name(format!("-{number}")));
@@ -180,16 +180,17 @@ pub(super) fn write(layout: &Layout, record: &RunRecord, sync: Sync) -> Result<(
     if sync == Sync::Now { disk::sync_dir(&layout.inventory()) } else { Ok(()) }
 }
 
-/// The short ids that have entries, sorted.
+/// Returns the short ids that have entries, sorted.
 pub(super) fn ids(layout: &Layout) -> Result<Vec<String>, StoreError> {
-    // What is no folder has no entries, and is told on its own.
+    // Anything but a folder has no entries, and is reported separately.
     let names = if obstacle(layout).is_some() { Vec::new() } else { disk::names(&layout.inventory())? };
     let ids = names.iter().filter_map(|name| name.strip_suffix(".json")).filter(|id| is_short_id(id));
     Ok(ids.map(str::to_owned).collect())
 }
 
 impl Store {
-    /// What lies in the place of the inventory and is no folder: then nobody knows what was committed. None where nothing does.
+    /// Returns an error if something other than a folder is in place of the inventory, because then the
+    /// commits are unknown.
     pub fn no_inventory(&self) -> Option<StoreError> {
         obstacle(&self.layout)
     }

@@ -1,30 +1,31 @@
-//! Where things lie in the results folder.
+//! The layout of the results folder.
 
 use std::path::{Path, PathBuf};
 
 use crate::units::text::quoted;
 
-/// What a new results folder holds as `.gitignore`: results are not source.
+/// The `.gitignore` of a new results folder: results are not source.
 pub(crate) const GITIGNORE: &str = "*\n!.gitignore\n";
 
-/// The commit of a run: the file that readers believe.
+/// The commit of a run: the file that readers trust.
 pub const RUN_JSON: &str = "run.json";
 
-/// What is known of an attempt while it is one.
+/// The data of an attempt before its commit.
 pub(crate) const ATTEMPT_JSON: &str = "attempt.json";
 
-/// The rows of an attempt as they come.
+/// The rows of an attempt as they arrive.
 pub(crate) const JOURNAL: &str = "journal.arrow";
 
-/// The highest number of an attempt. Folders with higher ones were not made by us.
+/// The highest number of an attempt. Folders with higher numbers were not created by sweepline.
 pub(crate) const MOST_ATTEMPTS: u32 = 999_999_999;
 
-/// The first 16 hex digits of a RunId, which name its folder.
+/// Returns the first 16 hex digits of a RunId, which name its folder.
 pub fn short(id: &str) -> &str {
     id.get(..16).unwrap_or(id)
 }
 
-/// A results folder as one types it behind a command, with a blank before it; nothing where it is the default.
+/// Returns the option for a results folder as typed after a command, with a leading space; empty
+/// for the default.
 pub fn typed_results(dir: &Path) -> String {
     match dir.to_str() {
         Some("results") => String::new(),
@@ -39,72 +40,72 @@ pub struct Layout {
 }
 
 impl Layout {
-    /// The layout of the results folder `root`.
+    /// Creates the layout of the results folder `root`.
     pub fn new(root: impl Into<PathBuf>) -> Layout {
         Layout { root: root.into() }
     }
 
-    /// The results folder itself.
+    /// Returns the results folder itself.
     pub fn root(&self) -> &Path {
         &self.root
     }
 
-    /// Committed runs, one folder each.
+    /// Returns the folder of committed runs, one folder each.
     pub fn runs(&self) -> PathBuf {
         self.root.join("runs")
     }
 
-    /// Attempts that are under way, failed or interrupted.
+    /// Returns the folder of attempts that are in progress, failed or interrupted.
     pub fn attempts(&self) -> PathBuf {
         self.root.join("attempts")
     }
 
-    /// Committed runs that later ones replaced.
+    /// Returns the folder of committed runs that later ones replaced.
     pub fn superseded(&self) -> PathBuf {
         self.root.join("superseded")
     }
 
-    /// What was committed: a small entry for each run.
+    /// Returns the inventory: a small entry for each committed run.
     pub fn inventory(&self) -> PathBuf {
         self.root.join("inventory")
     }
 
-    /// The entry of the run `id`, full or short.
+    /// Returns the entry of the run `id`, full or short.
     pub fn entry(&self, id: &str) -> PathBuf {
         self.inventory().join(format!("{}.json", short(id)))
     }
 
-    /// What was measured of the generator itself.
+    /// Returns the folder of measurements of the generator itself.
     pub fn calibrations(&self) -> PathBuf {
         self.root.join("calibrations")
     }
 
-    /// Output of launched servers, and what is written down of those that run.
+    /// Returns the folder for the output and the leases of launched servers.
     pub fn servers(&self) -> PathBuf {
         self.root.join("servers")
     }
 
-    /// The file whose lock a writer holds.
+    /// Returns the file whose lock a writer holds.
     pub fn lock(&self) -> PathBuf {
         self.root.join(".lock")
     }
 
-    /// What a running sweep says of itself; there only while it runs.
+    /// Returns the status file of a running sweep; it exists only while the sweep runs.
     pub fn live(&self) -> PathBuf {
         self.root.join("live.json")
     }
 
-    /// The committed run `id`, full or short.
+    /// Returns the folder of the committed run `id`, full or short.
     pub fn run(&self, id: &str) -> PathBuf {
         self.runs().join(short(id))
     }
 
-    /// Attempt `number` at the run `id`, full or short.
+    /// Returns the folder of attempt `number` at the run `id`, full or short.
     pub fn attempt(&self, id: &str, number: u32) -> PathBuf {
         self.attempts().join(numbered(id, number))
     }
 
-    /// The replaced attempt `number` at the run `id`, full or short.
+    /// Returns the folder of the replaced attempt `number` at the run `id`, full or short.
     pub(crate) fn superseded_run(&self, id: &str, number: u32) -> PathBuf {
         self.superseded().join(numbered(id, number))
     }
@@ -119,8 +120,8 @@ pub(crate) fn is_short_id(name: &str) -> bool {
     name.len() == 16 && name.bytes().all(|byte| matches!(byte, b'0'..=b'9' | b'a'..=b'f'))
 }
 
-/// The short id and the number in a folder's name `<id>.<n>`; none for any other name, nor for a number that no attempt
-/// gets.
+/// Returns the short id and the number in a folder's name `<id>.<n>`; `None` for any other name, and for a
+/// number that no attempt gets.
 pub(crate) fn split_numbered(name: &str) -> Option<(&str, u32)> {
     let (id, digits) = name.split_once('.')?;
     let number: u32 = digits.parse().ok()?;

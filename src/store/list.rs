@@ -1,7 +1,7 @@
-//! What is in the results folder: committed runs with a quick check, attempts, what was replaced.
+//! Lists the results folder: committed runs with a quick check, attempts, replaced runs.
 //!
-//! Quick means `run.json`, the run's entry in the inventory and the sizes of the files, nothing more: a sweep that has nothing
-//! to do looks at every run. What is found here is what every reader finds; `verify` reads the files besides.
+//! The quick check covers only `run.json`, the run's entry in the inventory and the sizes of the files: a
+//! sweep with nothing to do checks every run. All readers see these results; `verify` also reads the files.
 
 use std::collections::BTreeSet;
 use std::io;
@@ -17,28 +17,29 @@ use super::record::{AttemptRecord, FileRecord, RunRecord};
 use super::{Store, disk, parallel};
 use crate::rows::Table;
 
-/// How many runs are worth a thread that looks at them.
+/// Number of runs that justify another thread.
 const RUNS_A_THREAD: usize = 64;
 
-/// How often a folder that is gone is looked for again: on a file system that cannot exchange folders a run that is being
-/// replaced is away for an instant.
+/// How often to look again for a missing folder: on a file system that cannot exchange folders, a run that
+/// is being replaced is absent for an instant.
 const LOOKS: u32 = 5;
 /// How long that instant may be, each time.
 const INSTANT: Duration = Duration::from_millis(10);
 
-/// What the quick check says of a committed run.
+/// The result of the quick check of a committed run.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum State {
     /// `run.json` is whole and every file has its size.
     Whole,
-    /// It cannot be used, for this reason: the next `run` that wants it measures it again.
+    /// It cannot be used, for this reason: the next `run` that needs it measures it again.
     Corrupt(String),
-    /// This user or this program cannot read it, for this reason. That is no damage, so it is left as it is.
+    /// This user or this program cannot read it, for this reason. That is not damage, so it is kept
+    /// as it is.
     Unreadable(String),
 }
 
 impl State {
-    /// What is wrong; none where nothing is.
+    /// Returns what is wrong; `None` if nothing is.
     pub fn problem(&self) -> Option<&str> {
         match self {
             State::Whole => None,
@@ -56,34 +57,36 @@ pub struct Listed {
     pub dir: PathBuf,
     /// Whether it can be used.
     pub state: State,
-    /// Its `run.json`, where that can be read.
+    /// Its `run.json`, if that can be read.
     pub record: Option<RunRecord>,
-    /// How it and its entry in the inventory stand to each other.
+    /// The relation between the run and its entry in the inventory.
     pub entered: Entered,
 }
 
 impl Listed {
-    /// Why its result cannot be used; none where it can.
+    /// Returns why its result cannot be used; `None` if it can.
     pub fn unusable(&self) -> Option<StoreError> {
         let reason = self.state.problem()?.to_owned();
         Some(StoreError::Unusable { dir: self.dir.clone(), reason })
     }
 
-    /// Whether it is whole and its entry in the inventory is missing, of an earlier attempt, or damaged.
+    /// Whether it is whole and its entry in the inventory is missing, belongs to an earlier
+    /// attempt, or is damaged.
     pub fn wants_entry(&self) -> bool {
         self.state == State::Whole && matches!(self.entered, Entered::Behind | Entered::Damaged(_))
     }
 
-    /// Whether a second look could find something else: what is read while it is replaced may not fit together.
+    /// Whether a second look cannot change the result: parts that are read during a replacement may
+    /// not fit together.
     fn is_settled(&self) -> bool {
         self.state == State::Whole && self.entered.problem().is_none()
     }
 }
 
-/// What became of an attempt.
+/// The outcome of an attempt.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum AttemptState {
-    /// It is under way, or its process was killed.
+    /// It is in progress, or its process was killed.
     Unfinished,
     /// It failed, for this reason.
     Failed(String),
@@ -94,23 +97,23 @@ pub enum AttemptState {
 pub struct ListedAttempt {
     /// The run's short id.
     pub id: String,
-    /// Which attempt at the run it was, from 1.
+    /// The number of the attempt at the run, from 1.
     pub number: u32,
     /// The folder.
     pub dir: PathBuf,
-    /// What became of it.
+    /// Its outcome.
     pub state: AttemptState,
-    /// Its `attempt.json`, where that can be read.
+    /// Its `attempt.json`, if that can be read.
     pub record: Option<AttemptRecord>,
 }
 
 impl Store {
-    /// All committed runs with a quick check of each, sorted by id.
+    /// Returns all committed runs with a quick check of each, sorted by id.
     ///
-    /// Fails where the folder itself cannot be read; what is wrong with a run is its state.
+    /// Fails if the folder itself cannot be read; a problem of a run is its state.
     pub fn list(&self) -> Result<Vec<Listed>, StoreError> {
         let inventory = inventory::folder(&self.layout)?;
-        // What was committed, or is on its way, may be away for the instant of the listing.
+        // Committed runs, and runs about to be, may be absent at the instant of the listing.
         let mut names: BTreeSet<String> = self.sealed()?.into_iter().filter(|id| is_short_id(id)).collect();
         names.extend(inventory::ids(&self.layout)?);
         names.extend(self.run_names()?);
@@ -118,22 +121,23 @@ impl Store {
         Ok(self.look_at_all(inventory.as_ref(), &names))
     }
 
-    /// Looks at these runs.
+    /// Checks these runs.
     fn look_at_all(&self, inventory: Option<&Folder>, names: &[String]) -> Vec<Listed> {
         parallel::filter_map(names, RUNS_A_THREAD, &|name| self.look(inventory, name))
     }
 
-    /// The committed run `id` (full or short) with a quick check; none where there is no such folder.
+    /// Returns the committed run `id` (full or short) with a quick check; `None` without such a folder.
     pub fn run(&self, id: &str) -> Result<Option<Listed>, StoreError> {
         let dir = self.layout.run(id);
         let inventory = inventory::folder(&self.layout)?;
         let found = dir.try_exists().map_err(StoreError::on(Doing::Read, &dir))?;
-        // A run that was committed may be away for an instant.
+        // A committed run may be absent for an instant.
         let is_known = found || disk::is_taken(&dir) || disk::is_taken(&self.layout.entry(id));
         Ok(if is_known { self.look(inventory.as_ref(), short(id)) } else { None })
     }
 
-    /// Looks at a run, and once more before it is called anything but whole; none where its folder is gone.
+    /// Checks a run, and repeats the check before it reports anything but whole; `None` if its
+    /// folder is gone.
     fn look(&self, inventory: Option<&Folder>, id: &str) -> Option<Listed> {
         let first = self.is_there(id).then(|| inspect(&self.layout.run(id), id, inventory))?;
         if first.is_settled() {
@@ -142,7 +146,8 @@ impl Store {
         self.is_there(id).then(|| inspect(&self.layout.run(id), id, inventory))
     }
 
-    /// Whether a run has a folder. One whose next attempt is sealed may be away for an instant, and is waited for.
+    /// Whether a run has a folder. One whose next attempt is sealed may be absent for an instant,
+    /// for which this waits.
     fn is_there(&self, id: &str) -> bool {
         let dir = self.layout.run(id);
         for _ in 0..LOOKS {
@@ -157,7 +162,7 @@ impl Store {
         disk::is_taken(&dir)
     }
 
-    /// The short ids of the attempts that have a `run.json`: they are on their way into `runs/`.
+    /// Returns the short ids of the attempts that have a `run.json`: they are about to move into `runs/`.
     pub(super) fn sealed(&self) -> Result<Vec<String>, StoreError> {
         let names = disk::names(&self.layout.attempts())?;
         let numbered = names.iter().filter_map(|name| split_numbered(name));
@@ -165,19 +170,19 @@ impl Store {
         Ok(numbered.filter(is_sealed).map(|(id, _)| id.to_owned()).collect())
     }
 
-    /// All attempts that are no runs, sorted by id.
+    /// Returns all attempts that are not runs, sorted by id.
     pub fn attempts(&self) -> Result<Vec<ListedAttempt>, StoreError> {
         let names = disk::names(&self.layout.attempts())?;
         Ok(names.iter().filter_map(|name| split_numbered(name)).map(|(id, number)| self.attempt(id, number)).collect())
     }
 
-    /// Short id and attempt of every run that was replaced, sorted by id.
+    /// Returns short id and attempt of every replaced run, sorted by id.
     pub fn superseded(&self) -> Result<Vec<(String, u32)>, StoreError> {
         let names = disk::names(&self.layout.superseded())?;
         Ok(names.iter().filter_map(|name| split_numbered(name)).map(|(id, number)| (id.to_owned(), number)).collect())
     }
 
-    /// The names of the runs' folders in `runs/`, sorted; what is not called like a run is not ours.
+    /// Returns the names of the runs' folders in `runs/`, sorted; other names are not ours.
     pub(super) fn run_names(&self) -> Result<Vec<String>, StoreError> {
         let mut names = disk::names(&self.layout.runs())?;
         names.retain(|name| is_short_id(name));
@@ -195,8 +200,8 @@ impl Store {
 
 /// Checks the run in `dir`, which should be that of `id` (short), and its entry.
 ///
-/// The entry first: it is written after its run, so it is never ahead of one that is read later. Then everything through one
-/// open folder, so that `run.json` and the files are of one commit.
+/// The entry is read first: it is written after its run, so it is never ahead of one that is read later.
+/// Then everything is read through one open folder, so that `run.json` and the files belong to one commit.
 pub(super) fn inspect(dir: &Path, id: &str, inventory: Option<&Folder>) -> Listed {
     let entry = inventory::entry(inventory, id);
     let opened = Folder::open(dir).and_then(|folder| Ok((RunRecord::read_in(&folder)?, folder)));
@@ -206,7 +211,7 @@ pub(super) fn inspect(dir: &Path, id: &str, inventory: Option<&Folder>) -> Liste
         Ok(opened) => opened,
         Err(error) => {
             listed.state = unread(&error);
-            // An entry alone can be judged, too.
+            // An entry can be judged even without its record.
             listed.entered = match entry {
                 Err(StoreError::Damaged { reason, .. }) => Entered::Damaged(reason),
                 Err(error) => Entered::Unreadable(error.to_string()),
@@ -227,7 +232,7 @@ pub(super) fn inspect(dir: &Path, id: &str, inventory: Option<&Folder>) -> Liste
     listed
 }
 
-/// What a `run.json` that could not be read makes of its run.
+/// Returns the state of a run whose `run.json` could not be read.
 fn unread(error: &StoreError) -> State {
     match error {
         StoreError::Damaged { path, reason } if path.ends_with(RUN_JSON) => {
@@ -241,19 +246,19 @@ fn unread(error: &StoreError) -> State {
     }
 }
 
-/// What is wrong with the id that a record names.
+/// Returns what is wrong with the id in a record.
 fn id_problem(record: &RunRecord, id: &str) -> Option<State> {
     let is_id = record.id.len() == 64 && record.id.bytes().all(|byte| matches!(byte, b'0'..=b'9' | b'a'..=b'f'));
     match is_id {
         _ if short(&record.id) != id => {
-            Some(State::Corrupt(format!("{RUN_JSON} is that of run {}", short(&record.id))))
+            Some(State::Corrupt(format!("{RUN_JSON} belongs to run {}", short(&record.id))))
         }
         true => None,
-        false => Some(State::Corrupt(format!("{RUN_JSON} is damaged: its id has no 64 hex digits"))),
+        false => Some(State::Corrupt(format!("{RUN_JSON} is damaged: its id does not have 64 hex digits"))),
     }
 }
 
-/// What is wrong with the files of a run, seen from outside.
+/// Returns what is wrong with the files of a run, without reading them.
 fn files_problem(folder: &Folder, record: &RunRecord) -> Option<State> {
     wanted(record).map(|(name, _)| name).find_map(|name| match size_problem(folder, record, name) {
         Ok(problem) => problem.map(State::Corrupt),
@@ -261,8 +266,8 @@ fn files_problem(folder: &Folder, record: &RunRecord) -> Option<State> {
     })
 }
 
-/// The files that a run has by its record, those that it would have to have, and those that would be taken for its own if
-/// they were there.
+/// Returns the files in a run's record, the required ones, and those that would be mistaken for its
+/// own if they existed.
 pub(super) fn wanted(record: &RunRecord) -> impl Iterator<Item = (&str, Option<Table>)> {
     let tables = Table::ALL.into_iter().map(|table| (table.file(), Some(table)));
     let is_table = |name: &str| Table::ALL.iter().any(|table| table.file() == name);
@@ -270,7 +275,7 @@ pub(super) fn wanted(record: &RunRecord) -> impl Iterator<Item = (&str, Option<T
     tables.chain(others)
 }
 
-/// What is wrong with a file, seen from outside.
+/// Returns what is wrong with a file, without reading it.
 pub(super) fn size_problem(folder: &Folder, record: &RunRecord, name: &str) -> Result<Option<String>, StoreError> {
     let listed = record.files.get(name);
     let is_optional = Table::ALL.iter().any(|table| table.file() == name && table.is_optional());
@@ -289,7 +294,7 @@ pub(super) fn size_problem(folder: &Folder, record: &RunRecord, name: &str) -> R
         (None, Some(_)) => Some(format!("{name} is not listed in {RUN_JSON}")),
         (Some(_), None) => Some(format!("{name} is missing")),
         (Some(FileRecord { bytes, .. }), Some(size)) if size != *bytes => {
-            Some(format!("{name} has {size} bytes, {RUN_JSON} says {bytes}"))
+            Some(format!("{name} has {size} bytes, but {RUN_JSON} lists {bytes}"))
         }
         (Some(_), Some(_)) => None,
     })

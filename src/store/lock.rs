@@ -1,4 +1,5 @@
-//! One writer per results folder. The kernel holds the lock and drops it with the process, however that ends.
+//! One writer per results folder. The kernel holds the lock and releases it with the process,
+//! however that ends.
 
 use std::fs::{File, OpenOptions, TryLockError};
 use std::io::{Read, Seek, Write};
@@ -14,7 +15,8 @@ use super::recover::{Recovered, catch_up, recover};
 use super::{Store, disk};
 use crate::expand::RunSpec;
 
-/// The results folder in the hands of its one writer. Attempts keep the lock too, so it outlives none of them.
+/// The results folder, held by its only writer. Attempts also hold the lock, so it lives as long as
+/// any of them.
 #[derive(Debug)]
 pub struct Writer {
     store: Store,
@@ -23,9 +25,10 @@ pub struct Writer {
 }
 
 impl Store {
-    /// Takes the results folder for writing, creating it where it is missing, and puts right what a killed writer left.
+    /// Opens the results folder for writing, creates it if it is missing, and repairs what a killed
+    /// writer left.
     ///
-    /// Fails with `Locked` while another process has it.
+    /// Fails with `Locked` while another process holds it.
     pub fn lock(dir: impl Into<PathBuf>) -> Result<Writer, StoreError> {
         let store = Store::open(dir);
         let layout = store.layout();
@@ -51,7 +54,7 @@ impl Store {
     }
 }
 
-/// Takes the lock and writes our process id into its file, for whoever finds it taken.
+/// Takes the lock and writes our process id into its file, for processes that find it taken.
 fn take(root: &Path, path: &Path) -> Result<File, StoreError> {
     let failed = StoreError::on(Doing::Write, path);
     let open = OpenOptions::new().read(true).write(true).create(true).truncate(false).open(path);
@@ -75,12 +78,12 @@ fn take(root: &Path, path: &Path) -> Result<File, StoreError> {
 }
 
 impl Writer {
-    /// The folder as readers see it.
+    /// Returns the folder for reading.
     pub fn store(&self) -> &Store {
         &self.store
     }
 
-    /// What a killed writer had left between two steps, and what became of it.
+    /// Returns what a killed writer had left between two steps, and how it was repaired.
     pub fn recovered(&self) -> &[Recovered] {
         &self.recovered
     }
@@ -90,8 +93,8 @@ impl Writer {
         self.create(id, spec, false)
     }
 
-    /// Starts the next attempt at the run `id`, with which a new count of spoiled ones begins: the user asked for the run
-    /// although it was given up.
+    /// Starts the next attempt at the run `id`, which starts a new count of spoiled ones: the user
+    /// requested the run although it was given up.
     pub fn begin_afresh(&self, id: &str, spec: &RunSpec) -> Result<Attempt, StoreError> {
         self.create(id, spec, true)
     }
@@ -102,8 +105,8 @@ impl Writer {
     }
 }
 
-/// The number after all that the run's attempts have had, wherever they lie now. The inventory knows also those that somebody
-/// has removed.
+/// Returns the number after all numbers of the run's attempts, wherever they are now. The inventory also
+/// contains those that were removed.
 fn next_number(layout: &Layout, id: &str) -> Result<u32, StoreError> {
     let mut last = (0, layout.run(id));
     let mut seen = |number: u32, path: PathBuf| {

@@ -1,8 +1,9 @@
-//! The results folder: what is committed, what is under way, and how a kill at any instant loses nothing.
+//! The results folder: committed runs, attempts in progress, and how a kill at any instant loses nothing.
 //!
-//! Readers believe `runs/<id>/run.json` only and need no lock. A run is written in `attempts/`, checked, given its
-//! `run.json`, which carries a digest of itself (`seal`), and renamed into `runs/` (`commit`); what a crash leaves between two
-//! steps the next writer puts right (`recover`). The `inventory` remembers what was committed.
+//! Readers trust only `runs/<id>/run.json` and need no lock. A run is written in `attempts/`,
+//! checked, given its `run.json`, which contains its own digest (`seal`), and renamed into `runs/`
+//! (`commit`); the next writer repairs what a crash leaves between two steps (`recover`). The
+//! `inventory` lists all commits.
 
 mod attempt;
 mod calibration;
@@ -50,19 +51,19 @@ pub use verify::*;
 
 use std::path::PathBuf;
 
-/// A results folder as readers see it: no lock, nothing is written.
+/// A results folder for reading: no lock, nothing is written.
 #[derive(Debug, Clone)]
 pub struct Store {
     layout: Layout,
 }
 
 impl Store {
-    /// The results folder at `dir`, which need not exist: then it has no runs.
+    /// Opens the results folder at `dir`; if it does not exist, it has no runs.
     pub fn open(dir: impl Into<PathBuf>) -> Store {
         Store { layout: Layout::new(dir) }
     }
 
-    /// Where things lie.
+    /// Returns the layout of the folder.
     pub fn layout(&self) -> &Layout {
         &self.layout
     }

@@ -1,13 +1,13 @@
-//! Many small looks at the disk, on several threads where they are many.
+//! Runs many small disk operations, on several threads if there are enough of them.
 
 use std::num::NonZero;
 use std::panic::resume_unwind;
 use std::thread;
 
-/// The most threads that look.
+/// The maximum number of threads.
 const MOST_THREADS: usize = 4;
 
-/// What `look` finds of the items, in their order; `worth` items are worth a thread.
+/// Returns the results of `look` for the items, in their order; `worth` items justify a thread.
 pub(super) fn filter_map<T: Sync, R: Send>(
     items: &[T],
     worth: usize,

@@ -1,4 +1,5 @@
-//! The time that runs took besides their committed results: attempts that came to nothing, and results that were replaced.
+//! The time that runs took besides their committed results: attempts without a result, and replaced
+//! results.
 
 use super::error::StoreError;
 use super::layout::{is_short_id, short, split_numbered};
@@ -6,24 +7,24 @@ use super::record::{Moment, RunRecord};
 use super::tries::{How, try_at};
 use super::{Store, disk};
 
-/// A stretch of time that a run took and that is not its committed result.
+/// A period of a run that is not its committed result.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct PastTry {
     /// The run's short id.
     pub id: String,
-    /// Which attempt at the run it was, from 1.
+    /// The number of the attempt at the run, from 1.
     pub number: u32,
     /// When it began.
     pub started: Moment,
-    /// When it ended; none while it is under way, and where nobody knows.
+    /// When it ended; `None` while it is in progress, and if it is unknown.
     pub ended: Option<Moment>,
-    /// What became of it; none where it was committed, and replaced by a later one.
+    /// Its outcome; `None` if it was committed and replaced by a later one.
     pub how: Option<How>,
 }
 
 impl Store {
-    /// Every attempt at the `wanted` runs (by short id) that came to nothing, and every result of theirs that was replaced, by when it
-    /// began. What cannot be read is not there: nobody knows when it was.
+    /// Returns every attempt at the `wanted` runs (by short id) without a result, and every replaced
+    /// result, ordered by start. Unreadable ones are omitted, because their time is unknown.
     pub fn past_tries(&self, wanted: &dyn Fn(&str) -> bool) -> Result<Vec<PastTry>, StoreError> {
         let is_wanted = |id: &str| is_short_id(id) && wanted(id);
         let mut past = Vec::new();

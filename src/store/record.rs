@@ -1,4 +1,4 @@
-//! `run.json`, the commit of a run, and `attempt.json`, what is known before there is one.
+//! `run.json`, the commit of a run, and `attempt.json`, the data before the commit.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -18,8 +18,9 @@ use crate::expand::{RunId, RunSpec};
 use crate::rows::{Environment, Facts, RunLabels, Spoiled, Table};
 use crate::units::NonceSeed;
 
-/// Format of the store's JSON files. Raised when a reader of the old one would misread the new; a new optional field does
-/// not raise it. The digest at the end of `run.json` did not: an earlier program reads the same figures beside it.
+/// Format of the store's JSON files. Incremented when a reader of the old format would misread the new one;
+/// a new optional field does not increment it. Neither did the digest at the end of `run.json`: an earlier
+/// program ignores it and reads the same figures.
 pub const FORMAT: u32 = 1;
 
 /// An instant of the wall clock, written as RFC 3339 in UTC with nanoseconds.
@@ -28,7 +29,7 @@ pub const FORMAT: u32 = 1;
 pub struct Moment(#[schemars(with = "String")] pub Timestamp);
 
 impl Moment {
-    /// This instant.
+    /// Returns the current instant.
     pub fn now() -> Moment {
         Moment(Timestamp::now())
     }
@@ -60,17 +61,17 @@ pub struct FileRecord {
     pub bytes: u64,
     /// Its SHA-256, 64 hex digits.
     pub sha256: String,
-    /// Its rows.
+    /// Number of its rows.
     pub rows: u64,
 }
 
-/// The committed run that this one took the place of.
+/// The committed run that this one replaced.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Replaced {
-    /// Its attempt; none where its `run.json` could not be read.
+    /// Its attempt; null if its `run.json` could not be read.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub attempt: Option<u32>,
-    /// Why it was repeated; none where nobody said.
+    /// Why it was repeated; null if no reason was recorded.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub reason: Option<String>,
 }
@@ -82,31 +83,31 @@ pub struct RunRecord {
     pub format: u32,
     /// The full RunId, 64 hex digits.
     pub id: String,
-    /// Which attempt at the run this was, from 1.
+    /// The number of this attempt at the run, from 1.
     pub attempt: u32,
     /// When the attempt began.
     pub started: Moment,
-    /// When it was over and its commit began.
+    /// When it ended and its commit began.
     pub ended: Moment,
-    /// The run as it was asked for, every default explicit.
+    /// The spec of the run, with every default explicit.
     pub spec: RunSpec,
-    /// What the nonces of its requests derive from; none in records of before there was one, whose nonces derived from id and
-    /// attempt.
+    /// The seed from which the nonces of its requests derive; `None` in records from before it existed,
+    /// whose nonces derived from id and attempt.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub nonce_seed: Option<NonceSeed>,
-    /// The circumstances as they were found.
+    /// The observed circumstances.
     pub environment: Environment,
-    /// What the verdict is computed from, besides the rows.
+    /// The inputs of the verdict, besides the rows.
     pub facts: Facts,
-    /// Digest of what the generator sent, without nonces: equal for the two arms of a comparison.
+    /// Digest of the generated requests, without nonces: equal for the two arms of a comparison.
     pub generator_digest: String,
-    /// What it took the place of.
+    /// The run that it replaced.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub replaced: Option<Replaced>,
     /// The row files, by name.
     pub files: BTreeMap<String, FileRecord>,
-    /// The digest at the end of the file, which covers all of it; none in what an earlier sweepline wrote. The file has it
-    /// behind everything else, so it is not written as a field.
+    /// The digest at the end of the file, which covers all of it; `None` in files of an earlier sweepline.
+    /// It comes after everything else in the file, so it is not written as a field.
     #[serde(default, skip_serializing)]
     pub sha256: Option<String>,
 }
@@ -114,7 +115,7 @@ pub struct RunRecord {
 /// The last field of a `run.json` without a digest, as every earlier sweepline wrote it.
 const LAST_FIELD: &str = "files";
 
-/// What all rows of an attempt at a run share.
+/// Returns the labels that all rows of an attempt at a run share.
 pub fn run_labels(id: &str, attempt: u32, spec: &RunSpec) -> RunLabels {
     RunLabels {
         run_id: id.to_owned(),
@@ -130,23 +131,24 @@ pub fn run_labels(id: &str, attempt: u32, spec: &RunSpec) -> RunLabels {
 }
 
 impl RunRecord {
-    /// What all rows of the run share, also where it has none.
+    /// Returns the labels that all rows of the run share, even if it has none.
     pub fn labels(&self) -> RunLabels {
         run_labels(&self.id, self.attempt, &self.spec)
     }
 
-    /// The tables that the run has, and those that it would have to have.
+    /// Returns the tables that the run has, and those that it must have.
     pub fn tables(&self) -> impl Iterator<Item = Table> {
         Table::ALL.into_iter().filter(|table| !table.is_optional() || self.has(*table))
     }
 
-    /// Whether the run names the file of `table`.
+    /// Whether the run lists the file of `table`.
     pub fn has(&self, table: Table) -> bool {
         self.files.contains_key(table.file())
     }
 
-    /// Whether its rows may say too little of what prompts share. A version that did not look at what was sent knew it by
-    /// construction; not of the blocks of a trace, nor, without a nonce, of recorded texts and of classes that say the same.
+    /// Whether its rows may understate how much prompts share. A version that did not inspect the sent text
+    /// knew this by construction, except for the blocks of a trace and, without a nonce, for recorded texts
+    /// and classes with equal texts.
     pub(crate) fn reuse_is_unknown(&self) -> bool {
         let RunSpec { scenario, mix, shaping, .. } = &self.spec;
         let contents = || mix.iter().map(|class| &class.scenario).chain([scenario]);
@@ -160,7 +162,7 @@ impl RunRecord {
         RunRecord::read_in(&Folder::open(dir)?)
     }
 
-    /// Likewise, in an open folder.
+    /// Reads it from an open folder.
     pub(super) fn read_in(folder: &Folder) -> Result<RunRecord, StoreError> {
         let path = folder.path().join(RUN_JSON);
         let text = folder.json(RUN_JSON)?;
@@ -168,7 +170,7 @@ impl RunRecord {
         let sha256 = seal::digest(&text).map_err(damaged)?;
         let record: RunRecord = parse(&path, &text)?;
         if record.attempt > MOST_ATTEMPTS {
-            return Err(damaged(format!("{} is no number of an attempt", record.attempt)));
+            return Err(damaged(format!("{} is not a valid attempt number", record.attempt)));
         }
         if sha256.is_none() {
             is_of_earlier(&text, &record).map_err(damaged)?;
@@ -177,58 +179,61 @@ impl RunRecord {
     }
 }
 
-/// Whether a text without a whole digest at its end can be what an earlier sweepline wrote; if not, why.
+/// Checks whether a text without a whole digest at its end can come from an earlier sweepline; an error is
+/// the reason why not.
 ///
-/// A record that has lost its digest to damage ends in something else than the last field of those days.
+/// A damaged record that has lost its digest does not end with the last field of that time.
 fn is_of_earlier(text: &[u8], record: &RunRecord) -> Result<(), String> {
     let raw: serde_json::Map<String, serde_json::Value> =
         serde_json::from_slice(text).map_err(|error| error.to_string())?;
     let last = raw.keys().next_back().map_or("", String::as_str);
     if last != LAST_FIELD || record.sha256.is_some() {
-        return Err(format!("it does not end with its digest, but with `{last}`"));
+        return Err(format!("it ends with `{last}`, not with its digest"));
     }
-    // Ids were made by other rules before plans said how connections are opened, and where texts were made by other rules.
+    // Ids followed other rules before plans specified how connections are opened, and when texts were
+    // generated by other rules.
     let spec = &record.spec;
     let has_today_s_rules = raw.get("spec").is_some_and(|spec| spec.get("connections").is_some());
     let contents = std::iter::once(&spec.scenario).chain(spec.mix.iter().map(|class| &class.scenario));
     let is_plain =
         contents.into_iter().all(|content| content.trace.is_none() && content.talk.history == Default::default());
     let is_changed = has_today_s_rules && is_plain && RunId::of(spec).to_string() != record.id;
-    if is_changed { Err("it describes another run than its id names".to_owned()) } else { Ok(()) }
+    if is_changed { Err("its id does not match its contents".to_owned()) } else { Ok(()) }
 }
 
-/// `attempt.json`: what is known of an attempt before it is a run, and what became of it.
+/// `attempt.json`: the data of an attempt before it becomes a run, and its outcome.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct AttemptRecord {
     /// Format of this file.
     pub format: u32,
     /// The full RunId, 64 hex digits.
     pub id: String,
-    /// Which attempt at the run this is, from 1.
+    /// The number of this attempt at the run, from 1.
     pub attempt: u32,
     /// When it began.
     pub started: Moment,
     /// The process that makes it.
     pub pid: u32,
-    /// What the nonces of its requests derive from; none in records of before there was one.
+    /// The seed from which the nonces of its requests derive; `None` in records from before it existed.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub nonce_seed: Option<NonceSeed>,
-    /// When it failed; none while it is under way, or where its process was killed.
+    /// When it failed; `None` while it is in progress, or if its process was killed.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub ended: Option<Moment>,
     /// Why it failed.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub failure: Option<String>,
-    /// What the environment did to it, where that is why it failed.
+    /// How the environment spoiled it, if that is why it failed.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub spoiled: Option<Spoiled>,
-    /// That it was spoiled once more than the run is tried again: how often it is. The run is given up.
+    /// The number of retries, if the run was given up with this attempt because all of them were spoiled.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub given_up: Option<u32>,
-    /// It is the first since the user asked for the run although it was given up: earlier ones count no more.
+    /// Whether it is the first since the user requested the run although it was given up: earlier
+    /// ones no longer count.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub afresh: bool,
-    /// The run as it was asked for.
+    /// The spec of the run.
     pub spec: RunSpec,
 }
 
@@ -239,7 +244,7 @@ impl AttemptRecord {
     }
 }
 
-/// The one field that every format has.
+/// The only field that every format has.
 #[derive(Deserialize)]
 struct Head {
     format: u32,
@@ -250,8 +255,8 @@ pub(super) fn read<T: DeserializeOwned>(path: &Path) -> Result<T, StoreError> {
     parse(path, &folder::json(path)?)
 }
 
-/// What the text of the file `path` says. The format is looked at before anything else is said of a file that a later
-/// program wrote.
+/// Parses the text of the file `path`. The format is checked first, so that a file of a later program is
+/// not reported as damaged.
 pub(super) fn parse<T: DeserializeOwned>(path: &Path, text: &[u8]) -> Result<T, StoreError> {
     let damaged = |error: serde_json::Error| StoreError::Damaged { path: path.to_owned(), reason: error.to_string() };
     let Head { format } = serde_json::from_slice(text).map_err(damaged)?;

@@ -1,9 +1,11 @@
-//! What a killed writer left between two steps of a commit, put right by the next one before it does anything else.
+//! Repairs what a killed writer left between two steps of a commit; the next writer does it before
+//! anything else.
 //!
-//! An attempt with a whole `run.json` was sealed and checked: its move into `runs/` is finished, so work that was done
-//! is not done again, and the final set is that of an uninterrupted sweep. If such an attempt turns out damaged and the
-//! run it was to replace already lies in `superseded/`, that run is moved back. A run that changed places with the attempt
-//! that replaced it goes to `superseded/`. Other attempts stay where they are.
+//! An attempt with a whole `run.json` was sealed and checked: its move into `runs/` is completed, so
+//! completed work is not repeated, and the final set is that of an uninterrupted sweep. If such an attempt
+//! turns out to be damaged and the run it was to replace is already in `superseded/`, that run is moved
+//! back. A run that was exchanged with the attempt that replaced it goes to `superseded/`. Other attempts
+//! stay where they are.
 
 use std::fs;
 
@@ -16,7 +18,7 @@ use super::layout::{Layout, RUN_JSON, split_numbered};
 use super::list::{State, inspect};
 use super::record::RunRecord;
 
-/// What was done about one interrupted commit.
+/// How an interrupted commit was repaired.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Remedy {
     /// The sealed attempt was moved into `runs/`.
@@ -30,13 +32,13 @@ pub enum Remedy {
 pub struct Recovered {
     /// The run's short id.
     pub id: String,
-    /// The attempt that is the committed run now.
+    /// The attempt that is now the committed run.
     pub attempt: u32,
-    /// What was done.
+    /// The repair.
     pub remedy: Remedy,
 }
 
-/// Finishes or takes back every interrupted commit. The caller holds the lock.
+/// Completes or reverts every interrupted commit. The caller holds the lock.
 pub(super) fn recover(layout: &Layout) -> Result<Vec<Recovered>, StoreError> {
     let mut recovered = Vec::new();
     for name in disk::names(&layout.attempts())? {
@@ -59,7 +61,7 @@ pub(super) fn recover(layout: &Layout) -> Result<Vec<Recovered>, StoreError> {
                     recovered.push(finished);
                 }
             }
-            // The run that was replaced, though what replaced it is no longer whole.
+            // The replaced run, although its replacement is no longer whole.
             (_, Some(record)) if record.attempt < number && disk::is_taken(&layout.run(id)) => {
                 set_aside(layout, &dir, id)?;
                 recovered.push(finished);
@@ -74,9 +76,9 @@ fn is_newer_than_committed(layout: &Layout, record: &RunRecord) -> bool {
     RunRecord::read(&layout.run(&record.id)).map_or(true, |committed| committed.attempt < record.attempt)
 }
 
-/// Moves the newest superseded run of `id` back where `runs/` has none.
+/// Moves the newest superseded run of `id` back if `runs/` has none.
 ///
-/// Only called for an id with a sealed attempt: without one, a run that is missing was removed on purpose.
+/// Only called for an id with a sealed attempt: without one, a missing run was removed on purpose.
 fn restore(layout: &Layout, id: &str) -> Result<Option<Recovered>, StoreError> {
     let run = layout.run(id);
     let names = disk::names(&layout.superseded())?;
@@ -91,8 +93,8 @@ fn restore(layout: &Layout, id: &str) -> Result<Option<Recovered>, StoreError> {
     Ok(Some(Recovered { id: id.to_owned(), attempt, remedy: Remedy::Restored }))
 }
 
-/// Brings the entries of all whole runs up to date: what a kill left behind, what earlier sweeplines measured, what was damaged.
-/// The caller holds the lock. Entries can be made again, so nobody waits for the disk.
+/// Updates the entries of all whole runs: those left by a kill, those of earlier versions, and damaged
+/// ones. The caller holds the lock. Entries can be recreated, so this does not wait for the disk.
 pub(super) fn catch_up(store: &Store) -> Result<(), StoreError> {
     for listed in store.list()? {
         if let Some(record) = listed.record.as_ref().filter(|_| listed.wants_entry()) {

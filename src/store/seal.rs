@@ -1,6 +1,6 @@
-//! The digest that a JSON file of the store carries of itself.
+//! The digest that a JSON file of the store contains of itself.
 //!
-//! It stands at the very end, in a line of its own, always of the same 83 bytes:
+//! It is at the very end, on its own lines, always with the same 83 bytes:
 //!
 //! ```text
 //! ,
@@ -8,24 +8,24 @@
 //! }
 //! ```
 //!
-//! and is the SHA-256 of every byte before that comma: `head -c -83 run.json | sha256sum`. So each bit of the file counts:
-//! one before the comma changes the digest, one in the digits names another digest, and one in the rest of the end leaves an
-//! end that is neither this one nor that of a file without a digest. It finds damage. It is no signature: who means to
-//! change a file can compute it again.
+//! and is the SHA-256 of every byte before that comma: `head -c -83 run.json | sha256sum`. So each bit of
+//! the file counts: a change before the comma changes the digest, one in the digits makes another digest,
+//! and one in the rest of the end leaves an end that is neither this one nor that of a file without a
+//! digest. It detects damage. It is not a signature: a deliberate change can include a new digest.
 
 use serde::Serialize;
 use sha2::{Digest, Sha256};
 
 use super::hex::hex;
 
-/// What stands before the digits …
+/// The bytes before the digits …
 const BEFORE: &[u8] = b",\n  \"sha256\": \"";
-/// … and behind them.
+/// … and after them.
 const BEHIND: &[u8] = b"\"\n}\n";
-/// How many digits there are.
+/// The number of digits.
 const DIGITS: usize = 64;
 
-/// The text of `value`, an object with fields, with its digest at the end; and the digest.
+/// Serializes `value`, an object with fields, with its digest at the end; returns the text and the digest.
 pub(super) fn sealed(value: &impl Serialize) -> serde_json::Result<(Vec<u8>, String)> {
     let mut text = serde_json::to_vec_pretty(value)?;
     let Some(body) = text.strip_suffix(b"\n}").map(<[u8]>::len) else {
@@ -37,7 +37,8 @@ pub(super) fn sealed(value: &impl Serialize) -> serde_json::Result<(Vec<u8>, Str
     Ok((text, digest))
 }
 
-/// The digest at the end of `text`, checked; none where the text does not end with one. An error says what is wrong.
+/// Returns the digest at the end of `text`, checked; `None` if the text does not end with one. An error
+/// states what is wrong.
 pub(super) fn digest(text: &[u8]) -> Result<Option<String>, String> {
     let end = BEFORE.len() + DIGITS + BEHIND.len();
     let Some((body, end)) = text.len().checked_sub(end).and_then(|at| text.split_at_checked(at)) else {

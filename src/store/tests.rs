@@ -36,7 +36,7 @@ fn spec() -> RunSpec {
     serde_json::from_str(SPEC).unwrap()
 }
 
-/// The folder with its lock. A test beside this one that starts a process holds our files too, for the moment before that begins.
+/// The locked folder. A parallel test that starts a process also holds our files until that process begins.
 fn locked(dir: &Path) -> Writer {
     let start = std::time::Instant::now();
     loop {
@@ -87,7 +87,7 @@ fn commit(reason: Option<&str>) -> Commit {
     }
 }
 
-/// An attempt with `rows` requests in its finished journal.
+/// Creates an attempt with `rows` requests in its finished journal.
 fn journalled(writer: &Writer, id: &str, rows: u64) -> Attempt {
     let attempt = writer.begin(id, &spec()).unwrap();
     let mut journal = attempt.journal().unwrap();
@@ -110,7 +110,7 @@ fn results() -> (TempDir, std::path::PathBuf) {
     (dir, results)
 }
 
-/// The names of everything below `dir`, for whole comparisons.
+/// Returns the names of everything below `dir`, for whole comparisons.
 fn tree(dir: &Path) -> Vec<String> {
     let mut found = Vec::new();
     for name in disk::names(dir).unwrap() {
@@ -198,7 +198,7 @@ fn an_unfinished_journal_is_never_committed() {
     assert!(matches!(&attempts[0].state, AttemptState::Failed(reason) if reason.contains("finished journal")));
 }
 
-/// An attempt at `id` that a gateway spoiled.
+/// Fails an attempt as spoiled by a gateway.
 fn spoil(attempt: Attempt, given_up: Option<u32>) {
     let (cause, detail) = (SpoilCause::RateLimited, "429 Too Many Requests".to_owned());
     attempt.spoil(Spoiled { cause, detail, retry_after: None }, given_up).unwrap();
@@ -214,7 +214,7 @@ fn spoiled_attempts_are_counted_from_the_commit_or_the_last_fresh_start() {
     spoil(writer.begin(&a, &spec()).unwrap(), None);
     writer.begin(&a, &spec()).unwrap().fail("interrupted").unwrap();
     let tries = of_a().unwrap();
-    assert_eq!((tries.spoiled, &tries.given_up), (1, &None), "what was interrupted does not count");
+    assert_eq!((tries.spoiled, &tries.given_up), (1, &None), "an interrupted attempt does not count");
     let last = tries.last.unwrap();
     assert!(last.number == 2 && last.how == How::Interrupted && last.ended.is_some(), "{last:?}");
     spoil(writer.begin(&a, &spec()).unwrap(), Some(1));
@@ -222,13 +222,13 @@ fn spoiled_attempts_are_counted_from_the_commit_or_the_last_fresh_start() {
     let tries = of_a().unwrap();
     assert_eq!(tries.given_up.map(|up| (up.number, up.times)), Some((3, 1)), "also behind another failure");
     assert_eq!((tries.spoiled, tries.last.unwrap().how), (2, How::Failed("no room on the disk".into())));
-    // The user asks for it again: what was before counts no more.
+    // The user requests it again: earlier attempts no longer count.
     writer.begin_afresh(&a, &spec()).unwrap().fail("interrupted").unwrap();
     let tries = of_a().unwrap();
     assert_eq!((tries.spoiled, tries.given_up), (0, None));
     spoil(writer.begin(&a, &spec()).unwrap(), None);
     assert_eq!(of_a().unwrap().spoiled, 1);
-    // Neither does what was before a commit.
+    // Neither do attempts before a commit.
     journalled(&writer, &a, 3).commit(commit(None)).unwrap();
     assert_eq!(of_a(), None);
     spoil(writer.begin(&a, &spec()).unwrap(), None);
@@ -251,7 +251,7 @@ fn what_a_kill_left_is_told_by_its_files() {
     let written = |seconds| std::time::UNIX_EPOCH + std::time::Duration::from_secs(seconds);
     fs::File::options().write(true).open(&path).unwrap().set_modified(written(1_700_000_000)).unwrap();
     drop((attempt, writer));
-    // Another process may have our number: it took the lock later.
+    // Another process may have our process id: it took the lock later.
     let writer = locked(&dir);
     let left = last(&store);
     assert_eq!(left.how, How::Interrupted);
@@ -264,7 +264,7 @@ fn what_a_kill_left_is_told_by_its_files() {
     drop(writer);
 }
 
-/// Does nothing by itself: the body of the processes that the tests below start, and that are killed.
+/// Does nothing by itself: the body of the processes that the tests below start and kill.
 #[test]
 fn child() {
     let Some(dir) = std::env::var_os("SWEEPLINE_TEST_STORE") else { return };
@@ -277,7 +277,7 @@ fn child() {
     }
     if let Err(error) = attempt.commit(commit(Some("--force"))) {
         assert!(matches!(error, StoreError::Full { .. }), "{error}");
-        // What the test harness writes may itself be beyond the limit.
+        // The output of the test harness may itself exceed the limit.
         std::process::exit(55);
     }
 }
@@ -372,14 +372,14 @@ fn swap_id(path: &Path) {
     rewrite(path, |text| text.replace(&id('a'), &id('b')));
 }
 
-/// Changes a sealed file and gives it the digest of what it is now.
+/// Changes a sealed file and gives it a matching digest.
 fn rewrite(path: &Path, change: impl Fn(&str) -> String) {
     let mut value: serde_json::Value = serde_json::from_str(&change(&fs::read_to_string(path).unwrap())).unwrap();
     value.as_object_mut().unwrap().shift_remove("sha256");
     fs::write(path, seal::sealed(&value).unwrap().0).unwrap();
 }
 
-/// Takes the digest off, as an earlier sweepline wrote records.
+/// Removes the digest, as in records of an earlier sweepline.
 fn uncover(path: &Path) {
     let text = fs::read_to_string(path).unwrap();
     let (body, _) = text.rsplit_once(",\n  \"sha256\"").unwrap();
@@ -395,15 +395,15 @@ fn damage_is_named_and_a_rerun_takes_its_place() {
     type Damage = (&'static str, fn(&Path), &'static str);
     let damages: [Damage; 9] = [
         ("run.json", flip_a_bit, "its SHA-256 does not match the one at its end"),
-        // An id that is that of no spec is seen before the entry is asked.
-        ("run.json", uncover, "it describes another run than its id names"),
-        ("run.json", cut_end, "it does not end with its digest, but with `sha256`"),
+        // An id that matches no spec is detected before the entry is read.
+        ("run.json", uncover, "its id does not match its contents"),
+        ("run.json", cut_end, "it ends with `sha256`, not with its digest"),
         ("run.json", cut_front, "run.json is damaged"),
         ("run.json", remove, "run.json is missing"),
-        ("run.json", swap_id, "run.json is that of run bbbb"),
+        ("run.json", swap_id, "run.json belongs to run bbbb"),
         ("requests.parquet", cut_front, "requests.parquet has"),
         ("events.parquet", remove, "events.parquet is missing"),
-        ("samples.parquet", flip_a_bit, "samples.parquet has another SHA-256"),
+        ("samples.parquet", flip_a_bit, "the SHA-256 of samples.parquet does not match"),
     ];
     for (file, damage, wanted) in damages {
         let (_keep, dir) = results();
@@ -460,7 +460,7 @@ fn a_prefix_finds_one_run_or_names_the_candidates() {
 
 #[test]
 fn a_folder_that_cannot_be_written_is_named() {
-    // /sys takes no folder from anyone, root included.
+    // /sys accepts no folder from any user, root included.
     let error = Store::lock("/sys/sweepline").unwrap_err();
     assert!(matches!(&error, StoreError::NotWritable { path, .. } if path.starts_with("/sys/sweepline")), "{error}");
     assert_eq!(Store::open("/nowhere/at/all").list().unwrap(), []);
@@ -473,7 +473,7 @@ fn a_record_without_a_digest_is_whole_and_gets_an_entry() {
     let layout = Layout::new(&dir);
     fs::remove_dir_all(layout.inventory()).unwrap();
     let path = layout.run(&id('a')).join(RUN_JSON);
-    // A record of the first days: its spec says nothing of connections, so its id was made by other rules.
+    // An early record: its spec does not specify connections, so its id followed other rules.
     let written = fs::read_to_string(&path).unwrap();
     let connections = written.lines().find(|line| line.contains("\"connections\"")).unwrap();
     fs::write(&path, written.replacen(&format!("{connections}\n"), "", 1)).unwrap();
@@ -489,7 +489,10 @@ fn a_record_without_a_digest_is_whole_and_gets_an_entry() {
     uncover(&path);
     fs::remove_dir_all(layout.inventory()).unwrap();
     let state = writer.store().list().unwrap().remove(0).state;
-    assert!(matches!(&state, State::Corrupt(reason) if reason.contains("another run than its id names")), "{state:?}");
+    assert!(
+        matches!(&state, State::Corrupt(reason) if reason.contains("its id does not match its contents")),
+        "{state:?}"
+    );
 }
 
 #[test]
@@ -509,7 +512,7 @@ fn numbers_that_no_attempt_gets_are_not_ours() {
     fs::create_dir(&last).unwrap();
     let error = writer.begin(&id('a'), &spec()).unwrap_err();
     assert!(error.to_string().contains(&*last.to_string_lossy()), "{error}");
-    // The place of what is replaced is found upwards, and not beyond the last.
+    // The place of a replaced run is searched upwards, and not beyond the last.
     fs::remove_dir(&last).unwrap();
     fs::create_dir(layout.superseded_run(&id('a'), 2)).unwrap();
     let third = journalled(&writer, &id('a'), 1);
@@ -533,7 +536,7 @@ fn a_deleted_run_is_missed_until_it_is_forgotten_or_measured_again() {
     assert!(matches!(writer.forget("c"), Err(StoreError::StillThere { .. })));
     assert!(matches!(writer.forget("b"), Err(StoreError::NotFound { .. })));
     assert!(matches!(writer.forget(""), Err(StoreError::Ambiguous { .. })));
-    // Numbers go on behind what was deleted, so that a later attempt is told from it.
+    // Numbers continue after the deleted ones, so that a later attempt has a distinct number.
     assert_eq!(journalled(&writer, &id('a'), 1).commit(commit(None)).unwrap().attempt, 2);
     assert_eq!(store.deleted().unwrap(), []);
     fs::remove_dir_all(layout.run(&id('a'))).unwrap();
@@ -553,7 +556,7 @@ fn a_damaged_entry_is_told_and_made_anew_from_a_whole_run() {
     assert_eq!(listed.state, State::Whole);
     drop(locked(&dir));
     assert_eq!(fs::read(&path).unwrap(), whole);
-    // An older commit that somebody put in the place of the newest is whole, but it is not what was committed last.
+    // An older commit put in place of the newest is whole, but it is not the last committed one.
     run_once(&dir, &id('a'));
     let layout = Layout::new(&dir);
     fs::remove_dir_all(layout.run(&id('a'))).unwrap();
@@ -583,9 +586,10 @@ fn a_reader_ends_with_the_commit_that_it_began_with() {
     assert!(matches!(store.read(&old), Err(StoreError::Gone { .. })));
 }
 
-/// Flips `flips` random bits, one at a time, over all files of `runs/` and `inventory/`, and has each found.
+/// Flips `flips` random bits, one at a time, over all files of `runs/` and `inventory/`, and requires that
+/// each is found.
 ///
-/// Sixty, or as many as `SWEEPLINE_FLIPS` says.
+/// Sixty, or the number in `SWEEPLINE_FLIPS`.
 #[test]
 fn every_flipped_bit_is_found() {
     let flips: u64 = std::env::var("SWEEPLINE_FLIPS").map_or(60, |flips| flips.parse().unwrap());

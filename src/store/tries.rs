@@ -1,8 +1,8 @@
-//! What became of the attempts at a run that were never committed: how many the environment spoiled, how the last one ended,
-//! and whether the run is given up.
+//! The outcomes of the attempts at a run that were never committed: how many the environment spoiled, how
+//! the last one ended, and whether the run is given up.
 //!
-//! Only `attempts/` is read, and of it only what is behind a run's last commit. An `attempt.json` is read without its spec, so
-//! that thousands of attempts are looked at in an instant.
+//! Reads only `attempts/`, and only the attempts after a run's last commit. An `attempt.json` is read
+//! without its spec, so that thousands of attempts are read in an instant.
 
 use std::collections::HashMap;
 use std::fs;
@@ -20,65 +20,65 @@ use super::record::{Moment, RunRecord, read};
 use super::{Store, disk, parallel};
 use crate::rows::Spoiled;
 
-/// What an attempt that was interrupted in order gives as its failure.
+/// The recorded failure of an attempt that was interrupted properly.
 pub const INTERRUPTED: &str = "interrupted";
 
-/// How many runs with attempts are worth a thread.
+/// Number of runs with attempts that justify another thread.
 const RUNS_A_THREAD: usize = 64;
 
 /// The attempts at a run since its last commit.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Tries {
-    /// How many of them the environment spoiled, from the last one on that began afresh.
+    /// Number of spoiled attempts, counted from the last one that began afresh.
     pub spoiled: u32,
-    /// The last one; none where there are no attempts since the commit.
+    /// The last one; `None` if there are no attempts since the commit.
     pub last: Option<LastTry>,
-    /// The last one that was spoiled, if the run was given up with it.
+    /// The last spoiled one, if the run was given up with it.
     pub given_up: Option<GivenUp>,
 }
 
 /// The last attempt at a run.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct LastTry {
-    /// Which attempt at the run it was, from 1.
+    /// The number of the attempt at the run, from 1.
     pub number: u32,
-    /// When it began; none where its `attempt.json` cannot be read.
+    /// When it began; `None` if its `attempt.json` cannot be read.
     pub started: Option<Moment>,
-    /// When it ended. Of one whose process was killed: when the newest file of its folder was last written.
+    /// When it ended. If its process was killed: when the newest file of its folder was last written.
     pub ended: Option<Moment>,
     /// How it ended.
     pub how: How,
-    /// That the run was given up with it, after it was tried again so often.
+    /// The number of retries, if the run was given up with it.
     pub given_up: Option<u32>,
 }
 
 /// How an attempt ended.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum How {
-    /// It has not: this process, which holds the folder's lock, is making it.
+    /// It has not ended: this process, which holds the folder's lock, is making it.
     UnderWay(u32),
     /// The user interrupted it, or its process was killed.
     Interrupted,
-    /// It failed for this reason, which is not the environment's.
+    /// It failed for this reason, which is not due to the environment.
     Failed(String),
     /// The environment spoiled it.
     Spoiled(Spoiled),
 }
 
-/// That a run is given up.
+/// A run that is given up.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct GivenUp {
     /// The attempt with which it was given up.
     pub number: u32,
-    /// How often it had been tried again.
+    /// The number of retries.
     pub times: u32,
     /// When that attempt ended.
     pub ended: Option<Moment>,
-    /// What the environment did to it.
+    /// How the environment spoiled it.
     pub spoiled: Spoiled,
 }
 
-/// An `attempt.json` without what the run is.
+/// An `attempt.json` without the spec of the run.
 #[derive(Debug, Deserialize)]
 struct Brief {
     started: Moment,
@@ -99,13 +99,13 @@ struct Holder {
 }
 
 impl Store {
-    /// What became of the attempts that were never committed, by short id. Runs without such an attempt since their last commit
-    /// are not there.
+    /// Returns the outcomes of the attempts that were never committed, by short id. Runs without such an
+    /// attempt since their last commit are omitted.
     pub fn tries(&self) -> Result<HashMap<String, Tries>, StoreError> {
         self.tries_of(&|_| true)
     }
 
-    /// The same of those runs alone whose short ids are `wanted`.
+    /// Returns the same for those runs whose short ids are `wanted`.
     pub fn tries_of(&self, wanted: &dyn Fn(&str) -> bool) -> Result<HashMap<String, Tries>, StoreError> {
         let mut numbers: HashMap<String, Vec<u32>> = HashMap::new();
         for name in disk::names(&self.layout.attempts())? {
@@ -122,7 +122,7 @@ impl Store {
         Ok(parallel::filter_map(&numbers, RUNS_A_THREAD, &one).into_iter().collect())
     }
 
-    /// What became of these attempts at the run `id`; none where all are of before its last commit.
+    /// Returns the outcomes of these attempts at the run `id`; `None` if all precede its last commit.
     fn tries_at(&self, id: &str, numbers: &[u32], holder: Option<Holder>) -> Option<Tries> {
         let committed = self.last_committed(id);
         let mut newest_first: Vec<u32> = numbers.iter().copied().filter(|number| *number > committed).collect();
@@ -153,7 +153,8 @@ impl Store {
         tries.last.is_some().then_some(tries)
     }
 
-    /// The last attempt at a run that was committed, also where its folder is gone since; 0 where none was.
+    /// Returns the last committed attempt at a run, even if its folder is gone since; 0 if none was
+    /// committed.
     fn last_committed(&self, id: &str) -> u32 {
         let entry = inventory::folder(&self.layout).and_then(|folder| inventory::entry(folder.as_ref(), id));
         match entry {
@@ -162,13 +163,15 @@ impl Store {
         }
     }
 
-    /// The process that writes the results folder now; none where nobody does, or the system does not list its locks.
+    /// Returns the process that currently writes the results folder; `None` if there is none, or if the
+    /// system does not list its locks.
     pub fn writing_process(&self) -> Option<u32> {
         self.holder().map(|holder| holder.pid)
     }
 
-    /// The process that holds the folder's lock. Only looked at: taking the lock to see whether it is free could make a
-    /// sweep fail that starts in the same moment. None where the system does not list its locks (it does on Linux).
+    /// Returns the process that holds the folder's lock. The lock is only inspected: taking it to see
+    /// whether it is free could make a sweep fail that starts at the same moment. `None` if the system does
+    /// not list its locks (Linux does).
     fn holder(&self) -> Option<Holder> {
         let lock = fs::metadata(self.layout.lock()).ok()?;
         let pid = holder_in(&fs::read_to_string("/proc/locks").ok()?, lock.ino())?;
@@ -176,7 +179,8 @@ impl Store {
     }
 }
 
-/// What became of one attempt; none where there is nothing of it, or it is on its way into `runs/` or out of it.
+/// Returns the outcome of one attempt; `None` if it does not exist, or is on its way into `runs/`
+/// or out of it.
 pub(super) fn try_at(store: &Store, id: &str, number: u32) -> Option<LastTry> {
     let dir = store.layout.attempt(id, number);
     let read = brief(&dir);
@@ -184,8 +188,8 @@ pub(super) fn try_at(store: &Store, id: &str, number: u32) -> Option<LastTry> {
     (!is_moving).then(|| last(number, &dir, read, store.holder()))
 }
 
-/// What an `attempt.json` says; none where there is none: its process was killed before it wrote it, or the attempt is on its
-/// way into `runs/`.
+/// Reads an `attempt.json`; `None` if it does not exist: its process was killed before it wrote it, or the
+/// attempt is on its way into `runs/`.
 fn brief(dir: &Path) -> Result<Option<Brief>, StoreError> {
     match read(&dir.join(ATTEMPT_JSON)) {
         Err(StoreError::Io { source, .. }) if source.kind() == std::io::ErrorKind::NotFound => Ok(None),
@@ -193,7 +197,7 @@ fn brief(dir: &Path) -> Result<Option<Brief>, StoreError> {
     }
 }
 
-/// What became of the last attempt.
+/// Returns the outcome of the last attempt.
 fn last(number: u32, dir: &Path, read: Result<Option<Brief>, StoreError>, holder: Option<Holder>) -> LastTry {
     let told = |started, ended, how, given_up| LastTry { number, started, ended, how, given_up };
     let brief = match read {
@@ -202,7 +206,7 @@ fn last(number: u32, dir: &Path, read: Result<Option<Brief>, StoreError>, holder
         Err(error) => return told(None, last_written(dir), How::Failed(error.to_string()), None),
     };
     let Brief { started, pid, ended, failure, spoiled, given_up, afresh: _ } = brief;
-    // A number of a process comes again: one that took the lock later did not begin this attempt.
+    // Process ids are reused: a process that took the lock later did not begin this attempt.
     let is_made = |holder: Holder| holder.pid == pid && holder.since.is_none_or(|since| since <= started);
     let is_interrupted = failure.as_deref() == Some(INTERRUPTED);
     let how = match (spoiled, failure) {
@@ -215,7 +219,7 @@ fn last(number: u32, dir: &Path, read: Result<Option<Brief>, StoreError>, holder
     told(Some(started), ended.or_else(|| last_written(dir)), how, given_up)
 }
 
-/// When the newest file in a folder was last written; of an empty one, when it was made.
+/// Returns when the newest file in a folder was last written; for an empty one, when it was created.
 fn last_written(dir: &Path) -> Option<Moment> {
     let files = fs::read_dir(dir).ok()?.flatten().map(|entry| entry.path());
     let written = |path: &PathBuf| path.symlink_metadata().ok()?.modified().ok();
@@ -227,7 +231,8 @@ fn moment(time: SystemTime) -> Option<Moment> {
     Timestamp::try_from(time).ok().map(Moment)
 }
 
-/// `2: FLOCK  ADVISORY  WRITE 4242 fd:01:1310739 0 EOF`: the process that holds the write lock of a file.
+/// `2: FLOCK  ADVISORY  WRITE 4242 fd:01:1310739 0 EOF`: returns the process that holds the write
+/// lock of a file.
 fn holder_in(locks: &str, inode: u64) -> Option<u32> {
     locks.lines().find_map(|line| {
         let mut words = line.split_whitespace().skip(1);
@@ -248,7 +253,7 @@ mod tests {
         let locks = "1: POSIX  ADVISORY  WRITE 7 fd:01:12 0 EOF\n2: FLOCK  ADVISORY  READ 8 fd:01:12 0 EOF\n\
                      3: FLOCK  ADVISORY  WRITE 4242 fd:01:12 0 EOF\n3: -> FLOCK  ADVISORY  WRITE 9 fd:01:13 0 EOF\n";
         assert_eq!(holder_in(locks, 12), Some(4242));
-        assert_eq!(holder_in(locks, 13), None, "who waits for a lock does not hold it");
+        assert_eq!(holder_in(locks, 13), None, "a waiting process does not hold the lock");
         assert_eq!(holder_in("", 12), None);
     }
 }

@@ -1,4 +1,5 @@
-//! The thorough check, digests and every page of every file; and the way to the rows of a run, which checks digests first.
+//! The thorough check of digests and every page of every file; and access to the rows of a run, which
+//! checks digests first.
 
 use std::thread;
 use std::time::Duration;
@@ -16,7 +17,7 @@ use super::record::RunRecord;
 use super::{Store, disk};
 use crate::rows::{self, EventRow, RequestRow, RowFile, RunReader, Sample, Table};
 
-/// How often a commit that was replaced is looked for on its way to `superseded/`.
+/// How often to look for a replaced commit on its way to `superseded/`.
 const LOOKS: u32 = 20;
 /// How long that may take, each time.
 const INSTANT: Duration = Duration::from_millis(5);
@@ -27,23 +28,23 @@ const INSTANT: Duration = Duration::from_millis(5);
 pub struct FileReport {
     /// Its name.
     pub name: String,
-    /// What is wrong with it; null where nothing is.
+    /// What is wrong with it; null if nothing is.
     pub problem: Option<String>,
-    /// Whether that is no damage: this user or this program cannot read it.
+    /// Whether the problem is not damage: this user or this program cannot read it.
     #[serde(skip)]
     pub closed: bool,
 }
 
-/// What the thorough check says of one run.
+/// The result of the thorough check of one run.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct RunReport {
     /// The run's short id.
     pub id: String,
     /// `run.json` first, then the files that it lists.
     pub files: Vec<FileReport>,
-    /// Whether its `run.json` has a digest of its own; none where it cannot be read.
+    /// Whether its `run.json` contains its own digest; `None` if it cannot be read.
     pub covered: Option<bool>,
-    /// How it and its entry in the inventory stand to each other.
+    /// The relation between the run and its entry in the inventory.
     pub entered: Entered,
 }
 
@@ -53,30 +54,31 @@ impl RunReport {
         self.files.iter().all(|file| file.problem.is_none())
     }
 
-    /// Whether some file is not what was committed.
+    /// Whether any file differs from what was committed.
     pub fn is_damaged(&self) -> bool {
         self.files.iter().any(|file| file.problem.is_some() && !file.closed)
     }
 
-    /// Whether some file cannot be read, by this user or this program, and none is known to be damaged.
+    /// Whether any file cannot be read by this user or this program, and none is known to be damaged.
     pub fn is_closed(&self) -> bool {
         !self.is_whole() && !self.is_damaged()
     }
 }
 
-/// What the thorough check says of a results folder.
+/// The result of the thorough check of a results folder.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Verified {
-    /// Every run that is there, sorted by id.
+    /// Every existing run, sorted by id.
     pub runs: Vec<RunReport>,
-    /// Those that were committed and are gone.
+    /// Committed runs that are gone.
     pub deleted: Vec<Deleted>,
-    /// What is wrong with the inventory itself; none where nothing is.
+    /// What is wrong with the inventory itself; `None` if nothing is.
     pub inventory: Option<String>,
 }
 
 impl Store {
-    /// Checks the digests and reads every page of every committed run, and looks for those that the inventory misses.
+    /// Checks the digests and reads every page of every committed run, and finds runs in the
+    /// inventory that are missing.
     pub fn verify(&self) -> Result<Verified, StoreError> {
         let mut runs = Vec::new();
         for listed in self.list()? {
@@ -86,8 +88,8 @@ impl Store {
         Ok(Verified { runs, deleted: self.deleted()?, inventory })
     }
 
-    /// The requests of a committed run and the way through their gaps, after checking that the files are still those of
-    /// its commit.
+    /// Reads the requests of a committed run and opens access to their gaps, after checking that the files
+    /// are still those of its commit.
     pub fn read(&self, record: &RunRecord) -> Result<RunReader, StoreError> {
         let folder = self.folder_of(record)?;
         let requests = open(&folder, record, Table::Requests)?;
@@ -98,7 +100,7 @@ impl Store {
         Ok(reader)
     }
 
-    /// The requests of a committed run, decoded as they are asked for, after the same check of their file.
+    /// Streams the requests of a committed run, after the same check of their file.
     pub fn stream_requests(
         &self,
         record: &RunRecord,
@@ -112,7 +114,7 @@ impl Store {
         Ok(rows.map(move |row| row.map(known).map_err(StoreError::from)))
     }
 
-    /// The token events of a committed run, likewise.
+    /// Streams the token events of a committed run, after the same check.
     pub fn stream_events(
         &self,
         record: &RunRecord,
@@ -121,13 +123,13 @@ impl Store {
         Ok(rows.map(|row| row.map_err(StoreError::from)))
     }
 
-    /// The samples of a committed run, checked likewise.
+    /// Reads the samples of a committed run, after the same check.
     pub fn read_samples(&self, record: &RunRecord) -> Result<Vec<Sample>, StoreError> {
         Ok(open(&self.folder_of(record)?, record, Table::Samples)?.samples()?)
     }
 
-    /// The open folder with the files of a commit: the run's, or where the commit went when another one replaced it. So what
-    /// a reader began with `run.json` it ends with the files of the same commit.
+    /// Opens the folder with the files of a commit: the run's, or where the commit was moved when another
+    /// one replaced it. So a reader that began with a `run.json` ends with the files of the same commit.
     fn folder_of(&self, record: &RunRecord) -> Result<Folder, StoreError> {
         let run = self.layout.run(&record.id);
         let mut current = Ok(());
@@ -144,7 +146,7 @@ impl Store {
             if let Some(folder) = self.replaced(record) {
                 return Ok(folder);
             }
-            // What is damaged stays so, and nothing else is on its way.
+            // Damage persists, and no move is in progress.
             if matches!(&current, Err(error) if error.damaged_file().is_some()) {
                 break;
             }
@@ -153,7 +155,7 @@ impl Store {
         Err(StoreError::Gone { dir: run })
     }
 
-    /// Everything of a run: what every reader finds, then its files.
+    /// Reports on a whole run: the results that every reader gets, then its files.
     fn report(&self, listed: Listed) -> RunReport {
         let Listed { id, dir, state, record, entered } = listed;
         let covered = record.as_ref().map(|record| record.sha256.is_some());
@@ -166,7 +168,7 @@ impl Store {
                 }
             }
         }
-        // What the quick check found, where it is not about one of the files, is the record's.
+        // Problems of the quick check that do not concern one of the files belong to the record.
         if let Some(problem) =
             state.problem().filter(|found| !files.iter().any(|f| f.problem.as_deref() == Some(found)))
         {
@@ -176,7 +178,7 @@ impl Store {
         RunReport { id, files, covered, entered }
     }
 
-    /// The open folder of a commit that was replaced, where it is kept.
+    /// Opens the folder of a replaced commit, if it is kept.
     fn replaced(&self, record: &RunRecord) -> Option<Folder> {
         let mut places = vec![self.layout.superseded_run(&record.id, record.attempt)];
         for folder in [self.layout.attempts(), self.layout.superseded()] {
@@ -191,7 +193,7 @@ impl Store {
     }
 }
 
-/// The file of a table, after checking that it is still that of its commit.
+/// Opens the file of a table, after checking that it is still that of its commit.
 fn open(folder: &Folder, record: &RunRecord, table: Table) -> Result<RowFile, StoreError> {
     checked(folder, record, table.file())?.map_err(|reason| {
         let path = folder.path().join(table.file());
@@ -199,7 +201,7 @@ fn open(folder: &Folder, record: &RunRecord, table: Table) -> Result<RowFile, St
     })
 }
 
-/// An open file whose size and digest are those of its commit, or what is wrong with it.
+/// Opens a file whose size and digest are those of its commit, or returns what is wrong with it.
 fn checked(folder: &Folder, record: &RunRecord, name: &str) -> Result<Result<RowFile, String>, StoreError> {
     if let Some(problem) = size_problem(folder, record, name)? {
         return Ok(Err(problem));
@@ -208,12 +210,12 @@ fn checked(folder: &Folder, record: &RunRecord, name: &str) -> Result<Result<Row
     let path = folder.path().join(name);
     let (file, _) = folder.file(name)?;
     if disk::sha256(&path, &file)? != listed.sha256 {
-        return Ok(Err(format!("{name} has another SHA-256 than {RUN_JSON} says")));
+        return Ok(Err(format!("the SHA-256 of {name} does not match {RUN_JSON}")));
     }
     Ok(Ok(RowFile::opened(path, file)))
 }
 
-/// The files of a run, through one open folder.
+/// Reports on the files of a run, through one open folder.
 fn file_reports(folder: &Folder, record: &RunRecord) -> Vec<FileReport> {
     let report = |(name, table): (&str, Option<Table>)| {
         let found = file_problem(folder, record, (name, table));
@@ -225,7 +227,7 @@ fn file_reports(folder: &Folder, record: &RunRecord) -> Vec<FileReport> {
     wanted(record).map(report).filter(is_of_run).collect()
 }
 
-/// What is wrong with a file: its bytes, or its rows although its bytes are those of the commit.
+/// Returns what is wrong with a file: its bytes, or its rows although its bytes are those of the commit.
 fn file_problem(
     folder: &Folder,
     record: &RunRecord,
@@ -241,7 +243,7 @@ fn file_problem(
     Ok(table.and_then(|table| page_problem(file, record, table)))
 }
 
-/// What is wrong with the rows of a file.
+/// Returns what is wrong with the rows of a file.
 fn page_problem(file: RowFile, record: &RunRecord, table: Table) -> Option<String> {
     let name = table.file();
     if table == Table::Requests {
@@ -249,13 +251,13 @@ fn page_problem(file: RowFile, record: &RunRecord, table: Table) -> Option<Strin
         let other = labels.filter(|labels| labels.run_id != record.id || labels.attempt != record.attempt);
         if let Some(other) = other {
             let id = short(&other.run_id);
-            return Some(format!("{name} has the rows of run {id}, attempt {}", other.attempt));
+            return Some(format!("{name} contains the rows of run {id}, attempt {}", other.attempt));
         }
     }
     let wanted = record.files.get(name).map(|file| file.rows);
     match rows::check_open(&file, table) {
         Ok(rows) if Some(rows) == wanted => None,
-        Ok(rows) => Some(format!("{name} has {rows} rows, {RUN_JSON} says otherwise")),
+        Ok(rows) => Some(format!("{name} has {rows} rows, but {RUN_JSON} lists another number")),
         Err(error) => Some(error.to_string()),
     }
 }

@@ -1,5 +1,6 @@
-//! Which run of a pool comes next: what a search or a ladder asks for, decided from what was measured. No clock and no random numbers:
-//! a sweep that is resumed replays its decisions from the rows, and decides the same.
+//! Chooses the next run of a pool: the next request of a search or a ladder, decided from the measurements.
+//! It uses no clock and no random numbers: a resumed sweep replays its decisions from the rows and reaches
+//! the same ones.
 
 mod chosen;
 mod judge;
@@ -17,7 +18,7 @@ use ladder::ladder;
 use optimizing::Optimizing;
 use searching::Searching;
 
-/// Which member of a pool comes next, by what is known of those that have ended.
+/// Chooses the next member of a pool from the results of those that have ended.
 pub fn choose(pool: &Pool, judge: &dyn Judge) -> Chosen {
     match &pool.chooses {
         Chooses::Search(search) => Searching { pool, search }.stands(judge),
@@ -26,7 +27,7 @@ pub fn choose(pool: &Pool, judge: &dyn Judge) -> Chosen {
     }
 }
 
-/// How many runs a pool takes at most, whatever is measured.
+/// Returns the largest number of runs that a pool can take, whatever is measured.
 pub fn most_runs(pool: &Pool) -> usize {
     match &pool.chooses {
         Chooses::Search(search) => Searching { pool, search }.most_runs(),
@@ -45,12 +46,12 @@ mod tests {
     use crate::plan::model::search::Objective;
     use crate::plan::{Aim, Format, parse};
 
-    /// The pools of a plan whose only sweep says this of its loads.
+    /// Returns the pools of a plan with a single sweep that has these loads.
     fn pools(loads: serde_json::Value) -> Vec<Pool> {
         pools_under(serde_json::json!({ "ttft": { "p90": "50ms" } }), loads)
     }
 
-    /// The same under this objective.
+    /// The same with this objective.
     fn pools_under(slo: serde_json::Value, loads: serde_json::Value) -> Vec<Pool> {
         let mut sweep = serde_json::json!({ "matrix": { "endpoint": "e", "model": "m" } });
         sweep.as_object_mut().unwrap().extend(loads.as_object().unwrap().clone());
@@ -62,7 +63,8 @@ mod tests {
         expand(&plan).expect("expands").pools
     }
 
-    /// What the search may ask for, and what the plan holds ready for it, are made in two places and must be the same to the bit.
+    /// The loads that a search may request and the loads that the plan prepares for it are computed in two
+    /// places and must be identical to the bit.
     #[test]
     fn the_loads_of_a_search_are_those_that_it_asks_for() {
         for (axis, from, to, within) in [
@@ -79,15 +81,15 @@ mod tests {
         }
     }
 
-    /// Runs that say what a server with these knees says, as far as they are there.
+    /// Runs that respond like a server with these knees, for the loads that have run.
     struct Knee {
-        /// Up to which load the time to first token keeps its limit.
+        /// The highest load at which the time to first token keeps its limit.
         knee: f64,
-        /// The same of the time per output token.
+        /// The same for the time per output token.
         tpot: f64,
-        /// From which load on tokens are cheap enough.
+        /// The load from which tokens are cheap enough.
         cheap: f64,
-        /// From which load on it fails so many requests that a run is invalid.
+        /// The load from which so many requests fail that a run is invalid.
         fails: f64,
         there: std::cell::Cell<usize>,
     }
@@ -146,7 +148,7 @@ mod tests {
         assert!(chosen.is_answered() && chosen.replaced.is_empty(), "{chosen:?}");
         let failed: Vec<usize> = chosen.finished.iter().copied().filter(|at| load(at) >= 31.0).collect();
         assert!(!failed.is_empty() && chosen.beyond == failed, "{chosen:?}");
-        // Nothing is above an answer where there is none.
+        // No load lies above the found one if none was found.
         assert_eq!((of(30.0, 0.5).beyond, of(30.0, f64::INFINITY).beyond), (Vec::new(), Vec::new()));
     }
 
@@ -173,18 +175,18 @@ mod tests {
         };
         assert!(dearer < 12.0 && (12.0..=12.7).contains(&load), "{dearer} to {load}");
         assert_eq!((each.binds, slo.binds), (Some(Objective::Tpot), Some(Objective::Tpot)));
-        // Those of the whole objective come first, and are the same; the others need few more.
+        // Runs for the whole objective come first and are the same; the other objectives need few more.
         assert_eq!(each.finished[..slo.finished.len()], slo.finished[..]);
         let long = |chosen: &Chosen| chosen.finished.iter().filter(|at| alone[0].members[**at].confirms).count();
         assert!(each.finished.len() <= slo.finished.len() + 10 && long(&each) == long(&slo) + 1, "{each:#?}");
-        // Those behind the runs of the whole objective were asked for by what they are for.
+        // Runs after those for the whole objective are labeled with the objective that requested them.
         let asked = &each.asked_for;
         assert!(asked[..slo.finished.len()].iter().all(|of| *of == Objective::Slo), "{asked:?}");
         assert!(asked.len() == each.finished.len() && asked.last() == Some(&Objective::CostPerMillion), "{asked:?}");
         let words = slo.to_string();
         assert!(words.contains(" misses it (tpot); ") && words.contains("; ttft alone: 27.6 qps met it, "), "{words}");
         let words = each.to_string();
-        for part in [" misses it (tpot); ", "; ttft alone: ", "; tpot alone: ", "; the cost is kept from "] {
+        for part in [" misses it (tpot); ", "; ttft alone: ", "; tpot alone: ", "; the cost is met from "] {
             assert!(words.contains(part), "{part}: {words}");
         }
     }
@@ -205,7 +207,8 @@ mod tests {
         assert!(late.starts_with("slo: between "), "{late}");
     }
 
-    /// Servers of one, two, four and eight slots, of which the last three are alike; runs are there as far as they were counted.
+    /// Servers with one, two, four and eight slots, of which the last three perform alike; runs exist up to
+    /// the counted ones.
     struct Slots {
         there: std::cell::Cell<usize>,
     }
@@ -252,7 +255,7 @@ mod tests {
             .iter()
             .filter_map(|at| pools[0].members[*at].trial.map(|trial| (trial.configuration, trial.rung)))
             .collect();
-        // The second rung runs the other way, so that the server of the last run is asked again.
+        // The second rung runs in reverse order, so that the server of the last run is used again.
         assert_eq!(trials, [(0, 0), (1, 0), (2, 0), (3, 0), (3, 1), (2, 1), (1, 1)]);
         let became = |chosen: &Chosen| -> Vec<Became> {
             chosen.settings.as_ref().expect("settings").runs.iter().map(|run| run.became).collect()
@@ -260,7 +263,7 @@ mod tests {
         use Became::{LeftOut, Open, Undecided, WentOn};
         assert_eq!(became(&whole), [LeftOut, WentOn, WentOn, WentOn, Undecided, Undecided, Undecided]);
         assert_eq!(became(&of(3)), [Open; 3]);
-        // Whoever goes on is known before its turn in the next rung.
+        // Settings that go on are known before their turn in the next rung.
         assert_eq!(became(&of(5)), [LeftOut, WentOn, WentOn, WentOn, Open]);
         let window = |at: usize| pools[0].members[whole.finished[at]].run.spec.phases.measure.duration;
         assert_eq!(window(4).0, 3 * window(0).0);
@@ -286,6 +289,6 @@ mod tests {
         let loads: Vec<f64> = whole.finished.iter().map(|at| pools[0].members[*at].load).collect();
         assert_eq!(loads, [10.0, 10.0, 20.0, 20.0, 40.0, 40.0]);
         assert_eq!(whole.end, Some(Ended::Cut { load: 40.0, why: "misses the objective", pruned: 1 }));
-        assert_eq!(whole.to_string(), "40 qps misses the objective, so one heavier load was left out; 6 runs");
+        assert_eq!(whole.to_string(), "40 qps misses the objective, so one heavier load was skipped; 6 runs");
     }
 }

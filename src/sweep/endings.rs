@@ -1,6 +1,7 @@
-//! After how many repeats a cell ends whose repeats may end early: its means are known, or a comparison is decided. A function of finished
-//! runs, taken in the order of their repeats: a sweep that is resumed decides the same, and a run that was under way when the others had
-//! decided changes nothing. No clock and no random numbers.
+//! Decides after how many repeats a cell ends whose repeats may end early: its means are known, or a
+//! comparison is decided. A function of finished runs, taken in the order of their repeats: a resumed sweep
+//! reaches the same decision, and a run that was in progress when the others decided changes nothing. It
+//! uses no clock and no random numbers.
 
 use crate::analysis::comparison::{self, RunValue, Sides, Test, undecided};
 use crate::analysis::sequential::{Precision, Until, known};
@@ -8,31 +9,34 @@ use crate::expand::{CellEnd, CellRuns, Ends, PlannedRun, Series};
 use crate::plan::MetricName;
 use crate::units::text::counted;
 
-/// Nothing is looked at before so many repeats.
+/// The smallest number of repeats after which a decision is possible.
 pub const FEWEST: u32 = 3;
 
-/// What is known of finished runs.
+/// Access to the results of finished runs.
 pub trait Evidence {
     /// Whether the run has ended for good: with a result, or given up.
     fn is_finished(&self, run: &PlannedRun) -> bool;
-    /// The value of a metric in a finished run; none where the run says nothing: it was given up, or is invalid.
+    /// The value of a metric in a finished run; `None` if the run has no usable result because it was given
+    /// up or is invalid.
     fn value(&self, run: &PlannedRun, name: MetricName) -> Option<RunValue>;
 }
 
-/// How a cell stands.
+/// The state of a cell.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct CellStanding {
-    /// Repeats that count: those that have ended, up to the first that has not.
+    /// Number of repeats that count: those that have ended, up to the first that has not.
     pub finished: u32,
-    /// Of means half of the widest interval, as a share; none before three runs, and of a comparison.
+    /// Of means: half of the widest interval, as a share; `None` before three runs, and for a comparison.
     pub half: Option<f64>,
-    /// How many repeats there will be in all, if they go on to deviate as they do; none where nobody can tell.
+    /// Expected total number of repeats if they continue to vary as they do; `None` if it cannot be
+    /// estimated.
     pub expect: Option<u32>,
-    /// When it ends; none while it goes on, and where all repeats were made without an answer.
+    /// When it ends; `None` while it goes on, and if all repeats were made without an answer.
     pub end: Option<CellEnd>,
 }
 
-/// How each cell of a series stands. `tests` is the number of tests of the comparison that it belongs to: see [`tests`].
+/// Returns the state of each cell of a series. `tests` is the number of tests of the comparison that it
+/// belongs to: see [`tests`].
 pub fn stand(series: &Series, tests: u32, evidence: &dyn Evidence) -> Vec<CellStanding> {
     match &series.ends {
         Ends::Known { within, metrics } => {
@@ -50,7 +54,7 @@ pub fn stand(series: &Series, tests: u32, evidence: &dyn Evidence) -> Vec<CellSt
     }
 }
 
-/// How many tests the comparison has that a series belongs to: metrics × arms × cells of its declaration.
+/// Returns how many tests the comparison of a series has: metrics × arms × cells of its declaration.
 pub fn tests(all: &[Series], one: &Series) -> u32 {
     let Ends::Shown { declared_by, .. } = &one.ends else { return 0 };
     let is_theirs =
@@ -59,7 +63,7 @@ pub fn tests(all: &[Series], one: &Series) -> u32 {
     all.iter().filter(is_theirs).map(of).sum::<usize>() as u32
 }
 
-/// The metrics that a comparison tests in a series.
+/// Returns the metrics that a comparison tests in a series.
 fn names(series: &Series) -> Vec<MetricName> {
     let Ends::Shown { metrics, .. } = &series.ends else { return Vec::new() };
     let first = series.cells.first().and_then(|cell| cell.runs.first());
@@ -70,9 +74,9 @@ fn names(series: &Series) -> Vec<MetricName> {
 #[derive(Default)]
 struct Values {
     known: Vec<f64>,
-    /// Whether a run that counts has no value of it.
+    /// Whether a run that counts has no value for it.
     is_missing: bool,
-    /// Whether its rank lay among failures: that is no number, and leaving it out would hide the failures.
+    /// Whether its rank fell among failures: that is not a number, and omitting it would hide the failures.
     is_failed: bool,
 }
 
@@ -83,13 +87,13 @@ impl Values {
         self.is_failed |= matches!(value, RunValue::Failed);
     }
 
-    /// Whether its mean is waited for: a metric that no run has is not.
+    /// Whether its mean is required: a metric that no run has is not.
     fn is_asked(&self) -> bool {
         !self.known.is_empty() || self.is_failed
     }
 }
 
-/// Repeats until means are known.
+/// Returns the number of repeats until the means are known.
 fn means(cell: &CellRuns, (within, metrics): (f64, &[MetricName]), evidence: &dyn Evidence) -> CellStanding {
     let at_most = cell.runs.len() as u32;
     let until = Until { within, at_least: FEWEST, at_most };
@@ -108,7 +112,7 @@ fn means(cell: &CellRuns, (within, metrics): (f64, &[MetricName]), evidence: &dy
             Precision::NotYet { half, .. } | Precision::AtMost { half } => *half,
         };
         standing.half = looks.iter().map(half).collect::<Option<Vec<f64>>>().filter(|_| is_whole).and_then(widest);
-        // Runs without a value are made besides.
+        // Runs without a value are made in addition.
         let lost = standing.finished - asked.iter().map(|values| values.known.len() as u32).min().unwrap_or(0);
         let expect = |look: &Precision| match look {
             Precision::Reached { .. } => Some(standing.finished),
@@ -131,14 +135,14 @@ fn widest(halves: Vec<f64>) -> Option<f64> {
     halves.into_iter().reduce(f64::max)
 }
 
-/// What an arm is asked.
+/// The question for an arm.
 struct Asked<'a> {
     names: &'a [MetricName],
     tests: u32,
     margin: Option<f64>,
 }
 
-/// Rounds until an arm is told from its baseline, or shown to be like it.
+/// Returns the number of rounds until an arm is shown to differ from its baseline, or to be equivalent.
 fn rounds(baseline: &CellRuns, arm: &CellRuns, asked: &Asked, evidence: &dyn Evidence) -> CellStanding {
     let at_most = baseline.runs.len().min(arm.runs.len()) as u32;
     let mut values: Vec<Vec<[Option<RunValue>; 2]>> = vec![Vec::new(); asked.names.len()];
@@ -156,7 +160,7 @@ fn rounds(baseline: &CellRuns, arm: &CellRuns, asked: &Asked, evidence: &dyn Evi
             };
             Test::in_sequence(*name, &Sides { baseline: side(0), arm: side(1) }, at_most)
         };
-        // After the last round there is nothing to leave out, whatever it shows.
+        // After the last round nothing is left to skip, whatever it shows.
         if standing.finished < FEWEST || standing.finished >= at_most {
             continue;
         }
@@ -171,7 +175,7 @@ fn rounds(baseline: &CellRuns, arm: &CellRuns, asked: &Asked, evidence: &dyn Evi
     standing
 }
 
-/// The baseline goes on until the last of its arms has ended.
+/// The baseline continues until the last of its arms has ended.
 fn of_baseline(arms: &[CellStanding]) -> CellStanding {
     let ends: Option<Vec<&CellEnd>> = arms.iter().map(|arm| arm.end.as_ref()).collect();
     let end = ends.and_then(|ends| ends.into_iter().max_by_key(|end| end.after).cloned());
@@ -185,7 +189,7 @@ mod tests {
     use crate::expand::expand;
     use crate::plan::{Format, parse};
 
-    /// The series of a plan whose only sweep says this.
+    /// Returns the series of a plan with a single sweep that contains this.
     fn series(further: serde_json::Value) -> Vec<Series> {
         let mut sweep = serde_json::json!({ "matrix": { "endpoint": "e", "model": "m", "batch_size": [1, 2, 4] } });
         sweep.as_object_mut().unwrap().extend(further.as_object().unwrap().clone());
@@ -197,7 +201,7 @@ mod tests {
         expand(&plan).expect("expands").series
     }
 
-    /// So many repeats are there, in which every metric has the value that the cell and the repeat give it.
+    /// Finished runs up to a number of repeats, with every metric at the value given by cell and repeat.
     struct Made<'a> {
         there: u32,
         value: &'a dyn Fn(&PlannedRun) -> RunValue,
@@ -270,7 +274,7 @@ mod tests {
         for there in 0..=12 {
             assert_eq!(ends(there)[1], (there >= after).then_some(after), "{there} rounds");
         }
-        // All rounds of the other arm are made, and so all of the baseline.
+        // All rounds of the other arm are made, so all of the baseline are, too.
         assert_eq!((whole[2], whole[0]), (None, None));
     }
 }

@@ -1,4 +1,5 @@
-//! Whether a server is still the one that its results were measured on, and whether it is one server at all.
+//! Checks whether a server is still the one that its results were measured on, and whether it is a
+//! single server.
 
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
@@ -7,8 +8,8 @@ use crate::expand::{PlannedRun, RunSpec};
 use crate::rows::{Changed, Fingerprint, same_release};
 use crate::server::SelfDescription;
 
-/// Why a server cannot be the declared one: it says another version. None where it says none, or where the version is another
-/// program's than the declared engine's.
+/// Returns why a server cannot be the declared one: it reports another version. `None` if it reports none,
+/// or if the version belongs to another program than the declared engine.
 pub(crate) fn contradiction(spec: &RunSpec, said: &SelfDescription) -> Option<String> {
     let (declared, told) = (spec.endpoint.server.get("version")?.to_string(), said.version.as_ref()?);
     if said.is_another_than(spec.endpoint.engine) || same_release(&declared, told) {
@@ -16,48 +17,50 @@ pub(crate) fn contradiction(spec: &RunSpec, said: &SelfDescription) -> Option<St
     }
     let name = &spec.endpoint.name;
     Some(format!(
-        "the server says that it is version {told}, and `endpoints.{name}.server.version` declares {declared}; correct the plan, or \
-         start the declared version"
+        "the server reports version {told}, but `endpoints.{name}.server.version` declares {declared}; correct the \
+         plan, or start the declared version"
     ))
 }
 
-/// What of the server of a committed run is otherwise now; `was` is what the run recorded.
+/// Returns what has changed on the server of a committed run; `was` is the record of the run.
 pub(crate) fn changed(run: &PlannedRun, was: &Fingerprint, said: &SelfDescription) -> Vec<Changed> {
     was.changed(&said.of_model(&run.spec.model.id))
 }
 
-/// Changes as the reason of a run: `the server says version 0.11.1 instead of 0.11.0`.
+/// Formats changes as the reason of a run: `the server reports version 0.11.1 instead of 0.11.0`.
 pub(crate) fn in_words(changed: &[Changed]) -> String {
     let parts: Vec<String> = changed.iter().map(ToString::to_string).collect();
-    format!("the server says {}", parts.join(", "))
+    format!("the server reports {}", parts.join(", "))
 }
 
-/// What a sweep expects of its servers.
+/// The expected properties of the servers of a sweep.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Expected {
-    /// With `environment: pin`: runs by their positions, with what their committed results recorded.
+    /// With `environment: pin`: runs by their positions, with the records of their committed results.
     pub(crate) pinned: Vec<(usize, Fingerprint)>,
-    /// The versions that endpoints said before the sweep.
+    /// The versions that endpoints reported before the sweep.
     pub(crate) versions: HashMap<String, String>,
 }
 
-/// What a launched server said of itself when it was ready.
+/// What a launched server reported about itself when it was ready.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct LaunchedSaid {
-    /// A run that it was launched for.
+    /// A run for which it was launched.
     pub(crate) spec: Arc<RunSpec>,
-    /// What it said.
+    /// Its description of itself.
     pub(crate) said: SelfDescription,
 }
 
 impl LaunchedSaid {
-    /// Whether `spec` would be measured on that server: on the same endpoint, started with the same command and environment.
+    /// Whether `spec` would be measured on that server: the same endpoint, started with the same command
+    /// and environment.
     pub(crate) fn is_of(&self, spec: &RunSpec) -> bool {
         is_same_server(&self.spec, spec)
     }
 }
 
-/// Whether the runs of two specs are measured on one server: an endpoint has one, but for each setting that it is launched with.
+/// Whether the runs of two specs are measured on one server: an endpoint has one for each setting with
+/// which it is launched.
 fn is_same_server(one: &RunSpec, other: &RunSpec) -> bool {
     one.endpoint.name == other.endpoint.name
         && match (&one.endpoint.launch, &other.endpoint.launch) {
@@ -67,23 +70,24 @@ fn is_same_server(one: &RunSpec, other: &RunSpec) -> bool {
         }
 }
 
-/// Keeps what servers say in one invocation, and refuses those that are not the expected ones.
+/// Records what servers report in one invocation, and refuses those that differ from what is expected.
 #[derive(Debug, Default)]
 pub(crate) struct Guard {
     expected: Expected,
     refused: HashSet<String>,
-    /// What launched servers said, a word for each start.
+    /// What launched servers reported, one entry for each start.
     launched: Vec<LaunchedSaid>,
 }
 
 impl Guard {
-    /// For a sweep that expects this.
+    /// Creates the guard of a sweep with these expectations.
     pub(crate) fn new(expected: Expected) -> Guard {
         Guard { expected, refused: HashSet::new(), launched: Vec::new() }
     }
 
-    /// Takes what the server of an endpoint says; why the endpoint is refused, where it said another release before, or where what it
-    /// is differs from what `runs` pin. `launched` is a run that the server was launched for, where it was.
+    /// Records what the server of an endpoint reports, and returns why the endpoint is refused: it reported
+    /// another release before, or differs from what `runs` pin. `launched` is a run for which the server
+    /// was launched, if it was.
     pub(crate) fn take(
         &mut self,
         endpoint: &str,
@@ -106,7 +110,7 @@ impl Guard {
         Ok(())
     }
 
-    /// What launched servers said, a word for each start.
+    /// Returns what launched servers reported, one entry for each start.
     pub(crate) fn launched(&mut self) -> Vec<LaunchedSaid> {
         std::mem::take(&mut self.launched)
     }
@@ -130,36 +134,37 @@ impl Guard {
         Some(pin_broken(endpoint, &changed))
     }
 
-    /// Another server is started for the endpoint, which may well be of another version.
+    /// Forgets the endpoint's version: another server is started for it, whose version may differ.
     pub(crate) fn forget(&mut self, endpoint: &str) {
         self.expected.versions.remove(endpoint);
     }
 
-    /// Nothing more is measured on the endpoint.
+    /// Refuses further measurements on the endpoint.
     pub(crate) fn refuse(&mut self, endpoint: &str) {
         self.refused.insert(endpoint.to_owned());
     }
 
-    /// Whether nothing more is measured on the endpoint.
+    /// Whether further measurements on the endpoint are refused.
     pub(crate) fn refuses(&self, endpoint: &str) -> bool {
         self.refused.contains(endpoint)
     }
 }
 
-/// What ends a sweep whose plan says `environment: pin`.
+/// Returns why a sweep with `environment: pin` ends.
 pub(crate) fn pin_broken(endpoint: &str, changed: &Changed) -> String {
     let Changed { what, was, is } = changed;
     format!(
-        "endpoint `{endpoint}` says {what} {is}, and its results were measured on {was}; the plan says `environment: pin`: start {was} \
-         again, name another results folder, or write `environment: match` to measure those runs again"
+        "endpoint `{endpoint}` reports {what} {is}, but its results were measured on {was}, and the plan sets \
+         `environment: pin`: start {was} again, choose another results folder, or write `environment: match` to measure \
+         those runs again"
     )
 }
 
-/// Why nothing more is measured on an endpoint that said two versions.
+/// Returns why an endpoint that reported two versions is not measured any more.
 pub(crate) fn two_versions(endpoint: &str, one: &str, other: &str) -> String {
     format!(
-        "endpoint `{endpoint}` answers with two versions: {one} and {other}; no run on it could be called one of them: let only one \
-         version answer there, or give each an endpoint of its own"
+        "endpoint `{endpoint}` reports two versions: {one} and {other}; its runs could not be attributed to either: \
+         let only one version respond there, or declare a separate endpoint for each"
     )
 }
 
@@ -181,11 +186,11 @@ mod tests {
         assert_eq!(
             guard.take("a", None, &SelfDescription::default(), &[]),
             Ok(()),
-            "who says nothing says no other version"
+            "a server without a version does not contradict"
         );
         assert_eq!(guard.take("b", None, &said("0.12.0"), &[]), Ok(()));
         let reason = guard.take("a", None, &said("0.11.1"), &[]).unwrap_err();
-        assert!(reason.starts_with("endpoint `a` answers with two versions: 0.11.0 and 0.11.1; "), "{reason}");
+        assert!(reason.starts_with("endpoint `a` reports two versions: 0.11.0 and 0.11.1; "), "{reason}");
         assert!(guard.refuses("a") && !guard.refuses("b"));
     }
 

@@ -1,4 +1,4 @@
-//! What a sweep says while it runs. It tells whoever listens and waits for nobody.
+//! Events that a sweep emits while it runs. It notifies observers and never waits for them.
 
 use std::collections::HashSet;
 use std::sync::Arc;
@@ -10,7 +10,7 @@ use crate::rows::SpoilCause;
 
 use super::ready::Waiting;
 
-/// The names by which a plan groups its runs: as few as it declares, however many runs there are.
+/// The names by which runs are grouped: as few as the plan declares, however many runs there are.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub struct RunGroup {
     /// Its sweep.
@@ -23,32 +23,33 @@ pub struct RunGroup {
     pub scenario: Arc<str>,
 }
 
-/// A run, as people name it.
+/// A run, as shown to users.
 #[derive(Debug, Clone)]
 pub struct RunView {
-    /// Its number among the runs of the selection, from 1, behind those that are not executed.
+    /// Its number in the selection, from 1, after the runs that are not executed.
     pub number: usize,
     /// Its identity.
     pub id: RunId,
-    /// What people call it.
+    /// Its name for users.
     pub name: String,
     /// Its sweep, endpoint, model and scenario.
     pub group: RunGroup,
-    /// Further axes of its cell and what they are, in the order in which the plan declares them.
+    /// Further axes of its cell and their values, in the order in which the plan declares them.
     pub axes: Vec<[String; 2]>,
     /// Its phases.
     pub phases: Phases,
-    /// What is asked of the server, and how fast.
+    /// The load on the server.
     pub load: Load,
-    /// How many requests an arrival brings on average: the turns of a conversation, where arrivals are conversations.
+    /// Average number of requests per arrival: the turns of a conversation, if arrivals are conversations.
     pub(crate) requests_per_arrival: f64,
     /// The pause after it, in nanoseconds.
     pub(crate) cooldown_ns: u64,
-    /// How the search or ladder stands that asked for it: `between 24 and 28 qps, 6 runs so far`; none where none did.
+    /// The state of the search or ladder that requested it: `between 24 and 28 qps, 6 runs so far`;
+    /// `None` if none did.
     pub(crate) standing: Option<String>,
 }
 
-/// What the names of a plan's runs need to tell them apart.
+/// What the names of a plan's runs must contain to be distinct.
 #[derive(Debug, Clone, Default)]
 pub struct Naming {
     /// The plan has several models.
@@ -58,7 +59,7 @@ pub struct Naming {
 }
 
 impl Naming {
-    /// For the runs of a plan.
+    /// Derives it from the runs of a plan.
     pub fn of(runs: &[PlannedRun]) -> Naming {
         let model = |run: &PlannedRun| run.spec.labels.model.to_string();
         let first = runs.first().map(model);
@@ -70,13 +71,13 @@ impl Naming {
 }
 
 impl RunView {
-    /// The view of run `number`, which is named among no others.
+    /// Returns the view of run `number`, named without regard to other runs.
     pub fn new(number: usize, run: &PlannedRun) -> RunView {
         RunView::among(number, run, &Naming::default())
     }
 
-    /// The view of run `number` among those of its plan: its name has the model where there are several, and the repeat,
-    /// from 0, where its sweep has several.
+    /// Returns the view of run `number` among those of its plan: its name contains the model if there are
+    /// several, and the repeat, from 0, if its sweep has several.
     pub fn among(number: usize, run: &PlannedRun, naming: &Naming) -> RunView {
         let model = naming.models.then(|| run.spec.labels.model.to_string());
         let is_repeated = naming.repeated.contains(&run.sweep);
@@ -99,8 +100,8 @@ impl RunView {
         }
     }
 
-    /// How long it takes with the pause after it when drain is short, in nanoseconds; its window as long as
-    /// [`window_ns`] says.
+    /// Expected duration including the pause after it, in nanoseconds, with a short drain and a window of
+    /// [`window_ns`].
     pub(crate) fn expected_ns(&self) -> u64 {
         let Phases { idle, fill, stabilize, .. } = self.phases;
         let window = window_ns(&self.phases, &self.load, self.requests_per_arrival);
@@ -110,9 +111,10 @@ impl RunView {
     }
 }
 
-/// How long the measure window is going to be, in nanoseconds. An open loop's `min_requests` need a time that its rate
-/// tells: the longer of `for` and the time in which so many are expected, at most `at_most`. Of a closed loop the server decides, so that
-/// `for` is all that is known. `requests_per_arrival` is of a server that as many conversations leave as come.
+/// Expected length of the measure window, in nanoseconds. The time that an open loop needs for
+/// `min_requests` follows from its rate: the longer of `for` and the time in which that many requests are
+/// expected, at most `at_most`. For a closed loop it depends on the server, so only `for` is known.
+/// `requests_per_arrival` assumes a server at which as many conversations end as begin.
 pub(crate) fn window_ns(phases: &Phases, load: &Load, requests_per_arrival: f64) -> u64 {
     let measure = &phases.measure;
     let shortest = measure.duration.0;
@@ -121,7 +123,7 @@ pub(crate) fn window_ns(phases: &Phases, load: &Load, requests_per_arrival: f64)
             let longest = measure.at_most.map_or(shortest, |at_most| at_most.0);
             let start = phases.measure_start().secs();
             let reached = course.at(course.expected(start) + requests as f64 / requests_per_arrival);
-            // A rate that has sunk to 0 never brings them.
+            // A rate that has fallen to 0 never reaches them.
             let needed = reached.map_or(longest, |at| ((at - start) * 1e9).ceil() as u64);
             shortest.max(needed.min(longest))
         }
@@ -129,7 +131,8 @@ pub(crate) fn window_ns(phases: &Phases, load: &Load, requests_per_arrival: f64)
     }
 }
 
-/// Whether only measuring can tell how long the window is: a closed loop that waits for `min_requests`.
+/// Whether the length of the window is only known after measuring: a closed loop that waits for
+/// `min_requests`.
 pub(crate) fn may_be_prolonged(phases: &Phases, load: &Load) -> bool {
     let measure = &phases.measure;
     let can_grow = measure.at_most.is_some_and(|at_most| at_most > measure.duration);
@@ -145,18 +148,20 @@ pub(crate) fn load_name(load: &Load) -> String {
     }
 }
 
-/// Endpoint, scenario, load and what else tells a run apart: `fast · B1 · batch 8 · repeat 1` (the second: from 0). Further
-/// axes stand in the order of their names, for of a result no plan is known.
+/// Returns the endpoint, scenario, load and other distinguishing parts: `fast · B1 · batch 8 · repeat 1`
+/// (repeats count from 0). Further axes are in alphabetical order of their names, because the plan of a
+/// result is unknown.
 pub fn name(spec: &RunSpec) -> String {
     named(spec, None, spec.labels.axes.iter(), spec.repeat > 0)
 }
 
-/// As [`name`], with the further axes in the order in which the plan declares them, and after them what no axis says.
+/// As [`name`], with the further axes in the order in which the plan declares them, followed by
+/// what is not on an axis.
 pub(crate) fn planned_name(run: &PlannedRun) -> String {
     named(&run.spec, None, in_declared_order(run), run.spec.repeat > 0)
 }
 
-/// A cell's name: that of its runs without the repeat.
+/// Returns a cell's name: that of its runs without the repeat.
 pub(crate) fn planned_cell(run: &PlannedRun) -> String {
     named(&run.spec, None, in_declared_order(run), false)
 }
@@ -190,38 +195,39 @@ fn named<'a>(
 /// Something that happened.
 #[derive(Debug, Clone)]
 pub enum Event {
-    /// The sweep begins: these runs are to do, and so many of the selection are not.
+    /// The sweep begins with these runs; `settled` runs of the selection are not executed.
     Begin {
-        /// Runs that will be executed.
+        /// Runs to execute.
         todo: Vec<RunView>,
-        /// Runs of the selection that are not executed: their results are there, or they are left out.
+        /// Runs of the selection that are not executed: their results exist, or they are skipped.
         settled: usize,
-        /// What may add runs: searches and ladders that go on, and sweeps that wait for an earlier one.
+        /// Sources of further runs: searches and ladders in progress, and sweeps that wait for an
+        /// earlier one.
         open: Vec<String>,
     },
-    /// A search or a ladder stands so now, and asks for this run next.
+    /// The new state of a search or a ladder, and the run that it requests next.
     Chosen {
-        /// Which: its sweep, and its cell but for the load.
+        /// The pool: its sweep, and its cell without the load.
         pool: String,
-        /// How it stands, in words.
+        /// Its state, in words.
         standing: String,
-        /// The run that is asked for; none at the end.
+        /// The requested run; `None` at the end.
         next: Option<RunView>,
     },
-    /// A cell has ended before all of its repeats were made: these runs are left out.
+    /// A cell ended before all of its repeats were made: these runs are skipped.
     Pruned {
-        /// Which: its sweep, and what people call it.
+        /// The cell: its sweep and its name.
         cell: String,
-        /// What was shown, in words.
+        /// The reason, in words.
         why: String,
-        /// The runs that are left out.
+        /// The skipped runs.
         runs: Vec<RunView>,
     },
-    /// An embedded server is being started, or a server is being asked.
+    /// An embedded server is being started, or a server is being probed.
     Endpoint {
         /// Its name.
         endpoint: String,
-        /// What became of it: how it answers, or why its runs are left out.
+        /// The result: how it responds, or why its runs are skipped.
         result: Result<String, String>,
     },
     /// A server is being started.
@@ -231,111 +237,111 @@ pub enum Event {
         /// Its command, with its settings; without secrets.
         command: String,
     },
-    /// A server that was started is ready.
+    /// A launched server is ready.
     Launched {
         /// Its endpoint.
         endpoint: String,
-        /// How long that took.
+        /// The time that it took.
         after: Duration,
-        /// Where its output is.
+        /// The file with its output.
         log: String,
     },
-    /// A server that was started ended before it was ready; it is started again.
+    /// A launched server exited before it was ready; it is started again.
     Relaunching {
         /// Its endpoint.
         endpoint: String,
         /// How it ended.
         reason: String,
-        /// How often it will have been tried again with the next start.
+        /// The number of the retry that the next start is.
         again: u32,
-        /// How often it is at most.
+        /// The maximum number of retries.
         of: u32,
     },
-    /// A server is not near, though the plan says so.
+    /// A server is not near, although the plan declares it so.
     Far {
         /// Its endpoint.
         endpoint: String,
-        /// What was measured, and what to do.
+        /// The measurement and the remedy.
         why: String,
     },
-    /// A server takes its time to answer the probe.
+    /// A server is slow to respond to the probe.
     Slow {
         /// Its endpoint.
         endpoint: String,
         /// Its address.
         url: String,
     },
-    /// A server is not idle before a run, and it is waited for.
+    /// A server is not idle before a run; the run waits for it.
     Busy {
         /// Its name.
         endpoint: String,
-        /// What it is busy with, and how long it is waited for.
+        /// What keeps it busy, and how long the run waits.
         what: String,
     },
-    /// A server is not ready, and will be asked again.
+    /// A server is not ready and will be probed again.
     Waiting {
         /// Its endpoint.
         endpoint: String,
-        /// Why, and for how long.
+        /// The reason and the time waited.
         waiting: Waiting,
     },
     /// A run begins.
     Started {
-        /// Which.
+        /// The run.
         run: RunView,
         /// Its live counters.
         progress: Arc<Progress>,
     },
     /// A run was committed.
     Committed {
-        /// Which.
+        /// The run.
         run: RunView,
     },
-    /// A run failed; what there is of it lies in its attempt.
+    /// A run failed; its partial data remains in its attempt.
     Failed {
-        /// Which.
+        /// The run.
         run: RunView,
-        /// Why.
+        /// The reason.
         reason: String,
     },
-    /// The environment spoiled an attempt at a run; it will be tried again.
+    /// The environment spoiled an attempt at a run; it will be retried.
     Again {
-        /// Which.
+        /// The run.
         run: RunView,
-        /// What happened.
+        /// The cause.
         reason: String,
-        /// How often it will have been tried again with the next attempt.
+        /// The number of the retry that the next attempt is.
         again: u32,
-        /// How often it is at most.
+        /// The maximum number of retries.
         of: u32,
     },
     /// The environment spoiled every attempt at a run.
     GivenUp {
-        /// Which.
+        /// The run.
         run: RunView,
-        /// What happened the last time, by kind.
+        /// The kind of the last cause.
         cause: SpoilCause,
-        /// The same in words.
+        /// The last cause in words.
         reason: String,
-        /// How often it was tried again.
+        /// The number of retries.
         times: u32,
     },
     /// A run was not executed.
     Skipped {
-        /// Which.
+        /// The run.
         run: RunView,
-        /// Why.
+        /// The reason.
         reason: String,
     },
-    /// The sweep was told to stop.
+    /// The sweep was asked to stop.
     Stopping,
-    /// Nothing more will happen.
+    /// No further events follow.
     End,
 }
 
-/// Whoever listens.
+/// A receiver of events.
 pub trait Observer {
-    /// Takes one event. Called on the coordinating thread, in order.
+    /// Receives one event. Called on the coordinating thread, in order.
     fn event(&mut self, event: Event);
 }
 
@@ -347,7 +353,8 @@ mod tests {
     use crate::expand::expand;
     use crate::plan::{Format, parse};
 
-    /// Seconds of the window that an open loop of 10 per second needs for 3 000 requests of this scenario.
+    /// Returns the length of the window that an open loop of 10 per second needs for 3 000 requests of this
+    /// scenario, in seconds.
     fn window(scenario: serde_json::Value) -> f64 {
         let plan = json!({
             "sweepline": 1, "name": "t", "endpoints": { "e": { "engine": "mock" } }, "models": { "m": { "id": "x" } },

@@ -1,5 +1,6 @@
-//! What sweeps have found that later ones ask for: the highest load of each of their cells that meets the objective, or a metric of each cell.
-//! No clock and no random numbers: the same results, the same answers.
+//! The results of sweeps that later ones use: the highest load of each of their cells that meets the
+//! objective, or a metric of each cell. It uses no clock and no random numbers: the same results give the
+//! same findings.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -19,13 +20,14 @@ use super::choose::{Chosen, Ended, Judge};
 /// Values of a cell on the axes other than its load.
 type Key = Vec<(String, String)>;
 
-/// What is known of finished runs of one cell.
+/// Access to the finished runs of one cell.
 pub trait Findings: Judge {
-    /// A metric over all of its runs that are valid: [`Says::Measured`], or [`Says::Nothing`] with the reason.
+    /// Returns a metric over all valid runs: [`Says::Measured`], or [`Says::Nothing`] with the reason.
     fn measured(&self, runs: &[&PlannedRun], name: MetricName) -> Says;
 }
 
-/// What is known of the sweeps of `plan` that others ask, `chosen` being how the pools of `expansion` stand.
+/// Returns the findings of the sweeps of `plan` that others use; `chosen` is the state of the pools
+/// of `expansion`.
 pub fn found(plan: &Plan, expansion: &Expansion, chosen: &[Chosen], judge: &dyn Findings) -> Known {
     let questions: IndexSet<(&str, AskedMetric)> = plan.sweeps.values().flat_map(Sweep::asks).collect();
     let of_question = |(sweep, metric): (&str, AskedMetric)| {
@@ -35,7 +37,7 @@ pub fn found(plan: &Plan, expansion: &Expansion, chosen: &[Chosen], judge: &dyn 
     Known { findings: questions.into_iter().flat_map(of_question).collect() }
 }
 
-/// What is asked of one sweep.
+/// The findings of one sweep.
 struct Answers<'a> {
     plan: &'a Plan,
     sweep: &'a str,
@@ -43,12 +45,12 @@ struct Answers<'a> {
     judge: &'a dyn Findings,
 }
 
-/// What is there of one cell but for its load.
+/// The results of one cell, without its load.
 #[derive(Default)]
 struct Part<'a> {
     pool: Option<(&'a Pool, &'a Chosen)>,
     runs: Vec<&'a PlannedRun>,
-    /// Why some of its loads are no runs.
+    /// Why some of its loads are not runs.
     pending: Option<(Waits, &'a str)>,
 }
 
@@ -93,7 +95,7 @@ impl Answers<'_> {
                         })
                     }
                     Some(Ended::WholeLadder | Ended::Cut { .. }) => self.of_runs(&runs),
-                    Some(Ended::Settings(_)) => Says::Nothing("it looks for settings, and for no load".to_owned()),
+                    Some(Ended::Settings(_)) => Says::Nothing("it searches for settings, not for a load".to_owned()),
                 };
                 (says, ids(&runs))
             }
@@ -101,7 +103,7 @@ impl Answers<'_> {
                 let is_there = |run: &&&PlannedRun| self.judge.is_finished(run);
                 let there = part.runs.iter().filter(is_there).count();
                 let says = match part.runs.len() {
-                    all if there < all => Says::Open(format!("{there} of {all} runs are there")),
+                    all if there < all => Says::Open(format!("{there} of {all} runs are finished")),
                     _ => self.of_runs(&part.runs),
                 };
                 (says, ids(&part.runs))
@@ -110,7 +112,7 @@ impl Answers<'_> {
         Finding { sweep: Arc::from(self.sweep), metric: self.metric, cell, says, runs }
     }
 
-    /// What finished runs say.
+    /// Returns the result of finished runs.
     fn of_runs(&self, runs: &[&PlannedRun]) -> Says {
         match self.metric {
             AskedMetric::Load(load) => self.of_loads(load, runs),
@@ -118,8 +120,8 @@ impl Answers<'_> {
         }
     }
 
-    /// What finished runs of several loads say together: the highest that is shown to meet the objective, below the first that is shown
-    /// to miss it.
+    /// Returns the combined result of finished runs of several loads: the highest that is shown to meet the
+    /// objective, below the first that is shown to miss it.
     fn of_loads(&self, metric: SweepMetric, runs: &[&PlannedRun]) -> Says {
         let mut loads: BTreeMap<Decimal, Vec<&PlannedRun>> = BTreeMap::new();
         for run in runs {
@@ -146,7 +148,7 @@ impl Answers<'_> {
         }
     }
 
-    /// Whether the runs that a search made at a load show together that it meets the objective.
+    /// Whether the runs of a search at one load together show that it meets the objective.
     fn is_shown(&self, load: f64, pool: &Pool, chosen: &Chosen) -> bool {
         let runs = chosen.runs_at(load, pool);
         !runs.is_empty() && self.judge.said(&runs, Objective::Slo).answer == Some(Answer::Holds)
@@ -164,7 +166,7 @@ impl Answers<'_> {
     }
 }
 
-/// That no load is shown to meet the objective, why, and what helps.
+/// States that no load is shown to meet the objective, with the reason and the remedy.
 fn nothing_shown(found: &Bracket) -> String {
     let list = |loads: &[f64]| loads.iter().map(f64::to_string).collect::<Vec<_>>().join(", ");
     let parts = [
@@ -182,16 +184,17 @@ fn ids(runs: &[&PlannedRun]) -> Vec<RunId> {
     runs.iter().map(|run| run.id).collect()
 }
 
-/// What a search says that has ended. An answer that is in doubt is none: whoever took it would measure at a load that may be any.
+/// Returns the result of a finished search. An answer in doubt is not used: the load measured next
+/// would be arbitrary.
 fn of_search(outcome: &Outcome, pool: &Pool, is_shown: impl Fn(f64) -> bool) -> Says {
     let nothing = |why: &str| Says::Nothing(why.to_owned());
     let doubt = || {
         let caveats: Vec<String> = outcome.caveats.iter().map(ToString::to_string).collect();
         Says::Nothing(format!("the answer is in doubt: {}", caveats.join("; ")))
     };
-    // A load of the grid, written as briefly as it can be, is the decimal that the plan holds.
+    // A load of the grid, written as briefly as possible, is the decimal that the plan contains.
     let decimal = |load: f64| load.to_string().parse().ok();
-    // Two steps of the grid are the resolution, and a search is wrong by more in at most 5 % of cases.
+    // Two steps of the grid are the resolution, and a search is off by more in at most 5 % of cases.
     let below = |load: f64| {
         let loads = pool.loads();
         let at = loads.iter().position(|other| *other == load)?;
@@ -214,9 +217,9 @@ fn of_search(outcome: &Outcome, pool: &Pool, is_shown: impl Fn(f64) -> bool) -> 
         },
         End::NotMonotone | End::Drifting | End::Unsteady => doubt(),
         End::Unconfirmed => nothing("no load was confirmed: no long run met the objective"),
-        End::OutOfProbes => nothing("not found in as many runs as the search may take"),
+        End::OutOfProbes => nothing("not found within the run limit of the search"),
         End::TooFewRequests => {
-            Says::Nothing(outcome.caveats.first().map_or("no run can tell".to_owned(), ToString::to_string))
+            Says::Nothing(outcome.caveats.first().map_or("no run is conclusive".to_owned(), ToString::to_string))
         }
     }
 }
@@ -230,7 +233,7 @@ mod tests {
     use crate::plan::{Format, ResolvedPlan, parse};
     use crate::sweep::choose::{Said, Tried, choose};
 
-    /// Runs that say what a server with this knee says, as far as their loads are there.
+    /// Runs that respond like a server with this knee, for the loads that have run.
     struct Knee {
         knee: f64,
         there: f64,
@@ -267,7 +270,7 @@ mod tests {
         }
     }
 
-    /// A plan whose sweep `limit` is this, and is asked by another one.
+    /// Returns a plan with this sweep `limit`, whose result another sweep uses.
     fn plan(limit: serde_json::Value) -> ResolvedPlan {
         let taken = serde_json::json!({ "from": "limit", "take": "max_qps_under_slo" });
         let plan = serde_json::json!({
@@ -300,14 +303,14 @@ mod tests {
         assert_eq!(of(30.0, 100.0), load("20", false));
         assert_eq!(of(90.0, 100.0), load("40", true), "the heaviest is a lower bound");
         assert_eq!(of(5.0, 100.0), Says::Below("10".parse().expect("a number")));
-        assert_eq!(of(30.0, 20.0), Says::Open("4 of 6 runs are there".to_owned()));
+        assert_eq!(of(30.0, 20.0), Says::Open("4 of 6 runs are finished".to_owned()));
     }
 
     #[test]
     fn a_ladder_answers_once_it_has_ended() {
         let ladder = || serde_json::json!({ "matrix": { "qps": [10, 20, 40, 80] }, "stop": "slo_missed" });
         let of = |knee, there| says(ladder(), &Knee { knee, there });
-        assert_eq!(of(30.0, 40.0), load("20", false), "80 was left out");
+        assert_eq!(of(30.0, 40.0), load("20", false), "80 was skipped");
         assert_eq!(of(30.0, 20.0), Says::Open("above 20 qps, 2 runs so far".to_owned()));
         assert_eq!(of(90.0, 100.0), load("80", true));
     }

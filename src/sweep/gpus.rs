@@ -1,4 +1,5 @@
-//! Which GPUs of this machine are read beside a run: what the plan says, and what the server was started with.
+//! Selects the GPUs of this machine that are monitored during a run: those in the plan and those given to
+//! the server at its start.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -9,7 +10,8 @@ use crate::plan::{Endpoint, GpuSource, TextOrSecret};
 use crate::server::launch::ServerWatch;
 use crate::telemetry::gpus::{IsOwn, Visible, Wanted, Which};
 
-/// The GPUs to read beside runs like `spec`, whose server `server` watches where sweepline started it.
+/// Returns the GPUs to monitor during runs like `spec`; `server` watches their server if sweepline
+/// started it.
 pub(super) fn gpus_of(endpoint: &Endpoint, spec: &RunSpec, server: Option<&ServerWatch>) -> Option<Wanted> {
     let source = endpoint.gpu_source()?;
     let devices = endpoint.telemetry.as_ref().and_then(|telemetry| telemetry.gpus.as_ref()).map(|gpus| &gpus.devices.0);
@@ -21,9 +23,10 @@ pub(super) fn gpus_of(endpoint: &Endpoint, spec: &RunSpec, server: Option<&Serve
     Some(Wanted { tools: source.tools(), may_be_none: source == GpuSource::Auto, which, is_own })
 }
 
-/// The variables that a launched server has: those of the plan, and else sweepline's own, which it inherits.
+/// Returns the variables of a launched server: those of the plan, otherwise sweepline's own, which
+/// it inherits.
 fn visible(endpoint: &Endpoint, spec: &RunSpec) -> Visible {
-    // The port is none of them.
+    // The port is not among them.
     let of_plan: BTreeMap<String, TextOrSecret> = concrete(endpoint, spec, 1).map(|made| made.env).unwrap_or_default();
     let value = |name: &str| match of_plan.get(name) {
         Some(value) => value.text().map(str::to_owned),

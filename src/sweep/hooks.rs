@@ -1,5 +1,5 @@
-//! The hooks of a run, and the reset of its server, at their points: what each did is recorded, and a failure ends the attempt where the
-//! plan wants it so.
+//! Runs the hooks of a run, and resets its server, at their points: each result is recorded, and a failure
+//! ends the attempt if the plan requires it.
 
 use std::collections::{BTreeMap, HashMap};
 use std::path::{Path, PathBuf};
@@ -17,12 +17,12 @@ use crate::units::Nanos;
 
 use super::secrets::variable;
 
-/// How long a server may take to forget.
+/// Time limit for a reset of the server.
 const RESET_WITHIN: Nanos = Nanos::from_secs(60);
 /// Lines of a hook's output that an error quotes.
 const TAIL_LINES: usize = 8;
 
-/// What is known of a run's hooks when it is given out.
+/// What is known about a run's hooks when it is dispatched.
 #[derive(Debug, Clone)]
 pub(super) struct RunHooks {
     /// Its endpoint.
@@ -31,35 +31,35 @@ pub(super) struct RunHooks {
     pub folder: PathBuf,
     /// Whether it is the first run of its cell in this invocation.
     pub is_first: bool,
-    /// Whether no other run of its cell is left to do.
+    /// Whether no other run of its cell remains to be done.
     pub is_last: bool,
 }
 
-/// Why no load is put on, or no result kept.
+/// Why no load is sent, or no result is kept.
 #[derive(Debug)]
 pub(super) enum HookFailure {
     /// The sweep was stopped.
     Stopped,
-    /// A hook failed, and the plan says that this ends the attempt: the reason.
+    /// A hook failed, and the plan ends the attempt for that: the reason.
     Failed(String),
 }
 
 /// The hooks of one run while it is executed.
 pub(super) struct Hooking<'a> {
-    /// What is known of them.
+    /// The properties of the hooks.
     pub hooks: &'a RunHooks,
     /// The run.
     pub run: &'a PlannedRun,
     /// Its server.
     pub target: &'a Target,
-    /// What a probe of it asks.
+    /// The question of a probe.
     pub question: &'a Question,
-    /// Is called with what takes long.
+    /// Called with operations that take long.
     pub tell: &'a dyn Fn(String),
 }
 
 impl Hooking<'_> {
-    /// What comes before the load: the hooks of the cell, those of the run, the reset.
+    /// Executes what precedes the load: the hooks of the cell, those of the run, the reset.
     pub(super) fn before(&self, done: &mut Vec<HookRun>, stop: watch::Receiver<bool>) -> Result<(), HookFailure> {
         if self.hooks.is_first {
             self.at(HookPoint::BeforeCell, done, &stop)?;
@@ -68,8 +68,8 @@ impl Hooking<'_> {
         self.reset(done, stop)
     }
 
-    /// What comes after the load: the hooks of the run, then those of the cell. All of them happen, whether or not one failed: what was
-    /// begun before the run is ended there, also where the sweep is to stop.
+    /// Executes what follows the load: the hooks of the run, then those of the cell. All of them run, even
+    /// if one fails: what was begun before the run is ended there, also when the sweep is to stop.
     pub(super) fn after(&self, done: &mut Vec<HookRun>) -> Result<(), HookFailure> {
         let (_unused, never) = watch::channel(false);
         let of_run = self.at(HookPoint::AfterRun, done, &never);
@@ -77,7 +77,7 @@ impl Hooking<'_> {
         of_run.and(of_cell)
     }
 
-    /// The hooks of one point, in their order. Before a run the first failure ends it.
+    /// Runs the hooks of one point, in their order. Before a run, the first failure ends it.
     fn at(&self, point: HookPoint, done: &mut Vec<HookRun>, stop: &watch::Receiver<bool>) -> Result<(), HookFailure> {
         let hooks = concrete_hooks(&self.hooks.endpoint, &self.run.spec, point, Some(self.target.port));
         let hooks = hooks.map_err(|mistake| HookFailure::Failed(format!("hooks.{}: {mistake}", point.name())))?;
@@ -118,7 +118,8 @@ impl Hooking<'_> {
         }
     }
 
-    /// Has the server forget its prefix cache. A failure ends the attempt: it would measure a warm cache.
+    /// Resets the prefix cache of the server. A failure ends the attempt, because it would measure
+    /// a warm cache.
     fn reset(&self, done: &mut Vec<HookRun>, stop: watch::Receiver<bool>) -> Result<(), HookFailure> {
         let engine = self.hooks.endpoint.engine;
         let (Some(Reset::PrefixCache), Some(request)) = (self.hooks.endpoint.reset, Dialect::of(engine).reset) else {
@@ -143,7 +144,7 @@ impl Hooking<'_> {
         result
     }
 
-    /// The circumstances of the run, as its commands are told them.
+    /// Returns the circumstances of the run that its commands receive.
     fn variables(&self, point: HookPoint) -> Vec<(&'static str, String)> {
         let axes: BTreeMap<&str, &Scalar> = self.run.cell.iter().collect();
         vec![
@@ -157,7 +158,8 @@ impl Hooking<'_> {
         ]
     }
 
-    /// What no record may hold: the secrets of the endpoint and of the server that was launched for it.
+    /// Returns the values that no record may contain: the secrets of the endpoint and of the server that
+    /// was launched for it.
     fn secrets(&self) -> Vec<String> {
         let launch = self.hooks.endpoint.launch.iter().flat_map(|launch| launch.secrets());
         let of_launch = launch.filter_map(|reference| variable(reference, &self.hooks.folder).ok());
@@ -170,7 +172,7 @@ fn recorded(when: &str, what: String, ended: HookEnd) -> HookRun {
     HookRun { when: when.to_owned(), what, outcome, exit_code, status, detail, took_ns: took.0, output }
 }
 
-/// Why an attempt ends: the hook, how it ended, what that means, its last lines.
+/// Formats why an attempt ends: the hook, how it ended, the consequence, its last lines.
 fn reason(name: &str, run: &HookRun, meaning: &str) -> String {
     let lines: Vec<&str> = run.output.lines().filter(|line| !line.trim().is_empty()).collect();
     let tail = match &lines[lines.len().saturating_sub(TAIL_LINES)..] {
@@ -180,15 +182,15 @@ fn reason(name: &str, run: &HookRun, meaning: &str) -> String {
     format!("{name} `{}` failed: {}{meaning}{tail}", run.what, run.ended())
 }
 
-/// What to do where a server does not know the request that its engine has.
+/// Returns the remedy if a server rejects the request of its engine.
 fn remedy(run: &HookRun, engine: Engine) -> &'static str {
     match (run.status, engine) {
-        (Some(404), Engine::Vllm) => "; start vLLM with VLLM_SERVER_DEV_MODE=1: without it the path is not there",
+        (Some(404), Engine::Vllm) => "; start vLLM with VLLM_SERVER_DEV_MODE=1: the path exists only with it",
         _ => "",
     }
 }
 
-/// What is wrong with the hooks of an endpoint before anything is sent: a program that is not there.
+/// Returns what is wrong with the hooks of an endpoint before anything is sent: a missing program.
 pub(super) fn look(endpoint: &Endpoint, folder: &Path, run: &PlannedRun) -> Result<(), String> {
     for point in HookPoint::ALL {
         let hooks = concrete_hooks(endpoint, &run.spec, point, None);
@@ -202,7 +204,7 @@ pub(super) fn look(endpoint: &Endpoint, folder: &Path, run: &PlannedRun) -> Resu
                 };
                 let name = point.name();
                 return Err(format!(
-                    "the {name} hook runs `{program}`, and no such program is {place}; install it, or correct `hooks.{name}`"
+                    "the {name} hook runs `{program}`, which is not {place}; install it, or correct `hooks.{name}`"
                 ));
             }
         }
@@ -210,35 +212,36 @@ pub(super) fn look(endpoint: &Endpoint, folder: &Path, run: &PlannedRun) -> Resu
     Ok(())
 }
 
-/// Which runs are the first and the last of their cells in an invocation.
+/// Tracks which runs are the first and the last of their cells in an invocation.
 #[derive(Debug, Default)]
 pub(super) struct Cells {
     /// Runs of each cell that have not ended.
     left: HashMap<(String, Vec<u32>), usize>,
-    /// The run of each cell that was begun first.
+    /// The run of each cell that began first.
     first: HashMap<(String, Vec<u32>), usize>,
 }
 
 impl Cells {
-    /// With the runs to do.
+    /// Creates it from the runs to do.
     pub(super) fn of<'r>(runs: impl Iterator<Item = &'r PlannedRun>) -> Cells {
         let mut cells = Cells::default();
         runs.for_each(|run| cells.add(run));
         cells
     }
 
-    /// One more run is to do.
+    /// Adds one run to do.
     pub(super) fn add(&mut self, run: &PlannedRun) {
         *self.left.entry(key(run)).or_default() += 1;
     }
 
-    /// A run is given out: whether it is the first of its cell, and the last. One that is tried again is what it was.
+    /// Records that a run is dispatched, and returns whether it is the first of its cell, and the last. A
+    /// retry gets the same result.
     pub(super) fn begin(&mut self, at: usize, run: &PlannedRun) -> (bool, bool) {
         let first = *self.first.entry(key(run)).or_insert(at);
         (first == at, self.left.get(&key(run)).is_none_or(|left| *left <= 1))
     }
 
-    /// A run has ended for this invocation, or was left out.
+    /// Records that a run has ended for this invocation, or was skipped.
     pub(super) fn end(&mut self, run: &PlannedRun) {
         if let Some(left) = self.left.get_mut(&key(run)) {
             *left = left.saturating_sub(1);

@@ -1,4 +1,4 @@
-//! Starting a server of the plan: its port, its variables, its command.
+//! Launches a server of the plan: its port, its variables, its command.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -15,7 +15,7 @@ use crate::units::text::quoted;
 
 use super::secrets::variable;
 
-/// What it takes to start the server of a run.
+/// The inputs for launching the server of a run.
 #[derive(Debug, Clone)]
 pub(super) struct Launching {
     /// Its endpoint.
@@ -24,38 +24,38 @@ pub(super) struct Launching {
     pub spec: Arc<RunSpec>,
     /// The plan's folder.
     pub folder: PathBuf,
-    /// Where logs and leases are written.
+    /// Folder for logs and leases.
     pub servers: PathBuf,
 }
 
 /// A server that was started.
 #[derive(Debug)]
 pub(super) struct Started {
-    /// The server, which ends with this value.
+    /// The server, which ends when this value is dropped.
     pub server: Launched,
     /// Base address of its API.
     pub url: String,
-    /// Its command, as one would type it.
+    /// Its command, as typed in a shell.
     pub command: String,
-    /// A run that it was started for.
+    /// A run for which it was started.
     pub spec: Arc<RunSpec>,
 }
 
-/// When a launched server answered.
+/// When a launched server responded.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Answered {
-    /// By its ready path, or its list of models.
+    /// On its ready path, or with its list of models.
     pub ready: Instant,
-    /// By a first generation.
+    /// With a first generation.
     pub first: Instant,
 }
 
 /// Why a server was not started.
 #[derive(Debug, Clone)]
 pub(super) struct NotStarted {
-    /// In words.
+    /// The reason, in words.
     pub reason: String,
-    /// Whether somebody must change something first.
+    /// Whether a user must change something first.
     pub is_final: bool,
 }
 
@@ -70,7 +70,7 @@ fn for_good(reason: impl ToString) -> NotStarted {
 }
 
 impl Started {
-    /// How it started, where it was ready at an instant; and how long that took.
+    /// Returns how it started and how long that took, if it was ready at a known instant.
     pub(super) fn ready(&self, Answered { ready, first }: Answered, servers: &Path) -> (ServerStart, Duration) {
         let watch = self.server.watch();
         let since = |at: Instant| Nanos::from(at.saturating_duration_since(watch.started())).0;
@@ -88,10 +88,10 @@ impl Started {
 }
 
 impl Launching {
-    /// Starts the server; it need not be ready yet. A port that is `auto` is another one each time.
+    /// Starts the server, which need not be ready yet. A port of `auto` is a new one each time.
     pub(super) fn start(&self) -> Result<Started, NotStarted> {
         let port = self.endpoint.launch_port().map_or_else(free_port, Ok).map_err(for_good)?;
-        let url = self.endpoint.launched_url(port).ok_or_else(|| for_good("its `url` is no address"))?;
+        let url = self.endpoint.launched_url(port).ok_or_else(|| for_good("its `url` is not a valid address"))?;
         let host = reqwest::Url::parse(&url).ok().and_then(|url| url.host_str().map(str::to_owned));
         if let Some(taken) = host.and_then(|host| port_taken(&host, port)) {
             return Err(taken.into());
@@ -129,7 +129,7 @@ impl Launching {
         })
     }
 
-    /// What is wrong with it before anything is started: a program that is not there, a secret that is not.
+    /// Returns what is wrong before anything is started: a missing program or a missing secret.
     pub(super) fn look(&self) -> Result<(), String> {
         let Some(launch) = &self.endpoint.launch else { return Ok(()) };
         for reference in launch.secrets() {
@@ -138,7 +138,7 @@ impl Launching {
         let folder = launch.folder.as_ref().map_or_else(|| self.folder.clone(), |folder| self.folder.join(folder));
         if !folder.as_os_str().is_empty() && !folder.is_dir() {
             return Err(format!(
-                "cannot start its server in {}: no such folder; correct `launch.folder`",
+                "cannot start its server in {}: folder not found; correct `launch.folder`",
                 folder.display()
             ));
         }
@@ -152,7 +152,7 @@ impl Launching {
     }
 }
 
-/// The value behind a reference that a lease has.
+/// Returns the value behind a reference in a lease.
 pub(crate) fn secret_behind(reference: &str, folder: &Path) -> Option<String> {
     variable(&reference.parse::<SecretRef>().ok()?, folder).ok()
 }

@@ -5,7 +5,7 @@ use crate::server::{Counter, PROMPT, ProbeError, Question};
 use crate::workload::Tokenizer;
 use crate::workload::tokenizer::{Frames, Lesson, Table};
 
-/// What a server told of its tokenizer.
+/// What a server taught about its tokenizer.
 pub(crate) struct Learned {
     counter: Counter,
     lesson: Lesson,
@@ -13,7 +13,7 @@ pub(crate) struct Learned {
 }
 
 impl Learned {
-    /// Has every word counted that prompts are made of; none where the server does not count.
+    /// Requests the token count of every word used in prompts; `None` if the server does not count.
     pub(super) fn from(question: &Question) -> Result<Option<Learned>, ProbeError> {
         let Some(counter) = Counter::find(question)? else { return Ok(None) };
         let lesson = Lesson::new(&[PROMPT]);
@@ -22,13 +22,13 @@ impl Learned {
         Ok(Some(Learned { counter, lesson, table }))
     }
 
-    /// The tokenizer for prompts that are counted like this.
+    /// Returns the tokenizer for prompts with this framing.
     pub(super) fn tokenizer(&self, framing: Framing) -> Result<Tokenizer, ProbeError> {
         let (sample, lead) = (self.lesson.sample(), self.lesson.lead());
         let frames = match framing {
             Framing::Chat => Frames {
                 alone: self.counter.chat(&[("user", sample)])?,
-                // A model whose chats have no system message refuses one.
+                // A model whose chat template has no system message rejects one.
                 led: match self.counter.chat(&[("system", lead), ("user", sample)]) {
                     Ok(tokens) => Some(tokens),
                     Err(ProbeError::Refused { .. }) => None,

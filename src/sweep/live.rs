@@ -1,4 +1,4 @@
-//! Servers while a sweep uses them: addresses, secrets resolved when they are needed, embedded servers kept alive.
+//! Servers during a sweep: addresses, secrets resolved when they are needed, embedded servers kept alive.
 
 use std::collections::BTreeSet;
 use std::path::Path;
@@ -15,21 +15,22 @@ use super::secrets::{ResolveError, Use, resolve_secret};
 /// An endpoint that is ready.
 #[derive(Debug, Default)]
 pub(crate) struct Live {
-    /// Where it is; none until it is known.
+    /// Its address; `None` until it is known.
     pub target: Option<Target>,
     /// Its embedded server, if it has one.
     pub embedded: Option<Embedded>,
-    /// The server that was launched for it, if one was.
+    /// The server that was launched for it, if any.
     pub launched: Option<Started>,
-    /// How that one started.
+    /// How the launched server started.
     pub start: Option<ServerStart>,
-    /// What the probe found.
+    /// The findings of the probe.
     pub found: Found,
-    /// When it was asked last.
+    /// Time of the last probe.
     pub asked: Option<Instant>,
 }
 
-/// The target of an endpoint at `url`, with its key and the secret values of its headers resolved; `folder` is the plan's.
+/// Returns the target of an endpoint at `url`, with its key and the secret values of its headers resolved;
+/// `folder` is the plan's.
 pub fn target<'a>(
     endpoint: &Endpoint,
     url: &str,
@@ -61,8 +62,8 @@ pub fn target<'a>(
     }
 }
 
-/// The address as it is shown: somebody may have put the key into it, too. A key that can be read only once is left to
-/// whoever sends it.
+/// Returns the address as it is displayed: it may contain the key. A key that can be read only once is left
+/// to the sender.
 pub(super) fn shown(endpoint: &Endpoint, url: &str, folder: &Path) -> String {
     let is_at_hand = |key: &&SecretRef| match key {
         SecretRef::Env(_) => true,

@@ -1,4 +1,4 @@
-//! Graph → results: scheduler, resume, events.
+//! From graph to results: scheduler, resume, events.
 
 pub mod calibrate;
 pub mod choose;

@@ -1,42 +1,44 @@
-//! Which committed results a new run is nearest to, so that it can be told by the edit that made it.
+//! Finds the committed results nearest to a new run, so that the run can be described by the edit
+//! that created it.
 //!
-//! The canonical forms of all records are laid out as rows of numbers, a column for each path and a number for each value
-//! that occurs there: comparing two runs is comparing two short rows, and a preview may compare thousands with thousands.
+//! The canonical forms of all records are laid out as rows of numbers, with a column for each path and a
+//! number for each value that occurs there. Comparing two runs compares two short rows, so a preview can
+//! compare thousands with thousands.
 
 use std::collections::HashMap;
 
 use crate::expand::{Difference, RunSpec, canonical};
 
-/// A run that differs in more fields than this is not called a changed one.
+/// A run that differs in more fields than this is not described as changed.
 const MOST_CHANGES: usize = 4;
-/// Says whether a loop is closed or open.
+/// The path that distinguishes closed from open loops.
 const PATTERN: &str = "load.pattern";
-/// Comparisons that a preview may take; beyond it new runs are only called new.
+/// The number of comparisons that a preview may take; beyond it, new runs are only described as new.
 const MOST_COMPARISONS: usize = 20_000_000;
-/// Old values of one field that are named where the nearest results differ among each other.
+/// The number of old values of one field that are named if the nearest results differ among each other.
 const MOST_OLD_VALUES: usize = 3;
-/// No record has this value: that of a new run where no record has the same.
+/// The value of a new run that no record has.
 const UNKNOWN: u32 = u32::MAX;
 
-/// A committed run among which the nearest is looked for.
+/// A committed run to compare with.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Known<'a> {
-    /// The run as it was asked for.
+    /// The spec of the run.
     pub spec: &'a RunSpec,
-    /// Whether the plan still asks for it.
+    /// Whether the plan still contains it.
     pub wanted: bool,
 }
 
-/// What the results nearest to a new run say of it.
+/// What the results nearest to a new run show.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Change {
-    /// The same spec was committed under another id: numbers mean something else now.
+    /// The same spec was committed under another id: the meaning of the numbers has changed.
     Meaning,
-    /// The plan lost the nearest result: these fields were changed.
+    /// The nearest result is no longer in the plan: these fields were changed.
     Edited(Vec<Difference>),
-    /// The plan still asks for the nearest result: these values came beside it.
+    /// The nearest result is still in the plan: these values were added.
     Added(Vec<Difference>),
-    /// Several results are equally near and have no difference in common: the fields in which one or the other differs.
+    /// Several results are equally near and share no difference: the fields in which any of them differs.
     Unsure(Vec<String>),
 }
 
@@ -44,7 +46,8 @@ pub(crate) enum Change {
 #[derive(Debug, Default)]
 pub(crate) struct Nearest {
     columns: HashMap<String, usize>,
-    /// For each column the values that occur, as a plan writes them; value n has number n + 1, and 0 is no value.
+    /// For each column the values that occur, as a plan writes them; value n has number n + 1, and
+    /// 0 means no value.
     values: Vec<Vec<String>>,
     /// For each column the number of each value.
     numbers: Vec<HashMap<String, u32>>,
@@ -55,7 +58,7 @@ pub(crate) struct Nearest {
 struct Row {
     values: Vec<u32>,
     wanted: bool,
-    /// What people call the run: two runs of one cell agree in it, whatever was edited elsewhere in the plan.
+    /// The run's name for users: two runs of one cell share it, whatever was edited elsewhere in the plan.
     names: String,
 }
 
@@ -95,17 +98,19 @@ impl Nearest {
         })
     }
 
-    /// What the nearest results say of the new run `spec`, one of `asked`; none where no result is near.
+    /// Returns what the nearest results show about the new run `spec`, one of `asked`; `None` if no
+    /// result is near.
     ///
-    /// Nearest is what differs in the fewest fields; a result that the plan still asks for counts one field more, because
-    /// an edit leaves behind what it changed. Among equals those that people call by the same names come first.
+    /// The nearest differ in the fewest fields. A result that is still in the plan counts one field
+    /// more, because an edit leaves behind what it changed. Among equals, those with the same names
+    /// for users come first.
     pub(crate) fn find(&self, spec: &RunSpec, asked: usize) -> Option<Change> {
         if self.rows.is_empty() || asked.saturating_mul(self.rows.len()) > MOST_COMPARISONS {
             return None;
         }
         let canonical = canonical(spec);
         let mut own = vec![0; self.values.len()];
-        // Fields that no result has at all.
+        // Fields that no result has.
         let mut further = Vec::new();
         for (path, value) in canonical.entries() {
             let text = value.to_string();
@@ -118,7 +123,8 @@ impl Nearest {
         if fields == 0 {
             return Some(Change::Meaning);
         }
-        // Nothing was edited where the plan asks for closed loops beside open ones: one of both was not executed yet.
+        // Nothing was edited if the plan has both closed and open loops: one of the two was not
+        // executed yet.
         let differs = |column: &usize| nearest.iter().any(|row| row.values[*column] != own[*column]);
         if fields > MOST_CHANGES || wanted && self.columns.get(PATTERN).is_some_and(differs) {
             return None;
@@ -146,7 +152,8 @@ impl Nearest {
         })
     }
 
-    /// In how many fields the nearest rows differ from `own`, whether the plan still has them, and those rows.
+    /// Returns in how many fields the nearest rows differ from `own`, whether they are still in the plan,
+    /// and those rows.
     fn nearest(&self, own: &[u32], further: usize, spec: &RunSpec) -> Option<(usize, bool, Vec<&Row>)> {
         let distance = |row: &Row| row.values.iter().zip(own).filter(|(a, b)| a != b).count() + further;
         let weight = |row: &Row| distance(row) + usize::from(row.wanted);
@@ -162,7 +169,7 @@ impl Nearest {
         Some((least - usize::from(wanted), wanted, nearest))
     }
 
-    /// The values that `rows` have in a column; none where the first has none.
+    /// Returns the values that `rows` have in a column; `None` if the first has none.
     fn old(&self, column: usize, rows: &[&Row]) -> Option<String> {
         let mut numbers: Vec<u32> = rows.iter().map(|row| row.values[column]).collect();
         numbers.sort_unstable();

@@ -1,4 +1,5 @@
-//! What the nodes of the graph do, each on a thread of its own. They talk to the scheduler by their result alone.
+//! The work of the graph's nodes, each on its own thread. Their result is their only message to the
+//! scheduler.
 
 use std::collections::BTreeSet;
 use std::path::Path;
@@ -42,15 +43,15 @@ pub fn serve(figures: &MockFigures) -> Result<Embedded, String> {
     Embedded::start(figures).map_err(|error| error.to_string())
 }
 
-/// The references of the secrets that headers of these runs have.
+/// Returns the references of the secrets in headers of these runs.
 pub(crate) fn secrets_of<'a>(specs: impl Iterator<Item = &'a Arc<RunSpec>>) -> Vec<SecretRef> {
     let shapings = specs.flat_map(|spec| spec.mix.iter().map(|class| &class.shaping).chain([&spec.shaping]));
     let references: BTreeSet<&SecretRef> = shapings.flat_map(|shaping| shaping.fields.headers.secrets()).collect();
     references.into_iter().cloned().collect()
 }
 
-/// Asks an endpoint whether it is ready; gives its target and what it said. `served` is the address and the life of its
-/// embedded server, if it has one.
+/// Probes whether an endpoint is ready, and returns its target and its description. `served` contains the
+/// address and the liveness of its embedded server, if it has one.
 pub fn ask(
     endpoint: &Endpoint,
     served: Option<(String, Arc<AtomicBool>)>,
@@ -61,10 +62,10 @@ pub fn ask(
     let url = url.ok_or_else(|| Unready::for_good("it has no address"))?;
     let mut target = target(endpoint, url, of_headers, folder).map_err(|error| Unready::for_good(error.to_string()))?;
     let question = Question { ready: endpoint.ready_path(), ..question(url, &target, spec) };
-    // What the embedded mock is, this program says of itself.
+    // This program describes the embedded mock itself.
     let ask_what_it_is = || (!endpoint.is_embedded()).then(|| look(&question, endpoint.engine)).flatten();
     let contradiction = |said: &Option<SelfDescription>| environment::contradiction(spec, said.as_ref()?);
-    // A declared version is held against what the server says before it is asked for anything else.
+    // A declared version is compared with the reported one before any other request.
     let is_declared = spec.endpoint.server.contains_key("version");
     let mut said = if is_declared { ask_what_it_is() } else { None };
     if let Some(reason) = contradiction(&said) {
@@ -84,13 +85,13 @@ pub fn ask(
     Ok((target, found))
 }
 
-/// Asks whether an endpoint generates with the model of `spec`, and nothing else.
+/// Probes whether an endpoint generates with the model of `spec`, without further checks.
 pub(crate) fn ask_for_model(endpoint: &Endpoint, (target, spec): (&Target, &RunSpec)) -> Result<(), Unready> {
     probe(&Question { ready: endpoint.ready_path(), ..question(&target.url(), target, spec) })?;
     Ok(())
 }
 
-/// What a probe asks before runs like `spec`.
+/// Returns the question of a probe before runs like `spec`.
 pub fn question(url: &str, target: &Target, spec: &RunSpec) -> Question {
     Question {
         url: url.to_owned(),
@@ -107,7 +108,7 @@ pub fn question(url: &str, target: &Target, spec: &RunSpec) -> Question {
     }
 }
 
-/// What the engine asks in the middle of runs like `question`'s.
+/// Returns the check that the engine makes in the middle of runs like `question`'s.
 pub fn check(question: &Question) -> engine::Check {
     let question = question.clone();
     Arc::new(move |depth| match server::check(&question, depth == Depth::Generation) {
@@ -120,29 +121,29 @@ pub fn check(question: &Question) -> engine::Check {
 /// Why a run was not committed.
 #[derive(Debug)]
 pub enum RunError {
-    /// It was told to stop.
+    /// It was stopped.
     Stopped,
-    /// The environment spoiled it; the run may be tried again.
+    /// The environment spoiled it; the run may be retried.
     Spoiled(Spoiled),
-    /// It failed; the others go on.
+    /// It failed; other runs go on.
     Failed(String),
-    /// Its server said another version behind it than before: nothing more is measured on the endpoint.
+    /// Its server reported another version after it than before: the endpoint is not measured any more.
     TwoVersions(String),
-    /// The results folder cannot take it: nothing can go on.
+    /// The results folder cannot store it: the sweep cannot go on.
     Store(StoreError),
 }
 
-/// How often a run is tried again that the environment spoils.
+/// How often a run is retried after the environment spoils it.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Retries {
-    /// Attempts that were spoiled before this one, and count.
+    /// Earlier spoiled attempts that count.
     pub spoiled: u32,
-    /// How often it is tried again; where it is 0 the run is never given up.
+    /// The number of retries; with 0 the run is never given up.
     pub allowed: u32,
 }
 
 impl Retries {
-    /// Whether the run is given up where this attempt is spoiled too: how often it was tried again.
+    /// Returns how often the run was retried if it is given up when this attempt is spoiled too.
     pub(crate) fn given_up_with_this(self) -> Option<u32> {
         (self.allowed > 0 && self.spoiled >= self.allowed).then_some(self.allowed)
     }
@@ -154,31 +155,31 @@ pub struct Order {
     pub run: PlannedRun,
     /// Its attempt.
     pub attempt: Attempt,
-    /// Where its requests go.
+    /// The destination of its requests.
     pub target: Target,
-    /// The path that says whether the server is ready, if there is one.
+    /// The readiness path of the server, if there is one.
     pub ready: Option<String>,
-    /// What the probe found.
+    /// The findings of the probe.
     pub found: Found,
     /// The plan's tokenizers.
     pub tokenizers: Arc<Tokenizers>,
     /// Why a committed result is replaced, if one is.
     pub reason: Option<String>,
-    /// How often the environment may spoil it.
+    /// The limit on spoiled attempts.
     pub retries: Retries,
     /// Live counters.
     pub(crate) progress: Arc<Progress>,
     /// Turns true when the run is to stop.
     pub stop: watch::Receiver<bool>,
-    /// What is known of what runs left behind.
+    /// What is known about leftovers of runs.
     pub(crate) settle: Arc<Settle>,
-    /// What is seen of the server that was launched for it, and how that started.
+    /// The watch of the server that was launched for it, and how that server started.
     pub(super) launched: Option<(ServerWatch, ServerStart)>,
-    /// What happens beside it.
+    /// The hooks around it.
     pub(super) hooks: RunHooks,
     /// The resource of its endpoint.
     pub resource: String,
-    /// Takes what is waited for where its server is not idle.
+    /// Receives what the run waits for if its server is not idle.
     pub tell: Box<dyn Fn(String) + Send>,
 }
 
@@ -224,7 +225,7 @@ pub fn execute(order: Order) -> Result<(), RunError> {
     let is_silent = began.as_ref().is_some_and(Began::is_silent);
     if is_silent && run.spec.errors == ErrorPolicy::Environment {
         let waited = Nanos::from_secs(began.map_or(0, |began| began.waited_ns / 1_000_000_000));
-        let detail = format!("{} did not answer a generation of one token within {waited}", target.authority);
+        let detail = format!("{} did not respond to a generation of one token within {waited}", target.authority);
         let spoiled = Spoiled { cause: SpoilCause::Silent, detail, retry_after: None };
         return Err(abandon(attempt, EngineError::Spoiled(spoiled), retries));
     }
@@ -239,7 +240,7 @@ pub fn execute(order: Order) -> Result<(), RunError> {
     let hooking = Hooking { hooks: &hooks, run: &run, target: &target, question: &question, tell: &*tell };
     let mut hook_runs = Vec::new();
     if let Err(failure) = hooking.before(&mut hook_runs, stop.clone()) {
-        // What was begun is ended all the same.
+        // What was begun is ended nevertheless.
         let _ = hooking.after(&mut hook_runs);
         return Err(unhooked(attempt, failure, retries));
     }
@@ -295,7 +296,8 @@ pub fn execute(order: Order) -> Result<(), RunError> {
     attempt.commit(commit).map(drop).map_err(RunError::Store)
 }
 
-/// Where the run's samples go, and what is scraped beside it, if the plan asks for that.
+/// Returns the file for the run's samples and the scraper that runs alongside it, if the plan
+/// requests them.
 fn beside(
     (endpoint, spec): (&Endpoint, &RunSpec),
     (question, progress): (&Question, &Arc<Progress>),
@@ -308,7 +310,7 @@ fn beside(
     Ok((beside.sink(), Some(beside)))
 }
 
-/// What the run came to, with what was scraped beside it to its end.
+/// Returns the result of the run with the telemetry scraped until its end.
 fn scraped(finished: Finished, beside: Option<Beside>) -> Result<Finished, EngineError> {
     let Some(beside) = beside else { return Ok(finished) };
     let (samples, telemetry) = beside.finish().map_err(EngineError::Sink)?;
@@ -316,7 +318,7 @@ fn scraped(finished: Finished, beside: Option<Beside>) -> Result<Finished, Engin
     Ok(Finished { facts, samples, ..finished })
 }
 
-/// Leaves an attempt that a hook ended, or the wish to stop while one was under way.
+/// Abandons an attempt that a hook ended, or that was stopped while a hook ran.
 fn unhooked(attempt: Attempt, failure: HookFailure, retries: Retries) -> RunError {
     match failure {
         HookFailure::Stopped => abandon(attempt, EngineError::Stopped, retries),
@@ -327,7 +329,8 @@ fn unhooked(attempt: Attempt, failure: HookFailure, retries: Retries) -> RunErro
     }
 }
 
-/// What the texts of a run derive from, the nonce left out; of a mix, of all its classes with their weights.
+/// Returns the digest of the sources of a run's texts, without the nonce; for a mix, of all its classes
+/// with their weights.
 fn digest(spec: &RunSpec) -> String {
     let of = |content: &Content| Generator::new(content, spec.seed, spec.repeat, None).digest();
     if spec.mix.is_empty() {
@@ -338,8 +341,8 @@ fn digest(spec: &RunSpec) -> String {
     hash.finalize().iter().map(|byte| format!("{byte:02x}")).collect()
 }
 
-/// The probe's prompt, counted by the model's tokenizer, or estimated, and by the server, where it counted. The words that a
-/// mock counts for want of a tokenizer say nothing of an estimate.
+/// Returns the length of the probe's prompt, counted by the model's tokenizer or estimated, and counted by
+/// the server if it counts. Words counted by a mock without a tokenizer cannot check an estimate.
 fn probe_prompt(tokenizer: Option<&Tokenizer>, endpoint: &EndpointSpec, found: &Found) -> Option<ProbePrompt> {
     let ours = match (tokenizer, endpoint.api.protocol().framing()) {
         (None, _) if endpoint.engine == Engine::Mock => return None,
@@ -350,7 +353,7 @@ fn probe_prompt(tokenizer: Option<&Tokenizer>, endpoint: &EndpointSpec, found: &
     Some(ProbePrompt { ours: ours.into(), server: found.prompt_tokens? })
 }
 
-/// How a launched server ended, where it did under the run.
+/// Adds how a launched server ended, if it ended during the run.
 fn with_death(error: EngineError, watch: Option<ServerWatch>) -> EngineError {
     match error {
         EngineError::Spoiled(spoiled) if spoiled.cause == SpoilCause::ServerDied => {
@@ -361,7 +364,7 @@ fn with_death(error: EngineError, watch: Option<ServerWatch>) -> EngineError {
     }
 }
 
-/// Leaves the attempt with its reason.
+/// Abandons the attempt with its reason.
 fn abandon(attempt: Attempt, error: EngineError, retries: Retries) -> RunError {
     let reason = error.to_string();
     let failure = match error {
@@ -375,7 +378,8 @@ fn abandon(attempt: Attempt, error: EngineError, retries: Retries) -> RunError {
         EngineError::Sink(error) => match error.downcast::<RowsError>() {
             Ok(error) => {
                 let error = StoreError::from(*error);
-                // Best effort: on a full disk the reason may not fit either, and the first error is the one to tell.
+                // Best effort: on a full disk the reason may not fit either, and the first error is the
+                // one to report.
                 let _ = attempt.fail(&error.to_string());
                 return RunError::Store(error);
             }
@@ -391,7 +395,7 @@ fn abandon(attempt: Attempt, error: EngineError, retries: Retries) -> RunError {
 }
 
 fn environment(target: &Target, spec: &RunSpec, found: Found) -> Environment {
-    // An embedded server's port is another one each time and says nothing.
+    // The port of an embedded server differs each time and is not informative.
     let host = target.alive.is_none().then(|| target.authority.clone());
     let Gpus { names, driver } = gpus().clone();
     Environment {
@@ -408,11 +412,11 @@ fn environment(target: &Target, spec: &RunSpec, found: Found) -> Environment {
     }
 }
 
-/// A journal as the engine's sink.
+/// A journal that serves as the engine's sink.
 pub(crate) struct JournalSink(Journal);
 
 impl JournalSink {
-    /// A sink that appends to `journal`.
+    /// Returns a sink that appends to `journal`.
     pub(crate) fn new(journal: Journal) -> JournalSink {
         JournalSink(journal)
     }
@@ -428,11 +432,11 @@ impl Sink for JournalSink {
     }
 }
 
-/// A file of samples as the engine's sink.
+/// A file of samples that serves as the engine's sink.
 pub struct SampleFile(SampleWriter);
 
 impl SampleFile {
-    /// A sink that writes to `file`.
+    /// Returns a sink that writes to `file`.
     pub fn new(file: SampleWriter) -> SampleFile {
         SampleFile(file)
     }
@@ -448,7 +452,7 @@ impl SampleSink for SampleFile {
     }
 }
 
-/// A file of texts as the engine's sink.
+/// A file of texts that serves as the engine's sink.
 struct TextFile(TextWriter);
 
 impl TextSink for TextFile {

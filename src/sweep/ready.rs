@@ -1,4 +1,5 @@
-//! Waits for servers: asks one until it is ready, its time is up, or the sweep ends. One bad answer is no verdict.
+//! Waits for servers: probes one until it is ready, its time is up, or the sweep ends. One bad response is
+//! not a verdict.
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -18,67 +19,67 @@ use super::launching::{Answered, Launching, Started};
 use super::live::{shown, target};
 use super::perform;
 
-/// The pause before the second question; it doubles until [`LONGEST_PAUSE`].
+/// The pause before the second probe; it doubles up to [`LONGEST_PAUSE`].
 const FIRST_PAUSE: Duration = Duration::from_millis(250);
-/// The longest pause between two questions, where the server asks for none.
+/// The longest pause between two probes, unless the server requests one.
 const LONGEST_PAUSE: Duration = Duration::from_secs(5);
-/// The same while a launched server starts: when it was ready is a result, and so the pauses are 2 % of the time that it has taken so far,
-/// within these bounds.
+/// The same while a launched server starts. The time to readiness is a result, so the pauses are 2 % of the
+/// time so far, within these bounds.
 const PAUSES_OF_A_START: [Duration; 2] = [Duration::from_millis(10), Duration::from_millis(250)];
-/// How soon a wait sees that the sweep ends.
+/// How soon a wait notices that the sweep ends.
 pub(crate) const LOOK_UP: Duration = Duration::from_millis(20);
 
-/// What is asked of whom.
+/// The inputs of a probe.
 #[derive(Debug, Clone)]
 pub(crate) struct Asking {
     /// The server.
     pub endpoint: Endpoint,
-    /// The address and the life of the server that sweepline started for it, if it did.
+    /// The address and the liveness of the server that sweepline started for it, if it did.
     pub served: Option<(String, Arc<AtomicBool>)>,
-    /// What it takes to start that server again, where the plan launches it, and what is seen of it.
+    /// The inputs for launching that server again, if the plan launches it, and its watch.
     pub(super) launched: Option<(Launching, Option<ServerWatch>)>,
-    /// Whether that server has just been started, and nobody has asked it: where it has ended, the start has failed.
+    /// Whether that server was just started and has not been probed: if it has ended, the start has failed.
     pub(super) is_first: bool,
-    /// Whether that server is being ended and is to be started again, whatever it answers.
+    /// Whether that server is being ended and will be started again, whatever it responds.
     pub(super) restarts: bool,
-    /// What a generation is to be like.
+    /// The spec of the generation.
     pub spec: Arc<RunSpec>,
-    /// Further models of which the server has to know.
+    /// Further models that the server must have.
     pub(crate) other_models: Vec<String>,
-    /// Secrets that headers of its runs have.
+    /// Secrets in headers of its runs.
     pub secrets: Vec<SecretRef>,
-    /// The plan's folder: secrets may lie under it.
+    /// The plan's folder, where secrets may be stored.
     pub folder: PathBuf,
 }
 
-/// A server is not ready and will be asked again.
+/// A server is not ready and will be probed again.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Waiting {
     /// Why it is not ready.
     pub reason: String,
-    /// For how long it has been waited for.
+    /// The time waited so far.
     pub waited: Duration,
-    /// For how long it may be waited for in all.
+    /// The time limit.
     pub within: Duration,
 }
 
-/// How a wait ended, and how long it took. Only what was waited after the first question counts.
+/// How a wait ended, and how long it took. Only the time after the first probe counts.
 #[derive(Debug)]
 pub(crate) struct ProbeOutcome {
-    /// The embedded server that took the place of one that had ended.
+    /// The embedded server that replaced one that had ended.
     pub embedded: Option<Embedded>,
-    /// The launched server that did.
+    /// The launched server that replaced one that had ended.
     pub(super) launched: Option<Started>,
-    /// The target and what the server said of itself, or why it cannot be measured.
+    /// The target and the server's description, or why it cannot be measured.
     pub answer: Result<(Target, Found), Unready>,
-    /// How long it was waited for.
+    /// The time waited.
     pub waited: Duration,
-    /// When a launched server was ready, and had answered.
+    /// When a launched server was ready and responded.
     pub(super) answered: Answered,
 }
 
 impl Asking {
-    /// Starts a server in the place of one that has ended.
+    /// Starts a server in place of one that has ended.
     fn revive(&mut self, outcome: &mut ProbeOutcome) -> Result<(), Unready> {
         if let (true, Some((_, Some(watch)))) = (self.restarts, &self.launched) {
             watch.wait_until_gone();
@@ -99,7 +100,7 @@ impl Asking {
             outcome.launched = Some(started);
             return Ok(());
         }
-        // Where it does not start, the question says that nobody answers.
+        // If it does not start, the probe reports that no server responds.
         if let Ok(embedded) = perform::serve(&self.endpoint.mock.clone().unwrap_or_default()) {
             self.served = Some((embedded.url().to_owned(), embedded.alive()));
             outcome.embedded = Some(embedded);
@@ -107,13 +108,13 @@ impl Asking {
         Ok(())
     }
 
-    /// That the launched server has ended before it was ready.
+    /// Returns an error if the launched server ended before it was ready.
     fn early_end(&self) -> Option<Unready> {
         let (_, watch) = self.launched.as_ref()?;
         watch.as_ref()?.early_end().map(|error| Unready::ended(error.to_string(), error.is_final()))
     }
 
-    /// When a launched server says that it is ready, if it does.
+    /// Returns the instant at which a launched server reports ready, if it does.
     fn is_here(&self) -> Option<Instant> {
         let (_, watch) = self.launched.as_ref()?;
         watch.as_ref()?;
@@ -123,34 +124,34 @@ impl Asking {
         is_ready(&question).then(Instant::now)
     }
 
-    /// That a launched server is starting: why it does not answer yet needs no more words.
+    /// Returns that a launched server is starting: no other reason for a missing response is needed.
     fn starting(&self) -> Option<String> {
         let (_, watch) = self.launched.as_ref()?;
         Some(format!("it is starting (log: {})", watch.as_ref()?.log().display()))
     }
 
-    /// Why the server is not ready, with what to do about it where it was launched: then it is known to run.
+    /// Returns why the server is not ready, with the remedy if it was launched: then it is known to run.
     fn in_words(&self, reason: &str) -> String {
-        let there = if self.launched.is_some() { "; it runs, and has to listen there" } else { IS_IT_THERE };
+        let there = if self.launched.is_some() { "; it runs, but must listen there" } else { IS_IT_THERE };
         reason.replace(IS_IT_THERE, there)
     }
 
-    /// The last lines of a launched server, where it printed any.
+    /// Returns the last lines of a launched server, if it printed any.
     fn tail(&self) -> String {
         self.launched.as_ref().and_then(|(_, watch)| watch.as_ref()).map(ServerWatch::tail).unwrap_or_default()
     }
 
-    /// The address as it is shown; none of an embedded server, which nobody waits for.
+    /// Returns the address as it is displayed; `None` for an embedded server, for which nobody waits.
     pub(super) fn url(&self) -> Option<String> {
         let url = self.endpoint.url.as_ref().filter(|_| self.served.is_none())?;
         Some(shown(&self.endpoint, url, &self.folder))
     }
 
-    /// Asks once.
+    /// Probes once.
     pub(super) fn once(&self) -> Result<(Target, Found), Unready> {
         let (target, found) =
             perform::ask(&self.endpoint, self.served.clone(), (&self.spec, &self.secrets), &self.folder)?;
-        // A model that is listed is known. One that is not may be an alias, so it is asked for.
+        // A listed model is known. An unlisted one may be an alias, so it is probed.
         let is_listed = |model: &&String| found.models.is_empty() || found.models.contains(model);
         for model in self.other_models.iter().filter(|model| !is_listed(model)) {
             let mut spec = RunSpec::clone(&self.spec);
@@ -160,8 +161,9 @@ impl Asking {
         Ok((target, found))
     }
 
-    /// Asks until the server is ready, has been waited for `within`, or `halt` turns true; `tell` hears why it is asked again.
-    /// Before the first question it leaves the server alone for `pause`, which counts for nothing: the server wants it so.
+    /// Probes until the server is ready, the time `within` is up, or `halt` turns true, and reports to
+    /// `tell` why it probes again. Before the first probe it leaves the server alone for `pause`, which
+    /// does not count because the server requested it.
     pub(super) fn wait(
         mut self,
         pause: Duration,

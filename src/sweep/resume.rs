@@ -1,4 +1,4 @@
-//! Run, skip or redo: a pure function of what is on disk, with the reason.
+//! Run, skip or redo: a pure function of the files on disk, with the reason.
 
 use std::cell::OnceCell;
 use std::collections::{HashMap, HashSet};
@@ -12,26 +12,26 @@ use crate::units::clock;
 
 use super::nearest::{Change, Known, Nearest};
 
-/// What is to be done with a run.
+/// The action for a run.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, JsonSchema, strum::IntoStaticStr)]
 #[serde(rename_all = "lowercase")]
 #[strum(serialize_all = "snake_case")]
 pub(crate) enum Action {
-    /// There is no result: it will run.
+    /// No result exists: it will run.
     New,
-    /// Its result is there: nothing is to do.
+    /// Its result exists: nothing to do.
     Cached,
-    /// There is a result that will be replaced.
+    /// A result exists and will be replaced.
     Redo,
-    /// The environment spoiled it as often as it is tried: it runs again only when that is asked for.
+    /// The environment spoiled it and all its retries: it runs again only on request.
     #[serde(rename = "given_up")]
     #[strum(serialize = "given up")]
     GivenUp,
-    /// Another process is measuring it at this moment.
+    /// Another process is currently measuring it.
     Pending,
-    /// It has no result that could be read, or needs none, and `run` would leave it out.
+    /// It has no readable result, or needs none, and `run` would skip it.
     Pruned,
-    /// A result that no run of the plan asks for, of an endpoint that the plan has.
+    /// A result that no run of the plan has, of an endpoint in the plan.
     Orphan,
 }
 
@@ -54,15 +54,15 @@ impl Action {
 /// One decision and its reason.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Decision {
-    /// What is to be done.
+    /// The action.
     pub(crate) action: Action,
-    /// Why, in words.
+    /// The reason, in words.
     pub reason: String,
-    /// What the results nearest to a new run say of it, once `explain` has asked them.
+    /// What the results nearest to a new run show, once `explain` has compared them.
     pub change: Option<Change>,
-    /// How many of its attempts the environment spoiled that count.
+    /// The number of spoiled attempts that count.
     pub spoiled: u32,
-    /// Whether its next attempt begins a new count: it was given up, and is asked for all the same.
+    /// Whether its next attempt starts a new count: it was given up, and is requested nevertheless.
     pub afresh: bool,
 }
 
@@ -71,12 +71,12 @@ impl Decision {
         Decision { action, reason: reason.into(), change: None, spoiled: 0, afresh: false }
     }
 
-    /// Of a run that is not needed, for this reason.
+    /// Returns the decision for a run that is not needed, with this reason.
     pub(crate) fn pruned(reason: &str) -> Decision {
         Decision::new(Action::Pruned, reason)
     }
 
-    /// The fields by which a new run is told from the results nearest to it.
+    /// Returns the fields that distinguish a new run from the results nearest to it.
     pub(crate) fn differences(&self) -> &[Difference] {
         match &self.change {
             Some(Change::Edited(differences) | Change::Added(differences)) => differences,
@@ -85,7 +85,7 @@ impl Decision {
     }
 }
 
-/// What the user asked for besides the plan.
+/// The user's options besides the plan.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(crate) struct Wishes {
     /// Run everything again.
@@ -96,7 +96,7 @@ pub(crate) struct Wishes {
     pub(crate) redo_given_up: bool,
 }
 
-/// What is on disk, ready to be asked.
+/// The files on disk, indexed for queries.
 #[derive(Debug, Default)]
 pub(crate) struct OnDisk {
     by_id: HashMap<String, Listed>,
@@ -104,14 +104,14 @@ pub(crate) struct OnDisk {
     deleted: HashMap<String, Deleted>,
     /// Attempts since the last commit, by short id.
     tries: HashMap<String, Tries>,
-    /// Short ids of the runs that the plan asks for.
+    /// Short ids of the runs of the plan.
     wanted: HashSet<String>,
-    /// Laid out when the first new run asks for it.
+    /// Laid out on the first query for a new run.
     nearest: OnceCell<Nearest>,
 }
 
 impl OnDisk {
-    /// What a listing found, seen from a plan with these runs.
+    /// Indexes a listing for a plan with these runs.
     pub(crate) fn new(listed: Vec<Listed>, expansion: &Expansion) -> OnDisk {
         OnDisk {
             by_id: listed.into_iter().map(|run| (run.id.clone(), run)).collect(),
@@ -122,56 +122,56 @@ impl OnDisk {
         }
     }
 
-    /// With the runs that were measured and whose folders are gone.
+    /// Adds the runs that were measured and whose folders are gone.
     pub(crate) fn with_deleted(mut self, deleted: Vec<Deleted>) -> OnDisk {
         self.deleted = deleted.into_iter().map(|run| (run.id.clone(), run)).collect();
         self
     }
 
-    /// With what became of attempts that were never committed.
+    /// Adds the outcomes of attempts that were never committed.
     pub(crate) fn with_tries(self, tries: HashMap<String, Tries>) -> OnDisk {
         OnDisk { tries, ..self }
     }
 
-    /// What became of the attempts at run `id` since its last commit; none where there are none.
+    /// Returns the outcomes of the attempts at run `id` since its last commit; `None` if there are none.
     pub(crate) fn tries(&self, id: &RunId) -> Option<&Tries> {
         self.tries.get(&id.short())
     }
 
-    /// What is known of the run `id` whose folder is gone.
+    /// Returns what is known about the run `id` whose folder is gone.
     pub(crate) fn deleted(&self, id: &RunId) -> Option<&Deleted> {
         self.deleted.get(&id.short())
     }
 
-    /// Whether the plan asks for the run with this short id.
+    /// Whether the plan contains the run with this short id.
     pub(crate) fn is_wanted(&self, id: &str) -> bool {
         self.wanted.contains(id)
     }
 
-    /// The folder of run `id`, whole or not.
+    /// Returns the folder of run `id`, whole or not.
     pub(crate) fn get(&self, id: &RunId) -> Option<&Listed> {
         self.by_id.get(&id.short())
     }
 
-    /// The committed, whole run `id`.
+    /// Returns the committed, whole run `id`.
     pub(crate) fn record(&self, id: &RunId) -> Option<&RunRecord> {
         self.get(id).filter(|listed| listed.state == State::Whole)?.record.as_ref()
     }
 
-    /// The records of all committed, whole runs, whoever asks for them.
+    /// Returns the records of all committed, whole runs, whether or not the plan contains them.
     pub(crate) fn records(&self) -> impl Iterator<Item = &RunRecord> {
         self.by_id.values().filter(|listed| listed.state == State::Whole).filter_map(|listed| listed.record.as_ref())
     }
 
-    /// Whether the entry of some whole run in the inventory is missing, of an earlier attempt, or damaged: the next writer
-    /// mends that.
+    /// Whether the inventory entry of any whole run is missing, belongs to an earlier attempt, or is
+    /// damaged: the next writer repairs it.
     pub(crate) fn wants_entries(&self) -> bool {
         self.by_id.values().any(Listed::wants_entry)
     }
 
-    /// Committed runs on an endpoint for which `is_ours` says yes that no run of the plan asks for, sorted by id. A
-    /// record knows the name of its endpoint and no plan, and a results folder may serve several plans; a folder whose
-    /// record cannot be read is nobody's.
+    /// Returns committed runs that no run of the plan has, on an endpoint accepted by `is_ours`, sorted by
+    /// id. A record contains the name of its endpoint but no plan, and a results folder may serve several
+    /// plans; a folder whose record cannot be read belongs to none.
     pub(crate) fn orphans(&self, is_ours: impl Fn(&str) -> bool) -> Vec<&RunRecord> {
         let left = self.by_id.values().filter(|run| !self.wanted.contains(&run.id));
         let records = left.filter_map(|run| run.record.as_ref());
@@ -193,8 +193,8 @@ impl OnDisk {
     }
 }
 
-/// Decides about one run. Where the environment spoils it, it is tried again `retries` times. `is_invalid` says whether a
-/// committed run's verdict is invalid; it is asked only when that matters.
+/// Decides about one run, with `retries` retries after the environment spoils it. `is_invalid` returns
+/// whether a committed run's verdict is invalid; it is called only if that matters.
 pub(crate) fn decide(
     run: &PlannedRun,
     disk: &OnDisk,
@@ -204,7 +204,7 @@ pub(crate) fn decide(
     let decision = by_result(run, disk, wishes, is_invalid);
     match disk.tries(&run.id) {
         Some(tries) if decision.action.is_work() => {
-            // A result that can be used is repeated only for who asks for it.
+            // A usable result is repeated only on request.
             let asked = wishes.force || wishes.redo_given_up || disk.record(&run.id).is_some();
             tried(decision, tries, retries, asked)
         }
@@ -212,7 +212,7 @@ pub(crate) fn decide(
     }
 }
 
-/// The decision to measure a run again that has a result, for this reason.
+/// Returns the decision to repeat a run that has a result, for this reason.
 pub(crate) fn again(run: &PlannedRun, disk: &OnDisk, retries: u32, reason: String) -> Decision {
     let decision = Decision::new(Action::Redo, reason);
     match disk.tries(&run.id) {
@@ -221,11 +221,12 @@ pub(crate) fn again(run: &PlannedRun, disk: &OnDisk, retries: u32, reason: Strin
     }
 }
 
-/// What its attempts make of a run that is to be executed. `asked` says that the user wants it also where it is given up.
+/// Applies the attempts to the decision about a run that will be executed. `asked` means that the user
+/// requests it even if it is given up.
 fn tried(mut decision: Decision, tries: &Tries, retries: u32, asked: bool) -> Decision {
     let given_up = given_up(tries, retries).map(given_up_words);
     let words = match (&given_up, &tries.last) {
-        (Some(words), _) if asked => Some(format!("{words}, and asked for again")),
+        (Some(words), _) if asked => Some(format!("{words}, and requested again")),
         (Some(words), _) => Some(words.clone()),
         (None, last) => last.as_ref().map(|last| last_words(last, tries.spoiled, Some(retries))),
     };
@@ -242,13 +243,13 @@ fn tried(mut decision: Decision, tries: &Tries, retries: u32, asked: bool) -> De
     decision
 }
 
-/// That a run is given up, where it is tried again `retries` times: a plan that now allows more goes on with it, and one that
-/// allows none gives nothing up.
+/// Returns whether a run is given up with `retries` retries: a plan that now allows more goes on with it,
+/// and one that allows none never gives up.
 fn given_up(tries: &Tries, retries: u32) -> Option<&GivenUp> {
     tries.given_up.as_ref().filter(|given_up| retries > 0 && given_up.times >= retries)
 }
 
-/// What became of the attempts at a run, where no plan says how often it is tried again.
+/// Describes the outcome of the attempts at a run if no plan states the number of retries.
 pub(crate) fn tries_words(tries: &Tries) -> String {
     match (&tries.given_up, &tries.last) {
         (Some(given_up), _) => given_up_words(given_up),
@@ -257,17 +258,17 @@ pub(crate) fn tries_words(tries: &Tries) -> String {
     }
 }
 
-/// `given up: 429 (3 of 3)`: after it was tried again 3 of 3 times.
+/// `given up: 429 (3 of 3)`: after 3 of 3 retries.
 pub(crate) fn given_up_words(given_up: &GivenUp) -> String {
     let GivenUp { times, spoiled, .. } = given_up;
     format!("given up: {} ({times} of {times})", spoiled.cause)
 }
 
-/// `interrupted 14:43`, `failed: no room on the disk`, `failed: 429 (2 of 3)`: after it was tried again 2 of 3 times. How often it
-/// will be, only a plan says.
+/// `interrupted 14:43`, `failed: no room on the disk`, `failed: 429 (2 of 3)`: after 2 of 3 retries. Only a
+/// plan states the maximum.
 pub(crate) fn last_words(last: &LastTry, spoiled: u32, retries: Option<u32>) -> String {
     match &last.how {
-        How::UnderWay(pid) => format!("attempt {} is being made by process {pid}", last.number),
+        How::UnderWay(pid) => format!("process {pid} is making attempt {}", last.number),
         How::Interrupted => match last.ended {
             Some(ended) => format!("interrupted {}", clock::time_of(ended.0)),
             None => "interrupted".to_owned(),
@@ -282,7 +283,7 @@ pub(crate) fn last_words(last: &LastTry, spoiled: u32, retries: Option<u32>) -> 
     }
 }
 
-/// Turns the decision for a run that another process is measuring at this moment.
+/// Adjusts the decision for a run that another process is currently measuring.
 pub(crate) fn or_pending(decision: &mut Decision, run: &PlannedRun, disk: &OnDisk) {
     let last = disk.tries(&run.id).and_then(|tries| tries.last.as_ref());
     if let Some(last) = last.filter(|last| decision.action.is_work() && matches!(last.how, How::UnderWay(_))) {
@@ -294,16 +295,16 @@ pub(crate) fn or_pending(decision: &mut Decision, run: &PlannedRun, disk: &OnDis
 /// Why a run without result and attempts is new.
 const NEVER: &str = "never committed";
 
-/// What its result, or that there is none, makes of a run.
+/// Decides about a run by its result, or by its absence.
 fn by_result(run: &PlannedRun, disk: &OnDisk, wishes: Wishes, is_invalid: &dyn Fn(&RunRecord) -> bool) -> Decision {
     let Some(listed) = disk.get(&run.id) else {
         let said = disk.deleted(&run.id).map_or_else(|| NEVER.to_owned(), Deleted::said);
         return Decision::new(Action::New, said);
     };
     let record = match (&listed.state, &listed.record) {
-        // Nobody knows whether it is whole, so it is replaced only where that is asked for.
+        // It may be whole, so it is replaced only on request.
         (State::Unreadable(reason), _) if !wishes.force => {
-            return Decision::new(Action::Pruned, format!("its result is left alone and cannot be used: {reason}"));
+            return Decision::new(Action::Pruned, format!("its result is kept but cannot be used: {reason}"));
         }
         (State::Unreadable(_), _) => return Decision::new(Action::Redo, "forced"),
         (State::Corrupt(reason), _) => return Decision::new(Action::Redo, format!("corrupt: {reason}")),
@@ -311,7 +312,7 @@ fn by_result(run: &PlannedRun, disk: &OnDisk, wishes: Wishes, is_invalid: &dyn F
         (State::Whole, Some(record)) => record,
     };
     if !describes(record, run) {
-        return Decision::new(Action::Redo, "corrupt: run.json describes another run than its id names");
+        return Decision::new(Action::Redo, "corrupt: the id in run.json does not match its contents");
     }
     if wishes.force {
         return Decision::new(Action::Redo, "forced");
@@ -322,22 +323,23 @@ fn by_result(run: &PlannedRun, disk: &OnDisk, wishes: Wishes, is_invalid: &dyn F
     Decision::new(Action::Cached, format!("committed {:.19}Z", record.ended.to_string()))
 }
 
-/// Whether the record is that of the run. Equal specs have equal ids, and comparing is cheaper than hashing; specs that
-/// differ in their names alone have equal ids, too.
+/// Whether the record is that of the run. Equal specs have equal ids, and comparing is cheaper than
+/// hashing; specs that differ only in their names have equal ids, too.
 fn describes(record: &RunRecord, run: &PlannedRun) -> bool {
     record.id == run.id.to_string() && (record.spec == *run.spec || RunId::of(&record.spec) == run.id)
 }
 
-/// Adds to a new run's decision what the results nearest to it say of it; `asked` runs are explained in all.
+/// Adds to a new run's decision what the results nearest to it show; `asked` is the number of runs to
+/// explain in all.
 pub(crate) fn explain(decision: &mut Decision, run: &PlannedRun, disk: &OnDisk, asked: usize) {
-    // Why a run is new that was there, or tried, already needs no other result.
+    // A run that was deleted or tried before is already explained.
     if decision.action != Action::New || disk.deleted(&run.id).is_some() || disk.tries(&run.id).is_some() {
         return;
     }
     decision.change = disk.nearest().find(&run.spec, asked);
-    // Another id of an equal spec: only the version of the measurement differs, and that is the program's.
+    // Another id for an equal spec: only the version of the measurement differs, and the program sets it.
     if decision.change == Some(Change::Meaning) {
-        decision.reason = "its result is of an older sweepline, whose numbers mean something else".to_owned();
+        decision.reason = "its result is from an older sweepline, whose numbers have another meaning".to_owned();
     }
 }
 
@@ -354,7 +356,7 @@ mod tests {
     use crate::plan::{Format, parse};
     use crate::rows::Spoiled;
 
-    /// The runs of a plan with an open loop at these rates.
+    /// Returns the runs of a plan with an open loop at these rates.
     fn runs(rates: &[u32]) -> Expansion {
         let plan = json!({
             "sweepline": 1, "name": "t", "endpoints": { "e": { "engine": "mock" } }, "models": { "m": { "id": "x" } },
@@ -395,9 +397,13 @@ mod tests {
         assert_eq!(decided(run, &whole(), redo, true), (Action::Redo, "its verdict is invalid".into()));
         assert_eq!(decided(run, &whole(), redo, false).0, Action::Cached);
         let corrupt = Listed { state: State::Corrupt("cut".into()), record: None, ..committed(run) };
-        assert_eq!(decided(run, &on_disk(vec![corrupt]), none, false), (Action::Redo, "corrupt: cut".into()));
+        assert_eq!(decided(run, &on_disk(vec![corrupt]), none, false), (Action::Redo, "corrupt: truncated".into()));
         let closed = || Listed { state: State::Unreadable("no key".into()), record: None, ..committed(run) };
-        assert_eq!(decided(run, &on_disk(vec![closed()]), redo, true).0, Action::Pruned, "what nobody can read stays");
+        assert_eq!(
+            decided(run, &on_disk(vec![closed()]), redo, true).0,
+            Action::Pruned,
+            "an unreadable record is kept"
+        );
         assert_eq!(decided(run, &on_disk(vec![closed()]), force, true).0, Action::Redo);
         let gone = Deleted { id: run.id.short(), entry: Err("cut".into()) };
         let (action, reason) = decided(run, &on_disk(vec![]).with_deleted(vec![gone]), none, false);
@@ -409,10 +415,11 @@ mod tests {
         let other = Listed { id: run.id.short(), ..committed(&runs(&[6]).runs[0]) };
         let (action, reason) = decided(run, &on_disk(vec![other]), none, false);
         assert_eq!(action, Action::Redo);
-        assert!(reason.starts_with("corrupt: run.json describes another run"), "{reason}");
+        assert!(reason.starts_with("corrupt: the id in run.json does not match its contents"), "{reason}");
     }
 
-    /// What attempts at the run leave on disk: so many spoiled, the run given up after so many times, the last one ended so.
+    /// Returns what attempts at the run leave on disk: this many spoiled, the run given up after `times`
+    /// retries, the last one ended by `how`.
     fn tried_so(run: &PlannedRun, spoiled: u32, times: Option<u32>, how: How) -> HashMap<String, Tries> {
         let cause = crate::rows::SpoilCause::RateLimited;
         let what = Spoiled { cause, detail: "429 Too Many Requests".into(), retry_after: None };
@@ -446,34 +453,34 @@ mod tests {
         assert_eq!(says(&tried_so(run, 1, None, limited()), false, (none, 3)), new("failed: 429", 1, false));
         assert_eq!(says(&tried_so(run, 3, None, limited()), false, (none, 3)), new("failed: 429 (2 of 3)", 3, false));
         assert_eq!(says(&tried_so(run, 3, None, limited()), false, (none, 0)), new("failed: 429", 3, false));
-        // Given up: nobody tries again unasked.
+        // Given up: it is not retried without a request.
         let given_up = tried_so(run, 4, Some(3), limited());
         let words = "given up: 429 (3 of 3)";
         assert_eq!(says(&given_up, false, (none, 3)), (Action::GivenUp, words.into(), 4, false));
         assert_eq!(says(&given_up, false, (none, 2)).0, Action::GivenUp);
         for wishes in [redo, force] {
-            let again = new(&format!("{words}, and asked for again"), 0, true);
+            let again = new(&format!("{words}, and requested again"), 0, true);
             assert_eq!(says(&given_up, false, (wishes, 3)), again);
         }
-        // A plan that allows more goes on counting; one that allows none gives nothing up.
+        // A plan that allows more retries goes on counting; one that allows none never gives up.
         assert_eq!(says(&given_up, false, (none, 5)), new("failed: 429 (3 of 5)", 4, false));
         assert_eq!(says(&given_up, false, (none, 0)), new("failed: 429", 4, false));
-        // A result stays what it is.
+        // A result stays as it is.
         let (action, _, _, afresh) = says(&given_up, true, (redo, 3));
         assert_eq!((action, afresh), (Action::Cached, false));
         assert_eq!(says(&given_up, true, (force, 3)), (Action::Redo, "forced".into(), 0, true));
         let corrupt = Listed { state: State::Corrupt("cut".into()), record: None, ..committed(run) };
         let disk = OnDisk::new(vec![corrupt], &plan).with_tries(given_up);
         let decision = decide(run, &disk, (none, 3), &|_| false);
-        assert_eq!((decision.action, decision.reason), (Action::GivenUp, format!("{words}; corrupt: cut")));
+        assert_eq!((decision.action, decision.reason), (Action::GivenUp, format!("{words}; corrupt: truncated")));
     }
 
-    /// One field that differs.
+    /// Returns one field that differs.
     fn one(field: &str, old: impl ToString, new: impl ToString) -> Difference {
         Difference { field: field.to_owned(), old: Some(old.to_string()), new: Some(new.to_string()) }
     }
 
-    /// What the nearest of `old` say of the one new run of `new`.
+    /// Returns what the nearest of `old` show about the one new run of `new`.
     fn change(old: &[&Expansion], new: &Expansion) -> Option<Change> {
         let disk = OnDisk::new(old.iter().flat_map(|old| &old.runs).map(committed).collect(), new);
         let run = new.runs.iter().find(|run| disk.get(&run.id).is_none()).expect("a new run");
@@ -493,12 +500,13 @@ mod tests {
             }
             expansion
         };
-        // A rate that came beside others is no edit of theirs.
+        // A rate that was added to others does not edit them.
         assert_eq!(change(&[&runs(&[5])], &runs(&[5, 6])), Some(Change::Added(vec![one("load.qps", 5, 6)])));
-        // Two results of former plans are one field away: of the cell with the same names it was the other field.
+        // Two results of earlier plans are one field away: for the cell with the same names, it was
+        // the other field.
         let (a, b) = (seeded(1, &[5]), seeded(2, &[6]));
         assert_eq!(change(&[&a, &b], &seeded(2, &[5])), Some(Change::Edited(vec![one("seed", 1, 2)])));
-        // Which of two rates became the third nobody knows; that it was the rate is common to both.
+        // Which of two rates became the third is unknown; that the rate changed is common to both.
         let told = change(&[&runs(&[5, 6])], &runs(&[7]));
         assert_eq!(told, Some(Change::Edited(vec![one("load.qps", "5 or 6", 7)])));
         // With too many differences it is another run.
@@ -513,8 +521,8 @@ mod tests {
     }
 
     proptest! {
-        /// An edit of one rate is told as that edit, whatever else is committed, and never as a change of a run that
-        /// the plan still has.
+        /// An edit of one rate is described as that edit, whatever else is committed, and never as a change
+        /// of a run that is still in the plan.
         #[test]
         fn a_new_run_is_told_by_what_the_plan_lost(
             rates in proptest::collection::btree_set(1u32..1000, 2..6), at in 0usize..6, new in 1000u32..2000,

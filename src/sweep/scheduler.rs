@@ -1,5 +1,5 @@
-//! Walks the graph. Nodes run on threads of their own and answer by message; only this thread touches the walk, the
-//! servers and the observer.
+//! Walks the graph. Nodes run on their own threads and respond by message; only this thread accesses the
+//! walk, the servers and the observer.
 
 mod asking;
 mod choices;
@@ -40,37 +40,38 @@ pub(crate) use ended::{EndsOf, OverBudget};
 pub(crate) use pools::Choices;
 use pools::Pools;
 
-/// What is to be executed.
+/// The inputs of a sweep.
 pub struct Sweep<'a> {
     /// The plan.
     pub plan: &'a Plan,
-    /// The plan's folder: secrets may lie under it.
+    /// The plan's folder, where secrets may be stored.
     pub folder: &'a Path,
     /// Its runs.
     pub expansion: &'a Expansion,
-    /// For each run whether it is to be executed.
+    /// For each run whether it will be executed.
     pub(crate) todo: Vec<bool>,
-    /// Runs of the selection that are not to be executed: numbers go on behind them.
+    /// Number of runs of the selection that will not be executed: numbers continue after them.
     pub(crate) settled: usize,
     /// For each run why its committed result is replaced, if it has one.
     pub(crate) replaces: Vec<Option<String>>,
-    /// For each run how many attempts the environment spoiled that count.
+    /// For each run the number of spoiled attempts that count.
     pub spoiled: Vec<u32>,
-    /// For each run whether that count begins anew: it was given up, and the user asks for it again.
+    /// For each run whether that count starts again: it was given up, and the user requests it again.
     pub afresh: Vec<bool>,
-    /// What must not change, and what was said of it before the sweep.
+    /// The properties that must not change, and what was reported about them before the sweep.
     pub(crate) environment: Expected,
     /// The results folder, locked.
     pub writer: &'a Writer,
-    /// Where logs and leases of launched servers are written.
+    /// Folder for logs and leases of launched servers.
     pub servers: PathBuf,
-    /// Most runs at once.
+    /// Maximum number of concurrent runs.
     pub jobs: usize,
-    /// What chooses among the runs of pools; none where the plan has none.
+    /// Chooses among the runs of pools; `None` if the plan has none.
     pub(crate) choices: Option<Choices<'a>>,
-    /// When cells end whose repeats may end early; none where the plan has no such cells.
+    /// Decides when cells end whose repeats may end early; `None` if the plan has no such cells.
     pub(crate) ends: Option<EndsOf<'a>>,
-    /// Whether the budget leaves out a run that is about to begin, by what is known now, and why; none where it was known beforehand.
+    /// Whether the budget skips a run that is about to begin, by current knowledge, and why; `None` if this
+    /// was known beforehand.
     pub(crate) over_budget: Option<OverBudget<'a>>,
     /// Sweeps of the selection whose runs are not known yet.
     pub(crate) later: Vec<String>,
@@ -78,7 +79,7 @@ pub struct Sweep<'a> {
     pub(crate) fail_fast: bool,
 }
 
-/// How a sweep came out.
+/// The outcome of a sweep.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Summary {
     /// Runs committed.
@@ -89,21 +90,21 @@ pub struct Summary {
     pub given_up: usize,
     /// Runs that were not executed because their endpoint was not ready in time.
     pub skipped: usize,
-    /// Runs that were not measured, or not committed, because their server is not the one that the plan or the results want, or
-    /// is two: somebody must mend that.
+    /// Runs that were not measured, or not committed, because their server differs from the plan or the
+    /// results, or is two servers: a user must fix that.
     pub refused: usize,
-    /// Runs that were left because the sweep was stopped.
+    /// Runs that remain because the sweep was stopped.
     pub left: usize,
-    /// Runs that were left out because their cells had ended: they are not needed.
+    /// Runs that were skipped because their cells had ended: they are not needed.
     pub pruned: usize,
-    /// Whether it was told to stop.
+    /// Whether it was stopped.
     pub interrupted: bool,
-    /// What the servers said that were launched for it.
+    /// The descriptions of the servers that were launched for it.
     pub(crate) launched: Vec<LaunchedSaid>,
 }
 
 impl Summary {
-    /// This, and what came out of another one after it.
+    /// Combines this summary with that of a sweep after it.
     pub(crate) fn and(self, second: Summary) -> Summary {
         Summary {
             committed: self.committed + second.committed,
@@ -125,18 +126,18 @@ pub enum SweepError {
     /// The plan has no graph.
     #[error(transparent)]
     Graph(#[from] GraphError),
-    /// The results folder.
+    /// An error of the results folder.
     #[error(transparent)]
     Store(#[from] StoreError),
-    /// Endpoints that no waiting makes ready, each with its reason.
+    /// Endpoints that waiting does not make ready, each with its reason.
     #[error("{}", told(.0))]
     Endpoints(Vec<(String, String)>),
-    /// The system starts no more threads.
+    /// The system cannot start more threads.
     #[error("cannot start a thread: {0}")]
     Thread(#[from] std::io::Error),
 }
 
-/// A server that has been asked and has not answered.
+/// A server that was probed and has not responded.
 struct Unanswered {
     since: Instant,
     endpoint: String,
@@ -148,18 +149,18 @@ fn told(endpoints: &[(String, String)]) -> String {
     told.join("\n")
 }
 
-/// What a node answers.
+/// The result of a node.
 enum Answer {
     Served(Result<Embedded, String>),
-    /// A server that the plan launches was started, or was not.
+    /// A server that the plan launches was started, or failed to start.
     Launched(Result<Started, NotStarted>),
-    /// What a run's server is still busy with; the run goes on.
+    /// What keeps a run's server busy; the run goes on.
     Busy(String),
-    /// Its server is not ready yet; it goes on asking.
+    /// Its server is not ready yet; the probe goes on.
     Waits(Waiting),
     /// Its server is ready, or will not be.
     Probed(Box<ProbeOutcome>),
-    /// With the pause after it.
+    /// The result of a run, and the pause after it.
     Ran(Result<(), RunError>),
     /// The pause after a run is over.
     Rested,
@@ -167,7 +168,7 @@ enum Answer {
     Panicked,
 }
 
-/// Executes what is to be executed. `stop` turns true when the user wants it to end.
+/// Executes the sweep. `stop` turns true when the user stops it.
 pub fn run(sweep: &Sweep<'_>, observer: &mut dyn Observer, stop: watch::Receiver<bool>) -> Result<Summary, SweepError> {
     let graph = build(sweep.expansion, &|at| sweep.todo[at])?;
     let (sender, receiver) = channel();
@@ -184,52 +185,54 @@ struct Scheduler<'a, 'o> {
     graph: &'a Graph,
     walk: Walk<'a>,
     observer: &'o mut dyn Observer,
-    /// The user's wish to stop, and ours to the runs under way.
+    /// The user's stop signal, and the signal to the running runs.
     stop: watch::Receiver<bool>,
     halt: watch::Sender<bool>,
     answers: Sender<(NodeIndex, Answer)>,
-    /// Servers that have not answered the first probe of a wait, until the user hears that they take their time.
+    /// Servers that have not responded to the first probe of a wait, until the user is notified.
     unanswered: HashMap<NodeIndex, Unanswered>,
     servers: HashMap<String, Live>,
     /// Launched servers that are being ended, by the resource that they hold until then.
     retiring: HashMap<String, Vec<JoinHandle<()>>>,
-    /// How often the server behind a probe ended before it was ready.
+    /// Number of times the server behind a probe ended before it was ready.
     failed_starts: HashMap<NodeIndex, u32>,
-    /// Runs left on each endpoint; with the last one its embedded server goes.
+    /// Runs left on each endpoint; after the last one its embedded server ends.
     runs_left: HashMap<String, usize>,
-    /// Runs left on each resource; the last one needs no pause after it.
+    /// Runs left on each resource; no pause is needed after the last one.
     waiting: HashMap<String, usize>,
     views: HashMap<usize, RunView>,
     tokenizers: Arc<Tokenizers>,
     settle: Arc<Settle>,
-    /// How long each endpoint was waited for so far.
+    /// Time waited for each endpoint so far.
     waited: HashMap<String, Duration>,
-    /// Endpoints on which something failed since they were asked last: asked again before the next run.
+    /// Endpoints on which something failed since the last probe: they are probed again before the next run.
     doubted: HashSet<String>,
     /// Endpoints that were not ready in time, or are refused.
     lost: HashMap<String, String>,
-    /// Endpoints whose launched server answers in a way that no waiting changes: the plan, or the server, must be another one.
+    /// Endpoints whose launched server responds in a way that waiting does not change: the plan or the
+    /// server must change.
     wants_a_change: HashSet<String>,
-    /// Whether servers are the expected ones, and each is one.
+    /// Checks that servers are the expected ones, and that each is a single one.
     guard: Guard,
-    /// Runs whose server is being asked again before they start.
+    /// Runs whose server is being probed again before they start.
     asking: HashSet<NodeIndex>,
-    /// Runs of those whose server is being ended, since each attempt wants a new one.
+    /// The subset of these runs whose server is being ended, because each attempt requires a new one.
     restarting: HashSet<NodeIndex>,
-    /// Runs for which the server was started anew with other settings.
+    /// Runs for which the server was restarted with other settings.
     changed: HashSet<usize>,
-    /// How many attempts at each run the environment spoiled, those of earlier invocations included.
+    /// Number of spoiled attempts at each run, including earlier invocations.
     spoiled: Vec<u32>,
-    /// Runs of which an attempt was begun, with the live counters of the last one.
+    /// Runs with at least one attempt, with the live counters of the last one.
     begun: HashMap<usize, Arc<Progress>>,
-    /// Which runs are the first and the last of their cells.
+    /// Tracks which runs are the first and the last of their cells.
     cells: Cells,
     runs_under_way: usize,
-    /// What the nodes of pools stand for.
+    /// The runs that the nodes of pools represent.
     pools: Pools,
-    /// Runs that have ended in this invocation, and whether for good: committed or given up. Two sweeps may ask for one run.
+    /// Runs that have ended in this invocation, and whether they are final: committed or given up. Two
+    /// sweeps may contain the same run.
     over: HashMap<RunId, bool>,
-    /// What is left out since its cell has ended.
+    /// Runs that are skipped because their cell has ended.
     early: EarlyEnds,
     fatal: Option<SweepError>,
     summary: Summary,
@@ -319,17 +322,17 @@ impl<'a, 'o> Scheduler<'a, 'o> {
                     self.walk.done(node, Outcome::Failed);
                 }
             }
-            // Once stopped, only runs are waited for: a probe of a server that hangs has nothing to bring home.
+            // After a stop, only runs are waited for: a probe of a hanging server has no result to save.
             if self.walk.under_way() == 0 || (self.halted() && self.runs_under_way == 0) {
                 break;
             }
             self.tell_slow_probes();
-            // Bounded, so that a wish to stop is seen soon.
+            // With a timeout, so that a stop is noticed soon.
             if let Ok((node, answer)) = receiver.recv_timeout(Duration::from_millis(50)) {
                 self.take(node, answer);
             }
         }
-        // Beside those that were begun and abandoned.
+        // In addition to those that were begun and abandoned.
         self.summary.left += self.asking.len();
         let is_over = |run: usize| self.over.contains_key(&self.sweep.expansion.runs[run].id);
         let is_left =
@@ -380,17 +383,17 @@ impl<'a, 'o> Scheduler<'a, 'o> {
         }
     }
 
-    /// What a node stands for now: that of a pool for the member that was chosen last.
+    /// Returns what a node represents now: for a pool, the member that was chosen last.
     fn node(&self, node: NodeIndex) -> Node {
         self.pools.run(node).map_or_else(|| self.graph.node(node).clone(), Node::Run)
     }
 
-    /// Runs `work` on a thread of its own; its answer comes by message, also if it panics.
+    /// Runs `work` on its own thread; its result arrives by message, even if it panics.
     fn spawn(&self, node: NodeIndex, work: impl FnOnce() -> Answer + Send + 'static) -> Result<(), SweepError> {
         let answers = self.answers.clone();
         thread::Builder::new().name("node".to_owned()).spawn(move || {
             let answer = std::panic::catch_unwind(std::panic::AssertUnwindSafe(work)).unwrap_or(Answer::Panicked);
-            // The scheduler may have given up.
+            // The scheduler may be gone.
             let _ = answers.send((node, answer));
         })?;
         Ok(())
@@ -517,12 +520,12 @@ impl<'a, 'o> Scheduler<'a, 'o> {
     }
 }
 
-/// Why runs of an endpoint are left out whose server is not the expected one.
+/// Returns why runs are skipped if the server of their endpoint is not the expected one.
 fn refused(endpoint: &str) -> String {
     format!("the server of endpoint `{endpoint}` is not the expected one")
 }
 
-/// Takes one from the count under `name`; gives what is left.
+/// Decrements the count under `name` and returns the remainder.
 fn one_less(counts: &mut HashMap<String, usize>, name: &str) -> usize {
     let count = counts.get_mut(name).expect("every run was counted");
     *count -= 1;

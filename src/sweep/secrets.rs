@@ -1,4 +1,4 @@
-//! Secrets, read from where their references say when they are needed.
+//! Reads secrets from where their references point, when they are needed.
 
 use std::path::Path;
 
@@ -8,33 +8,33 @@ use crate::plan::SecretRef;
 /// Why an endpoint's address or key cannot be used.
 #[derive(Debug, thiserror::Error)]
 pub enum ResolveError {
-    /// The environment variable is not there.
-    #[error("environment variable {variable} is not set; {names} names it")]
+    /// The environment variable is not set.
+    #[error("environment variable {variable} is not set, but {names} refers to it")]
     NoVariable {
         /// The variable.
         variable: String,
-        /// What in the plan names it.
+        /// The place in the plan that refers to it.
         names: &'static str,
     },
     /// The file cannot be read.
     #[error("cannot read {what} from {path}: {source}")]
     NoFile {
-        /// What is to be there.
+        /// The expected content.
         what: &'static str,
         /// The file.
         path: String,
-        /// Why.
+        /// The cause.
         source: std::io::Error,
     },
-    /// The file or variable holds no key.
-    #[error("{what} from {reference} is empty or has characters that a header cannot carry")]
+    /// The file or variable contains no usable key.
+    #[error("{what} from {reference} is empty or contains characters that a header cannot carry")]
     BadKey {
-        /// What it is to be.
+        /// The expected content.
         what: &'static str,
-        /// Where it was read.
+        /// The place where it was read.
         reference: String,
     },
-    /// More than one of these.
+    /// Several of these errors.
     #[error("{}", joined(.0))]
     Several(Vec<ResolveError>),
     /// The address.
@@ -42,7 +42,7 @@ pub enum ResolveError {
     Target(#[from] TargetError),
 }
 
-/// What a secret is for.
+/// The purpose of a secret.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Use {
     Key,
@@ -50,17 +50,17 @@ pub(super) enum Use {
     Variable,
 }
 
-/// The value of a launched server's variable, from where its reference says.
+/// Returns the value of a launched server's variable from where its reference points.
 pub(super) fn variable(reference: &SecretRef, folder: &Path) -> Result<String, ResolveError> {
     resolve_secret(Use::Variable, reference, folder).map(|secret| secret.reveal().to_owned())
 }
 
-/// What several errors say, each once.
+/// Joins the messages of several errors, each once.
 fn joined(errors: &[ResolveError]) -> String {
     errors.iter().map(ToString::to_string).collect::<Vec<_>>().join("; ")
 }
 
-/// Reads a secret from where its reference says.
+/// Reads a secret from where its reference points.
 pub(super) fn resolve_secret(used: Use, reference: &SecretRef, folder: &Path) -> Result<Secret, ResolveError> {
     let (what, names) = match used {
         Use::Key => ("the api_key", "the endpoint's api_key"),
@@ -76,10 +76,10 @@ pub(super) fn resolve_secret(used: Use, reference: &SecretRef, folder: &Path) ->
         };
     let key = match reference {
         SecretRef::Env(_) => text.trim(),
-        // A file may say more below its first line.
+        // A file may contain more below its first line.
         SecretRef::File(_) => text.lines().next().unwrap_or("").trim(),
     };
-    // A header may have blanks inside, like `Basic …`; a bearer key has none.
+    // A header value may contain spaces, like `Basic …`; a bearer key has none.
     let first = if used == Use::Key { 0x21 } else { 0x20 };
     if key.is_empty() || !key.bytes().all(|byte| (first..0x7f).contains(&byte)) {
         return Err(ResolveError::BadKey { what, reference: reference.to_string() });

@@ -1,8 +1,10 @@
-//! Before a run its server is idle again: it has finished what the run before left behind, or it is waited for.
+//! Ensures that a server is idle before a run: it has finished what the previous run left behind, or the
+//! run waits for it.
 //!
-//! A server with a gauge is asked before every run. Without one it is asked by a generation of one token, and only where something
-//! may be left: at the start of an invocation, since a sweep that was killed may have left it, and after a run whose requests did
-//! not all end by themselves. Endpoints on one resource share what it is made of, so what one of them left concerns the others.
+//! A server with a gauge is checked before every run. Without one it is checked by a generation of one
+//! token, and only if something may be left: at the start of an invocation, because a killed sweep may have
+//! left it, and after a run whose requests did not all end by themselves. Endpoints on one resource share
+//! its hardware, so what one of them left concerns the others.
 
 use std::cell::Cell;
 use std::collections::HashMap;
@@ -19,16 +21,17 @@ use crate::rows::{Began, Outcome, Record, Seen, ServerLoad};
 use crate::server::{Busy, Gauge, ProbeError, Question};
 use crate::units::Nanos;
 
-/// The longest that a server is waited for before a run.
+/// The longest wait for a server before a run.
 const WITHIN: Duration = Duration::from_secs(60);
-/// Pauses between questions, from the first to the longest; each is twice the one before.
+/// Pauses between checks, from the first to the longest; each is twice the previous one.
 const PAUSES: (Duration, Duration) = (Duration::from_millis(100), Duration::from_secs(2));
-/// What takes longer is told.
+/// Longer waits are reported.
 const TELL_AFTER: Duration = Duration::from_secs(2);
-/// A gauge that says the same for so long may be one that is written only when the server works: a generation makes it speak.
+/// A gauge that shows the same value for this long may be updated only while the server works: a generation
+/// makes it update.
 const STUCK_AFTER: Duration = Duration::from_secs(1);
 
-/// What is known of the servers of an invocation, as far as it matters for whether they are idle.
+/// What is known about the servers of an invocation with regard to whether they are idle.
 #[derive(Debug, Default)]
 pub(crate) struct Settle {
     servers: Mutex<HashMap<String, Server>>,
@@ -40,13 +43,13 @@ pub(crate) struct Beginning<'a> {
     pub endpoint: &'a str,
     /// The resource of the endpoint.
     pub resource: &'a str,
-    /// What a probe of the endpoint asks.
+    /// The question of a probe of the endpoint.
     pub question: Question,
     /// The run's live counters.
     pub(crate) progress: &'a Progress,
     /// Turns true when the sweep is to stop.
     pub stop: watch::Receiver<bool>,
-    /// Is called with what is waited for, once, where that takes long.
+    /// Called once with what the run waits for, if that takes long.
     pub tell: &'a dyn Fn(String),
 }
 
@@ -55,7 +58,7 @@ pub(crate) struct Beginning<'a> {
 pub(crate) struct Stopped;
 
 impl Settle {
-    /// Waits until the server is idle, or no longer. None where it was not asked or cannot be.
+    /// Waits until the server is idle or the time is over. `None` if it was not checked or cannot be.
     pub(crate) fn before(&self, run: Beginning<'_>) -> Result<Option<Began>, Stopped> {
         let Beginning { endpoint, resource, question, progress, mut stop, tell } = run;
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
@@ -74,9 +77,9 @@ impl Settle {
             }
             progress.settling.set(1);
             let seen =
-                wait.seen.get().map_or_else(|| "a probe was not answered yet".to_owned(), |seen| seen.to_string());
+                wait.seen.get().map_or_else(|| "a probe has not been answered yet".to_owned(), |seen| seen.to_string());
             tell(format!(
-                "still busy with what came before ({seen}); waiting for at most {}",
+                "still busy with earlier requests ({seen}); waiting for at most {}",
                 Nanos::from(wait.within)
             ));
             tokio::select! {
@@ -86,21 +89,22 @@ impl Settle {
             }
         });
         progress.settling.set(0);
-        // Whatever becomes of the run: until it is known to have left nothing behind, it may have.
+        // Whatever the outcome of the run: until it is known to have left nothing behind, it may have.
         own.is_doubted = true;
         self.servers().extend(others.into_iter().chain([(endpoint.to_owned(), own)]));
         ended
     }
 
-    /// A run on an endpoint has ended, and so many of its requests may still be under way at the server.
+    /// Records that a run on an endpoint has ended, and that `left_behind` of its requests may still be in
+    /// progress at the server.
     pub(crate) fn after(&self, endpoint: &str, left_behind: u64) {
         if let Some(server) = self.servers().get_mut(endpoint) {
             server.is_doubted = left_behind > 0;
         }
     }
 
-    /// The endpoint's server, and those on the same resource that may still work on what was left there. Nobody else asks for
-    /// them meanwhile: runs on one resource never overlap.
+    /// Takes the endpoint's server, and those on the same resource that may still work on leftovers. Nobody
+    /// else requests them meanwhile: runs on one resource never overlap.
     fn take(&self, endpoint: &str, resource: &str, question: Question) -> Option<(Server, Vec<(String, Server)>)> {
         let mut servers = self.servers();
         let own = match servers.remove(endpoint) {
@@ -120,7 +124,7 @@ impl Settle {
     }
 }
 
-/// How long has been waited, and what was seen last.
+/// The time waited, and the last observation.
 struct Wait {
     start: Instant,
     within: Duration,
@@ -145,19 +149,19 @@ impl Wait {
     }
 }
 
-/// The limit, which a test may make shorter in builds with debug assertions.
+/// Returns the limit, which a test may shorten in builds with debug assertions.
 fn limit() -> Duration {
     let chosen = || std::env::var("SWEEPLINE_IDLE_WITHIN").ok()?.parse::<Nanos>().ok();
     if cfg!(debug_assertions) { chosen().map_or(WITHIN, Duration::from) } else { WITHIN }
 }
 
-/// Asks the others first: they are asked only where they may be busy.
+/// Checks the others first: they are checked only if they may be busy.
 async fn all_idle(own: &mut Server, others: &mut [(String, Server)], wait: &Wait) -> Option<Began> {
     let mut last = None;
     for (name, other) in others {
         let began = other.idle(wait).await;
         last = began.map(|began| Began { endpoint: Some(name.clone()), ..began }).or(last);
-        // One that cannot be asked any longer may be gone, and one that hangs is waited for once.
+        // One that can no longer be reached may be gone, and one that hangs is waited for once.
         other.is_doubted = false;
         if last.as_ref().is_some_and(|began| !began.idle) {
             return last;
@@ -171,9 +175,9 @@ async fn all_idle(own: &mut Server, others: &mut [(String, Server)], wait: &Wait
 struct Server {
     resource: String,
     busy: Busy,
-    /// Where its gauge is; none until it was looked for.
+    /// The location of its gauge; `None` until it was looked for.
     gauge: Option<Option<Gauge>>,
-    /// Whether something may be left of what came before.
+    /// Whether earlier requests may still be in progress.
     is_doubted: bool,
     /// The shortest TTFT of a probe, by model.
     fastest: HashMap<String, Nanos>,
@@ -184,7 +188,7 @@ impl Server {
         Server { resource: resource.to_owned(), busy, gauge: None, is_doubted: true, fastest: HashMap::new() }
     }
 
-    /// Asks until it is idle or the time is over. None where it need not be asked or does not say.
+    /// Checks until it is idle or the time is over. `None` if it need not be checked or does not report.
     async fn idle(&mut self, wait: &Wait) -> Option<Began> {
         let mut first = None;
         if self.gauge.is_none() {
@@ -193,7 +197,7 @@ impl Server {
                     self.gauge = Some(found.map(|(gauge, _)| gauge));
                     first = found.map(|(_, load)| load);
                 }
-                // It may be found another time.
+                // The gauge may be found another time.
                 Err(ProbeError::Refused { .. }) => {}
                 Err(_) => return None,
             }
@@ -201,7 +205,7 @@ impl Server {
         if let Some(gauge) = self.gauge.flatten() {
             match self.idle_by_gauge(gauge, first, wait).await {
                 Ok(Some(began)) => return Some(began),
-                // Another server is in its place.
+                // Another server has taken its place.
                 Ok(None) => self.gauge = None,
                 Err(ProbeError::Refused { .. }) => {}
                 Err(_) => return None,
@@ -210,7 +214,7 @@ impl Server {
         if self.is_doubted { self.idle_by_probe(wait).await } else { None }
     }
 
-    /// By its gauge, which has said `first` just now; none where it is gone.
+    /// Waits by its gauge, whose value was just `first`; `None` if the gauge is gone.
     async fn idle_by_gauge(
         &self,
         gauge: Gauge,
@@ -236,8 +240,8 @@ impl Server {
             let since = last.filter(|(before, _)| *before == load).map_or_else(Instant::now, |(_, since)| since);
             last = Some((load, since));
             if !is_nudged && since.elapsed() >= STUCK_AFTER {
-                // vLLM writes its gauges when it works; after the last request was cut they stay as they were. Once only:
-                // SGLang writes an idle gauge 30 s after its last work.
+                // vLLM updates its gauges when it works; after the last request was cancelled they stay
+                // as they were. Once only: SGLang writes an idle gauge 30 s after its last work.
                 is_nudged = true;
                 let _ = self.busy.one_token(wait.left()).await;
                 continue;
@@ -246,7 +250,7 @@ impl Server {
         }
     }
 
-    /// By a probe, whose TTFT is to be what it is on the idle server.
+    /// Waits by probes until the TTFT is what it is on the idle server.
     async fn idle_by_probe(&mut self, wait: &Wait) -> Option<Began> {
         let model = self.busy.model().to_owned();
         let known = self.fastest.get(&model).copied();
@@ -255,7 +259,7 @@ impl Server {
             let ttft = match self.busy.one_token(wait.left().max(Duration::from_millis(1))).await {
                 Ok(ttft) => Some(ttft),
                 Err(ProbeError::Silent { .. } | ProbeError::Unfinished { .. }) => None,
-                // Too busy to take it.
+                // Too busy to accept it.
                 Err(ProbeError::Refused { status: 503, .. }) if wait.is_over() => None,
                 Err(ProbeError::Refused { status: 503, .. }) => {
                     pause(&mut pauses, wait).await;
@@ -277,7 +281,7 @@ impl Server {
             if is_back || ttft.is_none() || wait.is_over() {
                 return Some(wait.began(is_back, seen));
             }
-            // The second of two that are to agree need not wait.
+            // The second of two that must agree needs no pause.
             if known.is_some() || before.is_some() {
                 pause(&mut pauses, wait).await;
             }
@@ -286,12 +290,13 @@ impl Server {
     }
 }
 
-/// Whether a TTFT is back at its baseline: at most twice that and 50 ms.
+/// Whether a TTFT is back at its baseline: at most twice the baseline plus 50 ms.
 fn is_back(ttft: Nanos, baseline: Nanos) -> bool {
     ttft.0 <= 2 * baseline.0 + Nanos::from_millis(50).0
 }
 
-/// Whether two TTFTs may be of the same state of a server: the longer is at most half longer and 20 ms.
+/// Whether two TTFTs may belong to the same state of a server: the longer exceeds the shorter by at most
+/// half and 20 ms.
 fn do_agree(a: Nanos, b: Nanos) -> bool {
     let (short, long) = (a.min(b), a.max(b));
     long.0 <= short.0 + short.0 / 2 + Nanos::from_millis(20).0
@@ -302,21 +307,21 @@ fn pauses() -> impl Iterator<Item = Duration> {
     std::iter::successors(Some(first), move |pause| Some((*pause * 2).min(longest)))
 }
 
-/// Sleeps for the next pause, but never beyond the time.
+/// Sleeps for the next pause, but never beyond the time limit.
 async fn pause(pauses: &mut impl Iterator<Item = Duration>, wait: &Wait) {
     if let Some(pause) = pauses.next() {
         sleep(pause.min(wait.left())).await;
     }
 }
 
-/// A sink that counts the requests of a run that the server may still work on when it is over.
+/// A sink that counts the requests of a run on which the server may still work when the run is over.
 pub(crate) struct Leftovers {
     sink: Box<dyn Sink>,
     count: Arc<AtomicU64>,
 }
 
 impl Leftovers {
-    /// Counts what goes through to `sink`. With it comes the count.
+    /// Counts what passes through to `sink`. Returns the sink and the count.
     pub(super) fn of(sink: Box<dyn Sink>) -> (Leftovers, Arc<AtomicU64>) {
         let count = Arc::new(AtomicU64::new(0));
         (Leftovers { sink, count: Arc::clone(&count) }, count)
@@ -335,7 +340,7 @@ impl Sink for Leftovers {
     }
 }
 
-/// Whether the client left before the server had said that it was done: a gateway that gives up (504) is a client, too.
+/// Whether the client left before the server had finished: a gateway that times out (504) is a client, too.
 fn is_left(outcome: Outcome) -> bool {
     match outcome {
         Outcome::Timeout | Outcome::Reset | Outcome::Stalled | Outcome::Malformed | Outcome::CutAtDrain => true,

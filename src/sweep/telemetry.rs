@@ -1,4 +1,5 @@
-//! What is scraped beside a run: the pages that its endpoint's plan names, into the same file of samples as the generator's own.
+//! Scrapes metrics during a run: the pages that the plan names for its endpoint, into the same file of
+//! samples as the generator's own.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -13,22 +14,23 @@ use crate::telemetry::page::Wanted;
 use crate::telemetry::round_trip::Far;
 use crate::telemetry::scrape::{ScrapeError, Scraper, Settings, Timeline};
 
-/// Where a server has its metrics if nothing else is known.
+/// The default metrics path of a server.
 const METRICS: &str = "/metrics";
 
-/// A file of samples that a run and what is scraped beside it write into.
+/// The file of samples shared by a run and its scraper.
 type Shared = Arc<Mutex<SampleWriter>>;
 
-/// Scraping beside one run. Dropped, it ends.
+/// The scraper of one run. It ends when it is dropped.
 pub(super) struct Beside {
     scraper: Scraper,
     file: Shared,
-    /// Generations that were asked for to see whether the server is there.
+    /// Number of generations that checked whether the server is reachable.
     probes: Arc<AtomicU64>,
 }
 
 impl Beside {
-    /// Starts scraping for a run of `endpoint`, whose server `question` asks, and reading `gpus` of this machine; the first scrape is over when this returns.
+    /// Starts scraping for a run of `endpoint`, whose server `question` describes, and reading `gpus` of
+    /// this machine; the first scrape is complete when this returns.
     pub(super) fn start(
         (telemetry, endpoint, gpus): (&Telemetry, &Endpoint, Option<gpus::Wanted>),
         question: &Question,
@@ -50,12 +52,12 @@ impl Beside {
         Ok(Beside { scraper, file, probes: Arc::default() })
     }
 
-    /// Where the run's own samples go.
+    /// Returns the sink for the run's own samples.
     pub(super) fn sink(&self) -> Box<dyn SampleSink> {
         Box::new(SharedFile(Arc::clone(&self.file)))
     }
 
-    /// `check`, with the generations counted that it asks for.
+    /// Returns `check`, with its generations counted.
     pub(super) fn counting(&self, check: Check) -> Check {
         let probes = Arc::clone(&self.probes);
         Arc::new(move |depth| {
@@ -66,17 +68,18 @@ impl Beside {
         })
     }
 
-    /// Makes the last scrape and ends the file; gives how many samples it has, and what was scraped. The run's own sink is gone by now.
+    /// Makes the last scrape and ends the file; returns the number of its samples, and what was scraped.
+    /// The run's own sink is gone by now.
     pub(super) fn finish(self) -> Result<(u64, rows::Telemetry), ScrapeError> {
         let probes = self.probes.load(Ordering::Relaxed);
         let telemetry = rows::Telemetry { probes, ..self.scraper.finish()? };
-        let file = Arc::try_unwrap(self.file).map_err(|_| "the file of samples is still written")?;
+        let file = Arc::try_unwrap(self.file).map_err(|_| "the file of samples is still in use")?;
         let samples = file.into_inner().unwrap_or_else(PoisonError::into_inner).finish()?;
         Ok((samples, telemetry))
     }
 }
 
-/// What the run tells of its time.
+/// The state of the run, for the scraper.
 struct OfRun(Arc<Progress>);
 
 impl Timeline for OfRun {
@@ -89,7 +92,7 @@ impl Timeline for OfRun {
     }
 }
 
-/// The run's way into the shared file, which is ended by whoever scrapes.
+/// The run's handle on the shared file, which the scraper ends.
 struct SharedFile(Shared);
 
 impl SampleSink for SharedFile {
@@ -106,7 +109,8 @@ fn write(file: &Shared, samples: &[Sample]) -> Result<(), rows::RowsError> {
     file.lock().unwrap_or_else(PoisonError::into_inner).append(samples)
 }
 
-/// A page, and what it is asked with: key and headers of the endpoint go to the endpoint's own server alone.
+/// Returns a page and its request headers: key and headers of the endpoint are sent only to the
+/// endpoint's own server.
 fn page_of(written: &str, endpoint: &Endpoint, question: &Question) -> Result<Page, ScrapeError> {
     let base = reqwest::Url::parse(&question.url)?;
     let url = if written == Telemetry::OWN { own_page(&base, endpoint) } else { reqwest::Url::parse(written)? };
@@ -120,7 +124,7 @@ fn page_of(written: &str, endpoint: &Endpoint, question: &Question) -> Result<Pa
     Ok(Page { shown, url, headers, client })
 }
 
-/// The pages that are scraped of an endpoint, as far as its plan tells them.
+/// Returns the pages that are scraped for an endpoint, as far as its plan specifies them.
 pub(crate) fn pages_of(telemetry: &Telemetry, endpoint: &Endpoint) -> Vec<String> {
     let base = endpoint.url.as_deref().and_then(|url| reqwest::Url::parse(url).ok());
     let own = || match &base {
@@ -132,7 +136,7 @@ pub(crate) fn pages_of(telemetry: &Telemetry, endpoint: &Endpoint) -> Vec<String
     telemetry.pages().into_iter().map(page).collect()
 }
 
-/// The page of the endpoint's own server: what its engine calls it, from the server's root.
+/// Returns the page of the endpoint's own server: the engine's path, from the server's root.
 fn own_page(base: &reqwest::Url, endpoint: &Endpoint) -> reqwest::Url {
     let dialect = DIALECTS.iter().find(|dialect| dialect.engine == endpoint.engine);
     let path = dialect.and_then(|dialect| dialect.gauges.as_ref()).map_or(METRICS, |gauges| gauges.path);

@@ -1,4 +1,4 @@
-//! The tokenizers of a plan's models, each made once, when the first run needs it.
+//! The tokenizers of a plan's models, each created once, when the first run needs it.
 
 use std::collections::HashMap;
 use std::collections::hash_map::Entry;
@@ -13,16 +13,16 @@ use crate::workload::Tokenizer;
 
 use super::learn::Learned;
 
-/// The tokenizers by the digest of their files, or by who counts.
+/// The tokenizers by the digest of their files, or by the server that counts.
 #[derive(Default)]
 pub struct Tokenizers {
     paths: HashMap<String, PathBuf>,
     made: Mutex<HashMap<String, Arc<Tokenizer>>>,
-    /// By address and model; none where the server does not count.
+    /// By address and model; `None` if the server does not count.
     learned: Mutex<HashMap<(String, String), Option<Taught>>>,
 }
 
-/// What a server taught, and the tokenizers that were made of it.
+/// What a server taught, and the tokenizers derived from it.
 struct Taught {
     learned: Learned,
     of_chats: Option<Arc<Tokenizer>>,
@@ -30,15 +30,15 @@ struct Taught {
 }
 
 impl Tokenizers {
-    /// Those that the models of `plan` name.
+    /// Returns those that the models of `plan` name.
     pub fn new(plan: &Plan) -> Tokenizers {
         let found = plan.models.values().filter_map(|model| model.tokenizer.as_ref()?.found());
         let paths = found.map(|found| (found.digest.clone(), found.path.clone())).collect();
         Tokenizers { paths, ..Tokenizers::default() }
     }
 
-    /// The tokenizer of a run, if it has one. Runs that wait for the same one wait for it to be made. `question` is asked
-    /// where the server is to count.
+    /// Returns the tokenizer of a run, if it has one. Runs that need the same one wait until it is created.
+    /// `question` describes the server that counts, if one does.
     pub fn of(&self, spec: &RunSpec, question: &Question) -> Result<Option<Arc<Tokenizer>>, String> {
         let Some(digest) = &spec.model.tokenizer else { return Ok(None) };
         if digest == TokenizerPath::SERVER {
@@ -48,10 +48,10 @@ impl Tokenizers {
         if let Some(tokenizer) = made.get(digest) {
             return Ok(Some(Arc::clone(tokenizer)));
         }
-        let path = self.paths.get(digest).ok_or("the plan names no tokenizer with the digest of this run")?;
+        let path = self.paths.get(digest).ok_or("the plan names no tokenizer with this run's digest")?;
         let files = TokenizerFiles::read(&Disk, path).map_err(|error| error.to_string())?;
         if files.digest() != *digest {
-            return Err(format!("{} has changed since the plan was read; start again", path.display()));
+            return Err(format!("{} has changed since the plan was read; run the command again", path.display()));
         }
         let tokenizer = Tokenizer::new(&files).map_err(|error| format!("{}: {error}", path.display()))?;
         let tokenizer = Arc::new(tokenizer);

@@ -10,7 +10,7 @@ use serde_with::SerializeDisplay;
 
 use super::{Forms, UnitError};
 
-/// A currency code of three letters (ISO 4217): `EUR`, `USD`. Which codes exist is not looked up.
+/// A currency code of three letters (ISO 4217): `EUR`, `USD`. It is not checked against the list of codes.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, SerializeDisplay)]
 pub struct Currency([u8; 3]);
 

@@ -10,14 +10,15 @@ use serde::{Deserialize, Serialize, Serializer};
 
 use super::UnitError;
 
-/// An exact decimal number: `mantissa × 10^-scale`, normalised (no trailing zero). Identity never sees a float.
+/// An exact decimal number: `mantissa × 10^-scale`, normalised (no trailing zero). Identity never involves
+/// floats.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash)]
 pub struct Decimal {
     mantissa: i64,
     scale: u8,
 }
 
-/// The most digits after the point.
+/// Maximum number of digits after the point.
 const MOST_SCALE: u8 = 30;
 
 impl Decimal {
@@ -32,7 +33,7 @@ impl Decimal {
 
     /// The nearest float, for arithmetic on measured values.
     pub fn to_f64(self) -> f64 {
-        self.to_string().parse().expect("a decimal is a float")
+        self.to_string().parse().expect("a decimal parses as a float")
     }
 
     /// `(mantissa, scale)`: the number is `mantissa × 10^-scale`. For exact arithmetic.
@@ -45,19 +46,19 @@ impl Decimal {
         self.mantissa > 0
     }
 
-    /// `self + other`, where that fits.
+    /// `self + other`, if it fits.
     pub fn checked_add(self, other: Decimal) -> Option<Decimal> {
         let scale = self.scale.max(other.scale);
         Decimal::fitting(self.widened(scale)?.checked_add(other.widened(scale)?)?, scale)
     }
 
-    /// `self × other`, where that fits.
+    /// `self × other`, if it fits.
     pub fn checked_mul(self, other: Decimal) -> Option<Decimal> {
         let product = i128::from(self.mantissa).checked_mul(i128::from(other.mantissa))?;
         Decimal::fitting(product, self.scale.checked_add(other.scale)?)
     }
 
-    /// This number cut to so many significant digits, towards zero.
+    /// This number truncated to this many significant digits, towards zero.
     pub fn cut_to_digits(self, digits: u32) -> Decimal {
         let (mut mantissa, mut scale, most) = (self.mantissa, self.scale, 10u64.saturating_pow(digits));
         let mut zeros = 0;
@@ -68,25 +69,25 @@ impl Decimal {
         Decimal::new(mantissa * 10i64.pow(zeros), scale)
     }
 
-    /// This number cut to a whole one, towards zero.
+    /// This number truncated to a whole one, towards zero.
     pub fn cut_to_whole(self) -> Decimal {
         let divisor = 10i128.pow(u32::from(self.scale));
         Decimal::new((i128::from(self.mantissa) / divisor) as i64, 0)
     }
 
-    /// How often `step`, above zero, goes into the way from `self` up to `end`; where that fits.
+    /// How often `step`, above zero, fits between `self` and `end`; `None` on overflow.
     pub(crate) fn steps_to(self, end: Decimal, step: Decimal) -> Option<u128> {
         let scale = self.scale.max(end.scale).max(step.scale);
         let way = end.widened(scale)?.checked_sub(self.widened(scale)?)?;
         u128::try_from(way.checked_div(step.widened(scale)?)?).ok()
     }
 
-    /// The mantissa that this number has at a larger `scale`.
+    /// The mantissa of this number at a larger `scale`.
     fn widened(self, scale: u8) -> Option<i128> {
         i128::from(self.mantissa).checked_mul(10i128.checked_pow(u32::from(scale - self.scale))?)
     }
 
-    /// `mantissa × 10^-scale`, normalised, where that is a decimal that can be written.
+    /// `mantissa × 10^-scale`, normalised, if that is a representable decimal.
     fn fitting(mut mantissa: i128, mut scale: u8) -> Option<Decimal> {
         while scale > 0 && mantissa % 10 == 0 {
             mantissa /= 10;
@@ -96,14 +97,14 @@ impl Decimal {
         i64::try_from(mantissa).ok().map(|mantissa| Decimal { mantissa, scale })
     }
 
-    /// `self × factor` where that is a whole, non-negative number that fits.
+    /// `self × factor`, if that is a whole, non-negative number that fits.
     pub(super) fn scaled(self, factor: u64) -> Option<u64> {
         let product = i128::from(self.mantissa).checked_mul(i128::from(factor))?;
         let divisor = 10i128.checked_pow(u32::from(self.scale))?;
         (product % divisor == 0).then(|| u64::try_from(product / divisor).ok()).flatten()
     }
 
-    /// `self / 100`: the share that a percentage means.
+    /// `self / 100`: the share given by a percentage.
     pub(super) fn percent(self) -> Decimal {
         Decimal::new(self.mantissa, self.scale + 2)
     }

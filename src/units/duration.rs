@@ -1,4 +1,4 @@
-//! Durations, and time for each token.
+//! Durations, and time per token.
 
 use std::borrow::Cow;
 use std::fmt;
@@ -11,11 +11,12 @@ use serde_with::SerializeDisplay;
 
 use super::{Decimal, Forms, UnitError};
 
-/// A duration, or an instant as nanoseconds since a run's start. Written with a unit (`120s`, `1m30s`, `2.5ms`).
+/// A duration, or a time as nanoseconds since a run's start. Written with a unit (`120s`, `1m30s`,
+/// `2.5ms`).
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord, Hash, SerializeDisplay)]
 pub struct Nanos(pub u64);
 
-/// The units a duration may carry, largest first, in nanoseconds.
+/// The units of a duration, largest first, in nanoseconds.
 const UNITS: [(&str, u64); 7] = [
     ("h", 3_600_000_000_000),
     ("m", 60_000_000_000),
@@ -50,12 +51,12 @@ impl Nanos {
         self.0 as f64 / 1e6
     }
 
-    /// `self + other`, stopping at the largest value.
+    /// `self + other`, saturating at the largest value.
     pub fn saturating_add(self, other: Nanos) -> Nanos {
         Nanos(self.0.saturating_add(other.0))
     }
 
-    /// `self - other`, stopping at zero.
+    /// `self - other`, saturating at zero.
     pub fn saturating_sub(self, other: Nanos) -> Nanos {
         Nanos(self.0.saturating_sub(other.0))
     }
@@ -73,7 +74,7 @@ impl From<std::time::Duration> for Nanos {
     }
 }
 
-/// `2 minutes`, `30 sec` and `10S` as durations are written.
+/// Suggests the correct form of `2 minutes`, `30 sec` and `10S`.
 fn meant(text: &str) -> Option<String> {
     let text = text.trim().to_lowercase();
     let (number, unit) = text.split_at(text.find(|c: char| !c.is_ascii_digit() && c != '.')?);
@@ -125,7 +126,8 @@ impl FromStr for Nanos {
 }
 
 impl Nanos {
-    /// In a sentence: `1.4s` where the one exact unit is a thousandth or less, `1400ms`; else as it is written.
+    /// For a sentence: `1.4s` instead of `1400ms` if the exact unit is a thousandth or less; else as
+    /// written in a plan.
     pub fn spoken(self) -> String {
         let written = self.to_string();
         if self.0 < 1_000_000_000 || !["ms", "us", "ns"].iter().any(|unit| written.ends_with(unit)) {
@@ -146,7 +148,7 @@ impl fmt::Display for Nanos {
             .iter()
             .filter(|(name, _)| *name != "µs")
             .find(|(_, scale)| self.0.is_multiple_of(*scale))
-            .expect("1 divides all");
+            .expect("1 divides every value");
         f.pad(&format!("{}{}", self.0 / scale, name))
     }
 }
@@ -194,7 +196,7 @@ impl JsonSchema for Nanos {
     }
 }
 
-/// Time for each token, written `0.1ms/token`.
+/// Time per token, written `0.1ms/token`.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord, Hash, SerializeDisplay)]
 pub struct PerToken(pub Nanos);
 
@@ -228,7 +230,7 @@ impl JsonSchema for PerToken {
     fn json_schema(_: &mut SchemaGenerator) -> Schema {
         json_schema!({
             "type": "string",
-            "description": "A time for each token.",
+            "description": "A time per token.",
             "pattern": r"^\s*([0-9]+(\.[0-9]+)?\s*(h|m|s|ms|us|µs|ns)\s*)+/token\s*$",
             "patternErrorMessage": "write a time per token, like 0.1ms/token",
             "examples": ["0.1ms/token"],

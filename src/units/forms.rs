@@ -1,5 +1,5 @@
-//! Values that may be written in several ways: a word, a number, a table. One visitor for all types that have them; what a type
-//! does not take is refused with the words for what it expects.
+//! Values that may be written in several ways: a word, a number, a table. One visitor serves all such
+//! types; for a form that a type does not accept, the error states what is expected.
 
 use std::fmt;
 use std::str::FromStr;
@@ -11,7 +11,7 @@ use super::{Decimal, UnitError};
 
 type ReadText<T> = fn(&str) -> Result<T, Misfit>;
 
-/// The ways in which a `T` may be written, each with how it is read; `L` is what a table is read as.
+/// The accepted forms of a `T`, each with its reader; a table is read as `L`.
 pub struct Forms<T, L = IgnoredAny> {
     expected: &'static str,
     truth: Option<fn(bool) -> T>,
@@ -20,11 +20,11 @@ pub struct Forms<T, L = IgnoredAny> {
     table: Option<fn(L) -> Result<T, String>>,
 }
 
-/// Why a text is refused.
+/// Why a text is rejected.
 pub enum Misfit {
-    /// It is not what is expected.
+    /// It is not an expected form.
     Unexpected,
-    /// In these words.
+    /// For this reason.
     Because(String),
 }
 
@@ -41,27 +41,27 @@ impl From<UnitError> for Misfit {
 }
 
 impl<T> Forms<T> {
-    /// No way yet; `expected` is said of what fits none.
+    /// Accepts no form yet; `expected` is the error's description of the accepted forms.
     pub fn expecting(expected: &'static str) -> Forms<T> {
         Forms { expected, truth: None, number: None, text: None, table: None }
     }
 
-    /// As `true` or `false`.
+    /// Accepts `true` or `false`.
     pub fn truth(self, read: fn(bool) -> T) -> Forms<T> {
         Forms { truth: Some(read), ..self }
     }
 
-    /// As a number.
+    /// Accepts a number.
     pub fn number(self, read: fn(Decimal) -> T) -> Forms<T> {
         Forms { number: Some(read), ..self }
     }
 
-    /// As a text.
+    /// Accepts a text.
     pub fn text(self, read: ReadText<T>) -> Forms<T> {
         Forms { text: Some(read), ..self }
     }
 
-    /// As a text that the type parses.
+    /// Accepts a text that the type parses.
     pub fn parsed(self) -> Forms<T>
     where
         T: FromStr<Err: Into<Misfit>>,
@@ -69,7 +69,7 @@ impl<T> Forms<T> {
         self.text(|text| text.parse().map_err(Into::into))
     }
 
-    /// As a table.
+    /// Accepts a table.
     pub fn table<L>(self, read: fn(L) -> Result<T, String>) -> Forms<T, L> {
         let Forms { expected, truth, number, text, table: _ } = self;
         Forms { expected, truth, number, text, table: Some(read) }
@@ -77,7 +77,7 @@ impl<T> Forms<T> {
 }
 
 impl<T, L> Forms<T, L> {
-    /// Reads the value, in whichever way it is written.
+    /// Reads the value, in any of the accepted forms.
     pub fn read<'de, D: Deserializer<'de>>(self, deserializer: D) -> Result<T, D::Error>
     where
         L: Deserialize<'de>,

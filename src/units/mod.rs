@@ -1,5 +1,5 @@
-//! The words that cross modules: durations, exact decimals, seeds, shares. No bare number passes from one
-//! module to another where one of these says what it means.
+//! Types shared by all modules: durations, exact decimals, seeds, shares. Modules pass no bare number where
+//! one of these types expresses its meaning.
 
 pub mod clock;
 mod currency;
@@ -25,17 +25,18 @@ pub use nonce_seed::NonceSeed;
 pub use patience::patience;
 pub use share::Share;
 
-/// Why a text is not a unit value; the message names the remedy.
+/// Why a text is not a value of a unit; the message includes the remedy.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{0}")]
 pub struct UnitError(pub String);
 
-/// Whether a field says nothing that is not so without it.
+/// Whether a field has its default value, so that it can be omitted.
 pub fn is_default<T: Default + PartialEq>(value: &T) -> bool {
     *value == T::default()
 }
 
-/// What every pseudo-random stream starts from. Streams are ChaCha8 (rand_chacha), so they do not change between releases.
+/// The seed of every pseudo-random stream. Streams are ChaCha8 (rand_chacha), so they do not change between
+/// releases.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
 #[serde(transparent)]
 pub struct Seed(pub u64);

@@ -1,4 +1,4 @@
-//! What makes the nonces of one attempt: random bits, as text 32 hex digits.
+//! The seed of the nonces of one attempt: random bits, written as 32 hex digits.
 
 use std::fmt;
 use std::io;
@@ -12,16 +12,16 @@ use serde_with::SerializeDisplay;
 use super::text::hex;
 use super::{Forms, UnitError};
 
-/// Bytes of it.
+/// Its size in bytes.
 const BYTES: usize = 16;
 
-/// 128 random bits from which all nonces of an attempt at a run derive. No two attempts share them, wherever their results
-/// lie; who has them can make the attempt's requests again, byte for byte.
+/// 128 random bits from which all nonces of an attempt at a run derive. No two attempts share them,
+/// wherever their results are stored; with them, the attempt's requests can be reproduced byte for byte.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, SerializeDisplay)]
 pub struct NonceSeed(pub [u8; BYTES]);
 
 impl NonceSeed {
-    /// Fresh bits from the operating system.
+    /// Returns new bits from the operating system.
     pub fn random() -> io::Result<NonceSeed> {
         let mut bits = [0; BYTES];
         SysRng.try_fill_bytes(&mut bits).map_err(io::Error::other)?;
@@ -44,7 +44,7 @@ impl fmt::Debug for NonceSeed {
 impl FromStr for NonceSeed {
     type Err = UnitError;
     fn from_str(text: &str) -> Result<Self, UnitError> {
-        let wrong = || UnitError(format!("`{text}` is no nonce seed: write {} hex digits", BYTES * 2));
+        let wrong = || UnitError(format!("`{text}` is not a nonce seed: write {} hex digits", BYTES * 2));
         let is_hex = text.len() == BYTES * 2 && text.bytes().all(|byte| byte.is_ascii_hexdigit());
         let bits = is_hex.then(|| u128::from_str_radix(text, 16).ok()).flatten();
         bits.map(|bits| NonceSeed(bits.to_be_bytes())).ok_or_else(wrong)

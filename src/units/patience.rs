@@ -1,11 +1,11 @@
-//! How long a server may be silent before anybody asks what has become of it.
+//! How long a server may be silent before it is checked.
 
 use super::Nanos;
 
-/// Ten seconds: how long a single answer of a server is waited for by whoever only wants to know whether it is there.
+/// Ten seconds: the timeout for a single response of a server when only its availability is checked.
 ///
-/// In builds with debug assertions `SWEEPLINE_PATIENCE` (a duration) takes its place, so that a test of a server that hangs is
-/// quick.
+/// In builds with debug assertions, `SWEEPLINE_PATIENCE` (a duration) replaces it, so that a test of a
+/// server that hangs is fast.
 pub fn patience() -> Nanos {
     let shortened = || std::env::var("SWEEPLINE_PATIENCE").ok()?.parse().ok();
     let shortened: Option<Nanos> = if cfg!(debug_assertions) { shortened() } else { None };

@@ -1,5 +1,5 @@
-//! What a secret looks like, and how it is taken out of a text: names that stand before one, keys of well-known services,
-//! addresses that carry one. Whoever hides or refuses secrets asks here.
+//! Detects secrets and removes them from a text: names that precede one, keys of well-known services,
+//! addresses that contain one. All code that hides or rejects secrets uses this module.
 
 use std::ops::Range;
 
@@ -8,7 +8,7 @@ use crate::units::text::{is_unseen, seen};
 /// Words that make a key of a plan the name of a secret.
 const WORDS: [&str; 9] =
     ["key", "apikey", "token", "secret", "password", "passwd", "credential", "credentials", "authorization"];
-/// Words that name a secret in other tools, beside those of a plan.
+/// Words that name a secret in other tools, in addition to those of a plan.
 const OTHER_WORDS: [&str; 14] = [
     "keys",
     "secrets",
@@ -25,11 +25,11 @@ const OTHER_WORDS: [&str; 14] = [
     "signature",
     "sas",
 ];
-/// How such words end where they are written without a border: `accessToken`.
+/// Suffixes of such words when written without a separator: `accessToken`.
 const ENDS: [&str; 5] = ["token", "secret", "password", "authorization", "apikeys"];
-/// How well-known services begin their keys.
+/// Prefixes of the keys of well-known services.
 const KEY_PREFIXES: [&str; 6] = ["sk-", "hf_", "nvapi-", "ghp_", "github_pat_", "gsk_"];
-/// How the value of `Authorization` may begin.
+/// Possible first words of the value of `Authorization`.
 pub const SCHEMES: [&str; 7] = ["bearer", "basic", "token", "digest", "negotiate", "apikey", "api-key"];
 
 /// The words of a name, in lower case.
@@ -37,7 +37,8 @@ fn words(name: &str) -> impl Iterator<Item = String> {
     name.split(|c: char| !c.is_alphanumeric()).map(str::to_ascii_lowercase)
 }
 
-/// Whether a value under this key of a plan may be a secret. `prompt_tokens` is none, `hf_token` is.
+/// Whether a value under this key of a plan may be a secret: true for `hf_token`, false for
+/// `prompt_tokens`.
 pub fn is_secret_name(key: &str) -> bool {
     words(key).any(|word| WORDS.contains(&word.as_str()) || word.ends_with("apikey"))
 }
@@ -48,7 +49,7 @@ pub fn names_secret(name: &str) -> bool {
     is_secret_name(name) || words(name).any(|word| is_word(&word))
 }
 
-/// Whether a word is one that a key stands behind.
+/// Whether a word is a scheme that a key follows.
 pub fn is_scheme(word: &str) -> bool {
     SCHEMES[..2].contains(&word.to_ascii_lowercase().as_str())
 }
@@ -58,7 +59,7 @@ pub fn looks_like_key(word: &str) -> bool {
     word.len() >= 12 && KEY_PREFIXES.iter().any(|prefix| word.starts_with(prefix))
 }
 
-/// Where keys of well-known services stand in a text, in bytes.
+/// The positions of keys of well-known services in a text, in bytes.
 pub fn keys_in(text: &str) -> impl Iterator<Item = Range<usize>> {
     let is_key = |c: char| c.is_ascii_alphanumeric() || matches!(c, '-' | '_');
     let mut start = 0;
@@ -70,8 +71,8 @@ pub fn keys_in(text: &str) -> impl Iterator<Item = Range<usize>> {
     words.filter(|word| looks_like_key(&text[word.clone()]))
 }
 
-/// Whether a text holds a key of a well-known service, or what stands behind a scheme in a header of authorization
-/// (`Authorization: Bearer …`). A scheme alone is a word like others: `run basic benchmarks`.
+/// Whether a text contains a key of a well-known service, or credentials after a scheme in an authorization
+/// header (`Authorization: Bearer …`). A scheme alone is an ordinary word: `run basic benchmarks`.
 pub fn holds_key(text: &str) -> bool {
     let is_header = text.to_ascii_lowercase().contains("authorization");
     let mut words = text.split(|c: char| c.is_whitespace() || matches!(c, '"' | '\''));
@@ -82,7 +83,8 @@ pub fn holds_key(text: &str) -> bool {
     (is_header && is_behind_a_scheme) || keys_in(text).next().is_some()
 }
 
-/// Whether an address holds a secret: a user or password, a pair with the name of one, or a key of a well-known service.
+/// Whether an address contains a secret: a user or password, a pair with a secret name, or a key of a
+/// well-known service.
 pub fn carries_secret(url: &reqwest::Url) -> bool {
     let is_secret_pair =
         |pair: &str| pair.split_once('=').is_some_and(|(name, value)| is_secret_name(name) && !value.is_empty());
@@ -94,14 +96,14 @@ pub fn carries_secret(url: &reqwest::Url) -> bool {
         || pairs.any(|pair| is_secret_pair(pair) || keys_in(pair).next().is_some())
 }
 
-/// `text` with `mark` in place of `secret`, wherever it stands: also where unseen characters, themselves or as JSON escapes
-/// them, were put between its own. Whoever removes such characters later must not put the secret together again.
+/// Replaces every occurrence of `secret` in `text` by `mark`, even if invisible characters, raw or as JSON
+/// escapes, were inserted between its own: removing such characters later must not restore the secret.
 pub(crate) fn without_secret(text: &str, secret: &str, mark: &str) -> String {
     let wanted: Vec<char> = secret.chars().filter(|c| !is_unseen(*c)).collect();
     if wanted.is_empty() {
         return text.to_owned();
     }
-    // As it is first: what looks like an escape may be a part of it.
+    // Replace it literally first: what looks like an escape may be a part of it.
     let text = &text.replace(secret, mark);
     let (mut out, mut copied, mut at) = (String::with_capacity(text.len()), 0, 0);
     while let Some(found) = text[at..].find(wanted[0]) {
@@ -120,8 +122,9 @@ pub(crate) fn without_secret(text: &str, secret: &str, mark: &str) -> String {
     out
 }
 
-/// `text` with `mark` in place of each of `secrets`. A longer one goes first, since a shorter one may be a part of it. The
-/// credentials behind a scheme (`Basic …`) are found alone too, and each as it stands inside a JSON string.
+/// Replaces each of `secrets` in `text` by `mark`. Longer ones come first, since a shorter one may be a
+/// part of them. The credentials after a scheme (`Basic …`) are also found alone, and each secret also in
+/// its form inside a JSON string.
 pub(crate) fn without_secrets<'a>(text: &str, secrets: impl IntoIterator<Item = &'a str>, mark: &str) -> String {
     let mut forms: Vec<String> = Vec::new();
     for secret in secrets {
@@ -136,8 +139,8 @@ pub(crate) fn without_secrets<'a>(text: &str, secrets: impl IntoIterator<Item = 
     forms.iter().fold(text.to_owned(), |text, form| without_secret(&text, form, mark))
 }
 
-/// Where `wanted` ends, if these are the first characters of `text` that are seen. What follows an escape character is seen
-/// where only that is taken out, and not seen where a terminal obeys it.
+/// The end of `wanted`, if these are the first visible characters of `text`. Characters after an escape
+/// character are visible if only that is removed, and invisible if a terminal interprets it.
 fn end_of(wanted: &[char], text: &str) -> Option<usize> {
     [false, true].into_iter().find_map(|obeyed| {
         let mut seen = seen(text, obeyed);
@@ -163,7 +166,7 @@ mod tests {
         assert!(holds_key("curl -H 'Authorization: Bearer 0123456789abcdef' http://a"));
         assert!(holds_key("VLLM_API_KEY=sk-0123456789abcdef vllm serve"));
         assert!(!holds_key("run basic benchmarks") && !holds_key("ask the bearer politely"));
-        assert!(!holds_key("Authorization: Bearer $API_TOKEN"), "a shell's variable is none");
+        assert!(!holds_key("Authorization: Bearer $API_TOKEN"), "a shell's variable is not a key");
     }
 
     #[test]
@@ -175,7 +178,7 @@ mod tests {
         assert_eq!(hidden("cana cancanary"), "cana can*");
         assert_eq!(hidden("can\u{1b}[0mary can\u{1b}[1;31mary can\u{9b}2Kary ca\u{1b}[1mna\u{1b}[0mry"), "* * * *");
         assert_eq!(hidden(r"can\u001b[0mary can\x1b[38;5;1mary can\u{1b}[mary can\e[0mary"), "* * * *");
-        // Where only the escape is taken out, what follows it stays.
+        // If only the escape character is removed, the characters after it stay.
         assert_eq!(without_secret("a\u{1b}[0mb", "a[0mb", "*"), "*");
         for c in
             "\u{34f}\u{115f}\u{1160}\u{17b4}\u{17b5}\u{180b}\u{180f}\u{3164}\u{fe00}\u{fe0f}\u{ffa0}\u{e0100}\u{e01ef}"

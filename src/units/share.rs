@@ -16,7 +16,7 @@ use super::{Decimal, Forms, UnitError};
 pub struct Share(pub Decimal);
 
 impl Share {
-    /// What its reader says that it expects.
+    /// The reader's description of the expected form.
     pub const EXPECTED: &str = "a share in percent, like 1%";
 
     /// `percent` hundredths.
@@ -42,11 +42,11 @@ impl FromStr for Share {
     }
 }
 
-/// What is wrong with a text that does not end with a percent sign.
+/// The error for a text that does not end with a percent sign.
 fn unsigned(text: &str) -> String {
     match text.trim().parse::<Decimal>() {
         Ok(number) if number >= Decimal::new(1, 0) => {
-            format!("`{text}` is not a share: write {number}%, with its sign")
+            format!("`{text}` is not a share: write {number}%, with the percent sign")
         }
         _ => format!("`{text}` is not a share: write it in percent, like 1% or 0.5%"),
     }

@@ -1,4 +1,4 @@
-//! Units print as they parse, and mistakes name their remedy.
+//! Units print as they parse, and errors name their remedy.
 
 use super::*;
 use proptest::prelude::*;

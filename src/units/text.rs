@@ -1,14 +1,14 @@
-//! Text of others on its way to a terminal: what a terminal would obey or hide is shown as `�`, and secrets are found
-//! behind it.
+//! Foreign text on its way to a terminal: characters that a terminal would interpret or hide are shown as
+//! `�`, and secrets are found despite them.
 
 use std::fmt::Display;
 
-/// Stands for a character that would move the cursor, turn the text around or not be seen.
+/// Replaces a character that would move the cursor, change the text direction or be invisible.
 const INSTEAD: char = '\u{fffd}';
 
-/// Whether a terminal draws nothing for a character that changes what is read all the same: controls, marks that turn the
-/// direction of text, separators of lines, and all that Unicode calls `Default_Ignorable_Code_Point`: zero-width characters,
-/// fillers, variation selectors, tags.
+/// Whether a terminal draws nothing for a character that still changes the text: controls, marks that
+/// change the text direction, line separators, and everything in Unicode's `Default_Ignorable_Code_Point`:
+/// zero-width characters, fillers, variation selectors, tags.
 pub fn is_unseen(c: char) -> bool {
     c.is_control()
         || matches!(c,
@@ -18,13 +18,13 @@ pub fn is_unseen(c: char) -> bool {
             | '\u{1bca0}'..='\u{1bca3}' | '\u{1d173}'..='\u{1d17a}' | '\u{e0000}'..='\u{e0fff}')
 }
 
-/// A name or a sentence of others, in one line and fit for a terminal.
+/// Makes a foreign name or sentence safe for a terminal, on one line.
 pub fn plain(text: &str) -> String {
     text.chars().map(|c| if is_unseen(c) { INSTEAD } else { c }).collect()
 }
 
-/// A whole page, fit for a terminal: its line ends, tabs and colours (`ESC [ … m`) stay. What comes from others goes
-/// through [`plain`] before it is put into a page; this is the net below.
+/// Makes a whole page safe for a terminal: its line ends, tabs and colours (`ESC [ … m`) are kept. Foreign
+/// text goes through [`plain`] before it is put into a page; this is the last safeguard.
 pub fn page(text: &str) -> String {
     let mut out = String::with_capacity(text.len());
     let mut rest = text;
@@ -42,7 +42,8 @@ pub fn page(text: &str) -> String {
     out
 }
 
-/// Three significant digits, whole numbers in full up to a thousand million: `0.123`, `1.23`, `12.3`, `1234`, `1.23e9`.
+/// Formats three significant digits, whole numbers in full up to a thousand million: `0.123`, `1.23`,
+/// `12.3`, `1234`, `1.23e9`.
 pub fn digits(value: f64) -> String {
     if value.abs() >= 1e9 {
         return format!("{value:.2e}");
@@ -56,12 +57,12 @@ pub fn digits(value: f64) -> String {
     format!("{value:.decimals$}")
 }
 
-/// How many of what: `1 run`, `3 runs`.
+/// A number with its noun: `1 run`, `3 runs`.
 pub fn counted<N: Display + PartialEq + From<u8>>(count: N, one: &str) -> String {
     format!("{count} {one}{}", if count == N::from(1) { "" } else { "s" })
 }
 
-/// Two hex digits a byte. Ids are written by the thousand where a plan has nothing to do.
+/// Formats two hex digits per byte. Fast, because a plan with nothing to do may write thousands of ids.
 pub fn hex(bytes: &[u8]) -> String {
     let digit = |value: u8| char::from(b"0123456789abcdef"[usize::from(value)]);
     bytes.iter().flat_map(|byte| [digit(byte >> 4), digit(byte & 15)]).collect()
@@ -74,7 +75,7 @@ pub fn is_variable(name: &str) -> bool {
         && name.chars().all(|c| c.is_ascii_alphanumeric() || c == '_')
 }
 
-/// As a shell takes it.
+/// Quotes a text for a shell.
 pub fn quoted(text: &str) -> String {
     let simple = |c: char| c.is_alphanumeric() || "/._-+=:,@%".contains(c);
     if !text.is_empty() && text.chars().all(simple) {
@@ -84,14 +85,15 @@ pub fn quoted(text: &str) -> String {
     }
 }
 
-/// How many bytes of colour a text begins with.
+/// The length in bytes of a colour sequence at the start of a text.
 fn colour(text: &str) -> usize {
     let Some(rest) = text.strip_prefix("\u{1b}[") else { return 0 };
     let end = rest.find(|c: char| !(c.is_ascii_digit() || c == ';')).unwrap_or(rest.len());
     if rest[end..].starts_with('m') { end + 3 } else { 0 }
 }
 
-/// The characters that are seen, each with the byte where it ends; where sequences are `obeyed`, nothing of them is.
+/// The visible characters, each with the byte offset of its end; if sequences are `obeyed`, they are
+/// skipped as a whole.
 pub(super) fn seen(text: &str, obeyed: bool) -> impl Iterator<Item = (usize, char)> {
     let mut at = 0;
     std::iter::from_fn(move || {
@@ -110,7 +112,8 @@ pub(super) fn seen(text: &str, obeyed: bool) -> impl Iterator<Item = (usize, cha
     })
 }
 
-/// How many bytes of `rest` a terminal obeys behind the control `c`: those of an ANSI sequence, `ESC [ … letter`.
+/// The number of bytes of `rest` that a terminal interprets after the control `c`: those of an ANSI
+/// sequence, `ESC [ … letter`.
 pub fn sequence(c: char, rest: &str) -> usize {
     let introducer = match c {
         '\u{1b}' if rest.starts_with('[') => 1,
@@ -125,8 +128,8 @@ pub fn sequence(c: char, rest: &str) -> usize {
     }
 }
 
-/// The escape of an unseen character that a text begins with, by its bytes, and the character: JSON's `\u0001`, `\n`, YAML's
-/// `\x01`, Rust's `\u{1}`.
+/// The escape of an invisible character at the start of a text, by its length in bytes, and the character:
+/// JSON's `\u0001`, `\n`, YAML's `\x01`, Rust's `\u{1}`.
 fn escape(text: &str) -> Option<(usize, char)> {
     let digits = |prefix: &str, count: usize| text.strip_prefix(prefix)?.get(..count);
     let braced = text.strip_prefix("\\u{").and_then(|rest| rest.split_once('}')).map(|(digits, _)| digits);

@@ -1,18 +1,19 @@
-//! The broken plans of `tests/broken/`: each says at its head which mistakes it has, and `check` names those and no other.
-//! The snapshots beside them are what a user reads; read them aloud before you accept a change.
+//! The broken plans of `tests/broken/`: each lists its errors in its first lines, and `check` reports
+//! exactly these. The snapshots next to them are the output for users; read them aloud before you accept a
+//! change.
 
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 
-/// A code and where it is expected, `E012 3:5`; without a place where the file as a whole is refused.
+/// A code and its expected place, `E012 3:5`; without a place if the file as a whole is refused.
 type Expected = Vec<String>;
 
 fn folder() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/broken")
 }
 
-/// Every broken plan: files beside which others lie in folders (fragments) are plans all the same.
+/// Every broken plan: files in subfolders are fragments, not plans.
 fn plans() -> Vec<String> {
     let files = fs::read_dir(folder()).unwrap().map(|entry| entry.unwrap());
     let mut names: Vec<String> = files
@@ -23,17 +24,17 @@ fn plans() -> Vec<String> {
     names
 }
 
-/// What the head of a broken plan says that `check` must find, in this order.
+/// The errors that the first lines of a broken plan list for `check`, sorted.
 fn expected(name: &str) -> Expected {
     let text = String::from_utf8_lossy(&fs::read(folder().join(name)).unwrap()).into_owned();
     let mut lines: Expected =
         text.lines().map_while(|line| line.strip_prefix("# expect: ")).map(str::to_owned).collect();
-    assert!(!lines.is_empty(), "{name} does not say what is wrong with it");
+    assert!(!lines.is_empty(), "{name} does not list its errors");
     lines.sort();
     lines
 }
 
-/// The further arguments of `check` that a plan asks for in a line `# args: --set a=b`.
+/// The additional arguments of `check` that a plan lists in a line `# args: --set a=b`.
 fn arguments(name: &str) -> Vec<String> {
     let text = String::from_utf8_lossy(&fs::read(folder().join(name)).unwrap()).into_owned();
     let line = text.lines().find_map(|line| line.strip_prefix("# args: ")).unwrap_or_default().to_owned();
@@ -46,7 +47,7 @@ fn check(name: &str, more: &[&str]) -> Output {
     command.output().unwrap()
 }
 
-/// What `check` finds, in the form of [`expected`]; lint is not a mistake.
+/// The errors that `check` reports, in the form of [`expected`]; lints are not errors.
 fn found(name: &str) -> Expected {
     let output = check(name, &["--format", "json"]);
     assert_eq!(output.status.code(), Some(2), "{name}");
@@ -59,7 +60,7 @@ fn found(name: &str) -> Expected {
             (Some(line), Some(column)) => format!(" {line}:{column}"),
             _ => String::new(),
         };
-        // A mistake in a fragment or on the command line is said with its file.
+        // An error in a fragment or on the command line is listed with its file.
         let file = if file == name { String::new() } else { format!(" {file}") };
         format!("{code}{file}{place}")
     };
@@ -92,7 +93,7 @@ fn broken_plans_read_well() {
     }
 }
 
-/// Every mistake says what to do about it.
+/// Every error has a remedy.
 #[test]
 fn every_mistake_has_a_remedy() {
     for name in plans() {

@@ -153,11 +153,11 @@ fn flags_say_a_load_too() {
     lab.write("plan.yaml", PLAN);
     refused(&["plan.yaml", "--batch-size", "3"], "cannot be used with");
     refused(&["--batch-size", "0"], "0");
-    refused(&["--qps", "0"], "a rate is above 0");
-    refused(&["--qps", "1000001"], "a rate is at most 1000000");
+    refused(&["--qps", "0"], "a rate must be above 0");
+    refused(&["--qps", "1000001"], "a rate must be at most 1000000");
     refused(&["--batch-size", "100001"], "100001");
-    refused(&["--for", "2h"], "shorten --for, or give --within more time");
-    refused(&["--for", "0s"], "a window needs some time");
+    refused(&["--for", "2h"], "shorten --for, or raise --within");
+    refused(&["--for", "0s"], "a window must be longer than 0s");
     refused(&["nowhere.yaml"], "nowhere.yaml");
     assert!(!lab.results().exists(), "nothing was begun");
 }
@@ -173,10 +173,7 @@ fn answers_are_no_longer_than_a_window_and_time_is_bounded() {
     assert_eq!((loads.len(), left.len()), (1, 1), "one is measured however little time there is: {calibration}");
     // 290 ms after the first token, one each 2 ms.
     assert_eq!(loads[0]["load"]["content"]["output_tokens"], 146);
-    assert_eq!(
-        (&left[0]["failed"], &left[0]["reason"]),
-        (&false.into(), &"there was no time; --within gives it more".into())
-    );
+    assert_eq!((&left[0]["failed"], &left[0]["reason"]), (&false.into(), &"no time left; raise --within".into()));
     let search = &calibration["searches"][0];
     assert!(search["steps"].as_array().unwrap().is_empty() && search["ended_early"].is_string(), "{search}");
     // Once in ten seconds: most windows are empty, and nothing is wrong.
@@ -197,7 +194,7 @@ fn nothing_is_kept_of_what_measured_nothing() {
     let ended = lab.run(&[&["calibrate", "--qps", "0.00001", "--output-tokens", "2"], &SHORT[..]].concat());
     assert_eq!(ended.code, Some(3), "{ended:?}");
     assert!(ended.stdout.contains("no request fell into its window"), "{ended:?}");
-    assert!(ended.stderr.contains("nothing was measured, and nothing is kept"), "{ended:?}");
+    assert!(ended.stderr.contains("nothing was measured, so nothing is kept"), "{ended:?}");
     assert_eq!(kept(&lab), Vec::<PathBuf>::new());
 }
 
@@ -313,7 +310,8 @@ fn a_run_shows_what_its_generator_was_calibrated_for() {
     assert!(large.contains("on this host); lower the load, use more engine threads, or"), "{large}");
 
     let beyond = with(&|changed| changed["loads"][0]["pressure"]["events_per_second"] = 1.0.into());
-    let words = "warning: 1 run is beyond what the generator was calibrated for; the hardest: demo · s · batch 2 (";
+    let words =
+        "warning: 1 run is beyond the calibrated range of the generator; the most demanding: demo · s · batch 2 (";
     let flags = "; covered by: sweepline calibrate --batch-size ";
     assert!(beyond.contains(flags), "{beyond}");
     assert!(beyond.contains(words) && hint(&beyond) && !beyond.contains("generator: TTFT"), "{beyond}");
@@ -326,7 +324,7 @@ fn a_run_shows_what_its_generator_was_calibrated_for() {
     ] {
         let said = with(&|changed| changed["environment"][field] = other.clone());
         assert!(said.contains(&format!("generator: the last calibration is {words}")), "{field}: {said}");
-        assert!(said.contains(" and not used\n") && hint(&said), "{said}");
+        assert!(said.contains(" and is ignored\n") && hint(&said), "{said}");
     }
     std::fs::write(&file, "{").unwrap();
     assert!(hint(&talk()), "a damaged one hides no result");

@@ -179,7 +179,7 @@ fn what_cannot_be_answered_is_refused_in_words() {
     let none = lab.run(&["capacity", "plan.yaml"]);
     assert_eq!(none.code, Some(2));
     assert!(
-        none.stderr.contains("has no result of this plan: `sweepline run plan.yaml` makes them"),
+        none.stderr.contains("has no result of this plan: `sweepline run plan.yaml` measures them"),
         "{}",
         none.stderr
     );
@@ -193,7 +193,7 @@ fn what_cannot_be_answered_is_refused_in_words() {
     lab.write("plan.yaml", &bare);
     honest(&lab.measured(&["run", "plan.yaml", "-q", "--jobs", "2", "--set", "phases.measure=300ms"]));
     let without = lab.run(&["capacity", "plan.yaml", "--set", "phases.measure=300ms"]);
-    assert!(without.code == Some(2) && without.stderr.contains("write `slo`"), "{}", without.stderr);
+    assert!(without.code == Some(2) && without.stderr.contains("add `slo`"), "{}", without.stderr);
     let few =
         lab.ok(&["capacity", "plan.yaml", "--set", "phases.measure=300ms", "--set", "slo={ ttft: { p99: 500ms } }"]);
     let words = few.stdout.split_whitespace().collect::<Vec<_>>().join(" ");
@@ -218,7 +218,7 @@ fn answers_take_chosen_runs_of_a_changed_plan_from_any_folder() {
         assert!(others.code == Some(2) && others.stderr.contains("no result of this plan"), "{}", others.stderr);
         let chosen = ["--only", "endpoint == 'two'", "--skip", "sweep == 'closed'", "--include-invalid"];
         let text = lab.ok(&[&[command][..], &set, &chosen].concat()).stdout;
-        assert!(!text.contains("one · s") && !text.contains("invalid left out"), "{text}");
+        assert!(!text.contains("one · s") && !text.contains("invalid excluded"), "{text}");
         let answer = json(&lab, &[&[command][..], &set, &chosen].concat());
         assert_eq!(answer["missing"], 0, "{answer:#}");
         let of_two = |entries: &Value| entries.as_array().unwrap().iter().all(|entry| entry["endpoint"] == "two");
@@ -242,9 +242,9 @@ fn invalid_runs_are_left_out_and_that_is_said() {
     assert_eq!(lab.run(&[&["run", "-q"][..], &set].concat()).code, Some(3), "an empty window is invalid");
     for command in ["curves", "capacity", "diagnose"] {
         let text = lab.ok(&[&[command][..], &set].concat()).stdout;
-        assert!(text.contains("1 invalid left out (--include-invalid counts them)"), "{text}");
+        assert!(text.contains("1 invalid excluded (--include-invalid includes them)"), "{text}");
         let counted = lab.ok(&[&[command, "--include-invalid"][..], &set].concat()).stdout;
-        assert!(!counted.contains("left out"), "{counted}");
+        assert!(!counted.contains("excluded"), "{counted}");
     }
     let curve = &json(&lab, &[&["curves"][..], &set].concat())["curves"][0];
     assert_eq!(curve["rungs"][0]["left_out"].as_array().unwrap().len(), 1, "{curve:#}");
@@ -299,7 +299,7 @@ sweeps:
     assert!(text.lines().chain(fronts.lines()).all(|line| line.chars().count() <= 100), "{text}{fronts}");
 
     let none = lab.run(&["capacity", "plan.yaml", "--set", "slo={}"]);
-    assert!(none.code == Some(2) && none.stderr.contains("write `slo`"), "{}", none.stderr);
+    assert!(none.code == Some(2) && none.stderr.contains("add `slo`"), "{}", none.stderr);
     let dear = lab.ok(&["capacity", "plan.yaml", "--set", "slo={ cost_per_million: 0.1 }"]).stdout;
     assert!(dear.contains("cost_per_million misses ("), "{dear}");
 }
@@ -325,7 +325,7 @@ sweeps: {{ s: {{ matrix: {{ endpoint: a, model: m, scenario: s, qps: 25 }}, repe
     );
     lab.write("plan.yaml", &plan);
     let gate = lab.run(&["run", "plan.yaml", "--gate"]);
-    assert!(gate.stderr.contains("gate: nothing is missed\nexcluded\n  a · s · 25 qps: repeat"), "{}", gate.stderr);
+    assert!(gate.stderr.contains("gate: nothing failed\nexcluded\n  a · s · 25 qps: repeat"), "{}", gate.stderr);
     assert_eq!(gate.code, Some(0), "{}{}", gate.stdout, gate.stderr);
 
     let rung = json(&lab, &["curves", "plan.yaml"])["curves"][0]["rungs"][0].clone();

@@ -13,7 +13,7 @@ path, curves = sys.argv[1:]
 book = openpyxl.load_workbook(path)
 numbers = book["chart_data"]
 assert [cell.value for cell in numbers[1]] == [
-    "figure", "curve", "load in", "load", "value", "low (95 %, or of 2 repeats)", "high (95 %, or of 2 repeats)", "minus", "plus",
+    "figure", "curve", "load in", "load", "value", "low (95 %, or lower of 2 repeats)", "high (95 %, or higher of 2 repeats)", "minus", "plus",
 ]
 rows = json.load(open(curves))
 names = {

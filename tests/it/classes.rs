@@ -82,10 +82,10 @@ fn a_class_is_answered_for_alone() {
     assert!(both[1] > 3.0 * both[0], "5 + 8 ms and 5 + 88 ms: {both:?}");
 
     let text = lab.ok(&["compare", "plan.yaml", "--class", "long"]).stdout;
-    assert!(text.contains("against `old`, requests of class `long` alone; 1 cell"), "{text}");
+    assert!(text.contains("against `old`, only requests of class `long` alone; 1 cell"), "{text}");
     let text = lab.ok(&["curves", "plan.yaml", "--class", "long"]).stdout;
-    assert!(text.starts_with("class long: the figures are of its requests alone"), "{text}");
-    assert!(text.replace('\n', " ").contains("2 runs have no class long and are left out."), "{text}");
+    assert!(text.starts_with("class long: figures cover only its requests"), "{text}");
+    assert!(text.replace('\n', " ").contains("2 runs have no class long and are excluded."), "{text}");
     assert!(text.lines().all(|line| line.chars().count() <= 100), "{text}");
     classes_are_kept_in_files_and_renamed(&lab);
 }
@@ -105,13 +105,13 @@ fn classes_are_kept_in_files_and_renamed(lab: &Lab) {
     for command in ["compare", "curves"] {
         let wrong = lab.run(&[command, "plan.yaml", "--class", "lnog"]);
         assert_eq!(wrong.code, Some(2), "{}", wrong.stdout);
-        let told = "--class lnog: there is no such class; there are `brief`, `long`";
+        let told = "--class lnog: unknown class; the classes are `brief`, `long`";
         assert!(wrong.stderr.contains(told), "{}", wrong.stderr);
         let none = lab.run(&[command, "plan.yaml", "--class", "brief", "--set", "sweeps.load.matrix.scenario=brief"]);
         assert_eq!(none.code, Some(2), "{}", none.stdout);
-        assert!(none.stderr.contains("no run is of a mix; write a scenario like mixed: { mix:"), "{}", none.stderr);
+        assert!(none.stderr.contains("no run uses a mix; write a scenario like mixed: { mix:"), "{}", none.stderr);
     }
     let by_size = ["compare", "plan.yaml", "--by", "endpoint", "--baseline", "old", "--only", "sweep == 'plain'"];
     let plain = lab.run(&[&by_size[..], &["--class", "brief"]].concat());
-    assert!(plain.code == Some(2) && plain.stderr.contains("nothing is left to compare"), "{}", plain.stderr);
+    assert!(plain.code == Some(2) && plain.stderr.contains("nothing to compare"), "{}", plain.stderr);
 }

@@ -460,7 +460,7 @@ fn only_and_skip_choose_runs() {
     for (text, words) in [
         (
             "speed == 1",
-            "`speed` is no axis of this plan; there are batch_size, endpoint, id, model, qps, repeat, scenario, sweep",
+            "`speed` is not an axis of this plan; the axes are batch_size, endpoint, id, model, qps, repeat, scenario, sweep",
         ),
         ("qps ==", "--only \"qps ==\": syntax error"),
         ("qps | nofilter", "unknown filter"),
@@ -946,7 +946,7 @@ fn exports_have_a_row_for_each_run_or_request() {
     lab.ok(&["export", "--format", "parquet"]);
     assert!(std::fs::read(lab.results().join("runs.parquet")).unwrap().starts_with(b"PAR1"));
     for (args, told) in [
-        (["export", "--results", "nowhere"], "there is no results folder nowhere"),
+        (["export", "--results", "nowhere"], "no results folder nowhere"),
         (["export", "--output", "nowhere/x.csv"], "cannot write nowhere/x.csv"),
     ] {
         let refused = lab.run(&args);
@@ -995,7 +995,7 @@ fn probes_tell_what_servers_say() {
     lab.write("plan.yaml", &plan.replace("id: tiny", "id: huge"));
     let unknown = lab.run(&["probe", "plan.yaml"]);
     assert_eq!(unknown.code, Some(2), "the plan must be edited");
-    assert!(unknown.stdout.contains("does not know the model `huge`; it lists tiny"), "{}", unknown.stdout);
+    assert!(unknown.stdout.contains("does not have the model `huge`; it lists tiny"), "{}", unknown.stdout);
 }
 
 #[timed_test]

@@ -216,7 +216,11 @@ fn chosen_runs_are_compared() {
     assert!(none.code == Some(2) && none.stderr.contains("results has no result of this plan"), "{}", none.stderr);
     lab.ok(&["run", "plan.yaml", "-q", "--only", "endpoint == 'a' and batch_size == 16 and repeat == 2"]);
     let same = lab.run(&["compare", "plan.yaml", "--against", "results"]);
-    assert!(same.code == Some(2) && same.stderr.contains("these are the results that are read now"), "{}", same.stderr);
+    assert!(
+        same.code == Some(2) && same.stderr.contains("these are the same results that are compared"),
+        "{}",
+        same.stderr
+    );
     let looked = |flags: &[&str]| -> Vec<String> {
         let answer = compared(&lab, flags);
         let cell = |cell: &Value| {
@@ -234,11 +238,7 @@ fn chosen_runs_are_compared() {
     for left in [&["--skip", "endpoint == 'a'"], &["--only", crossed]] {
         let none = lab.run(&[&["compare", "plan.yaml"], &left[..]].concat());
         assert_eq!(none.code, Some(2), "{}", none.stdout);
-        assert!(
-            none.stderr.contains("nothing is left to compare: --only, --skip and --class must leave"),
-            "{}",
-            none.stderr
-        );
+        assert!(none.stderr.contains("nothing to compare: --only, --skip and --class must keep"), "{}", none.stderr);
     }
     let wrong = lab.run(&["compare", "plan.yaml", "--only", "endpoint == b"]);
     assert!(wrong.code == Some(2) && wrong.stderr.contains("put quotes around it"), "{}", wrong.stderr);
@@ -258,17 +258,17 @@ fn a_gate_holds_runs_against_the_objective() {
     let missed = gated(&lab, "2ms");
     assert_eq!(missed.code, Some(4), "{}{}", missed.stdout, missed.stderr);
     assert!(
-        missed.stderr.contains("gate: 1 missed") && missed.stderr.contains("ttft p50 ≤ 2ms is missed"),
+        missed.stderr.contains("gate: 1 failed") && missed.stderr.contains("ttft p50 ≤ 2ms is missed"),
         "{}",
         missed.stderr
     );
     let held = gated(&lab, "10s");
     assert_eq!(held.code, Some(0), "{}", held.stderr);
-    assert!(held.stderr.contains("gate: nothing is missed"), "{}", held.stderr);
+    assert!(held.stderr.contains("gate: nothing failed"), "{}", held.stderr);
     lab.write("plan.yaml", &plan("p99: 10s"));
     let undecided = lab.run(&["run", "plan.yaml", "--gate"]);
     assert_eq!(undecided.code, Some(2), "{}", undecided.stderr);
-    assert!(undecided.stderr.contains("1 answer is open"), "{}", undecided.stderr);
+    assert!(undecided.stderr.contains("1 question is undecided"), "{}", undecided.stderr);
     assert!(undecided.stderr.contains("ttft p99 ≤ 10s: ") && undecided.stderr.contains("299 are needed; a window of"));
 }
 
@@ -277,20 +277,23 @@ fn mistakes_name_what_is_there() {
     let lab = Lab::new();
     lab.write("plan.yaml", &quick(1, ""));
     for (args, told) in [
-        (&["compare", "plan.yaml"][..], "plan.yaml declares no comparison: write compare:"),
+        (&["compare", "plan.yaml"][..], "plan.yaml declares no comparison: add compare:"),
         (
             &["compare", "plan.yaml", "--by", "endpiont", "--baseline", "a"],
-            "no such axis; the plan has `endpoint`, `model`",
+            "unknown axis; the plan has `endpoint`, `model`",
         ),
-        (&["compare", "plan.yaml", "--by", "endpoint", "--baseline", "b"], "not on axis `endpoint`, which has `a`"),
-        (&["compare", "plan.yaml", "--by", "endpoint", "--baseline", "a"], "there is nothing to hold against `a`"),
+        (
+            &["compare", "plan.yaml", "--by", "endpoint", "--baseline", "b"],
+            "not a value of axis `endpoint`, which has `a`",
+        ),
+        (&["compare", "plan.yaml", "--by", "endpoint", "--baseline", "a"], "nothing to compare with `a`"),
         (&["compare", "plan.yaml", "--by", "endpoint"], "--baseline"),
-        (&["compare", "plan.yaml", "--metrics", "ttft_p98"], "there is no metric `ttft_p98`"),
+        (&["compare", "plan.yaml", "--metrics", "ttft_p98"], "unknown metric `ttft_p98`"),
         (&["compare", "plan.yaml", "--against", "none"], "cannot read none"),
-        (&["compare", "plan.yaml", "--against", "plan.yaml"], "plan.yaml is no baseline"),
+        (&["compare", "plan.yaml", "--against", "plan.yaml"], "plan.yaml is not a baseline"),
         (&["compare", "plan.yaml", "--write-baseline", "b.json"], "no run of the plan has a result yet"),
         (&["compare", "plan.yaml", "--see", "0"], "write a number like 5, in percent"),
-        (&["run", "plan.yaml", "--gate"], "the plan promises nothing; write slo:"),
+        (&["run", "plan.yaml", "--gate"], "the plan has no objective and no comparison; add slo:"),
     ] {
         let ended = lab.run(args);
         assert_eq!(ended.code, Some(2), "{args:?} {}", ended.stderr);

@@ -170,7 +170,7 @@ fn too_few_ports_are_told_before_anything_is_done() {
     lab.write("plan.yaml", &remote);
     let ended = lab.run(&["run", "plan.yaml"]);
     assert_eq!(ended.code, Some(2), "{}", ended.stderr);
-    for words in ["a new connection for each request at 900000 qps", "keeps its port for", "keep the connections"] {
+    for words in ["a new connection for each request at 900000 qps", "keeps its port for", "keep connections open"] {
         assert!(ended.stderr.contains(words), "{words}: {}", ended.stderr);
     }
     assert!(!lab.results().exists(), "nothing was written");

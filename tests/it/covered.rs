@@ -133,7 +133,7 @@ fn records_of_earlier_programs_are_not_covered_and_get_entries() {
     let text = std::fs::read_to_string(&path).unwrap();
     let (body, _) = text.rsplit_once(",\n  \"sha256\"").unwrap();
     std::fs::write(&path, format!("{body}\n}}\n")).unwrap();
-    says(&lab.run(&["verify"]), 5, &[&format!("{new} run.json: "), "it has no digest, and the inventory says"]);
+    says(&lab.run(&["verify"]), 5, &[&format!("{new} run.json: "), "it has no digest, but the inventory lists one"]);
     // It is damaged, and not one of those that never had a digest.
     says(&lab.run(&["verify"]), 5, &["3 runs in results: 1 damaged; 1 not covered"]);
     assert_eq!(lab.run(&["verify", "--format", "json"]).json()["not_covered"], 1);
@@ -240,7 +240,7 @@ fn remedies_name_the_folder_and_do_what_they_say() {
     }
     let copied = lab.run(&["verify", "--results", "fo"]);
     says(&copied, 5, &["1 damaged", "move away", "runs/0000000000000000"]);
-    assert!(!copied.stdout.contains("again, as"), "no plan has its id: {}", copied.stdout);
+    assert!(!copied.stdout.contains("again, because"), "no plan has its id: {}", copied.stdout);
     std::fs::remove_dir_all(&copy).unwrap();
     std::fs::remove_dir_all(runs.join(&gone)).unwrap();
     says(
@@ -508,6 +508,6 @@ fn folders_with_the_last_numbers_are_not_ours() {
     assert_eq!(lab.runs()[&id].json["attempt"], 2);
     std::fs::create_dir(lab.results().join("attempts").join(format!("{id}.999999999"))).unwrap();
     let last = lab.run(&["run", "plan.yaml", "--force", "--only", &format!("id[:16] == '{id}'")]);
-    says(&last, 5, &[&format!("attempts/{id}.999999999 has the last number"), "move it"]);
+    says(&last, 5, &[&format!("attempts/{id}.999999999 has the highest possible attempt number"), "move it"]);
     lab.ok(&["verify"]);
 }

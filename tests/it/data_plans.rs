@@ -47,7 +47,7 @@ fn what_is_left_out_is_counted_and_told() {
     let lab = Lab::new();
     lab.write("data.jsonl", &mixed());
     lab.write("plan.yaml", &plan(&format!("data: {{ {FILTERED} }}"), "qps: 10"));
-    let told = "data of s: 2 records of data.jsonl; 4 left out: 2 filtered by length (first at 2), 1 no answer (first at \
+    let told = "data of s: 2 records of data.jsonl; 4 skipped: 2 filtered by length (first at 2), 1 no answer (first at \
                 4), 1 nothing to send (first at 3)";
     let joined = |text: &str| text.split_whitespace().collect::<Vec<_>>().join(" ");
     let check = joined(&lab.ok(&["check", "plan.yaml"]).stdout);
@@ -77,7 +77,7 @@ fn what_is_left_out_is_counted_and_told() {
     // Where the scenario says how much is asked for, no answer is needed.
     lab.write("plan.yaml", &plan(&format!("data: {{ {FILTERED} }}, output_tokens: 8"), "qps: 10"));
     let check = joined(&lab.ok(&["check", "plan.yaml"]).stdout);
-    assert!(check.contains("data of s: 3 records of data.jsonl; 3 left out: 2 filtered by length"), "{check}");
+    assert!(check.contains("data of s: 3 records of data.jsonl; 3 skipped: 2 filtered by length"), "{check}");
 }
 
 #[timed_test]
@@ -130,7 +130,7 @@ fn lengths_of_a_data_set_keep_prompts_and_answers_together() {
     lab.write("plan.yaml", &plan("lengths: { data: { file: data.jsonl } }", "qps: 200"));
     let check = lab.ok(&["check", "plan.yaml"]).stdout.split_whitespace().collect::<Vec<_>>().join(" ");
     let told = "lengths of s: 5 pairs of lengths of data.jsonl, 5 different; 1 prompts were too short for a nonce and have \
-                16 tokens; 1 left out: 1 no answer (first at 6)";
+                16 tokens; 1 skipped: 1 no answer (first at 6)";
     assert!(check.contains(told), "{check}");
     lab.run(&["run", "plan.yaml"]);
     let run = lab.only_run();
@@ -185,8 +185,8 @@ fn a_data_set_that_cannot_be_sent_is_a_mistake_of_the_plan() {
         ("unsorted.jsonl", "E001", "unsorted.jsonl:2: its time is"),
         ("long.jsonl", "E001", "long.jsonl:2: the entry is longer than 10000000 bytes"),
         ("latin.jsonl", "E001", "latin.jsonl:2: byte 13 of the entry is no UTF-8"),
-        ("questions.jsonl", "E011", "nothing that can be sent: 1 no answer (first at 1)"),
-        ("lengths.jsonl", "E011", "nothing that can be sent: 1 no text (first at 1)"),
+        ("questions.jsonl", "E011", "nothing to send: 1 no answer (first at 1)"),
+        ("lengths.jsonl", "E011", "nothing to send: 1 no text (first at 1)"),
     ];
     for (file, code, told) in cases {
         lab.write("plan.yaml", &plan(&format!("data: {{ file: {file} }}"), "qps: 10"));

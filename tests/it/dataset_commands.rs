@@ -44,7 +44,7 @@ fn a_file_is_looked_into() {
     prompt tokens         3        4    12   11.7  19   19   19   estimated: characters / 4
     output tokens         3        12   15   16.3  22   22   22   estimated: characters / 4
 
-    left out 1: nothing to send (first at 28, entry 4: no user message and no prompt tokens)
+    skipped 1: nothing to send (first at 28, entry 4: no user message and no prompt tokens)
     ");
     std::fs::copy(fixture("mooncake.jsonl"), lab.path().join("trace.jsonl")).unwrap();
     insta::assert_snapshot!(lab.ok(&["dataset", "inspect", "trace.jsonl"]).stdout, @r"
@@ -55,8 +55,8 @@ fn a_file_is_looked_into() {
 
                           records  min  p50   mean  p90   p99   max
     requests of a record  5        1    1     1.00  1     1     1
-    prompt tokens         5        400  1300  1252  2000  2000  2000  as the file says
-    output tokens         5        9    52    141   500   500   500   as the file says
+    prompt tokens         5        400  1300  1252  2000  2000  2000  declared by the file
+    output tokens         5        9    52    141   500   500   500   declared by the file
 
     times: 3.00 s from first to last, 1.67 records/s
     distinct blocks of 512 tokens: 6
@@ -96,11 +96,11 @@ fn flags_say_how_a_file_is_read() {
     };
     assert_eq!([span("s"), span("ms"), span("us"), span("ns")], [180.0, 0.18, 0.00018, 0.00000018]);
     for (flags, told) in [
-        (["--map", "prompt"], "`prompt` is no mapping: write FIELD=COLUMN"),
+        (["--map", "prompt"], "`prompt` is not a mapping: write FIELD=COLUMN"),
         (["--map", "promt=x"], "`promt` is nothing that a column can mean: write one of prompt, output"),
         (["--turns", "5..2"], "the range `5..2` is empty"),
-        (["--max-entry", "10 elephants"], "`10 elephants` is no size: write it like 10MB"),
-        (["--prompt-tokens", "999999.."], "no record is left; see the filters"),
+        (["--max-entry", "10 elephants"], "`10 elephants` is not a size: write it like 10MB"),
+        (["--prompt-tokens", "999999.."], "no record is left; check the filters"),
     ] {
         let file = path("burstgpt.csv");
         let refused = lab.run(&[&["dataset", "convert", &file, "-o", "out.jsonl"], &flags[..]].concat());
@@ -183,7 +183,7 @@ fn parquet_is_read_by_its_columns() {
         assert!(refused.code == Some(2) && refused.stderr.contains(told), "{refused:?}");
     }
     let small = convert(&[&map[..], &["--max-entry", "39", "--skip-bad"]].concat());
-    assert!(small.stderr.contains("left out 1: longer than --max-entry (first at 1:"), "{small:?}");
+    assert!(small.stderr.contains("skipped 1: longer than --max-entry (first at 1:"), "{small:?}");
     // Cut anywhere, or with a byte changed anywhere: an error or figures, never a panic.
     let whole = std::fs::read(lab.path().join("hub.parquet")).unwrap();
     for at in (0..whole.len()).step_by(61) {
@@ -230,7 +230,7 @@ fn a_sample_is_a_matter_of_its_seed() {
     assert_eq!(all.len(), 100);
     assert!(offsets.is_sorted(), "in the order of the file");
     let said = lab.ok(&["dataset", "sample", "trace.jsonl", "--n", "1000", "-o", "some.parquet"]).stderr;
-    assert!(said.contains("100 of 100 records in some.parquet, all there are"), "{said}");
+    assert!(said.contains("100 of 100 records in some.parquet, all of the file"), "{said}");
 }
 
 #[timed_test]

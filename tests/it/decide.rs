@@ -97,7 +97,7 @@ fn digits(value: &Value) -> String {
 fn a_decision_is_recorded_with_the_numbers_of_the_results() {
     let lab = lab();
     refused(&lab, &["decide", "plan.yaml"], "there is no record plan.decision.md yet");
-    refused(&lab, &["decide", "plan.yaml", "--accept", QUICK], "a decision needs its reason: add --because");
+    refused(&lab, &["decide", "plan.yaml", "--accept", QUICK], "a decision needs a reason: add --because");
     refused(&lab, &["decide", "plan.yaml", "--check"], "there is no record to check");
     let several =
         refused(&lab, &["decide", "plan.yaml", "--accept", "true", "--because", "x"], "selects 2 configurations");
@@ -139,7 +139,7 @@ fn a_decision_is_recorded_with_the_numbers_of_the_results() {
     }
     let first: Vec<&str> = part(&text, "decision").lines().filter(|line| !line.is_empty()).collect();
     assert!(
-        first[0].starts_with("**Accepted: ") && first[1].starts_with("It holds the objective (ttft p50 ≤ 500ms)"),
+        first[0].starts_with("**Accepted: ") && first[1].starts_with("It meets the objective (ttft p50 ≤ 500ms)"),
         "{first:#?}"
     );
     assert!(part(&text, "stopped").contains("All 8 runs of the plan have a result."), "{text}");
@@ -172,7 +172,7 @@ fn prose_is_kept_and_numbers_are_made_anew() {
     assert_eq!(prose(&now), prose(&text));
     assert!(part(&now, "contract").contains("ttft p50 ≤ 5ms") && part(&now, "contract").contains("`slo`"), "{now}");
     assert!(part(&now, "decision").contains("**It misses the objective**"), "{now}");
-    assert!(part(&now, "decision").contains("When it was accepted, it held the objective."), "{now}");
+    assert!(part(&now, "decision").contains("When it was accepted, it met the objective."), "{now}");
     assert!(part(&now, "decision").contains("> It is twice as fast."), "the reason stays: {now}");
 
     // Lines that end as on another system do, and parts in another order, stay so.
@@ -208,24 +208,21 @@ fn damaged_markers_are_named_and_nothing_is_overwritten() {
         (text.replace("<!-- sweepline:end contract -->\n", ""), "the part `contract`, begun in line"),
         (
             text.replace(&format!("{begin}\n"), ""),
-            &*format!("{}: the part `contract` ends here and was not begun", end - 1),
+            &*format!("{}: the part `contract` ends here but was not begun", end - 1),
         ),
-        (
-            text.replace("sweepline:end contract", "sweepline:end kontrakt"),
-            &*format!("{end}: there is no part `kontrakt`"),
-        ),
+        (text.replace("sweepline:end contract", "sweepline:end kontrakt"), &*format!("{end}: unknown part `kontrakt`")),
         (
             text.replace("sweepline:end contract", "sweepline:end history"),
-            &*format!("{end}: `<!-- sweepline:end contract -->` is wanted"),
+            &*format!("{end}: `<!-- sweepline:end contract -->` expected here"),
         ),
         (text.replace(begin, &begin.replace(" -->", "")), &*format!("{contract}: this marker cannot be read")),
         (
             format!("{text}{begin}\n<!-- sweepline:end contract -->\n"),
-            &*format!("{}: the part `contract` is here a second time", all + 1),
+            &*format!("{}: the part `contract` appears a second time", all + 1),
         ),
         (
             text.replace("<!-- sweepline:state [", "<!-- sweepline:state "),
-            &*format!("{state}: the decisions kept here cannot be read"),
+            &*format!("{state}: the decisions stored here cannot be read"),
         ),
         (
             text.lines()
@@ -263,7 +260,11 @@ fn damaged_markers_are_named_and_nothing_is_overwritten() {
 fn another_acceptance_keeps_the_earlier_one() {
     let lab = lab();
     accepted(&lab);
-    refused(&lab, &["decide", "plan.yaml", "--accept", SLOW], "to accept something else, say why with --because");
+    refused(
+        &lab,
+        &["decide", "plan.yaml", "--accept", SLOW],
+        "to accept something else, state the reason with --because",
+    );
     lab.ok(&[
         "decide",
         "plan.yaml",
@@ -279,7 +280,7 @@ fn another_acceptance_keeps_the_earlier_one() {
     assert!(decision.contains("**Accepted: `slow · short`**") && decision.contains(" by Ann, because:"), "{decision}");
     assert!(decision.contains("> The quick one is sold out.\n>\n> \\# Really\n"), "{decision}");
     let history = part(&now, "history");
-    assert!(history.contains("it held the objective, because:\n\n> It is twice as fast."), "{history}");
+    assert!(history.contains("it met the objective, because:\n\n> It is twice as fast."), "{history}");
     lab.ok(&["decide", "plan.yaml"]);
     assert_eq!(read(&lab, RECORD), now, "reason and name stay");
     // One load of it, and another reason for the same: decisions of their own.
@@ -309,7 +310,7 @@ fn what_misses_or_is_undecided_is_said_in_the_first_lines() {
         (
             "plan.yaml",
             "slo={ ttft: { p99: 5s } }",
-            "**Undecided: it is not shown to hold the objective** (ttft p99 ≤ 5s)",
+            "**Undecided: it is not shown to meet the objective** (ttft p99 ≤ 5s)",
             "undecided",
         ),
         ("bare.yaml", "notes=none", "**Nothing was judged:** the plan has no objective.", "not_judged"),
@@ -348,7 +349,7 @@ fn a_check_tells_numbers_that_are_no_longer_those_of_the_results() {
     // Results that were measured again are other results.
     lab.write(RECORD, &text);
     honest(&lab.measured(&["run", "plan.yaml", "-q", "--force", "--only", QUICK]));
-    assert!(is_current(4).1.contains("says something else than the plan and its results do now"));
+    assert!(is_current(4).1.contains("differs from the current plan and results"));
     lab.ok(&["decide", "plan.yaml"]);
     assert_eq!(is_current(0).0, true);
 }
@@ -398,7 +399,8 @@ fn a_decision_takes_chosen_runs_from_any_folder() {
     let text = read(&lab, "plans/plan.decision.md");
     assert!(part(&text, "stopped").contains("All 2 runs of the plan have a result."), "{text}");
     assert!(
-        part(&text, "contract").contains("Of the plan's runs those of `--only 'batch_size == 4' --skip 'repeat == 1'`"),
+        part(&text, "contract")
+            .contains("Of the plan's runs, those of `--only 'batch_size == 4' --skip 'repeat == 1'`"),
         "{text}"
     );
     assert!(part(&text, "not-known").contains("Each load rests on one run"), "{text}");

@@ -79,7 +79,7 @@ fn several_scenarios_and_no_axis_are_a_mistake() {
     refused(&plan(BOTH, "batch_size: 1"), &wanted);
     let added = plan(BOTH, "scenario: long, batch_size: 1")
         .replace("} } }\n", "}, add: [{ endpoint: demo, model: m, batch_size: 4 }] } }\n");
-    refused(&added, &["error[E018]", "this cell of `add` does not say which scenario"]);
+    refused(&added, &["error[E018]", "this cell of `add` does not specify which scenario"]);
     let some = plan(BOTH, "scenario: { value: long, when: { batch_size: 1 } }, batch_size: [1, 2]");
     refused(&some, &["error[E018]", "have no scenario, such as { batch_size: 2 }"]);
     // One of them on the axis is enough, and from the command line too.
@@ -98,7 +98,7 @@ fn what_is_declared_and_never_used_is_told() {
     lab.write("plan.yaml", &plan(BOTH, "scenario: short, batch_size: 1"));
     let told = lab.ok(&["check", "plan.yaml"]).stdout;
     assert!(told.contains("scenario `long`") && told.contains("warning[M022]"), "{told}");
-    assert!(told.contains("it is declared, and no sweep sends it"), "{told}");
+    assert!(told.contains("it is declared, but no sweep sends it"), "{told}");
     assert!(!told.contains("M023"), "a mock has no tokenizer: {told}");
     // A fragment is there for several plans.
     lab.write("shared.yaml", BOTH);
@@ -329,13 +329,13 @@ fn a_data_set_and_a_system_prompt_may_be_classes_of_one_mix() {
         let told = format!("{}{}", ended.stdout, ended.stderr);
         assert!(ended.code == Some(2) && told.matches("error[E025]").count() == 1 && told.contains(wanted), "{told}");
     };
-    let wanted = "scenario `asked` sends a data set, and its base says what prompts share";
+    let wanted = "scenario `asked` sends a data set, but its base specifies what prompts share";
     refused(text.replace("asked: { data", "asked: { base: C, data"), wanted);
     let inside = text.replace("file: asked.jsonl }", "file: asked.jsonl, nonce: run }");
     lab.write("refused.yaml", &inside);
     let told = lab.run(&["check", "refused.yaml"]).stderr;
-    assert!(told.contains("`nonce` is a key of the scenario: write it in `asked`, beside `data`"), "{told}");
-    let wanted = "the data set of scenario `mx` says what `system_tokens` would";
+    assert!(told.contains("`nonce` is a key of the scenario: write it in `asked`, next to `data`"), "{told}");
+    let wanted = "the data set of scenario `mx` already determines `system_tokens`";
     refused(text.replace("mx: { mix", "mx: { system_tokens: 50, mix"), wanted);
 }
 
@@ -366,11 +366,11 @@ fn what_is_said_of_a_mix_is_true_of_its_classes() {
     // M010: the class that has no nonce, and where it says so.
     let one = of_mix(["plain", "off"], "batch_size: [1, 2]");
     let line = one.lines().find(|line| line.contains("M010")).unwrap_or_else(|| panic!("{one}"));
-    assert!(line.contains("prompts of `off` in `mx` are to differ"), "{line}");
+    assert!(line.contains("prompts of `off` in `mx` should differ"), "{line}");
     let at = plan(&format!("scenarios:\n{table}"), "").lines().position(|line| line.contains("off: {")).unwrap() + 1;
     assert!(line.contains(&format!("plan.yaml:{at}:")), "line {at}: {line}");
     let every = of_mix(["plain", "asked"], "nonce: [on, off], batch_size: [1, 2]");
-    assert!(every.contains("prompts of `mx` are to differ"), "{every}");
+    assert!(every.contains("prompts of `mx` should differ"), "{every}");
     // M009: what records share without a nonce in front of each, only the records know.
     let beside = |nonce: &str| {
         told(&format!("{table}  talk: {{ base: D }}"), &format!("scenario: [asked, talk]{nonce}, batch_size: [1, 2]"))

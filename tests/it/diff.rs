@@ -42,7 +42,7 @@ fn edits_are_told_with_the_runs_that_they_cost() {
     insta::assert_snapshot!(lab.ok(&["diff", "a.yaml", "b.yaml"]).stdout);
     assert!(!lab.results().exists(), "nothing is looked at but the plans");
     let same = lab.ok(&["diff", "a.yaml", "a.yaml"]).stdout;
-    assert_eq!(same, "a.yaml → a.yaml: 0 runs come, 0 go, 7 stay\n");
+    assert_eq!(same, "a.yaml → a.yaml: 0 new runs, 0 gone, 7 kept\n");
     let alone = lab.run(&["diff", "a.yaml"]);
     assert_eq!(alone.code, Some(2));
     assert!(alone.stderr.contains("a.yaml@main"), "{}", alone.stderr);
@@ -99,7 +99,7 @@ fn tokens_and_money_are_told_beside_each_other() {
     let text = lab.ok(&["diff", "a.yaml", "c.yaml"]).stdout;
     let row = text.lines().find(|line| line.starts_with("money, time × price")).unwrap();
     assert!(row.trim_end().ends_with("n/a") && row.matches("n/a").count() == 2, "{text}");
-    assert!(text.contains("no price_per_hour or owned is declared of slow"), "{text}");
+    assert!(text.contains("neither price_per_hour nor owned is declared for slow"), "{text}");
 }
 
 #[timed_test]
@@ -114,7 +114,7 @@ fn closed_loops_cost_what_earlier_results_say() {
     assert_eq!(unknown["cost"]["before"]["runs_with_unknown_requests"], 4);
     assert!(unknown["cost"]["change"]["requests"].is_null(), "{unknown:#}");
     let text = lab.ok(&["diff", "a.yaml", "b.yaml"]).stdout;
-    assert!(text.contains("what 4 runs before and 2 runs after send is not known"), "{text}");
+    assert!(text.contains("the requests of 4 runs before and 2 runs after are unknown"), "{text}");
     let ended = lab.measured(&["run", "a.yaml", "-q", "--results", "elsewhere"]);
     assert!(matches!(ended.code, Some(0 | 3)), "{}", ended.stderr);
     let known = lab.ok(&["diff", "a.yaml", "b.yaml", "--results", "elsewhere", "--format", "json"]).json();
@@ -209,7 +209,7 @@ fn a_plan_is_compared_with_what_it_was() {
     let Some(lab) = repository() else { return };
     lab.write("plans/nightly.yaml", &edited());
     let text = lab.ok(&["diff", "plans/nightly.yaml@HEAD"]).stdout;
-    assert!(text.starts_with("plans/nightly.yaml@HEAD → plans/nightly.yaml: 3 runs come"), "{text}");
+    assert!(text.starts_with("plans/nightly.yaml@HEAD → plans/nightly.yaml: 3 new runs"), "{text}");
     let places = "endpoints.slow.mock.ttft: 8ms → 7ms (plans/nightly.yaml@HEAD:6:39 → plans/nightly.yaml:6:39)";
     assert!(text.contains(places), "{text}");
     let text = lab.ok(&["diff", "plans/nightly.yaml@HEAD~1", "plans/nightly.yaml@main"]).stdout;
@@ -256,14 +256,14 @@ fn what_git_cannot_give_is_said() {
         assert!(ended.stderr.contains(words), "{args:?}: {}", ended.stderr);
     };
     says(&["diff", "plans/nightly.yaml@nowhere"], "has no revision `nowhere`");
-    says(&["diff", "plans/nightly.yaml@--output=x"], "none begins with a dash");
+    says(&["diff", "plans/nightly.yaml@--output=x"], "revisions do not begin with a dash");
     lab.write("plans/new.yaml", PLAN);
-    says(&["diff", "plans/new.yaml@HEAD"], "plans/new.yaml is no file at revision `HEAD`");
+    says(&["diff", "plans/new.yaml@HEAD"], "plans/new.yaml is not a file at revision `HEAD`");
     says(&["diff", "plans@HEAD"], "a plan is a .yaml");
     lab.write("plans/broken.yaml", "sweepline: 1\nname: b\ntypo: 1\n");
     git(&lab, &["add", "."]);
     git(&lab, &["commit", "--quiet", "-m", "broken"]);
-    says(&["diff", "plans/broken.yaml@HEAD"], "plans/broken.yaml@HEAD has mistakes:");
+    says(&["diff", "plans/broken.yaml@HEAD"], "plans/broken.yaml@HEAD has errors:");
     let outside = Lab::new();
     outside.write("plan.yaml", PLAN);
     let ended = Command::new(env!("CARGO_BIN_EXE_sweepline"))
@@ -273,7 +273,7 @@ fn what_git_cannot_give_is_said() {
         .output()
         .unwrap();
     let stderr = String::from_utf8(ended.stderr).unwrap();
-    assert!(ended.status.code() == Some(2) && stderr.contains("lies in no work tree of git"), "{stderr}");
+    assert!(ended.status.code() == Some(2) && stderr.contains("is not in a git work tree"), "{stderr}");
     let without = lab.command(&["diff", "plans/nightly.yaml@HEAD"]).env("PATH", "/nonexistent").output().unwrap();
     let stderr = String::from_utf8(without.stderr).unwrap();
     assert!(without.status.code() == Some(2) && stderr.contains("needs the program `git`"), "{stderr}");
@@ -314,9 +314,9 @@ fn edits_that_decide_which_runs_are_made_leave_none_alone() {
             (&1, &serde_json::json!([]))
         );
         let text = lab.ok(&["diff", "one.yaml", "two.yaml"]).stdout;
-        assert!(text.contains(&format!("decides what is made:\n  {edit}: ")), "{text}");
+        assert!(text.contains(&format!("decides which runs are executed:\n  {edit}: ")), "{text}");
         let page = lab.ok(&["diff", "one.yaml", "two.yaml", "--format", "markdown"]).stdout;
-        assert!(page.contains("\nDecides what is made:\n\n- `"), "{page}");
+        assert!(page.contains("\nDecides which runs are executed:\n\n- `"), "{page}");
     }
     // What a search may ask for is edited by its range, its resolution, and the window that confirms.
     for (old, new, edit) in [

@@ -64,8 +64,11 @@ fn match_measures_again_once_and_says_which_version_was_and_is() {
     assert_eq!(versions(&lab), both("0.11.0", 1));
     let sent = generations(&old);
     let again = lab.run(&["run", "plan.yaml"]);
-    says(&again, "nothing to do; the results of all 2 runs are in results; servers were only asked for their version");
-    says(&again, "a: its server says version 0.11.0, as it did when it was measured");
+    says(
+        &again,
+        "nothing to do; the results of all 2 runs are in results; servers were only queried for their version",
+    );
+    says(&again, "a: its server reports version 0.11.0, the same as when it was measured");
     assert_eq!(generations(&old), sent, "GETs alone");
 
     let new = mock("0.11.1", &[]);
@@ -74,13 +77,11 @@ fn match_measures_again_once_and_says_which_version_was_and_is() {
     measured(&changed);
     says(
         &changed,
-        "a: the server says version 0.11.1 instead of 0.11.0; 2 runs are measured again (environment: match)",
+        "a: the server reports version 0.11.1 instead of 0.11.0; 2 runs are measured again (environment: match)",
     );
     assert_eq!(versions(&lab), both("0.11.1", 2));
     let why = lab.ok(&["why", "batch_size == 1", "--plan", "plan.yaml"]);
-    assert!(
-        why.stdout.contains("its result took the place of attempt 1: the server says version 0.11.1 instead of 0.11.0")
-    );
+    assert!(why.stdout.contains("its result replaced attempt 1: the server reports version 0.11.1 instead of 0.11.0"));
     assert!(why.stdout.contains("measured on mock 0.11.1"), "{}", why.stdout);
     says(&lab.run(&["run", "plan.yaml"]), "nothing to do");
     assert_eq!(versions(&lab), both("0.11.1", 2));
@@ -98,7 +99,7 @@ fn pin_ends_before_anything_is_sent() {
         lab.write("plan.yaml", &text);
         let ended = lab.run(&["run", "plan.yaml"]);
         assert_eq!(ended.code, Some(2), "{}", ended.stderr);
-        says(&ended, "endpoint `a` says version 0.11.1, and its results were measured on 0.11.0");
+        says(&ended, "endpoint `a` reports version 0.11.1, but its results were measured on 0.11.0");
         says(&ended, "the plan says `environment: pin`: start 0.11.0 again");
         assert_eq!(generations(&new), 0);
     }
@@ -134,7 +135,7 @@ fn preview_asks_only_when_it_is_told_to_and_shows_what_run_does() {
     let seeing = lab.ok(&["preview", "plan.yaml", "--probe"]);
     for text in [
         "in all: 2 to redo",
-        "the server says version 0.11.1 instead of 0.11.0",
+        "the server reports version 0.11.1 instead of 0.11.0",
         "a: version differs: 2 runs with 0.11.0, now 0.11.1",
         "is mock 0.11.1",
     ] {
@@ -159,7 +160,7 @@ fn builds_of_one_release_are_one_server() {
     lab.write("plan.yaml", &plan(development.port, ", server: { version: v0.11.0 }", "environment: pin\n"));
     let ended = lab.run(&["run", "plan.yaml"]);
     assert_eq!(ended.code, Some(2), "{}", ended.stderr);
-    says(&ended, "says version 0.11.1.dev12+gabc1234, and its results were measured on 0.11.0");
+    says(&ended, "reports version 0.11.1.dev12+gabc1234, but its results were measured on 0.11.0");
 }
 
 #[timed_test]
@@ -169,7 +170,7 @@ fn a_declared_version_that_the_server_contradicts_is_an_error() {
     let run = lab.run(&["run", "plan.yaml"]);
     let probe = lab.run(&["probe", "plan.yaml"]);
     let preview = lab.run(&["preview", "plan.yaml", "--probe"]);
-    let text = "the server says that it is version 0.11.1+cu128, and `endpoints.a.server.version` declares 0.11.0";
+    let text = "the server reports version 0.11.1+cu128, but `endpoints.a.server.version` declares 0.11.0";
     for ended in [run, probe, preview] {
         assert_eq!(ended.code, Some(2), "{}", ended.stderr);
         assert!(
@@ -191,8 +192,11 @@ fn two_versions_behind_a_balancer_end_the_endpoint() {
     let lab = lab(&balanced, "", "");
     let ended = lab.run(&["run", "plan.yaml"]);
     assert_eq!(ended.code, Some(2), "{}", ended.stderr);
-    says(&ended, "endpoint `a` answers with two versions: 0.11.0 and 0.11.1");
-    says(&ended, "2 runs not measured: the server is not the one that the plan wants, as said above; mend that first");
+    says(&ended, "endpoint `a` reports two versions: 0.11.0 and 0.11.1");
+    says(
+        &ended,
+        "2 runs not measured: the server differs from the one that the plan requires, as reported above; fix that first",
+    );
     assert_eq!(versions(&lab), [], "no run is called one of them");
     let attempts = std::fs::read_dir(lab.results().join("attempts")).unwrap().count();
     assert_eq!(attempts, 1, "the second run was not begun");
@@ -227,7 +231,7 @@ fn a_server_that_does_not_answer_changes_nothing() {
     let ended = lab.run(&["run", "plan.yaml"]);
     measured(&ended);
     says(&ended, "nothing to do");
-    says(&ended, "a: its server could not be asked, so its version was not compared");
+    says(&ended, "a: its server did not respond, so its version was not compared");
     assert_eq!(versions(&lab), both("0.11.0", 1));
 }
 
@@ -300,14 +304,14 @@ fn a_server_that_comes_up_late_is_compared_when_it_is_there() {
         if code.is_some() {
             assert_eq!(ended, code, "{}", read());
             assert!(
-                read().contains("endpoint `a` says version 0.11.1, and its results were measured on 0.11.0"),
+                read().contains("endpoint `a` reports version 0.11.1, but its results were measured on 0.11.0"),
                 "{}",
                 read()
             );
             assert_eq!(found, both("0.11.0", 1));
         } else {
             assert!(matches!(ended, Some(0 | 3)), "{}", read());
-            let text = "a: the server says version 0.11.1 instead of 0.11.0; 2 runs are measured again";
+            let text = "a: the server reports version 0.11.1 instead of 0.11.0; 2 runs are measured again";
             assert!(read().contains(text), "{}", read());
             let attempts: Vec<u64> = found.iter().map(|(_, attempt)| *attempt).collect();
             assert_eq!(attempts, [1, 2, 2], "{found:?}");

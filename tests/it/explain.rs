@@ -1,4 +1,5 @@
-//! Every code has a page, and the examples of each page do what it says: the wrong one gives the code, the right one none.
+//! Every code has a page, and the examples of each page behave as described: the wrong one is reported with
+//! the code, the right one is not.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -7,7 +8,7 @@ use std::path::Path;
 use super::lab::{Ended, Lab};
 use sweepline::explain::PAGES;
 
-/// What an example leaves out: each line stands unless the example has its key.
+/// Defaults for the keys that an example omits.
 const REST: [(&str, &str); 5] = [
     ("sweepline", "sweepline: 1"),
     ("name", "name: example"),
@@ -16,14 +17,14 @@ const REST: [(&str, &str); 5] = [
     ("sweeps", "sweeps: { load: { matrix: { batch_size: [1, 8] } } }"),
 ];
 
-/// An example of a page: the files it consists of, the plan last.
+/// An example of a page: its files, the plan last.
 struct Example {
     files: Vec<(String, String)>,
-    /// What is typed behind `check` and the plan.
+    /// The arguments after `check` and the plan.
     flags: Vec<String>,
 }
 
-/// The examples under a heading of a page.
+/// Parses the example under a heading of a page.
 fn example(markdown: &str, heading: &str) -> Example {
     let section = markdown.split(&format!("## {heading}\n")).nth(1).unwrap_or_else(|| panic!("no {heading}"));
     let section = section.split("\n## ").next().unwrap();
@@ -46,7 +47,7 @@ fn example(markdown: &str, heading: &str) -> Example {
     Example { files, flags }
 }
 
-/// The codes that `check` finds in an example.
+/// The codes that `check` reports for an example.
 fn codes(example: &Example) -> (BTreeSet<String>, Ended) {
     let lab = Lab::new();
     example.files.iter().for_each(|(name, text)| drop(lab.write(name, text)));
@@ -103,15 +104,15 @@ fn pages_have_one_shape() {
 fn examples_do_what_their_page_says() {
     for page in PAGES {
         let (wrong, said) = codes(&example(page.markdown, "Wrong"));
-        // What is beyond a calibration depends on the host; src/lint has the test.
+        // A load beyond a calibration depends on the host; src/lint has the test.
         assert!(wrong.contains(page.code) || page.code == "M018", "{}: {}", page.code, said.stdout);
         let (right, said) = codes(&example(page.markdown, "Right"));
-        // A lint's right example is right in its own matter; of a mistake's nothing may be refused.
+        // The right example of a lint may have other lints; that of an error may have no error at all.
         let refused = |code: &String| code.starts_with('E') || code == page.code;
         assert!(!right.iter().any(refused), "{}: {}", page.code, said.stdout);
         if page.code.starts_with('E') {
             let mistakes: Vec<&String> = wrong.iter().filter(|code| code.starts_with('E')).collect();
-            assert_eq!(mistakes, [page.code], "a wrong example shows one mistake: {}", said.stdout);
+            assert_eq!(mistakes, [page.code], "a wrong example shows one error: {}", said.stdout);
             assert_eq!(said.code, Some(0), "{}", page.code);
         }
     }
@@ -131,12 +132,12 @@ fn codes_are_explained() {
     let unknown = lab.run(&["explain", "E112"]);
     assert_eq!((unknown.code, unknown.stdout.as_str()), (Some(2), ""));
     assert!(
-        unknown.stderr.contains("there is no code `E112`") && unknown.stderr.contains("E012  not an axis"),
+        unknown.stderr.contains("unknown code `E112`") && unknown.stderr.contains("E012  not an axis"),
         "{unknown:?}"
     );
-    let word = lab.run(&["explain", "circle"]);
-    assert!(word.code == Some(2) && word.stderr.contains("E022  a circle"), "{word:?}");
-    // A word that no title has leads to the pages that speak of it.
+    let word = lab.run(&["explain", "cycle"]);
+    assert!(word.code == Some(2) && word.stderr.contains("E022  a dependency cycle"), "{word:?}");
+    // A word that is in no title leads to the pages that contain it.
     let spoken = lab.run(&["explain", "Throughput"]);
     assert!(spoken.code == Some(2) && spoken.stderr.contains("M003  an endpoint is measured"), "{spoken:?}");
     for nothing in ["x", "", "é", "[", "error[]"] {

@@ -211,7 +211,7 @@ fn chosen_runs_are_exported() {
     assert_eq!(rows(&["--only", "batch_size < 3", "--skip", "batch_size == 2"]), ones);
     for (flags, told) in [
         (&["--only", "batch_size == 1"] as &[&str], "name the PLAN"),
-        (&["plan.yaml", "--format", "parquet", "--skip", "batch_size == 1"], "holds every run"),
+        (&["plan.yaml", "--format", "parquet", "--skip", "batch_size == 1"], "contains every run"),
         (&["plan.yaml", "--only", "batch_size == 77"], "--only"),
     ] {
         let wrong = lab.run(&[&["export"], flags].concat());

@@ -197,7 +197,7 @@ fn an_undeclared_engine_is_told_and_changes_nothing_that_is_sent() {
         vec![("/v1/models", page(&json!({ "data": [] }))), ("/props", page(&props)), ("/version", says(b"no"))],
     );
     let said = probed(&lab(llama.port, "engine: openai"));
-    assert_eq!(said["hint"], "this looks like llama.cpp (it answers at /props); write `engine: llamacpp`");
+    assert_eq!(said["hint"], "this looks like llama.cpp (it responds at /props); write `engine: llamacpp`");
     let fingerprint = &said["fingerprint"];
     assert_eq!(fingerprint["context_length"], 2048);
     assert_eq!((&fingerprint["version"], &fingerprint["model"]), (&json!("b6123-4a5b6c7"), &json!("tiny.gguf")));
@@ -209,7 +209,7 @@ fn an_engine_that_is_not_the_declared_one_is_told_and_its_version_contradicts_no
     let lab = lab(mock.port, "engine: vllm, server: { version: 0.33.0 }");
     assert_eq!(
         probed(&lab)["hint"],
-        "this looks like sweepline's mock (its models are owned by sweepline), and the plan says `engine: vllm`"
+        "this looks like sweepline's mock (its models are owned by sweepline), but the plan sets `engine: vllm`"
     );
     measured(&lab.run(&["run", "plan.yaml"]));
 }

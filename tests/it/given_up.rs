@@ -140,7 +140,7 @@ fn a_load_that_was_given_up_is_not_met_wherever_it_is_shown() {
     // The heavier load, which came through, is no step of the curve any longer: it ends at the one that is not met.
     assert_eq!((&curve["knee"]["load"], &curve["knee"]["between"]), (&json!(60.0), &json!([40.0, 80.0])), "{curve:#}");
     let text = said(&lab, &asked("curves", &[]));
-    assert!(text.contains("holds up to qps 60, misses at 80; holds above that at 100"), "{text}");
+    assert!(text.contains("holds up to qps 60, misses at 80; holds again at 100"), "{text}");
     assert!(text.contains("given up: 429 (3 of 3) at qps 80: does not meet the load"), "{text}");
     assert!(
         text.contains(
@@ -170,22 +170,19 @@ fn a_gate_names_a_load_that_was_given_up() {
     let lab = measured();
     let gate = |lab: &Lab| lab.run(&["run", "plan.yaml", "--gate", "--only", "sweep == 'ladder'"]);
     let fine = gate(&lab);
-    assert!(fine.stderr.contains("gate: nothing is missed"), "{}", fine.stderr);
+    assert!(fine.stderr.contains("gate: nothing failed"), "{}", fine.stderr);
     give_up(&lab, &find(&lab, "a", ("qps", 80.0), 0), "rate_limited");
     let ended = gate(&lab);
-    let missed = "gate: 1 missed\n  a · short · 80 qps: given up: 429 (3 of 3): the server does not meet the load";
+    let missed = "gate: 1 failed\n  a · short · 80 qps: given up: 429 (3 of 3): the server does not meet the load";
     assert!(ended.stderr.contains(missed), "{}", ended.stderr);
     let listed = "80 qps: given up: 429 (3 of 3): HTTP 429 Too Many Requests";
-    assert!(
-        ended.stdout.contains("tried again only by --redo given-up:") && ended.stdout.contains(listed),
-        "{ended:?}"
-    );
+    assert!(ended.stdout.contains("retried only with --redo given-up:") && ended.stdout.contains(listed), "{ended:?}");
     assert!(!ended.stdout.lines().any(|line| line.contains("80") && line.contains("n/a")), "it has no row of numbers");
     assert_eq!(lab.runs().len(), 9, "nothing was measured");
     // Of a model that is not there nothing is known.
     give_up(&lab, &find(&lab, "a", ("qps", 100.0), 0), "unknown_model");
     let ended = gate(&lab);
-    assert!(ended.stderr.contains("gate: 1 missed") && ended.stdout.contains("given up: 404 (3 of 3)"), "{ended:?}");
+    assert!(ended.stderr.contains("gate: 1 failed") && ended.stdout.contains("given up: 404 (3 of 3)"), "{ended:?}");
 }
 
 #[timed_test]
@@ -285,20 +282,20 @@ fn a_repeat_that_was_given_up_is_named_and_takes_its_pair_along() {
     let cell = json(&lab, &["compare", "plan.yaml"])["families"][0]["cells"][0].clone();
     assert_eq!((&cell["left_out"], &cell["tests"][0]["rounds"]), (&json!([reason]), &json!(2)), "{cell:#}");
     let text = said(&lab, &["compare", "plan.yaml"]);
-    assert!(text.contains("left out: repeat 1 of b: given up: connection refused (3 of 3)"), "{text}");
+    assert!(text.contains("excluded: repeat 1 of b: given up: connection refused (3 of 3)"), "{text}");
     assert!(text.contains("`b` does not meet this load in 1 of 3 repeats, where it was given up"), "{text}");
 
     // Now against then, and then against now, by folder and by file.
     let arms = ["--only", "sweep == 'arms' and endpoint == 'b'"];
     let text = said(&lab, &[&["compare", "plan.yaml", "--against", "then"], &arms[..]].concat());
-    assert!(text.contains("left out: repeat 1 of now: given up: connection refused (3 of 3)"), "{text}");
+    assert!(text.contains("excluded: repeat 1 of now: given up: connection refused (3 of 3)"), "{text}");
     let text = said(&lab, &["compare", "plan.yaml", "--write-baseline", "base.json"]);
     assert!(text.contains("9 of 10 runs, 1 given up;"), "{text}");
     for earlier in ["results", "base.json"] {
         let swapped = ["compare", "plan.yaml", "--results", "then", "--against", earlier];
         let text = said(&lab, &[&swapped[..], &arms[..]].concat());
         assert!(
-            text.contains(&format!("left out: repeat 1 of {earlier}: given up: connection refused (3 of 3)")),
+            text.contains(&format!("excluded: repeat 1 of {earlier}: given up: connection refused (3 of 3)")),
             "{text}"
         );
     }

@@ -261,9 +261,9 @@ fn gpus_that_are_not_the_server_s_are_refused() {
     let [far, near] = ["gpu1", "127.0.0.1"].map(|host| format!("url: \"http://{host}:8000/v1\""));
     let tunnel = format!("{near}, hardware: {{ network: ssh tunnel }}");
     for (endpoint, gpus, told) in [
-        (&far, "nvml", "run dcgm-exporter beside the server"),
-        (&far, "{ devices: 0 }", "its address is not one of this machine alone"),
-        (&tunnel, "auto", "`hardware.network` says that its address leads elsewhere"),
+        (&far, "nvml", "run dcgm-exporter on the server's host"),
+        (&far, "{ devices: 0 }", "its address is not a loopback address"),
+        (&tunnel, "auto", "`hardware.network` states that its address leads to another machine"),
         (&near, "cuda", "write `auto`, `off`, `nvml`, `nvidia-smi`, `amd-smi` or `rocm-smi`"),
         (&near, "{ source: off, devices: 0 }", "`source: off` reads none"),
         (&near, "{ devices: [0, first] }", "`first` is neither the number of a GPU nor a UUID"),

@@ -235,7 +235,11 @@ fn a_hook_that_does_not_end_is_killed_with_its_children() {
     program(&lab, "hang.sh", "echo waiting; sleep 600 & sleep 600");
     let ended = run(&lab);
     assert_eq!(ended.code, Some(6), "{}", ended.stderr);
-    assert!(ended.stderr.contains("the before_run hook `./hang.sh` failed: no end within 400ms"), "{}", ended.stderr);
+    assert!(
+        ended.stderr.contains("the before_run hook `./hang.sh` failed: did not end within 400ms"),
+        "{}",
+        ended.stderr
+    );
     assert!(ended.stderr.contains("waiting"), "{}", ended.stderr);
     wait_for("the end of the hook's processes", || left(&lab).is_empty().then_some(()));
     assert!(lab.runs().is_empty());
@@ -401,7 +405,7 @@ fn a_program_that_is_not_there_is_told_before_anything_is_sent() {
     let lab = lab(&plan(&endpoint, "batch_size: 1", 1));
     let ended = run(&lab);
     assert_eq!(ended.code, Some(2), "{}", ended.stderr);
-    let words = "endpoint `m`: the after_cell hook runs `./colect.sh`, and no such program is at ";
+    let words = "endpoint `m`: the after_cell hook runs `./colect.sh`, which is not at ";
     assert!(ended.stderr.contains(words) && ended.stderr.contains("correct `hooks.after_cell`"), "{}", ended.stderr);
     assert!(
         !lab.results().join("attempts").exists() || fs::read_dir(lab.results().join("attempts")).unwrap().count() == 0
@@ -453,22 +457,22 @@ fn mistakes_of_hooks_are_told_at_their_place() {
         ),
         (
             "hooks: { after_run: { request: GET /x, command: [x] } }",
-            "this after_run hook has a `request` and a `command`",
+            "this after_run hook has both a `request` and a `command`",
         ),
         (
             "hooks: { after_cell: { command: [x, '{{ model.idd }}'] } }",
             "`model.idd` has no value here; did you mean `model.id`?",
         ),
-        ("hooks: { after_cell: { command: [x, '{{ server.args }}'] } }", "a hook launches none"),
+        ("hooks: { after_cell: { command: [x, '{{ server.args }}'] } }", "a hook launches no server"),
         ("hooks: { before_run: { request: GET /x, within: 0s } }", "`within` must be above 0s, not 0s"),
-        ("hooks: { before_run: { request: POST /x?api_key=hunter2 } }", "the path holds what looks like a secret"),
+        ("hooks: { before_run: { request: POST /x?api_key=hunter2 } }", "the path contains what looks like a secret"),
         (
             "hooks: { before_run: { command: [x, hf_abcdefghijklmnop] } }",
             "argument 1 of the command looks like a secret",
         ),
         ("hooks: { before_run: { request: GET /x, on_failure: stop } }", "`stop`"),
         ("hooks: { before_runs: { request: GET /x } }", "before_runs"),
-        ("reset: restart", "`reset: restart` starts the server again, and endpoint `m` has no `launch`"),
+        ("reset: restart", "`reset: restart` restarts the server, but endpoint `m` has no `launch`"),
     ] {
         let lab = lab(&plan(&format!("{EMBEDDED}, {fields}"), "batch_size: 1", 1));
         let ended = lab.run(&["check", "plan.yaml"]);
@@ -482,7 +486,7 @@ fn mistakes_of_hooks_are_told_at_their_place() {
     let ended = lab.run(&["check", "plan.yaml"]);
     let said = format!("{}{}", ended.stdout, ended.stderr);
     for words in
-        ["`tgi` has none that is known (vllm, sglang, mock have)", "hooks: { before_run: { request: POST /PATH } }"]
+        ["but none is known for `tgi` (vllm, sglang, mock have one)", "hooks: { before_run: { request: POST /PATH } }"]
     {
         assert!(said.contains(words), "{said}");
     }

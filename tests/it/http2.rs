@@ -316,7 +316,7 @@ fn a_server_s_streams_are_never_exceeded() {
 #[timed_test]
 fn a_server_of_http_1_1_alone_is_told_before_anything_is_measured() {
     for (alpn, scheme, remedy) in [
-        (None, "http", "have the server take HTTP/2 without TLS (h2c, prior knowledge)"),
+        (None, "http", "configure the server to accept HTTP/2 without TLS (h2c, prior knowledge)"),
         (Some(vec!["http/1.1"]), "https", "offer h2 (ALPN)"),
     ] {
         let server = Server::start(Rules { is_old: true, alpn, ..Rules::default() });
@@ -327,7 +327,7 @@ fn a_server_of_http_1_1_alone_is_told_before_anything_is_measured() {
             let ended = lab.run(args);
             let said = ended.stdout + &ended.stderr;
             assert_eq!(ended.code, Some(2), "{args:?}: the plan must be edited: {said}");
-            assert!(said.contains("answers over HTTP/1.1 and not over HTTP/2"), "{args:?}: {said}");
+            assert!(said.contains("uses HTTP/1.1, not HTTP/2"), "{args:?}: {said}");
             assert!(said.contains(remedy) && said.contains("remove `http: 2`"), "{args:?}: {said}");
         }
         assert!(lab.runs().is_empty());
@@ -344,7 +344,7 @@ fn a_server_of_http_2_alone_is_told_too() {
         let ended = lab.run(&["probe", "plan.yaml"]);
         let said = ended.stdout + &ended.stderr;
         assert_eq!(ended.code, Some(2), "{scheme}: {said}");
-        assert!(said.contains("answers over HTTP/2 and not over HTTP/1.1"), "{scheme}: {said}");
+        assert!(said.contains("uses HTTP/2, not HTTP/1.1"), "{scheme}: {said}");
         assert!(said.contains("write `http: 2` under the endpoint"), "{scheme}: {said}");
     }
 }
@@ -388,7 +388,7 @@ fn a_near_server_is_held_against_what_is_measured() {
     assert!(run.json["environment"]["round_trip_ns"].as_u64().unwrap() >= 40 * MS);
     let shown = lab.ok(&["show", run.json["id"].as_str().unwrap()]);
     assert!(shown.stdout.contains("not_near (suspect): `near: true`, but the shortest"), "{}", shown.stdout);
-    assert!(shown.stdout.contains("way to the server, by the probe\n  connect "), "{}", shown.stdout);
+    assert!(shown.stdout.contains("path to the server, measured by the probe\n  connect "), "{}", shown.stdout);
 
     lab.write("plan.yaml", &closed(far.port, 1, 3, "http: 2", ""));
     let silent = lab.ok(&["probe", "plan.yaml"]);
@@ -406,7 +406,7 @@ fn what_a_plan_cannot_ask_of_http() {
         ("http: 3", "HTTP/3 cannot be measured"),
         ("http: { version: 1.1, streams: 4 }", "`streams` are requests on one connection of HTTP/2"),
         ("http: { version: 2, streams: 0 }", "1 to 100000"),
-        ("http: 2, headers: { Keep-Alive: timeout=5 }", "`Keep-Alive` is about one connection of HTTP/1.1"),
+        ("http: 2, headers: { Keep-Alive: timeout=5 }", "`Keep-Alive` applies to one connection of HTTP/1.1"),
     ] {
         lab.write("plan.yaml", &closed(1, 1, 1, http, ""));
         let ended = lab.run(&["check", "plan.yaml"]);

@@ -191,7 +191,7 @@ fn neither_order_nor_notation_names_anything() {
     };
     assert_eq!(ids(&lab, "plan.toml"), ids(&lab, "plan.yaml"), "TOML");
     // The order of the sweeps and of the axes is the order of the runs; which runs there are it leaves alone.
-    assert_eq!(sorted("turned.yaml"), sorted("plan.yaml"), "keys turned round");
+    assert_eq!(sorted("turned.yaml"), sorted("plan.yaml"), "keys reversed");
 }
 
 /// The value with the keys of every table in the opposite order.
@@ -469,10 +469,10 @@ fn an_edited_value_runs_alone() {
     assert_eq!((count("new"), count("cached"), count("orphan")), (1, 2, 1), "{now:?}");
     let (new, (_, reason)) = now.iter().find(|(_, (state, _))| state == "new").unwrap();
     let place = format!("plan.yaml:{}", position(&changed, "60]"));
-    assert_eq!(reason, &format!("changed against the nearest result: load.qps: 50 → 60 ({place})"));
+    assert_eq!(reason, &format!("changed from the nearest result: load.qps: 50 → 60 ({place})"));
 
     let ended = lab.run(&["run", "plan.yaml"]);
-    assert!(ended.stderr.contains("1 run to do (2 are done already)"), "{}", ended.stderr);
+    assert!(ended.stderr.contains("1 run to do (2 are already done)"), "{}", ended.stderr);
     let after = fingerprints(&lab);
     assert_eq!(after.len(), 4, "the old result stays");
     assert!(after.contains_key(new));

@@ -37,7 +37,7 @@ fn kill_and_go_on(failpoint: &str, committed: usize, finished: usize) {
     let left = RUNS - committed - finished;
     let there = committed + finished;
     assert!(
-        ended.stderr.contains(&format!("{left} runs to do ({there} are done already)")),
+        ended.stderr.contains(&format!("{left} runs to do ({there} are already done)")),
         "{failpoint}: {}",
         ended.stderr
     );
@@ -65,7 +65,7 @@ fn a_kill_around_the_entry_costs_nothing_and_the_next_start_writes_it() {
         assert_eq!((names(&lab, "runs").len(), names(&lab, "inventory").len()), (2, entries), "{failpoint}");
         lab.ok(&["verify"]);
         let ended = goes_on(&lab, &files(&lab, "runs"));
-        assert!(ended.stderr.contains("3 runs to do (2 are done already)"), "{failpoint}: {}", ended.stderr);
+        assert!(ended.stderr.contains("3 runs to do (2 are already done)"), "{failpoint}: {}", ended.stderr);
         assert_eq!(names(&lab, "inventory").len(), RUNS, "{failpoint}");
         assert!(names(&lab, "superseded").is_empty(), "{failpoint}: nothing was measured twice");
     }
@@ -239,7 +239,7 @@ fn one_signal_abandons_the_run_and_leaves_the_rest() {
         running.signal(signal);
         let (ended, servers) = end(running);
         assert_eq!(ended.code, Some(130), "{}", ended.stderr);
-        assert!(ended.stderr.contains("2 left to do; the same command goes on"), "{}", ended.stderr);
+        assert!(ended.stderr.contains("2 left to do; the same command continues"), "{}", ended.stderr);
         wait_until_gone(&servers);
         let list = lab.ok(&["list", "--attempts", "--format", "json"]).json();
         let attempts = list["attempts"].as_array().unwrap();

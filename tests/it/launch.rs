@@ -128,7 +128,7 @@ fn ids(lab: &Lab) -> Vec<String> {
 fn a_server_starts_once_for_all_runs_that_need_it_and_ends_with_them() {
     let lab = lab(&plan(&mock(), "batch_size: [1, 2], server: [{ slots: 2 }, { slots: 8, itl: 2ms }]", 2));
     let preview = lab.ok(&["preview", "plan.yaml"]).stdout;
-    assert!(preview.contains("2 starts of m: how long one takes is unknown until the first"), "{preview}");
+    assert!(preview.contains("2 starts of m: the duration of a start is unknown until the first"), "{preview}");
     let ended = run(&lab, &[]);
     assert_eq!(ended.code, Some(0), "{}{}", ended.stdout, ended.stderr);
     assert_eq!((starts(&ended), lab.runs().len()), (2, 8), "{}", ended.stderr);
@@ -164,7 +164,7 @@ fn a_flag_is_a_column_and_can_be_compared() {
     let lab = lab(&compared);
     let preview = lab.ok(&["preview", "plan.yaml"]).stdout;
     let flat = preview.split_whitespace().collect::<Vec<_>>().join(" ");
-    assert!(flat.contains("2 would do where no comparison keeps its rounds"), "{preview}");
+    assert!(flat.contains("2 would do if no comparison kept its rounds"), "{preview}");
     let ended = run(&lab, &[]);
     assert_eq!(ended.code, Some(0), "{}{}", ended.stdout, ended.stderr);
     // Rounds AB and BA: a server that the next run needs too stays up.
@@ -185,7 +185,7 @@ fn a_program_that_is_not_there_is_named_before_anything_is_sent() {
         lab(&plan("launch: { command: [no-such-server-here, serve, '{{ port }}'], port: auto }", "batch_size: 1", 1));
     let ended = run(&lab, &[]);
     assert_eq!(ended.code, Some(2), "{}", ended.stderr);
-    let words = "endpoint `m`: cannot start `no-such-server-here`: no such program in PATH; install it, or correct `launch.command`";
+    let words = "endpoint `m`: cannot start `no-such-server-here`: program not found in PATH; install it, or correct `launch.command`";
     assert!(ended.stderr.contains(words), "{}", ended.stderr);
     assert!(servers(&lab).is_empty());
 }
@@ -197,7 +197,7 @@ fn a_server_that_ends_at_once_is_started_again_and_then_its_runs_are_given_up() 
     let ended = run(&lab, &[]);
     assert_eq!(ended.code, Some(3), "{}", ended.stderr);
     assert!(ended.stderr.contains("m: the server ended with exit code 3 after "), "{}", ended.stderr);
-    let again = "m: to be started again (1 of 1): the server ended with exit code 3 after ";
+    let again = "m: to be restarted (1 of 1): the server ended with exit code 3 after ";
     assert!(ended.stderr.contains(again) && ended.stderr.contains("\n  CUDA out of memory\n"), "{}", ended.stderr);
     assert_eq!(ended.stderr.matches("given up: server process ended (1 of 1)").count(), 2, "{}", ended.stderr);
     assert_eq!(servers(&lab).len(), 2, "one log for each start that is told: {:?}", servers(&lab));
@@ -249,7 +249,7 @@ fn a_port_that_is_taken_is_named() {
     let ended = run(&lab, &[]);
     assert_eq!(ended.code, Some(6), "{}", ended.stderr);
     let words =
-        format!("m: port {port} is taken: something listens on 127.0.0.1:{port} already; stop it, or write port: auto");
+        format!("m: port {port} is taken: another process listens on 127.0.0.1:{port}; stop it, or write port: auto");
     assert!(ended.stderr.contains(&words), "{}", ended.stderr);
     assert!(lab.runs().is_empty());
 }
@@ -289,7 +289,7 @@ fn a_server_that_dies_under_a_run_is_started_again_and_the_run_measured_again() 
     lab.write("measuring", "");
     let ended = running.end();
     assert_eq!(ended.code, Some(0), "{}", ended.stderr);
-    let spoiled = "spoiled, to be tried again (1 of 3): the server ended with exit code 1; its last lines (log: ";
+    let spoiled = "spoiled, to be retried (1 of 3): the server ended with exit code 1; its last lines (log: ";
     assert!(ended.stderr.contains(spoiled) && ended.stderr.contains("\n  out of memory\n"), "{}", ended.stderr);
     assert_eq!(lab.runs().len(), 1);
     nothing_left(&lab);
@@ -301,9 +301,9 @@ fn a_path_that_the_server_does_not_have_is_no_readiness() {
     let ended = run(&lab, &[]);
     assert_eq!(ended.code, Some(2), "somebody must mend it: {}", ended.stderr);
     assert!(
-        ended
-            .stderr
-            .contains("answers HTTP 404 to /healthy and lists its models: it has no such path; correct `ready.path`"),
+        ended.stderr.contains(
+            "returns HTTP 404 for /healthy but lists its models: the path does not exist; correct `ready.path`"
+        ),
         "{}",
         ended.stderr
     );
@@ -371,7 +371,7 @@ fn what_a_killed_supervisor_left_the_next_sweep_ends() {
     let ended = Ended::from(command.env(MARK, lab.path()).env("BENCH_KEY", "hunter2-hunter2").output().unwrap());
     assert_eq!(ended.code, Some(0), "{}", ended.stderr);
     assert!(
-        ended.stderr.contains("endpoint `m`: ended the server that a killed sweep had left running"),
+        ended.stderr.contains("endpoint `m`: ended the server that a killed sweep left running"),
         "{}",
         ended.stderr
     );
@@ -512,7 +512,7 @@ fn a_server_whose_supervisor_is_killed_is_ended_before_another_is_started() {
     let ended = running.end();
     assert_eq!(ended.code, Some(0), "{}{}", ended.stdout, ended.stderr);
     assert!(
-        ended.stderr.contains("the server ended since its supervisor, a process of sweepline, was killed"),
+        ended.stderr.contains("the server ended because its supervisor, a process of sweepline, was killed"),
         "{}",
         ended.stderr
     );
@@ -592,7 +592,7 @@ fn how_long_a_server_takes_to_start_is_a_result_with_repeats() {
         // The one request behind it is no load.
         assert_eq!((cells[4], cells[5], cells[6]), ("", "", "valid"), "{table}");
     }
-    assert!(ended.stdout.contains("ready ") && ended.stdout.contains("first answer "), "{}", ended.stdout);
+    assert!(ended.stdout.contains("ready ") && ended.stdout.contains("first response "), "{}", ended.stdout);
     let compared = lab.run(&["compare", "plan.yaml"]);
     assert!(compared.stdout.contains("start until ready"), "{}{}", compared.stdout, compared.stderr);
     assert!(compared.stdout.contains(" · start"), "{}", compared.stdout);
@@ -624,7 +624,7 @@ fn a_launched_server_of_another_version_is_compared_once_it_is_up() {
     lab.write("version", "0.12.0");
     let more = run(&lab, &["--only", "batch_size == 1 or server.slots == 2"]);
     assert_eq!(more.code, Some(0), "{}{}", more.stdout, more.stderr);
-    let told = "m: the server says version 0.12.0 instead of 0.11.0; 2 runs are measured again (environment: match)";
+    let told = "m: the server reports version 0.12.0 instead of 0.11.0; 2 runs are measured again (environment: match)";
     assert!(more.stderr.contains(told), "{}", more.stderr);
     assert_eq!(versions(), ["0.12.0", "0.12.0", "0.12.0"]);
     assert_eq!(starts(&more), 3, "{}", more.stderr);
@@ -634,8 +634,7 @@ fn a_launched_server_of_another_version_is_compared_once_it_is_up() {
     lab.write("plan.yaml", &format!("environment: pin\n{text}"));
     let pinned = run(&lab, &[]);
     assert_eq!(pinned.code, Some(2), "{}{}", pinned.stdout, pinned.stderr);
-    let told =
-        "endpoint `m` says version 0.13.0, and its results were measured on 0.12.0; the plan says `environment: pin`";
+    let told = "endpoint `m` reports version 0.13.0, but its results were measured on 0.12.0, and the plan sets `environment: pin`";
     assert!(pinned.stderr.contains(told), "{}", pinned.stderr);
     assert_eq!(versions(), ["0.12.0", "0.12.0", "0.12.0"]);
     nothing_left(&lab);

@@ -237,7 +237,7 @@ fn a_stop_ends_the_wait_at_once_and_says_what_was_waited_for() {
     let lab = Lab::new();
     lab.write("plan.yaml", &server.plan());
     let talking = Talking::start(&mut lab.command(&["run", "plan.yaml"]), lab.path().join("stderr"));
-    talking.wait_to_say("a: still busy with what came before (1 running, 0 waiting); waiting for at most 1m");
+    talking.wait_to_say("a: still busy with earlier requests (1 running, 0 waiting); waiting for at most 1m");
     wait_for("a question", || (server.seen("get /metrics") > 2).then_some(()));
     let stopped = Instant::now();
     talking.signal(Signal::INT);

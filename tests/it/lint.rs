@@ -1,10 +1,11 @@
-//! The methodology lint as the program shows it: text, JSON, exit codes, and the one line of `run` and `preview`.
+//! The methodology lint as shown by the program: text, JSON, exit codes, and the one line of `run` and
+//! `preview`.
 
 use serde_json::{Value, json};
 
 use super::lab::Lab;
 
-/// What somebody writes in a hurry.
+/// A plan written in a hurry.
 const HASTY: &str = r#"sweepline: 1
 name: hasty
 hypothesis: vLLM serves more total tokens per second.
@@ -27,7 +28,7 @@ sweeps:
   large: { matrix: { endpoint: [vllm, sglang], scenario: [B1], batch_size: [64, 128] } }
 "#;
 
-/// The same done well.
+/// The same plan, done well.
 const CAREFUL: &str = r#"sweepline: 1
 name: careful
 hypothesis: vLLM serves more output tokens per second at 5 qps and below.
@@ -99,7 +100,7 @@ fn strict_fails_on_warnings_and_only_there() {
     lab.write("hasty.yaml", HASTY);
     let strict = lab.run(&["check", "--strict", "hasty.yaml"]);
     assert_eq!(strict.code, Some(2));
-    assert_eq!(strict.stdout, lab.ok(&["check", "hasty.yaml"]).stdout, "what is said is the same");
+    assert_eq!(strict.stdout, lab.ok(&["check", "hasty.yaml"]).stdout, "the messages are the same");
     lab.write("note.yaml", &CAREFUL.replace("scenario: [B1, B2]", "scenario: [B1]"));
     let note = lab.ok(&["check", "--strict", "note.yaml"]);
     assert!(note.stdout.contains("note[M004]") && note.stdout.contains("\n1 note; why: "), "{}", note.stdout);
@@ -167,6 +168,6 @@ fn what_calibrate_showed_of_this_host_counts() {
     lab.ok(&["calibrate", "--batch-size", "2", "--output-tokens", "3", "--no-search", "--for", "100ms", "--quiet"]);
     let found = beyond(&lab, "results");
     let batch = found.iter().find(|one| one["about"] == json!(["sweep load"])).unwrap_or_else(|| panic!("{found:?}"));
-    assert!(batch["message"].as_str().unwrap().starts_with("`batch_size: 5000` is beyond"), "{batch}");
+    assert!(batch["message"].as_str().unwrap().starts_with("`batch_size: 5000` exceeds"), "{batch}");
     assert!(beyond(&lab, "elsewhere").is_empty());
 }

@@ -148,7 +148,7 @@ fn exploring_is_not_for_gates() {
         ("much%", range),
         // In a plan it is refused too: to some it is 2 %, to others 0.02 %.
         ("0.02", "`0.02` is not a share: write it in percent, like 1% or 0.5%"),
-        ("2", "`2` is not a share: write 2%, with its sign"),
+        ("2", "`2` is not a share: write 2%, with the percent sign"),
         ("-2", "`-2` is not a share"),
         ("much", "`much` is not a share"),
     ] {
@@ -160,6 +160,6 @@ fn exploring_is_not_for_gates() {
     assert!(tiny.contains("margin 0.0001 %") && tiny.contains("worse than 0.0001 %"), "{tiny}");
     // The table and the guardrail give the share of errors different intervals, and that is said.
     let errors = lab.ok(&["compare", "plan.yaml", "--metrics", "error_share,ttft_p50"]).stdout;
-    assert!(errors.contains("error share: `errors` counts the requests of all rounds"), "{errors}");
+    assert!(errors.contains("error share: `errors` pools the requests of all rounds"), "{errors}");
     assert!(!tiny.contains("error share: "), "{tiny}");
 }

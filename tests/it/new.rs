@@ -66,11 +66,7 @@ fn servers_with_many_models_or_none_need_a_name() {
     let url = format!("http://{closed}/v1");
     let silent = lab.run(&["new", "--url", &url]);
     assert_eq!((silent.code, silent.stdout.as_str()), (Some(2), ""));
-    assert!(
-        silent.stderr.contains("does not answer") && silent.stderr.contains("give --model ID"),
-        "{}",
-        silent.stderr
-    );
+    assert!(silent.stderr.contains("does not answer") && silent.stderr.contains("use --model ID"), "{}", silent.stderr);
     let named = lab.ok(&["new", "--url", &url, "--model", "m"]);
     assert!(named.stderr.starts_with("warning: ") && named.stdout.contains("id: m"), "{named:?}");
     lab.write("plan.yaml", &named.stdout);
@@ -83,7 +79,7 @@ fn flags_say_more_than_the_server() {
     let server = Server::start(&lab, &["--model", "m"]);
     let flags = ["--engine", "vllm", "--api", "completions", "--qps", "0.5,2", "--name", "my first"];
     let plan = lab.ok(&[&["new", "--url", &server.url()], &flags[..]].concat()).stdout;
-    for words in ["name: \"my first\"", "engine: vllm   # as --engine said", "api: completions", "qps: [0.5, 2]"] {
+    for words in ["name: \"my first\"", "engine: vllm   # set by --engine", "api: completions", "qps: [0.5, 2]"] {
         assert!(plan.contains(words), "{words}: {plan}");
     }
     lab.write("plan.yaml", &plan);
@@ -116,7 +112,7 @@ fn a_key_is_named_and_never_written() {
     for typed in ["sk-0123456789abcdef", "hf_0123456789abcdef", "my key", "1abc"] {
         let ended = lab.run(&["new", "--url", &url, "--api-key-env", typed]);
         assert_eq!(ended.code, Some(2), "{typed}");
-        assert!(ended.stderr.contains("never the key itself") && !ended.stderr.contains(typed), "{}", ended.stderr);
+        assert!(ended.stderr.contains("not the key itself") && !ended.stderr.contains(typed), "{}", ended.stderr);
     }
     let ended = lab.run(&["new", "--url", "http://me:pass1234@h/v1", "--model", "m"]);
     assert!(ended.code == Some(2) && !ended.stderr.contains("pass1234"), "{}", ended.stderr);
@@ -159,7 +155,7 @@ fn a_host_and_port_is_enough() {
     for typed in [bare, &format!("http://{bare}"), &format!("{url}/chat/completions")] {
         let ended = lab.ok(&["new", "--url", typed]);
         assert!(ended.stdout.contains(&format!("url: {url}\n")), "{typed}: {}", ended.stdout);
-        assert_eq!(ended.stderr, format!("--url {typed}: {url} is taken\n"));
+        assert_eq!(ended.stderr, format!("--url {typed}: using {url}\n"));
     }
     // An API at another path, with /v1 behind it or without.
     let address = pages(&[("/models", 200, r#"{"data": [{"id": "m"}]}"#)]);
@@ -184,13 +180,13 @@ fn a_server_that_lists_no_model_is_told_with_the_remedy() {
     for (address, words) in [
         (
             &starting,
-            "/v1/models answers HTTP 503: the server is starting, loads its model or is overloaded; try again when it lists one",
+            "/v1/models returned HTTP 503: the server is starting, loading its model or overloaded; retry once it lists one",
         ),
         (
             &empty,
-            "the server lists no model: it has not loaded one yet, or serves none; try again when it lists one, or name it with --model ID",
+            "the server lists no model: it has not loaded one yet, or serves none; retry once it lists one, or name the model with --model ID",
         ),
-        (&elsewhere, "there is no list of models at http://"),
+        (&elsewhere, "no list of models at http://"),
     ] {
         let ended = lab.run(&["new", "--url", &format!("http://{address}/v1")]);
         assert_eq!((ended.code, ended.stdout.as_str()), (Some(2), ""));

@@ -59,7 +59,7 @@ fn a_server_that_never_comes_is_waited_for_and_named() {
     says(&ended, "gone: waiting for up to 2s: http://127.0.0.1:");
     says(&ended, "gone: not ready within 1500ms: http://127.0.0.1:");
     says(&ended, "Connection refused");
-    says(&ended, "2 skipped; the same command goes on with what is missing");
+    says(&ended, "2 skipped; the same command continues with the missing runs");
     assert_eq!(ended.stderr.matches("gone: waiting for up to").count(), 1, "once for each reason: {}", ended.stderr);
     assert_eq!(committed(&lab), ["here", "here"], "other endpoints go on meanwhile");
     let order = |text: &str| ended.stderr.find(text).unwrap_or_else(|| panic!("{text}: {}", ended.stderr));
@@ -95,7 +95,7 @@ fn a_path_says_when_the_server_is_ready() {
     let lab = lab(&[("a", mock.port, ", ready: { path: /nowhere, within: 1m }")]);
     let ended = lab.run(&["run", "plan.yaml"]);
     assert_eq!(ended.code, Some(2), "{}", ended.stderr);
-    says(&ended, "answers HTTP 404 to /nowhere and lists its models: it has no such path; correct `ready.path`");
+    says(&ended, "returns HTTP 404 for /nowhere but lists its models: the path does not exist; correct `ready.path`");
     lab.write("plan.yaml", &plan(&[("a", mock.port, ", ready: { path: /health, within: 10s }")]));
     assert!(matches!(lab.run(&["run", "plan.yaml"]).code, Some(0 | 3)));
     assert_eq!(committed(&lab), ["a", "a"]);
@@ -117,9 +117,9 @@ fn what_an_edit_must_mend_is_told_at_once_and_together() {
     let ended = lab.run(&["run", "plan.yaml"]);
     assert_eq!(ended.code, Some(2), "{}", ended.stderr);
     says(&ended, "endpoint `fine`: http://127.0.0.1:");
-    says(&ended, "does not know the model `huge`; it lists tiny");
+    says(&ended, "does not have the model `huge`; it lists tiny");
     says(&ended, "endpoint `locked`: http://127.0.0.1:");
-    says(&ended, "refuses the API key (HTTP 401)");
+    says(&ended, "rejects the API key (HTTP 401)");
     says(&ended, "endpoint `unknown`: http://no-such-host.invalid:1/v1 does not answer");
     assert!(committed(&lab).is_empty(), "nothing is measured before the plan is mended");
     assert!(!ended.stderr.contains("waiting for"), "{}", ended.stderr);
@@ -192,7 +192,7 @@ fn a_server_that_dies_and_comes_back_costs_an_attempt() {
     night.until("a: waiting for up to");
     front.turn(Mood::Passes);
     let (code, said) = night.end();
-    for words in [" in a row", "to be tried again (1 of 3)", "Connection refused", "a: ready\n"] {
+    for words in [" in a row", "to be retried (1 of 3)", "Connection refused", "a: ready\n"] {
         assert!(said.contains(words), "{words}: {said}");
     }
     assert_eq!(said.matches(" started, about ").count(), 3, "the spoiled run begins twice: {said}");
@@ -207,7 +207,7 @@ fn a_server_that_dies_for_good_leaves_the_rest_to_the_next_invocation() {
     front.turn(Mood::Absent);
     let (code, said) = night.end();
     assert_eq!(code, Some(6), "{said}");
-    for words in ["to be tried again (1 of 3)", "a: not ready within 500ms: ", "2 skipped; the same command goes on"] {
+    for words in ["to be retried (1 of 3)", "a: not ready within 500ms: ", "2 skipped; the same command continues"] {
         assert!(said.contains(words), "{words}: {said}");
     }
     assert!(committed(&lab).is_empty());
@@ -223,7 +223,7 @@ fn a_server_that_hangs_is_waited_for() {
     let night = Night::start(&lab, "500ms");
     under_load(&mock);
     front.turn(Mood::Silent);
-    night.until("to be tried again (1 of 3)");
+    night.until("to be retried (1 of 3)");
     front.turn(Mood::Passes);
     let (code, said) = night.end();
     assert!(said.contains("nothing was received for"), "{said}");
@@ -275,7 +275,7 @@ fn a_rate_limit_is_left_alone_for_as_long_as_it_asks() {
     under_load(&mock);
     let slower = Mood::says("429 Too Many Requests", "Retry-After: 4\r\n", r#"{"error":{"message":"slow down"}}"#);
     front.turn(slower);
-    night.until("a: waiting for up to 4s: the server asks for it (Retry-After)");
+    night.until("a: waiting for up to 4s: the server requests it (Retry-After)");
     let (asked, began) = (front.own(), Instant::now());
     wait_for("the next question", || (front.own() > asked).then_some(()));
     // The wait had begun a moment before it was told.
@@ -296,7 +296,7 @@ fn what_is_spoiled_each_time_is_given_up() {
     let one = ["run", "plan.yaml", "--only", "batch_size == 1"];
     let ended = lab.run(&one);
     assert_eq!(ended.code, Some(3), "{}", ended.stderr);
-    says(&ended, "spoiled, to be tried again (1 of 1): HTTP 429 three times");
+    says(&ended, "spoiled, to be retried (1 of 1): HTTP 429 three times");
     says(&ended, "given up: 429 (1 of 1): HTTP 429 three times");
     says(&ended, "1 run was given up");
     says(&ended, "--redo given-up");
@@ -313,7 +313,7 @@ fn what_is_spoiled_each_time_is_given_up() {
     );
     let redone = lab.run(&[&one[..], &["--redo", "given-up"]].concat());
     assert_eq!(redone.code, Some(3), "{}", redone.stderr);
-    says(&redone, "to be tried again (1 of 1)");
+    says(&redone, "to be retried (1 of 1)");
     assert!(server.seen().len() > sent);
 }
 
@@ -410,7 +410,7 @@ fn an_embedded_server_that_dies_is_started_again() {
     rustix::process::kill_process(server, rustix::process::Signal::KILL).unwrap();
     let ended = running.end();
     assert!(matches!(ended.code, Some(0 | 3)), "{}", ended.stderr);
-    says(&ended, "spoiled, to be tried again (1 of 3): the server process ended during the run");
+    says(&ended, "spoiled, to be retried (1 of 3): the server process ended during the run");
     assert_eq!(committed(&lab), ["a"]);
 }
 

@@ -432,7 +432,7 @@ fn cold_prompts_need_a_nonce_for_each_request() {
     let ended = lab.run(&["preview", "plan.yaml"]);
     assert_eq!(ended.code, Some(2), "{}{}", ended.stdout, ended.stderr);
     assert!(
-        ended.stderr.contains("`cache: cold` needs `nonce: on`, and this cell has `nonce: run`"),
+        ended.stderr.contains("`cache: cold` needs `nonce: on`, but this cell has `nonce: run`"),
         "{}",
         ended.stderr
     );

@@ -153,12 +153,12 @@ fn what_optimize_cannot_be_beside_is_a_mistake_at_its_place() {
         assert!(told.split_whitespace().collect::<Vec<_>>().join(" ").contains(words), "{words}: {told}");
     };
     let goodput = "optimize: { for: goodput, budget: 2h }";
-    wrong("check", goodput, "`for: goodput` counts requests that are good, and the plan does not say what is good");
-    wrong("check", "optimize: { for: cost_per_million, budget: 2h }", "needs a price, and no endpoint has one");
+    wrong("check", goodput, "`for: goodput` counts good requests, but the plan does not define them");
+    wrong("check", "optimize: { for: cost_per_million, budget: 2h }", "needs a price, but no endpoint has one");
     wrong(
         "check",
         "optimize: { for: output_throughput, budget: 300ms }",
-        "a budget of 300ms is less than one run takes, 600ms",
+        "a budget of 300ms is less than the duration of one run, 600ms",
     );
     wrong(
         "check",
@@ -174,12 +174,12 @@ fn what_optimize_cannot_be_beside_is_a_mistake_at_its_place() {
     wrong(
         "check",
         "optimize: { for: output_throughput, budget: 1h }, repeats: 3",
-        "`repeats` has no effect beside `optimize`",
+        "`repeats` has no effect with `optimize`",
     );
     wrong(
         "check",
         "optimize: { for: output_throughput, budget: 1h }, stop: saturated",
-        "both decide which runs are made",
+        "both decide which runs are executed",
     );
     wrong("check", "optimize: { for: tokens, budget: 1h }", "`tokens`");
     let without = plan("optimize: { for: output_throughput, budget: 1h }").replace(", server.slots: [1, 8, 16]", "");
@@ -266,7 +266,7 @@ fn settings_whose_run_the_client_spoiled_have_another_and_the_best_is_found_all_
     let after = choice(&lab);
     let standing = after["standing"].as_str().unwrap();
     assert!(standing.starts_with("best: slots=8 with "), "{standing}");
-    assert!(standing.contains("; one run was invalid and says nothing; 3 runs"), "{standing}");
+    assert!(standing.contains("; one run was invalid and is inconclusive; 3 runs"), "{standing}");
     let pair = |settings: &str, became: &str| (settings.to_owned(), became.to_owned());
     let expected = [pair("slots=1", "left_out"), pair("slots=8", "says_nothing"), pair("slots=8", "best")];
     assert_eq!(became(&lab), expected);
@@ -291,7 +291,7 @@ fn settings_of_which_no_run_says_anything_are_undecided_beside_the_answer() {
     let after = choice(&lab);
     let standing = after["standing"].as_str().unwrap();
     assert!(standing.starts_with("undecided; best of those measured: slots=1 with "), "{standing}");
-    let caveat = "; slots=8 is undecided, for its runs say nothing (invalid: client_paused); 3 runs";
+    let caveat = "; slots=8 is undecided: its runs are inconclusive (invalid: client_paused); 3 runs";
     assert!(standing.ends_with(caveat) && ended.stderr.contains(caveat), "{standing}");
     assert_eq!((&after["settings"][1]["value"], &after["settings"][1]["runs"]), (&Value::Null, &2.into()), "{after:#}");
     let graph = lab.ok(&["graph", "plan.yaml", "--format", "text"]).stdout;

@@ -341,7 +341,7 @@ fn no_collector_harms_a_sweep() {
     let (hanging, _got) = collector(Mood::Hangs);
     let (refusing, refused) = collector(Mood::Answers(401));
     let mut wanted = None;
-    for (address, why) in [(free, "no connection"), (hanging, "no answer"), (refusing, "HTTP 401")] {
+    for (address, why) in [(free, "no connection"), (hanging, "no response"), (refusing, "HTTP 401")] {
         let endpoint = format!("http://user:top-secret@{address}");
         let (ended, took) = run(&lab, &["--force"], &[("OTEL_EXPORTER_OTLP_ENDPOINT", &endpoint)]);
         assert_eq!(ended.code, Some(0), "{}", ended.stderr);

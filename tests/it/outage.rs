@@ -214,7 +214,7 @@ fn a_gateway_whose_server_is_gone_ends_it() {
     let lab = Lab::new();
     lab.write("plan.yaml", &plan(server.port, ["", "", "batch_size: [1]", &at_least(100_000)]));
     let ended = lab.run(&["run", "plan.yaml"]);
-    let words = format!(" times in a row: no backend, and http://127.0.0.1:{}/v1 answers HTTP 503", server.port);
+    let words = format!(" times in a row: no backend, and http://127.0.0.1:{}/v1 returns HTTP 503", server.port);
     let spoiled = spoiled(&lab, &ended, "unavailable", &words);
     assert_eq!(spoiled["retry_after"], "1s");
 }

@@ -330,7 +330,7 @@ fn refused_connections_in_a_row_end_a_run_and_the_others_go_on() {
     assert_eq!(ended.code, Some(6), "{}{}", ended.stdout, ended.stderr);
     let reason = format!(" times in a row, and http://127.0.0.1:{}/v1 does not answer", dead.port);
     assert_eq!(ended.stderr.matches(&reason).count(), 1, "{}", ended.stderr);
-    assert!(ended.stderr.contains("to be tried again (1 of 3)"), "{}", ended.stderr);
+    assert!(ended.stderr.contains("to be retried (1 of 3)"), "{}", ended.stderr);
     assert!(ended.stderr.contains("2 skipped"), "{}", ended.stderr);
     assert_eq!(endpoints(&lab), ["alive", "alive"]);
     let attempts: Vec<_> =

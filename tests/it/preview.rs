@@ -119,7 +119,7 @@ fn figures_come_with_their_rules() {
     assert!(cost["requests"].as_u64().unwrap().abs_diff(expected) <= 1, "{cost} against {expected}");
     assert_eq!(cost["estimated_from"], serde_json::json!([source.json["id"].as_str().unwrap()[..8]]));
     let reason = entries(&longer, "new")[0]["reason"].as_str().unwrap();
-    assert_eq!(reason, "changed against the nearest result: phases.measure.for: 150ms → 910ms (plan.yaml:8:49)");
+    assert_eq!(reason, "changed from the nearest result: phases.measure.for: 150ms → 910ms (plan.yaml:8:49)");
     assert_eq!(entries(&longer, "new")[0]["place"], "plan.yaml:8:49");
 }
 
@@ -145,7 +145,10 @@ fn an_open_loops_window_lasts_as_its_rate_tells() {
     let text = lab.ok(&["preview", "plan.yaml"]).stdout;
     let words = text.split_whitespace().collect::<Vec<_>>().join(" ");
     assert!(words.contains("time about 55s (4 runs may be prolonged): "), "{text}");
-    assert!(words.contains("the longer of for and the time in which so many are expected, at most at_most"), "{text}");
+    assert!(
+        words.contains("the longer of for and the time in which so many requests are expected, at most at_most"),
+        "{text}"
+    );
 }
 
 #[timed_test]
@@ -192,7 +195,7 @@ fn an_edit_is_told_as_that_edit_and_orphans_are_of_this_plan() {
     let edited = preview(&lab, &[]);
     let told: Vec<&str> = entries(&edited, "new").iter().map(|run| run["reason"].as_str().unwrap()).collect();
     assert_eq!(told.len(), 3);
-    let expected = "changed against the nearest result: endpoint.mock.itl: 1ms → 2ms (plan.yaml:4:83)";
+    let expected = "changed from the nearest result: endpoint.mock.itl: 1ms → 2ms (plan.yaml:4:83)";
     assert!(told.iter().all(|reason| *reason == expected), "{told:?}");
     assert_eq!((entries(&edited, "orphan").len(), entries(&edited, "cached").len()), (3, 2));
     assert_eq!(entries(&edited, "orphan")[0]["cell"]["endpoint"], "fast");
@@ -201,7 +204,7 @@ fn an_edit_is_told_as_that_edit_and_orphans_are_of_this_plan() {
     lab.write("plan.yaml", &PLAN.replace("qps: [40]", "qps: [40, 60]"));
     let added = preview(&lab, &[]);
     let reason = entries(&added, "new")[0]["reason"].as_str().unwrap();
-    assert_eq!(reason, "added: load.qps: 60 (plan.yaml:13:76) beside 40");
+    assert_eq!(reason, "added: load.qps: 60 (plan.yaml:13:76) next to 40");
     // Results of endpoints that this plan does not have are another plan's.
     lab.write("plan.yaml", &PLAN.replace("slow", "other"));
     assert!(entries(&preview(&lab, &[]), "orphan").is_empty());
@@ -265,7 +268,7 @@ fn what_another_process_measures_is_pending() {
     });
     let pending = entries(&shown, "pending")[0];
     assert!(pending["id"].as_str().unwrap().starts_with(&attempt[..16]), "{pending}");
-    assert_eq!(pending["reason"], format!("attempt 1 is being made by process {}", running.id()));
+    assert_eq!(pending["reason"], format!("attempt 1 is running in process {}", running.id()));
     assert_eq!(entries(&shown, "new").len(), 1);
     running.signal(Signal::KILL);
     end(running);
@@ -299,7 +302,7 @@ fn a_repetition_that_was_cut_short_says_how_it_goes_on() {
     assert!(matches!(again.code, Some(0 | 3)), "{}", again.stderr);
     assert!(attempts(&lab).iter().all(|attempt| *attempt >= 2), "{:?}", attempts(&lab));
     let why = lab.ok(&["why", &left]).stdout;
-    assert!(why.contains("its result took the place of attempt 1: forced"), "{why}");
+    assert!(why.contains("its result replaced attempt 1: forced"), "{why}");
     // The signal may have come between the two runs.
     assert_eq!(why.contains("attempt 2 was interrupted"), interrupted, "{why}");
 }
@@ -315,7 +318,7 @@ fn a_cell_is_asked_for_by_its_values_with_and_without_a_plan() {
     assert!(folder.contains("fast · s · 40 qps\ncommitted: 2") && folder.contains("  load.qps = 40"), "{folder}");
     let several = lab.ok(&["why", "batch_size == 2", "--plan", "plan.yaml"]).stdout;
     assert!(several.contains("closed · fast · s · batch 2\ncached: "), "{several}");
-    let added = "endpoint.name: slow (plan.yaml:12:40) beside fast";
+    let added = "endpoint.name: slow (plan.yaml:12:40) next to fast";
     assert!(several.contains("closed · slow · s · batch 2\nnew: added: ") && several.contains(added), "{several}");
     assert!(!several.contains("identity:"), "in few words where there are several: {several}");
     let json = lab.ok(&["why", "batch_size >= 1", "--format", "json"]).json();
@@ -323,7 +326,7 @@ fn a_cell_is_asked_for_by_its_values_with_and_without_a_plan() {
     for args in [&["why", "qps == 41", "--plan", "plan.yaml"] as &[&str], &["why", "speed == 1"], &["why", "qps =="]] {
         assert_eq!(lab.run(args).code, Some(2), "{args:?}");
     }
-    assert!(lab.run(&["why", "speed == 1"]).stderr.contains("`speed` is no axis of this results folder"));
+    assert!(lab.run(&["why", "speed == 1"]).stderr.contains("`speed` is not an axis of this results folder"));
     let dir = &lab.runs().into_values().next().unwrap().dir;
     let id = dir.file_name().unwrap().to_str().unwrap();
     std::fs::write(dir.join("requests.parquet"), b"cut").unwrap();

@@ -171,7 +171,7 @@ fn a_server_that_does_not_end_its_answer_is_named() {
     lab.write("plan.yaml", &plan);
     let ended = lab.run(&["probe", "plan.yaml"]);
     assert_eq!(ended.code, Some(6), "{}", ended.stderr);
-    assert!(ended.stdout.contains("did not finish its answer to /models within 10s"), "{}", ended.stdout);
+    assert!(ended.stdout.contains("did not finish its response to /models within 10s"), "{}", ended.stdout);
     server.join().unwrap();
 }
 
@@ -189,8 +189,8 @@ fn a_server_that_says_nothing_is_not_waited_for_long() {
     assert!(start.elapsed() < Duration::from_secs(60), "{:?}", start.elapsed());
     assert_eq!(ended.code, Some(6), "{}", ended.stderr);
     for said in [
-        format!("demo: waiting for {address} to answer"),
-        format!("demo: {address} did not answer /models within 10s; wait until it has loaded its model"),
+        format!("demo: waiting for {address} to respond"),
+        format!("demo: {address} did not respond to /models within 10s; wait until it has loaded its model"),
     ] {
         assert!(ended.stderr.contains(&said), "{said}\n{}", ended.stderr);
     }

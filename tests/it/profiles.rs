@@ -248,7 +248,7 @@ fn a_lock_names_files_as_from_its_own_folder() {
     std::fs::create_dir(lab.path().join("locks")).unwrap();
     let refused = lab.run(&["freeze", "plan.yaml", "-o", "locks/plan.lock"]);
     assert!(
-        refused.code == Some(2) && refused.stderr.contains("is not in the folder of locks/plan.lock"),
+        refused.code == Some(2) && refused.stderr.contains("is outside the folder of locks/plan.lock"),
         "{refused:?}"
     );
     lab.ok(&["freeze", "plan.yaml", "-o", "locks/plan.lock", "--allow-outside"]);

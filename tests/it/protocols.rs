@@ -234,16 +234,16 @@ sweeps:
     assert_eq!(ended.code, Some(2), "{}", ended.stderr);
     let said = format!("{}{}", ended.stdout, ended.stderr);
     for part in [
-        "`ttft` is about tokens, and answers of endpoint `vectors` (`api: embeddings`) have none: it has no `ttft`",
-        "`tpot` is about tokens, and answers of endpoint `vectors` (`api: embeddings`) have none: it has no `tpot`",
-        "help: limit `e2e`, or measure that endpoint in a plan of its own",
-        "scenario `passages` has `inputs`, and endpoint `chat` has `api: chat`",
-        "leave them out there, or measure it on an endpoint with `api: embeddings`",
-        "scenario `search` has `documents`, and endpoint `chat` has `api: chat`",
-        "scenario `D` is a conversation, and endpoint `vectors` has `api: embeddings`",
-        "scenario `both` has `inputs` and `documents`: no request has both",
-        "`output_tokens` does nothing in scenario `words`: its requests have `inputs` and are answered by vectors",
-        "`temperature` does nothing in scenario `words`",
+        "`ttft` is about tokens, but responses of endpoint `vectors` (`api: embeddings`) have none: it has no `ttft`",
+        "`tpot` is about tokens, but responses of endpoint `vectors` (`api: embeddings`) have none: it has no `tpot`",
+        "help: limit `e2e`, or measure that endpoint in a separate plan",
+        "scenario `passages` has `inputs`, but endpoint `chat` has `api: chat`",
+        "remove them there, or use an endpoint with `api: embeddings`",
+        "scenario `search` has `documents`, but endpoint `chat` has `api: chat`",
+        "scenario `D` is a conversation, but endpoint `vectors` has `api: embeddings`",
+        "scenario `both` has both `inputs` and `documents`: no request has both",
+        "`output_tokens` has no effect in scenario `words`: its requests have `inputs`, and the responses are vectors",
+        "`temperature` has no effect in scenario `words`",
     ] {
         assert!(said.contains(part), "{part} is not in\n{said}");
     }

@@ -69,7 +69,7 @@ fn repeats_end_when_means_are_known_and_a_killed_sweep_leaves_out_the_same() {
     );
     // The same rows, seen again: nothing to do, for people, pipelines and locks.
     let again = lab.ok(&["run", "plan.yaml", "--frozen", "plan.lock"]);
-    assert!(again.stderr.contains("nothing to do") && again.stderr.contains(" left out"), "{}", again.stderr);
+    assert!(again.stderr.contains("nothing to do") && again.stderr.contains(" skipped"), "{}", again.stderr);
     lab.ok(&["preview", "plan.yaml", "--exit-code"]);
     let id = pruned.first().unwrap();
     let why = lab.ok(&["why", id, "--plan", "plan.yaml"]).stdout;
@@ -122,7 +122,7 @@ fn a_budget_leaves_out_what_is_optional_and_spends_what_was_not_needed() {
     // What is not optional runs, and it is said.
     lab.write("plan.yaml", &plan("1s"));
     let shown = lab.ok(&["preview", "plan.yaml"]).stdout;
-    assert!(shown.contains("what is not optional takes"), "{shown}");
+    assert!(shown.contains("sweeps that are not optional take"), "{shown}");
     // 1.6 s at most, of which optional sweeps of 1.2 and 0.4 s leave too little; 1.2 s are needed in the end.
     lab.write("plan.yaml", &plan("2500ms"));
     let budget = || lab.ok(&["preview", "plan.yaml", "--format", "json"]).json()["budget"].clone();
@@ -138,8 +138,8 @@ fn a_budget_leaves_out_what_is_optional_and_spends_what_was_not_needed() {
     );
     let ended = lab.measured(&["run", "plan.yaml"]);
     honest(&ended);
-    assert!(ended.stderr.contains("the budget suffices for an optional sweep now: 3 runs"), "{}", ended.stderr);
-    assert!(ended.stderr.contains("optional and the last declared first: `last`"), "{}", ended.stderr);
+    assert!(ended.stderr.contains("the budget now allows an optional sweep: 3 runs"), "{}", ended.stderr);
+    assert!(ended.stderr.contains("(optional, last declared first): `last`"), "{}", ended.stderr);
     assert_eq!((left_out(&budget()), names(&lab, "runs").len()), (vec!["last".to_owned()], 6));
     let (pruned, _) = preview(&lab, "pruned");
     assert_eq!(pruned.len(), 2, "a repeat, and the last sweep");
@@ -161,5 +161,5 @@ fn a_budget_is_looked_at_again_before_each_optional_run_where_its_cost_was_not_k
     honest(&ended);
     assert!(ended.stderr.contains("of a budget of 20 tokens"), "{}", ended.stderr);
     assert_eq!((ended.code, names(&lab, "runs").len()), (Some(0), 1), "{}", ended.stderr);
-    assert!(ended.stderr.contains("optional and the last declared first: `more`"), "{}", ended.stderr);
+    assert!(ended.stderr.contains("(optional, last declared first): `more`"), "{}", ended.stderr);
 }

@@ -419,7 +419,7 @@ sweeps:
     let nothing = lab.run(&["report", "plan.yaml"]);
     assert_eq!(nothing.code, Some(2), "{}", nothing.stderr);
     assert!(
-        nothing.stderr.contains("results has no result of this plan: `sweepline run plan.yaml` makes them"),
+        nothing.stderr.contains("results has no result of this plan: `sweepline run plan.yaml` measures them"),
         "{}",
         nothing.stderr
     );
@@ -433,8 +433,8 @@ sweeps:
     let missing = words.split("Not in this report").last().unwrap();
     for said in [
         "Comparison the plan declares none",
-        "Where the time went no run that counts has scraped metrics of its server",
-        "Capacity and money capacity is how much is served within an objective",
+        "Where the time went no counted run has scraped metrics of its server",
+        "Capacity and money capacity needs an objective",
     ] {
         assert!(missing.contains(said), "{said}: {missing}");
     }

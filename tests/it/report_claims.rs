@@ -36,7 +36,7 @@ fn what_weakens_an_answer_stands_beside_it() {
     let words = page.words();
     for said in [
         "Hypothesis: The server `one` holds the objective at 30 requests per second.",
-        "compare it with what was measured",
+        "compare it with the measurements",
         "2 with a saturated server",
         " requests failed (",
         "in 4 runs: they count as slower than every limit",
@@ -53,7 +53,10 @@ fn what_weakens_an_answer_stands_beside_it() {
     assert!(!answer.split("class=\"facts\"").nth(1).unwrap().contains('`'), "{answer}");
 
     let text = lab.ok(&["curves", "plan.yaml"]).stdout.split_whitespace().collect::<Vec<_>>().join(" ");
-    assert!(text.contains("TTFT p95") && text.contains(" and ") && text.contains("of two runs their values"), "{text}");
+    assert!(
+        text.contains("TTFT p95") && text.contains(" and ") && text.contains("for two runs, both values"),
+        "{text}"
+    );
     // More than a twentieth fails, so p95 lies among the failures.
     assert!(text.contains("> ") && text.contains("lies among failed requests"), "{text}");
     let curve = &json(&lab, &["curves", "plan.yaml"])["curves"][0];

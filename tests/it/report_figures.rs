@@ -328,9 +328,9 @@ fn sections_without_data_are_named_with_the_reason() {
     let words = page.words();
     let missing = words.split("Not in this report").last().unwrap();
     for said in [
-        "Scenarios over loads it takes a configuration with two scenarios",
-        "Classes of mixes no run is over a mix of scenarios",
-        "Pareto fronts it takes two loads",
+        "Scenarios over loads this needs a configuration with two scenarios",
+        "Classes of mixes no run has a mix of scenarios",
+        "Pareto fronts this needs two loads",
     ] {
         assert!(missing.contains(said), "{said}: {missing}");
     }

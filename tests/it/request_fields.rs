@@ -96,11 +96,11 @@ sweeps:
     assert_eq!(ended.code, Some(2), "{}", ended.stderr);
     let said = format!("{}{}", ended.stdout, ended.stderr);
     for part in [
-        "`output_tokens` and `max_completion_tokens` of scenario `twice` both say how many tokens are asked for",
-        "keep one of the two: it decides under which name the length is sent",
-        "`max_completion_tokens` and `lengths` of scenario `beside` both say how long a request is",
+        "`output_tokens` and `max_completion_tokens` of scenario `twice` both set the number of requested tokens",
+        "keep one of the two: it determines the field name under which the length is sent",
+        "`max_completion_tokens` and `lengths` of scenario `beside` both set the length of a request",
         "`model` of scenario `nobody` is empty",
-        "a cell has `max_completion_tokens: 8` and `output_tokens: 8`: both say how many tokens are asked for",
+        "a cell has `max_completion_tokens: 8` and `output_tokens: 8`: both set the number of requested tokens",
         "a number, or omit",
     ] {
         assert!(said.contains(part), "{part} is not in\n{said}");

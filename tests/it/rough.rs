@@ -121,5 +121,5 @@ fn the_objective_is_answered() {
     let page = lab.ok(&["show", &id, "--plan", "plan.yaml"]).stdout;
     assert!(page.contains("  ttft p50 ≤ 10s: holds"), "{page}");
     assert!(page.contains("  e2e p50 ≤ 1us: misses"), "{page}");
-    assert!(page.contains("≤ 0.01: undecided (not known)"), "{page}");
+    assert!(page.contains("≤ 0.01: undecided (unknown)"), "{page}");
 }

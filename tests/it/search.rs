@@ -61,7 +61,7 @@ fn a_search_finds_the_knee_of_the_mock_and_is_done_then() {
     assert_eq!(curves["choices"][0]["found"].as_f64(), Some(4.0), "{curves:#}");
     its_decisions_are_seen(&lab, &after[0]["finished"]);
     let shown = lab.ok(&["show", &after[0]["finished"][0].as_str().unwrap()[..16], "--plan", "plan.yaml"]);
-    assert!(!shown.stderr.contains("is no run of"), "{}", shown.stderr);
+    assert!(!shown.stderr.contains("is not a run of"), "{}", shown.stderr);
     assert_eq!(curves["curves"][0]["slo"]["holds"].as_f64(), Some(4.0), "{curves:#}");
     let again = lab.ok(&["run", "plan.yaml"]);
     assert!(again.stderr.contains("nothing to do; the results of all"), "{}", again.stderr);
@@ -139,11 +139,11 @@ fn a_search_whose_windows_are_too_short_ends_at_once_and_says_so_and_check_says_
     lab.write("plan.yaml", &plan(search).replace("p90", "p99"));
     let checked = lab.ok(&["check", "plan.yaml"]).stdout.split_whitespace().collect::<Vec<_>>().join(" ");
     assert!(
-        checked.contains("whether ttft p99 holds takes 299 requests to decide, `qps: 20` expects 24 in 1.2s"),
+        checked.contains("ttft p99 needs 299 requests for a decision, but `qps: 20` expects 24 in 1.2s"),
         "{checked}"
     );
     assert!(
-        checked.contains("a search begins at its lightest load, and ends without an answer where no run can tell"),
+        checked.contains("a search begins at its lightest load, and ends without a result if no run can decide"),
         "{checked}"
     );
     let ended = lab.measured(&["run", "plan.yaml"]);
@@ -160,7 +160,7 @@ fn a_search_whose_windows_are_too_short_ends_at_once_and_says_so_and_check_says_
     lab.write("later.yaml", &plan(&format!("{search}{taking}")).replace("p90", "p99"));
     let ended = lab.run(&["run", "later.yaml"]);
     assert!(
-        ended.code == Some(3) && ended.stderr.contains("there is no load to take: limit: a · m · short"),
+        ended.code == Some(3) && ended.stderr.contains("no load to use: limit: a · m · short"),
         "{}",
         ended.stderr
     );
@@ -253,7 +253,7 @@ fn a_search_that_is_killed_at_any_instant_decides_what_it_would_have_decided() {
             let search = graph["nodes"].as_array().unwrap().iter().find(|node| node["kind"] == "search").unwrap();
             assert_eq!(search["state"], if at == 0 { "pending" } else { "searching" }, "{graph:#}");
             let why = lab.ok(&["why", id.as_str().unwrap(), "--plan", "plan.yaml"]).stdout;
-            assert!(why.contains("asked for next by the search limit · a · m · short: going up"), "{why}");
+            assert!(why.contains("requested next by the search limit · a · m · short: going up"), "{why}");
         }
         let short = &id.as_str().unwrap()[..16];
         std::fs::rename(aside.join(short), dir.join(short)).unwrap();
@@ -290,7 +290,7 @@ fn a_ladder_ends_behind_the_first_load_that_misses_and_says_what_it_left_out() {
     lab.follows("why", &why);
     assert!(why["runs"].as_array().unwrap().iter().all(|run| run["state"] == "pruned"), "{why:#}");
     let curves = lab.ok(&["curves", "plan.yaml"]).stdout.split_whitespace().collect::<Vec<_>>().join(" ");
-    assert!(curves.contains("left out: 16, 32 in flight, since 8 in flight misses the objective"), "{curves}");
+    assert!(curves.contains("skipped: 16, 32 in flight, since 8 in flight misses the objective"), "{curves}");
 }
 
 #[timed_test]
@@ -386,29 +386,29 @@ fn what_a_search_cannot_be_beside_is_a_mistake_at_its_place() {
         assert_eq!(ended.code, Some(2), "{told}");
         assert!(told.split_whitespace().collect::<Vec<_>>().join(" ").contains(words), "{words}: {told}");
     };
-    wrong("    search: { qps: { from: 5, to: 5 } }", "a search from 5 to 5 has nothing to look for");
+    wrong("    search: { qps: { from: 5, to: 5 } }", "nothing to search between 5 and 5");
     wrong("    search: { qps: { from: 0, to: 5 } }", "`from` must be a number above 0, not 0");
     wrong("    search: { batch_size: { from: 1.5, to: 5 } }", "`from` must be a whole number, 1 or more, not 1.5");
     wrong("    search: { qps: { from: 1, to: 5, within: 0.1% } }", "`within` must be a share from 0.5% to 50%");
     let met = |meets: &str| format!("    search: {{ qps: {{ from: 1, to: 5 }}, meets: {meets} }}");
-    wrong(&met("[slo, tpot]"), "`meets` asks for `tpot`, and the plan's `slo` has no limit on it");
+    wrong(&met("[slo, tpot]"), "`meets` lists `tpot`, but the plan's `slo` has no limit on it");
     wrong(&met("[]"), "`meets` is empty");
-    wrong(&met("[ttft, slo, ttft]"), "`meets` asks for `ttft` twice");
-    wrong(&met("cost_per_million"), "falls as the load rises, so that there is no highest load that keeps it");
+    wrong(&met("[ttft, slo, ttft]"), "`meets` lists `ttft` twice");
+    wrong(&met("cost_per_million"), "falls as the load rises, so there is no highest load that keeps it");
     wrong(&met("goodput"), "`goodput`");
-    wrong("    search: { confirm: 5m }", "`search` does not say which load is searched");
+    wrong("    search: { confirm: 5m }", "`search` does not specify which load is searched");
     wrong("    search: { qps: { from: 1, to: 5 }, batch_size: { from: 1, to: 5 } }", "`search` names two loads");
-    wrong("    search: { qps: { from: 1, to: 5 } }\n    repeats: 3", "`repeats` has no effect beside `search`");
+    wrong("    search: { qps: { from: 1, to: 5 } }\n    repeats: 3", "`repeats` has no effect with `search`");
     wrong("    search: { qps: { from: 1, to: 5 } }\n    stop: saturated", "both decide which loads are run");
     wrong("    stop: slo_missed", "neither `batch_size` nor `qps`");
     let beside = plan("  s: { matrix: { scenario: short, qps: [1, 2] }, search: { qps: { from: 1, to: 5 } } }\n");
     lab.write("plan.yaml", &beside);
     let told = lab.run(&["check", "plan.yaml"]);
-    assert!(told.stderr.contains("`qps` is searched, and the matrix names values of it"), "{}", told.stderr);
+    assert!(told.stderr.contains("`qps` is searched, but the matrix also lists values of it"), "{}", told.stderr);
     lab.write("plan.yaml", &plan(SEARCH).replace("slo: { ttft: { p90: 18ms } }\n", ""));
     let told = lab.run(&["check", "plan.yaml"]);
     assert!(
-        told.stderr.contains("looks for the highest load that meets the objective, and the plan has none"),
+        told.stderr.contains("looks for the highest load that meets the objective, but the plan has none"),
         "{}",
         told.stderr
     );
@@ -430,7 +430,7 @@ fn a_load_under_the_objective_is_taken_only_from_a_search_for_the_whole_of_it() 
         let ended = lab.run(&["check", "plan.yaml"]);
         (ended.code, ended.stderr.split_whitespace().collect::<Vec<_>>().join(" "))
     };
-    let words = "sweep `limit` has no `max_qps_under_slo`: its search answers for ttft alone, and the plan's `slo` limits ttft and tpot";
+    let words = "sweep `limit` has no `max_qps_under_slo`: its search only covers ttft, but the plan's `slo` limits ttft and tpot";
     for later in [taking, gate] {
         let (code, said) = told(&both, "[ttft]", later);
         assert!(
@@ -465,7 +465,7 @@ fn one_command_writes_the_plan_of_a_search_and_goes_on_with_it() {
     assert_eq!(refused.code, Some(2));
     assert!(refused.stderr.contains("search.yaml is there already"), "{}", refused.stderr);
     let limited = lab.run(&["search", "--slo", "ttft p98 5ms"]);
-    assert!(limited.stderr.contains("`p98` is no percentile; write one of p50, p75"), "{}", limited.stderr);
+    assert!(limited.stderr.contains("unknown percentile `p98`; use one of p50, p75"), "{}", limited.stderr);
     let ended = lab.measured(&["run", "search.yaml", "-q"]);
     honest(&ended);
     assert!(choices(&lab, "search.yaml")[0]["standing"].as_str().unwrap().contains("meets the objective"));

@@ -231,7 +231,7 @@ fn a_refused_key_is_not_shown() {
         let ended = Ended::from(lab.command(args).env("SWEEP_KEY", CANARY).output().unwrap());
         assert_eq!(ended.code, Some(2), "{args:?} {}{}", ended.stdout, ended.stderr);
         assert!(
-            format!("{}{}", ended.stdout, ended.stderr).contains("refuses the API key (HTTP 401)"),
+            format!("{}{}", ended.stdout, ended.stderr).contains("rejects the API key (HTTP 401)"),
             "{}",
             ended.stderr
         );

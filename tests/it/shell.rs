@@ -136,7 +136,7 @@ fn the_manual_has_a_page_for_the_program_and_for_each_command() {
     }
     let unknown = lab.run(&["man", "nonsense"]);
     assert_eq!(unknown.code, Some(2));
-    assert!(unknown.stderr.contains("there is no command `nonsense`"), "{}", unknown.stderr);
+    assert!(unknown.stderr.contains("unknown command `nonsense`"), "{}", unknown.stderr);
     lab.write("file", "");
     assert_eq!(lab.run(&["man", "--output", "file"]).code, Some(1), "a folder that cannot be made");
 }

@@ -102,7 +102,7 @@ fn a_load_is_taken_from_a_ladder_and_a_kill_between_the_stages_changes_nothing()
     assert!(states.len() == 5 && states.iter().all(|state| *state == "cached"), "{written:#}");
     let of_sustained = written["runs"].as_array().unwrap().iter().find(|run| run["sweep"] == "sustained").unwrap();
     let shown = lab.ok(&["show", &of_sustained["id"].as_str().unwrap()[..16], "--plan", "plan.yaml"]);
-    assert!(!shown.stderr.contains("is no run of"), "{}", shown.stderr);
+    assert!(!shown.stderr.contains("is not a run of"), "{}", shown.stderr);
     let folder = lab.results().join("runs").join(&of_sustained["id"].as_str().unwrap()[..16]);
     let record: Value = serde_json::from_slice(&std::fs::read(folder.join("run.json")).unwrap()).unwrap();
     let taken = &record["spec"]["taken"][0];
@@ -114,7 +114,7 @@ fn a_load_is_taken_from_a_ladder_and_a_kill_between_the_stages_changes_nothing()
 fn cells_that_wait_are_asked_for(lab: &Lab, why: &str) {
     let only = ["--only", "sweep == 'sustained' and repeat < 1"];
     let ended = lab.run(&[&["run", "plan.yaml"][..], &only].concat());
-    let said = "1 selected run has no id yet: their ids come once that is answered; select what they wait for as well; no request was sent";
+    let said = "1 selected run has no id yet: their ids are known once the earlier sweep has a result; also select the sweeps that they wait for; no request was sent";
     assert!(ended.code == Some(6) && ended.stderr.contains(said), "{:?}: {}", ended.code, ended.stderr);
     assert!(ended.stderr.contains(&format!("sustained: 1 run pending: {why}")), "{}", ended.stderr);
     let seen = lab.ok(&[&["preview", "plan.yaml", "--format", "json"][..], &only].concat()).json();
@@ -139,7 +139,7 @@ fn cells_that_wait_are_asked_for(lab: &Lab, why: &str) {
         "sweep `sustained` has no cell with b; its cells are a · m · short · 0.8 × ladder.max_batch_size_under_slo";
     assert!(other.code == Some(2) && other.stderr.contains(named), "{}", other.stderr);
     let without = lab.run(&["why", "sustained"]);
-    assert!(without.stderr.contains("sweeps are known with --plan"), "{}", without.stderr);
+    assert!(without.stderr.contains("sweep names require --plan"), "{}", without.stderr);
 }
 
 #[timed_test]
@@ -153,17 +153,18 @@ fn gates_stop_and_skip_if_leaves_out_by_what_was_found() {
     };
     lab.write("no.yaml", &gate("at_least: 5"));
     let ended = lab.run(&["run", "no.yaml", "--progress", "plain", "--markdown", "gate.md"]);
-    let why = "checked: 1 run not made, the gate says no: ladder: a · m · short: max_batch_size_under_slo is 4 in flight, below 5";
+    let why =
+        "checked: 1 run stopped by the gate: ladder: a · m · short: max_batch_size_under_slo is 4 in flight, below 5";
     assert!(ended.code == Some(4) && ended.stderr.contains(why), "{:?}: {}", ended.code, ended.stderr);
     assert_eq!(names(&lab, "runs").len(), 3, "the ladder alone");
     let page = std::fs::read_to_string(lab.path().join("gate.md")).unwrap();
-    assert!(page.contains("### staged: the gate says no") && page.contains(&why.replace('_', "\\_")), "{page}");
+    assert!(page.contains("### staged: the gate failed") && page.contains(&why.replace('_', "\\_")), "{page}");
     assert!(page.contains("- ladder: a · m · short: 8 in flight misses the objective"), "{page}");
     let row =
         "| checked | ladder: a · m · short | max\\_batch\\_size\\_under\\_slo | 4 in flight | n/a | at least 5 | no |";
     assert!(page.contains(row), "{page}");
     // Both are stopped by the gate of the first, and the ladder decided.
-    for (sweep, why) in [("checked", "ladder: a"), ("behind", "behind the gate of `checked`: ladder: a")] {
+    for (sweep, why) in [("checked", "ladder: a"), ("behind", "gate of `checked`: ladder: a")] {
         let told = lab.ok(&["why", sweep, "--plan", "no.yaml", "--format", "json"]).json();
         let cell = &told["waiting"][0];
         assert!(cell["state"] == "stopped" && cell["why"].as_str().unwrap().starts_with(why), "{told:#}");
@@ -171,14 +172,14 @@ fn gates_stop_and_skip_if_leaves_out_by_what_was_found() {
         assert_eq!(cell["decided_by"][0]["runs"].as_array().unwrap().len(), 3, "{told:#}");
     }
     let refused = lab.run(&["run", "no.yaml", "--markdown", "no.yaml"]);
-    assert!(refused.code == Some(2) && refused.stderr.contains("is no such page"), "{}", refused.stderr);
+    assert!(refused.code == Some(2) && refused.stderr.contains("is not such a page"), "{}", refused.stderr);
     let skip = "  later: { matrix: { scenario: short, batch_size: 1 }, skip_if: { sweep: ladder, metric: \
                 max_batch_size_under_slo, below: 5 } }";
     lab.write("skip.yaml", &behind(skip));
     let ended = lab.ok(&["run", "skip.yaml"]);
-    assert!(ended.stderr.contains("later: 1 run left out by `skip_if`: ladder: a"), "{}", ended.stderr);
+    assert!(ended.stderr.contains("later: 1 run skipped by `skip_if`: ladder: a"), "{}", ended.stderr);
     let told = lab.ok(&["why", "later", "--plan", "skip.yaml"]).stdout;
-    assert!(told.contains("left out by `skip_if`: ladder: a · m · short: max_batch_size_under_slo is 4"), "{told}");
+    assert!(told.contains("skipped by `skip_if`: ladder: a · m · short: max_batch_size_under_slo is 4"), "{told}");
     assert!(told.contains("max_batch_size_under_slo of ladder: a · m · short: 4 in flight (runs "), "{told}");
     // The ladder holds at its heaviest load: more than that is not known.
     lab.write("unknown.yaml", &gate("at_least: 5").replace("[2, 4, 8]", "[2, 4]"));
@@ -187,7 +188,7 @@ fn gates_stop_and_skip_if_leaves_out_by_what_was_found() {
     // No load of this one meets the objective: there is none to take, and nothing is guessed.
     lab.write("none.yaml", &behind(SUSTAINED).replace("[2, 4, 8]", "[8, 16]"));
     let ended = lab.run(&["run", "none.yaml"]);
-    let why = "sustained: 2 runs blocked: there is no load to take: ladder: a · m · short: 8 in flight, the lightest load, misses";
+    let why = "sustained: 2 runs blocked: no load to use: ladder: a · m · short: 8 in flight, the lightest load, misses";
     assert!(ended.code == Some(3) && ended.stderr.contains(why), "{:?}: {}", ended.code, ended.stderr);
     let told = lab.ok(&["why", "sustained", "--plan", "none.yaml", "--format", "json"]).json();
     assert_eq!(told["waiting"][0]["state"], "blocked", "{told:#}");
@@ -214,19 +215,19 @@ fn a_gate_holds_the_interval_of_any_metric_against_its_bound() {
     lab.write("no.yaml", &plan("metric: e2e_p50, at_most: 30ms"));
     let ended = lab.run(&["run", "no.yaml", "--gate", "--markdown", "gate.md"]);
     let said = ended.stderr.split("\ngate: ").nth(1).unwrap_or_else(|| panic!("{}", ended.stderr));
-    assert!(said.starts_with("1 missed\n  gate of `checked`: smoke: a · m · short · 4: e2e_p50 is 6"), "{said}");
+    assert!(said.starts_with("1 failed\n  gate of `checked`: smoke: a · m · short · 4: e2e_p50 is 6"), "{said}");
     let page = std::fs::read_to_string(lab.path().join("gate.md")).unwrap();
     let row = page.lines().find(|line| line.starts_with("| checked |")).unwrap_or_else(|| panic!("{page}"));
     let cells: Vec<&str> = row.trim_matches('|').split(" | ").map(str::trim).collect();
     assert_eq!((cells.len(), cells[5], cells[6]), (7, "at most 30ms", "no"), "{page}");
     assert!(cells[3].starts_with('6') && cells[4].contains(" ms to "), "value and interval: {page}");
-    let why = "the gate says no: smoke: a · m · short · 4: e2e_p50 is 6";
+    let why = "stopped by the gate: smoke: a · m · short · 4: e2e_p50 is 6";
     assert!(ended.code == Some(4) && ended.stderr.contains(why), "{:?}: {}", ended.code, ended.stderr);
     assert!(ended.stderr.contains("above 30ms"), "{}", ended.stderr);
     // The interval of a share of none reaches further than this.
     lab.write("few.yaml", &plan("metric: error_share, at_most: 0.01%"));
     let ended = lab.run(&["run", "few.yaml", "--gate"]);
-    assert!(ended.stderr.contains("gate: nothing is missed; 1 answer is open"), "{}", ended.stderr);
+    assert!(ended.stderr.contains("gate: nothing failed; 1 question is undecided"), "{}", ended.stderr);
     assert!(ended.stderr.contains("at most 0.01%: cannot be decided"), "{}", ended.stderr);
     assert!(
         ended.code == Some(2) && ended.stderr.contains("cannot be decided: smoke"),
@@ -340,17 +341,16 @@ fn check_refuses_budgets_that_run_would_and_questions_without_an_answer() {
         ))
     };
     let gate = |metric: &str, bound: &str| asked(&format!("gate: {{ sweep: load, metric: {metric}, {bound} }}"));
-    let said =
-        "sweep `load` never answers for `output_throughput`: it runs each cell once, and one run has no interval of it";
+    let said = "sweep `load` never has `output_throughput`: it runs each cell once, and a single run gives no interval";
     refused("once.yaml", &gate("output_throughput", "at_least: 5"), said);
     let repeated =
         gate("output_throughput", "at_least: 5").replace("batch_size: 1 } }\n", "batch_size: 1 }, repeats: 3 }\n");
     lab.write("enough.yaml", &repeated);
     lab.ok(&["check", "enough.yaml"]);
     let good = gate("goodput_share", "at_least: 90%").replace("slo: { ttft: { p50: 50ms } }\n", "");
-    refused("good.yaml", &good.replace(", stop: slo_missed", ""), "the plan does not say what is good");
+    refused("good.yaml", &good.replace(", stop: slo_missed", ""), "the plan does not define good requests");
     let ladder = behind("  dear: { matrix: { scenario: short, batch_size: [1, 2] }, stop: { cost_per_million: 3 } }");
-    refused("dear.yaml", &ladder, "`stop: { cost_per_million: … }` needs a price, and endpoint `a` has none");
+    refused("dear.yaml", &ladder, "`stop: { cost_per_million: … }` needs a price, but endpoint `a` has none");
     // Some forty requests have no p99; whoever wants to run that may.
     lab.write("few.yaml", &gate("ttft_p99", "at_most: 1s"));
     let told = lab.ok(&["check", "few.yaml", "--format", "json"]).json();

@@ -265,7 +265,7 @@ fn damage_is_named_and_exactly_the_damaged_runs_are_done_again() {
     }
 
     let ended = goes_on(&lab, &untouched);
-    assert!(ended.stderr.contains("4 runs to do (1 are done already)"), "{}", ended.stderr);
+    assert!(ended.stderr.contains("4 runs to do (1 are already done)"), "{}", ended.stderr);
     for (id, (_, _, words)) in damaged.iter().zip(DAMAGES) {
         assert!(ended.stderr.contains(&format!("({id}): corrupt: {words}")), "{}", ended.stderr);
         let run = &lab.runs()[id];
@@ -343,6 +343,6 @@ fn one_writer_at_a_time_and_readers_as_they_like() {
     holder.signal(Signal::KILL);
     super::sweeps::end(holder);
     let ended = goes_on(&lab, &before);
-    assert!(ended.stderr.contains("3 runs to do (2 are done already)"), "{}", ended.stderr);
+    assert!(ended.stderr.contains("3 runs to do (2 are already done)"), "{}", ended.stderr);
     assert_eq!(planned(&lab, "hour.yaml").intersection(&names(&lab, "runs")).count(), 0);
 }

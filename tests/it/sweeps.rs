@@ -75,7 +75,7 @@ pub fn goes_on(lab: &Lab, before: &BTreeMap<PathBuf, Vec<u8>>) -> Ended {
 
 /// Expects of a sweep that every run was committed. Verdicts are left to the machine, which others use too.
 pub fn honest(ended: &Ended) {
-    let whole = !ended.stderr.contains("the same command goes on with what is missing");
+    let whole = !ended.stderr.contains("the same command continues with the missing runs");
     assert!(matches!(ended.code, Some(0 | 3)) && whole, "{:?}\n{}{}", ended.code, ended.stdout, ended.stderr);
 }
 

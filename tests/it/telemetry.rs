@@ -358,11 +358,11 @@ fn keys_and_headers_go_to_the_endpoint_s_own_server_alone() {
 fn what_cannot_be_scraped_is_told_before_anything_runs() {
     let lab = Lab::new();
     for (telemetry, engine, told) in [
-        ("localhost:9400", "vllm", "`localhost:9400` is not the address of a page of metrics"),
-        ("\"http://me:pass@h/metrics\"", "vllm", "the URL carries a password or key"),
-        ("on", "openai", "where servers of engine `openai` have their metrics is not known"),
+        ("localhost:9400", "vllm", "`localhost:9400` is not the address of a metrics page"),
+        ("\"http://me:pass@h/metrics\"", "vllm", "the URL contains a password or key"),
+        ("on", "openai", "the metrics page of engine `openai` is not known"),
         ("{ every: 5ms }", "vllm", "`every` must be 100ms to 10m, not 5ms"),
-        ("{ raw: 'a{b=\"c\"}' }", "vllm", "is not the name of a metric"),
+        ("{ raw: 'a{b=\"c\"}' }", "vllm", "is not a metric name"),
         ("{ map: { requests_runing: a } }", "vllm", "did you mean `requests_running`?"),
         ("{ map: { requests_running: 'a b' } }", "vllm", "`a b` names no metric"),
         ("{ prometheus: [on, 5] }", "vllm", "E007"),

@@ -107,7 +107,10 @@ fn texts_are_those_of_the_servers_logs() {
     bytes[middle] ^= 1;
     std::fs::write(&file, bytes).unwrap();
     let ended = lab.run(&["verify"]);
-    assert!(ended.code != Some(0) && ended.stdout.contains("texts.parquet has another SHA-256"), "{ended:?}");
+    assert!(
+        ended.code != Some(0) && ended.stdout.contains("the SHA-256 of texts.parquet does not match run.json"),
+        "{ended:?}"
+    );
 }
 
 #[timed_test]

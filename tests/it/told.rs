@@ -191,7 +191,7 @@ fn a_folder_that_is_not_there_is_an_error_and_missing_runs_are_counted() {
     ] {
         for results in ["results", "elsewhere"] {
             let ended = lab.run(&[args, &["--results", results]].concat());
-            refused(&ended, 2, &[&format!("there is no results folder {results}"), "--results DIR"]);
+            refused(&ended, 2, &[&format!("no results folder {results}"), "--results DIR"]);
             assert_eq!(ended.stdout, "", "{args:?}");
         }
     }
@@ -264,8 +264,8 @@ fn an_empty_window_is_the_reason_where_it_is() {
     }
     // It is none of the runs of this plan: the phases are others.
     let other = lab.ok(&show);
-    assert!(other.stderr.contains("is no run of plan.yaml"), "{}", other.stderr);
-    assert!(!lab.ok(&[&show, &set[..]].concat()).stderr.contains("is no run of"));
+    assert!(other.stderr.contains("is not a run of plan.yaml"), "{}", other.stderr);
+    assert!(!lab.ok(&[&show, &set[..]].concat()).stderr.contains("is not a run of"));
 }
 
 #[timed_test]

@@ -160,7 +160,7 @@ fn a_trace_that_cannot_be_read_is_a_mistake_of_the_plan() {
     for (fields, code, told) in [
         ("file: none.jsonl", "E001", "`none.jsonl` cannot be read"),
         ("file: bad.jsonl", "E001", "bad.jsonl:4: there is no `input_length`"),
-        ("file: text.jsonl", "E011", "has entries without a time or without lengths"),
+        ("file: text.jsonl", "E011", "has entries without a time or lengths"),
         ("file: trace.jsonl, window: [5m, 6m]", "E011", "fewer than two requests in its window"),
         ("file: trace.jsonl, as: burstgpt", "E001", "there is no `Request tokens`"),
     ] {
@@ -194,5 +194,5 @@ fn a_run_of_a_trace_says_that_its_arrivals_are_the_traces() {
     // No plan says it.
     lab.write("word.yaml", &plan("a", "file: trace.jsonl").replace("matrix: {", "arrivals: trace, matrix: {"));
     let check = lab.run(&["check", "word.yaml"]);
-    assert!(check.code == Some(2) && check.stderr.contains("`trace` is no way to space arrivals"), "{check:?}");
+    assert!(check.code == Some(2) && check.stderr.contains("unknown arrival process `trace`"), "{check:?}");
 }

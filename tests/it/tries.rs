@@ -130,7 +130,7 @@ fn spoiled_attempts_count_over_invocations_until_the_run_is_given_up() {
     assert!(text.contains("in all: 1 given up\n  nothing to do") && text.contains(given_up), "{text}");
     assert!(lab.ok(&["preview", "plan.yaml", "--all"]).stdout.contains(given_up));
     let run = lab.run(&["run", "plan.yaml", "--only", &only]);
-    let words = "the results of 0 of 1 runs are in results, 1 given up; --redo given-up tries again; no request";
+    let words = "the results of 0 of 1 runs are in results, 1 given up; --redo given-up retries; no request";
     assert!(run.stderr.contains(words), "{}", run.stderr);
     assert_eq!(names(&lab, "attempts").len(), 7, "nothing was tried");
 
@@ -138,7 +138,7 @@ fn spoiled_attempts_count_over_invocations_until_the_run_is_given_up() {
     for args in [&["why", &id] as &[&str], &["why", &id, "--plan", "plan.yaml"]] {
         let why = lab.ok(args).stdout;
         assert!(why.contains(&format!("\n{given_up}\n")), "{why}");
-        assert!(why.contains("gateway: slow down; given up, tried again 3 of 3 times"), "{why}");
+        assert!(why.contains("gateway: slow down; given up after 3 of 3 retries"), "{why}");
         let told = lab.ok(&[args, &["--format", "json"]].concat()).json();
         lab.follows("why", &told);
         assert_eq!((&told["state"], &told["tries"]["given_up"]), (&json!("given_up"), &json!(3)), "{told}");
@@ -153,7 +153,7 @@ fn spoiled_attempts_count_over_invocations_until_the_run_is_given_up() {
 
     // Asked for again, or allowed more often.
     for flags in [&["--redo", "given-up"] as &[&str], &["--redo", "invalid,given-up"], &["--force"]] {
-        assert_eq!(state(flags), new(&format!("{given_up}, and asked for again")), "{flags:?}");
+        assert_eq!(state(flags), new(&format!("{given_up}, and requested again")), "{flags:?}");
     }
     let exit =
         lab.run(&["preview", "plan.yaml", "--only", &only, "--exit-code", "--redo", "invalid", "--redo", "given-up"]);

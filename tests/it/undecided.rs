@@ -76,6 +76,6 @@ fn a_saturated_load_asks_for_no_longer_window() {
     for text in [&ended.stdout, &ended.stderr, &page, &curves, &capacity] {
         assert!(text.contains("saturated") && !text.contains("would do"), "{text}");
     }
-    assert!(page.contains("no window tells more"), "{page}");
+    assert!(page.contains("no longer window helps"), "{page}");
     assert!(curves.contains("(0 of 2 loads count; 2 saturated)"), "{curves}");
 }

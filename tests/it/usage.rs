@@ -76,7 +76,7 @@ fn every_count_is_held_against_what_can_be() {
         (r#"{"completion_tokens":4,"prompt_tokens":40}"#, None),
         (r#"{"completion_tokens":5,"prompt_tokens":40}"#, None),
         (r#"{"completion_tokens":6}"#, Some("6 completion tokens for max_tokens 4")),
-        (r#"{"completion_tokens":0}"#, Some("0 completion tokens for an answer with text")),
+        (r#"{"completion_tokens":0}"#, Some("0 completion tokens for a response with text")),
         (r#"{"completion_tokens":-4}"#, Some("-4 completion tokens")),
         (r#"{"completion_tokens":5000000000}"#, Some("5000000000 completion tokens")),
         (r#"{"completion_tokens":4,"prompt_tokens":3000000}"#, Some("3000000 prompt tokens for about")),

@@ -234,7 +234,7 @@ fn only_who_has_the_address_may_look_and_nobody_may_change_anything() {
     // Its port is taken for another one, which says so.
     let port = watch.port.to_string();
     let refused = lab.run(&["report", "--watch", "plan.yaml", "--port", &port]);
-    assert!(refused.code == Some(2) && refused.stderr.contains("--port takes another"), "{}", refused.stderr);
+    assert!(refused.code == Some(2) && refused.stderr.contains("choose another one with --port"), "{}", refused.stderr);
     let names: Vec<_> = std::fs::read_dir(lab.path()).unwrap().map(|entry| entry.unwrap().file_name()).collect();
     assert_eq!(names, ["plan.yaml"], "it writes nothing");
 
@@ -260,7 +260,7 @@ fn a_sweep_that_was_killed_is_said_to_be_stale() {
     assert_eq!(left["pid"], id);
     let watch = Watch::start(&lab, &[]);
     let (_, words) = watch.live();
-    for said in ["watched: stale", &format!("Its process ({id}) is gone"), "goes on with what is missing"] {
+    for said in ["watched: stale", &format!("Its process ({id}) is gone"), "continues with the missing runs"] {
         assert!(words.contains(said), "{said} is not in {words}");
     }
     // What is damaged is said, and the page goes on.

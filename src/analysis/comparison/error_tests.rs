@@ -1,4 +1,4 @@
-//! The test of failures on servers that never were: how often it is wrong, and what it finds.
+//! Tests of the failure test on simulated servers: how often it is wrong, and what it detects.
 
 use rand::{RngExt, SeedableRng};
 use rand_chacha::ChaCha8Rng;
@@ -10,12 +10,12 @@ use crate::analysis::FailureCount;
 #[derive(Debug, Clone, Copy)]
 struct Failing {
     requests: usize,
-    /// Bursts in a window, on average, and requests that one takes, on average.
+    /// Mean number of bursts per window, and mean number of requests per burst.
     bursts: f64,
     length: f64,
-    /// The share that fails besides.
+    /// The share of requests that fail outside bursts.
     scattered: f64,
-    /// By how much the shares of runs differ: each is multiplied by 1 ± this.
+    /// How much the shares of runs differ: each is multiplied by 1 ± this.
     between: f64,
 }
 
@@ -41,13 +41,13 @@ impl Failing {
     }
 }
 
-/// How many comparisons are made of each kind; `SWEEPLINE_SIMULATIONS=1000 cargo test --release --lib error_tests -- --nocapture` makes
-/// more of them and prints what comes out.
+/// Number of comparisons of each kind; `SWEEPLINE_SIMULATIONS=1000 cargo test --release --lib
+/// error_tests -- --nocapture` runs more of them and prints the results.
 fn times() -> usize {
     std::env::var("SWEEPLINE_SIMULATIONS").ok().and_then(|text| text.parse().ok()).unwrap_or(40)
 }
 
-/// In what share of comparisons the arms are told apart.
+/// The share of comparisons in which the test tells the arms apart.
 fn found(baseline: Failing, arm: Failing, rounds: usize) -> f64 {
     let mut rng = ChaCha8Rng::seed_from_u64(14 + rounds as u64);
     let shown = (0..times()).filter(|_| {
@@ -59,7 +59,7 @@ fn found(baseline: Failing, arm: Failing, rounds: usize) -> f64 {
 
 #[test]
 fn servers_that_fail_alike_are_told_apart_in_five_of_a_hundred() {
-    // By chance alone more than this is seen once in a hundred times.
+    // By chance alone, this is exceeded once in a hundred times.
     let most = 0.05 + 2.5 * (0.05 * 0.95 / times() as f64).sqrt();
     for (what, failing) in [
         ("scattered, 0.1 %", Failing { scattered: 0.001, ..FEW }),
@@ -72,7 +72,7 @@ fn servers_that_fail_alike_are_told_apart_in_five_of_a_hundred() {
         ("10 bursts of 20, runs differ", Failing { bursts: 10.0, length: 20.0, between: 0.8, ..FEW }),
     ] {
         for rounds in [1, 2, 4] {
-            // From one round nobody knows by what runs differ.
+            // A single round does not show how much runs differ.
             if failing.between > 0.0 && rounds == 1 {
                 continue;
             }
@@ -123,7 +123,7 @@ fn no_failure_has_an_upper_end_and_one_burst_is_one_event() {
     let burst: Vec<bool> = (0..3_000).map(|at| (1_000..1_200).contains(&at)).collect();
     let burst = test(&[count(3_000, 0)], &[FailureCount::of_series(&burst)]).expect("requests");
     assert!(burst.p > 0.2, "{burst:?}");
-    // One run of three in which all goes wrong is one event too.
+    // One run of three in which all requests fail is also one event.
     let one = [count(1_000, 0), count(1_000, 300), count(1_000, 0)];
     let once = test(&[count(1_000, 0), count(1_000, 0), count(1_000, 0)], &one).expect("requests");
     assert!(once.p > 0.2 && once.basis == Basis::BetweenRuns, "{once:?}");

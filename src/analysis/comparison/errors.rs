@@ -1,14 +1,19 @@
-//! Do two arms fail equally often? A test of counts of failures that knows that failures come in bursts.
+//! Do two arms fail equally often? A test of failure counts that allows for failures that come in
+//! bursts.
 //!
-//! Quasi-binomial: the counts of both arms have the variance of binomial ones times a dispersion, the same for both where they do not
-//! differ. It is the larger of two estimates. *Inside runs* by how failures lie in each ([`FailureCount`]), weighted by how many there
-//! are. *Between runs* of an arm by Pearson's χ² over its degrees of freedom, which sees also what makes one run unlike the next: a
-//! server that failed in one repeat of five. The difference over its deviation is held against Student's t, with the degrees of freedom
-//! of the estimate that was the larger one: batches (where there are several runs, at most three for each degree between these), or
-//! runs. From one round there is only the first, so what runs differ by is not known then, and the answer is about these runs.
+//! Quasi-binomial: the counts of both arms have the binomial variance times a dispersion, which is the
+//! same for both if they do not differ. It is the larger of two estimates. *Inside runs*: from how
+//! failures lie in each run ([`FailureCount`]), weighted by their number. *Between runs* of an arm:
+//! Pearson's χ² over its degrees of freedom, which also captures what makes one run unlike the next,
+//! such as a server that failed in one repeat of five. The difference divided by its standard error is
+//! compared with Student's t, with the degrees of freedom of the larger estimate: batches (if there are
+//! several runs, at most three for each degree of freedom between them), or runs. One round provides
+//! only the first estimate, so the variation between runs is unknown and the result applies to these
+//! runs only.
 //!
-//! The interval is that of Newcombe (Interval estimation for the difference between independent proportions, 1998, method 10) from the
-//! limits of each arm by Korn and Graubard (1998), so that 0 of n has an upper end.
+//! The interval is Newcombe's (Interval estimation for the difference between independent proportions,
+//! 1998, method 10) from the limits of each arm by Korn and Graubard (1998), so that 0 of n has an upper
+//! end.
 
 use schemars::JsonSchema;
 use serde::Serialize;
@@ -18,21 +23,22 @@ use crate::analysis::dispersion::{BATCHES, FailureCount};
 use crate::analysis::paired::power;
 use crate::analysis::student;
 
-/// Degrees of freedom that the inside of runs is given at most for each one between runs, where there are several: without a bound runs that
-/// differ are told apart in 8 of 100 comparisons of two rounds, with this one in 3 (simulated, with bursts of 20 requests, 2 to 18 a window).
+/// Maximum degrees of freedom inside runs per degree of freedom between runs, if there are several:
+/// without this bound, runs that differ are told apart in 8 of 100 comparisons of two rounds, with it in
+/// 3 (simulated, with bursts of 20 requests, 2 to 18 per window).
 const ALIKE: f64 = 3.0;
 
-/// What the dispersion of failures was read from.
+/// Source of the dispersion estimate.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Basis {
-    /// How failures lie inside each run.
+    /// The positions of failures inside each run.
     InsideRuns,
-    /// By how much the runs of an arm differ.
+    /// The variation between the runs of an arm.
     BetweenRuns,
 }
 
-/// The arm's share of failed requests against the baseline's.
+/// The arm's share of failed requests compared with the baseline's.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct ErrorTest {
     /// The arm's share − the baseline's.
@@ -41,15 +47,15 @@ pub struct ErrorTest {
     pub low: f64,
     /// Upper end of its 95 % interval.
     pub high: f64,
-    /// Two-sided p-value; 1 where no request failed, or all did.
+    /// Two-sided p-value; 1 if no request failed, or all did.
     pub p: f64,
-    /// How many times the variance of independent failures the counts have.
+    /// The variance of the counts divided by that of independent failures.
     pub dispersion: f64,
-    /// What that was read from.
+    /// Source of the dispersion.
     pub basis: Basis,
 }
 
-/// The test; none where an arm has no requests.
+/// Returns the test, or `None` if an arm has no requests.
 pub fn test(baseline: &[FailureCount], arm: &[FailureCount]) -> Option<ErrorTest> {
     let sides = [baseline, arm].map(Side::of);
     if sides.iter().any(|side| side.requests == 0.0) {
@@ -62,7 +68,7 @@ pub fn test(baseline: &[FailureCount], arm: &[FailureCount]) -> Option<ErrorTest
     let (dispersion, df, basis) = dispersion([baseline, arm], unit);
     let error = (dispersion * unit * (1.0 / sides[0].requests + 1.0 / sides[1].requests)).sqrt();
     let p = if unit > 0.0 { student::two_sided(difference / error, df) } else { 1.0 };
-    // A dispersion from few batches or runs may be too small.
+    // A dispersion estimated from few batches or runs may be too small.
     let few = (student::critical(power::LEVEL, 1e6) / student::critical(power::LEVEL, df)).powi(2);
     let [[from_low, from_high], [to_low, to_high]] = sides.map(|side| side.limits(few / dispersion));
     let (from, to) = (sides[0].share(), sides[1].share());
@@ -71,7 +77,8 @@ pub fn test(baseline: &[FailureCount], arm: &[FailureCount]) -> Option<ErrorTest
     Some(ErrorTest { difference, low, high, p, dispersion, basis })
 }
 
-/// The larger of both estimates of the dispersion, with its degrees of freedom; `unit` is the variance of one request.
+/// Returns the larger of both estimates of the dispersion, with its degrees of freedom; `unit` is the
+/// variance of one request.
 fn dispersion(sides: [&[FailureCount]; 2], unit: f64) -> (f64, f64, Basis) {
     let weight = |run: &FailureCount| run.failed as f64 * (1.0 - run.share());
     let seen = || sides.into_iter().flatten().filter_map(|run| Some((weight(run), run.dispersion?)));
@@ -90,7 +97,8 @@ fn dispersion(sides: [&[FailureCount]; 2], unit: f64) -> (f64, f64, Basis) {
     if df > 0.0 && between > inside {
         return (between, df, Basis::BetweenRuns);
     }
-    // Two or three runs may look alike by chance: they do not show that the inside of runs tells all.
+    // Two or three runs may look alike by chance, which does not show that variation inside runs is all
+    // there is.
     let known = if df > 0.0 { batches.min(ALIKE * df) } else { batches };
     (inside, known, Basis::InsideRuns)
 }
@@ -112,7 +120,7 @@ impl Side {
         self.failed / self.requests
     }
 
-    /// The 95 % limits of the share, where one request is worth `worth` independent ones.
+    /// Returns the 95 % limits of the share, if one request is worth `worth` independent ones.
     fn limits(self, worth: f64) -> [f64; 2] {
         binomial::share_interval(self.requests * worth, self.share())
     }

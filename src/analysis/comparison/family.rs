@@ -1,4 +1,4 @@
-//! All tests of one declaration together: adjusted p-values, what would have been seen, what comes out.
+//! All tests of one declaration: adjusted p-values, detectable differences and outcomes.
 
 use std::collections::BTreeMap;
 
@@ -9,17 +9,18 @@ use super::{Better, Found, Outcome, SequenceLook, Test, margin, phrasing};
 use crate::analysis::paired::{self, benjamini::benjamini_hochberg, holm::holm, power};
 use crate::analysis::replicates::Scale;
 
-/// Repeats that are advised where no deviation is known yet.
+/// Repeats that are recommended while no deviation is known.
 pub const ADVISED: u32 = 5;
 
 /// How the p-values of a family are adjusted for each other.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Adjusted {
-    /// By Holm's method: the chance of any false finding among all is 5 %.
+    /// Holm's method: the chance of any false finding among all tests is 5 %.
     #[default]
     Holm,
-    /// By the method of Benjamini and Hochberg: of the findings 5 % are false on average. For exploring, never for a gate.
+    /// The method of Benjamini and Hochberg: on average, 5 % of the findings are false. For exploration,
+    /// never for a gate.
     BenjaminiHochberg,
 }
 
@@ -32,16 +33,17 @@ impl Adjusted {
     }
 }
 
-/// What the tests of a family are held against.
+/// The criteria for the tests of a family.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Rules {
-    /// The size of a difference that repeats are counted for, of a ratio what it is above 1.
+    /// The size of the difference for which repeats are counted; for a ratio, its excess over 1.
     pub see: f64,
     /// How p-values are adjusted.
     pub adjusted: Adjusted,
-    /// By how much an arm may be worse: of a ratio what it is above or below 1, of a share in absolute terms. None: no margin.
+    /// How much worse an arm may be: for a ratio its distance from 1, for a share in absolute terms.
+    /// `None`: no margin.
     pub margin: Option<f64>,
-    /// Whether the metrics were named, so that one that no arm has is missing.
+    /// Whether the metrics were named, so that a metric that no arm has is missing.
     pub named: bool,
 }
 
@@ -57,7 +59,7 @@ pub fn settle(tests: &mut [&mut Test], rules: &Rules) {
     let see = rules.see;
     let tested: Vec<f64> = tests.iter().filter_map(|test| test.p).collect();
     let mut adjusted = rules.adjusted.adjust(&tested).into_iter();
-    // Neither method is ever stricter than this, so what is detectable here is detectable by it.
+    // Neither method is ever stricter than this, so both detect what is detectable here.
     let mut known = Detectable::at(power::LEVEL / tested.len().max(1) as f64);
     for test in tests.iter_mut() {
         test.p_adjusted = test.p.and_then(|_| adjusted.next());
@@ -76,7 +78,8 @@ pub fn settle(tests: &mut [&mut Test], rules: &Rules) {
     }
 }
 
-/// Detectable differences in measured deviations, by rounds: the same for all metrics.
+/// Detectable differences in units of the measured deviation, by number of rounds: the same for all
+/// metrics.
 struct Detectable {
     level: f64,
     by_rounds: BTreeMap<(usize, Option<u32>), f64>,
@@ -87,7 +90,7 @@ impl Detectable {
         Detectable { level, by_rounds: BTreeMap::new() }
     }
 
-    /// The level of a test of so many rounds: of a sequence that of its look.
+    /// Returns the level of a test after this many rounds; in a sequence, that of its look.
     fn level(&self, rounds: usize, of: Option<SequenceLook>) -> f64 {
         of.map_or(self.level, |look| look.nominal(rounds, self.level))
     }
@@ -98,11 +101,11 @@ impl Detectable {
         *self.by_rounds.entry(key).or_insert_with(|| power::detectable_as_measured(rounds, level))
     }
 
-    /// How many rounds show `wanted` where `rounds` measured the deviation `sd`, which is taken to be larger by as much as
-    /// few rounds may have missed.
+    /// Returns how many rounds show `wanted` if `rounds` rounds measured the deviation `sd`, which is
+    /// increased by as much as a few rounds may have underestimated it.
     fn needed(&mut self, wanted: f64, sd: f64, rounds: usize, of: Option<SequenceLook>) -> Option<u32> {
         let larger = self.with(rounds, of) / power::detectable(rounds, self.level(rounds, of)) * sd;
-        // Of a sequence what its last look tests at: the looks before only add to what it finds.
+        // In a sequence, the level of the last look: earlier looks only add findings.
         let level = of.map_or(self.level, |look| look.nominal(look.at_most as usize, self.level));
         power::pairs_for(wanted / larger, level, paired::FEWEST).map(|pairs| pairs as u32)
     }

@@ -1,47 +1,48 @@
-//! What a gate says of a comparison: passed, failed, or not answered.
+//! The verdict of a gate on a comparison: passed, failed, or undecided.
 
 use schemars::JsonSchema;
 use serde::Serialize;
 
 use super::{Family, MarginAnswer, Outcome, Test};
 
-/// What a gate says.
+/// The verdict of a gate.
 #[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
 #[serde(tag = "answer", rename_all = "snake_case")]
 pub enum Gate {
-    /// Nothing is worse; with a margin, all is shown not to be worse than that.
+    /// Nothing is worse; with a margin, everything is shown to be no worse than that.
     Passes,
     /// Something is worse.
     Fails {
-        /// What.
+        /// The failures.
         missed: Vec<Missed>,
     },
-    /// Nothing is worse, and what it takes to pass is not known.
+    /// Nothing is worse, but the conditions to pass are not shown.
     Unanswered {
-        /// Why.
+        /// The reason.
         why: String,
     },
 }
 
-/// What fails a gate.
+/// A failure of a gate.
 #[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
 pub struct Missed {
     /// The sweep of the cell.
     pub sweep: String,
-    /// The cell as people read it.
+    /// The cell's readable name.
     pub cell: String,
     /// The arm that is worse.
     pub arm: String,
-    /// What it is worse than.
+    /// The baseline that it is worse than.
     pub baseline: String,
-    /// In what, and by how much.
+    /// The metric, and by how much.
     pub what: String,
 }
 
 impl Gate {
-    /// Of all declarations. An arm that fails more requests fails the gate, whatever is compared. With a margin a metric fails it
-    /// where the arm is shown to be worse than that, and passes where it is shown not to be; without one, or for a metric that has none,
-    /// it fails where the arm is worse.
+    /// Judges all declarations. An arm that fails more requests fails the gate, whatever is compared.
+    /// With a margin, a metric fails the gate if the arm is shown to be worse than the margin, and
+    /// passes if the arm is shown not to be; without one, or for a metric that has none, it fails if the
+    /// arm is worse.
     pub fn of(families: &[Family]) -> Gate {
         let missed: Vec<Missed> = families.iter().flat_map(missed).collect();
         if !missed.is_empty() {
@@ -88,8 +89,8 @@ fn missed(family: &Family) -> Vec<Missed> {
     missed
 }
 
-/// Which metrics are not shown to keep the margin, with the repeats that would do; none where all are. Where none has a margin, what
-/// could not be tested.
+/// Returns the metrics that are not shown to be within the margin, with the repeats that would suffice;
+/// `None` if all are. If none has a margin, returns what could not be tested.
 fn undecided(tests: &[&Test]) -> Option<String> {
     let judged = tests.iter().filter_map(|test| Some((*test, test.margin.as_ref()?)));
     let judged: Vec<_> = judged.filter(|(_, margin)| margin.answer != MarginAnswer::NotJudged).collect();
@@ -100,21 +101,22 @@ fn undecided(tests: &[&Test]) -> Option<String> {
     let (first, margin) = open.first()?;
     let most = open.iter().filter_map(|(_, margin)| margin.repeats_needed).max();
     let all = open.iter().all(|(_, margin)| margin.repeats_needed.is_some());
-    // Two figures in one line each say what they are of.
+    // Two figures in one line: each names what it refers to.
     let repeats = match most.filter(|_| all && open.len() > 1) {
         Some(most) if margin.repeats_needed == Some(most) => " for all".to_owned(),
-        Some(most) => format!(" for it, and {most} repeats would do for all"),
+        Some(most) => format!(" for it, and {most} repeats would suffice for all"),
         None => String::new(),
     };
     let unknown = if first.outcome == Outcome::Unknown { format!(" ({})", first.words) } else { String::new() };
     let (count, of) = (open.len(), judged.len());
     Some(format!(
-        "{count} of {of} metrics are not shown to keep the margin, like {}: {}{repeats}{unknown}",
+        "{count} of {of} metrics are not shown to be within the margin, such as {}: {}{repeats}{unknown}",
         first.metric, margin.words
     ))
 }
 
-/// Why none of it could be tested, in a sentence; none where a test could. A gate that cannot fail is not a gate.
+/// Returns a sentence on why nothing could be tested; `None` if any test could. A gate that cannot fail
+/// is not a gate.
 fn untested(tests: &[&Test]) -> Option<String> {
     let count = |outcome| tests.iter().filter(|test| test.outcome == outcome).count();
     let (refused, unknown) = (count(Outcome::Refused), count(Outcome::Unknown));
@@ -122,6 +124,6 @@ fn untested(tests: &[&Test]) -> Option<String> {
         return None;
     }
     let first = tests.iter().find(|test| test.outcome == Outcome::Refused).or_else(|| tests.first());
-    let first = first.map_or_else(String::new, |test| format!(", like {}: {}", test.metric, test.words));
+    let first = first.map_or_else(String::new, |test| format!(", such as {}: {}", test.metric, test.words));
     Some(format!("nothing could be tested ({refused} refused, {unknown} n/a){first}"))
 }

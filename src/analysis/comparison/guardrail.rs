@@ -1,8 +1,10 @@
-//! The guardrail of a comparison: whatever is compared, an arm that fails more requests than its baseline is worse.
+//! The guardrail of a comparison: whatever is compared, an arm that fails more requests than its
+//! baseline is worse.
 //!
-//! It is no part of the family of metrics: an arm must not pay for other metrics by failing unseen. The guardrails of one declaration
-//! are a family of their own (Holm), those of cells in which nothing failed not counted: else ten cells with a few errors each would
-//! raise an alarm four times as often as one.
+//! It is not part of the family of metrics: an arm must not improve other metrics by failing requests
+//! unnoticed. The guardrails of one declaration form a separate family (Holm) that excludes cells in
+//! which nothing failed; otherwise ten cells with a few errors each would raise an alarm four times as
+//! often as one.
 
 use std::collections::BTreeMap;
 
@@ -20,9 +22,9 @@ use crate::analysis::paired::{holm::holm, power};
 pub struct Failing {
     /// Requests of the windows.
     pub requests: u64,
-    /// Those that failed, cut ones counted.
+    /// Those that failed, including truncated ones.
     pub failed: u64,
-    /// Their share; null without requests.
+    /// Their share; null if there are no requests.
     pub share: Option<f64>,
 }
 
@@ -37,13 +39,14 @@ impl Failing {
 /// Whether the arm fails more requests than the baseline.
 #[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
 pub struct Guardrail {
-    /// Rounds: repeats that were measured on both arms, those that are invalid for their errors alone among them.
+    /// Rounds: repeats that were measured on both arms, including those that are invalid because of
+    /// their errors alone.
     pub rounds: u32,
     /// The baseline's failures.
     pub baseline: Failing,
     /// The arm's failures.
     pub arm: Failing,
-    /// The arm's share of failed requests − the baseline's; null where there are no requests.
+    /// The arm's share of failed requests − the baseline's; null if there are no requests.
     pub difference: Option<f64>,
     /// Lower end of its 95 % interval.
     pub low: Option<f64>,
@@ -51,20 +54,21 @@ pub struct Guardrail {
     pub high: Option<f64>,
     /// Two-sided p-value of the overdispersed test.
     pub p: Option<f64>,
-    /// The same adjusted for the guardrails of the declaration's other cells (Holm), never for metrics.
+    /// The p-value adjusted for the guardrails of the declaration's other cells (Holm), never for
+    /// metrics.
     pub p_adjusted: Option<f64>,
-    /// How many times the variance of independent failures the counts have.
+    /// The variance of the counts divided by that of independent failures.
     pub dispersion: Option<f64>,
-    /// What the dispersion was read from.
+    /// Source of the dispersion.
     pub(crate) dispersion_from: Option<Basis>,
-    /// What came out: `better`, `worse`, `not_shown` or `unknown`.
+    /// Outcome: `better`, `worse`, `not_shown` or `unknown`.
     pub outcome: Outcome,
-    /// The same in words.
+    /// The outcome in words.
     pub words: String,
 }
 
 impl Guardrail {
-    /// Of the failures of both arms, the baseline's first, by repeat.
+    /// Computes the guardrail from the failures of both arms by repeat, the baseline's first.
     pub fn of([baseline, arm]: [&BTreeMap<u32, FailureCount>; 2]) -> Guardrail {
         let both = baseline.iter().filter_map(|(repeat, from)| Some((*from, *arm.get(repeat)?)));
         let (from, to): (Vec<FailureCount>, Vec<FailureCount>) = both.unzip();
@@ -87,7 +91,7 @@ impl Guardrail {
         guardrail
     }
 
-    /// What comes out by the adjusted p-value.
+    /// Sets the outcome from the adjusted p-value.
     fn conclude(&mut self, p_adjusted: Option<f64>) {
         self.p_adjusted = p_adjusted;
         self.outcome = match (p_adjusted, self.difference) {
@@ -116,7 +120,7 @@ impl Guardrail {
     }
 }
 
-/// Adjusts the guardrails of one declaration for each other and says what comes out.
+/// Adjusts the guardrails of one declaration for each other and sets their outcomes.
 pub fn settle(guardrails: &mut [&mut Guardrail]) {
     let is_tested = |one: &Guardrail| one.baseline.failed + one.arm.failed > 0;
     let p: Vec<f64> = guardrails.iter().filter(|one| is_tested(one)).filter_map(|one| one.p).collect();

@@ -1,9 +1,10 @@
-//! Margins: is the arm not worse than the baseline by more than so much?
+//! Margins: is the arm not worse than the baseline by more than a given amount?
 //!
-//! A test for a difference that shows none says nothing of the arms being alike. With a margin the burden is the other way round
-//! (non-inferiority): "not worse" is shown where the one-sided 95 % bound of the change lies within the margin. A gate passes where
-//! that is shown of every metric, which needs no adjustment: each alone must be shown (intersection–union). That an arm is worse than
-//! the margin is shown by its other bound; of several such tests any fails the gate, so these are adjusted by Holm's method.
+//! A test that shows no difference does not show that the arms are alike. A margin reverses the burden
+//! of proof (non-inferiority): "not worse" is shown if the one-sided 95 % bound of the change lies
+//! within the margin. A gate passes if that is shown for every metric, which needs no adjustment: each
+//! must be shown individually (intersection–union). The opposite bound shows that an arm is worse than
+//! the margin; any of several such tests fails the gate, so these are adjusted by Holm's method.
 
 use schemars::JsonSchema;
 use serde::Serialize;
@@ -15,7 +16,7 @@ use crate::analysis::paired::{self, PairedT, holm::holm, power};
 use crate::analysis::replicates::Scale;
 use crate::analysis::student;
 
-/// What is known of a metric and its margin.
+/// The result of a metric's margin test.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum MarginAnswer {
@@ -25,39 +26,40 @@ pub enum MarginAnswer {
     Worse,
     /// Neither is shown.
     NotShown,
-    /// The metric has no margin: neither of two values is better, it is counted in requests, it is a wait that may be 0, or neither
-    /// arm has it although nobody asked for it.
+    /// The metric has no margin: neither direction is better, it is counted in requests, it is a wait
+    /// that may be 0, or neither arm has it and it was not requested.
     NotJudged,
 }
 
 /// A metric and its margin.
 #[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
 pub struct Margin {
-    /// What is allowed: of a ratio what it is above or below 1, of a share in absolute terms (0.02: 2 points).
+    /// The allowed change: for a ratio its distance from 1, for a share in absolute terms (0.02: 2
+    /// points).
     pub margin: f64,
-    /// How much worse the arm may be: the one-sided 95 % bound of the change, a ratio or a difference as `change` has it. Null where
-    /// not tested.
+    /// How much worse the arm may be: the one-sided 95 % bound of the change, a ratio or a difference as
+    /// in `change`. Null if not tested.
     pub bound: Option<f64>,
-    /// What came out.
+    /// The result.
     pub answer: MarginAnswer,
-    /// How many repeats would show it in 80 % of cases, were the arm no better than the baseline and no worse than it was measured;
-    /// null where it is shown, and where no 10 000 would.
+    /// How many repeats would show it in 80 % of cases, if the arm is no better than the baseline and no
+    /// worse than measured; null if it is shown, or if even 10 000 would not show it.
     pub repeats_needed: Option<u32>,
-    /// The same in words.
+    /// The result in words.
     pub words: String,
 }
 
-/// The level at which the two halves of a two-sided interval are the one-sided bounds of 95 %.
+/// The level at which the two ends of a two-sided interval are one-sided 95 % bounds.
 pub(crate) const TWO_SIDED: f64 = 2.0 * power::LEVEL;
 
-/// A change seen from the side on which it is worse: above zero where the arm is worse.
+/// A change in the direction in which the metric is worse: above zero if the arm is worse.
 #[derive(Debug, Clone, Copy)]
 struct Worsening {
     mean: f64,
     /// Standard error of the mean.
     error: f64,
     df: f64,
-    /// Of one round's difference.
+    /// Standard deviation of one round's difference.
     sd: f64,
     limit: f64,
     sequence: Option<SequenceLook>,
@@ -70,7 +72,7 @@ impl Worsening {
         Worsening { mean, error, df, sd: t.sd, limit, sequence: test.sequence }
     }
 
-    /// The most that the arm is worse, and the least, each at 95 %.
+    /// Returns how much worse the arm is at most and at least, each at 95 %.
     fn bounds(&self) -> (f64, f64) {
         let n = self.df as usize + 1;
         let level = self.sequence.map_or(TWO_SIDED, |look| look.nominal(n, TWO_SIDED));
@@ -78,7 +80,7 @@ impl Worsening {
         (self.mean + half, self.mean - half)
     }
 
-    /// One-sided p-value of being worse than the margin.
+    /// Returns the one-sided p-value of being worse than the margin.
     fn p_worse(&self) -> f64 {
         let t = (self.mean - self.limit) / self.error;
         let both = student::two_sided(t, self.df);
@@ -87,8 +89,9 @@ impl Worsening {
     }
 }
 
-/// Holds every test of a family against the margin. `named` are metrics that were asked for by name; `needed` says how many rounds
-/// show an effect where so many measured a deviation, and at least how many are advised where there is none.
+/// Tests every metric of a family against the margin. `named` are the metrics that were requested by
+/// name; `needed` returns how many rounds show an effect given a deviation and the number of rounds that
+/// measured it, and the minimum recommended if there is none.
 pub(super) fn settle(
     tests: &mut [&mut Test],
     margin: f64,
@@ -160,7 +163,7 @@ fn answer(
                 let words = format!("worse than {size}: shown ({})", end(least, "least"));
                 return Margin { bound: Some(leave(most)), ..bare(MarginAnswer::Worse, words) };
             }
-            // Nobody knows the true change; that the arm is better than the baseline is not taken for granted.
+            // The true change is unknown; the arm is not assumed to be better than the baseline.
             let away = limit - worsening.mean.max(0.0);
             let repeats = (away > 0.0).then(|| needed(away, Some((worsening.sd, t.n)), test.sequence)).flatten();
             let words = format!("{not_shown} ({}){}", end(most, "most"), would_do(repeats));
@@ -171,13 +174,14 @@ fn answer(
 
 fn would_do(repeats: Option<u32>) -> String {
     match repeats {
-        Some(repeats) => format!("; {repeats} repeats would do"),
-        None => "; more repeats would not do".to_owned(),
+        Some(repeats) => format!("; {repeats} repeats would suffice"),
+        None => "; more repeats would not help".to_owned(),
     }
 }
 
-/// By how much rounds may differ (one standard deviation of a round's change, of a ratio what it is above 1) for so many of them to
-/// show a margin in 80 % of cases where the arms are alike; none from fewer rounds than are tested. Of a sequence, by its last look.
+/// Returns how much rounds may differ (one standard deviation of a round's change; for a ratio, its
+/// excess over 1) for this many of them to show a margin in 80 % of cases if the arms are alike; `None`
+/// for fewer rounds than can be tested. In a sequence, at its last look.
 pub fn tolerated(margin: f64, rounds: u32, sequential: bool) -> Option<f64> {
     let last = SequenceLook { round: rounds, at_most: rounds };
     let rounds = rounds as usize;
@@ -185,12 +189,12 @@ pub fn tolerated(margin: f64, rounds: u32, sequential: bool) -> Option<f64> {
     (rounds >= paired::FEWEST).then(|| (margin.ln_1p() / power::detectable(rounds, level)).exp_m1())
 }
 
-/// The direction in which a metric is worse.
+/// Returns the direction in which a metric is worse.
 pub(super) fn sign(better: Better) -> f64 {
     if better == Better::Lower { 1.0 } else { -1.0 }
 }
 
-/// The margin on the metric's scale, above zero; none for a metric that has none.
+/// Returns the margin on the metric's scale, above zero; `None` for a metric that has none.
 pub(super) fn limit(test: &Test, margin: f64) -> Option<f64> {
     let unit = metric::find(test.name.key).map(|metric| metric.unit);
     match (test.better, test.scale) {

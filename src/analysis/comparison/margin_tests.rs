@@ -1,4 +1,4 @@
-//! Margins, effects over cells, and what a gate says of them.
+//! Tests of margins, effects over cells, and the gate's verdict on them.
 
 use std::collections::BTreeMap;
 
@@ -26,7 +26,7 @@ fn with(margin: f64, named: bool) -> Rules {
     Rules { margin: Some(margin), named, ..Rules::seeing(0.05) }
 }
 
-/// The answer of a metric whose arm is `times` the baseline in each round.
+/// Returns the margin result of a metric whose arm is `times` the baseline in each round.
 fn held(metric: &str, times: &[f64], margin: f64) -> Margin {
     let mut test = sides(metric, &vec![50.0; times.len()], &times.iter().map(|one| 50.0 * one).collect::<Vec<_>>());
     settle(&mut [&mut test], &with(margin, true));
@@ -52,11 +52,11 @@ fn a_margin_is_kept_where_the_bound_lies_within_it() {
     let noisy = held("ttft_p50", &around(1.0, 0.05), 0.02);
     assert_eq!(noisy.answer, NotShown);
     let needed = noisy.repeats_needed.expect("a number");
-    assert!(needed > 5 && noisy.words.ends_with(&format!("; {needed} repeats would do")), "{}", noisy.words);
-    // As much slower as is allowed: nobody can show that it is not more.
+    assert!(needed > 5 && noisy.words.ends_with(&format!("; {needed} repeats would suffice")), "{}", noisy.words);
+    // Exactly as much slower as is allowed: this can never be shown to be within the margin.
     let edge = held("ttft_p50", &around(1.021, 0.005), 0.02);
     assert_eq!((edge.answer, edge.repeats_needed), (NotShown, None), "{}", edge.words);
-    assert!(edge.words.ends_with("; more repeats would not do"), "{}", edge.words);
+    assert!(edge.words.ends_with("; more repeats would not help"), "{}", edge.words);
 }
 
 #[test]
@@ -124,8 +124,11 @@ fn a_gate_passes_where_margins_are_shown_and_fails_where_errors_are() {
     );
     match gate(noisy, Some(0.02), 0) {
         Gate::Unanswered { why } => {
-            assert!(why.starts_with("1 of 1 metrics are not shown to keep the margin, like ttft_p50:"), "{why}");
-            assert!(why.ends_with("repeats would do"), "{why}");
+            assert!(
+                why.starts_with("1 of 1 metrics are not shown to be within the margin, such as ttft_p50:"),
+                "{why}"
+            );
+            assert!(why.ends_with("repeats would suffice"), "{why}");
         }
         other => panic!("{other:?}"),
     }
@@ -144,7 +147,7 @@ fn exploring_finds_more_and_says_how() {
     assert!(found(Adjusted::BenjaminiHochberg) > found(Adjusted::Holm));
 }
 
-/// Cells with their own deviations, whose true changes differ; 95 % of the intervals hold the mean.
+/// Cells with their own deviations, whose true changes differ; 95 % of the intervals contain the mean.
 #[test]
 fn effects_over_cells_hold_the_truth() {
     let mut rng = ChaCha8Rng::seed_from_u64(8);

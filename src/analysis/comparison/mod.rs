@@ -1,9 +1,10 @@
-//! Two arms and a metric: is one better, by how much, and what would have been seen. Pure: which runs stand against each
-//! other is decided elsewhere.
+//! Two arms and a metric: is one better, by how much, and which difference would have been detected?
+//! Pure: which runs are paired is decided elsewhere.
 //!
-//! The test is a paired t over rounds (`analysis::paired`), on logarithms where the metric is read as a ratio. All tests of one
-//! declaration are one family: Holm's method holds the chance of any false finding among them at 5 %. Failed requests are no part of
-//! it: they are a guardrail of every comparison.
+//! The test is a paired t over rounds (`analysis::paired`), on logarithms if the metric is compared as a
+//! ratio. All tests of one declaration form one family: Holm's method keeps the chance of any false
+//! finding among them at 5 %. Failed requests are not part of it: they are a guardrail of every
+//! comparison.
 
 pub mod errors;
 mod family;
@@ -46,7 +47,7 @@ use super::replicates::{Ends, OverRuns, Scale};
 use super::sequential;
 use crate::plan::MetricName;
 
-/// What a comparison says of one metric.
+/// The outcome for one metric.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Outcome {
@@ -54,85 +55,92 @@ pub enum Outcome {
     Better,
     /// The arm is worse than the baseline: a regression.
     Worse,
-    /// The arms differ in a metric of which neither more nor less is better.
+    /// The arms differ in a metric for which neither direction is better.
     Differs,
-    /// No difference was shown; `detectable` says what would have been.
+    /// No difference was shown; `detectable` is the smallest that would have been.
     NotShown,
-    /// Every repeat gave the same difference, so that there is no chance to test against.
+    /// Every repeat gave the same difference, so there is no chance variation to test against.
     Constant,
-    /// Too few repeats; `repeats_needed` would do.
+    /// Too few repeats; `repeats_needed` would suffice.
     Refused,
-    /// There are no values to compare, for the reason in `words`.
+    /// There are no values to compare; `words` contains the reason.
     Unknown,
 }
 
 /// A mean over the runs of one arm.
 #[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
 pub struct Mean {
-    /// The mean over runs, in the unit: geometric where `kind` says log scale.
+    /// The mean over runs, in the unit: geometric if `kind` names a log scale.
     pub value: f64,
-    /// Lower end of its 95 % interval; null from one run, and where rounds may have stopped early for what they showed.
+    /// Lower end of its 95 % interval; null for one run, and if rounds may have stopped early because of
+    /// their results.
     pub low: Option<f64>,
     /// Upper end of its 95 % interval, likewise.
     pub high: Option<f64>,
-    /// What the interval rests on; null without one.
+    /// The basis of the interval; null if there is none.
     pub kind: Option<&'static str>,
-    /// Whether it is of a percentile that any of the runs has from few samples (p99 below 1 000 values, p99.9 below 100 000).
+    /// Whether it is the mean of a percentile that any of the runs computes from few samples (p99 below
+    /// 1 000 values, p99.9 below 100 000).
     pub few_samples: bool,
 }
 
-/// The arm against the baseline.
+/// The arm compared with the baseline.
 #[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
 pub struct Change {
     /// `ratio`: the arm / the baseline. `difference`: the arm − the baseline, in the unit.
     pub of: &'static str,
     /// The geometric mean of the rounds' ratios, or the mean of their differences.
     pub value: f64,
-    /// Lower end of its 95 % interval, not adjusted for other tests. Of a sequence it holds at every look.
+    /// Lower end of its 95 % interval, not adjusted for other tests. In a sequence, it holds at every
+    /// look.
     pub low: f64,
     /// Upper end of its 95 % interval, likewise.
     pub high: f64,
-    /// Lower end by a studentized bootstrap over rounds; null below 8 rounds, and of a sequence.
+    /// Lower end by a studentized bootstrap over rounds; null below 8 rounds, and in a sequence.
     pub(crate) bootstrap_low: Option<f64>,
     /// Upper end by a studentized bootstrap over rounds, likewise.
     pub(crate) bootstrap_high: Option<f64>,
 }
 
-/// One metric of two arms.
+/// One metric compared between two arms.
 #[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
 pub struct Test {
     /// The metric, with its percentile: `ttft_p99`.
     pub metric: String,
-    /// What it is counted in; empty for shares, ratios and money.
+    /// Unit; empty for shares, ratios and money.
     pub unit: &'static str,
-    /// Which of two values is better.
+    /// Which direction is better.
     pub better: Better,
-    /// Rounds: repeats of which both arms have a value.
+    /// Rounds: repeats in which both arms have a value.
     pub rounds: u32,
-    /// The baseline over all rounds that were measured on both arms; null where it has no value in one of them.
+    /// The baseline over all rounds that were measured on both arms; null if it has no value in one of
+    /// them.
     pub baseline: Option<Mean>,
     /// The arm over the same rounds, likewise.
     pub arm: Option<Mean>,
-    /// The arm against the baseline; null where not tested.
+    /// The arm compared with the baseline; null if not tested.
     pub change: Option<Change>,
-    /// Two-sided p-value of the paired t test, of a sequence over all its looks; null where not tested.
+    /// Two-sided p-value of the paired t test, in a sequence over all its looks; null if not tested.
     pub p: Option<f64>,
-    /// The same adjusted for all tests of the family, by the method that `adjusted_by` of the comparison names.
+    /// The p-value adjusted for all tests of the family by the method in the comparison's `adjusted_by`.
     pub p_adjusted: Option<f64>,
-    /// Two-sided p-value of Wilcoxon's signed-rank test; null below 6 rounds that differ, and of a sequence.
+    /// Two-sided p-value of Wilcoxon's signed-rank test; null below 6 rounds that differ, and in a
+    /// sequence.
     pub p_wilcoxon: Option<f64>,
-    /// The smallest difference that as many rounds would show in 80 % of cases among as many tests: of a ratio what it is
-    /// above 1 (0.05: 5 %), else in the unit. Null where not tested.
+    /// The smallest difference that this many rounds would show in 80 % of cases among this many tests:
+    /// for a ratio its excess over 1 (0.05: 5 %), else in the unit. Null if not tested.
     pub detectable: Option<f64>,
-    /// How many repeats would show a difference of the size that was asked for; null where these do, or none would.
+    /// How many repeats would show a difference of the requested size; null if these suffice, or no
+    /// number would.
     pub repeats_needed: Option<u32>,
-    /// What came out.
+    /// The outcome.
     pub outcome: Outcome,
-    /// The same in words.
+    /// The outcome in words.
     pub words: String,
-    /// Whether the arm is not worse than the margin; null without one.
+    /// Whether the arm is not worse than the margin; null if there is none.
     pub margin: Option<Margin>,
-    /// At which look of a group-sequential comparison it is judged; null where the number of rounds was fixed beforehand.
+    /// The look of a group-sequential comparison at which it is judged; null if the number of rounds was
+    /// fixed in advance.
     pub sequence: Option<SequenceLook>,
     #[serde(skip)]
     name: MetricName,
@@ -140,19 +148,19 @@ pub struct Test {
     scale: Scale,
     #[serde(skip)]
     found: Found,
-    /// Whether a round was measured on both arms.
+    /// Whether any round was measured on both arms.
     #[serde(skip)]
     has_rounds: bool,
 }
 
-/// What the rounds gave, before other tests are looked at.
+/// The result of the rounds, before other tests are considered.
 #[derive(Debug, Clone, PartialEq)]
 enum Found {
     /// A test.
     Tested(PairedT),
     /// The same difference in each round, on the scale.
     Same(f64),
-    /// Too few rounds, with the deviation of the differences, where there are two.
+    /// Too few rounds, with the deviation of the differences if there are two.
     Few(Option<f64>),
     /// No values, for this reason.
     Nothing(String),
@@ -163,19 +171,19 @@ enum Found {
 pub struct CellAnswer {
     /// Its sweep.
     pub sweep: String,
-    /// A value for each axis on which both arms agree.
+    /// A value for each axis on which both arms agree, by axis.
     pub cell: Map<String, Value>,
-    /// The same as people read it.
+    /// The cell's readable name.
     pub name: String,
-    /// The arm that is held against the baseline: a value of the axis.
+    /// The arm that is compared with the baseline: a value of the axis.
     pub arm: String,
-    /// Runs that were left out, with the reason.
+    /// Runs that were excluded, with the reason.
     pub left_out: Vec<LeftOut>,
-    /// What must be known to read the numbers, of these two arms.
+    /// Notes on how to read the numbers of these two arms.
     pub notes: Vec<String>,
-    /// Whether the arm fails more requests, whatever is compared.
+    /// Whether the arm fails more requests, regardless of what is compared.
     pub guardrail: Guardrail,
-    /// Each metric.
+    /// The tests, one for each metric.
     pub tests: Vec<Test>,
 }
 
@@ -186,49 +194,50 @@ pub struct LeftOut {
     pub arm: String,
     /// Which repeat of the cell it is, from 0.
     pub repeat: u32,
-    /// Why.
+    /// The reason.
     pub reason: String,
 }
 
 /// All tests of one declaration.
 #[derive(Debug, Clone, Serialize, JsonSchema)]
 pub struct Family {
-    /// The axis that is compared; `time` against earlier results.
+    /// The axis that is compared; `time` for a comparison with earlier results.
     pub by: String,
-    /// The value on it that all others are held against; of earlier results where they lie.
+    /// The value of the axis that all others are compared with; for earlier results, their location.
     pub baseline: String,
-    /// Tests that were made; p-values are adjusted for so many.
+    /// Number of tests made; p-values are adjusted for all of them.
     pub tests: u32,
-    /// By how much an arm may be worse (0.02: 2 %, of a share 2 points); null without a margin.
+    /// How much worse an arm may be (0.02: 2 %, or 2 points of a share); null without a margin.
     pub margin: Option<f64>,
-    /// What must be known to read the numbers, of all cells.
+    /// Notes on how to read the numbers of all cells.
     pub notes: Vec<String>,
     /// The cells, by sweep and in the order of the plan.
     pub cells: Vec<CellAnswer>,
-    /// Arms and metrics over all cells, where three or more have them.
+    /// Effects of arms and metrics over all cells, if three or more cells have them.
     pub pooled: Vec<Pooled>,
 }
 
-/// What `compare --format json` prints.
+/// The output of `compare --format json`.
 #[derive(Debug, Clone, Serialize, JsonSchema)]
 pub struct Comparison {
     /// The plan's name.
     pub plan: String,
-    /// What it comes to, a sentence for each arm (of many, the first ones) that claims what was shown and no more.
+    /// Conclusions, a sentence for each arm (the first ones if there are many) that claims only what was
+    /// shown.
     pub answers: Vec<String>,
-    /// The class of mixes whose requests alone are compared; null: all requests.
+    /// The class of a mix to which the comparison is restricted; null: all requests.
     pub class: Option<String>,
-    /// The size of a difference that repeats are counted for: of a ratio what it is above 1.
+    /// The size of the difference for which repeats are counted; for a ratio, its excess over 1.
     pub see: f64,
     /// How p-values are adjusted within a declaration.
     pub adjusted_by: Adjusted,
-    /// Tests by which an arm is worse than its baseline.
+    /// Number of tests in which an arm is worse than its baseline.
     pub regressions: u32,
-    /// Cells in which an arm fails more requests than its baseline.
+    /// Number of cells in which an arm fails more requests than its baseline.
     pub worse_errors: u32,
-    /// What a gate says of it.
+    /// The gate's verdict.
     pub gate: Gate,
-    /// Each declaration.
+    /// The declarations.
     pub families: Vec<Family>,
 }
 
@@ -242,18 +251,19 @@ pub struct Sides<'a> {
 }
 
 impl Test {
-    /// One metric of two arms, not yet adjusted for others: [`settle`] says what comes out.
+    /// Compares one metric of two arms, not yet adjusted for other tests: [`settle`] sets the outcome.
     pub fn new(name: MetricName, sides: &Sides) -> Test {
         Test::of(name, sides, None)
     }
 
-    /// The same where rounds may stop as soon as something is shown, after at most so many: p and intervals hold at every look.
+    /// Compares one metric if rounds may stop as soon as something is shown, after at most this many: p
+    /// and intervals hold at every look.
     pub fn in_sequence(name: MetricName, sides: &Sides, at_most: u32) -> Test {
         Test::of(name, sides, Some(at_most))
     }
 
     fn of(name: MetricName, sides: &Sides, at_most: Option<u32>) -> Test {
-        let metric = metric::find(name.key).expect("names of metrics are those of the table");
+        let metric = metric::find(name.key).expect("metric names are those of the table");
         let scale = metric.scale;
         let pairs = Pairs::of(sides, scale);
         let found = pairs.found(at_most);
@@ -320,18 +330,19 @@ impl Mean {
 
 /// The rounds that were measured on both arms.
 struct Pairs {
-    /// How many.
+    /// Number of rounds.
     rounds: usize,
-    /// The values that each arm has, whether or not the other has one.
+    /// The values of each arm, whether or not the other arm has one.
     values: [Vec<f64>; 2],
     /// Whether any of an arm's values is a percentile of few samples.
     few: [bool; 2],
-    /// Differences on the scale, of the rounds in which both have a value.
+    /// Differences on the scale, for rounds in which both have a value.
     differences: Vec<f64>,
-    /// How many others there are that have none, and the first reason. They are not left out, nor are those below: a slow
-    /// run has fewer requests, so the rounds that are left would favour the slower arm.
+    /// How many other rounds lack a value, and the first reason. Neither these nor those below are
+    /// excluded: a slow run has fewer requests, so the remaining rounds would favor the slower arm.
     missing: Option<(usize, String)>,
-    /// Rounds in which a value lies among failures: leaving them out would favour the arm that fails.
+    /// Number of rounds in which a value lies among failures: excluding them would favor the arm that
+    /// fails.
     failed: usize,
 }
 
@@ -360,7 +371,7 @@ impl Pairs {
         }
         if let Some((a, b)) = baseline.number().zip(arm.number()) {
             let Some((from, to)) = scale.enter(a).zip(scale.enter(b)) else {
-                return self.lacks("of a value of 0 there is no ratio");
+                return self.lacks("a value of 0 has no ratio");
             };
             return self.differences.push(to - from);
         }
@@ -388,7 +399,7 @@ impl Pairs {
         match (self.failed, n, &self.missing) {
             (1.., _, _) => {
                 let of = n + self.failed;
-                Found::Nothing(format!("in {} of {of} rounds it lies among failures", self.failed))
+                Found::Nothing(format!("the value lies among failures in {} of {of} rounds", self.failed))
             }
             (0, 0, Some((_, why))) => Found::Nothing(why.clone()),
             (0, _, Some((count, why))) => Found::Nothing(format!("{why}, in {count} of {} rounds", n + count)),

@@ -1,4 +1,4 @@
-//! What a test says, in words.
+//! The wording of a test's outcome.
 
 use std::fmt;
 
@@ -8,26 +8,27 @@ use crate::analysis::paired::power;
 use crate::analysis::replicates::Scale;
 use crate::units::text::counted;
 
-/// What came out of a settled test; `see` is the size of a difference that repeats are counted for.
+/// Describes the outcome of a settled test; `see` is the size of the difference for which repeats are
+/// counted.
 pub(super) fn of(test: &Test, see: f64) -> String {
     match (&test.found, test.outcome) {
         (Found::Nothing(why), _) => format!("n/a: {why}"),
         (Found::Same(0.0), _) => "equal in every repeat".to_owned(),
         (Found::Same(difference), _) => {
-            format!("{} in every repeat alike: nothing to test", moved(test, *difference))
+            format!("{} in every repeat: no variation to test against", moved(test, *difference))
         }
         (Found::Few(_), _) => {
             let repeats = counted(test.rounds, "repeat");
-            format!("refused: {repeats}; {} would do", test.repeats_needed.unwrap_or_default())
+            format!("refused: {repeats}; {} would suffice", test.repeats_needed.unwrap_or_default())
         }
         (Found::Tested(_), Outcome::NotShown) => {
             let among = test.p.filter(|p| *p <= power::LEVEL).map_or("", |_| ", other tests considered,");
             let would = test.detectable.map(|least| seen(test, least)).unwrap_or_default();
             let more = match test.repeats_needed {
-                Some(repeats) => format!("; {repeats} repeats would see {}", allowed(see)),
+                Some(repeats) => format!("; {repeats} repeats would detect {}", allowed(see)),
                 None => String::new(),
             };
-            format!("no difference shown{among} at this power (would see {would}{more})")
+            format!("no difference shown{among} at this power (would detect {would}{more})")
         }
         (Found::Tested(t), _) => moved(test, t.mean),
     }
@@ -46,8 +47,9 @@ pub(super) fn moved(test: &Test, difference: f64) -> String {
     format!("{word} by {}", size(test, by, ""))
 }
 
-/// The smallest difference that would have been seen. What runs that differ much among themselves come to is a factor, and
-/// beyond a thousand just that; below a thousandth of a percent it is not told apart either.
+/// The smallest difference that would have been detected. For runs that differ widely it is a factor,
+/// and beyond a thousand just that; below a thousandth of a percent, differences are not distinguished
+/// either.
 fn seen(test: &Test, least: f64) -> String {
     match least {
         least if test.scale != Scale::Log => size(test, least, "≥ "),
@@ -58,7 +60,7 @@ fn seen(test: &Test, least: f64) -> String {
     }
 }
 
-/// The size of a difference: in percent where it is a ratio, in points where it is of shares.
+/// The size of a difference: a percentage for a ratio, points for shares.
 pub(super) fn size(test: &Test, by: f64, before: &str) -> String {
     let unit = metric::find(test.name.key).map(|metric| metric.unit);
     match (test.scale, unit) {
@@ -73,7 +75,7 @@ pub fn percent(share: f64) -> String {
     format!("{} %", short(share * 100.0))
 }
 
-/// A share that was written, without the digits that nobody wrote: `2 %`, `0.5 %`.
+/// A share as the user wrote it, without spurious digits: `2 %`, `0.5 %`.
 pub fn allowed(share: f64) -> String {
     format!("{} %", Trimmed(share * 100.0))
 }
@@ -83,18 +85,18 @@ pub(super) fn points(share: f64) -> String {
     short(share * 100.0)
 }
 
-/// A number without the digits that say nothing: `5`, `2.5`.
+/// A number without meaningless digits: `5`, `2.5`.
 struct Trimmed(f64);
 
 impl fmt::Display for Trimmed {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        // Ten digits: more of them only floating point wrote.
+        // Ten digits: any more are floating-point noise.
         let rounded = format!("{:.9e}", self.0).parse::<f64>().unwrap_or(self.0);
         write!(f, "{rounded}")
     }
 }
 
-/// Two significant digits, whole numbers in full.
+/// Formats two significant digits; whole numbers in full.
 fn short(value: f64) -> String {
     let decimals = match value.abs() {
         0.0 => 0,

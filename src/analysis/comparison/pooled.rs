@@ -1,9 +1,11 @@
-//! One effect over the cells of a comparison: by how much an arm differs on average over loads and scenarios, which need not be alike.
+//! The mean effect over the cells of a comparison: by how much an arm differs on average over loads and
+//! scenarios, which may differ.
 //!
-//! Random effects: the change of a cell is drawn from a distribution of changes, and its mean is looked for. Each cell has the same
-//! weight, and the interval is Student's t over cells. Weights by precision (DerSimonian and Laird; Hartung and Knapp) take the variances
-//! of three or five rounds for known: simulated intervals of 95 % then cover 74 to 94 % and 86 to 95 %, these 94 to 99 %
-//! (`docs/METRICS.md`, Comparison).
+//! Random effects: each cell's change is drawn from a distribution of changes, whose mean is estimated.
+//! Every cell has the same weight, and the interval is Student's t over cells. Weights by precision
+//! (DerSimonian and Laird; Hartung and Knapp) treat the variances of three or five rounds as known:
+//! simulated 95 % intervals then cover 74 to 94 % and 86 to 95 %, these 94 to 99 % (`docs/METRICS.md`,
+//! Comparison).
 
 use schemars::JsonSchema;
 use serde::Serialize;
@@ -12,40 +14,42 @@ use super::{CellAnswer, Found, Test, phrasing};
 use crate::analysis::paired::{self, moments};
 use crate::analysis::replicates::Scale;
 
-/// Fewest cells: between two there is hardly a deviation to speak of.
+/// Minimum number of cells: two cells barely give a deviation.
 pub const FEWEST: usize = 3;
 
-/// One metric of an arm against its baseline over all cells.
+/// One metric of an arm compared with its baseline over all cells.
 #[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
 pub struct Pooled {
     /// The arm: a value of the axis.
     pub arm: String,
     /// The metric, with its percentile: `ttft_p99`.
     pub metric: String,
-    /// What it is counted in; empty for shares, ratios and money.
+    /// Unit; empty for shares, ratios and money.
     pub unit: &'static str,
-    /// Cells in which it was tested.
+    /// Number of cells in which it was tested.
     pub cells: u32,
     /// `ratio`: the arm / the baseline. `difference`: the arm − the baseline, in the unit.
     pub of: &'static str,
-    /// The mean of the cells' changes, geometric of ratios; each cell weighs the same.
+    /// The mean of the cells' changes, geometric for ratios; every cell has the same weight.
     pub value: f64,
     /// Lower end of its 95 % interval (Student's t over cells), not adjusted for other tests.
     pub low: f64,
     /// Upper end of its 95 % interval.
     pub high: f64,
-    /// By how much the true changes of cells differ: their standard deviation beyond what the rounds explain, of a ratio what it is above
-    /// 1. 0 where the rounds explain all.
+    /// How much the true changes of cells differ: their standard deviation beyond what the rounds
+    /// explain; for a ratio, its excess over 1. 0 if the rounds explain everything.
     pub(crate) between_cells: f64,
-    /// The same in words.
+    /// The effect in words.
     pub words: String,
 }
 
-/// Every arm and metric that was tested in enough cells, in the order of the first cell that has them.
+/// Returns every arm and metric that was tested in enough cells, in the order of the first cell that has
+/// them.
 pub fn over(cells: &[CellAnswer]) -> Vec<Pooled> {
     let mut all: Vec<(&str, Vec<&Test>)> = Vec::new();
     for cell in cells {
-        // Rounds that stopped when something was shown measure too large a change on average: no mean over cells is made of it.
+        // Rounds that stopped once something was shown overestimate the change on average, so they enter
+        // no mean over cells.
         let is_fixed = |test: &&Test| matches!(test.found, Found::Tested(_)) && test.sequence.is_none();
         for test in cell.tests.iter().filter(is_fixed) {
             let is_same = |(arm, tests): &&mut (&str, Vec<&Test>)| *arm == cell.arm && tests[0].metric == test.metric;
@@ -58,7 +62,8 @@ pub fn over(cells: &[CellAnswer]) -> Vec<Pooled> {
     all.iter().filter_map(|(arm, tests)| Pooled::of(arm, tests)).collect()
 }
 
-/// The mean of changes that are drawn from a distribution, with what the rounds of each cell do not know of it.
+/// The mean of changes drawn from a distribution, with the uncertainty that the rounds of each cell
+/// leave.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(crate) struct RandomEffects {
     /// The mean.
@@ -71,7 +76,8 @@ pub(crate) struct RandomEffects {
     pub between: f64,
 }
 
-/// Of the mean change of each cell with its variance; none from fewer than [`FEWEST`], or where they are all the same.
+/// Computes it from the mean change of each cell and its variance; `None` for fewer cells than
+/// [`FEWEST`], or if all are equal.
 pub(crate) fn random_effects(cells: &[(f64, f64)]) -> Option<RandomEffects> {
     let means: Vec<f64> = cells.iter().map(|(mean, _)| *mean).collect();
     let test = paired::t_test(&means).filter(|_| means.len() >= FEWEST)?;

@@ -1,4 +1,4 @@
-//! A metric of one run as a comparison takes it: a number, above all numbers, or none.
+//! A metric of one run as used in a comparison: a number, above all numbers, or missing.
 
 use serde::{Deserialize, Serialize};
 
@@ -17,14 +17,14 @@ pub enum RunValue {
     Known(f64),
     /// A number that is a percentile of few samples.
     Few(f64),
-    /// Its rank falls among failures: it is worse than all that was observed.
+    /// Its rank falls among failures: it is worse than all observed values.
     Failed,
-    /// There is none, for this reason.
+    /// No value, for this reason.
     Missing(String),
 }
 
 impl RunValue {
-    /// The number; none where it lies among failures or is missing.
+    /// Returns the number; `None` if it lies among failures or is missing.
     pub fn number(&self) -> Option<f64> {
         match self {
             RunValue::Known(value) | RunValue::Few(value) => Some(*value),
@@ -33,20 +33,20 @@ impl RunValue {
     }
 }
 
-/// What is compared where a plan names nothing: of an open loop latencies are from the schedule.
+/// The metrics that are compared if a plan names none: in an open loop, latencies from the schedule.
 fn usual(open: bool) -> Vec<MetricName> {
     let names = if open { ["ttft_from_schedule", "tpot", "e2e_from_schedule"] } else { ["ttft", "tpot", "e2e"] };
     let single = ["output_throughput", "output_throughput_per_gpu"].map(|key| MetricName { key, percentile: None });
     single.into_iter().chain(names.into_iter().flat_map(both)).collect()
 }
 
-/// Median and p99 of a metric of requests.
+/// Returns the median and p99 of a request metric.
 fn both(key: &'static str) -> [MetricName; 2] {
     [Percentile::P50, Percentile::P99].map(|percentile| MetricName { key, percentile: Some(percentile) })
 }
 
-/// The metrics that are compared: those named, one of requests without a percentile by p50 and p99; else the usual ones of
-/// an open or a closed loop.
+/// Returns the metrics to compare: those named, with p50 and p99 for a request metric without a
+/// percentile; else the usual ones of an open or closed loop.
 pub fn expand(names: &[MetricName], open: bool) -> Vec<MetricName> {
     if names.is_empty() {
         return usual(open);
@@ -60,7 +60,7 @@ pub fn expand(names: &[MetricName], open: bool) -> Vec<MetricName> {
     all
 }
 
-/// Every name of a value that a run can have.
+/// Returns the names of all values that a run can have.
 pub fn all_names() -> Vec<MetricName> {
     let of = |metric: &metric::Metric| -> Vec<MetricName> {
         let key = metric.key;
@@ -72,22 +72,23 @@ pub fn all_names() -> Vec<MetricName> {
     metric::METRICS.iter().flat_map(of).collect()
 }
 
-/// How it begins why a run has no value of a metric that it could not have either way: nothing was declared, or nobody counted.
+/// Prefix of the reason why a run lacks a metric that it could never have had: nothing was declared, or
+/// no count was available.
 pub(super) const NOT_KNOWN: &str = "not known: ";
 
-/// The value of a metric among the requests of one class of a run. What a plan's prices and thresholds say, and what follows from the
-/// batch size, is of whole runs.
+/// Returns the value of a metric among one class's requests in a run. Values that depend on the plan's
+/// prices and thresholds, or follow from the batch size, exist only for whole runs.
 pub fn read_class(name: MetricName, class: &RunMetrics) -> RunValue {
     let is_of_run = metric::find(name.key).is_some_and(|metric| metric.kind == Kind::OfPlan);
     match is_of_run || name.key == "derived_server_throughput" {
-        true => RunValue::Missing("not known of one class alone".to_owned()),
+        true => RunValue::Missing("not known for a single class".to_owned()),
         false => read(name, class, &PlanMetrics::default()),
     }
 }
 
-/// The value of a metric in one run.
+/// Returns the value of a metric in one run.
 pub fn read(name: MetricName, run: &RunMetrics, plan: &PlanMetrics) -> RunValue {
-    let Some(metric) = metric::find(name.key) else { return RunValue::Missing("there is no such metric".to_owned()) };
+    let Some(metric) = metric::find(name.key) else { return RunValue::Missing("unknown metric".to_owned()) };
     let known = |value: Option<f64>| {
         value.map_or_else(|| RunValue::Missing(format!("{NOT_KNOWN}{}", metric.null_when)), RunValue::Known)
     };

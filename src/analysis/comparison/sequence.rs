@@ -1,7 +1,8 @@
-//! Comparisons whose rounds may stop early: at which look one is judged.
+//! Comparisons whose rounds may stop early: the look at which one is judged.
 //!
-//! Each p-value holds over the whole sequence of its test, wherever that stops, so Holm's method over such p-values holds the chance of
-//! any false finding among all tests of the declaration, whichever cells stop when.
+//! Each p-value holds over the whole sequence of its test, wherever that stops. Holm's method on such
+//! p-values therefore keeps the chance of any false finding among all tests of the declaration, no
+//! matter which cells stop when.
 
 use schemars::JsonSchema;
 use serde::Serialize;
@@ -14,7 +15,7 @@ use crate::analysis::sequential::looks;
 pub struct SequenceLook {
     /// Rounds so far, after which it is judged.
     pub round: u32,
-    /// Most rounds: the repeats of the plan.
+    /// Maximum number of rounds: the repeats of the plan.
     pub at_most: u32,
 }
 
@@ -24,19 +25,21 @@ impl SequenceLook {
         format!("group-sequential, look {} of {}", self.round, self.at_most)
     }
 
-    /// The plain level that is tested at after so many rounds for the whole sequence to be tested at `level`.
+    /// Returns the plain level to test at after this many rounds so that the whole sequence is tested at
+    /// `level`.
     pub(super) fn nominal(&self, rounds: usize, level: f64) -> f64 {
         looks(self.at_most).nominal(rounds, level)
     }
 
-    /// The p-value over the whole sequence of a plain one of so many rounds.
+    /// Converts a plain p-value after this many rounds to one over the whole sequence.
     pub(super) fn p(&self, rounds: usize, p: f64) -> f64 {
         looks(self.at_most).p(rounds, p)
     }
 }
 
 impl CellAnswer {
-    /// The look at which its tests are judged, the latest of them; none where the number of rounds was fixed beforehand.
+    /// Returns the look at which its tests are judged, the latest one if they differ; `None` if the
+    /// number of rounds was fixed in advance.
     pub fn look(&self) -> Option<SequenceLook> {
         self.tests.iter().filter_map(|test| test.sequence).max_by_key(|look| look.round)
     }

@@ -2,7 +2,7 @@ use std::collections::BTreeMap;
 
 use super::*;
 
-/// A settled test of one metric over rounds, each `(baseline, arm)`.
+/// Returns a settled test of one metric over rounds, each `(baseline, arm)`.
 fn tested(metric: &str, rounds: &[(f64, f64)]) -> Test {
     let readings =
         |of: fn(&(f64, f64)) -> f64| -> Vec<RunValue> { rounds.iter().map(|one| RunValue::Known(of(one))).collect() };
@@ -22,7 +22,7 @@ fn one(metric: &str, baseline: &[RunValue], arm: &[RunValue]) -> Test {
     Test::new(metric.parse().expect("a metric"), &Sides { baseline: side(baseline), arm: side(arm) })
 }
 
-/// Rounds in which the arm is `share` above the baseline, give or take `noise`.
+/// Rounds in which the arm is `share` above the baseline, plus or minus `noise`.
 fn above(share: f64, noise: f64, rounds: usize) -> Vec<(f64, f64)> {
     let sign = |at: usize| if at.is_multiple_of(2) { 1.0 } else { -1.0 };
     (0..rounds).map(|at| (20.0 + at as f64, (20.0 + at as f64) * (1.0 + share + noise * sign(at)))).collect()
@@ -64,11 +64,11 @@ fn what_was_not_shown_says_what_would_have_been() {
     let (least, repeats) = (test.detectable.expect("tested"), test.repeats_needed.expect("more"));
     assert!(least > 0.05 && repeats > 4, "{least} {repeats}");
     let words = format!(
-        "no difference shown at this power (would see ≥ {}; {repeats} repeats would see 5 %)",
+        "no difference shown at this power (would detect ≥ {}; {repeats} repeats would detect 5 %)",
         phrasing::percent(least)
     );
     assert_eq!(test.words, words);
-    // Enough already: nothing more is advised.
+    // Already enough: no further repeats are recommended.
     let test = tested("ttft_p50", &above(0.0, 0.001, 8));
     assert_eq!((test.outcome, test.repeats_needed), (Outcome::NotShown, None));
     assert!(test.detectable.expect("tested") < 0.05 && !test.words.contains("repeats"), "{}", test.words);
@@ -77,11 +77,11 @@ fn what_was_not_shown_says_what_would_have_been() {
 #[test]
 fn too_few_repeats_are_refused_with_how_many_would_do() {
     let test = tested("ttft_p50", &above(0.5, 0.001, 2));
-    assert_eq!((test.outcome, test.words.as_str()), (Outcome::Refused, "refused: 2 repeats; 5 would do"));
+    assert_eq!((test.outcome, test.words.as_str()), (Outcome::Refused, "refused: 2 repeats; 5 would suffice"));
     assert_eq!((test.p, test.change.as_ref()), (None, None));
     let noisy = tested("ttft_p50", &above(0.0, 0.08, 2));
     assert!(noisy.repeats_needed.expect("refused") > 20, "{}", noisy.words);
-    assert_eq!(tested("ttft_p50", &above(0.5, 0.0, 1)).words, "refused: 1 repeat; 5 would do");
+    assert_eq!(tested("ttft_p50", &above(0.5, 0.0, 1)).words, "refused: 1 repeat; 5 would suffice");
 }
 
 #[test]
@@ -93,7 +93,12 @@ fn an_arm_that_lacks_a_value_does_not_hide_the_other_ones() {
         let test = of_readings("ttft_p99", &known, &lacking);
         assert!(test.words.starts_with("n/a: "), "{}", test.words);
         assert!((test.baseline.as_ref().unwrap().value - 99.7).abs() < 0.1, "{:?}", test.baseline);
-        assert_eq!((test.arm, test.change), (None, None), "a mean of those that did not fail would be a better one");
+        assert_eq!(
+            (test.arm, test.change),
+            (None, None),
+            "a mean of the rounds that did not fail would be a \
+                                                          better one"
+        );
     }
 }
 
@@ -102,7 +107,7 @@ fn what_never_varies_is_no_test() {
     let same = tested("requests", &[(40.0, 40.0), (41.0, 41.0), (42.0, 42.0)]);
     assert_eq!((same.outcome, same.words.as_str()), (Outcome::Constant, "equal in every repeat"));
     let apart = tested("requests", &[(40.0, 44.0), (41.0, 45.0), (42.0, 46.0)]);
-    assert_eq!(apart.words, "higher by 4.0 requests in every repeat alike: nothing to test");
+    assert_eq!(apart.words, "higher by 4.0 requests in every repeat: no variation to test against");
     assert_eq!(apart.p, None);
 }
 
@@ -115,13 +120,13 @@ fn values_that_are_missing_have_a_reason_and_failures_are_never_left_out() {
     let few = [&known(&[1.1, 2.1, 3.1]), &missing[..1]].concat();
     let test = of_readings("ttft_p99", &known(&[1.0, 2.0, 3.0, 4.0]), &few);
     assert_eq!(test.words, "n/a: n=20 < 368 requests, in 1 of 4 rounds");
-    // One of five fails: the others alone would say that the failing arm is the faster one.
+    // One of five fails: the others alone would suggest that the failing arm is the faster one.
     let mut arm = known(&[0.5, 1.0, 1.5, 2.0, 2.5]);
     arm[2] = RunValue::Failed;
     let test = of_readings("ttft_p99", &known(&[1.0, 2.0, 3.0, 4.0, 5.0]), &arm);
-    assert_eq!(test.words, "n/a: in 1 of 5 rounds it lies among failures");
+    assert_eq!(test.words, "n/a: the value lies among failures in 1 of 5 rounds");
     let zeros = of_readings("ttft_p50", &known(&[0.0, 0.0, 0.0]), &known(&[1.0, 1.0, 1.0]));
-    assert_eq!(zeros.words, "n/a: of a value of 0 there is no ratio");
+    assert_eq!(zeros.words, "n/a: a value of 0 has no ratio");
     assert_eq!(of_readings("ttft_p50", &[], &known(&[1.0])).words, "n/a: no repeat was measured on both arms");
     // Repeats without a counterpart do not count.
     let test = of_readings("ttft_p50", &known(&[1.0, 2.0]), &known(&[1.0, 2.1, 3.0, 4.0]));
@@ -148,7 +153,7 @@ fn a_family_is_adjusted_as_one() {
     assert!((all[0].p_adjusted.expect("p") - 8.0 * alone.p.expect("p")).abs() < 1e-12);
     assert_eq!(all[0].outcome, Outcome::NotShown);
     assert!(all[0].words.starts_with("no difference shown, other tests considered, at this power"), "{}", all[0].words);
-    assert!(all[0].detectable > alone.detectable, "eight tests see less than one");
+    assert!(all[0].detectable > alone.detectable, "eight tests detect less than one");
 }
 
 #[test]
@@ -185,7 +190,7 @@ fn percentiles_of_few_requests_are_marked() {
     assert!(matches!(of(367), [RunValue::Known(_), RunValue::Missing(why)] if why == "n=367 < 368 requests"));
     assert!(matches!(of(368), [RunValue::Known(_), RunValue::Few(_)]));
     assert!(matches!(of(999), [RunValue::Known(_), RunValue::Few(_)]));
-    // 1 000 that may depend on each other are worth fewer.
+    // 1 000 requests that may depend on each other are worth fewer.
     assert!(matches!(of(3_000), [RunValue::Known(_), RunValue::Known(_)]));
 }
 

@@ -1,17 +1,19 @@
-//! Which metrics of a cell more rounds may still decide, where its rounds may stop early.
+//! Which metrics of a cell more rounds may still decide, if its rounds may stop early.
 //!
-//! It is asked at the level divided by the tests of the declaration: what is shown there Holm's method shows too, whatever other cells
-//! come to, and the answer depends on the cell's own rounds alone.
+//! The test uses the level divided by the number of tests of the declaration: anything shown at that
+//! level is also shown by Holm's method, whatever the other cells show, so the result depends only on
+//! the cell's own rounds.
 
 use super::margin::{self, TWO_SIDED, sign};
 use super::{Found, Test};
 use crate::analysis::paired::{PairedT, power};
 use crate::analysis::student;
 
-/// The metrics of a cell, tested in sequence, that more rounds may still decide; none where the cell may stop. `of` is the number of tests
-/// of the declaration: metrics × arms × cells. A metric is decided where a difference is shown; with a margin where besides it is shown
-/// whether the arm is worse than that, or where the arms are shown to differ by less than the margin in both directions. It is decided too
-/// where more rounds will not tell: one of them has no value, or all rounds are made.
+/// Returns the metrics of a cell, tested in sequence, that more rounds may still decide; empty if the
+/// cell may stop. `of` is the number of tests of the declaration: metrics × arms × cells. A metric is
+/// decided if a difference is shown; with a margin, if it is also shown whether the arm is worse than
+/// that, or if the arms are shown to differ by less than the margin in both directions. It is also
+/// decided if more rounds cannot help: a round has no value, or all rounds are complete.
 pub fn undecided(tests: &[Test], of: u32, margin: Option<f64>) -> Vec<&str> {
     let level = power::LEVEL / f64::from(of.max(1));
     tests.iter().filter(|test| test.is_open(level, margin)).map(|test| &*test.metric).collect()
@@ -55,7 +57,7 @@ mod tests {
     use super::super::{Outcome, Rules, RunValue, SequenceLook, Sides, settle};
     use super::*;
 
-    /// A metric of rounds in which the arm is so many times the baseline, of at most 12.
+    /// A metric over rounds in which the arm is the baseline times each factor, of at most 12.
     fn test(metric: &str, times: &[f64]) -> Test {
         let side =
             |of: &dyn Fn(f64) -> f64| -> Vec<RunValue> { times.iter().map(|one| RunValue::Known(of(*one))).collect() };
@@ -79,14 +81,14 @@ mod tests {
         let open = |tests: &[Test], margin| undecided(tests, tests.len() as u32, margin).len();
         let of = |times: &[f64]| test("ttft_p50", times);
         assert_eq!(open(&[of(&SLOW)], None), 0);
-        assert_eq!(open(&[of(&SLOW[..2])], None), 1, "two rounds are no test");
-        assert_eq!(open(&[of(&ALIKE)], None), 1, "without a margin nothing shows that arms are alike");
+        assert_eq!(open(&[of(&SLOW[..2])], None), 1, "two rounds are not enough for a test");
+        assert_eq!(open(&[of(&ALIKE)], None), 1, "without a margin, nothing shows that arms are alike");
         assert_eq!(open(&[of(&ALIKE)], Some(0.02)), 0);
         assert_eq!(open(&[of(&SLOW)], Some(0.02)), 0, "worse than the margin");
         assert_eq!(open(&[of(&NOISE)], Some(0.02)), 1);
         let tests = [of(&SLOW), test("tpot_p50", &NOISE), test("e2e_p50", &ALIKE)];
         assert_eq!(undecided(&tests, 3, Some(0.02)), ["tpot_p50"]);
-        // Different, and neither worse than the margin nor within it: a gate would have no answer.
+        // Different, and neither worse than the margin nor within it: the gate would be undecided.
         let between = SLOW.map(|one| 1.02 + (one - 1.1) * 2.0);
         assert_eq!((open(&[of(&between)], None), open(&[of(&between)], Some(0.02))), (0, 1));
     }
@@ -99,7 +101,7 @@ mod tests {
         let equal = of_sides("ttft_p50", &known(3), &known(3));
         assert!(undecided(&[failing, equal], 2, None).is_empty());
         let all: Vec<f64> = NOISE.iter().chain(&NOISE).copied().collect();
-        assert!(undecided(&[test("ttft_p50", &all)], 1, None).is_empty(), "all rounds are made");
+        assert!(undecided(&[test("ttft_p50", &all)], 1, None).is_empty(), "all rounds are complete");
         assert_eq!(undecided(&[of_sides("ttft_p50", &[], &[])], 1, None).len(), 1, "nothing is measured yet");
     }
 
@@ -121,7 +123,7 @@ mod tests {
         assert_eq!((test.p_wilcoxon, change.bootstrap_low, change.bootstrap_high), (None, None, None));
         let arm = test.arm.as_ref().expect("a mean");
         assert_eq!((arm.low, arm.high, arm.kind), (None, None, None));
-        // The plain test of the same rounds says more than holds for one that may have stopped there.
+        // The plain test of the same rounds claims more than holds for one that may have stopped there.
         let plain = paired_of(&times[..9]);
         assert!(test.p > Some(plain.p) && change.low < plain.low.exp() && change.high > plain.high.exp());
         assert_eq!(test.outcome, Outcome::NotShown);

@@ -1,5 +1,5 @@
-//! Between which two loads of a ladder the highest one lies that meets an objective. Nothing is extrapolated: what lies
-//! above the last rung, or below the first, was not measured.
+//! The two loads of a ladder between which the highest load that meets an objective lies. Nothing is
+//! extrapolated: loads above the last rung or below the first were not measured.
 
 use schemars::JsonSchema;
 use serde::Serialize;
@@ -8,58 +8,62 @@ use crate::analysis::slo::Answer;
 
 use super::decision;
 
-/// One rung of a ladder and what it says of the objective.
+/// One rung of a ladder and its result for the objective.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Judged {
     /// The load.
     pub load: f64,
-    /// Requests per second that really came, on average over its runs; none in closed loops, and without a run that counts.
+    /// Actual arrivals per second, averaged over its runs; `None` in closed loops, and without a run
+    /// that counts.
     pub arrived_rate: Option<f64>,
-    /// Whether it serves what came within the objective's latencies; none where no run of it is valid.
+    /// Whether it serves its arrivals within the objective's latencies; `None` if it has no valid run.
     pub serves: Option<Answer>,
-    /// Whether its tokens cost no more than the objective allows; none where it sets no limit. Cost falls as load rises.
+    /// Whether its tokens cost no more than the objective allows; `None` if the objective sets no cost
+    /// limit. Cost falls as load rises.
     pub cost: Option<Answer>,
 }
 
 impl Judged {
-    /// Whether the whole objective holds.
+    /// Returns whether the whole objective holds.
     pub fn answer(&self) -> Option<Answer> {
         Some(decision::all([self.serves?].into_iter().chain(self.cost)))
     }
 }
 
-/// Between which loads the highest one lies that meets the objective. Nothing is extrapolated.
+/// The two loads between which the highest load that meets the objective lies. Nothing is extrapolated.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, JsonSchema)]
 pub struct Bracket {
-    /// The highest load that holds below the first that misses; null where none does.
+    /// The highest load that holds below the first that misses; null if none does.
     pub holds: Option<f64>,
-    /// Requests per second that came at `holds`, on average over its runs; null where `holds` is, and in closed loops.
-    pub holds_arrived_rate: Option<f64>,
-    /// The lowest load that misses the latencies, is saturated, failed so many requests that a run is invalid, or was given up; null
-    /// where none does.
-    pub misses: Option<f64>,
-    /// Requests per second that came at `misses`, on average over its runs; null where `misses` is, without a run that counts, and in
+    /// Actual arrivals per second at `holds`, averaged over its runs; null if `holds` is null, and in
     /// closed loops.
+    pub holds_arrived_rate: Option<f64>,
+    /// The lowest load that misses the latencies, is saturated, failed so many requests that a run is
+    /// invalid, or was given up; null if none does.
+    pub misses: Option<f64>,
+    /// Actual arrivals per second at `misses`, averaged over its runs; null if `misses` is null, without
+    /// a run that counts, and in closed loops.
     pub misses_arrived_rate: Option<f64>,
-    /// What makes the two an interval of the limit: `tests of the two loads`, each wrong in at most 5 % of cases; null unless both are
-    /// there.
+    /// The basis on which the two loads are an interval of the limit: `tests of the two loads`, each
+    /// wrong in at most 5 % of cases; null unless both exist.
     pub interval: Option<&'static str>,
-    /// Loads below the first that misses and that are undecided, or not shown to be kept up with, rising: longer windows would decide
-    /// them.
+    /// Loads below the first that misses that are undecided, or at which the server is not shown to keep
+    /// up, in rising order: longer windows would decide them.
     pub undecided: Vec<f64>,
-    /// Loads below the first that misses at which tokens cost more than the objective allows, rising.
+    /// Loads below the first that misses at which tokens cost more than the objective allows, in rising
+    /// order.
     pub too_dear: Vec<f64>,
-    /// Loads below the first that misses without a valid run, rising.
+    /// Loads below the first that misses without a valid run, in rising order.
     pub unknown: Vec<f64>,
-    /// Loads above the first that misses and that hold all the same; they are not counted.
+    /// Loads above the first that misses that nevertheless hold; they do not count.
     pub out_of_order: Vec<f64>,
 }
 
-/// What an interval rests on whose ends are a load that holds and one that misses.
+/// Basis of an interval whose ends are a load that holds and one that misses.
 pub(crate) const TWO_LOADS: &str = "tests of the two loads";
 
 impl Bracket {
-    /// Of a ladder, rising in load.
+    /// Finds the bracket of a ladder, in rising order of load.
     pub fn of(rungs: &[Judged]) -> Bracket {
         let first = rungs.iter().position(|rung| rung.serves == Some(Answer::Misses));
         let (below, above) = rungs.split_at(first.unwrap_or(rungs.len()));
@@ -72,7 +76,7 @@ impl Bracket {
         for rung in below {
             match rung.answer() {
                 None => found.unknown.push(rung.load),
-                // One that is undecided below it takes nothing from it: light loads are the ones with the fewest requests.
+                // An undecided load below does not affect it: light loads have the fewest requests.
                 Some(Answer::Holds) => {
                     found.holds = Some(rung.load);
                     found.holds_arrived_rate = rung.arrived_rate;
@@ -87,8 +91,8 @@ impl Bracket {
         found
     }
 
-    /// Where no load misses: those above the highest that holds of which that is not known either, undecided or without a valid run,
-    /// rising. Where there are any, the limit may lie among them.
+    /// If no load misses: returns the loads above the highest that holds which are undecided or have no
+    /// valid run, in rising order. If there are any, the limit may lie among them.
     pub fn untold_above(&self) -> Vec<f64> {
         let Some(holds) = self.holds.filter(|_| self.misses.is_none()) else { return Vec::new() };
         let untold = self.undecided.iter().chain(&self.unknown).copied();
@@ -131,7 +135,7 @@ mod tests {
     fn loads_above_that_are_undecided_or_unknown_leave_the_limit_open() {
         let found = priced([Some(Holds), Some(Undecided), None, Some(Undecided)].map(|serves| (serves, None)));
         assert_eq!((found.holds, found.misses, found.untold_above()), (Some(1.0), None, vec![2.0, 3.0, 4.0]));
-        // What is undecided below, or below one that misses, leaves nothing open above.
+        // An undecided load below one that holds, or above one that misses, leaves nothing open above.
         for told in [bracket(&[Undecided, Holds]), bracket(&[Holds, Undecided, Misses]), bracket(&[Undecided])] {
             assert!(told.untold_above().is_empty(), "{told:?}");
         }

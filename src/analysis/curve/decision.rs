@@ -1,9 +1,9 @@
-//! One decision for a load from all of its runs: what curves, capacity and gates go by.
+//! One decision for a load from all of its runs, the basis of curves, capacity and gates.
 //!
-//! The requests of all runs count together, with what they are worth within the runs and with what differs between them
-//! ([`Evidence::together`]). Model: repeats are of one server under one load. A repeat to which something happened from outside is
-//! not, so one with a pause or a burst of errors is excluded by name; but where half of the repeats or more have one, that is what
-//! the server does, and all count.
+//! The requests of all runs count together, weighted by what they are worth within runs and by the
+//! variation between runs ([`Evidence::together`]). Model: repeats measure one server under one load. A
+//! repeat that was disturbed from outside does not, so one with a pause or a burst of errors is excluded
+//! by name; but if half of the repeats or more have one, it is the server's behavior, and all count.
 
 use crate::analysis::Value;
 use crate::analysis::metric::{self, Get};
@@ -17,7 +17,7 @@ use crate::units::text::digits;
 
 use super::run::{EXCEPTIONS, Run};
 
-/// One limit of the objective, over the runs of a load.
+/// One limit of the objective over the runs of a load.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Limit {
     /// Key of the metric, as in the metric table.
@@ -26,26 +26,29 @@ pub struct Limit {
     pub percentile: Percentile,
     /// The limit.
     pub limit: Nanos,
-    /// The percentile in the run where it is lowest, and where it is highest; none where a run has too few requests for it.
+    /// The percentile in the run where it is lowest, and in the run where it is highest; `None` if a run
+    /// has too few requests for it.
     pub observed: Option<[Value; 2]>,
-    /// What the runs say together of the share above it.
+    /// Combined evidence of the runs on the share above the limit.
     pub evidence: Evidence,
-    /// Independent requests that it takes at least to show that the limit holds.
+    /// Minimum number of independent requests needed to show that the limit holds.
     pub(crate) independent_needed: u64,
-    /// What that comes to.
+    /// The resulting answer.
     pub answer: Answer,
-    /// Seconds of a window that would decide, in as many runs, were the share above the limit what it is here; none where it is
-    /// decided, and where no window of a sensible length would do: the share is too near to what is allowed.
+    /// Window length in seconds that would decide, with the same number of runs and the same share above
+    /// the limit; `None` if it is decided, or if no window of reasonable length would suffice because
+    /// the share is too close to the allowed one.
     pub would_do: Option<f64>,
 }
 
 impl Limit {
-    /// The limit in words: `ttft p95 ≤ 60ms`.
+    /// Describes the limit: `ttft p95 ≤ 60ms`.
     pub fn name(&self) -> String {
         format!("{} {} ≤ {}", self.metric, self.percentile.name(), self.limit)
     }
 
-    /// What was observed against the limit: `observed p95 87.3 ms, 12 of 212 requests (5.66 %) above the limit, 5 % allowed`.
+    /// Describes the observation relative to the limit: `observed p95 87.3 ms, 12 of 212 requests (5.66
+    /// %) above the limit, 5 % allowed`.
     pub fn observation(&self) -> String {
         let Evidence { n, above, .. } = self.evidence;
         let name = self.percentile.name();
@@ -67,28 +70,29 @@ impl Limit {
         if self.metric == "itl" { "gaps" } else { "requests" }
     }
 
-    /// Why it is undecided, and what would decide it: what was observed, how much it is worth, and the window that would do.
+    /// Explains why it is undecided and what would decide it: the observation, its worth in independent
+    /// requests, and the window that would suffice.
     pub fn why_undecided(&self) -> String {
         let Evidence { n, worth, .. } = self.evidence;
         let (what, observed) = (self.counted(), self.observation());
         if n == 0 {
-            return "no request has it".to_owned();
+            return "no request has this metric".to_owned();
         }
         let needed = self.independent_needed;
         let decides = undecided::would_decide(&self.evidence, needed, self.would_do);
         if worth.requests < needed as f64 {
             let worth = match undecided::worth(&self.evidence) {
-                Some(worth) => format!("these are worth {worth} independent {what}"),
+                Some(worth) => format!("worth {worth} independent {what}"),
                 None => format!("{n} {what}"),
             };
-            return format!("{observed}; {worth}, {needed} are needed; {decides}");
+            return format!("{observed}; {worth}, {needed} needed; {decides}");
         }
         format!("{observed}; {decides}")
     }
 }
 
-/// The percentile in the run where it is lowest, and where it is highest; none where a run has too few requests for it, or nothing but
-/// failures.
+/// Returns the percentile in the run where it is lowest, and in the run where it is highest; `None` if a
+/// run has too few requests for it, or only failures.
 fn observed(runs: &[Run], key: &str, percentile: Percentile) -> Option<[Value; 2]> {
     let Get::Summary(get) = metric::get(metric::find(key)?) else { return None };
     let values: Vec<Value> =
@@ -100,7 +104,7 @@ fn observed(runs: &[Run], key: &str, percentile: Percentile) -> Option<[Value; 2
     Some([values.iter().copied().min_by(rising)?, values.iter().copied().max_by(rising)?])
 }
 
-/// Every limit of the objective, decided over runs of one load under one plan.
+/// Decides every limit of the objective over runs of one load under one plan.
 pub fn limits(runs: &[Run]) -> Vec<Limit> {
     let Some(first) = runs.first() else { return Vec::new() };
     let seconds: Vec<f64> = runs.iter().filter_map(|run| run.metrics.flow.seconds).collect();
@@ -127,7 +131,8 @@ pub fn limits(runs: &[Run]) -> Vec<Limit> {
     (0..first.slo.len()).map(over_runs).collect()
 }
 
-/// The answer of several limits: it misses where one misses, and holds only where all hold; without limits it holds.
+/// Combines the answers of several limits: misses if one misses, holds only if all hold; without limits
+/// it holds.
 pub fn all(answers: impl Iterator<Item = Answer>) -> Answer {
     answers.fold(Answer::Holds, |so_far, answer| match (so_far, answer) {
         (Answer::Misses, _) | (_, Answer::Misses) => Answer::Misses,
@@ -136,13 +141,15 @@ pub fn all(answers: impl Iterator<Item = Answer>) -> Answer {
     })
 }
 
-/// What runs say of the price: it has no error within a run, so where they differ it is undecided. None without a limit on it.
+/// Combines the runs' answers on cost: cost has no error within a run, so it is undecided if they
+/// differ. `None` without a cost limit.
 pub(crate) fn unanimous(answers: &[Answer]) -> Option<Answer> {
     let first = *answers.first()?;
     Some(if answers.iter().all(|answer| *answer == first) { first } else { Answer::Undecided })
 }
 
-/// The reason for which a run may be the exception among its repeats; none where nothing of the kind happened.
+/// Returns the reason for which a run may be the exception among its repeats; `None` if there is no such
+/// reason.
 pub(crate) fn exception(run: &Run) -> Option<&'static str> {
     run.verdict.reasons.iter().map(|reason| reason.name).find(|name| EXCEPTIONS.contains(name))
 }

@@ -1,6 +1,7 @@
-//! The figures of a rung: each over its runs, with an interval that says what it rests on.
+//! The figures of a rung: each over its runs, with an interval and its basis.
 //!
-//! Of one run the interval is the one within the run; of several it is over the runs, so it holds what differs from run to run.
+//! For one run, the interval is that within the run; for several, it is over the runs, so it includes
+//! the variation from run to run.
 
 use crate::analysis::Value;
 use crate::analysis::binomial;
@@ -12,16 +13,16 @@ use crate::units::Nanos;
 
 use super::run::Run;
 
-/// One figure of a curve and where it is read.
+/// One figure of a curve and its source.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Ordinate {
-    /// Its name in tables, without the unit.
+    /// Its name in tables, without unit.
     pub name: &'static str,
     /// Key of the metric in closed loops.
     closed: &'static str,
     /// Key of the metric in open loops.
     open: &'static str,
-    /// Which percentile of it; none for a metric of the run, or the mean of a metric of requests.
+    /// The percentile; `None` for a run metric, or for the mean of a request metric.
     pub percentile: Option<Percentile>,
 }
 
@@ -64,7 +65,7 @@ pub static FIGURES: [Ordinate; 20] = [
     of("cost_per_million_output_tokens"),
 ];
 
-/// Percentiles that an objective may limit and that are none of [`FIGURES`].
+/// Percentiles that an objective may limit and that are not in [`FIGURES`].
 static FURTHER: [Ordinate; 15] = [
     due("ttft_p75", TTFT, Percentile::P75),
     due("ttft_p90", TTFT, Percentile::P90),
@@ -86,26 +87,28 @@ static FURTHER: [Ordinate; 15] = [
 /// One figure of a rung.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Figure {
-    /// Its value: of one run, or the mean over several (geometric where the metric is a time, a rate or money).
+    /// Its value: of one run, or the mean over several (geometric if the metric is a time, a rate or
+    /// money).
     pub value: f64,
-    /// Its 95 % interval; none where there is none to be had.
+    /// Its 95 % interval; `None` if none can be computed.
     pub ends: Option<Ends>,
-    /// What the two runs have that it is the mean of, the lower first: an interval of two values says next to nothing, so people are
-    /// shown these in its place. None where it is of one run or of three and more, and where requests are what is counted.
+    /// The values of the two runs that it is the mean of, the lower first: an interval of two values is
+    /// almost meaningless, so reports show these instead. `None` for one run, for three or more, and for
+    /// metrics counted in requests.
     pub pair: Option<[f64; 2]>,
-    /// Whether it is a percentile of few samples, in any of the runs.
+    /// Whether any of the runs computes the percentile from few samples.
     pub few_samples: bool,
 }
 
 impl Figure {
-    /// From where to where its bar is drawn: over its interval, of two runs from one value to the other.
+    /// Returns the range of its bar: its interval, or for two runs the range between both values.
     pub fn span(&self) -> Option<[f64; 2]> {
         self.pair.or(self.ends.map(|ends| [ends.low, ends.high]))
     }
 }
 
 impl Ordinate {
-    /// The objective's limit on it, of a latency; none where the objective does not limit it.
+    /// Returns the objective's limit on it, for a latency; `None` if the objective does not limit it.
     pub fn limit(&self, slo: &Slo) -> Option<Nanos> {
         let Slo { ttft, itl, tpot, e2e, cost_per_million: _ } = slo;
         let of = [("ttft", ttft), ("itl", itl), ("tpot", tpot), ("e2e", e2e)];
@@ -114,34 +117,35 @@ impl Ordinate {
         limits.get(&self.percentile?).copied()
     }
 
-    /// The reading of that name.
+    /// Returns the figure of that name.
     pub fn named(name: &str) -> Option<&'static Ordinate> {
         FIGURES.iter().chain(&FURTHER).find(|reading| reading.name == name)
     }
 
-    /// The percentiles that the objective limits, whichever they are.
+    /// Returns all percentiles that the objective limits.
     pub fn limited(slo: Option<&Slo>) -> Vec<&'static Ordinate> {
         let is_limited = |reading: &&Ordinate| slo.is_some_and(|slo| reading.limit(slo).is_some());
         FIGURES.iter().chain(&FURTHER).filter(is_limited).collect()
     }
 
-    /// A metric by its name in plans, whether it is one of [`FIGURES`] or not: of a metric of requests without a percentile the median.
+    /// Returns the figure of a metric by its name in plans, whether or not it is one of [`FIGURES`]; for
+    /// a request metric without a percentile, the median.
     pub fn of_metric(name: MetricName) -> Ordinate {
         Ordinate { name: name.key, closed: name.key, open: name.key, percentile: name.or_median().percentile }
     }
 
-    /// How tables head it: `TTFT p95`.
+    /// Returns its table heading: `TTFT p95`.
     pub fn heading(&self) -> String {
         let name = self.name.split('_').next().unwrap_or_default().to_uppercase();
         self.percentile.map_or_else(|| name.clone(), |percentile| format!("{name} {}", percentile.name()))
     }
 
-    /// The metric that it is, as the table of metrics has it, for open or closed loops.
+    /// Returns the metric of the metric table that it shows, for open or closed loops.
     pub fn metric(&self, is_open: bool) -> &'static Metric {
         metric::find(if is_open { self.open } else { self.closed }).expect("figures are metrics of the table")
     }
 
-    /// Its value in one run and the interval within it.
+    /// Returns its value in one run and the interval within it.
     fn read(&self, run: &Run) -> Option<Figure> {
         let metric = self.metric(run.labels.qps.is_some());
         let bare = |value| Figure { value, ends: None, pair: None, few_samples: false };
@@ -165,8 +169,8 @@ impl Ordinate {
         Some(Figure { value: estimate.exact()?, ends, pair: None, few_samples: estimate.few_samples() })
     }
 
-    /// Its value in one run, or where the percentile lies among failed requests what it is above; none of what is below something, or
-    /// has too few values.
+    /// Returns its value in one run, or its lower bound if the percentile lies among failed requests;
+    /// `None` if it is only bounded above or has too few values.
     fn value_or_bound(&self, run: &Run) -> Option<f64> {
         let Get::Summary(get) = metric::get(self.metric(run.labels.qps.is_some())) else { return None };
         match get(run.metrics).percentile(self.percentile?).value()? {
@@ -175,7 +179,7 @@ impl Ordinate {
         }
     }
 
-    /// How many values a run has, where they are too few for the percentile.
+    /// Returns how many values a run has, if they are too few for the percentile.
     fn too_few(&self, run: &Run) -> Option<u64> {
         if self.name == JITTER {
             return run.metrics.itl.percentile(Percentile::P99).too_few();
@@ -185,7 +189,8 @@ impl Ordinate {
     }
 }
 
-/// The figure that is made of two percentiles of the gaps, so it has what they have: an interval, and a mark where gaps are few.
+/// A figure computed from two percentiles of the gaps, so it has the same attributes: an interval, and a
+/// mark if gaps are few.
 const JITTER: &str = "jitter_ratio";
 
 fn jitter(run: &Run) -> Option<Figure> {
@@ -198,8 +203,8 @@ fn jitter(run: &Run) -> Option<Figure> {
     Some(Figure { value: metrics.jitter_ratio?, ends: ends(), pair: None, few_samples })
 }
 
-/// A figure over the repeats of a rung; none without runs, and where one of them does not have it: a mean over those that have
-/// it would be of the better ones.
+/// Computes a figure over the repeats of a rung; `None` without runs, and if one of them lacks it: a
+/// mean over the others would be one of the better runs.
 pub(super) fn over(runs: &[Run], reading: &Ordinate) -> Option<Figure> {
     let read: Vec<Figure> = runs.iter().map(|run| reading.read(run)).collect::<Option<_>>()?;
     if let [figure] = read[..] {
@@ -216,8 +221,8 @@ pub(super) fn over(runs: &[Run], reading: &Ordinate) -> Option<Figure> {
     of_share(metric, runs).or_else(|| Some(Figure { value: over.mean?, ends: over.ends, pair, few_samples }))
 }
 
-/// What a percentile is above that lies among failed requests in a run or more, over the repeats of a rung; none where it is a number, and
-/// where nothing is known of it.
+/// Returns the lower bound, over the repeats of a rung, of a percentile that lies among failed requests
+/// in at least one run; `None` if it is a number, or unknown.
 pub(super) fn at_least(runs: &[Run], reading: &Ordinate) -> Option<f64> {
     if runs.iter().all(|run| reading.read(run).is_some()) {
         return None;
@@ -226,8 +231,9 @@ pub(super) fn at_least(runs: &[Run], reading: &Ordinate) -> Option<f64> {
     OverRuns::of(reading.metric(runs.first()?.labels.qps.is_some()), &bounds).mean
 }
 
-/// A share of requests, over those of all runs alike, with its interval as far as they are worth something; none where it is of
-/// something else, or a run has none. It is no mean of the runs' shares: that may lie outside the interval.
+/// Computes a share of requests over those of all runs, with its interval given what they are worth;
+/// `None` if the metric is not a share, or a run lacks it. It is not the mean of the runs' shares, which
+/// may lie outside the interval.
 fn of_share(metric: &Metric, runs: &[Run]) -> Option<Figure> {
     let others = |run: &Run| match metric.key {
         "error_share" => run.metrics.error_evidence,
@@ -244,7 +250,7 @@ fn of_share(metric: &Metric, runs: &[Run]) -> Option<Figure> {
     Some(Figure { value, ends: Some(ends), pair: None, few_samples: false })
 }
 
-/// The fewest values that a run has, where they are too few for the percentile.
+/// Returns the smallest number of values that a run has, if too few for the percentile.
 pub(super) fn too_few(runs: &[Run], reading: &Ordinate) -> Option<u64> {
     runs.iter().filter_map(|run| reading.too_few(run)).min()
 }

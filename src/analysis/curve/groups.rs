@@ -1,10 +1,11 @@
-//! Curves that belong into one chart: of one sweep, over the same load, serving the same.
+//! Curves that belong in one chart: same sweep, same load axis, same workload.
 
 use indexmap::IndexMap;
 
 use super::{Axis, Curve, alike};
 
-/// Groups of at most `most` curves, as many as a chart tells apart, in the order of their first curve.
+/// Groups the curves, at most `most` each, the number a chart can distinguish, in the order of their
+/// first curve.
 pub fn together<'c, 'a>(curves: &'c [Curve<'a>], most: usize) -> Vec<Vec<&'c Curve<'a>>> {
     let mut groups: Vec<Vec<&Curve>> = Vec::new();
     for served in alike(curves, |curve| &curve.series) {

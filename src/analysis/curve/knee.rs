@@ -1,21 +1,22 @@
-//! Where a curve bends: the load beyond which more of it costs more than it brings.
+//! Where a curve bends: the load beyond which more load costs more than it brings.
 //!
-//! Open loops: the load with the most *power*, throughput over latency (Kleinrock, "Power and deterministic rules of thumb
-//! for probabilistic problems in computer communications", ICC 1979). For one server with Poisson arrivals and a coefficient
-//! of variation c of its service times, that is at a utilization of 1 / (1 + √((1 + c²) / 2)).
+//! Open loops: the load with the most *power*, throughput over latency (Kleinrock, "Power and
+//! deterministic rules of thumb for probabilistic problems in computer communications", ICC 1979). For
+//! one server with Poisson arrivals and a coefficient of variation c of its service times, that is at a
+//! utilization of 1 / (1 + √((1 + c²) / 2)).
 //!
-//! Closed loops: where the two bounds of operational analysis meet (Denning and Buzen, "The operational analysis of queueing
-//! network models", 1978): few requests in flight cannot bring more than N / R₀, many not more than X_max, so
-//! N* = X_max × R₀. R₀ is the latency at the lightest load, X_max the highest throughput, and only where the curve is flat at its
-//! end: else it has not bent yet.
+//! Closed loops: where the two bounds of operational analysis meet (Denning and Buzen, "The operational
+//! analysis of queueing network models", 1978): a few requests in flight cannot bring more than N / R₀,
+//! many not more than X_max, so N* = X_max × R₀. R₀ is the latency at the lightest load, X_max the
+//! highest throughput, and only if the curve is flat at its end: otherwise it has not bent yet.
 
-//!
-//! Over repeats the knee has an interval. Open loops: the loads whose power is not shown to be less than that of the best (Gupta, "On
-//! some multiple decision rules", 1965; Welch's t on logarithms, 5 % shared out over the loads), from the load below the lowest of
-//! them to the one above the highest. Closed loops: the same for the throughputs, each times R₀ with Student's t for the product.
-//! An end that lies outside of the loads that were measured is not known: nothing was measured there.
-//! Model: repeats of a load are independent and their logarithms scatter alike about the mean. Of one run a load nothing is known of
-//! that scatter, and the interval is what lies between the loads beside the knee.
+//! With repeats, the knee has an interval. Open loops: the loads whose power is not shown to be less
+//! than that of the best (Gupta, "On some multiple decision rules", 1965; Welch's t on logarithms, 5 %
+//! split over the loads), from the load below the lowest of them to the one above the highest. Closed
+//! loops: the same for the throughputs, each times R₀ with Student's t for the product. An end outside
+//! the measured loads is unknown. Model: repeats of a load are independent and their logarithms have the
+//! same scatter about the mean. With one run per load the scatter is unknown, and the interval spans the
+//! loads adjacent to the knee.
 
 use crate::analysis::series::{mean, variance};
 use crate::analysis::student;
@@ -31,17 +32,17 @@ pub struct Step {
     pub latency: f64,
 }
 
-/// What an interval of a knee rests on.
+/// Basis of a knee's interval.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Basis {
-    /// One run of a load or more: the loads beside the knee.
+    /// Some load has only one run: the loads adjacent to the knee.
     Neighbours,
-    /// Two runs of each load or more: their scatter.
+    /// Every load has two runs or more: their scatter.
     Repeats,
 }
 
 impl Basis {
-    /// The name in tables and files.
+    /// Returns the name in tables and files.
     pub fn name(self) -> &'static str {
         match self {
             Basis::Neighbours => "loads beside it",
@@ -50,36 +51,36 @@ impl Basis {
     }
 }
 
-/// From where to where a knee may lie, at 95 % where it rests on repeats.
+/// The range in which a knee may lie, at 95 % if it is based on repeats.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Range {
-    /// The lower end; none where it lies below what was measured.
+    /// The lower end; `None` if it lies below the measured loads.
     pub low: Option<f64>,
-    /// The upper end; none where it lies above what was measured.
+    /// The upper end; `None` if it lies above the measured loads.
     pub high: Option<f64>,
-    /// What it rests on.
+    /// Its basis.
     pub basis: Basis,
 }
 
 /// Where a curve bends.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum Knee {
-    /// Here.
+    /// At this load.
     At {
         /// The load.
         load: f64,
-        /// The loads of the ladder beside it.
+        /// The adjacent loads of the ladder.
         between: (f64, f64),
-        /// From where to where it may lie.
+        /// The range in which it may lie.
         range: Range,
     },
-    /// The curve still rises at its last load: by this share of throughput from the last but one.
+    /// The curve still rises at its last load: throughput grows by this share from the second to last.
     NotReached(f64),
     /// The curve falls from its first load on: the knee is at or below it.
     Before(f64),
     /// The bounds of a closed loop meet above its heaviest load.
     Beyond {
-        /// Where they meet.
+        /// The load at which they meet.
         meet: f64,
         /// The heaviest load.
         heaviest: f64,
@@ -88,14 +89,14 @@ pub enum Knee {
     TooFew(usize),
 }
 
-/// A rise of throughput from one load to the next that is less than this share of the rise of the load is flat.
+/// Throughput is flat if it rises from one load to the next by less than this share of the load's rise.
 const FLAT: f64 = 0.1;
 
 /// The chance that an interval misses the knee.
 const LEVEL: f64 = 0.05;
 
-/// The knee of an open loop; `rungs` rise in load, with the runs of each, and `ceiling` is a load above them that the server does not
-/// meet.
+/// Finds the knee of an open loop; `rungs` are in rising order of load, with the runs of each, and
+/// `ceiling` is a load above them that the server does not meet.
 pub fn open(rungs: &[Vec<Step>], ceiling: Option<f64>) -> Knee {
     let steps: Vec<Step> = rungs.iter().map(|runs| averaged(runs)).collect();
     if steps.len() + usize::from(ceiling.is_some()) < 3 || steps.is_empty() {
@@ -119,7 +120,7 @@ pub fn open(rungs: &[Vec<Step>], ceiling: Option<f64>) -> Knee {
     Knee::At { load: steps[best].load, between, range }
 }
 
-/// The knee of a closed loop; `rungs` rise in load, with the runs of each.
+/// Finds the knee of a closed loop; `rungs` are in rising order of load, with the runs of each.
 pub fn closed(rungs: &[Vec<Step>]) -> Knee {
     let steps: Vec<Step> = rungs.iter().map(|runs| averaged(runs)).collect();
     if steps.len() < 3 {
@@ -131,7 +132,8 @@ pub fn closed(rungs: &[Vec<Step>]) -> Knee {
         return Knee::NotReached(rise(&steps));
     }
     let best = (0..steps.len()).max_by(|a, b| steps[*a].throughput.total_cmp(&steps[*b].throughput)).unwrap_or(0);
-    // The lightest load's own requests may wait for each other: its latency over its share of the load is no less than R₀.
+    // At the lightest load, its own requests may wait for each other: its latency over its share of the
+    // load is at least R₀.
     let load = steps[best].throughput * steps[0].latency;
     if load <= steps[0].load {
         return Knee::Before(steps[0].load);
@@ -158,7 +160,7 @@ pub fn closed(rungs: &[Vec<Step>]) -> Knee {
     Knee::At { load, between, range }
 }
 
-/// The mean of a load's runs.
+/// Returns the mean of a load's runs.
 fn averaged(runs: &[Step]) -> Step {
     let mean_of = |of: fn(&Step) -> f64| runs.iter().map(of).sum::<f64>() / runs.len() as f64;
     Step {
@@ -168,7 +170,7 @@ fn averaged(runs: &[Step]) -> Step {
     }
 }
 
-/// A mean with the variance that its runs give it.
+/// A mean with the variance that follows from its runs.
 #[derive(Debug, Clone, Copy)]
 struct Spread {
     mean: f64,
@@ -177,7 +179,7 @@ struct Spread {
 }
 
 impl Spread {
-    /// Of a sum of two independent means, by Welch and Satterthwaite.
+    /// Returns the sum of two independent means, by Welch and Satterthwaite.
     fn plus(&self, other: &Spread) -> Spread {
         let variance = self.variance + other.variance;
         let parts = self.variance.powi(2) / self.df + other.variance.powi(2) / other.df;
@@ -185,14 +187,14 @@ impl Spread {
         Spread { mean: self.mean + other.mean, variance, df }
     }
 
-    /// The interval that a chance `level` is left out of.
+    /// Returns the interval that is missed with probability `level`.
     fn ends(&self, level: f64) -> (f64, f64) {
         let half = student::critical(level, self.df) * self.variance.sqrt();
         (self.mean - half, self.mean + half)
     }
 }
 
-/// A figure of each load over its repeats; none unless each has two runs or more.
+/// Computes a figure of each load over its repeats; `None` unless each has two runs or more.
 fn over_repeats(rungs: &[Vec<Step>], of: impl Fn(&Step) -> f64) -> Option<Vec<Spread>> {
     let spread = |runs: &Vec<Step>| {
         let values: Vec<f64> = runs.iter().map(&of).collect();
@@ -202,19 +204,20 @@ fn over_repeats(rungs: &[Vec<Step>], of: impl Fn(&Step) -> f64) -> Option<Vec<Sp
     rungs.iter().map(spread).collect()
 }
 
-/// Which loads are not shown to have less than the best, rising; the best is among them.
+/// Returns the loads that are not shown to have less than the best, in rising order; the best is among
+/// them.
 fn not_less(spreads: &[Spread], best: usize) -> Vec<usize> {
     let others = (spreads.len() - 1).max(1) as f64;
     let is_candidate = |at: &usize| {
         let turned = Spread { mean: -spreads[*at].mean, ..spreads[*at] };
-        // One-sided: twice the chance.
+        // One-sided: twice the level.
         let lead = spreads[best].plus(&turned);
         *at == best || lead.ends(2.0 * LEVEL / others).0 <= 0.0
     };
     (0..spreads.len()).filter(is_candidate).collect()
 }
 
-/// The share by which throughput rises from the last but one load to the last.
+/// Returns the share by which throughput rises from the second to last load to the last.
 fn rise(steps: &[Step]) -> f64 {
     let [.., before, last] = steps else { return 0.0 };
     last.throughput / before.throughput - 1.0
@@ -227,7 +230,8 @@ mod tests {
 
     use super::*;
 
-    /// Mean number of a G/G/1's customers by Pollaczek and Khinchine, service of mean 1 and variation `cv`.
+    /// Mean number of customers in a G/G/1 queue by Pollaczek and Khinchine, with service of mean 1 and
+    /// variation `cv`.
     fn one_server(cv: f64, load: f64) -> Step {
         let latency = 1.0 + load * (1.0 + cv * cv) / (2.0 * (1.0 - load));
         Step { load, throughput: load, latency }
@@ -319,18 +323,19 @@ mod tests {
 
     #[test]
     fn no_knee_lies_outside_of_what_was_measured() {
-        // Repeats that scatter by a factor of ten bound nothing between 1 and 4.
+        // Repeats that scatter by a factor of ten exclude nothing between 1 and 4.
         let at =
             |load: f64, by: f64| Step { load, throughput: load.min(2.0) * by, latency: (load / 2.0).max(1.0) * by };
         let wild: Vec<Vec<Step>> = [1.0, 2.0, 4.0].map(|load| vec![at(load, 0.3), at(load, 1.7)]).into();
         let Knee::At { load, range, .. } = closed(&wild) else { panic!("{:?}", closed(&wild)) };
         assert!((1.0..=4.0).contains(&load), "{load}");
         assert_eq!(range, Range { low: None, high: None, basis: Basis::Repeats });
-        // A lightest load that was slower than the heaviest: the bounds meet at 5, and 4 was the most that was measured.
+        // A lightest load that was slower than the heaviest: the bounds meet at 5, and the highest
+        // measured load was 4.
         let slow = |load: f64, latency: f64| Step { load, throughput: 10.0, latency };
         let steps = single([slow(1.0, 0.5), slow(2.0, 0.3), slow(4.0, 0.4)]);
         assert_eq!(closed(&steps), Knee::Beyond { meet: 5.0, heaviest: 4.0 });
-        // At a load that was measured it lies between the loads beside it.
+        // At a measured load, it lies between the adjacent loads.
         let exact = |load: f64| Step { load, throughput: load.min(4.0), latency: (load / 4.0).max(1.0) };
         let Knee::At { load, between, .. } = closed(&single([1.0, 2.0, 4.0, 8.0].map(exact))) else {
             panic!("no knee")
@@ -338,7 +343,7 @@ mod tests {
         assert_eq!((load, between), (4.0, (2.0, 8.0)));
     }
 
-    /// Runs whose latency and throughput scatter by so much about the known curve.
+    /// Runs whose latency and throughput scatter by this much about the known curve.
     fn scattered(known: &[Step], runs: usize, by: f64, rng: &mut ChaCha8Rng) -> Vec<Vec<Step>> {
         let mut near = |value: f64| {
             let normal = (0..12).map(|_| rng.random::<f64>() - 0.5).sum::<f64>();

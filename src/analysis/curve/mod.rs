@@ -1,9 +1,10 @@
-//! Runs that differ in their load alone, as a curve: what each load brings and costs, where it bends, and up to which load the
-//! objective holds.
+//! Runs that differ only in their load, as a curve: what each load brings and costs, where it bends, and
+//! up to which load the objective holds.
 //!
-//! A curve's runs are those of one sweep with the same endpoint, model, scenario and further axes. Its loads are arrivals per
-//! second (open loops, their latencies from the schedule) or requests in flight (closed loops). Repeats of a load are one
-//! rung. Invalid runs are left out unless asked for. A run that was given up is of its rung, and brings no figure.
+//! A curve consists of the runs of one sweep with the same endpoint, model, scenario and further axes.
+//! Its loads are arrivals per second (open loops, latencies from the schedule) or requests in flight
+//! (closed loops). Repeats of a load form one rung. Invalid runs are excluded unless requested. A run
+//! that was given up belongs to its rung but has no figures.
 
 mod bracket;
 pub mod decision;
@@ -36,7 +37,7 @@ pub use knee::{Basis, Knee, Range, Step};
 pub use run::{GivenUpRun, Point, Run};
 pub use rung::{Excluded, Rung};
 
-/// What the load of a curve is counted in.
+/// The unit of a curve's load.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, strum::IntoStaticStr)]
 #[strum(serialize_all = "snake_case")]
 pub enum Axis {
@@ -47,7 +48,7 @@ pub enum Axis {
 }
 
 impl Axis {
-    /// The name in plans and tables.
+    /// Returns the name in plans and tables.
     pub fn name(self) -> &'static str {
         self.into()
     }
@@ -66,33 +67,33 @@ fn axis_and_load(labels: &RunLabels) -> Option<(Axis, f64)> {
 pub struct Series {
     /// The plan's sweep.
     pub sweep: String,
-    /// The plan's name of the endpoint.
+    /// The endpoint's name in the plan.
     pub endpoint: String,
-    /// The plan's name of the model.
+    /// The model's name in the plan.
     pub model: String,
-    /// The plan's name of the scenario.
+    /// The scenario's name in the plan.
     pub scenario: String,
-    /// The in-flight cap of an open loop, in requests; null where there is none, and in closed loops.
+    /// The in-flight cap of an open loop, in requests; null if there is none, and in closed loops.
     pub cap: Option<u32>,
     /// Values on further axes, by axis.
     pub axes: BTreeMap<String, String>,
 }
 
 impl Series {
-    /// Whether both serve the same: one model, and one scenario with the same values on further axes, which are of requests. Only
-    /// such can be weighed against each other.
+    /// Returns whether both serve the same workload: one model, and one scenario with the same values on
+    /// further axes, which apply to requests. Only such curves are comparable.
     pub(crate) fn serves_as(&self, other: &Series) -> bool {
         (&self.model, &self.scenario, &self.axes) == (&other.model, &other.scenario, &other.axes)
     }
 
-    /// What is served: `chat (model llama)`, with values on further axes.
+    /// Describes what is served: `chat (model llama)`, with values on further axes.
     pub fn served(&self) -> String {
         let axes = self.axes.iter().map(|(axis, value)| format!(" · {axis}={value}"));
         format!("{}{} (model {})", self.scenario, axes.collect::<String>(), self.model)
     }
 }
 
-/// The things that serve the same, each group in the order of its first.
+/// Groups the items that serve the same workload, each group in the order of its first item.
 pub fn alike<'s, T>(all: &'s [T], series: impl Fn(&'s T) -> &'s Series) -> Vec<Vec<usize>> {
     let mut groups: Vec<Vec<usize>> = Vec::new();
     for at in 0..all.len() {
@@ -109,25 +110,26 @@ pub fn alike<'s, T>(all: &'s [T], series: impl Fn(&'s T) -> &'s Series) -> Vec<V
 pub struct Curve<'a> {
     /// What its runs have in common.
     pub series: Series,
-    /// What its load is counted in.
+    /// The unit of its load.
     pub axis: Axis,
-    /// Its loads, rising.
+    /// Its loads, in rising order.
     pub rungs: Vec<Rung<'a>>,
 }
 
 impl Curve<'_> {
-    /// The lightest load at which a run was given up because the server does not meet it.
+    /// Returns the lightest load at which a run was given up because the server does not meet it.
     pub fn rejected_from(&self) -> Option<f64> {
         self.rungs.iter().find(|rung| rung.is_rejected()).map(|rung| rung.load)
     }
 
-    /// The lightest load that the server does not meet: it was outrun there, or turned the load away.
+    /// Returns the lightest load that the server does not meet: it was saturated there, or rejected the
+    /// load.
     fn too_much(&self) -> Option<f64> {
         self.rungs.iter().find(|rung| rung.is_rejected() || rung.is_saturated()).map(|rung| rung.load)
     }
 
-    /// Where it bends, by the loads that count below the first that the server does not meet. That one is too much, whatever it
-    /// looks like: what was served there is not what came.
+    /// Finds where the curve bends, using the loads that count below the first that the server does not
+    /// meet. That one is excluded whatever it looks like: its served rate is not its arrival rate.
     pub fn knee(&self) -> Knee {
         let ceiling = self.too_much();
         let met = |rung: &&Rung| rung.counts() && ceiling.is_none_or(|first| rung.load < first);
@@ -138,40 +140,44 @@ impl Curve<'_> {
         }
     }
 
-    /// Up to which load the objective holds; none without one, and where nothing is known at any load.
+    /// Returns up to which load the objective holds; `None` without an objective, and if nothing is
+    /// known at any load.
     pub fn bracket(&self) -> Option<Bracket> {
         let rungs: Vec<Judged> = self.rungs.iter().filter_map(Rung::judged).collect();
         rungs.iter().any(|rung| rung.serves.is_some()).then(|| Bracket::of(&rungs))
     }
 
-    /// The highest load that the server was shown to keep up with below the lowest that it did not or turned away, and that one;
-    /// open loops only.
+    /// Returns the highest load that the server was shown to keep up with, below the lowest that it did
+    /// not or that it rejected, and the latter; open loops only.
     pub fn saturation(&self) -> (Option<f64>, Option<f64>) {
         let first = self.too_much();
         let kept = |rung: &&Rung| rung.counts() && first.is_none_or(|first| rung.load < first);
         (self.rungs.iter().rfind(kept).map(|rung| rung.load), first)
     }
 
-    /// The loads at which the windows are too short to show whether the server kept up, rising; open loops only.
+    /// Returns the loads whose windows are too short to show whether the server kept up, in rising
+    /// order; open loops only.
     pub fn not_shown(&self) -> impl Iterator<Item = &Rung<'_>> {
         self.rungs.iter().filter(|rung| rung.state() == Some(saturation::State::NotShown))
     }
 
-    /// The most requests per second that the server can serve, where more came than it served: of the loads that saturated it the one
-    /// at which most requests ended, and the upper end of the 95 % interval of the rate at which they did. None where none did.
+    /// Returns the maximum requests per second that the server can serve, if it was saturated: among the
+    /// loads that saturated it, the one at which most requests ended, and the upper end of the 95 %
+    /// interval of that rate. `None` if no load did.
     pub fn serves_at_most(&self) -> Option<f64> {
         let saturated = self.rungs.iter().filter(|rung| rung.is_saturated());
         let ended = saturated.filter_map(|rung| Some(rung.saturation()?.completion_rate()));
         ended.max_by(|(a, _), (b, _)| a.total_cmp(b)).map(|(_, [_, high])| high)
     }
 
-    /// The rung of a load.
+    /// Returns the rung of a load.
     pub fn rung(&self, load: f64) -> Option<&Rung<'_>> {
         self.rungs.iter().find(|rung| rung.load == load)
     }
 }
 
-/// The curves of `points`, in the order in which each one's first run stands there. `keep_invalid` counts invalid runs too.
+/// Returns the curves of `points`, in the order of each one's first run. `keep_invalid` also counts
+/// invalid runs.
 pub fn curves<'a, P: Into<Point<'a>> + Copy>(points: &[P], keep_invalid: bool) -> Vec<Curve<'a>> {
     let mut curves: Vec<Curve<'a>> = Vec::new();
     for point in points {

@@ -1,7 +1,7 @@
-//! The configurations that no other one beats in both of two things at once.
+//! The configurations that no other configuration beats in both of two figures.
 
-/// Which of the points no other point beats: none is at least as large in both figures and larger in one. Equal points
-/// are both on the front; a point with a figure that is no number is not.
+/// Returns which points are not beaten by any other: none is at least as large in both figures and
+/// larger in one. Equal points are both on the front; a point with a figure that is not a number is not.
 pub fn front(points: &[(f64, f64)]) -> Vec<bool> {
     let beats = |a: (f64, f64), b: (f64, f64)| a.0 >= b.0 && a.1 >= b.1 && (a.0 > b.0 || a.1 > b.1);
     let known = |point: (f64, f64)| point.0.is_finite() && point.1.is_finite();

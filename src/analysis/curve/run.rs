@@ -1,4 +1,4 @@
-//! What a curve is made of: runs with a result, and runs that were given up.
+//! The elements of a curve: runs with a result, and runs that were given up.
 
 use crate::analysis::saturation;
 use crate::analysis::slo::{Answer, SloTest};
@@ -6,46 +6,48 @@ use crate::analysis::tokens::MeanTokens;
 use crate::analysis::{PlanMetrics, RunMetrics, Verdict};
 use crate::rows::{GivenUp, RunLabels};
 
-/// Reasons of a verdict that may be the exception among repeats.
+/// Reasons of a verdict that may be an exception among repeats.
 pub(crate) const EXCEPTIONS: [&str; 2] = ["paused", "errors_bunched"];
 
-/// One run with all that a curve needs of it.
+/// One run with everything that a curve needs from it.
 #[derive(Debug, Clone, Copy)]
 pub struct Run<'a> {
     /// The plan's sweep.
     pub sweep: &'a str,
-    /// What names it.
+    /// Its labels.
     pub labels: &'a RunLabels,
     /// Its metrics.
     pub metrics: &'a RunMetrics,
     /// Its metrics under the plan.
     pub plan_metrics: &'a PlanMetrics,
-    /// What it is worth.
+    /// Its verdict.
     pub verdict: &'a Verdict,
-    /// Whether its server kept up with what came; none in closed loops. Of all its requests, also where the metrics are of a class.
+    /// Whether its server kept up with the arrivals; `None` in closed loops. Covers all its requests,
+    /// even if the metrics are those of a class.
     pub saturation: Option<saturation::Evidence>,
-    /// The plan's limits on latencies, tested on it.
+    /// Tests of the plan's latency limits on it.
     pub slo: &'a [SloTest],
-    /// Whether its tokens cost no more than the plan's objective allows; none where it sets no limit.
+    /// Whether its tokens cost no more than the plan's objective allows; `None` if it sets no cost
+    /// limit.
     pub cost: Option<Answer>,
-    /// How long its requests were.
+    /// Mean token counts of its requests.
     pub tokens: MeanTokens,
 }
 
-/// One run that was given up: it has a load, a reason, and nothing else.
+/// One run that was given up: it has only a load and a reason.
 #[derive(Debug, Clone, Copy)]
 pub struct GivenUpRun<'a> {
     /// The plan's sweep.
     pub sweep: &'a str,
-    /// What names it.
+    /// Its labels.
     pub labels: &'a RunLabels,
-    /// Why.
+    /// The reason.
     pub given_up: &'a GivenUp,
     /// Whether the plan has an objective.
     pub objective: bool,
 }
 
-/// What a curve is made of.
+/// An element of a curve.
 #[derive(Debug, Clone, Copy)]
 pub enum Point<'a> {
     /// A run with a result.
@@ -61,7 +63,7 @@ impl<'a> From<Run<'a>> for Point<'a> {
 }
 
 impl<'a> Point<'a> {
-    /// The sweep and what names the run.
+    /// Returns the sweep and the labels of the run.
     pub(super) fn names(&self) -> (&'a str, &'a RunLabels) {
         match self {
             Point::Measured(run) => (run.sweep, run.labels),
@@ -71,12 +73,13 @@ impl<'a> Point<'a> {
 }
 
 impl Run<'_> {
-    /// Whether the plan's objective was tested on it.
+    /// Returns whether the plan's objective was tested on it.
     pub(super) fn is_tested(&self) -> bool {
         self.cost.is_some() || !self.slo.is_empty()
     }
 
-    /// Whether it is invalid because so many of its requests failed, and for nothing that the client did.
+    /// Returns whether it is invalid only because so many of its requests failed, not because of the
+    /// client.
     pub(crate) fn is_failed(&self) -> bool {
         let of_server = |name| name == "errors" || EXCEPTIONS.contains(&name);
         self.verdict.invalid().any(|name| name == "errors") && self.verdict.invalid().all(of_server)

@@ -1,4 +1,4 @@
-//! The repeats of one load, and what they say together.
+//! The repeats of one load, and their combined result.
 
 use crate::analysis::saturation::{self, State as Saturation};
 use crate::analysis::server::{self, PerJoule};
@@ -19,9 +19,9 @@ pub struct Rung<'a> {
     pub load: f64,
     /// The runs that count.
     pub runs: Vec<Run<'a>>,
-    /// Invalid runs, which do not.
+    /// Invalid runs, which do not count.
     pub left_out: Vec<Run<'a>>,
-    /// Repeats to which something happened that most did not see: they do not count either.
+    /// Repeats with an event that most repeats did not have: they do not count either.
     pub excluded: Vec<Excluded<'a>>,
     /// Runs that were given up: they have no figures.
     pub given_up: Vec<GivenUpRun<'a>>,
@@ -32,17 +32,17 @@ pub struct Rung<'a> {
 pub struct Excluded<'a> {
     /// The run.
     pub run: Run<'a>,
-    /// Why: the reason of its verdict.
+    /// The reason, as in its verdict.
     pub reason: &'static str,
 }
 
 impl<'a> Rung<'a> {
-    /// Of a load, without runs.
+    /// Creates a rung of a load, without runs.
     pub(super) fn new(load: f64) -> Rung<'a> {
         Rung { load, runs: Vec::new(), left_out: Vec::new(), excluded: Vec::new(), given_up: Vec::new() }
     }
 
-    /// Of the runs of one load, whatever its unit.
+    /// Creates a rung from the runs of one load, whatever its unit.
     pub fn of(load: f64, points: impl IntoIterator<Item = Point<'a>>) -> Rung<'a> {
         let mut rung = Rung::new(load);
         points.into_iter().for_each(|point| rung.add(point, false));
@@ -50,7 +50,7 @@ impl<'a> Rung<'a> {
         rung
     }
 
-    /// One more run; an invalid one counts only where it is to be kept.
+    /// Adds a run; an invalid one counts only if `keep_invalid` is set.
     pub(super) fn add(&mut self, point: Point<'a>, keep_invalid: bool) {
         match point {
             Point::GivenUp(run) => self.given_up.push(run),
@@ -59,9 +59,9 @@ impl<'a> Rung<'a> {
         }
     }
 
-    /// Excludes the repeats with a pause or a burst of errors where fewer than half have one: then it is not what the server does
-    /// at this load. The half is of all repeats that were measured, invalid ones among them: whatever makes a run invalid, it shows
-    /// whether there was a pause. One that was given up shows nothing.
+    /// Excludes the repeats with a pause or a burst of errors if fewer than half have one: then it is
+    /// not the server's behavior at this load. The half refers to all measured repeats, including
+    /// invalid ones: they too show whether there was a pause. A repeat that was given up shows nothing.
     pub(super) fn exclude_exceptions(&mut self) {
         let all = self.runs.len() + self.left_out.len();
         let measured = || self.runs.iter().chain(&self.left_out);
@@ -75,15 +75,16 @@ impl<'a> Rung<'a> {
         }
     }
 
-    /// What its runs say together of the objective; none without an objective or without runs.
+    /// Returns the runs' combined answer for the objective; `None` without an objective or without runs.
     pub fn answer(&self) -> Option<Answer> {
         self.judged()?.answer()
     }
 
-    /// What its runs say together of the objective's parts; none without an objective. A load at which the server failed so many
-    /// requests that a run is invalid is none to promise: of its latencies nothing is said, but it misses. Nor is one at which a
-    /// run was given up because the server rejects the load or dies of it, nor one that outran the server. Where it is not shown
-    /// that the server kept up, or every run that could count is excluded, it is undecided.
+    /// Returns the runs' combined answers for the objective's parts; `None` without an objective. A load
+    /// at which the server failed so many requests that a run is invalid cannot be promised: its
+    /// latencies are not judged, but it misses. So does one at which a run was given up because the
+    /// server rejects the load or crashes under it, and one that saturated the server. If the server is
+    /// not shown to have kept up, or every run that could count is excluded, it is undecided.
     pub fn judged(&self) -> Option<Judged> {
         let excluded = || self.excluded.iter().map(|one| &one.run);
         let is_tested = self.runs.iter().chain(&self.left_out).chain(excluded()).any(Run::is_tested);
@@ -95,7 +96,8 @@ impl<'a> Rung<'a> {
         Some(Judged { load: self.load, arrived_rate: self.arrived_rate(), serves, cost: decision::unanimous(&costs) })
     }
 
-    /// Whether it serves what came within those limits of the objective that are `meant`; none where no run of it says anything.
+    /// Returns whether it serves its arrivals within the limits of the objective that are `meant`;
+    /// `None` if no run of it provides evidence.
     pub fn serves(&self, meant: impl Fn(&Limit) -> bool) -> Option<Answer> {
         if self.has_failed() || self.is_rejected() || self.is_saturated() {
             return Some(Answer::Misses);
@@ -108,62 +110,64 @@ impl<'a> Rung<'a> {
         Some(if is_short { Answer::Undecided } else { answer })
     }
 
-    /// The limits of the objective, each decided over its runs.
+    /// Returns the limits of the objective, each decided over its runs.
     pub fn limits(&self) -> Vec<Limit> {
         decision::limits(&self.runs)
     }
 
-    /// What its runs say together of whether the server kept up; none in closed loops.
+    /// Returns the runs' combined evidence on whether the server kept up; `None` in closed loops.
     pub fn saturation(&self) -> Option<saturation::Evidence> {
         saturation::Evidence::together(&self.runs.iter().filter_map(|run| run.saturation).collect::<Vec<_>>())
     }
 
-    /// Whether the server kept up with what came; none in closed loops, and without runs.
+    /// Returns whether the server kept up with the arrivals; `None` in closed loops, and without runs.
     pub fn state(&self) -> Option<Saturation> {
         let is_open = self.runs.iter().any(|run| run.labels.qps.is_some());
         self.saturation().map(|evidence| evidence.state()).or(is_open.then_some(Saturation::NotShown))
     }
 
-    /// Seconds of a window that would show whether the server kept up; none in closed loops, and where nothing came.
+    /// Returns the window in seconds that would show whether the server kept up; `None` in closed loops,
+    /// and if there were no arrivals.
     pub fn window_to_keep_up(&self) -> Option<f64> {
         undecided::keeps_up(&self.saturation()?)
     }
 
-    /// Whether more came than the server answered.
+    /// Returns whether more requests arrived than the server served.
     pub fn is_saturated(&self) -> bool {
         self.state() == Some(Saturation::Saturated)
     }
 
-    /// Whether it counts for knees, fronts and capacity: it has runs, and in open loops the server was shown to keep up with them.
+    /// Returns whether it counts for knees, fronts and capacity: it has runs, and in open loops the
+    /// server was shown to keep up with them.
     pub fn counts(&self) -> bool {
         !self.runs.is_empty() && self.state().is_none_or(|state| state == Saturation::KeptUp)
     }
 
-    /// Requests per second that really came, on average over its runs; none in closed loops.
+    /// Returns the actual arrivals per second, averaged over its runs; `None` in closed loops.
     pub fn arrived_rate(&self) -> Option<f64> {
         let rates: Vec<f64> = self.runs.iter().map(|run| Some(run.saturation?.rate())).collect::<Option<_>>()?;
         (!rates.is_empty()).then(|| rates.iter().sum::<f64>() / rates.len() as f64)
     }
 
-    /// The share of requests that failed, also in runs that were left out because so many of them did: without these a server that fails
-    /// would have no share.
+    /// Returns the share of failed requests, including runs that were excluded because too many failed:
+    /// otherwise a failing server would have no share.
     pub fn error_share(&self) -> Option<Figure> {
         let failed = self.left_out.iter().filter(|run| run.is_failed());
         let runs: Vec<Run> = self.runs.iter().chain(failed).copied().collect();
         figure::over(&runs, Ordinate::named("error_share")?)
     }
 
-    /// Whether a run of it was left out because the server failed so many of its requests.
+    /// Returns whether a run of it was excluded because the server failed so many of its requests.
     pub fn has_failed(&self) -> bool {
         self.left_out.iter().any(Run::is_failed)
     }
 
-    /// Whether a run of it was given up because the server does not meet the load.
+    /// Returns whether a run of it was given up because the server does not meet the load.
     pub fn is_rejected(&self) -> bool {
         self.given_up.iter().any(|run| run.given_up.is_a_miss())
     }
 
-    /// Why runs of it were given up, each reason once: `429 (3 of 3)`; none where none was.
+    /// Returns why runs of it were given up, each reason once: `429 (3 of 3)`; `None` if none was.
     pub fn why_given_up(&self) -> Option<String> {
         let mut reasons: Vec<String> = self.given_up.iter().map(|run| run.given_up.reason()).collect();
         reasons.sort();
@@ -171,21 +175,22 @@ impl<'a> Rung<'a> {
         (!reasons.is_empty()).then(|| reasons.join(", "))
     }
 
-    /// Which repeats are excluded, and why: `repeat 1: paused`; none where none is.
+    /// Returns which repeats are excluded, and why: `repeat 1: paused`; `None` if none is.
     pub fn why_excluded(&self) -> Option<String> {
         let one = |one: &Excluded| format!("repeat {}: {}", one.run.labels.repeat, one.reason);
         let reasons: Vec<String> = self.excluded.iter().map(one).collect();
         (!reasons.is_empty()).then(|| reasons.join(", "))
     }
 
-    /// Which invalid repeats do not count, and why: `repeat 1: client_late, errors`; none where none is.
+    /// Returns which invalid repeats do not count, and why: `repeat 1: client_late, errors`; `None` if
+    /// there are none.
     pub fn why_left_out(&self) -> Option<String> {
         let runs = self.left_out_repeats().into_iter().map(|(repeat, why)| format!("repeat {repeat}: {why}"));
         let runs: Vec<String> = runs.collect();
         (!runs.is_empty()).then(|| runs.join("; "))
     }
 
-    /// The invalid repeats that do not count, each with what makes it invalid.
+    /// Returns the invalid repeats that do not count, each with its reasons.
     pub fn left_out_repeats(&self) -> Vec<(u32, String)> {
         let one = |run: &Run| {
             let reasons: Vec<&str> = run.verdict.invalid().collect();
@@ -194,39 +199,43 @@ impl<'a> Rung<'a> {
         self.left_out.iter().map(one).collect()
     }
 
-    /// Requests that failed in the runs that say something of the server, and how many there were.
+    /// Returns how many requests failed, and how many there were, in the runs that provide evidence on
+    /// the server.
     pub fn failed_requests(&self) -> (u64, u64) {
         let runs = || self.runs.iter().chain(self.left_out.iter().filter(|run| run.is_failed()));
         (runs().map(|run| run.metrics.counts.failed).sum(), runs().map(|run| run.metrics.counts.requests).sum())
     }
 
-    /// One of the [`super::FIGURES`] over its runs; none where no run has it.
+    /// Returns one of the [`super::FIGURES`] over its runs; `None` if no run has it.
     pub fn figure(&self, reading: &Ordinate) -> Option<Figure> {
         figure::over(&self.runs, reading)
     }
 
-    /// What a percentile is above that lies among failed requests; none where it is a number, or nothing is known of it.
+    /// Returns the lower bound of a percentile that lies among failed requests; `None` if it is a
+    /// number, or unknown.
     pub fn at_least(&self, reading: &Ordinate) -> Option<f64> {
         figure::at_least(&self.runs, reading)
     }
 
-    /// Output tokens of a completed request, on average over its runs; none where nobody counted them.
+    /// Returns the output tokens of a completed request, averaged over its runs; `None` if no count is
+    /// available.
     pub fn output_tokens(&self) -> Option<f64> {
         let means: Vec<f64> = self.runs.iter().map(|run| run.tokens.output).collect::<Option<_>>()?;
         (!means.is_empty()).then(|| means.iter().sum::<f64>() / means.len() as f64)
     }
 
-    /// Output tokens for a joule of the GPUs, over all of its runs; none where that is not known of each, or not by the same means.
+    /// Returns the output tokens per joule of the GPUs, over all of its runs; `None` unless it is known
+    /// for each run, by the same method.
     pub fn tokens_per_joule(&self) -> Option<PerJoule> {
         server::tokens_per_joule(self.runs.iter().map(|run| run.metrics.server.as_slice()))
     }
 
-    /// How many values the run with the fewest has, where they are too few for a percentile.
+    /// Returns the number of values of the run with the fewest, if they are too few for a percentile.
     pub fn too_few(&self, reading: &Ordinate) -> Option<u64> {
         figure::too_few(&self.runs, reading)
     }
 
-    /// Each run as a step of the curve; none where one of them lacks throughput or latency.
+    /// Returns each run as a step of the curve; `None` if one of them lacks throughput or latency.
     pub(super) fn steps(&self) -> Option<Vec<Step>> {
         let of = |run: &Run| {
             let latency = match run.labels.qps {

@@ -7,7 +7,7 @@ use crate::analysis::{Events, Gaps, MeanTokens, PlanMetrics, RunMetrics, Verdict
 use crate::plan::{Slo, Validity};
 use crate::rows::{GivenUp, Replay, SpoilCause, Spoiled};
 
-/// A run that never happened, with all that a curve borrows of it.
+/// A made-up run, with everything that a curve borrows from it.
 struct Made {
     labels: RunLabels,
     metrics: RunMetrics,
@@ -41,7 +41,7 @@ impl Made {
         }
     }
 
-    /// As if its window had been long enough to decide what it shows.
+    /// Acts as if its window had been long enough to decide.
     fn decide(&mut self) {
         for test in &mut self.slo {
             test.evidence.worth.requests = test.evidence.n as f64;
@@ -90,7 +90,8 @@ fn ladder(rungs: &[f64], repeats: u32, slo: &Slo) -> Vec<Made> {
 
 #[test]
 fn the_highest_load_under_an_objective_is_found_within_the_ladder() {
-    // From a tenth of capacity on to a fifth above it. Waiting begins near 100: p95 stays below 60 ms up to there.
+    // From a tenth of capacity to a fifth above it. Queueing begins near 100: p95 stays below 60 ms up
+    // to there.
     let slo = objective(r#"{ "ttft": { "p95": "60ms" } }"#);
     let rungs = [20.0, 40.0, 60.0, 80.0, 120.0];
     let made = ladder(&rungs, 3, &slo);
@@ -159,11 +160,11 @@ fn the_share_of_failed_requests_is_also_of_runs_that_are_invalid_for_them() {
     };
     let (share, of_valid) = of(&made, 1);
     assert!(share.is_some_and(|share| share.ends.is_some()) && of_valid.is_none(), "{share:?} {of_valid:?}");
-    // Two runs tell more than one.
+    // Two runs are more informative than one.
     let wide = |figure: Option<Figure>| figure.and_then(|figure| figure.ends).map(|ends| ends.high - ends.low).unwrap();
     let (both, one) = of(&made, 0);
     assert!(wide(both) < wide(one));
-    // What the client did says nothing of the server.
+    // Errors of the client are no evidence on the server.
     made[1].verdict.reasons[0].name = "client_late";
     assert!(of(&made, 1).0.is_none());
 }
@@ -181,7 +182,7 @@ fn a_load_at_which_the_server_failed_is_none_to_promise() {
     };
     let found = bracket(&made);
     assert_eq!((found.holds, found.misses, &found.out_of_order[..]), (Some(20.0), Some(40.0), &[60.0][..]));
-    // What the client did says nothing of the server.
+    // Errors of the client are no evidence on the server.
     made[1].verdict.reasons = vec![invalid("client_late"), invalid("errors")];
     let found = bracket(&made);
     assert_eq!((found.holds, found.misses, &found.unknown[..]), (Some(60.0), None, &[40.0][..]));
@@ -192,7 +193,7 @@ fn a_load_that_was_given_up_is_not_met_and_ends_the_curve() {
     let slo = objective(r#"{ "ttft": { "p95": "500ms" } }"#);
     let mut made = ladder(&[20.0, 40.0, 60.0, 80.0], 1, &slo);
     made.iter_mut().for_each(Made::decide);
-    // Of 80 one repeat was measured, and of 70 none.
+    // Of 80, one repeat was measured; of 70, none.
     let [above, between] = [80.0, 70.0].map(|qps| RunLabels { qps: Some(qps), repeat: 1, ..made[3].labels.clone() });
     let of = |labels, cause: SpoilCause| {
         let (cause, mut points) = (for_what(cause), made.iter().map(|made| made.run().into()).collect::<Vec<Point>>());
@@ -204,19 +205,19 @@ fn a_load_that_was_given_up_is_not_met_and_ends_the_curve() {
     };
     let ((knee, found), (answer, why, on_front)) = of(&above, SpoilCause::RateLimited);
     assert_eq!((found.holds, found.misses, answer), (Some(60.0), Some(80.0), Some(Answer::Misses)));
-    assert_eq!((why.as_deref(), on_front), (Some("429 (3 of 3)"), false), "one repeat of the two is there");
+    assert_eq!((why.as_deref(), on_front), (Some("429 (3 of 3)"), false), "one repeat of the two exists");
     let beside = |low, high| Range { low: Some(low), high: Some(high), basis: Basis::Neighbours };
     let at_60 = |above| Knee::At { load: 60.0, between: (40.0, above), range: beside(40.0, above) };
-    assert_eq!(knee, at_60(80.0), "power rises up to what is not met");
+    assert_eq!(knee, at_60(80.0), "power rises up to the load that is not met");
     let ((knee, found), _) = of(&between, SpoilCause::Refused);
     assert_eq!((found.holds, found.misses, &found.out_of_order[..]), (Some(60.0), Some(70.0), &[80.0][..]));
     assert_eq!(knee, at_60(70.0));
-    // The model is not there: as if it had not been measured.
+    // The model is unknown to the server: as if the load had not been measured.
     let ((knee, found), (answer, ..)) = of(&between, SpoilCause::UnknownModel);
     assert_eq!((found.holds, found.misses, &found.unknown[..], answer), (Some(80.0), None, &[70.0][..], None));
     assert!(matches!(knee, Knee::NotReached(_)), "{knee:?}");
     let ((_, found), (answer, ..)) = of(&above, SpoilCause::UnknownModel);
-    assert_eq!((found.holds, answer), (Some(80.0), Some(Answer::Holds)), "the repeat that is there decides");
+    assert_eq!((found.holds, answer), (Some(80.0), Some(Answer::Holds)), "the existing repeat decides");
 }
 
 #[test]
@@ -234,7 +235,7 @@ fn only_what_serves_the_same_is_weighed() {
 
 #[test]
 fn a_saturated_run_misses_every_objective() {
-    // Between two tokens nothing waits, however long the queue.
+    // Nothing queues between two tokens, however long the queue.
     let slo = objective(r#"{ "itl": { "p95": "10ms" } }"#);
     let made = ladder(&[40.0, 150.0], 1, &slo);
     let runs: Vec<Run> = made.iter().map(Made::run).collect();
@@ -262,12 +263,13 @@ fn closed_loops_are_curves_over_requests_in_flight() {
     );
 }
 
-/// A verdict's reason that leaves the run suspect.
+/// A reason that makes a verdict suspect.
 fn suspect(name: &'static str) -> super::super::verdict::Reason {
     super::super::verdict::Reason { name, state: State::Suspect, text: String::new() }
 }
 
-/// Three repeats of one load that hold an objective, the first `hit` of them by an outage: a fifth of their requests failed at once.
+/// Three repeats of one load that meet an objective, the first `hit` of which had an outage: a fifth of
+/// their requests failed at once.
 fn hit_by_an_outage(hit: usize) -> Vec<Made> {
     let mut made = ladder(&[40.0], 3, &objective(r#"{ "ttft": { "p95": "500ms" } }"#));
     for one in &mut made[..hit] {
@@ -288,17 +290,18 @@ fn a_repeat_that_most_are_not_like_is_excluded_by_name() {
     let named = Some("repeat 0: errors_bunched".to_owned());
     assert_eq!(read(&hit_by_an_outage(1)), (2, named, Some(Answer::Holds)));
     let (counted, excluded, answer) = read(&hit_by_an_outage(2));
-    assert_eq!((counted, excluded), (3, None), "two of three: that is what the server does");
+    assert_eq!((counted, excluded), (3, None), "two of three: that is the server's behavior");
     assert_ne!(answer, Some(Answer::Holds));
-    assert_eq!(read(&hit_by_an_outage(1)[..1]).0, 1, "of one repeat nothing is the exception");
-    // An invalid repeat is excluded too and misses nothing; what is left is invalid for what the client did.
+    assert_eq!(read(&hit_by_an_outage(1)[..1]).0, 1, "a single repeat has no exception");
+    // An invalid repeat is excluded too and does not miss; the remaining one is invalid because of the
+    // client.
     let mut made = hit_by_an_outage(1);
     for (one, name) in made.iter_mut().zip(["errors", "client_late", "client_late"]) {
         one.verdict.state = State::Invalid;
         one.verdict.reasons.push(super::super::verdict::Reason { state: State::Invalid, ..suspect(name) });
     }
     let (counted, excluded, answer) = read(&made);
-    assert_eq!((counted, excluded.is_some(), answer), (0, true, Some(Answer::Undecided)), "none remains");
+    assert_eq!((counted, excluded.is_some(), answer), (0, true, Some(Answer::Undecided)), "no repeat remains");
 }
 
 #[test]
@@ -359,7 +362,7 @@ fn two_repeats_are_a_pair_and_three_are_not() {
     assert_eq!(two.pair, Some([own[0].min(own[1]), own[0].max(own[1])]));
     assert!(two.span() == two.pair && two.ends.is_some(), "the interval stays for programs: {two:?}");
     assert_eq!([of(&runs, "output_throughput").pair, of(&runs[..1], "output_throughput").pair], [None, None]);
-    assert_eq!(of(&runs[..2], "error_share").pair, None, "a share of requests is of those of both runs");
+    assert_eq!(of(&runs[..2], "error_share").pair, None, "a share of requests is over those of both runs");
 }
 
 #[test]
@@ -374,7 +377,7 @@ fn an_undecided_limit_says_to_which_side_it_leans() {
     let p95 = made[0].metrics.ttft_from_schedule.percentile(crate::plan::Percentile::P95).value().unwrap().short();
     let said = limit.why_undecided();
     let observed = format!("observed p95 {p95} ms, 41 of 1000 requests (4.10 %) above the limit, 5 % allowed; ");
-    assert!(said.starts_with(&observed) && said.contains("worth 15 independent requests, 59 are needed; "), "{said}");
+    assert!(said.starts_with(&observed) && said.contains("worth 15 independent requests, 59 needed; "), "{said}");
 }
 
 #[test]

@@ -1,4 +1,4 @@
-//! What symptoms are looked for in, and what was found of them.
+//! Input of the symptom checks, and their findings.
 
 use schemars::JsonSchema;
 use serde::Serialize;
@@ -6,35 +6,35 @@ use serde::Serialize;
 use crate::analysis::curve::{Curve, Run};
 use crate::analysis::roofline::Prediction;
 
-/// What a symptom is, and what it usually means.
+/// A symptom and its usual meaning.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Symptom {
     /// Its name in files.
     pub key: &'static str,
-    /// What is seen.
+    /// The observation.
     pub title: &'static str,
-    /// What it is likely to come from.
+    /// Its likely cause.
     pub regime: &'static str,
-    /// What would confirm that.
+    /// What would confirm the cause.
     pub confirm: &'static str,
-    /// What would refute it.
+    /// What would refute the cause.
     pub refute: &'static str,
-    /// What to try first.
+    /// The first remedy to try.
     pub response: &'static str,
 }
 
-/// What looking for a symptom came to.
+/// The result of looking for a symptom.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Finding {
-    /// It is there, in each of these places.
+    /// It is present, in each of these places.
     Seen(Vec<Evidence>),
-    /// It was looked for and is not there.
+    /// It was checked and is absent.
     NotSeen(String),
-    /// Nobody could look: what is missing.
+    /// It could not be checked: what is missing.
     NotChecked(String),
 }
 
-/// One place where a symptom is seen.
+/// One place where a symptom is present.
 #[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
 pub struct Evidence {
     /// Full ids of the runs that show it.
@@ -43,16 +43,16 @@ pub struct Evidence {
     pub text: String,
 }
 
-/// A symptom and what was found of it.
+/// A symptom and its finding.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Diagnosis {
     /// The symptom.
     pub symptom: Symptom,
-    /// What was found.
+    /// The finding.
     pub finding: Finding,
 }
 
-/// A run beside what memory bandwidth alone would allow.
+/// A run and the bound that memory bandwidth alone sets.
 #[derive(Debug, Clone, Copy)]
 pub struct Predicted<'a> {
     /// The run.
@@ -62,7 +62,7 @@ pub struct Predicted<'a> {
 }
 
 impl Predicted<'_> {
-    /// Decode tokens per second of one stream: one over the median TPOT. Null where that is.
+    /// Decode tokens per second of one stream: one over the median TPOT. `None` if that is unknown.
     pub fn measured(&self) -> Option<f64> {
         let tpot = self.run.metrics.tpot.percentile(crate::plan::Percentile::P50).exact()?;
         (tpot > 0.0).then(|| 1000.0 / tpot)
@@ -74,28 +74,29 @@ impl Predicted<'_> {
     }
 }
 
-/// Two runs that differ in the cache alone.
+/// Two runs that differ only in their cache state.
 #[derive(Debug, Clone, Copy)]
 pub struct Twins<'a> {
-    /// Prompts share what the scenario declares.
+    /// Prompts share the declared prefix of the scenario.
     pub warm: Run<'a>,
-    /// The same prompts, nothing of them shared.
+    /// The same prompts, without any shared prefix.
     pub cold: Run<'a>,
 }
 
-/// All that symptoms are looked for in.
+/// Everything that is searched for symptoms.
 #[derive(Debug, Clone, Copy)]
 pub struct Evident<'a> {
     /// Curves of the plan.
     pub curves: &'a [Curve<'a>],
     /// Runs with a bound.
     pub predicted: &'a [Predicted<'a>],
-    /// Why other runs have none, each reason once.
+    /// Why other runs have no bound, each reason once.
     pub unpredicted: &'a [String],
     /// Warm runs with their cold twins.
     pub twins: &'a [Twins<'a>],
-    /// The most that a token may take by the plan's objective, in milliseconds.
+    /// Maximum time per token allowed by the plan's objective, in milliseconds.
     pub token_limit_ms: Option<f64>,
-    /// How many requests a server runs at most, as its plan declares it, by the full id of the run.
+    /// Maximum number of running requests of a server, as declared in the plan, by the full id of the
+    /// run.
     pub batch_limits: &'a [(String, f64)],
 }

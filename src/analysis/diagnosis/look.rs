@@ -1,4 +1,4 @@
-//! What all looks have in common: evidence of runs, and how runs and loads are named in it.
+//! Common parts of all checks: evidence of runs, and the names of runs and loads in it.
 
 use crate::analysis::curve::{Curve, Run, Rung};
 
@@ -12,7 +12,7 @@ pub(super) fn evidence(runs: &[&Run], text: String) -> Evidence {
     Evidence { runs: runs.iter().map(|run| run.labels.run_id.clone()).collect(), text }
 }
 
-/// What growth comes to, with the runs and the sentence of what was seen.
+/// Returns the result for a growth, with the runs and a sentence on the observation.
 pub(super) fn looked(growth: Growth, runs: &[&Run], text: impl FnOnce() -> String) -> Looked {
     match growth {
         Growth::Shown => Looked::Seen(evidence(runs, text())),
@@ -21,17 +21,17 @@ pub(super) fn looked(growth: Growth, runs: &[&Run], text: impl FnOnce() -> Strin
     }
 }
 
-/// The beginning of a run's id, as commands take it.
+/// Returns the beginning of a run's id, as commands accept it.
 pub(super) fn short<'a>(run: &'a Run<'a>) -> &'a str {
     run.labels.run_id.get(..8).unwrap_or(&run.labels.run_id)
 }
 
-/// Requests in flight at the client, averaged over the window.
+/// Returns the client's requests in flight, averaged over the window.
 pub(super) fn in_flight(run: &Run) -> f64 {
     run.metrics.flow.achieved_concurrency.unwrap_or(f64::INFINITY)
 }
 
-/// A load in words: `qps 40`.
+/// Describes a load: `qps 40`.
 pub(super) fn at(curve: &Curve, rung: &Rung) -> String {
     format!("{} {}", curve.axis.name(), rung.load)
 }

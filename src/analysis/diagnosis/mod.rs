@@ -1,8 +1,10 @@
-//! Symptoms of a server in the figures of its runs, and what they usually mean.
+//! Symptoms of a server in the figures of its runs, and their usual meaning.
 //!
-//! Each symptom is one small function that says where it is seen, quoting the runs, or that it is not there, or what is missing
-//! to look for it. A regime is the likely one, so each names what would confirm it and what would refute it. Figures are the
-//! client's, and where a server was scraped its own. What figures show only within their intervals is not seen, and said to be "not shown".
+//! Each symptom is one small function that reports where it is present, citing the runs, or that it is
+//! absent, or what is missing to check it. Each cause is only the likely one, so every symptom names
+//! what would confirm it and what would refute it. Figures are the client's, and the server's own if it
+//! was scraped. Differences within the intervals of the figures do not count as seen; they are reported
+//! as "not shown".
 
 mod evidence;
 mod look;

@@ -1,4 +1,4 @@
-//! What runs are called in a sentence: with their model, where the plan has several.
+//! Names of runs in sentences: with their model, if the plan has several.
 
 use indexmap::IndexSet;
 
@@ -6,13 +6,13 @@ use crate::analysis::curve::Run;
 
 use super::evidence::Evident;
 
-/// Names of runs, as long as it takes to tell them apart.
+/// Names of runs, just long enough to distinguish them.
 pub(super) struct Names {
     has_models: bool,
 }
 
 impl Names {
-    /// For all runs that symptoms are looked for in.
+    /// Creates the names for all runs that are searched for symptoms.
     pub(super) fn of(evident: &Evident) -> Names {
         let on_curves = evident.curves.iter().flat_map(|curve| &curve.rungs).flat_map(|rung| &rung.runs);
         let predicted = evident.predicted.iter().map(|one| &one.run);
@@ -22,7 +22,8 @@ impl Names {
         Names { has_models: models.len() > 1 }
     }
 
-    /// Model (of several), endpoint, scenario and the values of further axes: what tells a run from others of one load.
+    /// Model (if several), endpoint, scenario and the values of further axes: what distinguishes a run
+    /// from others of the same load.
     pub(super) fn run(&self, run: &Run) -> String {
         let axes = run.labels.axes.iter().map(|(axis, value)| format!(" · {axis}={value}"));
         format!(
@@ -33,7 +34,7 @@ impl Names {
         )
     }
 
-    /// A server: its endpoint, behind the model where there are several.
+    /// A server: its endpoint, prefixed by the model if there are several.
     pub(super) fn server(&self, endpoint: &str, model: &str) -> String {
         if self.has_models { format!("{model} · {endpoint}") } else { endpoint.to_owned() }
     }

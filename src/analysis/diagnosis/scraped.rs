@@ -1,5 +1,5 @@
-//! Symptoms in what servers and GPUs say of themselves (`telemetry`), one function each. A figure that a run does not have is never
-//! guessed: the run then shows nothing.
+//! Symptoms in the telemetry of servers and GPUs (`telemetry`), one function each. Missing figures are
+//! never guessed: a run without a figure is no evidence.
 
 use crate::analysis::Whole;
 use crate::analysis::curve::{Curve, Run, Rung};
@@ -9,32 +9,35 @@ use super::look::{at, evidence, in_flight, short};
 use super::named::Names;
 use super::shown::{Looked, found};
 
-/// Parts of a latency from this share on are a cause of it, if they take so many milliseconds.
+/// A part of a latency from this share on is a cause of it, if it takes at least this many milliseconds.
 const SHARE: f64 = 0.25;
 const LEAST_MS: f64 = 1.0;
-/// The KV cache is short of room from this mean share of the window on, or where it was as full as this at its fullest.
+/// The KV cache is short of room from this mean share of the window on, or if its maximum reached this
+/// share.
 const KV_MEAN: f64 = 0.90;
 const KV_FULL: f64 = 0.99;
-/// Counters are interpolated at the borders of the window: less than half an event is none.
+/// Counters are interpolated at the borders of the window: less than half an event counts as none.
 const ONE_EVENT: f64 = 0.5;
-/// Clocks that are lowered at so many of the scrapes are no exception.
+/// Lowered clocks at this share of the scrapes are no exception.
 const THROTTLED: f64 = 0.05;
-/// A server that works on no more than this share of what the client has in flight leaves the rest waiting.
+/// If a server works on no more than this share of the client's requests in flight, the rest are
+/// waiting.
 const FEW: f64 = 0.5;
-/// Fewer requests in flight than these fill no batch anyhow.
+/// Fewer requests in flight than this do not fill a batch anyway.
 const CROWD: f64 = 4.0;
-/// A server that runs this share of its limit at its most is at the limit.
+/// A server whose maximum reaches this share of its limit is at the limit.
 const AT_LIMIT: f64 = 0.95;
 
-/// What one run says of a symptom.
+/// A symptom in one run.
 struct Shown {
     is_there: bool,
-    /// How strong it is, to find the load at which it is strongest.
+    /// Strength, used to find the load at which it is strongest.
     weight: f64,
     text: String,
 }
 
-/// Looks at every load of every curve at which each run can say something; what a load shows, all of its runs must show.
+/// Checks every load of every curve at which each run has the figure; a symptom at a load must be
+/// present in all of its runs.
 fn on_curves(evident: &Evident, missing: &str, absent: &str, of: impl Fn(&Run) -> Option<Shown>) -> Finding {
     let names = Names::of(evident);
     let look = |curve: &Curve| {
@@ -70,7 +73,7 @@ fn on_curves(evident: &Evident, missing: &str, absent: &str, of: impl Fn(&Run) -
     found(evident.curves.iter().map(look), missing, || absent.to_owned())
 }
 
-/// A figure of the server's own; none where the run does not have it.
+/// Returns a figure of the server; `None` if the run does not have it.
 pub(super) fn figure(run: &Run, name: &str) -> Option<f64> {
     run.metrics.server.iter().find(|figure| figure.name == name)?.value.as_ref().ok().copied()
 }
@@ -79,13 +82,13 @@ fn percent(share: f64) -> String {
     format!("{:.0} %", share * 100.0)
 }
 
-/// The sum that is looked at: of TTFT, else of E2E where answers are not streamed.
+/// Returns the latency that is broken down: TTFT, or E2E if responses are not streamed.
 fn whole<'r>(run: &'r Run) -> Option<&'r Whole> {
     let named = |name: &str| run.metrics.wholes.iter().find(|whole| whole.name == name);
     named("ttft").or_else(|| named("e2e")).filter(|whole| whole.mean_ms > 0.0)
 }
 
-/// `; 12.1 requests wait`; empty where it is not known.
+/// Returns `; 12.1 requests wait`; empty if unknown.
 fn clause(run: &Run, name: &str, said: impl Fn(f64) -> String) -> String {
     figure(run, name).map(|value| format!("; {}", said(value))).unwrap_or_default()
 }
@@ -103,8 +106,8 @@ pub(super) fn server_queue(evident: &Evident) -> Finding {
         );
         Some(Shown { is_there: queue >= LEAST_MS && queue >= SHARE * mean, weight: queue / mean, text })
     };
-    let missing =
-        "no run knows the time in the server's queue: it takes `telemetry` of an engine whose page has `queue_seconds`";
+    let missing = "no run has the time in the server's queue; this needs `telemetry` of an engine whose page has \
+        `queue_seconds`";
     on_curves(evident, missing, "less than a quarter of the mean TTFT is the server's queue", of)
 }
 
@@ -115,8 +118,7 @@ pub(super) fn kv_cache_short(evident: &Evident) -> Finding {
         let text = format!("the KV cache is {} full on average, {} at most{waiting}", percent(mean), percent(most));
         Some(Shown { is_there: mean >= KV_MEAN || most >= KV_FULL, weight: mean, text })
     };
-    let missing =
-        "no run knows how full the KV cache was: it takes `telemetry` of an engine whose page has `kv_cache_usage`";
+    let missing = "no run has the KV cache usage; this needs `telemetry` of an engine whose page has `kv_cache_usage`";
     on_curves(evident, missing, "the KV cache is never full, and less than 90 % full on average", of)
 }
 
@@ -124,12 +126,12 @@ pub(super) fn preempted(evident: &Evident) -> Finding {
     let of = |run: &Run| {
         let count = figure(run, "preemptions")?;
         let kv = clause(run, "kv_cache_usage_max", |most| format!("the KV cache is {} full at most", percent(most)));
-        let text = format!("{count:.0} requests are put back in the window{kv}");
+        let text = format!("{count:.0} requests are preempted in the window{kv}");
         Some(Shown { is_there: count >= ONE_EVENT, weight: count, text })
     };
     let missing =
-        "no run knows how many requests were put back: it takes `telemetry` of an engine whose page has `preemptions`";
-    on_curves(evident, missing, "no request was put back in a window", of)
+        "no run has the number of preemptions; this needs `telemetry` of an engine whose page has `preemptions`";
+    on_curves(evident, missing, "no request was preempted in a window", of)
 }
 
 pub(super) fn throttled(evident: &Evident) -> Finding {
@@ -140,7 +142,8 @@ pub(super) fn throttled(evident: &Evident) -> Finding {
         let text = format!("a GPU's clock is lowered at {} of the scrapes{heat}{power}", percent(share));
         Some(Shown { is_there: share >= THROTTLED, weight: share, text })
     };
-    let missing = "no run knows why clocks were lowered: it takes `telemetry` with a page of a DCGM exporter (`gpu_throttle_reasons`)";
+    let missing = "no run has the reasons of lowered clocks; this needs `telemetry` with a page of a DCGM \
+                  exporter (`gpu_throttle_reasons`)";
     on_curves(evident, missing, "clocks are lowered at less than 5 % of the scrapes", of)
 }
 
@@ -156,12 +159,13 @@ pub(super) fn few_at_a_time(evident: &Evident) -> Finding {
             Some((_, limit)) => format!("; the declared limit of {limit} is not reached"),
         };
         let text = format!(
-            "the server works on {running:.1} requests on average, {most:.0} at most, of {crowd:.1} in flight{limit}{waiting}"
+            "the server works on {running:.1} requests on average, {most:.0} at most, of {crowd:.1} in \
+             flight{limit}{waiting}"
         );
         Some(Shown { is_there: crowd >= CROWD && running <= FEW * crowd, weight: 1.0 - running / crowd, text })
     };
-    let missing =
-        "no run knows how many requests ran: it takes `telemetry` of an engine whose page has `requests_running`";
+    let missing = "no run has the number of running requests; this needs `telemetry` of an engine whose page has \
+        `requests_running`";
     on_curves(evident, missing, "with 4 requests in flight or more, the server works on more than half of them", of)
 }
 
@@ -189,6 +193,7 @@ pub(super) fn outside_the_server(evident: &Evident) -> Finding {
         let is_there = sum >= LEAST_MS && sum >= SHARE * whole.mean_ms;
         Some(Shown { is_there, weight: sum / whole.mean_ms, text })
     };
-    let missing = "no run knows the server's own time: it takes `telemetry` of an engine whose page has `ttft_seconds` or `e2e_seconds`";
+    let missing = "no run has the server's own time; this needs `telemetry` of an engine whose page has \
+                  `ttft_seconds` or `e2e_seconds`";
     on_curves(evident, missing, "less than a quarter of the mean TTFT passes outside the server", of)
 }

@@ -1,4 +1,4 @@
-//! What servers say of themselves, as made-up figures: what is seen in them, and that nothing is where they are missing.
+//! Tests with made-up server telemetry: which symptoms it shows, and that missing figures show none.
 
 use super::tests::{Made, among, closed, finding, seen};
 use super::*;
@@ -7,7 +7,8 @@ use crate::analysis::roofline::Prediction;
 use crate::analysis::{Part, ServerFigure, Whole};
 use crate::telemetry::canonical::Unit;
 
-/// A run with so many in flight and these figures of its server; a figure without a value has a reason.
+/// A run with this many requests in flight and these server figures; a figure without a value has a
+/// reason.
 fn scraped(name: &str, batch: u32, figures: &[(&str, Option<f64>)]) -> Made {
     let mut made = Made::new(name, "B1", &closed(batch), 50.0);
     let figure = |(name, value): &(&str, Option<f64>)| ServerFigure {
@@ -42,7 +43,8 @@ fn a_queue_is_a_cause_from_a_quarter_of_ttft_on() {
     let at = |name, batch, queue| parted(name, batch, &[("queue", queue)]);
     let two = [at("a", 2, Some(3.0)), at("b", 8, Some(61.0))];
     let text = text_of("server_queue", &two);
-    let wanted = "demo · B1: at batch_size 8 61.0 of 100.0 ms of mean TTFT are the server's queue (61 %); 3.2 requests wait there \
+    let wanted = "demo · B1: at batch_size 8 61.0 of 100.0 ms of mean TTFT are the server's queue (61 %); 3.2 \
+                  requests wait there \
                   (run b0000000); seen at 1 of 2 loads, here the most";
     assert_eq!(text, wanted);
     assert_eq!(seen(among("server_queue", &two))[0].runs, [two[1].labels.run_id.clone()]);
@@ -56,7 +58,7 @@ fn what_only_some_repeats_show_is_not_shown() {
     let at = |name, queue| parted(name, 8, &[("queue", Some(queue))]);
     let Finding::NotSeen(why) = among("server_queue", &[at("a", 10.0), at("b", 60.0), at("c", 12.0)]) else { panic!() };
     assert!(why.starts_with("not shown: ") && why.ends_with("in 1 of 3 repeats"), "{why}");
-    // A repeat that does not know it leaves the load unknown.
+    // A repeat without the figure makes the load unknown.
     let unknown = [at("a", 60.0), parted("b", 8, &[("queue", None)])];
     assert!(matches!(among("server_queue", &unknown), Finding::NotChecked(_)));
 }
@@ -79,7 +81,7 @@ fn each_figure_of_the_server_has_its_symptom() {
         ("throttled", "gpu_throttled_share"),
         ("few_at_a_time", "requests_running_mean"),
     ] {
-        assert!(matches!(seen_in(key, &[(name, None)]), Finding::NotChecked(_)), "{key}: a null is nothing");
+        assert!(matches!(seen_in(key, &[(name, None)]), Finding::NotChecked(_)), "{key}: a null is no evidence");
         assert!(matches!(seen_in(key, &[]), Finding::NotChecked(_)), "{key}");
     }
 }
@@ -108,7 +110,7 @@ fn small_batches_are_held_against_what_is_in_flight_and_what_is_declared() {
     assert!(said(64.0).contains("the declared limit of 64 is not reached"), "{}", said(64.0));
     assert!(!seen(look(&few, &[]))[0].text.contains("declared"));
     assert!(matches!(look(&at(16, 15.0, 16.0), &[]), Finding::NotSeen(_)));
-    assert!(matches!(look(&at(2, 0.5, 1.0), &[]), Finding::NotSeen(_)), "two in flight are no crowd");
+    assert!(matches!(look(&at(2, 0.5, 1.0), &[]), Finding::NotSeen(_)), "two in flight are too few");
 }
 
 #[test]
@@ -116,11 +118,16 @@ fn what_is_outside_is_named_by_its_parts() {
     let at =
         |outside| parted("a", 8, &[("client", Some(20.0)), ("connection", Some(0.0)), ("outside_server", outside)]);
     let text = text_of("outside_the_server", &[at(Some(30.0))]);
-    let wanted = "50.0 of 100.0 ms of mean TTFT pass outside the server (50 %): the client 20.0, connecting 0.0, elsewhere \
+    let wanted = "50.0 of 100.0 ms of mean TTFT pass outside the server (50 %): the client 20.0, connecting 0.0, \
+                  elsewhere \
                   outside the server 30.0";
     assert!(text.contains(wanted), "{text}");
     assert!(matches!(among("outside_the_server", &[at(Some(1.0))]), Finding::NotSeen(_)));
-    assert!(matches!(among("outside_the_server", &[at(None)]), Finding::NotChecked(_)), "nothing is claimed of a half");
+    assert!(
+        matches!(among("outside_the_server", &[at(None)]), Finding::NotChecked(_)),
+        "nothing is claimed for \
+                                                                                        a half"
+    );
 }
 
 #[test]
@@ -141,8 +148,8 @@ fn a_busy_memory_speaks_for_or_against_overhead() {
     assert!(
         look(Some(0.12)).ends_with("moves data 12 % of the time, which confirms that its bandwidth is not the limit")
     );
-    assert!(look(Some(0.7)).contains("which speaks against overhead"));
-    assert!(look(Some(0.4)).ends_with("which tells neither way"));
+    assert!(look(Some(0.7)).contains("which contradicts overhead"));
+    assert!(look(Some(0.4)).ends_with("which is inconclusive"));
     assert!(!look(None).contains("memory moves"));
 }
 

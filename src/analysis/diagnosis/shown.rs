@@ -1,38 +1,39 @@
-//! Whether figures show what a symptom says of them, or may differ by chance.
+//! Whether a symptom is shown by the figures, or may be due to chance.
 
 use crate::analysis::Estimate;
 use crate::analysis::curve::Figure;
 
 use super::evidence::{Evidence, Finding};
 
-/// What looking in one place came to.
+/// The result of checking one place.
 pub(super) enum Looked {
-    /// It is there.
+    /// It is present.
     Seen(Evidence),
-    /// The figures say so, but within their intervals, or not in all repeats: a sentence with the figures that says which.
+    /// The figures suggest it, but only within their intervals, or not in all repeats: a sentence with
+    /// the figures and the reason.
     NotShown(String),
-    /// It is not there.
+    /// It is absent.
     Absent,
 }
 
-/// How a finding begins of what figures say only within their intervals.
+/// Prefix of a finding that the figures suggest only within their intervals.
 pub const NOT_SHOWN: &str = "not shown";
 
-/// Why a finding may be none where a client's figures alone say so.
-pub(super) const BY_CHANCE: &str = "it may be chance: the 95 % intervals do not tell";
+/// Reason why a finding from a client's figures alone may not be one.
+pub(super) const BY_CHANCE: &str = "it may be chance: the 95 % intervals overlap";
 
 /// Whether a figure has grown from one load to another.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Growth {
-    /// Beyond what the intervals of both allow for.
+    /// Beyond the intervals of both.
     Shown,
-    /// By the factor, but the intervals overlap, or there is none to tell by.
+    /// By the factor, but the intervals overlap or are missing.
     NotShown,
     /// By less than the factor.
     No,
 }
 
-/// A value with its 95 % interval, where it has one.
+/// A value with its 95 % interval, if it has one.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(super) struct Ranged {
     /// The value.
@@ -41,33 +42,34 @@ pub(super) struct Ranged {
     pub(super) ends: Option<[f64; 2]>,
 }
 
-/// From this factor on a rate of single runs has grown: nothing says how far such a rate may lie from that of another run.
+/// A rate of single runs has grown from this factor on: its variation between runs is unknown.
 const WITHOUT_INTERVAL: f64 = 1.5;
 
 impl Ranged {
-    /// Of a figure of a rung.
+    /// Converts a figure of a rung.
     pub(super) fn of(figure: &Figure) -> Ranged {
         Ranged { value: figure.value, ends: figure.ends.map(|ends| [ends.low, ends.high]) }
     }
 
-    /// Of a percentile of one run; none where it is not known or lies among failures.
+    /// Converts a percentile of one run; `None` if it is unknown or lies among failures.
     pub(super) fn of_estimate(estimate: &Estimate) -> Option<Ranged> {
         let ends = estimate.interval().and_then(|interval| Some([interval.low_number()?, interval.high_number()?]));
         Some(Ranged { value: estimate.exact()?, ends })
     }
 
-    /// Whether even its low end lies above a limit.
+    /// Returns whether even its low end lies above a limit.
     pub(super) fn is_above(self, limit: f64) -> bool {
         self.ends.is_some_and(|[low, _]| low > limit)
     }
 
-    /// Whether even its high end lies below a limit.
+    /// Returns whether even its high end lies below a limit.
     pub(super) fn is_below(self, limit: f64) -> bool {
         self.ends.is_some_and(|[_, high]| high < limit)
     }
 }
 
-/// Whether a latency has grown by a factor. One without an interval is of too few requests to tell.
+/// Returns whether a latency has grown by a factor. A latency without an interval has too few requests
+/// to decide.
 pub(super) fn latency_growth(before: Ranged, after: Ranged, factor: f64) -> Growth {
     match (before.ends, after.ends) {
         _ if after.value < factor * before.value => Growth::No,
@@ -76,7 +78,8 @@ pub(super) fn latency_growth(before: Ranged, after: Ranged, factor: f64) -> Grow
     }
 }
 
-/// Whether a rate has grown by a factor. A single run has no interval of its rate, so there it must have grown much.
+/// Returns whether a rate has grown by a factor. A single run has no interval of its rate, so it must
+/// have grown considerably.
 pub(super) fn rate_growth(before: Ranged, after: Ranged, factor: f64) -> Growth {
     match (before.ends, after.ends) {
         (Some(_), Some(_)) => latency_growth(before, after, factor),
@@ -86,7 +89,7 @@ pub(super) fn rate_growth(before: Ranged, after: Ranged, factor: f64) -> Growth 
     }
 }
 
-/// What two growths come to that a symptom takes together.
+/// Combines the two growths of a symptom that needs both.
 pub(super) fn both(first: Growth, second: Growth) -> Growth {
     match (first, second) {
         (Growth::No, _) | (_, Growth::No) => Growth::No,
@@ -95,8 +98,8 @@ pub(super) fn both(first: Growth, second: Growth) -> Growth {
     }
 }
 
-/// What comes of looking at several places: of each that can be looked at what is seen there, if it is. Where it is shown nowhere, but
-/// may be there, that is said.
+/// Combines the results of several places: lists every place where the symptom is seen. If it is shown
+/// nowhere but may be present, the finding reports that.
 pub(super) fn found(
     looked: impl Iterator<Item = Option<Looked>>,
     missing: &str,

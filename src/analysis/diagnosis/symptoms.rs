@@ -1,4 +1,4 @@
-//! Symptoms in the figures of a client, one function each.
+//! Symptoms in the client's figures, one function each.
 
 use indexmap::IndexSet;
 
@@ -12,23 +12,24 @@ use super::named::Names;
 use super::queued;
 use super::shown::{Growth, Looked, Ranged, both, found, latency_growth, rate_growth};
 
-/// Requests in flight up to which a run is one of low concurrency.
+/// Maximum requests in flight of a low-concurrency run.
 const FEW: f64 = 2.0;
-/// Requests in flight from which on a load is beside one of a single request, and how many times as many it has.
+/// Minimum requests in flight of a load that is compared with single-request runs, and the minimum ratio
+/// of both.
 const HEAVIER: f64 = 2.0;
-/// From this factor between two figures on one has grown.
+/// A figure has grown from this factor on.
 const GROWN: f64 = 1.5;
-/// Up to this factor two figures are about equal.
+/// Two figures are about equal up to this factor.
 const EQUAL: f64 = 1.1;
-/// A measured share of the prediction below which it is far.
+/// Measured share of the prediction below which decoding is far from it.
 const FAR: f64 = 0.3;
 
-/// Its median, with its interval.
+/// Returns its median with its interval.
 fn ttft(run: &Run) -> Option<Ranged> {
     Ranged::of_estimate(&run.metrics.ttft.percentile(Percentile::P50)).filter(|found| found.value > 0.0)
 }
 
-/// Every run that counts.
+/// Returns every run that counts.
 fn runs<'a>(evident: &'a Evident) -> impl Iterator<Item = &'a Run<'a>> {
     evident.curves.iter().flat_map(|curve| &curve.rungs).flat_map(|rung| &rung.runs)
 }
@@ -54,8 +55,8 @@ pub(super) fn ttft_grows_with_input(evident: &Evident) -> Finding {
         let per_thousand = (last - first) / (prompt(longest) - prompt(shortest)) * 1000.0;
         let text = || {
             format!(
-                "{}: {:.0} prompt tokens take {first:.1} ms (run {}), {:.0} take {last:.1} ms (run {}): {per_thousand:.1} ms \
-                 for 1 000 tokens",
+                "{}: {:.0} prompt tokens take {first:.1} ms (run {}), {:.0} take {last:.1} ms (run {}): \
+                 {per_thousand:.1} ms per 1 000 tokens",
                 names.server(of.0, of.1),
                 prompt(shortest),
                 short(shortest),
@@ -65,19 +66,20 @@ pub(super) fn ttft_grows_with_input(evident: &Evident) -> Finding {
         };
         Some(looked(latency_growth(before, after, GROWN), &[shortest, longest], text))
     };
-    let missing = "no two runs of a server with at most 2 requests in flight, of whose prompts one is twice as long";
+    let missing = "no two runs of a server with at most 2 requests in flight and prompts that differ in length \
+                  by a factor of two";
     let absent = || format!("p50 TTFT grows by less than {GROWN} × with prompts twice as long or more");
     found(servers.iter().map(look), missing, absent)
 }
 
-/// Rungs of a curve that have this figure, each with it.
+/// Returns the rungs of a curve that have this figure, each with it.
 fn with<'a>(curve: &'a Curve<'a>, name: &str) -> Vec<(&'a Rung<'a>, Ranged)> {
     let Some(reading) = Ordinate::named(name) else { return Vec::new() };
     let value = |rung: &'a Rung<'a>| Some((rung, Ranged::of(&rung.figure(reading)?)));
     curve.rungs.iter().filter_map(value).filter(|(_, found)| found.value > 0.0).collect()
 }
 
-/// Rungs of a curve that have both figures.
+/// Returns the rungs of a curve that have both figures.
 fn with_both<'a>(curve: &'a Curve<'a>, [first, second]: [&str; 2]) -> Vec<(&'a Rung<'a>, Ranged, Ranged)> {
     let others = with(curve, second);
     let other = |rung: &Rung| others.iter().find(|(other, _)| other.load == rung.load).map(|(_, found)| *found);
@@ -99,7 +101,7 @@ pub(super) fn tpot_high_alone(evident: &Evident) -> Finding {
         let predicted = evident.predicted.iter().find(|one| one.run.labels.run_id == run.labels.run_id);
         let share = predicted
             .and_then(Predicted::ratio)
-            .map_or_else(|| "; how far from the bound of bandwidth is not known".to_owned(), share_of_bound);
+            .map_or_else(|| "; its distance from the bandwidth bound is unknown".to_owned(), share_of_bound);
         let text = || {
             format!(
                 "{}: p50 TPOT is {alone:.2} ms with {:.1} requests in flight (run {}), above {against}{share}{}",
@@ -116,21 +118,23 @@ pub(super) fn tpot_high_alone(evident: &Evident) -> Finding {
         };
         Some(looked(growth, &[run], text))
     };
-    let missing = "no run with one request in flight beside a load with 2 or more, twice as many, and no limit on TPOT or ITL in `slo`";
+    let missing = "no run with one request in flight plus a load with 2 or more, twice as many, and no limit on \
+                  TPOT or ITL in `slo`";
     let absent = || "TPOT at concurrency one is within its limit".to_owned();
     found(evident.curves.iter().map(look), missing, absent)
 }
 
-/// Whether a rung's requests are many enough beside the one of `light` to say that TPOT is there already alone.
+/// Returns whether a rung has enough more requests than `light` to conclude that TPOT is already high at
+/// one.
 fn is_heavier(rung: &Rung, light: &Run) -> bool {
     let crowd = rung.runs.iter().map(in_flight).fold(f64::INFINITY, f64::min);
     crowd.is_finite() && crowd >= HEAVIER && crowd >= HEAVIER * in_flight(light)
 }
 
-/// How far decoding is from the bound.
+/// Describes how far decoding is from the bound.
 fn share_of_bound(ratio: f64) -> String {
     let above = if ratio > 1.0 {
-        ": the declared figures are not those of what runs, or a step makes several tokens; correct them first"
+        ": the declared figures do not match the actual setup, or a step produces several tokens; correct them first"
     } else {
         ""
     };
@@ -160,7 +164,8 @@ pub(super) fn ttft_tail_spikes(evident: &Evident) -> Finding {
         let queue = queued::clause(first, rung).unwrap_or_default();
         let text = || {
             format!(
-                "{}: from {} to {} p50 TTFT goes from {:.1} to {:.1} ms, {tail_word} from {:.1} to {:.1} ms{few}{queue}",
+                "{}: from {} to {} p50 TTFT goes from {:.1} to {:.1} ms, {tail_word} from {:.1} to {:.1} \
+                 ms{few}{queue}",
                 names.run(before),
                 at(curve, first),
                 at(curve, rung),
@@ -201,7 +206,8 @@ pub(super) fn throughput_for_tpot(evident: &Evident) -> Finding {
         let single = if rate.ends.is_none() || more.ends.is_none() { " (single runs)" } else { "" };
         let text = || {
             format!(
-                "{}: from {} to {} output throughput goes from {:.0} to {:.0} tok/s{single}, p50 TPOT from {:.2} to {:.2} ms",
+                "{}: from {} to {} output throughput goes from {:.0} to {:.0} tok/s{single}, p50 TPOT from {:.2} to \
+                 {:.2} ms",
                 names.run(run),
                 at(curve, low),
                 at(curve, high),
@@ -225,11 +231,11 @@ pub(super) fn warm_equals_cold(evident: &Evident) -> Finding {
         let declared = warm.metrics.reuse.declared.filter(|declared| *declared >= DECLARED)?;
         let (fast, slow) = (ttft(warm)?, ttft(cold)?);
         let cached = warm.metrics.reuse.cached;
-        let cached = cached.map_or("does not tell".to_owned(), |share| format!("tells {:.0} %", share * 100.0));
+        let cached = cached.map_or("does not report".to_owned(), |share| format!("reports {:.0} %", share * 100.0));
         let text = || {
             format!(
-                "{}: p50 TTFT is {:.1} ms warm (run {}) and {:.1} ms cold (run {}), although {:.0} % of the prompt \
-                 tokens could be reused; the server {cached} from its cache",
+                "{}: p50 TTFT is {:.1} ms warm (run {}) and {:.1} ms cold (run {}), although {:.0} % of the \
+                 prompt tokens could be reused; the server {cached} from its cache",
                 names.run(warm),
                 fast.value,
                 short(warm),
@@ -238,7 +244,7 @@ pub(super) fn warm_equals_cold(evident: &Evident) -> Finding {
                 declared * 100.0
             )
         };
-        // Equal is only what cannot be much slower.
+        // Equal means: cannot be much slower.
         let ruled_out = fast.ends.is_some_and(|[low, _]| slow.is_below(GROWN * low));
         let growth = match slow.value < EQUAL * fast.value {
             false => Growth::No,
@@ -247,7 +253,7 @@ pub(super) fn warm_equals_cold(evident: &Evident) -> Finding {
         };
         Some(looked(growth, &[warm, cold], text))
     };
-    let missing = "no warm run that declares 20 % of reuse or more beside its cold twin (`cache: cold`)";
+    let missing = "no warm run that declares 20 % of reuse or more with a cold twin (`cache: cold`)";
     let absent = || "cold runs are slower to their first token than their warm twins".to_owned();
     found(evident.twins.iter().map(look), missing, absent)
 }
@@ -258,7 +264,8 @@ pub(super) fn far_below_prediction(evident: &Evident) -> Finding {
         let (measured, ratio, run) = (predicted.measured()?, predicted.ratio()?, &predicted.run);
         let text = || {
             format!(
-                "{}: a stream gets {measured:.1} tok/s with {:.1} requests in flight (run {}), bandwidth allows {:.1}: {:.0} %{}",
+                "{}: a stream gets {measured:.1} tok/s with {:.1} requests in flight (run {}), bandwidth allows \
+                {:.1}: {:.0} %{}",
                 names.run(run),
                 in_flight(run),
                 short(run),
@@ -267,7 +274,7 @@ pub(super) fn far_below_prediction(evident: &Evident) -> Finding {
                 memory::beside_overhead(run)
             )
         };
-        // The fastest that the run's TPOT may be is its low end.
+        // The fastest TPOT compatible with the run is its low end.
         let tpot = Ranged::of_estimate(&run.metrics.tpot.percentile(Percentile::P50))?;
         let growth = match ratio < FAR {
             false => Growth::No,

@@ -57,7 +57,7 @@ pub(super) fn finding(key: &str, evident: &Evident) -> Finding {
     diagnose(evident).into_iter().find(|one| one.symptom.key == key).unwrap().finding
 }
 
-/// What looking for `key` in these runs comes to.
+/// Returns the finding of the check `key` in these runs.
 pub(super) fn among(key: &str, made: &[Made]) -> Finding {
     let runs: Vec<Run> = made.iter().map(Made::run).collect();
     let curves = curves(&runs, false);
@@ -94,7 +94,7 @@ fn prefill_shows_where_long_prompts_wait_longer() {
     let long = |ttft| Made::new("b", "B2", &Server { ttft, ..closed(1) }, 2_500.0);
     let evidence = seen(among("ttft_grows_with_input", &[short, long(120_000_000)]));
     assert_eq!(evidence[0].runs.len(), 2);
-    assert!(evidence[0].text.contains("ms for 1 000 tokens"), "{}", evidence[0].text);
+    assert!(evidence[0].text.contains("ms per 1 000 tokens"), "{}", evidence[0].text);
     let short = Made::new("a", "B1", &closed(1), 50.0);
     assert!(matches!(among("ttft_grows_with_input", &[short, long(24_000_000)]), Finding::NotSeen(_)));
     let same = [Made::new("a", "B1", &closed(1), 50.0), Made::new("b", "B2", &closed(1), 80.0)];
@@ -105,7 +105,7 @@ fn prefill_shows_where_long_prompts_wait_longer() {
 fn tpot_is_high_where_most_of_it_is_there_already_alone() {
     let at = |name, batch, itl| Made::new(name, "B1", &Server { itl, ..closed(batch) }, 50.0);
     let evidence = seen(among("tpot_high_alone", &[at("a", 1, 8_000_000), at("b", 16, 10_000_000)]));
-    assert!(evidence[0].text.contains("bandwidth is not known"), "{}", evidence[0].text);
+    assert!(evidence[0].text.contains("bandwidth bound is unknown"), "{}", evidence[0].text);
     let low = [at("a", 1, 2_000_000), at("b", 16, 10_000_000)];
     assert!(matches!(among("tpot_high_alone", &low), Finding::NotSeen(_)));
 }
@@ -117,7 +117,7 @@ fn a_tail_that_spikes_is_told_from_a_curve_that_rises() {
         Made::new(name, "B1", &server, 50.0)
     };
     let at = |name, batch, ttft, jitter| lasting(name, batch, ttft, jitter, 300.0);
-    // Jitter of 1 goes up to twice the median; of 0.05 it hardly moves.
+    // Jitter of 1 reaches up to twice the median; of 0.05 it barely moves.
     let spiky = [at("a", 1, 20_000_000, 0.01), at("b", 2, 20_000_000, 1.0)];
     assert!(matches!(among("ttft_tail_spikes", &spiky), Finding::NotSeen(_)), "1.98 × is no spike");
     let raise = |spiked: &mut [Made; 2], seconds| {
@@ -128,7 +128,7 @@ fn a_tail_that_spikes_is_told_from_a_curve_that_rises() {
     raise(&mut spiked, 300.0);
     let evidence = seen(among("ttft_tail_spikes", &spiked));
     assert!(evidence[0].text.contains("p99 from") && !evidence[0].text.contains("queue"), "{}", evidence[0].text);
-    // The server's own queue says whether it is there that requests wait, where it is known at both loads.
+    // The server's own queue shows whether requests wait there, if it is known at both loads.
     let mut with_queue = |queues: [Result<f64, String>; 2]| {
         for (made, ms) in spiked.iter_mut().zip(queues) {
             let queue = Part { name: "queue", doc: "", ms };
@@ -142,11 +142,16 @@ fn a_tail_that_spikes_is_told_from_a_curve_that_rises() {
         assert!(with_queue(little.map(Ok)).contains("which does not confirm"));
     }
     assert!(!with_queue([Ok(0.2), Err("no page has queue_seconds".to_owned())]).contains("queue"));
-    // 750 requests at the lightest load: too few for an interval of its p99, so nothing tells the spike from chance.
+    // 750 requests at the lightest load: too few for an interval of its p99, so the spike may be chance.
     let mut few =
         [("a", 1, 0.01), ("b", 2, 0.05)].map(|(name, batch, jitter)| lasting(name, batch, 20_000_000, jitter, 60.0));
     raise(&mut few, 60.0);
-    let Finding::NotSeen(text) = among("ttft_tail_spikes", &few) else { panic!("a spike of few samples was seen") };
+    let Finding::NotSeen(text) = among("ttft_tail_spikes", &few) else {
+        panic!(
+            "a spike of few samples was \
+                                                                               reported as seen"
+        )
+    };
     assert!(
         text.starts_with("not shown: ") && text.contains(": demo · B1: ") && text.contains("ms (few samples)"),
         "{text}"
@@ -188,7 +193,7 @@ fn a_cache_that_gives_nothing_shows_in_its_twin() {
 #[test]
 fn what_is_far_below_the_bound_says_by_how_much() {
     let made = Made::new("a", "B1", &closed(1), 50.0);
-    // 4 ms a token are 250 tokens/s.
+    // 4 ms per token are 250 tokens/s.
     let look = |by_weights: f64| {
         let predicted = [Predicted { run: made.run(), prediction: Prediction { by_weights, with_kv: None } }];
         let evident = Evident {
@@ -224,10 +229,7 @@ fn sentences_name_the_model_where_there_are_several() {
         made
     };
     let one = [of("a", "small", 1, 4_000_000), of("b", "small", 8, 6_000_000)];
-    assert!(
-        seen(among("throughput_for_tpot", &one))[0].text.starts_with("demo · B1: "),
-        "one model goes without saying"
-    );
+    assert!(seen(among("throughput_for_tpot", &one))[0].text.starts_with("demo · B1: "), "a single model is not named");
     let [first, second] = one;
     let two = [first, second, of("c", "large", 1, 4_000_000), of("d", "large", 8, 6_000_000)];
     let texts: Vec<String> = seen(among("throughput_for_tpot", &two)).into_iter().map(|one| one.text).collect();
@@ -236,14 +238,14 @@ fn sentences_name_the_model_where_there_are_several() {
 
 #[test]
 fn a_trend_within_its_intervals_is_not_shown() {
-    // Of a few requests that scatter, TPOT is a sixth higher at the heavier load.
+    // With few requests that scatter, TPOT is a sixth higher at the heavier load.
     let at = |name, batch, itl| {
         let server = Server { itl, jitter: 0.6, seconds: 1.0, ..closed(batch) };
         Made::new(name, "B1", &server, 50.0)
     };
     let made = [at("a", 1, 4_000_000), at("b", 8, 4_700_000)];
     let tpots = made.each_ref().map(|made| made.metrics.tpot.percentile(crate::plan::Percentile::P50).exact().unwrap());
-    assert!(tpots[1] >= 1.1 * tpots[0], "the figures alone say that it grows: {tpots:?}");
-    let Finding::NotSeen(text) = among("throughput_for_tpot", &made) else { panic!("a trend was made of noise") };
+    assert!(tpots[1] >= 1.1 * tpots[0], "the figures alone suggest that it grows: {tpots:?}");
+    let Finding::NotSeen(text) = among("throughput_for_tpot", &made) else { panic!("noise was reported as a trend") };
     assert!(text.starts_with("not shown: "), "{text}");
 }

@@ -1,9 +1,9 @@
-//! What nobody measured of the servers behind the runs that were looked at.
+//! What was not measured of the servers behind the analyzed runs.
 
 use super::evidence::Evident;
 use super::scraped::figure;
 
-/// What a server and its GPUs can say, by a figure of it.
+/// What a server and its GPUs can report, each with a figure of it.
 const FAMILIES: [(&str, &str); 8] = [
     ("requests_running_mean", "requests running and waiting"),
     ("queue_seconds_mean", "time in the queue"),
@@ -15,16 +15,16 @@ const FAMILIES: [(&str, &str); 8] = [
     ("gpu_throttled_share", "lowered clocks"),
 ];
 
-/// What no run has, and what would tell: the figures that were not scraped, and a profile.
+/// Describes what no run has and how to obtain it: figures that were not scraped, and a profile.
 pub fn not_measured(evident: &Evident) -> String {
     let runs = || evident.curves.iter().flat_map(|curve| &curve.rungs).flat_map(|rung| &rung.runs);
     let is_unknown = |name: &str| !runs().any(|run| figure(run, name).is_some());
     let unknown: Vec<&str> = FAMILIES.iter().filter(|(name, _)| is_unknown(name)).map(|(_, said)| *said).collect();
-    let profile = "what kernels do, and what threads of the server's host wait for, takes a profile";
+    let profile = "a profile is needed to see what kernels do and what threads of the server's host wait for";
     match unknown.as_slice() {
         [] => profile.to_owned(),
         unknown => {
-            let whose = if unknown.len() == FAMILIES.len() { "; these figures are a client's alone" } else { "" };
+            let whose = if unknown.len() == FAMILIES.len() { "; these figures are the client's only" } else { "" };
             format!(
                 "{}: no run has them, `telemetry` of an endpoint scrapes them{whose}; {profile}",
                 unknown.join(", ")

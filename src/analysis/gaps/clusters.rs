@@ -1,13 +1,16 @@
-//! What gaps are worth. Gaps of one request are alike, and so are requests that follow each other: a thousand gaps of one stream
-//! say little of another one.
+//! What gaps are worth. Gaps of one request are alike, and so are consecutive requests: a thousand gaps
+//! of one stream are little evidence on another one.
 //!
-//! The share of gaps above a level is a ratio over requests, gaps above / gaps. Its variance is linearised (Kish, Survey Sampling,
-//! 1965: ultimate clusters): by requests, and by blocks of requests in the order of the schedule as any other latency's
-//! ([`worth`]). Variance over that of independent gaps is the design effect; gaps over design effect are the effective number of
-//! gaps. Levels are borders of the histogram's buckets, so a share is exact and a level is one to one part in 4 096. Intervals of
-//! percentiles invert the test of shares (Woodruff, Confidence Intervals for Medians and Other Position Measures, 1952).
+//! The share of gaps above a level is a ratio over requests, gaps above / gaps. Its variance is
+//! linearized (Kish, Survey Sampling, 1965: ultimate clusters): by requests, and by blocks of requests
+//! in the order of the schedule like that of any other latency ([`worth`]). Variance over that of
+//! independent gaps is the design effect; gaps over design effect are the effective number of gaps.
+//! Levels are borders of the histogram's buckets, so a share is exact and a level is accurate to one
+//! part in 4 096. Intervals of percentiles invert the test of shares (Woodruff, Confidence Intervals for
+//! Medians and Other Position Measures, 1952).
 //!
-//! Nothing here grows with the number of gaps: a level takes three sums and one count for each of at most [`PARTS`] blocks.
+//! Nothing here grows with the number of gaps: a level takes three sums and one count for each of at
+//! most [`PARTS`] blocks.
 
 use crate::analysis::series::{PARTS, autocorrelation_time, edges, swings, variance};
 use crate::analysis::worth::{self, Evidence, Rule, Span, Turns, Worth};
@@ -18,8 +21,8 @@ use crate::units::Nanos;
 
 use super::histogram::Histogram;
 
-/// So many requests must have a gap above a level before the gaps above it say how alike they are; with fewer, what is known is worth
-/// no more than the requests are.
+/// Minimum number of requests with a gap above a level for the gaps above it to show how alike they are;
+/// with fewer, the evidence is worth no more than the requests.
 const FEWEST_ABOVE: u64 = 10;
 
 /// Sums over requests for one level.
@@ -43,12 +46,12 @@ pub(super) struct Clusters {
     turns: Turns,
     /// When the first request of each block was scheduled.
     starts: Vec<u64>,
-    /// Levels of the histogram: the first bucket above each, rising.
+    /// Levels of the histogram: the first bucket above each, in rising order.
     borders: Vec<usize>,
-    /// How many levels each bucket is above.
+    /// Number of levels below each bucket.
     passed: Vec<u8>,
     limits: Vec<Nanos>,
-    /// Of `borders`, then of `limits`.
+    /// Those of `borders`, then those of `limits`.
     levels: Vec<Level>,
     /// Requests that have gaps.
     requests: u64,
@@ -57,16 +60,19 @@ pub(super) struct Clusters {
     squares: f64,
     /// Gaps in each block.
     of_block: Vec<f64>,
-    /// The sum of the numbers of their buckets, which go like logarithms: one long gap does not make a block.
+    /// The sum of the indices of their buckets, which behave like logarithms: one long gap does not
+    /// dominate a block.
     buckets: Vec<f64>,
-    /// Of the request under way: its gaps by the number of levels they are above, above each limit, and the sum of their buckets.
+    /// For the current request: its gaps by the number of levels they are above, above each limit, and
+    /// the sum of their buckets.
     by_passed: Vec<u64>,
     above_limits: Vec<u64>,
     bucket_sum: f64,
 }
 
 impl Clusters {
-    /// Of a run whose gaps are spread like `histogram`; `limits` are those that evidence will be asked of.
+    /// Creates it for a run whose gaps are distributed like `histogram`; `limits` are those for which
+    /// evidence will be requested.
     pub(super) fn new(
         rows: &[Measured],
         facts: &Facts,
@@ -101,7 +107,7 @@ impl Clusters {
         }
     }
 
-    /// Takes a gap of the request under way.
+    /// Adds a gap of the current request.
     pub(super) fn take(&mut self, bucket: usize, gap: u64) {
         self.by_passed[usize::from(self.passed[bucket])] += 1;
         self.bucket_sum += bucket as f64;
@@ -110,7 +116,7 @@ impl Clusters {
         }
     }
 
-    /// The request under way, scheduled then, has no more gaps.
+    /// Ends the current request, scheduled at this instant.
     pub(super) fn close(&mut self, scheduled_ns: u64) {
         let block = self.starts.partition_point(|start| *start <= scheduled_ns).saturating_sub(1);
         let gaps: u64 = self.by_passed.iter().sum();
@@ -136,23 +142,25 @@ impl Clusters {
         self.above_limits.fill(0);
     }
 
-    /// How many requests have gaps.
+    /// Returns the number of requests with gaps.
     pub(super) fn requests(&self) -> u64 {
         self.requests
     }
 
-    /// The effective number of gaps for a percentile: as many independent ones would say as much of the share above it.
+    /// Returns the effective number of gaps for a percentile: the number of independent ones that would
+    /// be equal evidence on the share above it.
     pub(super) fn effective(&self, histogram: &Histogram, percentile: Percentile) -> f64 {
         let levels = shares(percentile).into_iter().filter_map(|share| self.at_share(histogram, share));
         let effect = levels.filter_map(|level| self.effect(level)).fold(1.0, f64::max);
         self.gaps as f64 / effect
     }
 
-    /// The ranks of the 95 % interval of a percentile, as [`worth::Sample::interval`] gives them of requests.
+    /// Returns the ranks of the 95 % interval of a percentile, like [`worth::Sample::interval`] for
+    /// requests.
     pub(super) fn interval(&self, histogram: &Histogram, percentile: Percentile) -> Option<Span> {
         let allowed = 1.0 - quantile::share(percentile);
         let course = self.course();
-        // Gaps that are all alike have nothing to swing.
+        // Gaps that are all alike cannot swing.
         let swings = if variance(&course) > 0.0 { swings(&course) } else { u32::MAX };
         if self.gaps == 0 || !worth::is_long_enough(allowed, self.turns, swings) {
             return None;
@@ -162,16 +170,17 @@ impl Clusters {
         worth::given(worth::ranks_of(self.gaps, quantile::share(percentile), worth), allowed)
     }
 
-    /// What the gaps say of a limit, one of those asked for, that at most a share `allowed` of them may be above.
+    /// Returns the gaps' evidence on one of the requested limits, if at most a share `allowed` of them
+    /// may be above it.
     pub(super) fn evidence(&self, histogram: &Histogram, limit: Nanos, allowed: f64) -> Evidence {
-        let at = self.limits.iter().position(|asked| *asked == limit).expect("the limit was asked for");
+        let at = self.limits.iter().position(|asked| *asked == limit).expect("the limit was requested");
         let level = &self.levels[self.borders.len() + at];
         let worth = self.worth(histogram, Some(level), allowed, worth::TEST);
         Evidence { n: self.gaps, above: level.above, worth }
     }
 
-    /// How many independent gaps these are worth for the share above a level, of which `allowed` is spoken, in a claim at a
-    /// two-sided level.
+    /// Returns how many independent gaps these are worth for the share above a level, for a claim about
+    /// the share `allowed` at a two-sided level.
     fn worth(&self, histogram: &Histogram, level: Option<&Level>, allowed: f64, claim: f64) -> Worth {
         let rule = Rule::of(allowed);
         let course = self.course();
@@ -190,7 +199,8 @@ impl Clusters {
         if level.is_none_or(|level| level.requests < FEWEST_ABOVE) {
             worth = worth.min(requests);
         }
-        // A swing of the queue shows so many independent requests, each worth what gaps of one request are.
+        // Each swing of the queue counts as this many independent requests, each worth the effective
+        // gaps of one request.
         let bound = self.turns.swings.filter(|swings| *swings < rule.long);
         let bound = bound.map(|swings| rule.per_swing * f64::from(swings.max(1)) * of_request.max(1.0));
         match bound {
@@ -199,7 +209,8 @@ impl Clusters {
         }
     }
 
-    /// The design effect of a level, requests taken as independent; none where none or all are above.
+    /// Returns the design effect of a level, treating requests as independent; `None` if none or all are
+    /// above.
     fn effect(&self, level: &Level) -> Option<f64> {
         let (gaps, requests) = (self.gaps as f64, self.requests as f64);
         let share = level.above as f64 / gaps;
@@ -211,7 +222,7 @@ impl Clusters {
         Some((variance * gaps / (share * (1.0 - share))).max(1.0))
     }
 
-    /// The same from blocks of requests, which may depend on those before.
+    /// Returns the same from blocks of requests, which may depend on those before.
     fn serial_effect(&self, level: &Level, batches: usize) -> f64 {
         let gaps = self.gaps as f64;
         let share = level.above as f64 / gaps;
@@ -221,13 +232,13 @@ impl Clusters {
         (worth::long_run(&residuals, batches) * gaps / (share * (1.0 - share))).max(1.0)
     }
 
-    /// About the mean logarithm of the gaps, block by block.
+    /// Approximates the mean logarithm of the gaps, block by block.
     fn course(&self) -> Vec<f64> {
         let filled = self.buckets.iter().zip(&self.of_block).filter(|(_, gaps)| **gaps > 0.0);
         filled.map(|(sum, gaps)| sum / gaps).collect()
     }
 
-    /// The level above which about a share of all gaps lies; none without gaps.
+    /// Returns the level above which about a share of all gaps lies; `None` without gaps.
     fn at_share(&self, histogram: &Histogram, share: f64) -> Option<&Level> {
         let border = border(histogram, share)?;
         let at = self.borders.iter().position(|known| *known == border)?;
@@ -235,14 +246,14 @@ impl Clusters {
     }
 }
 
-/// The shares above the levels that are looked at for a percentile: its own, and one where more is above.
+/// Returns the shares above the levels that are used for a percentile: its own, and a larger one.
 fn shares(percentile: Percentile) -> [f64; 2] {
     let allowed = 1.0 - quantile::share(percentile);
     [allowed, worth::nearby(allowed)]
 }
 
-/// The first of the buckets above which about a share of all gaps lies: of the bucket that the share falls into, the end at which it
-/// is nearer. None without gaps.
+/// Returns the first of the buckets above which about a share of all gaps lies: of the bucket that the
+/// share falls into, the nearer end. `None` without gaps.
 fn border(histogram: &Histogram, share: f64) -> Option<usize> {
     let last = histogram.n.checked_sub(1)?;
     let rank = ((1.0 - share) * last as f64) as u64;
@@ -253,7 +264,7 @@ fn border(histogram: &Histogram, share: f64) -> Option<usize> {
     Some(if is_with { bucket.bucket } else { bucket.bucket + 1 })
 }
 
-/// When the first request of each block was scheduled, of the window's requests that have gaps.
+/// Returns when the first request of each block was scheduled, for the window's requests with gaps.
 fn starts(rows: &[Measured], facts: &Facts) -> Vec<u64> {
     let has_gaps = |row: &&Measured| row.events >= 2;
     let mut scheduled: Vec<u64> = window::members(rows, facts).filter(has_gaps).map(|row| row.scheduled_ns).collect();

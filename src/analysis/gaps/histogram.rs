@@ -1,16 +1,17 @@
-//! How often gaps of about each length came: enough to find the bucket of any rank, in memory that does not grow with
-//! the run.
+//! Counts of gaps by approximate length: enough to find the bucket of any rank, in memory that does not
+//! grow with the run.
 
-/// Bits behind the leading one that a bucket keeps: values of one bucket differ by less than one part in 4 096.
+/// Bits after the leading one that a bucket keeps: values of one bucket differ by less than one part in
+/// 4 096.
 const DIGITS: u32 = 12;
 
-/// The bucket of a value. Below 8 192 ns each value has its own; buckets rise with their values.
+/// Returns the bucket of a value. Below 8 192 ns each value has its own; buckets rise with their values.
 pub(super) fn bucket(value: u64) -> usize {
     let shift = shift(value);
     ((u64::from(shift) << DIGITS) + (value >> shift)) as usize
 }
 
-/// The smallest value of a bucket, and how many values it takes.
+/// Returns the smallest value of a bucket, and the number of values it covers.
 pub(super) fn span(bucket: usize) -> (u64, u64) {
     let shift = (bucket as u64 >> DIGITS).saturating_sub(1);
     let low = (bucket as u64 - (shift << DIGITS)) << shift;
@@ -21,10 +22,10 @@ fn shift(value: u64) -> u32 {
     (u64::BITS - value.leading_zeros()).saturating_sub(DIGITS + 1)
 }
 
-/// What one bucket holds.
+/// The contents of one bucket.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(super) struct Bucket {
-    /// Its number.
+    /// Its index.
     pub bucket: usize,
     /// Values in buckets below it.
     pub before: u64,
@@ -36,10 +37,10 @@ pub(super) struct Bucket {
     pub most: u64,
 }
 
-/// Counts by bucket, while values come.
+/// Counts by bucket, while values arrive.
 #[derive(Debug, Default)]
 pub(super) struct Counting {
-    /// Count, least and most of each bucket up to the highest that was met.
+    /// Count, minimum and maximum of each bucket up to the highest one used.
     buckets: Vec<(u64, u64, u64)>,
 }
 
@@ -56,7 +57,7 @@ impl Counting {
         *most = (*most).max(value);
     }
 
-    /// All values have come.
+    /// Finishes after all values.
     pub(super) fn finish(self) -> Histogram {
         let mut before = 0;
         let filled = self.buckets.into_iter().enumerate().filter(|(_, (count, ..))| *count > 0);
@@ -69,22 +70,23 @@ impl Counting {
     }
 }
 
-/// The buckets that hold something, rising.
+/// The non-empty buckets, in rising order.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub(super) struct Histogram {
     /// The buckets.
     pub buckets: Vec<Bucket>,
-    /// Values in all.
+    /// Total number of values.
     pub n: u64,
 }
 
 impl Histogram {
-    /// The bucket of the value of a rank, from 0. There must be one.
+    /// Returns the bucket of the value of a rank, from 0. It must exist.
     pub(crate) fn of_rank(&self, rank: u64) -> &Bucket {
         &self.buckets[self.buckets.partition_point(|bucket| bucket.before + bucket.count <= rank)]
     }
 
-    /// About the value of a rank: exact where the bucket's values are alike, else within its width.
+    /// Returns the approximate value of a rank: exact if the bucket's values are equal, else within its
+    /// width.
     pub(super) fn about(&self, rank: u64) -> f64 {
         let Bucket { before, count, least, most, .. } = *self.of_rank(rank);
         let share = (rank - before) as f64 / (count - 1).max(1) as f64;

@@ -1,8 +1,9 @@
-//! What the token events of a run and the gaps between them come to, without holding them.
+//! Aggregates of the token events of a run and the gaps between them, without storing them.
 //!
-//! A run may hold 10⁸ gaps, more than fits into the memory that a benchmark may take. They are gone through twice: the
-//! first time counts how many have about each length, and what flowed through the window; the second keeps the few values
-//! that percentiles lie at, which are exact, and counts by requests what the gaps are worth.
+//! A run may have 10⁸ gaps, more than fit into the memory that a benchmark may use. They are read twice:
+//! the first pass counts gaps by approximate length, and the throughput of the window; the second keeps
+//! the few values at which percentiles lie, which are exact, and counts by request what the gaps are
+//! worth.
 
 mod clusters;
 mod histogram;
@@ -25,7 +26,7 @@ use clusters::Clusters;
 use histogram::{Counting, Histogram};
 use order::Order;
 
-/// What the first time through a run gives: what flowed, and how gaps are spread.
+/// The result of the first pass over a run: throughput, and the distribution of gaps.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Events {
     /// Tokens of events inside the window, whichever request they belong to.
@@ -40,17 +41,17 @@ pub struct Events {
     pub(super) emitted: Emitted,
     /// The same by part of the whole run.
     pub(super) received: Received,
-    /// When anything came.
+    /// The instants at which anything arrived.
     pub(super) signs: Signs,
-    /// How many gaps of the window's requests are above each limit that was asked for.
+    /// The number of gaps of the window's requests above each requested limit.
     above: Vec<(Nanos, u64)>,
     histogram: Histogram,
-    /// Of all gaps of the window's requests, in nanoseconds.
+    /// Sum of all gaps of the window's requests, in nanoseconds.
     sum: u128,
 }
 
 impl Events {
-    /// Goes through a run. `limits` are those that [`Events::above`] will be asked for.
+    /// Makes the first pass over a run. `limits` are those for which [`Events::above`] will be called.
     pub fn of<R: Replay + ?Sized>(run: &R, facts: &Facts, limits: &[Nanos]) -> Result<Events, R::Error> {
         let mut events = Events {
             tokens_inside: 0.0,
@@ -95,46 +96,47 @@ impl Events {
         }
     }
 
-    /// Gaps of the window's requests.
+    /// Returns the number of gaps of the window's requests.
     pub fn gaps(&self) -> u64 {
         self.histogram.n
     }
 
-    /// Gaps above `limit`, which must be one of those that the run was gone through for.
+    /// Returns the number of gaps above `limit`, which must be one of the limits of the first pass.
     pub fn above(&self, limit: Nanos) -> u64 {
-        self.above.iter().find(|(asked, _)| *asked == limit).expect("the limit was asked for").1
+        self.above.iter().find(|(asked, _)| *asked == limit).expect("the limit was requested").1
     }
 
-    /// The limits that the run was gone through for.
+    /// Returns the limits of the first pass.
     fn limits(&self) -> Vec<Nanos> {
         self.above.iter().map(|(limit, _)| *limit).collect()
     }
 
-    /// Mean gap in milliseconds; null without any.
+    /// Returns the mean gap in milliseconds; `None` without any.
     fn mean(&self) -> Option<f64> {
         (self.gaps() > 0).then(|| self.sum as f64 / self.gaps() as f64 / 1e6)
     }
 }
 
-/// What the gaps of the window's requests come to: what the second time through a run gives.
+/// Summaries of the gaps of the window's requests: the result of the second pass over a run.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Gaps {
-    /// ITL in milliseconds, every gap pooled; what gaps are worth and their intervals by requests.
+    /// ITL in milliseconds, all gaps pooled; their worth and their intervals are by request.
     pub itl: Summary,
-    /// p99(ITL) / p50(ITL); null when either is null or p50 is 0.
+    /// p99(ITL) / p50(ITL); null if either is null or p50 is 0.
     pub jitter: Option<f64>,
-    /// Interval of the jitter ratio: from the ends of those of p99 and p50. Null with it, and where one of these has none.
+    /// Interval of the jitter ratio: from the ends of those of p99 and p50. Null if the ratio is, or if
+    /// one of these has none.
     pub(crate) jitter_interval: Option<Interval>,
     clusters: Clusters,
 }
 
 impl Gaps {
-    /// Goes through a run again.
+    /// Makes the second pass over a run.
     pub fn of<R: Replay + ?Sized>(run: &R, facts: &Facts, events: &Events) -> Result<Gaps, R::Error> {
         Gaps::of_part(run, facts, events, Queue::of(run.rows(), facts).turns)
     }
 
-    /// Goes again through some requests of a run; `turns` are those of the whole run's queue.
+    /// Makes the second pass over some requests of a run; `turns` are those of the whole run's queue.
     pub fn of_part<R: Replay + ?Sized>(
         run: &R,
         facts: &Facts,
@@ -154,20 +156,21 @@ impl Gaps {
         Ok(second.finish())
     }
 
-    /// What the gaps say of a limit, one of those that the run was gone through for, that at most a share `allowed` may be above.
+    /// Returns the gaps' evidence on a limit, one of those of the first pass, if at most a share
+    /// `allowed` may be above it.
     pub fn evidence(&self, events: &Events, limit: Nanos, allowed: f64) -> Evidence {
         self.clusters.evidence(&events.histogram, limit, allowed)
     }
 }
 
-/// The second time through, under way.
+/// The state of the second pass.
 struct Second<'a> {
     events: &'a Events,
     order: Order,
     clusters: Clusters,
     /// In milliseconds.
     mean: f64,
-    /// Of differences from the mean.
+    /// Squared differences from the mean.
     squares: f64,
 }
 
@@ -237,7 +240,7 @@ impl<'a> Second<'a> {
     }
 }
 
-/// Fewest requests from which gaps have percentiles.
+/// Minimum number of requests for percentiles of gaps.
 fn fewest_requests() -> u64 {
     match metrics::find("itl").map(|metric| metric.kind) {
         Some(Kind::Distribution { fewest_requests, .. }) => fewest_requests,
@@ -245,14 +248,14 @@ fn fewest_requests() -> u64 {
     }
 }
 
-/// Between the values at these ranks, to one part in 4 096.
+/// Returns the interval between the values at these ranks, to one part in 4 096.
 fn spanned(histogram: &Histogram, span: Span) -> Interval {
     let end = |rank: Option<u64>| rank.map(|rank| Value::Exact(histogram.about(rank) / 1e6));
     Interval { low: end(span.low), high: end(span.high) }
 }
 
-/// The interval of p99 / p50: where both hold their truth, so does the ratio of the ends that are farthest apart. An upper end of
-/// nothing: a median that may be 0 leaves it open.
+/// Returns the interval of p99 / p50: if both intervals contain their truth, so does the ratio of the
+/// ends that are farthest apart. `None` as upper end: a median that may be 0 leaves it open.
 fn of_ratio(itl: &Summary) -> Option<Interval> {
     let [median, tail] = [Percentile::P50, Percentile::P99].map(|percentile| itl.percentile(percentile).interval());
     let (median, tail) = (median?, tail?);

@@ -1,15 +1,16 @@
-//! Exact order statistics out of a second look at the values: only the buckets that a wanted rank lies in are kept.
+//! Exact order statistics from a second pass over the values: only the buckets of requested ranks are
+//! kept.
 
 use std::collections::BTreeMap;
 
 use super::histogram::{self, Bucket, Histogram};
 
-/// The values of one bucket, in the smallest form that is exact.
+/// The values of one bucket, in the smallest exact form.
 #[derive(Debug)]
 enum Kept {
-    /// All alike.
+    /// All equal.
     One,
-    /// How often each value of the bucket came: where there are more values than the bucket is wide.
+    /// The frequency of each value of the bucket: if there are more values than the bucket is wide.
     Counts(Vec<u64>),
     /// Every value.
     Values(Vec<u64>),
@@ -22,7 +23,7 @@ pub(super) struct Order {
 }
 
 impl Order {
-    /// Will know the values of `ranks`, each below the number of values.
+    /// Prepares to find the values of `ranks`, each below the number of values.
     pub(super) fn of(histogram: &Histogram, ranks: impl Iterator<Item = u64>) -> Order {
         let keep = |rank| {
             let bucket = *histogram.of_rank(rank);
@@ -37,7 +38,7 @@ impl Order {
         Order { buckets: ranks.map(keep).collect() }
     }
 
-    /// Takes a value of `bucket`.
+    /// Adds a value of `bucket`.
     pub(super) fn take(&mut self, bucket: usize, value: u64) {
         match self.buckets.get_mut(&bucket) {
             Some((_, Kept::Counts(counts))) => counts[(value - histogram::span(bucket).0) as usize] += 1,
@@ -46,7 +47,7 @@ impl Order {
         }
     }
 
-    /// All values have come.
+    /// Finishes after all values.
     pub(super) fn finish(&mut self) {
         for (_, kept) in self.buckets.values_mut() {
             if let Kept::Values(values) = kept {
@@ -55,10 +56,10 @@ impl Order {
         }
     }
 
-    /// The value of a rank that was wanted.
+    /// Returns the value of a requested rank.
     pub(super) fn at(&self, rank: u64) -> u64 {
         let of_rank = |(bucket, _): &&(Bucket, Kept)| (bucket.before..bucket.before + bucket.count).contains(&rank);
-        let (bucket, kept) = self.buckets.values().find(of_rank).expect("the rank was wanted");
+        let (bucket, kept) = self.buckets.values().find(of_rank).expect("the rank was requested");
         let mut left = rank - bucket.before;
         match kept {
             Kept::One => bucket.least,
@@ -85,7 +86,8 @@ mod tests {
     proptest! {
         #[test]
         fn every_rank_is_exact(
-            mut values in prop::collection::vec(prop_oneof![Just(600_000u64), 0..3u64, 600_000..601_000u64, any::<u64>()], 1..300),
+            mut values in prop::collection::vec(prop_oneof![Just(600_000u64), 0..3u64, 600_000..601_000u64, \
+            any::<u64>()], 1..300),
         ) {
             let mut counting = Counting::default();
             values.iter().for_each(|value| counting.add(*value));

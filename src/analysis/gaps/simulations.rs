@@ -1,5 +1,6 @@
-//! Seeded simulations of gaps that depend on each other: what is claimed of them holds as often as it should.
-//! `SWEEPLINE_SIMULATIONS=1000 cargo test --lib gaps::simulations -- --nocapture` prints a table of more runs.
+//! Seeded simulations of gaps that depend on each other: claims about them hold as often as they should.
+//! `SWEEPLINE_SIMULATIONS=1000 cargo test --lib gaps::simulations -- --nocapture` prints a table of more
+//! runs.
 
 use rand::{RngExt, SeedableRng};
 use rand_chacha::ChaCha8Rng;
@@ -11,9 +12,9 @@ use crate::analysis::worth::Answer;
 use crate::plan::Slo;
 use crate::rows::{Records, Windows};
 
-/// Gaps of a request.
+/// Gaps per request.
 const GAPS: usize = 20;
-/// Between two requests, in nanoseconds.
+/// Time between two requests, in nanoseconds.
 const APART: u64 = 10_000_000;
 
 /// How gaps depend on each other.
@@ -21,13 +22,13 @@ const APART: u64 = 10_000_000;
 enum GapDependence {
     /// Not at all.
     Independent,
-    /// Each request has a pace of its own.
+    /// Each request has its own pace.
     Paced,
-    /// The pace goes on from request to request, .9 of it.
+    /// The pace carries over from request to request, 0.9 of it.
     Serial,
-    /// Two of three events come together with the one after them, in one read.
+    /// Two of three events arrive together with the next one, in one read.
     Merged,
-    /// One request of so many is slow from its first gap to its last.
+    /// One request in this many is slow from its first gap to its last.
     SlowRequests(u32),
 }
 
@@ -38,7 +39,7 @@ fn normal(rng: &mut ChaCha8Rng) -> f64 {
     2.0 * ((0..3).map(|_| rng.random::<f64>()).sum::<f64>() - 1.5)
 }
 
-/// Gaps in nanoseconds of some requests.
+/// Gaps of some requests in nanoseconds.
 fn streams(shape: GapDependence, requests: usize, seed: u64) -> Vec<Vec<u64>> {
     let mut rng = ChaCha8Rng::seed_from_u64(seed);
     let mut state = normal(&mut rng);
@@ -65,7 +66,7 @@ fn streams(shape: GapDependence, requests: usize, seed: u64) -> Vec<Vec<u64>> {
     (0..requests).map(|_| stream()).collect()
 }
 
-/// The gaps of a closed loop, and what was counted for a limit on them.
+/// The gaps of a closed loop, and the counts for a limit on them.
 fn through(requests: &[Vec<u64>], slo: Option<&Slo>) -> (Events, Gaps) {
     let end = APART * requests.len() as u64;
     let windows = Windows { stabilize_ns: 0, measure_start_ns: 0, measure_end_ns: end, end_ns: end };
@@ -77,14 +78,14 @@ fn through(requests: &[Vec<u64>], slo: Option<&Slo>) -> (Events, Gaps) {
     (events, gaps)
 }
 
-/// All gaps of a long run, rising.
+/// All gaps of a long run, in rising order.
 fn long_run(shape: GapDependence) -> Vec<u64> {
     let mut all: Vec<u64> = streams(shape, 10_000, 0xface).concat();
     all.sort_unstable();
     all
 }
 
-/// The gap that a share of all is above.
+/// The gap that is exceeded by a share of all.
 fn above(rising: &[u64], share: f64) -> u64 {
     rising[((1.0 - share) * rising.len() as f64) as usize]
 }
@@ -93,7 +94,7 @@ fn times() -> u64 {
     std::env::var("SWEEPLINE_SIMULATIONS").ok().and_then(|times| times.parse().ok()).unwrap_or(15)
 }
 
-/// Two standard errors of a share of 5 %, of so many.
+/// Two standard errors of a share of 5 %, for this many.
 fn chance(times: u64) -> f64 {
     2.0 * (0.05 * 0.95 / times as f64).sqrt()
 }
@@ -112,7 +113,7 @@ fn intervals_hold_the_truth() {
                     && interval.high_number().is_none_or(|high| truth <= high)
             };
             let covered = given.iter().filter(holds).count() as f64 / given.len().max(1) as f64;
-            println!("{shape:?} {percentile:?}: {} given, {:.1} % hold the truth", given.len(), 100.0 * covered);
+            println!("{shape:?} {percentile:?}: {} given, {:.1} % contain the truth", given.len(), 100.0 * covered);
             assert!(
                 given.is_empty() || covered >= 0.92 - chance(given.len() as u64),
                 "{shape:?} {percentile:?}: {covered}"
@@ -132,7 +133,7 @@ fn a_limit_that_is_missed_seldom_holds() {
             gaps.evidence(&events, limit, allowed).answer(allowed)
         };
         let held = (0..times()).filter(|seed| answer(*seed) == Answer::Holds).count() as f64 / times() as f64;
-        println!("{shape:?}: {:.1} % hold where 1.2 % of gaps are above and 1 % may be", 100.0 * held);
+        println!("{shape:?}: {:.1} % hold if 1.2 % of gaps are above and 1 % may be", 100.0 * held);
         assert!(held <= 0.05 + chance(times()), "{shape:?}: {held}");
     }
 }

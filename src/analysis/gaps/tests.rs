@@ -25,7 +25,7 @@ fn pooled(requests: &[Vec<u64>]) -> Gaps {
     through(requests).1
 }
 
-/// `requests` streams of 50 gaps; each has a pace of its own, so gaps of one request are alike.
+/// `requests` streams of 50 gaps; each has its own pace, so gaps of one request are alike.
 fn streams(requests: u64, seed: u64) -> Vec<Vec<u64>> {
     let mut rng = ChaCha8Rng::seed_from_u64(seed);
     let mut stream = || {
@@ -50,7 +50,7 @@ fn percentiles_begin_at_thirty_requests() {
 
 #[test]
 fn gaps_of_a_request_that_are_alike_are_worth_one() {
-    // 100 requests of 50 gaps each, every one with its own pace: 5 000 gaps are worth some 100.
+    // 100 requests of 50 gaps each, each with its own pace: 5 000 gaps are worth some 100.
     let Some(Clustered { requests, effective }) = pooled(&streams(100, 1)).itl.clusters else {
         panic!("gaps have a worth")
     };
@@ -59,7 +59,7 @@ fn gaps_of_a_request_that_are_alike_are_worth_one() {
     assert!((80..200).contains(&at(Percentile::P50)), "{effective:?}");
     let tail = percentile(&streams(100, 1), Percentile::P99);
     assert_eq!(tail, Estimate::NotEnough { n: at(Percentile::P99), need: 368, of: Counted::Gaps });
-    // Gaps that depend on nothing are worth what they are.
+    // Independent gaps are worth their number.
     let mut rng = ChaCha8Rng::seed_from_u64(7);
     let free: Vec<Vec<u64>> =
         (0..100).map(|_| (0..50).map(|_| rng.random_range(8_000_000..12_000_000u64)).collect()).collect();
@@ -72,7 +72,7 @@ fn gaps_of_a_request_that_are_alike_are_worth_one() {
 fn jitter_is_null_when_the_median_is_zero() {
     let (events, gaps) = through(&vec![vec![0u64; 20]; 40]);
     assert_eq!((gaps.jitter, gaps.jitter_interval, events.zeros), (None, None, 800));
-    // Of 40 requests none tells how long the slowest gap of a hundred is at most.
+    // 40 requests do not bound the slowest gap in a hundred.
     let gaps = pooled(&vec![vec![4_000_000u64; 20]; 40]);
     assert_eq!(gaps.jitter, Some(1.0));
     assert_eq!(gaps.jitter_interval, Some(Interval { low: Some(Value::Exact(1.0)), high: None }));
@@ -80,7 +80,7 @@ fn jitter_is_null_when_the_median_is_zero() {
 
 #[test]
 fn a_zero_gap_is_a_value() {
-    // Of four gaps one is 0: two events that came together.
+    // One of four gaps is 0: two events that arrived together.
     let merged = vec![vec![0, 4_000_000, 4_000_000, 8_000_000]; 200];
     let itl = pooled(&merged).itl;
     assert_eq!((itl.n, itl.mean, itl.failures), (800, Some(4.0), 0));
@@ -99,10 +99,11 @@ fn gaps_above_a_limit_are_counted() {
 }
 
 proptest! {
-    /// As one that holds every gap and sorts them would say.
+    /// Compares with an implementation that stores and sorts all gaps.
     #[test]
     fn percentiles_are_those_of_all_gaps_sorted(
-        requests in prop::collection::vec(prop::collection::vec(prop_oneof![Just(0), Just(600_000), 0..40_000_000u64], 0..40), 0..60),
+        requests in prop::collection::vec(prop::collection::vec(prop_oneof![Just(0), Just(600_000), \
+        0..40_000_000u64], 0..40), 0..60),
     ) {
         let (events, gaps) = through(&requests);
         let all: Vec<f64> = requests.iter().flatten().map(|gap| millis(*gap)).collect();

@@ -1,19 +1,20 @@
-//! Which configuration is run next, and which goes on.
+//! Which configuration runs next, and which advances.
 
 use super::question::{End, Next, Outcome, Question, Says, Seen, Stands};
 use super::rank::{Known, Ranked, Standing};
 use crate::plan::model::optimize::FACTOR;
 
-/// Runs that say nothing and are made once more, at most.
+/// Maximum number of runs without evidence that are repeated.
 pub const AGAIN: usize = 4;
 
-/// What to do next, given all runs so far.
+/// Returns what to do next, given all runs so far.
 pub fn next(question: &Question, seen: &[Seen]) -> Next {
     stands(question, seen).next
 }
 
-/// The same, with the configurations that the last rung has, those without a run in it yet among them. `seen` is in the order in which the
-/// runs were asked for: each decision is made from the runs before it.
+/// Returns the same, with the configurations of the last rung, including those without a run in it yet.
+/// `seen` is in the order in which the runs were requested: each decision depends only on the runs
+/// before it.
 pub fn stands(question: &Question, seen: &[Seen]) -> Stands {
     let alive = (0..question.configurations).collect();
     let mut halving = Halving { question, seen, at: 0, again: 0, alive, unaffordable: Vec::new() };
@@ -35,7 +36,7 @@ pub fn stands(question: &Question, seen: &[Seen]) -> Stands {
     Stands { next: Next::Ended(outcome), rung: question.seconds.len(), alive: Vec::new() }
 }
 
-/// How many configurations a rung is meant to have.
+/// Returns how many configurations a rung should have.
 fn keep(configurations: usize, rung: usize) -> usize {
     configurations.div_ceil((FACTOR as usize).pow(rung as u32)).max(2)
 }
@@ -44,32 +45,33 @@ fn keep(configurations: usize, rung: usize) -> usize {
 struct Halving<'q> {
     question: &'q Question,
     seen: &'q [Seen],
-    /// Runs that were gone through.
+    /// Number of runs processed.
     at: usize,
-    /// How many of them were made once more.
+    /// Number of them that were repeated.
     again: usize,
-    /// The configurations that this rung has.
+    /// The configurations of this rung.
     alive: Vec<usize>,
-    /// Those that could not be told from them, and for which there was no time.
+    /// Configurations that were indistinguishable from them, but for which there was no time.
     unaffordable: Vec<usize>,
 }
 
 impl<'q> Halving<'q> {
-    /// The runs that were gone through.
+    /// Returns the runs processed so far.
     fn so_far(&self) -> &'q [Seen] {
         &self.seen[..self.at]
     }
 
-    /// Goes on to the next run, if it is one of these.
+    /// Advances to the next run, if it is one of these.
     fn take(&mut self, configuration: usize, rung: usize) -> Option<&'q Seen> {
         let run = self.seen.get(self.at).filter(|run| run.configuration == configuration && run.rung == rung)?;
         self.at += 1;
         Some(run)
     }
 
-    /// The next run of these configurations in a rung; none where all are there. One that says nothing is made once more.
+    /// Returns the next run of these configurations in a rung; `None` if all exist. A run without
+    /// evidence is repeated.
     fn asks(&mut self, mut turns: Vec<usize>, rung: usize) -> Option<Next> {
-        // Every second rung runs the other way, so that the server that is up is the first that is asked again.
+        // Every second rung runs in reverse order, so that the server that is already up goes first.
         turns.sort_unstable();
         if rung % 2 == 1 {
             turns.reverse();
@@ -88,13 +90,14 @@ impl<'q> Halving<'q> {
         None
     }
 
-    /// Whether a run that says nothing is made once more: not too many were, and so many others of the rung still have time. Its server is up.
+    /// Returns whether a run without evidence is repeated: the limit is not reached, and there is still
+    /// time for this many other runs of the rung. Its server is up.
     fn is_made_again(&self, rung: usize, others: usize) -> bool {
         let (seconds, (start, left)) = (self.question.seconds[rung], self.time());
         self.again < AGAIN && seconds + others as f64 * (seconds + start) <= left
     }
 
-    /// How long a server takes to start, and how much of the budget is left, in seconds.
+    /// Returns how long a server takes to start, and how much of the budget is left, in seconds.
     fn time(&self) -> (f64, f64) {
         let starts: Vec<f64> = self.so_far().iter().filter_map(|run| run.start).collect();
         let all = starts.iter().sum::<f64>();
@@ -102,7 +105,7 @@ impl<'q> Halving<'q> {
         (all / starts.len().max(1) as f64, (self.question.budget - spent).max(0.0))
     }
 
-    /// How many runs of a rung the budget still has time for; the servers of all start anew.
+    /// Returns how many runs of a rung still fit in the budget, if all servers have to start again.
     fn affordable(&self, rung: usize) -> usize {
         let (start, left) = self.time();
         (left / (self.question.seconds[rung] + start)) as usize
@@ -112,8 +115,8 @@ impl<'q> Halving<'q> {
         Known::of(self.so_far(), configuration)
     }
 
-    /// Takes out what cannot be chosen, and brings back what was left out for it and is not worse than what remains: these still want a run
-    /// in this rung.
+    /// Removes configurations that cannot be chosen, and brings back those that were excluded in their
+    /// favor and are not worse than the rest: these still need a run in this rung.
     fn come_back(&mut self, rung: usize) -> Vec<usize> {
         let before = self.alive.len();
         let mut alive = std::mem::take(&mut self.alive);
@@ -133,7 +136,7 @@ impl<'q> Halving<'q> {
         back
     }
 
-    /// The configurations that go on behind a rung, or how it ends.
+    /// Returns the configurations that advance from a rung, or the outcome.
     fn goes_on(&mut self, rung: usize) -> Result<Vec<usize>, Outcome> {
         let ranked = Ranked::of(self.question, self.so_far(), &self.alive);
         let rivals = ranked.rivals();
@@ -156,7 +159,7 @@ impl<'q> Halving<'q> {
         Ok(taken)
     }
 
-    /// How it ends.
+    /// Returns the outcome.
     fn ended(&self, ranked: &Ranked, is_last: bool) -> Outcome {
         let best = ranked.best().map(|best| best.configuration);
         let (rivals, unaffordable) = (ranked.rivals(), self.unaffordable.clone());

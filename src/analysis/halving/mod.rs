@@ -1,14 +1,20 @@
-//! Which of several configurations is best, in less time than all of them at full length: successive halving over the lengths of runs
-//! (Jamieson and Talwalkar, *Non-stochastic best arm identification and hyperparameter optimization*, AISTATS 2016; Karnin, Koren and Somekh,
-//! *Almost optimal exploration in multi-armed bandits*, ICML 2013). Every configuration has a run; the best third goes on to runs three times as
-//! long, and so on. Nothing is cut on luck: a configuration whose interval reaches that of the last of the third goes on with it, and the
-//! budget bounds what that costs. Whoever is hardly more than 3 % better than the best estimate has no longer run either. What was measured on the way counts to the end.
+//! Which of several configurations is best, in less time than all of them at full length: successive
+//! halving over run lengths (Jamieson and Talwalkar, *Non-stochastic best arm identification and
+//! hyperparameter optimization*, AISTATS 2016; Karnin, Koren and Somekh, *Almost optimal exploration in
+//! multi-armed bandits*, ICML 2013). Every configuration gets a run; the best third advances to runs
+//! three times as long, and so on. Chance alone eliminates nothing: a configuration whose interval
+//! reaches that of the last of the third advances with it, and the budget bounds the cost. A
+//! configuration that is at most about 3 % better than the best estimate gets no longer run either. All
+//! measurements count to the end.
 //!
-//! A run that the client spoiled says nothing of its configuration: it is made once more, and a configuration of which nothing is known in
-//! the end is said to be so. Where an objective is asked, a configuration that is shown to miss it is none, the best is one that met it as
-//! observed, and what its runs do not show has a longer run. Configurations that were left out for one that misses come back.
+//! A run that the client spoiled is no evidence on its configuration: it is repeated, and a
+//! configuration that remains unknown is reported as such. With an objective, a configuration that is
+//! shown to miss it is eliminated, the best one is one that was observed to meet it, and anything its
+//! runs do not show gets a longer run. Configurations that were excluded in favor of one that misses
+//! come back.
 //!
-//! Pure: no clock, no random numbers. A sweep that is resumed replays its decisions from the runs. How often it is right: `docs/SEARCH.md`.
+//! Pure: no clock, no random numbers. A resumed sweep replays its decisions from the runs. How often it
+//! is right: `docs/SEARCH.md`.
 
 mod decide;
 mod question;

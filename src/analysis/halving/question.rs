@@ -1,57 +1,57 @@
-//! What halving is asked, what it has seen, and what it answers.
+//! The question for halving, its observations, and its outcome.
 
-/// What is looked for.
+/// The question.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Question {
-    /// How many configurations there are.
+    /// Number of configurations.
     pub configurations: usize,
-    /// How long a run of each rung takes, in seconds.
+    /// Duration of a run of each rung, in seconds.
     pub seconds: Vec<f64>,
-    /// How long all runs may take together, with the starts of their servers, in seconds.
+    /// Maximum total duration of all runs, including server starts, in seconds.
     pub budget: f64,
-    /// Whether more is better.
+    /// Whether higher is better.
     pub is_more_better: bool,
 }
 
-/// What a run says of its configuration.
+/// The evidence of a run on its configuration.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum Says {
-    /// What was measured.
+    /// A measurement.
     Value {
         /// The number.
         value: f64,
-        /// Its standard deviation that follows from the number of requests.
+        /// Its standard deviation due to the number of requests.
         deviation: f64,
     },
-    /// That it cannot be chosen: the run was given up, or is invalid for what the server did.
+    /// The configuration cannot be chosen: the run was given up, or is invalid because of the server.
     NotToChoose,
-    /// Nothing: the client spoiled the run.
+    /// None: the client spoiled the run.
     Nothing,
 }
 
-/// Whether a configuration meets the objective, by all of its runs so far together.
+/// Whether a configuration meets the objective, by all of its runs so far.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, strum::IntoStaticStr)]
 #[strum(serialize_all = "snake_case")]
 pub enum Meets {
-    /// No objective is asked.
+    /// There is no objective.
     NotAsked,
-    /// It is shown to.
+    /// It is shown to meet it.
     Shown,
-    /// It did as observed, which is not shown.
+    /// It was observed to meet it, which is not shown.
     Seems,
-    /// It did not as observed, or nothing was observed; neither is shown.
+    /// It was observed to miss it, or nothing was observed; neither is shown.
     SeemsNot,
     /// It is shown to miss it.
     Misses,
 }
 
 impl Meets {
-    /// The name in files; none where no objective is asked.
+    /// Returns the name in files; `None` without an objective.
     pub fn name(self) -> Option<&'static str> {
         (self != Meets::NotAsked).then(|| self.into())
     }
 
-    /// Whether nothing more has to be shown.
+    /// Returns whether nothing remains to be shown.
     pub(super) fn is_settled(self) -> bool {
         matches!(self, Meets::NotAsked | Meets::Shown)
     }
@@ -64,18 +64,18 @@ pub struct Seen {
     pub configuration: usize,
     /// Its rung, from 0.
     pub rung: usize,
-    /// What it says.
+    /// Its evidence.
     pub says: Says,
-    /// What it and the runs of its configuration before it say of the objective.
+    /// Whether the objective is met, by this run and earlier runs of its configuration.
     pub meets: Meets,
-    /// How long its server took to start, in seconds; none where it was up.
+    /// How long its server took to start, in seconds; `None` if it was already up.
     pub start: Option<f64>,
 }
 
-/// What is known of a configuration.
+/// The estimate of a configuration.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Estimate {
-    /// Its mean over all of its runs, weighted by what they are worth.
+    /// Its mean over all of its runs, weighted by their worth.
     pub value: f64,
     /// The lower end of its interval.
     pub low: f64,
@@ -90,38 +90,41 @@ pub struct Estimate {
 pub enum Next {
     /// A run.
     Run {
-        /// Of this configuration.
+        /// The configuration.
         configuration: usize,
-        /// Of this rung.
+        /// The rung.
         rung: usize,
-        /// Which of this configuration and rung it is, from 0: 1 where the first says nothing.
+        /// Index among the runs of this configuration and rung, from 0: 1 if the first provides no
+        /// evidence.
         repeat: usize,
     },
-    /// Nothing: it is over.
+    /// Nothing: the search is over.
     Ended(Outcome),
 }
 
-/// How it stands.
+/// The current state.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Stands {
     /// What to do next.
     pub next: Next,
-    /// The rung that runs now, or that was the last, from 0.
+    /// The current or last rung, from 0.
     pub rung: usize,
-    /// The configurations that this rung has.
+    /// The configurations of this rung.
     pub alive: Vec<usize>,
 }
 
-/// How it ended.
+/// The final result.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Outcome {
-    /// The configuration with the best estimate of those that meet the objective, shown or as observed; none where none does.
+    /// The configuration with the best estimate among those that meet the objective, shown or as
+    /// observed; `None` if none does.
     pub best: Option<usize>,
-    /// Those that may as well be the best, from the best estimate down.
+    /// Configurations that may equally be the best, from the best estimate down.
     pub rivals: Vec<usize>,
-    /// Those that could not be told from the others that went on, and for which the budget had no time, from the best estimate down.
+    /// Configurations that were indistinguishable from others that advanced, but did not fit in the
+    /// budget, from the best estimate down.
     pub unaffordable: Vec<usize>,
-    /// Those of which nothing is known: the client spoiled their runs.
+    /// Configurations without evidence: the client spoiled their runs.
     pub unknown: Vec<usize>,
     /// Why it ended.
     pub end: End,
@@ -133,16 +136,16 @@ pub struct Outcome {
 pub enum End {
     /// One is better than all others.
     Best,
-    /// The longest runs do not tell some from each other, or nothing is known of some.
+    /// The longest runs do not distinguish some configurations, or some are unknown.
     Undecided,
-    /// The budget has no time for longer runs that would.
+    /// The budget does not allow the longer runs that would decide.
     Budget,
-    /// No configuration can be chosen, or none that can is seen to meet the objective.
+    /// No configuration can be chosen, or none of those that can was observed to meet the objective.
     None,
 }
 
 impl End {
-    /// The name in files.
+    /// Returns the name in files.
     pub fn name(self) -> &'static str {
         self.into()
     }

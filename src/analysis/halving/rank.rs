@@ -1,29 +1,32 @@
-//! What is known of configurations, and how they compare.
+//! Estimates of configurations, and their comparison.
 
 use super::question::{Estimate, Meets, Question, Says, Seen};
 
-/// How much runs of one configuration differ at least, besides what follows from the number of their requests: a share of the value.
+/// Minimum variation between runs of one configuration, beyond that due to the number of requests: a
+/// share of the value.
 const LEAST: f64 = 0.01;
-/// Configurations that differ by less than this share are alike: no longer run is made to tell them from each other.
+/// Configurations that differ by less than this share are alike: no longer run is made to distinguish
+/// them.
 const ALIKE: f64 = 0.03;
-/// Standard deviations to the end of an interval of 95 %.
+/// Standard deviations from the mean to the end of a 95 % interval.
 const WIDE: f64 = 1.96;
-/// Standard deviations beyond which 10 % lie: what is less likely to be better has no longer run.
+/// Standard deviations beyond which 10 % lie: a configuration less likely than this to be better gets no
+/// longer run.
 const LIKELY: f64 = 1.282;
 
-/// What runs say of a configuration.
+/// The combined evidence of runs on a configuration.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(super) enum Known {
-    /// This, and whether it meets the objective.
+    /// This estimate, and whether it meets the objective.
     Value(Estimate, Meets),
-    /// That it cannot be chosen.
+    /// It cannot be chosen.
     NotToChoose,
-    /// Nothing.
+    /// No evidence.
     Nothing,
 }
 
 impl Known {
-    /// What these runs say of a configuration.
+    /// Combines the evidence of these runs on a configuration.
     pub(super) fn of(seen: &[Seen], configuration: usize) -> Known {
         let runs = || seen.iter().filter(move |run| run.configuration == configuration);
         let meets = runs().next_back().map_or(Meets::NotAsked, |run| run.meets);
@@ -46,7 +49,8 @@ impl Known {
     }
 }
 
-/// What is known of each configuration; none of one that cannot be chosen, and of one without a run that says something.
+/// Returns the estimate of each configuration; `None` for one that cannot be chosen, and for one without
+/// a run that provides evidence.
 pub fn estimates(question: &Question, seen: &[Seen]) -> Vec<Option<Estimate>> {
     let of = |configuration| match Known::of(seen, configuration) {
         Known::Value(estimate, _) => Some(estimate),
@@ -55,10 +59,10 @@ pub fn estimates(question: &Question, seen: &[Seen]) -> Vec<Option<Estimate>> {
     (0..question.configurations).map(of).collect()
 }
 
-/// A configuration that can be chosen, with what was measured of it as a number of which more is better.
+/// A configuration that can be chosen, with its measurement as a number for which higher is better.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Standing {
-    /// Which one.
+    /// The configuration.
     pub(super) configuration: usize,
     /// Whether it meets the objective.
     pub(super) meets: Meets,
@@ -67,17 +71,19 @@ pub(super) struct Standing {
 }
 
 impl Standing {
-    /// By how much it may be better than another one, at most so many standard deviations above what was measured.
+    /// Returns how much better it may be than another one, at this many standard deviations above the
+    /// measurement.
     fn may_exceed(&self, other: &Standing, deviations: f64) -> f64 {
         self.value - other.value + deviations * self.deviation.hypot(other.deviation)
     }
 
-    /// Whether it is not shown to be worse than the best.
+    /// Returns whether it is not shown to be worse than the best.
     pub(super) fn is_rival(&self, best: Option<&Standing>) -> bool {
         best.is_none_or(|best| self.may_exceed(best, WIDE) > 0.0)
     }
 
-    /// Whether it may be better than the best by more than what is alike.
+    /// Returns whether it may be better than the best by more than the tolerance for alike
+    /// configurations.
     fn is_promising(&self, best: Option<&Standing>) -> bool {
         best.is_none_or(|best| self.may_exceed(best, LIKELY) > ALIKE * best.value.abs())
     }
@@ -87,7 +93,7 @@ impl Standing {
 pub(super) struct Ranked(pub(super) Vec<Standing>);
 
 impl Ranked {
-    /// Those of `among` of which something is known.
+    /// Ranks the configurations in `among` that have an estimate.
     pub(super) fn of(question: &Question, seen: &[Seen], among: &[usize]) -> Ranked {
         let sign = if question.is_more_better { 1.0 } else { -1.0 };
         let of = |configuration: &usize| {
@@ -102,29 +108,30 @@ impl Ranked {
         Ranked(known)
     }
 
-    /// The best of those that met the objective, shown or as observed.
+    /// Returns the best of those that met the objective, shown or as observed.
     pub(super) fn best(&self) -> Option<&Standing> {
         self.0.iter().find(|one| one.meets != Meets::SeemsNot)
     }
 
-    /// All others.
+    /// Returns all others.
     fn others(&self) -> impl Iterator<Item = &Standing> {
         let best = self.best().map(|best| best.configuration);
         self.0.iter().filter(move |one| Some(one.configuration) != best)
     }
 
-    /// Those that are not shown to be worse than the best.
+    /// Returns those that are not shown to be worse than the best.
     pub(super) fn rivals(&self) -> Vec<usize> {
         self.others().filter(|one| one.is_rival(self.best())).map(|one| one.configuration).collect()
     }
 
-    /// Whether some may be better than the best by more than what is alike.
+    /// Returns whether some may be better than the best by more than the tolerance for alike
+    /// configurations.
     pub(super) fn are_promising(&self) -> bool {
         self.others().any(|one| one.is_promising(self.best()))
     }
 
-    /// Those that go on, where so many are meant to: the best, and of those that may be better these, and whoever cannot be told from the
-    /// last of them.
+    /// Returns those that advance if `meant` should: the best, those of the others that may be better,
+    /// and all that are indistinguishable from the last of them.
     pub(super) fn going_on(&self, meant: usize) -> Vec<usize> {
         let Some(last) = self.0.get(meant - 1).or(self.0.last()) else { return Vec::new() };
         let best = self.best().map(|best| best.configuration);

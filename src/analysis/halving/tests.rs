@@ -4,15 +4,15 @@ use rand_chacha::ChaCha8Rng;
 use super::*;
 use crate::plan::model::optimize::{FACTOR, rungs};
 
-/// Runs of configurations with these true values, each measured with this relative deviation at the length of the first rung, and of which
-/// runs differ by one percent.
+/// Runs of configurations with these true values, each measured with this relative deviation at the
+/// length of the first rung; runs of one configuration differ by one percent.
 struct Servers {
     values: Vec<f64>,
     deviation: f64,
     rng: ChaCha8Rng,
 }
 
-/// What a run takes beside its window, in windows of the first rung.
+/// Overhead of a run beyond its window, in windows of the first rung.
 const AROUND: f64 = 0.75;
 
 impl Servers {
@@ -96,7 +96,7 @@ fn the_best_of_eight_is_found_in_half_of_the_time() {
         assert!(near >= 190 && wrong <= 10, "{deviation}: {near} near, {wrong} wrong");
         times.push(mean);
     }
-    // Of noisier runs more are needed to tell as much.
+    // Noisier runs take more of them to decide as much.
     assert!(times[0] <= 0.5 && times[1] <= 0.52 && times[2] <= 0.55, "{times:?}");
 }
 
@@ -107,12 +107,12 @@ fn nothing_is_cut_on_luck_and_equal_ones_are_undecided() {
         values.iter().enumerate().map(run).collect()
     };
     let question = question(4, f64::INFINITY);
-    // All four within noise of the second: all go on, the server that is up first.
+    // All four within noise of the second: all advance, the server that is up goes first.
     assert_eq!(
         next(&question, &seen([1.0, 0.99, 0.98, 0.97], 0.04)),
         Next::Run { configuration: 3, rung: 1, repeat: 0 }
     );
-    // One is better than all others: nothing more is run.
+    // One is better than all others: nothing more runs.
     let Next::Ended(outcome) = next(&question, &seen([0.5, 1.0, 0.6, 0.7], 0.02)) else { panic!("it ended") };
     assert_eq!((outcome.best, outcome.end, outcome.rivals.len()), (Some(1), End::Best, 0));
     // Two alike, and two far behind.
@@ -149,7 +149,7 @@ fn the_budget_is_kept_and_what_it_leaves_out_is_said() {
         }
     }
     assert!(wanting > 25, "{wanting}");
-    // A start costs as well.
+    // A start also has a cost.
     let question = question(3, 14.0);
     let says = Says::Value { value: 1.0, deviation: 0.03 };
     let run = |configuration| Seen { start: Some(2.0), ..seen(configuration, 0, says) };
@@ -157,7 +157,8 @@ fn the_budget_is_kept_and_what_it_leaves_out_is_said() {
     assert_eq!((outcome.end, outcome.rivals.len()), (End::Budget, 2));
 }
 
-/// Runs of the first rung that a search for the best would ask for, `says` being what each says; how it ends or goes on.
+/// Feeds runs of the first rung that a search for the best would request, with the given evidence, and
+/// returns what follows.
 fn after(question: &Question, says: &[(usize, usize, Says, Meets)]) -> Next {
     let run = |(configuration, rung, says, meets): &(usize, usize, Says, Meets)| Seen {
         meets: *meets,
@@ -173,16 +174,16 @@ fn a_run_that_says_nothing_is_made_once_more_within_budget_and_bound_and_is_neve
     let is = |configuration, number| (configuration, 0, value(number), Meets::NotAsked);
     let again = Next::Run { configuration: 1, rung: 0, repeat: 1 };
     assert_eq!(after(&wide, &[is(0, 1.0), nothing(1)]), again);
-    // The second one says something, and counts.
+    // The second run provides evidence, and counts.
     let Next::Ended(outcome) = after(&wide, &[is(0, 1.0), nothing(1), is(1, 2.0), is(2, 1.0)]) else { panic!() };
     assert_eq!((outcome.best, outcome.end, &outcome.unknown[..]), (Some(1), End::Best, &[][..]));
-    // Neither does: the others go on, and what is not known of it stands beside the answer.
+    // Neither does: the others advance, and the unknown configuration is listed with the outcome.
     let Next::Ended(outcome) = after(&wide, &[is(0, 1.0), nothing(1), nothing(1), is(2, 2.0)]) else { panic!() };
     assert_eq!((outcome.best, outcome.end, &outcome.unknown[..]), (Some(2), End::Undecided, &[1][..]));
-    // A budget that has no time for it and the runs of the others.
+    // A budget without time for it and the runs of the others.
     let tight = question(3, 3.0 * (AROUND + 1.0));
     assert_eq!(after(&tight, &[is(0, 1.0), nothing(1)]), Next::Run { configuration: 2, rung: 0, repeat: 0 });
-    // No more than so many, however many say nothing.
+    // At most this many, however many provide no evidence.
     let many = question(12, f64::INFINITY);
     let mut runs = Vec::new();
     let outcome = loop {
@@ -199,7 +200,8 @@ fn the_best_meets_the_objective_and_runs_too_short_to_show_it_have_longer_ones()
     let wide = question(3, f64::INFINITY);
     let is = |configuration, rung, number, meets| (configuration, rung, value(number), meets);
     use Meets::{Misses, Seems, SeemsNot, Shown};
-    // The fastest did not meet it in a run that shows neither: it has a longer one, and so has the best of the others.
+    // The fastest did not meet it in a run that shows neither: it gets a longer one, and so does the
+    // best of the others.
     let first = [is(0, 0, 1.0, Shown), is(1, 0, 2.0, SeemsNot), is(2, 0, 0.5, Shown)];
     assert_eq!(after(&wide, &first), Next::Run { configuration: 1, rung: 1, repeat: 0 });
     let behind = |longer: &[(usize, usize, Says, Meets)]| after(&wide, &[&first[..], longer].concat());
@@ -209,15 +211,16 @@ fn the_best_meets_the_objective_and_runs_too_short_to_show_it_have_longer_ones()
     assert_eq!((outcome.best, outcome.end, &outcome.rivals[..]), (Some(0), End::Undecided, &[1][..]));
     let Next::Ended(outcome) = behind(&[is(1, 1, 2.0, Shown), is(0, 1, 1.0, Shown)]) else { panic!() };
     assert_eq!((outcome.best, outcome.end), (Some(1), End::Best));
-    // Alone ahead, and not shown: a longer run of it alone.
+    // Alone ahead, but not shown: it alone gets a longer run.
     let seems = [is(0, 0, 1.0, Shown), is(1, 0, 2.0, Seems), is(2, 0, 0.5, Shown)];
     assert_eq!(after(&wide, &seems), Next::Run { configuration: 1, rung: 1, repeat: 0 });
-    // It misses: the best of what was left out for it comes back, for a run of this length.
+    // It misses: the best configuration that was excluded in its favor comes back, for a run of this
+    // length.
     let missed = [&seems[..], &[is(1, 1, 2.0, Misses)]].concat();
     assert_eq!(after(&wide, &missed), Next::Run { configuration: 0, rung: 1, repeat: 0 });
     let Next::Ended(outcome) = after(&wide, &[&missed[..], &[is(0, 1, 1.0, Shown)]].concat()) else { panic!() };
     assert_eq!((outcome.best, outcome.end), (Some(0), End::Best));
-    // None is seen to meet it.
+    // None was observed to meet it.
     let none = [0, 1, 2].map(|configuration| is(configuration, 0, 1.0, Misses));
     let Next::Ended(outcome) = after(&wide, &none) else { panic!() };
     assert_eq!((outcome.best, outcome.end), (None, End::None));

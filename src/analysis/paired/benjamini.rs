@@ -1,8 +1,10 @@
-//! Several tests at once, by the method of Benjamini and Hochberg (Controlling the False Discovery Rate, 1995): of what is found, at
-//! most the level is false on average. More is found than by Holm's method, and among many findings some are false: for exploring.
+//! Several tests at once, by the method of Benjamini and Hochberg (Controlling the False Discovery Rate,
+//! 1995): on average, at most the level of the findings is false. It finds more than Holm's method, but
+//! some of many findings are false: for exploration.
 
-/// The p-values adjusted to be held against the level one by one, in their order: the i-th smallest of m times m / i, and never above
-/// the one behind it. Holds for tests that are independent or depend positively, as metrics of the same runs do.
+/// Returns p-values adjusted for comparison with the level one by one, in their order: the i-th smallest
+/// of m times m / i, and never above the next. Holds for tests that are independent or positively
+/// dependent, as metrics of the same runs are.
 pub(crate) fn benjamini_hochberg(p: &[f64]) -> Vec<f64> {
     let mut falling: Vec<usize> = (0..p.len()).collect();
     falling.sort_by(|a, b| p[*b].total_cmp(&p[*a]));

@@ -1,7 +1,8 @@
 //! Two arms measured in rounds, one run of each in every round: the tests on the rounds' differences.
 //!
-//! A difference is that of two logarithms where the metric is read as a ratio, else that of the values. What both arms of
-//! a round share, the requests and the machine's state at that time, cancels out.
+//! A difference is that of two logarithms if the metric is compared as a ratio, else that of the values.
+//! Everything that both arms of a round share, such as the requests and the machine's state, cancels
+//! out.
 
 pub(crate) mod benjamini;
 pub(crate) mod bootstrap;
@@ -11,13 +12,13 @@ pub(crate) mod wilcoxon;
 
 use super::student;
 
-/// Fewest rounds that are tested: with two a t test sees nothing below ninefold deviations.
+/// Minimum number of rounds to test: with two, a t test detects nothing below ninefold deviations.
 pub const FEWEST: usize = 3;
 
 /// A paired t test.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct PairedT {
-    /// Rounds.
+    /// Number of rounds.
     pub n: usize,
     /// Mean difference.
     pub mean: f64,
@@ -31,8 +32,8 @@ pub struct PairedT {
     pub high: f64,
 }
 
-/// The paired t test of differences around zero; none from fewer than two, or where they are all the same: then chance has
-/// no part in them.
+/// Computes the paired t test of differences around zero; `None` for fewer than two, or if they are all
+/// equal: then there is no chance variation.
 pub fn t_test(differences: &[f64]) -> Option<PairedT> {
     let (mean, sd) = moments(differences).filter(|(mean, sd)| *sd > mean.abs() * 1e-12)?;
     let n = differences.len();
@@ -41,7 +42,7 @@ pub fn t_test(differences: &[f64]) -> Option<PairedT> {
     Some(PairedT { n, mean, sd, p: student::two_sided(mean / error, df), low: mean - half, high: mean + half })
 }
 
-/// Mean and standard deviation; none from fewer than two values.
+/// Returns mean and standard deviation; `None` for fewer than two values.
 pub(crate) fn moments(values: &[f64]) -> Option<(f64, f64)> {
     let n = values.len() as f64;
     let mean = values.iter().sum::<f64>() / n;

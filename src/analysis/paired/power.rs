@@ -1,35 +1,37 @@
-//! What a paired t test can see: its power, the smallest difference that it finds in 80 % of cases, and how many pairs a
-//! difference takes. Differences are in standard deviations of one pair's difference.
+//! What a paired t test can detect: its power, the smallest difference that it finds in 80 % of cases,
+//! and how many pairs a difference takes. Differences are in standard deviations of one pair's
+//! difference.
 
 use crate::analysis::student;
 
-/// Chance of a false finding, two-sided; of several tests together.
+/// Chance of a false finding, two-sided; for several tests, of any.
 pub const LEVEL: f64 = 0.05;
 /// The share of cases in which a detectable difference is found.
 pub const POWER: f64 = 0.8;
-/// More pairs than this are not looked for.
+/// Maximum number of pairs considered.
 const MOST_PAIRS: usize = 10_000;
 
-/// The chance that `n` pairs show a difference of `effect` standard deviations at `level`.
+/// Returns the probability that `n` pairs show a difference of `effect` standard deviations at `level`.
 pub fn power(n: usize, effect: f64, level: f64) -> f64 {
     let df = (n - 1) as f64;
     student::beyond(student::critical(level, df), df, effect * (n as f64).sqrt())
 }
 
-/// The difference that `n` pairs, two or more, show at `level` with a power of 80 %, in true standard deviations.
+/// Returns the difference that `n` pairs, two or more, show at `level` with a power of 80 %, in true
+/// standard deviations.
 pub fn detectable(n: usize, level: f64) -> f64 {
     let df = (n - 1) as f64;
     let critical = student::critical(level, df);
     student::bisect(|shift| student::beyond(critical, df, shift) >= POWER) / (n as f64).sqrt()
 }
 
-/// The same in standard deviations as `n` pairs measured them. A measured deviation may be too small, by a lot from few
-/// pairs, so this is larger than [`detectable`]: such that other `n` pairs find the difference in 80 % of cases, whatever
-/// the deviation came out as, on average.
+/// Returns the same in standard deviations as measured by `n` pairs. A measured deviation may be too
+/// small, considerably so for few pairs, so this is larger than [`detectable`]: on average over measured
+/// deviations, another `n` pairs find the difference in 80 % of cases.
 pub fn detectable_as_measured(n: usize, level: f64) -> f64 {
     let df = (n - 1) as f64;
     let critical = student::critical(level, df);
-    // Power by the shift, from a table: the mean below asks for it thousands of times.
+    // Power by shift, from a table: the mean below needs it thousands of times.
     let table: Vec<f64> = (0..=STEPS).map(|step| student::beyond(critical, df, step as f64 * critical / PER)).collect();
     let found = |shift: f64| {
         let at = shift / critical * PER;
@@ -39,12 +41,12 @@ pub fn detectable_as_measured(n: usize, level: f64) -> f64 {
     student::bisect(|shift| student::over_spread(df, |measured| found(shift * measured)) >= POWER) / (n as f64).sqrt()
 }
 
-/// Steps of the table for each critical value, and how many there are: where it ends all is found.
+/// Steps of the table per critical value, and their number: beyond its end everything is found.
 const PER: f64 = 64.0;
 const STEPS: usize = 512;
 
-/// The fewest pairs, from `fewest` on, that show a difference of `effect` true standard deviations at `level` with a power
-/// of 80 %; none up to 10 000.
+/// Returns the smallest number of pairs, from `fewest` on, that show a difference of `effect` true
+/// standard deviations at `level` with a power of 80 %; `None` beyond 10 000.
 pub(crate) fn pairs_for(effect: f64, level: f64, fewest: usize) -> Option<usize> {
     let (mut low, mut high) = (fewest.max(2), MOST_PAIRS + 1);
     while low < high {

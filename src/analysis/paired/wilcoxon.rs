@@ -1,17 +1,17 @@
-//! Wilcoxon's signed-rank test, for those who do not trust in normal differences. Zeros are dropped (Wilcoxon's own rule),
-//! ties share their mean rank.
+//! Wilcoxon's signed-rank test, for readers who do not trust normal differences. Zeros are dropped
+//! (Wilcoxon's own rule), ties share their mean rank.
 
 use crate::analysis::student;
 
-/// Fewest differences other than zero: with five the smallest p-value is 6.25 %.
+/// Minimum number of nonzero differences: with five, the smallest p-value is 6.25 %.
 pub(crate) const FEWEST: usize = 6;
-/// Up to here the exact distribution, ties and all; beyond, the normal approximation.
+/// Up to here the exact distribution, including ties; beyond, the normal approximation.
 const MOST_EXACT: usize = 25;
 
-/// What the test says.
+/// The result of the test.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(crate) struct SignedRank {
-    /// Differences other than zero.
+    /// Nonzero differences.
     pub n: usize,
     /// The smaller of the two sums of ranks.
     pub(crate) statistic: f64,
@@ -21,7 +21,7 @@ pub(crate) struct SignedRank {
     pub exact: bool,
 }
 
-/// The test of differences around zero; none from fewer than [`FEWEST`].
+/// Tests differences around zero; `None` for fewer than [`FEWEST`].
 pub(crate) fn signed_rank(differences: &[f64]) -> Option<SignedRank> {
     let mut sizes: Vec<(f64, bool)> =
         differences.iter().filter(|one| **one != 0.0).map(|one| (one.abs(), *one > 0.0)).collect();
@@ -30,7 +30,7 @@ pub(crate) fn signed_rank(differences: &[f64]) -> Option<SignedRank> {
     if n < FEWEST {
         return None;
     }
-    // Twice the rank: with ties a rank may be a half.
+    // Twice the rank: with ties, a rank may be a half.
     let (mut doubled, mut ties) = (Vec::with_capacity(n), 0.0);
     for group in sizes.chunk_by(|a, b| a.0 == b.0) {
         let (first, count) = (doubled.len(), group.len());
@@ -44,7 +44,7 @@ pub(crate) fn signed_rank(differences: &[f64]) -> Option<SignedRank> {
     Some(SignedRank { n, statistic: smaller as f64 / 2.0, p, exact })
 }
 
-/// Twice the share of the 2ⁿ ways to give signs whose sum of ranks is at most `smaller`.
+/// Returns twice the share of the 2ⁿ sign assignments whose sum of ranks is at most `smaller`.
 fn exactly(doubled: &[usize], smaller: usize) -> f64 {
     let mut ways = vec![0.0f64; smaller + 1];
     ways[0] = 1.0;
@@ -56,7 +56,7 @@ fn exactly(doubled: &[usize], smaller: usize) -> f64 {
     (2.0 * ways.iter().sum::<f64>() / 2.0f64.powi(doubled.len() as i32)).min(1.0)
 }
 
-/// By the normal approximation, corrected for ties and continuity.
+/// Uses the normal approximation, corrected for ties and continuity.
 fn about(n: usize, statistic: f64, ties: f64) -> f64 {
     let n = n as f64;
     let variance = n * (n + 1.0) * (2.0 * n + 1.0) / 24.0 - ties / 48.0;

@@ -1,19 +1,20 @@
-//! What the runs say load by load, and the doubling from the lower end of the range.
+//! The runs' evidence load by load, and the doubling from the lower end of the range.
 
 use super::grid::Grid;
 use super::question::Probe;
 use crate::analysis::slo::Answer;
 
-/// What is known from the runs, load by load.
+/// The evidence from the runs, load by load.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) struct Bracket {
-    /// The highest load that held below every one that missed.
+    /// The highest load that held below every load that missed.
     pub low: Option<f64>,
     /// The lowest load that missed.
     pub high: Option<f64>,
 }
 
-/// Whether a run met the objective as far as it says: a limit not exceeded where the test is undecided. None where it says nothing.
+/// Returns whether a run met the objective as observed: a limit is not exceeded if the test is
+/// undecided. `None` without evidence.
 pub(super) fn met(probe: &Probe) -> Option<bool> {
     match probe.answer? {
         Answer::Holds => Some(true),
@@ -22,7 +23,7 @@ pub(super) fn met(probe: &Probe) -> Option<bool> {
     }
 }
 
-/// Runs that met the objective at a load less those that did not; shown ones count twice.
+/// Returns the runs that met the objective at a load minus those that did not; shown ones count twice.
 pub(super) fn votes(probes: &[Probe], load: f64) -> i32 {
     let vote = |probe: &Probe| {
         let weight = if probe.answer == Some(Answer::Undecided) { 1 } else { 2 };
@@ -43,7 +44,8 @@ impl Bracket {
         Bracket { low, high }
     }
 
-    /// The same for readers: a load whose long run failed is too much, whatever shorter ones said of it.
+    /// Returns the bracket for reports: a load whose long run failed is too high, whatever shorter runs
+    /// showed.
     pub(super) fn below_failed_confirmations(self, probes: &[Probe]) -> Bracket {
         let failed = probes.iter().filter(|probe| probe.own && probe.confirms && met(probe) == Some(false));
         let failed = failed.map(|probe| probe.load).filter(|load| self.high.is_none_or(|high| *load < high));
@@ -54,7 +56,7 @@ impl Bracket {
     }
 }
 
-/// The most runs that doubling takes.
+/// Returns the maximum number of runs of the doubling.
 pub(super) fn most(grid: &Grid) -> usize {
     let (mut load, mut count) = (grid.first(), 1);
     while load < grid.last() {

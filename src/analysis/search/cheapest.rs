@@ -1,39 +1,42 @@
-//! From which load on tokens are cheap enough. What a million of them costs falls as the load rises, and follows from one count without a
-//! sampling error, so nothing is fitted and nothing confirmed: the limit is bracketed, and the bracket is narrowed to the resolution.
+//! The load from which tokens are cheap enough. The cost of a million tokens falls as the load rises,
+//! and follows from one count without sampling error, so nothing is fitted or confirmed: the limit is
+//! bracketed, and the bracket is narrowed to the resolution.
 
 use super::grid::Grid;
 use super::question::{Probe, Question};
 use crate::analysis::slo::Answer;
 
-/// The least factor of a step up while every load is too dear. A server that is saturated gets no cheaper, so the steps must not become small.
+/// Minimum factor of a step up while every load is too expensive. A saturated server gets no cheaper, so
+/// the steps must not become small.
 const UP: f64 = 1.5;
-/// Runs after which the bracket is halved, and no longer cut where costs say that the limit lies.
+/// Runs after which the bracket is halved, rather than split where the costs suggest the limit.
 const AIMED: usize = 6;
-/// Runs of which the cost is not known, before the search ends.
+/// Maximum number of runs with unknown cost before the search ends.
 const UNKNOWN: usize = 2;
 
-/// What to do next, to find the lowest load from which on tokens are cheap enough.
+/// The next step in finding the lowest load from which tokens are cheap enough.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum CheapestNext {
     /// An ordinary run.
     Probe {
         /// Its load.
         load: f64,
-        /// Which run of this load it is, from 0.
+        /// Index among the runs of this load, from 0.
         repeat: u32,
     },
     /// Nothing: the search is over.
     Ended(Cheapest),
 }
 
-/// From which load on tokens are cheap enough.
+/// The load from which tokens are cheap enough.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum Cheapest {
-    /// From this one on.
+    /// From this load.
     From {
         /// The lowest load that is cheap enough.
         load: f64,
-        /// The highest one below it that is too dear; none where it is the lightest load of the range.
+        /// The highest load below it that is too expensive; `None` if it is the lightest load of the
+        /// range.
         dearer: Option<f64>,
     },
     /// Not even at the heaviest load of the range.
@@ -41,11 +44,12 @@ pub enum Cheapest {
         /// The heaviest load.
         load: f64,
     },
-    /// It is not known what tokens cost: nobody counted them.
+    /// The cost is unknown: no token count is available.
     Unknown,
 }
 
-/// What to do next, given all runs so far. An answer that holds is a run that is cheap enough, and its pressure is its cost over the limit.
+/// Returns what to do next, given all runs so far. A run that is cheap enough has an answer that holds,
+/// and its pressure is its cost over the limit.
 pub fn cheapest(question: &Question, probes: &[Probe]) -> CheapestNext {
     let grid = Grid::of(question);
     let priced = priced(probes);
@@ -72,7 +76,7 @@ pub fn cheapest(question: &Question, probes: &[Probe]) -> CheapestNext {
             if next >= load || load / dearer <= 1.0 + question.within {
                 return CheapestNext::Ended(Cheapest::From { load, dearer: Some(dearer) });
             }
-            // Where the server keeps up, cost times load is the same everywhere, and says where the limit is.
+            // As long as the server keeps up, cost times load is constant and indicates the limit.
             let aim = ((dearer * of_dearer) * (load * of_load)).sqrt();
             let middle = if own.count() < AIMED { aim } else { (dearer * load).sqrt() };
             probe(grid.nearest(middle.clamp(next, before)).clamp(next, before))
@@ -80,7 +84,7 @@ pub fn cheapest(question: &Question, probes: &[Probe]) -> CheapestNext {
     }
 }
 
-/// How many runs that may take.
+/// Returns the maximum number of runs.
 pub fn most_cheapest(question: &Question) -> usize {
     let grid = Grid::of(question);
     let up = ((grid.last() / grid.first()).ln() / UP.ln()).ceil().max(0.0) as usize + 1;
@@ -88,7 +92,8 @@ pub fn most_cheapest(question: &Question) -> usize {
     up + AIMED + halved + UNKNOWN
 }
 
-/// The loads of which the cost is known, rising, each with its cost over the limit, on average over its runs.
+/// Returns the loads with known cost, in rising order, each with its cost over the limit, averaged over
+/// its runs.
 fn priced(probes: &[Probe]) -> Vec<(f64, f64)> {
     let said = |probe: &&Probe| probe.answer.is_some_and(|answer| answer != Answer::Undecided);
     let mut known: Vec<(f64, f64)> =
@@ -106,7 +111,7 @@ mod tests {
         Question { from: 1.0, to: 200.0, within: 0.05, whole: false, confirm: false }
     }
 
-    /// All runs of a search over a server whose cost over the limit is this at each load.
+    /// Runs a search over a server with this cost over the limit at each load.
     fn search(cost: impl Fn(f64) -> Option<f64>) -> (Vec<Probe>, Cheapest) {
         let mut probes = Vec::new();
         loop {
@@ -143,7 +148,8 @@ mod tests {
         let (probes, found) = search(|load| Some(1.2 * (50.0 / load).max(1.0)));
         assert_eq!(found, Cheapest::Never { load: 200.0 });
         assert!(probes.len() <= 14, "{probes:?}");
-        // Throughput that falls beyond the knee: what is dear again higher up is none of the answer.
+        // Throughput that falls beyond the knee: a load that is expensive again higher up is not part of
+        // the answer.
         let (_, found) = search(|load| Some(0.8 * (50.0 / load).max((load / 50.0).sqrt())));
         let Cheapest::From { load, dearer: Some(dearer) } = found else { panic!("{found:?}") };
         assert!(dearer < 40.0 && (40.0..=42.0).contains(&load), "{dearer} to {load}");

@@ -7,10 +7,10 @@ use super::method::{Method, Step};
 use super::question::{Next, Probe, Question};
 use super::silent;
 
-/// Invalid runs that are made up for.
+/// Maximum number of invalid runs that are replaced.
 const INVALID: usize = 4;
 
-/// What to do next by a method.
+/// Returns what to do next by a method.
 pub(super) fn next_by(method: &impl Method, question: &Question, probes: &[Probe]) -> Next {
     let grid = Grid::of(question);
     let bracket = Bracket::of(&grid, probes);
@@ -26,7 +26,7 @@ pub(super) fn next_by(method: &impl Method, question: &Question, probes: &[Probe
     }
 }
 
-/// How many runs that may take.
+/// Returns the maximum number of runs.
 pub(super) fn most_by(method: &impl Method, question: &Question) -> usize {
     let confirmations = if question.confirm { ending::CONFIRMATIONS + 1 } else { 0 };
     method.most(&Grid::of(question)) + INVALID + confirmations

@@ -1,4 +1,4 @@
-//! The end of a search: the long run that confirms, and what is said of the answer.
+//! The end of a search: the long run that confirms the result, and the caveats.
 
 use super::bracket::{Bracket, met};
 use super::fit::Fit;
@@ -8,20 +8,22 @@ use super::question::{Next, Probe, Question};
 use super::short::Short;
 use crate::analysis::slo::Answer;
 
-/// Long runs that a search may take.
+/// Maximum number of long runs in a search.
 pub(super) const CONFIRMATIONS: usize = 5;
-/// By how many times a drift or two modes must explain the runs better than noise to be mentioned, and to be the end.
+/// The factor by which a drift or two modes must explain the runs better than noise to be mentioned, and
+/// to end the search.
 const LIKELY: f64 = 3.0;
 const SHOWN: f64 = 20.0;
-/// A run is fast up to this pressure, and a slow one far from it where its own is larger so that this share of it is more.
+/// A run is fast up to this pressure; a slow run is far from it if its own is larger by more than this
+/// share.
 const FAST: f64 = 1.1;
 const FAR: f64 = 0.375;
-/// Steps of the resolution that the 90 % interval of the answer may be wide.
+/// Maximum width of the 90 % interval of the result, in steps of the resolution.
 const COARSE: f64 = 2.5;
-/// By which factor a load that holds must be higher than one that misses, to contradict it.
+/// The factor by which a load that holds must exceed one that misses to contradict it.
 const APART: f64 = 1.05;
 
-/// The next step once the runs have settled on the highest load that holds, or on none.
+/// Returns the next step once the runs have settled on the highest load that holds, or on none.
 pub(super) fn next(question: &Question, grid: &Grid, probes: &[Probe], bracket: &Bracket, at: Option<f64>) -> Next {
     let end = |found, end| Next::Ended(outcome(question, grid, found, bracket, end, probes));
     let Some(at) = at else {
@@ -49,20 +51,21 @@ pub(super) fn next(question: &Question, grid: &Grid, probes: &[Probe], bracket: 
     }
 }
 
-/// Whether an ordinary run followed the long ones: one at the same load that differs shows that runs differ.
+/// Returns whether an ordinary run followed the long ones: one at the same load that differs shows that
+/// runs differ.
 fn is_measured_again(probes: &[Probe]) -> bool {
     let last = probes.iter().rposition(|probe| probe.own && probe.confirms);
     last.is_none_or(|last| probes[last + 1..].iter().any(|probe| met(probe).is_some()))
 }
 
-/// The end of a search that reached its bound.
+/// Returns the end of a search that reached its bound.
 pub(super) fn out_of_probes(question: &Question, grid: &Grid, probes: &[Probe], bracket: &Bracket) -> Outcome {
     let mut outcome = outcome(question, grid, None, bracket, End::OutOfProbes, probes);
     outcome.caveats.extend(bracket.low.map(|load| Caveat::Unconfirmed { load }));
     outcome
 }
 
-/// The end of a search that came to a load at which no run can tell.
+/// Returns the end of a search that reached a load at which no run can decide.
 pub(super) fn too_few_requests(
     question: &Question,
     grid: &Grid,
@@ -119,7 +122,7 @@ fn outcome(
     Outcome { found, misses, end, caveats }
 }
 
-/// A load above the one found that is shown to miss, and a higher one that is shown to hold.
+/// Returns a load above the one found that is shown to miss, and a higher one that is shown to hold.
 fn higher(found: f64, probes: &[Probe]) -> Option<Caveat> {
     let above = |answer| probes.iter().filter(move |probe| probe.load > found && probe.answer == Some(answer));
     let misses = above(Answer::Misses).map(|probe| probe.load).reduce(f64::min)?;
@@ -127,8 +130,8 @@ fn higher(found: f64, probes: &[Probe]) -> Option<Caveat> {
     (holds > APART * misses).then_some(Caveat::NotMonotone { misses, holds })
 }
 
-/// By which share of its pressure a run that misses is slower than another of the same or a higher load. That is where it is far
-/// slower, and wherever it is of the load that was found, or of a lower one.
+/// Returns the share of its pressure by which a run that misses is slower than another of the same or a
+/// higher load. It must be far slower, except at the load that was found or a lower one.
 fn contradicted(found: Option<f64>, probes: &[Probe]) -> Option<f64> {
     let of = |probe: &Probe| probe.pressure.filter(|pressure| *pressure > 0.0);
     let fast = |slow: &Probe| {
@@ -148,7 +151,7 @@ fn about_confirmation(question: &Question, found: Option<f64>, probes: &[Probe])
     let mut caveats = Vec::new();
     let long = || probes.iter().filter(|probe| probe.own && probe.confirms);
     if let Some(load) = found {
-        // Where no long run is asked for, the ordinary ones are all there is.
+        // If no long run is requested, only the ordinary ones count.
         let judges = |probe: &Probe| probe.load == load && probe.confirms == question.confirm;
         let is_shown = probes.iter().any(|probe| probe.own && judges(probe) && probe.answer == Some(Answer::Holds));
         let is_told = !question.confirm || long().any(|probe| probe.load == load);

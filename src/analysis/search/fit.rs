@@ -1,10 +1,11 @@
-//! Where the objective is crossed, by a curve fitted to what each run observed.
+//! Where the objective is crossed, by a curve fitted to the observations of the runs.
 //!
-//! Model: latency is a floor, which an idle server has too, and a wait, which grows as 1 / (1 − u) as the load comes near to what the
-//! server can do; u is 0 at the crossing and 1 at the pole. So the pressure (percentile over limit) is f + (1 − f) / (1 − s·d), d being
-//! the distance from the crossing in logarithms of the load. The posterior of the crossing is summed over steepness s, floor f and how
-//! much runs differ, so that few or noisy runs leave it wide. Far from the crossing the curve is known only roughly, and pressures
-//! beyond a factor of three count as "below" and "above".
+//! Model: latency is a floor, which an idle server also has, plus a wait, which grows as 1 / (1 − u) as
+//! the load approaches the server's capacity; u is 0 at the crossing and 1 at the pole. So the pressure
+//! (percentile over limit) is f + (1 − f) / (1 − s·d), where d is the distance from the crossing in
+//! logarithms of the load. The posterior of the crossing is summed over steepness s, floor f and the
+//! variation between runs, so that few or noisy runs leave it wide. Far from the crossing the curve is
+//! known only roughly, and pressures beyond a factor of three count as "below" and "above".
 
 use statrs::function::erf::erfc;
 
@@ -12,21 +13,21 @@ use super::grid::Grid;
 use super::question::Probe;
 use crate::analysis::slo::Answer;
 
-/// Logarithms of pressures are cut here, at a factor of three.
+/// Logarithms of pressures are clamped here, at a factor of three.
 const CUT: f64 = 1.1;
-/// How far the true curve may be from the model, as a share of the logarithm of the pressure.
+/// Possible deviation of the true curve from the model, as a share of the logarithm of the pressure.
 const ROUGH: f64 = 0.25;
-/// The share of runs that anything may have happened to.
+/// The share of runs that may be arbitrary outliers.
 const STRAY: f64 = 0.02;
 const STEEP: [f64; 7] = [0.7, 1.5, 3.0, 6.0, 12.0, 25.0, 50.0];
 const FLOORS: [f64; 4] = [0.0, 0.4, 0.7, 0.85];
-/// How much runs of the crossing differ, in logarithms of the pressure.
+/// Variation between runs of the crossing, in logarithms of the pressure.
 const NOISES: [f64; 4] = [0.03, 0.08, 0.18, 0.4];
-/// How much any two runs differ at least.
+/// Minimum variation between any two runs.
 const LEAST_NOISE: f64 = 0.02;
 const POINTS: usize = 40;
 
-/// What a run says of the pressure at its load.
+/// The evidence of a run on the pressure at its load.
 #[derive(Debug, Clone, Copy)]
 enum Seen {
     /// Its logarithm.
@@ -43,7 +44,7 @@ struct Point {
     seen: Seen,
     /// Factor of the noise.
     noise: f64,
-    /// When it was, from 0 to 1 for the last.
+    /// Its time, from 0 to 1 for the last.
     time: f64,
 }
 
@@ -51,31 +52,33 @@ struct Point {
 #[derive(Debug, Clone, Copy, PartialEq)]
 enum Course {
     Steady,
-    /// It moves evenly by this logarithm from the first run to the last; the posterior is that of the last.
+    /// It moves steadily by this logarithm from the first run to the last; the posterior is that of the
+    /// last.
     Drift(f64),
-    /// In some runs it is lower by this logarithm.
+    /// It is lower by this logarithm in some runs.
     Modes(f64),
 }
 
 /// The posterior of the logarithm of the crossing.
 #[derive(Debug, Clone)]
 pub(super) struct Fit {
-    /// Rising places, and the weights at each, which add up to 1.
+    /// Places in rising order with their weights, which add up to 1.
     places: Vec<f64>,
     weights: Vec<f64>,
 }
 
-/// What else than noise explains the runs better.
+/// Alternatives to noise that explain the runs better.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(super) struct Movement {
-    /// The likeliest drift, as a logarithm, and how many times better it explains the runs than none.
+    /// The most likely drift, as a logarithm, and how many times better it explains the runs than no
+    /// drift.
     pub drift: (f64, f64),
-    /// The likeliest distance of two modes, and the same.
+    /// The most likely distance between two modes, likewise.
     pub modes: (f64, f64),
 }
 
 impl Fit {
-    /// Of the runs so far; none where none says anything.
+    /// Fits the runs so far; `None` if none provides evidence.
     pub(super) fn of(grid: &Grid, probes: &[Probe]) -> Option<Fit> {
         let points = points(probes);
         if points.is_empty() {
@@ -96,7 +99,7 @@ impl Fit {
         Fit { places, weights: raw.iter().map(|weight| weight / sum).collect() }
     }
 
-    /// The first (0) or the last (1) place that is not all but ruled out, and one more.
+    /// Returns the first (0) or last (1) place that is not practically ruled out, plus one.
     fn likely(&self, end: usize) -> f64 {
         let is_likely = |weight: &f64| *weight > 1e-5;
         let last = self.places.len() - 1;
@@ -107,7 +110,7 @@ impl Fit {
         self.places[at]
     }
 
-    /// The load below which the crossing lies with a probability.
+    /// Returns the load below which the crossing lies with this probability.
     pub(super) fn quantile(&self, share: f64) -> f64 {
         let mut sum = 0.0;
         for (place, weight) in self.places.iter().zip(&self.weights) {
@@ -120,7 +123,7 @@ impl Fit {
         self.places.last().map_or(f64::NAN, |place| place.exp())
     }
 
-    /// Its standard deviation, in logarithms of the load.
+    /// Returns its standard deviation, in logarithms of the load.
     pub(super) fn deviation(&self) -> f64 {
         let moment = |power: i32, mean: f64| -> f64 {
             self.places.iter().zip(&self.weights).map(|(place, weight)| (place - mean).powi(power) * weight).sum()
@@ -129,7 +132,7 @@ impl Fit {
         moment(2, mean).sqrt()
     }
 
-    /// Whether a drift or two modes explain the runs better than noise alone.
+    /// Returns whether a drift or two modes explain the runs better than noise alone.
     pub(super) fn movement(&self, probes: &[Probe], within: f64) -> Movement {
         let points = points(probes);
         let (low, high) = (self.quantile(0.001).ln() - 0.3, self.quantile(0.999).ln() + 0.3);
@@ -164,7 +167,7 @@ fn points(probes: &[Probe]) -> Vec<Point> {
     probes.iter().enumerate().filter_map(point).collect()
 }
 
-/// A miss may be one that the percentile does not show: the server did not keep up.
+/// A miss may be invisible in the percentile: the server did not keep up.
 fn seen(probe: &Probe) -> Option<Seen> {
     let log = probe.pressure.map(f64::ln).filter(|log| !log.is_nan());
     match (probe.answer?, log) {
@@ -179,9 +182,10 @@ fn seen(probe: &Probe) -> Option<Seen> {
     }
 }
 
-/// Of the crossing, summed over steepness, floors and noises.
+/// Returns the log-likelihood of the crossing, summed over steepnesses, floors and noises.
 fn log_likelihood(crossing: f64, points: &[Point], course: Course) -> f64 {
-    // Factors are above STRAY / (2 CUT): of a hundred runs their product is still far from the least number.
+    // Factors are above STRAY / (2 CUT): for a hundred runs, their product is still far above the
+    // smallest number.
     let mut products = [1.0; STEEP.len() * FLOORS.len() * NOISES.len()];
     let shapes = STEEP.iter().flat_map(|steep| FLOORS.iter().map(move |floor| (*steep, *floor)));
     for ((steep, floor), products) in shapes.zip(products.chunks_mut(NOISES.len())) {
@@ -202,13 +206,14 @@ fn log_likelihood(crossing: f64, points: &[Point], course: Course) -> f64 {
     products.iter().sum::<f64>().ln()
 }
 
-/// Of what one run says, for every noise; `way` is 0 at the crossing and 1 at the pole.
+/// Returns the likelihoods of one run's evidence for every noise; `way` is 0 at the crossing and 1 at
+/// the pole.
 fn likelihoods(way: f64, floor: f64, point: &Point) -> [f64; NOISES.len()] {
     let rest = (1.0 - way).max(0.1);
     let pressure = floor + (1.0 - floor) / rest;
     let mean = pressure.ln();
     let rough = ROUGH * mean;
-    // A shift of the crossing shows more where the curve is steeper.
+    // A shift of the crossing is more visible where the curve is steeper.
     let steep = (1.0 / (rest * rest * pressure)).clamp(0.3, 3.0);
     NOISES.map(|noise| {
         let own = ((noise * steep).powi(2) + LEAST_NOISE * LEAST_NOISE) * point.noise * point.noise;
@@ -224,7 +229,7 @@ fn likelihoods(way: f64, floor: f64, point: &Point) -> [f64; NOISES.len()] {
     })
 }
 
-/// The probability that a standard normal number lies above this.
+/// Returns the probability that a standard normal variable exceeds this.
 fn tail(z: f64) -> f64 {
     0.5 * erfc(z / std::f64::consts::SQRT_2)
 }

@@ -7,35 +7,37 @@ use super::method::{Method, Step};
 use super::question::{Probe, Question};
 use crate::analysis::slo::Answer;
 
-/// Runs after the doubling: the least, and the most.
+/// Minimum and maximum number of runs after the doubling.
 const LEAST: usize = 3;
 const MOST: usize = 8;
-/// The standard deviation of the crossing that will do, in steps of the resolution.
+/// The sufficient standard deviation of the crossing, in steps of the resolution.
 const GOAL: f64 = 0.45;
-/// The load that is found is above the crossing with this probability, where no long run confirms it.
+/// The load that is found is above the crossing with this probability if no long run confirms it.
 const UNCONFIRMED: f64 = 0.5;
-/// The same of the load that the first long run measures, and of those that the next ones do: a long run that fails sends the search down
-/// and none sends it up, so it begins a little high.
+/// The same for the first load measured by a long run, and for the following ones: a long run that fails
+/// sends the search down and none sends it up, so it starts slightly high.
 const FIRST: f64 = 0.65;
 const AFTER: f64 = 0.75;
-/// The pressure that is a miss whatever the test says, and the factor of a step up that the fit thinks too far.
+/// The pressure that is a miss whatever the test shows, and the factor of a step up beyond the fit's
+/// estimate.
 const PLAIN: f64 = 1.5;
 const SHORT: f64 = 1.25;
-/// Runs of an end of the range, before it is said that the answer lies beyond.
+/// Runs at an end of the range before the answer is reported to lie beyond.
 const ENDS: usize = 2;
-/// The load at which it is seen that nothing holds again higher up, as a factor of the one found; a miss as high will do.
+/// The load at which the search checks that nothing holds again higher up, as a factor of the one found;
+/// a miss at least as high is sufficient.
 pub(super) const LOOK: f64 = 1.4;
 pub(super) const SEEN: f64 = 1.3;
 
 /// The search by a fitted curve, to a resolution.
 pub(super) struct Fitted {
     pub within: f64,
-    /// Whether long runs confirm what it settles on.
+    /// Whether long runs confirm the result.
     pub confirms: bool,
 }
 
 impl Fitted {
-    /// As a question asks.
+    /// Creates it from the question.
     pub(super) fn of(question: &Question) -> Fitted {
         Fitted { within: question.within, confirms: question.confirm }
     }
@@ -74,7 +76,7 @@ impl Method for Fitted {
             (true, true) => AFTER,
         };
         let found = grid.nearest(fit.quantile(share));
-        // Where the grid is coarse, the load above may be nearer than what else counts as seen.
+        // On a coarse grid, the load above may be nearer than the usual criterion for having looked.
         let above = grid.times(found, LOOK);
         let seen = said().any(|probe| probe.load >= above.min(SEEN * found));
         if !confirmed && LOOK * found <= last && !seen {
@@ -88,18 +90,18 @@ impl Method for Fitted {
     }
 }
 
-/// Whether no run has missed plainly: one that an undecided test says little of may be noise.
+/// Returns whether no run has missed clearly: one whose test is undecided may be noise.
 pub(super) fn nothing_missed(probes: &[Probe]) -> bool {
     let missed = |probe: &Probe| met(probe) == Some(false) && probe.pressure.is_none_or(|pressure| pressure > PLAIN);
     !probes.iter().any(|probe| missed(probe) || probe.answer == Some(Answer::Misses))
 }
 
-/// The next load of the doubling, as long as nothing missed.
+/// Returns the next load of the doubling, as long as nothing missed.
 fn upwards(grid: &Grid, probes: &[Probe], highest: f64) -> Option<f64> {
     (nothing_missed(probes) && highest < grid.last()).then(|| grid.times(highest, 2.0))
 }
 
-/// Runs that this search asked for, of loads that are not the highest so far.
+/// Returns the runs that this search requested at loads that are not the highest so far.
 fn within_range(probes: &[Probe]) -> usize {
     let mut highest = 0.0;
     let said = probes.iter().filter(|probe| !probe.confirms && met(probe).is_some());

@@ -1,63 +1,66 @@
 //! The loads that a search may measure.
 //!
-//! They do not depend on the ends of the range but for the ends themselves: a search over an edited range, or one that is run again,
-//! asks for loads that are there already. Which they are, the plan says, whose runs they become.
+//! They do not depend on the ends of the range, except for the ends themselves: a search over an edited
+//! range, or a search that is run again, requests loads that already exist. The plan determines the
+//! loads, because they become its runs.
 
 use super::question::Question;
 use crate::plan::search::grid;
 
-/// Rising loads, two to a step of the resolution.
+/// Loads in rising order, two per step of the resolution.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Grid {
     loads: Vec<f64>,
 }
 
 impl Grid {
-    /// The loads of a question: powers of the root of 1 + `within`, rounded, and both ends of the range.
+    /// Creates the loads of a question: powers of the root of 1 + `within`, rounded, and both ends of
+    /// the range.
     pub fn of(question: &Question) -> Grid {
         let Question { from, to, within, whole, .. } = *question;
         Grid { loads: grid([from, to], within, whole) }
     }
 
-    /// All of them, rising; never without any, but where the range is empty.
+    /// Returns all loads, in rising order; empty only if the range is empty.
     pub fn loads(&self) -> &[f64] {
         &self.loads
     }
 
-    /// The lowest load.
+    /// Returns the lowest load.
     pub(super) fn first(&self) -> f64 {
         self.loads.first().copied().unwrap_or(f64::NAN)
     }
 
-    /// The highest load.
+    /// Returns the highest load.
     pub(super) fn last(&self) -> f64 {
         self.loads.last().copied().unwrap_or(f64::NAN)
     }
 
-    /// The highest load at or below a number; the lowest where none is.
+    /// Returns the highest load at or below a number, or the lowest load if there is none.
     pub(super) fn at_or_below(&self, number: f64) -> f64 {
         let above = self.loads.partition_point(|load| *load <= number);
         self.loads.get(above.saturating_sub(1)).copied().unwrap_or(f64::NAN)
     }
 
-    /// The load that is nearest to a number, by their ratio.
+    /// Returns the load nearest to a number, by their ratio.
     pub(super) fn nearest(&self, number: f64) -> f64 {
         let below = self.at_or_below(number);
         let above = self.above(below).unwrap_or(below);
         if above / number < number / below { above } else { below }
     }
 
-    /// The next load below one; none below the lowest.
+    /// Returns the next lower load; `None` below the lowest.
     pub(super) fn below(&self, number: f64) -> Option<f64> {
         self.loads.iter().rev().copied().find(|load| *load < number)
     }
 
-    /// The next load above one; none above the highest.
+    /// Returns the next higher load; `None` above the highest.
     pub(super) fn above(&self, number: f64) -> Option<f64> {
         self.loads.iter().copied().find(|load| *load > number)
     }
 
-    /// The load that is `factor` (above 1) times as high, but at least the next and at most the last.
+    /// Returns the load that is `factor` (above 1) times as high, but at least the next and at most the
+    /// last.
     pub(super) fn times(&self, load: f64, factor: f64) -> f64 {
         let next = self.above(load).unwrap_or(load);
         self.at_or_below(factor * load * (1.0 + 1e-9)).max(next)
@@ -65,7 +68,7 @@ impl Grid {
 }
 
 impl Question {
-    /// Why this question has no answer: in words, with the remedy; none where it can be asked.
+    /// Returns why this question cannot be answered, with the remedy; `None` if it can.
     pub fn fault(&self) -> Option<String> {
         let Question { from, to, within, .. } = *self;
         if !(from > 0.0 && to.is_finite() && from < to) {

@@ -1,9 +1,12 @@
-//! What to measure next, to find the highest load that meets an objective. Pure: no clock, no I/O, no random numbers, so that a
-//! resumed sweep decides the same from the same runs.
+//! What to measure next to find the highest load that meets an objective. Pure: no clock, no I/O, no
+//! random numbers, so that a resumed sweep decides the same from the same runs.
 //!
-//! Four steps, each read off the runs so far, in this order: the load doubles from the lower end of the range until a run misses; a curve fitted to the runs says where the objective is crossed, and the next run goes there (`fit`); one run
-//! well above shows that the server does not hold again higher up; a long run confirms the load that was found, its failure sends
-//! the search down, and one more ordinary run shows whether the server is still the same (`ending`). What was tried against it, and how often each is wrong: `docs/SEARCH.md`.
+//! Four steps, each derived from the runs so far, in this order: the load doubles from the lower end of
+//! the range until a run misses; a curve fitted to the runs estimates where the objective is crossed,
+//! and the next run goes there (`fit`); one run well above shows that the server does not hold again
+//! higher up; a long run confirms the load that was found, its failure sends the search down, and one
+//! more ordinary run shows whether the server is still the same (`ending`). For the alternatives that
+//! were tried, and how often each is wrong, see `docs/SEARCH.md`.
 
 mod bracket;
 mod cheapest;
@@ -30,17 +33,17 @@ use bracket::Bracket;
 use decide::{most_by, next_by};
 use fitted::Fitted;
 
-/// What to do next, given all runs so far in the order in which they were decided.
+/// Returns what to do next, given all runs so far in the order in which they were decided.
 pub fn next(question: &Question, probes: &[Probe]) -> Next {
     next_by(&Fitted::of(question), question, probes)
 }
 
-/// How many runs a search may take, whatever the server does.
+/// Returns the maximum number of runs of a search, whatever the server does.
 pub fn most_probes(question: &Question) -> usize {
     most_by(&Fitted::of(question), question)
 }
 
-/// Where the search stands after these runs.
+/// Returns the state of the search after these runs.
 pub fn standing(question: &Question, probes: &[Probe]) -> Standing {
     let bracket = Bracket::of(&Grid::of(question), probes).below_failed_confirmations(probes);
     let confirming = match next(question, probes) {

@@ -1,18 +1,18 @@
-//! How a search ends.
+//! The outcome of a search.
 
 use super::short::Short;
 use crate::analysis::quantile;
 
-/// How a search ended, and what it found.
+/// How a search ended, and its result.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Outcome {
-    /// The highest load that was found to meet the objective, confirmed where the question asks for it.
+    /// The highest load that was found to meet the objective, confirmed if the question requests it.
     pub found: Option<f64>,
-    /// The lowest load above it of which a run missed, shown or as observed where the test is undecided.
+    /// The lowest load above it at which a run missed, shown, or as observed if the test is undecided.
     pub misses: Option<f64>,
     /// Why the search ended.
     pub end: End,
-    /// What the reader must know of the answer.
+    /// Caveats about the result.
     pub caveats: Vec<Caveat>,
 }
 
@@ -22,36 +22,37 @@ pub struct Outcome {
 pub enum End {
     /// The load was found.
     Found,
-    /// The lowest load of the range misses already.
+    /// The lowest load of the range already misses.
     BelowRange,
     /// The highest load of the range still meets the objective.
     AboveRange,
     /// A load misses and a higher one holds.
     NotMonotone,
-    /// The server became faster or slower while the search went on.
+    /// The server became faster or slower during the search.
     Drifting,
     /// Runs of one load differ by more than the resolution.
     Unsteady,
-    /// Every load that was to be confirmed failed its long run.
+    /// Every load that needed confirmation failed its long run.
     Unconfirmed,
     /// The bound on runs was reached.
     OutOfProbes,
-    /// No run at a load that has to be decided can tell: its window has too few requests for the percentile.
+    /// No run at a load that has to be decided can decide it: its window has too few requests for the
+    /// percentile.
     TooFewRequests,
 }
 
 impl End {
-    /// The name in files.
+    /// Returns the name in files.
     pub fn name(self) -> &'static str {
         self.into()
     }
 }
 
-/// What the reader must know of an answer.
+/// A caveat about a result.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum Caveat {
-    /// Nothing shows at 95 % that the load meets the objective: its long run, or its runs where no long one is asked for, met it as observed at
-    /// most. Where all runs of the load together show it, that is taken back.
+    /// It is not shown at 95 % that the load meets the objective: its long run, or its runs if no long
+    /// one is requested, at most met it as observed. Withdrawn if all runs of the load together show it.
     NotShown {
         /// The load.
         load: f64,
@@ -63,7 +64,7 @@ pub enum Caveat {
     },
     /// Long runs failed before one held.
     FailedConfirmations {
-        /// How many.
+        /// Number of long runs.
         runs: u32,
     },
     /// A load misses and a higher one holds.
@@ -73,33 +74,34 @@ pub enum Caveat {
         /// The higher one that holds.
         holds: f64,
     },
-    /// The load at which the objective is crossed moved while the search went on.
+    /// The load at which the objective is crossed moved during the search.
     Drift {
-        /// By which share of it, from the first run to the last; negative where the server became slower.
+        /// Its relative change, from the first run to the last; negative if the server became slower.
         share: f64,
     },
     /// Some runs are slower than others by more than noise.
     Unsteady {
-        /// By which share: of the pressure where two runs contradict each other, of the load where the fit shows two kinds of runs.
+        /// The share: of the pressure if two runs contradict each other, of the load if the fit shows
+        /// two kinds of runs.
         share: f64,
     },
-    /// The answer may be off by more than the resolution.
+    /// The result may be off by more than the resolution.
     Coarse {
-        /// The least load that may be the right one.
+        /// The lowest load that may be the right one.
         low: f64,
         /// The highest load that may be the right one.
         high: f64,
     },
-    /// Runs that were invalid: they say nothing.
+    /// Runs that were invalid and provide no evidence.
     Invalid {
-        /// How many.
+        /// Number of runs.
         runs: u32,
     },
-    /// No run of a load can tell.
+    /// No run at a load can decide it.
     TooFewRequests {
         /// The load.
         load: f64,
-        /// What its runs have too few requests for.
+        /// The percentile for which its runs have too few requests.
         short: Short,
     },
 }
@@ -127,11 +129,12 @@ impl std::fmt::Display for Caveat {
             Caveat::Coarse { low, high } => {
                 write!(f, "runs differ too much for the resolution: the load may be anywhere from {low} to {high}")
             }
-            Caveat::Invalid { runs: 1 } => write!(f, "one run was invalid and says nothing"),
-            Caveat::Invalid { runs } => write!(f, "{runs} runs were invalid and say nothing"),
+            Caveat::Invalid { runs: 1 } => write!(f, "one run was invalid and does not count"),
+            Caveat::Invalid { runs } => write!(f, "{runs} runs were invalid and do not count"),
             Caveat::TooFewRequests { load, short: Short { percentile, requests, needs } } => write!(
                 f,
-                "no run at {load} can tell: {requests} requests, and a {} takes at least {needs}; prolong the window",
+                "no run at {load} can decide: {requests} requests, but a {} takes at least {needs}; extend the \
+                window",
                 quantile::name(*percentile)
             ),
         }

@@ -1,41 +1,41 @@
-//! What each run of a search is for, read off the runs before it: nothing is decided here.
+//! The purpose of each run of a search, derived from the runs before it: nothing is decided here.
 
 use super::bracket::met;
 use super::fitted::{LOOK, SEEN, nothing_missed};
 use super::question::Probe;
 
-/// What a run is for.
+/// The purpose of a run.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, strum::IntoStaticStr)]
 #[strum(serialize_all = "snake_case")]
 pub enum Purpose {
     /// A heavier load than any before, because none of them missed.
     Up,
-    /// A load near the one that is looked for.
+    /// A load near the target.
     ClosingIn,
     /// A load well above the one that was found.
     WellAbove,
     /// The long run that confirms.
     Confirm,
-    /// An ordinary run behind the long ones.
+    /// An ordinary run after the long ones.
     Again,
-    /// The run before says nothing.
+    /// A replacement: the run before provides no evidence.
     Instead,
-    /// A load between one that keeps a cost and one that does not.
+    /// A load between one that meets the cost limit and one that does not.
     Bracketing,
 }
 
 impl Purpose {
-    /// The name in files.
+    /// Returns the name in files.
     pub fn name(self) -> &'static str {
         self.into()
     }
 
-    /// What a run of this load is for, behind the runs `before` it.
+    /// Returns the purpose of a run at this load, after the runs `before` it.
     pub fn of(before: &[Probe], load: f64, confirms: bool) -> Purpose {
         let said = || before.iter().filter(|probe| met(probe).is_some());
         let is_replaced = |last: &Probe| met(last).is_none() && last.load == load && last.confirms == confirms;
         let highest = said().map(|probe| probe.load).fold(0.0, f64::max);
-        // Every load so far is below SEEN times the one found where LOOK times it is asked for.
+        // Every load so far is below SEEN times the one found if LOOK times it is requested.
         let is_far = load >= highest * (LOOK / SEEN);
         match before.last() {
             Some(last) if is_replaced(last) => Purpose::Instead,
@@ -47,7 +47,7 @@ impl Purpose {
         }
     }
 
-    /// The same in a few words.
+    /// Returns the purpose in a few words.
     pub fn words(self) -> &'static str {
         match self {
             Purpose::Up => "going up",
@@ -60,17 +60,17 @@ impl Purpose {
         }
     }
 
-    /// Why a run is asked for with this purpose.
+    /// Returns why a run with this purpose is requested.
     pub fn why(self) -> &'static str {
         match self {
             Purpose::Up => "no run has missed the objective so far, so a heavier load comes next",
             Purpose::ClosingIn => "the load at which a curve fitted to all runs so far crosses the limit",
             Purpose::WellAbove => "shows that the server does not meet the objective again higher up",
             Purpose::Confirm => "a run with a longer window at the load that was found",
-            Purpose::Again => "an ordinary run at the end: is the server still the one that was searched?",
-            Purpose::Bracketing => "the lowest load that keeps the cost is bracketed, and the bracket narrowed",
+            Purpose::Again => "an ordinary run at the end, to check that the server has not changed",
+            Purpose::Bracketing => "the lowest load within the cost limit is bracketed, and the bracket narrowed",
             Purpose::Instead => {
-                "the run before says nothing: it is invalid, or has too few requests for the percentile"
+                "the run before does not count: it is invalid, or has too few requests for the percentile"
             }
         }
     }

@@ -1,14 +1,14 @@
-//! What a run has too few requests for.
+//! Percentiles for which a run has too few requests.
 
 use crate::plan::Percentile;
 
-/// A percentile that a run has too few requests for: whatever they show, it is not decided.
+/// A percentile for which a run has too few requests: whatever they show, it cannot be decided.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Short {
     /// The percentile.
     pub percentile: Percentile,
-    /// Requests that it would be of; of gaps between tokens what they are worth.
+    /// Number of requests available for it; for gaps between tokens, their worth.
     pub requests: u64,
-    /// The fewest that show that a limit on it is kept, at 95 %.
+    /// The minimum needed to show at 95 % that a limit on it is met.
     pub needs: u64,
 }

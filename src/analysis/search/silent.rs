@@ -1,15 +1,16 @@
-//! Runs with too few requests for what is asked: at such a load another run would tell as little.
+//! Runs with too few requests for the question: at such a load, another run would not help.
 
 use super::bracket::met;
 use super::question::Probe;
 use super::short::Short;
 
-/// Runs of one load that had too few requests by chance, as few as they may be, before it is said that none has enough.
+/// Number of runs at one load that may have too few requests by chance before the load is reported to
+/// have too few.
 const CHANCES: usize = 3;
 /// Standard deviations of a count of arrivals by which it may be short by chance.
 const DEVIATIONS: f64 = 3.0;
 
-/// The load at which no run can tell, and the longest of its runs; none where all may.
+/// Returns the load at which no run can decide, and the longest of its runs; `None` if all may.
 pub(super) fn load(probes: &[Probe]) -> Option<(f64, Short)> {
     let silent = |probe: &&Probe| probe.own && probe.answer.is_some() && met(probe).is_none();
     let last = probes.last().filter(silent)?;

@@ -13,7 +13,7 @@ fn run(load: f64, confirms: bool, knee: f64) -> Probe {
     Probe { load, confirms, own: true, answer: Some(answer), pressure: Some(pressure), requests: 1_000, short: None }
 }
 
-/// All runs of a search, and how it ended.
+/// Returns all runs of a search, and how it ended.
 fn search(question: &Question, mut run: impl FnMut(f64, bool, usize) -> Probe) -> (Vec<Probe>, Outcome) {
     let mut probes = Vec::new();
     loop {
@@ -123,7 +123,7 @@ fn a_load_whose_long_run_failed_is_where_too_much_begins() {
 
 #[test]
 fn a_long_run_that_says_nothing_uses_up_no_confirmation() {
-    // Every other long run is spoiled, and none that is not meets the objective before the fifth load.
+    // Every other long run is spoiled, and no valid one meets the objective before the fifth load.
     let mut long = 0;
     let (probes, outcome) = search(&question(), |load, confirms, _| {
         long += usize::from(confirms);
@@ -133,7 +133,7 @@ fn a_long_run_that_says_nothing_uses_up_no_confirmation() {
         }
     });
     let told = probes.iter().filter(|probe| probe.confirms && probe.answer.is_some()).count();
-    assert!(outcome.end != End::Unconfirmed || told == 5, "{told} long runs that say something: {outcome:?}");
+    assert!(outcome.end != End::Unconfirmed || told == 5, "{told} long runs that count: {outcome:?}");
 }
 
 #[test]
@@ -149,7 +149,7 @@ fn invalid_runs_are_made_again_and_bounded() {
     assert!(probes.len() <= most_probes(&question()));
 }
 
-/// A run whose window has so many requests for each of its load, of which a p99 is asked.
+/// A run whose window has this many requests per unit of load, for a p99 objective.
 fn short_run(load: f64, confirms: bool, requests_per_load: f64) -> Probe {
     let requests = (load * requests_per_load) as u64;
     let short = (requests < 299).then_some(Short { percentile: Percentile::P99, requests, needs: 299 });
@@ -168,8 +168,8 @@ fn a_search_ends_where_no_run_can_tell_and_says_why() {
     let (probes, outcome) = ended(40.0);
     assert_eq!((outcome.end, outcome.found, probes.len()), (End::TooFewRequests, None, 1), "{outcome:?}");
     let words = outcome.caveats[0].to_string();
-    assert_eq!(words, "no run at 1 can tell: 40 requests, and a p99 takes at least 299; prolong the window");
-    // So few may be chance: some more are made, and no more than that.
+    assert_eq!(words, "no run at 1 can decide: 40 requests, but a p99 takes at least 299; extend the window");
+    // So few may be chance: some more runs are made, but no more than that.
     let (probes, outcome) = ended(280.0);
     assert_eq!((outcome.end, probes.len()), (End::TooFewRequests, 3), "{outcome:?}");
     let mut requests = [280.0, 280.0].into_iter();

@@ -1,4 +1,4 @@
-//! Figures of several series: shares, energy and what a token takes of it.
+//! Figures computed from several series: shares, energy and energy per token.
 
 use crate::telemetry::canonical::{Canonical, Unit, canonical};
 
@@ -7,13 +7,13 @@ use super::reasons::HARMLESS;
 use super::scraped::Scraped;
 use super::series::Together;
 
-/// Energy by the growth of counters, and by the integral of power.
+/// Energy from the growth of counters, and from the integral of power.
 pub(super) const BY_COUNTER: &str = "energy_by_counter";
 pub(super) const BY_POWER: &str = "energy_by_power";
-/// Output tokens for a joule.
+/// Output tokens per joule.
 pub(super) const PER_JOULE: &str = "tokens_per_joule";
 
-/// What can be computed of what was scraped.
+/// Computes the figures that the scraped series allow.
 pub(super) fn figures(scraped: &Scraped, output_tokens: Option<f64>, reusable: Option<f64>) -> Vec<ServerFigure> {
     let share = |name: &str, part: &str, whole: &str, doc: &str| {
         let both = of(scraped, part).zip(of(scraped, whole))?;
@@ -23,11 +23,12 @@ pub(super) fn figures(scraped: &Scraped, output_tokens: Option<f64>, reusable: O
         "prefix_hit_share",
         "prefix_cache_hits",
         "prefix_cache_queries",
-        "Share of the prompt tokens looked for in the prefix cache in the window that were found.",
+        "Share of the prompt tokens looked up in the prefix cache in the window that were found.",
     );
     let shared = hits.as_ref().map(|_| {
-        let doc = "Share of the window's prompt tokens with which earlier requests of the run began, too: what is to be found.";
-        let value = reusable.ok_or_else(|| "what prompts share is not known of all requests".to_owned());
+        let doc = "Share of the window's prompt tokens that are a prefix shared with earlier requests of the \
+                  run: the maximum that can be found.";
+        let value = reusable.ok_or_else(|| "the shared prefixes of some requests are unknown".to_owned());
         ServerFigure::new("prefix_reusable_share", Unit::Share, doc, value)
     });
     let accepted = share(
@@ -68,24 +69,25 @@ fn throttled(scraped: &Scraped) -> Option<ServerFigure> {
     Some(ServerFigure::new("gpu_throttled_share", Unit::Share, doc, value))
 }
 
-/// The counter's where there is one, else the integral of the power; the name says which.
+/// Uses the counter if there is one, else the integral of the power; the name specifies which.
 fn energy(scraped: &Scraped) -> Option<ServerFigure> {
     if let Some(counter) = of(scraped, "gpu_energy_joules") {
         let doc = "Energy of all GPUs in the window, by their counters.";
         return Some(ServerFigure::new(BY_COUNTER, Unit::Joules, doc, counter.growth()));
     }
     let power = of(scraped, "gpu_power_watts")?;
-    let doc = "Energy of all GPUs in the window: the integral of their power by trapezoids, for there is no counter.";
+    let doc = "Energy of all GPUs in the window: the trapezoidal integral of their power, because there is no \
+              counter.";
     Some(ServerFigure::new(BY_POWER, Unit::Joules, doc, power.integral()))
 }
 
 fn per_joule(energy: &ServerFigure, output_tokens: Option<f64>) -> ServerFigure {
     let value = energy.value.clone().and_then(|joules| match output_tokens {
-        None => Err("output tokens are not known".to_owned()),
+        None => Err("the number of output tokens is unknown".to_owned()),
         Some(_) if joules <= 0.0 => Err("no energy was counted in the window".to_owned()),
         Some(tokens) => Ok(tokens / joules),
     });
-    let doc = "Output tokens that the client received in the window for each joule of all GPUs.";
+    let doc = "Output tokens that the client received in the window per joule of all GPUs.";
     ServerFigure::new(PER_JOULE, Unit::TokensPerJoule, doc, value)
 }
 
@@ -94,6 +96,6 @@ fn per_token(energy: &ServerFigure, output_tokens: Option<f64>) -> ServerFigure 
         Some(tokens) if tokens > 0.0 => Ok(joules / tokens),
         _ => Err("no output token in the window".to_owned()),
     });
-    let doc = "Energy of all GPUs in the window for each output token that the client received in it.";
+    let doc = "Energy of all GPUs in the window per output token that the client received in it.";
     ServerFigure::new("joules_per_output_token", Unit::Joules, doc, value)
 }

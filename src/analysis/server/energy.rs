@@ -1,19 +1,19 @@
-//! Output tokens for the energy that GPUs drew, over the runs of one load.
+//! Output tokens per energy of the GPUs, over the runs of one load.
 
 use super::derived::{BY_COUNTER, BY_POWER, PER_JOULE};
 use super::figure::ServerFigure;
 
-/// What energy is known by.
+/// How energy was measured.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum EnergyBy {
-    /// The counters of the GPUs.
+    /// By the counters of the GPUs.
     Counter,
-    /// The integral of their power.
+    /// By the integral of their power.
     Power,
 }
 
 impl EnergyBy {
-    /// Its name in answers.
+    /// Returns its name in answers.
     pub fn name(self) -> &'static str {
         match self {
             EnergyBy::Counter => "counter",
@@ -22,16 +22,17 @@ impl EnergyBy {
     }
 }
 
-/// Output tokens for a joule, as measured.
+/// Output tokens per joule, as measured.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct PerJoule {
     /// Output tokens.
     pub tokens: f64,
-    /// What the energy is known by.
+    /// How the energy was measured.
     pub by: EnergyBy,
 }
 
-/// All output tokens of runs over all of their energy. None where one of them does not have it, or they have it by different means.
+/// Divides all output tokens of runs by all of their energy. `None` if one of them lacks it, or they
+/// measured it in different ways.
 pub fn tokens_per_joule<'a>(runs: impl IntoIterator<Item = &'a [ServerFigure]>) -> Option<PerJoule> {
     let each: Vec<(EnergyBy, [f64; 2])> = runs.into_iter().map(of_run).collect::<Option<_>>()?;
     let by = each.first()?.0;
@@ -39,7 +40,7 @@ pub fn tokens_per_joule<'a>(runs: impl IntoIterator<Item = &'a [ServerFigure]>) 
     each.iter().all(|(other, _)| *other == by).then_some(PerJoule { tokens: tokens / joules, by })
 }
 
-/// Tokens and joules of one run.
+/// Returns the tokens and joules of one run.
 fn of_run(figures: &[ServerFigure]) -> Option<(EnergyBy, [f64; 2])> {
     let value = |name: &str| figures.iter().find(|figure| figure.name == name)?.value.clone().ok();
     let by_counter = value(BY_COUNTER).map(|joules| (EnergyBy::Counter, joules));

@@ -5,13 +5,13 @@ use crate::telemetry::canonical::Unit;
 /// One figure of a server over the window of a run.
 #[derive(Debug, Clone, PartialEq)]
 pub struct ServerFigure {
-    /// Its name in tables, without the unit: `requests_running_mean`.
+    /// Its name in tables, without unit: `requests_running_mean`.
     pub name: String,
     /// Its unit.
     pub unit: Unit,
-    /// What it is.
+    /// Its meaning.
     pub doc: String,
-    /// The value, or why there is none.
+    /// The value, or why it is missing.
     pub value: Result<f64, String>,
 }
 

@@ -1,24 +1,25 @@
-//! What looking for a reason comes to, and whether anybody could look before the load.
+//! The result of checking for a reason, and whether the check covers the time before the load.
 
 use crate::analysis::state::State;
 
 use super::scraped::Scraped;
 
-/// What looking for one reason came to; an error says why nobody could look.
+/// The result of checking for one reason; an error states why the check was not possible.
 pub(super) type Finding = Result<Option<(State, String)>, String>;
 
-/// What was scraped before the start of the run has its time.
+/// Samples from before the start of the run have this time.
 pub(super) fn is_before_load(at: f64) -> bool {
     at <= 0.0
 }
 
-/// A page that was read before the load, and did not have what it has later, had none of it.
+/// If a page was read before the load and lacked a series that it has later, the series did not exist
+/// yet.
 pub(super) fn before_load(scraped: &Scraped, page: u32) -> Result<(), String> {
     if let Some((_, why)) = scraped.failed(page).iter().find(|(at, _)| is_before_load(*at)) {
         return Err(format!("the scrape before the load failed ({why})"));
     }
     let is_read = scraped.read(page).iter().any(|at| is_before_load(*at));
-    is_read.then_some(()).ok_or_else(|| "the scrape before the load was not over when that began".to_owned())
+    is_read.then_some(()).ok_or_else(|| "the scrape before the load had not finished when the load began".to_owned())
 }
 
 pub(super) fn suspect(text: String) -> Option<(State, String)> {

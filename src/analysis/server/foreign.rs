@@ -1,4 +1,4 @@
-//! What a server counted over a run against what the client did: others may have used it.
+//! Compares a server's counts over a run with the client's: others may have used the server.
 
 use crate::analysis::state::State;
 use crate::rows::{Counted, Facts, Measured, Sample, TokenSource};
@@ -6,17 +6,19 @@ use crate::rows::{Counted, Facts, Measured, Sample, TokenSource};
 use super::foreign_room::{REQUESTS, TOLERANCE, may_be_answered, room};
 use super::foreign_underway;
 
-/// What the client did from the first request to the end of drain.
+/// The client's requests from the first one to the end of the drain.
 struct Client {
-    /// Requests that were answered to the end.
+    /// Requests with a complete response.
     answered: f64,
-    /// Requests that were not answered so, though the server may have: which of them it counts nobody knows.
+    /// Requests without one, although the server may have completed them: which of them it counts is
+    /// unknown.
     open: f64,
-    /// Output tokens of the answered requests; none where somebody else than the server counted some.
+    /// Output tokens of the completed requests; `None` if something other than the server counted some
+    /// of them.
     tokens: Option<f64>,
-    /// Those that the open ones may have had at most.
+    /// Maximum tokens of the open requests.
     open_tokens: f64,
-    /// Those of the longest answer.
+    /// Tokens of the longest response.
     longest: f64,
 }
 
@@ -36,8 +38,8 @@ impl Client {
     }
 }
 
-/// Holds what the server counted against what the client did. Nothing is found where nothing was scraped; an error says why it cannot be
-/// known.
+/// Compares the server's counts with the client's. Finds nothing if nothing was scraped; an error states
+/// why the comparison is not possible.
 pub(crate) fn judge(rows: &[Measured], samples: &[Sample], facts: &Facts) -> Result<Option<(State, String)>, String> {
     let Some(telemetry) = &facts.telemetry else { return Ok(None) };
     let Counted { requests, failed, generation_tokens, unknown, .. } = &telemetry.counted;
@@ -51,7 +53,8 @@ pub(crate) fn judge(rows: &[Measured], samples: &[Sample], facts: &Facts) -> Res
         if requests < answered - of_requests {
             return Ok(text(Side::Fewer, ("requests", requests, answered)));
         }
-        // Where the server counts what failed it counts each request once, and more cannot have ended than were sent.
+        // If the server also counts failures, it counts each request once, and no more can have ended
+        // than were sent.
         let ended = requests + failed.unwrap_or_default();
         if ended > answered + open + probes + of_requests {
             return Ok(text(Side::More, ("requests", ended, answered + open)));
@@ -64,7 +67,7 @@ pub(crate) fn judge(rows: &[Measured], samples: &[Sample], facts: &Facts) -> Res
     let Some((counted, tokens)) = of_tokens else {
         return requests.map(|_| None).ok_or_else(|| "the server's pages do not count requests".to_owned());
     };
-    // The two that it has not counted yet may be the longest; a probe asks for one token.
+    // The two requests that it has not counted yet may be the longest; a probe requests one token.
     let room = (tokens * TOLERANCE).max(REQUESTS * longest);
     Ok(match counted {
         _ if counted > tokens + open_tokens + probes + room => {
@@ -75,7 +78,7 @@ pub(crate) fn judge(rows: &[Measured], samples: &[Sample], facts: &Facts) -> Res
     })
 }
 
-/// On which side of the client's count the server's is.
+/// Whether the server's count is above or below the client's.
 enum Side {
     More,
     Fewer,
@@ -83,8 +86,8 @@ enum Side {
 
 fn text(side: Side, (what, server, client): (&str, f64, f64)) -> Option<(State, String)> {
     let why = match side {
-        Side::More => "somebody else used it too",
-        Side::Fewer => "its pages are not those of all that answered, or it was restarted",
+        Side::More => "something else used it too",
+        Side::Fewer => "its pages do not cover all servers that responded, or it was restarted",
     };
     let share = (server - client) / client.max(1.0) * 100.0;
     let text =

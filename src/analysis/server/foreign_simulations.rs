@@ -1,10 +1,12 @@
-//! How often the count of a server is held against a clean run, and how often somebody else is found: runs with fixed seeds.
+//! How often a server's count raises a false alarm on a clean run, and how often a foreign client is
+//! detected: runs with fixed seeds.
 //!
-//! A clean run has 100 to 1 500 requests in a minute with answers of 1 to 400 tokens, and a drain of 0 to 10 s. Up to 16 requests are cut at
-//! its end, 0 to 1 % fail: refused before the server counts them, answered with an error, given up by the client. What was given up
-//! the server may have ended well all the same, as one in ten of those that were cut. Up to two requests it counts only after the last
-//! scrape, and their tokens with them; sweepline asks for up to three tokens itself. It is scraped each second. An answer reaches
-//! the client up to 20 ms after the server has counted it.
+//! A clean run has 100 to 1 500 requests in a minute with responses of 1 to 400 tokens, and a drain of 0
+//! to 10 s. Up to 16 requests are truncated at its end, 0 to 1 % fail: refused before the server counts
+//! them, answered with an error, or given up by the client. The server may have completed those that
+//! were given up, and one in ten of those that were truncated. It counts up to two requests, with their
+//! tokens, only after the last scrape; sweepline itself requests up to three tokens. It is scraped each
+//! second. A response reaches the client up to 20 ms after the server has counted it.
 
 use rand::{RngExt, SeedableRng};
 use rand_chacha::ChaCha8Rng;
@@ -26,23 +28,23 @@ impl Draw {
         self.0.random::<f64>() < share
     }
 
-    /// Tokens of an answer.
+    /// Tokens of a response.
     fn tokens(&mut self) -> u32 {
         1 + self.up_to(399)
     }
 }
 
-/// What a run is to be like.
+/// The kind of a simulated run.
 #[derive(Clone, Copy)]
 struct Kind {
     least: u32,
-    /// Requests of somebody else, as a share of the run's.
+    /// Requests of a foreign client, as a share of the run's.
     foreign: f64,
-    /// Whether the server counts requests that failed.
+    /// Whether the server counts failed requests.
     tells_failed: bool,
 }
 
-/// What the server counts of one request, by how that ended: when well, how many not so, tokens.
+/// The server's counts for one request, by its end time: completed requests, failed requests, tokens.
 #[derive(Default)]
 struct Server {
     well: Vec<u64>,
@@ -59,7 +61,7 @@ impl Server {
         self.tokens += f64::from(tokens);
     }
 
-    /// What is scraped of it, each second until `end` and a moment after.
+    /// Returns the scraped samples, each second until `end` and shortly after.
     fn scraped(&self, end: u64) -> Vec<Sample> {
         let one = |at_ns, source: &str, name: &str, value| Sample {
             at_ns,
@@ -80,12 +82,12 @@ impl Server {
 }
 
 const S: u64 = 1_000_000_000;
-/// The length of the load.
+/// Duration of the load.
 const LOAD: u64 = 60 * S;
-/// When the last scrape comes, after the end.
+/// Delay of the last scrape after the end.
 const LAST: u64 = S / 10;
 
-/// What is found in the run of a seed.
+/// Returns the finding in the run of a seed.
 fn found(seed: u64, Kind { least, foreign, tells_failed }: Kind, template: &Record) -> Result<bool, String> {
     let mut draw = Draw(ChaCha8Rng::seed_from_u64(seed));
     let requests = least + draw.up_to(1_500 - least);
@@ -163,6 +165,6 @@ fn nothing_is_claimed_of_clean_runs() {
 fn two_in_a_hundred_of_somebody_else_are_found() {
     let found = [true, false].map(|tells_failed| how_many(Kind { least: 300, foreign: 0.02, tells_failed }));
     let [telling, silent] = found.map(|found| 100.0 * found as f64 / RUNS as f64);
-    println!("found: {telling} % where the server counts what failed, {silent} % where it does not");
+    println!("found: {telling} % if the server counts failures, {silent} % if it does not");
     assert!(telling >= 95.0 && silent >= 95.0, "{telling} %, {silent} %");
 }

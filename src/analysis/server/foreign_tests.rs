@@ -1,4 +1,4 @@
-//! Counts of servers against those of clients.
+//! Tests of servers' counts compared with clients'.
 
 use super::*;
 use crate::analysis::synthetic::{Run, fail};
@@ -34,9 +34,9 @@ fn two_in_a_hundred_are_found_and_none_is_claimed_of_a_clean_run() {
     assert_eq!(judged([rows() * 0.009, 0.0], 0), Ok(None));
     let (state, text) = judged([(rows() * 0.02).round(), 0.0], 0).unwrap().unwrap();
     assert_eq!(state, State::Suspect);
-    assert!(text.contains("(+2.0%): somebody else used it too"), "{text}");
+    assert!(text.contains("(+2.0%): something else used it too"), "{text}");
     let (_, text) = judged([-(rows() * 0.02).round(), 0.0], 0).unwrap().unwrap();
-    assert!(text.contains("(-2.0%): its pages are not those of all that answered"), "{text}");
+    assert!(text.contains("(-2.0%): its pages do not cover all servers that responded"), "{text}");
 }
 
 #[test]
@@ -55,13 +55,13 @@ fn requests_that_failed_may_have_been_answered_or_not() {
 
 #[test]
 fn more_tokens_than_what_was_cut_can_have_had_are_found() {
-    // Twenty were cut, of 16 tokens each; two of the longest are room.
+    // Twenty were truncated, with 16 tokens each; two of the longest are within tolerance.
     let (answered, cut) = ((rows() - 20.0) * 16.0, 20.0 * 16.0);
     let room = (answered * 0.01f64).max(32.0);
     assert_eq!(judged([0.0, cut + room - 1.0], 20), Ok(None));
     let (_, text) = judged([0.0, cut + room + 2.0], 20).unwrap().unwrap();
     assert!(text.contains("output tokens during the run"), "{text}");
-    assert!(judged([0.0, -room - 2.0], 20).unwrap().is_some(), "fewer than those of the answered");
+    assert!(judged([0.0, -room - 2.0], 20).unwrap().is_some(), "fewer than those of the completed requests");
 }
 
 #[test]
@@ -83,6 +83,6 @@ fn what_cannot_be_known_says_why() {
     assert_eq!(judge(&[], &[], &of(unknown)), Err("the scrape failed".to_owned()));
     assert!(judge(&[], &[], &of(Counted::default())).is_err());
     let restarted = Counted { restarted: true, unknown: Some("it fell".to_owned()), ..Counted::default() };
-    // That is another reason's.
+    // Another reason reports that.
     assert_eq!(judge(&[], &[], &of(restarted)), Err("it fell".to_owned()));
 }

@@ -1,5 +1,6 @@
-//! A server's count of requests at each scrape of a run, against what of the client's it can have answered by then. At the end nobody knows
-//! which of the requests that were cut the server has answered; before they were cut it is known that it had not answered them.
+//! A server's count of requests at each scrape of a run, compared with the client's requests that it can
+//! have completed by then. At the end it is unknown which of the truncated requests the server has
+//! completed; before they were truncated, it is known that it had not completed them.
 
 use std::collections::BTreeMap;
 
@@ -7,12 +8,12 @@ use crate::rows::{Facts, Measured, Outcome, Sample};
 
 use super::foreign_room::{may_be_answered, room};
 
-/// The end of an answer is with the client no later than this after the server has counted it.
+/// The end of a response reaches the client no later than this after the server has counted it.
 const ON_THE_WAY_NS: u64 = 500_000_000;
 const COUNTER: &str = "requests_succeeded";
 
-/// What the server counted and what the client did, by the scrape where the server is the most ahead; nothing where it is nowhere further
-/// ahead than it may be.
+/// Returns the server's count and the client's at the scrape where the server is furthest ahead; `None`
+/// if it is never further ahead than allowed.
 pub(super) fn most(rows: &[Measured], samples: &[Sample], facts: &Facts) -> Option<[f64; 2]> {
     let probes = facts.telemetry.as_ref()?.probes as f64;
     let mut earliest: Vec<u64> = rows.iter().filter_map(|row| earliest(row, facts)).collect();
@@ -28,15 +29,16 @@ pub(super) fn most(rows: &[Measured], samples: &[Sample], facts: &Facts) -> Opti
         .max_by(|a, b| (a[0] - a[1]).total_cmp(&(b[0] - b[1])))
 }
 
-/// From when on the server may have answered a request to the end, but for what an answer is on the way; never where it cannot have.
+/// Returns when the server may have completed a request at the earliest, apart from the response's
+/// transit time; `None` if it cannot have.
 fn earliest(row: &Measured, facts: &Facts) -> Option<u64> {
     if row.outcome.is_ok() {
         return row.done_ns();
     }
-    // What failed may have been answered long before the client gave it up.
+    // A failed request may have been completed long before the client gave it up.
     let sent = row.sent_ns().filter(|_| may_be_answered(row))?;
     let is_cut = row.outcome == Outcome::CutAtDrain;
-    // With a token under way it was not over; a stream that stands still may be one whose end was lost.
+    // A request that still receives tokens was not complete; a stream that stalls may have lost its end.
     Some(match row.last_token_ns() {
         Some(last) if is_cut => last,
         None if is_cut => facts.windows.end_ns,
@@ -44,8 +46,8 @@ fn earliest(row: &Measured, facts: &Facts) -> Option<u64> {
     })
 }
 
-/// How many requests all pages together have counted since the first scrape, at the end of each scrape. Of a page that was not read at an
-/// instant the last count before it stands, which is no more.
+/// Returns how many requests all pages together have counted since the first scrape, at the end of each
+/// scrape. If a page was not read at an instant, its last count stands, which is no larger.
 fn counts(samples: &[Sample]) -> Vec<(u64, f64)> {
     let of_page = |sample: &Sample| Some((sample.at_ns, sample.url?));
     let seconds: BTreeMap<(u64, u32), f64> = samples
@@ -54,7 +56,7 @@ fn counts(samples: &[Sample]) -> Vec<(u64, f64)> {
         .filter_map(|sample| Some((of_page(sample)?, sample.value)))
         .collect();
     let mut begun: BTreeMap<u32, f64> = BTreeMap::new();
-    // The first scrape of a page where its counter has not come into being yet: then it is 0.
+    // The first scrape of a page whose counter does not exist yet: then it is 0.
     let mut first: BTreeMap<u32, u64> = BTreeMap::new();
     for (at, url) in seconds.keys() {
         let earliest = first.entry(*url).or_insert(*at);
@@ -72,7 +74,7 @@ fn counts(samples: &[Sample]) -> Vec<(u64, f64)> {
         let is_first = first.get(&url).is_none_or(|first| *first >= at);
         let base = *begun.entry(url).or_insert(if is_first { value } else { 0.0 });
         now.insert(url, value - base);
-        // Samples stand in the middle of their scrape.
+        // The timestamp of samples is the middle of their scrape.
         let half = seconds.get(&(at, url)).map_or(0, |seconds| (seconds * 5e8) as u64);
         counts.push((at + half, now.values().sum()));
     }

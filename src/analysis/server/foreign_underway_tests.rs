@@ -1,11 +1,12 @@
-//! Counts of servers under way.
+//! Tests of servers' counts during a run.
 
 use super::*;
 use crate::rows::{Phase, RequestRow, Telemetry, Windows};
 
 const S: u64 = 1_000_000_000;
 
-/// Ten requests a second for ten seconds, each of 100 ms; the last ten are cut at 15 s, with a token each 100 ms until `last`.
+/// Ten requests a second for ten seconds, each of 100 ms; the last ten are truncated at 15 s, with a
+/// token every 100 ms until `last`.
 fn rows(last: Option<u64>) -> Vec<Measured> {
     let row = |request: u64| {
         let sent = request * S / 10;
@@ -29,7 +30,8 @@ fn facts() -> Facts {
     Facts { windows, telemetry: Some(Telemetry::default()), ..Facts::default() }
 }
 
-/// Two pages, scraped each second in 20 ms: one has counted 1 000 requests before the run and counts all but `more`, which the other does.
+/// Two pages, scraped each second in 20 ms: one has counted 1 000 requests before the run and counts all
+/// but `more`, which the other counts.
 fn scraped(more: f64) -> Vec<Sample> {
     let one = |at: u64, url: u32, source: &str, name: &str, value: f64| Sample {
         at_ns: at,
@@ -42,7 +44,7 @@ fn scraped(more: f64) -> Vec<Sample> {
     let of = |second: u64| {
         let at = second * S;
         let own = (second * 10).min(90) as f64;
-        // It comes into being with its first event.
+        // The counter appears with its first event.
         let other = (second > 0).then(|| one(at, 1, "server", COUNTER, (more * second as f64 / 10.0).min(more)));
         let own = one(at, 0, "server", COUNTER, 1_000.0 + own);
         [0, 1].map(|url| one(at, url, "scrape", "scrape_duration_seconds", 0.02)).into_iter().chain([own]).chain(other)
@@ -55,17 +57,18 @@ fn what_was_cut_is_known_to_be_open_before() {
     let found = |more, last| most(&rows(last), &scraped(more), &facts());
     assert_eq!(found(0.0, Some(15 * S)), None);
     assert_eq!(found(2.0, Some(15 * S)), None, "two are no difference");
-    // At the end they hide in the ten that were cut; at 14 s and before none of those had been answered.
+    // At the end they are hidden among the ten that were truncated; at 14 s and before, none of those
+    // was complete.
     assert_eq!(found(3.0, Some(15 * S)), Some([93.0, 90.0]));
     assert_eq!(found(3.0, None), Some([93.0, 90.0]), "no token has come yet");
-    // Streams that stood still may be over, and their ends lost.
+    // Streams that stalled may be complete, with their ends lost.
     assert_eq!(found(3.0, Some(9 * S + S / 2)), None);
 }
 
 #[test]
 fn an_answer_may_be_on_the_way() {
     let mut samples = scraped(0.0);
-    // Five more at 5 s than had come: those of the next half second.
+    // Five more at 5 s than had arrived: those of the next half second.
     let of = |sample: &&mut Sample| sample.name == COUNTER && sample.url == Some(0) && sample.at_ns == 5 * S;
     samples.iter_mut().find(of).unwrap().value += 5.0;
     assert_eq!(most(&rows(Some(15 * S)), &samples, &facts()), None);

@@ -1,4 +1,4 @@
-//! What a server found in its prefix cache over a whole run, as its metrics count it.
+//! A server's prefix cache hits over a whole run, as its metrics count them.
 
 use crate::rows::{Facts, Sample};
 
@@ -6,8 +6,9 @@ use super::finding::before_load;
 use super::restart::falls;
 use super::scraped::Scraped;
 
-/// Tokens that were found / tokens that were looked for, from the scrape before the load to the one after it: so the counters are of
-/// the run's requests, each of them. Nothing where no page counts both; an error says why the share is not known.
+/// Returns tokens found / tokens looked up, from the scrape before the load to the one after it: the
+/// counters then cover every request of the run. `None` if no page counts both; an error states why the
+/// share is unknown.
 pub(crate) fn share(samples: &[Sample], facts: &Facts) -> Option<Result<f64, String>> {
     facts.telemetry.as_ref()?;
     let scraped = Scraped::of(samples, facts);
@@ -21,17 +22,17 @@ fn ratio(
     queries: Result<f64, String>,
     preemptions: Option<Result<f64, String>>,
 ) -> Result<f64, String> {
-    // What was put back is looked for again, and found where it was left.
+    // Preempted requests are looked up again, and find what they left.
     if preemptions.transpose()?.is_some_and(|preemptions| preemptions > 0.0) {
-        return Err("requests were put back, and looked for again".to_owned());
+        return Err("requests were preempted, and looked up again".to_owned());
     }
     match (hits?, queries?) {
-        (_, 0.0) => Err("nothing was looked for".to_owned()),
+        (_, 0.0) => Err("nothing was looked up".to_owned()),
         (hits, queries) => Ok(hits / queries),
     }
 }
 
-/// By how much a counter grew over the whole run, on all pages that have it.
+/// Returns how much a counter grew over the whole run, on all pages that have it.
 fn grown(scraped: &Scraped, name: &str) -> Option<Result<f64, String>> {
     let grown = scraped.values(name).map(|(page, points)| {
         let before = points.iter().rfind(|(at, _)| *at <= 0.0).map(|point| point.1);

@@ -1,9 +1,10 @@
-//! What a server and its hardware said of themselves over the window of a run: from samples that were scraped beside it to figures, each
-//! with its unit, and with the reason where there is none.
+//! Metrics of a server and its hardware over the window of a run: from samples scraped during the run to
+//! figures, each with its unit, or with the reason why it is missing.
 //!
-//! Scrapes stand at the borders of the window and between them. A value at an instant between two scrapes is interpolated; a mean over
-//! time is an integral by trapezoids. A failed scrape in the window makes a figure null, for nobody knows what happened meanwhile; so does
-//! a counter that fell, for it began anew.
+//! Scrapes exist at the borders of the window and between them. A value at an instant between two
+//! scrapes is interpolated; a mean over time is a trapezoidal integral. A failed scrape in the window
+//! makes a figure null, because the values in between are unknown; so does a counter that fell, because
+//! it was reset.
 
 mod derived;
 mod energy;
@@ -31,8 +32,9 @@ use crate::telemetry::canonical::CANONICAL;
 
 use scraped::Scraped;
 
-/// The figures of a run, in the order of the canonical table, those that are computed of several series last; nothing where nothing was
-/// scraped. `output_tokens` are those of the window, `reusable` is the share of its prompt tokens that its requests share.
+/// Returns the figures of a run, in the order of the canonical table, followed by those computed from
+/// several series; empty if nothing was scraped. `output_tokens` are those of the window, `reusable` is
+/// the share of its prompt tokens that its requests share.
 pub fn figures(
     samples: &[Sample],
     facts: &Facts,
@@ -49,8 +51,8 @@ pub fn figures(
     figures
 }
 
-/// The mean TTFT and E2E of the requests that ended in the window as sums of what the client and the server say of them; nothing where
-/// nothing was scraped, and of a start.
+/// Returns the mean TTFT and E2E of the requests that ended in the window as sums of parts reported by
+/// client and server; empty if nothing was scraped, and for a start.
 pub fn wholes(samples: &[Sample], rows: &[Measured], facts: &Facts) -> Vec<Whole> {
     let scraped = Scraped::of(samples, facts);
     if scraped.is_empty() || facts.start.is_some() { Vec::new() } else { parts::wholes(&scraped, rows, facts) }

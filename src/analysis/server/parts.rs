@@ -1,9 +1,11 @@
-//! Where the time of a run's requests went: their mean TTFT and their mean E2E, each from the schedule, as a sum of parts.
+//! Where the time of a run's requests went: their mean TTFT and mean E2E, each from the schedule, as a
+//! sum of parts.
 //!
-//! Most servers count queue, prefill, decode and end-to-end times when a request ends, so the sums are those of the requests that ended in
-//! the window. Their own time to first token they count with that token, so it is held against the client's TTFT of the requests
-//! whose first token came in the window; what the two differ by is outside the server. Where an exporter's table says otherwise, each
-//! histogram is held against the requests that it is of.
+//! Most servers count queue, prefill, decode and end-to-end times when a request ends, so the sums are
+//! those of the requests that ended in the window. They count their own time to first token with that
+//! token, so it is compared with the client's TTFT of the requests whose first token came in the window;
+//! the difference is time outside the server. If an exporter's table specifies otherwise, each histogram
+//! is compared with the requests that it covers.
 
 use crate::analysis::request::Metric;
 use crate::analysis::window::{contains, request};
@@ -12,22 +14,24 @@ use crate::telemetry::engines::{Moment, moment};
 
 use super::scraped::{Counted, Scraped};
 
-/// Counts of the client and of the server may differ by this share: beyond, the server's mean is of other requests.
+/// Maximum relative difference between the counts of client and server: beyond it, the server's mean
+/// covers other requests.
 const ALIKE: f64 = 0.05;
-/// A part below zero by no more than this share of the whole, or by so many milliseconds, is as far as means are exact.
+/// A part below zero by no more than this share of the whole, or by this many milliseconds, is within
+/// the accuracy of means.
 const NOISE: f64 = 0.02;
 const NOISE_MS: f64 = 1.0;
 
-/// A mean latency from the schedule, and what it is the sum of.
+/// A mean latency from the schedule, and its parts.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Whole {
-    /// Which: `ttft` or `e2e`.
+    /// Name: `ttft` or `e2e`.
     pub name: &'static str,
-    /// How many requests it is the mean of.
+    /// Number of requests that it is the mean of.
     pub requests: u64,
     /// The mean, in milliseconds.
     pub mean_ms: f64,
-    /// What it is the sum of; those that are known add up to the mean.
+    /// Its parts; the known ones add up to the mean.
     pub parts: Vec<Part>,
 }
 
@@ -36,35 +40,36 @@ pub struct Whole {
 pub struct Part {
     /// Its name in tables: `queue`.
     pub name: &'static str,
-    /// What it is.
+    /// Its meaning.
     pub doc: &'static str,
-    /// Mean milliseconds of a request, or why they are not known.
+    /// Mean milliseconds per request, or why they are unknown.
     pub ms: Result<f64, String>,
 }
 
 impl Whole {
-    /// Mean milliseconds of the part of this name; null where they are not known.
+    /// Returns the mean milliseconds of the part of this name; `None` if unknown.
     pub fn part_ms(&self, name: &str) -> Option<f64> {
         self.parts.iter().find(|part| part.name == name)?.ms.as_ref().ok().copied()
     }
 
-    /// The share of the whole that has a part of its own: all but what is unassigned or unknown; null where that is not known.
+    /// Returns the share of the whole that is assigned to a part: everything except unassigned and
+    /// unknown; `None` if that is unknown.
     pub fn assigned_share(&self) -> Option<f64> {
         let unknown = self.part_ms(UNKNOWN.0)?;
-        // What is unassigned and not known is in what is unknown.
+        // An unknown unassigned part is included in the unknown one.
         let unassigned = self.part_ms(UNASSIGNED.0).unwrap_or(0.0);
         (self.mean_ms > 0.0).then(|| 1.0 - (unknown.abs() + unassigned.abs()) / self.mean_ms)
     }
 }
 
 impl Whole {
-    /// It and its parts as columns: name, unit, meaning and value.
+    /// Returns it and its parts as columns: name, unit, meaning and value.
     pub fn columns(&self) -> Vec<(String, &'static str, String, Option<f64>)> {
         let Whole { name, requests, mean_ms, parts } = self;
         let title = name.to_uppercase();
         let or_begun = if *name == "ttft" { ", with SGLang of those whose first token came in it" } else { "" };
         let of_all = format!("Mean {title} from the schedule of the requests that ended in the window{or_begun}.");
-        let count = format!("How many requests the parts of {title} are of.");
+        let count = format!("Number of requests that the parts of {title} cover.");
         let share = format!("Share of mean {title} that is neither unassigned nor unknown.");
         let first = [
             (format!("{name}_requests"), "", count, Some(*requests as f64)),
@@ -83,30 +88,35 @@ pub(super) type Named = (&'static str, &'static str);
 
 const CLIENT: Named = ("client", "From the schedule to sending, without connecting: the in-flight cap and lateness.");
 const CONNECTION: Named =
-    ("connection", "Name lookup, TCP and TLS handshake where a connection was opened for a request; else 0.");
+    ("connection", "Name lookup, TCP and TLS handshake if a connection was opened for a request; else 0.");
 pub(super) const NETWORK: Named =
-    ("network", "One round trip to the server, as TCP takes it under load: up with the request, back with the answer.");
+    ("network", "One round trip to the server, measured by TCP under load: request there, response back.");
 pub(super) const OUTSIDE: Named = (
     "outside_server",
-    "From sending to receiving, less the server's own time and one round trip where that is known: proxies, HTTP handling.",
+    "From sending to receiving, minus the server's own time and, if known, one round trip: proxies, HTTP handling.",
 );
 const QUEUE: Named = ("queue", "In the server's queue, by its histogram.");
 const PREFILL: Named = ("prefill", "Prefill, by the server's histogram.");
 const DECODE: Named = ("decode", "From the first token to the last, by the server's histogram.");
-pub(super) const UNASSIGNED: Named = ("server_unassigned", "In the server by its own time, and in none of its parts.");
-pub(super) const UNKNOWN: Named = ("unknown", "What is left of the whole where a part is not known; 0 where all are.");
+pub(super) const UNASSIGNED: Named = (
+    "server_unassigned",
+    "Inside the server by its own time, but in none of \
+                                                           its parts.",
+);
+pub(super) const UNKNOWN: Named = ("unknown", "The rest of the whole if a part is unknown; 0 if all are known.");
 
-/// What of the server's goes into a whole: its own time of it, and the parts.
+/// The server's contribution to a whole: its own time of it, and the parts.
 struct Told {
-    /// The client's time from sending less the server's own.
+    /// The client's time from sending minus the server's own.
     outside: Result<f64, String>,
-    /// The round trip, where it was measured.
+    /// The round trip, if it was measured.
     network: Option<f64>,
     parts: Vec<(Named, Result<f64, String>)>,
 }
 
-/// The mean TTFT and E2E of the requests that ended in the window, as sums; TTFT of those whose first token came in it where the server
-/// counts its parts then. Nothing where nothing was scraped or none ended, and no TTFT where answers were not streamed.
+/// Returns the mean TTFT and E2E of the requests that ended in the window, as sums; TTFT of those whose
+/// first token came in it if the server counts its parts then. Empty if nothing was scraped or no
+/// request ended, and without TTFT if responses were not streamed.
 pub(super) fn wholes(scraped: &Scraped, rows: &[Measured], facts: &Facts) -> Vec<Whole> {
     let members = Members::of(rows, facts);
     let told = |key: &str| members.mean_of(scraped, key);
@@ -117,7 +127,7 @@ pub(super) fn wholes(scraped: &Scraped, rows: &[Measured], facts: &Facts) -> Vec
     let begun = members.of_histogram("ttft_seconds").map(|rows| rows.iter().filter_map(|row| first_token_ms(row)));
     let outside = told("ttft_seconds").and_then(|own| outside(mean(begun?), own, "TTFT"));
     let parts = vec![(QUEUE, queue.clone()), (PREFILL, prefill.clone())];
-    // Those whose prefill the server counted in the window.
+    // Requests whose prefill the server counted in the window.
     let of_prefill = members.of_histogram("prefill_seconds").unwrap_or(&members.ended);
     let ttft = observed(of_prefill, Metric::TtftFromSchedule, facts);
     let ttft = whole("ttft", (&ttft, Metric::TtftFromSchedule), Told { outside, network, parts }, facts);
@@ -133,11 +143,11 @@ pub(super) fn wholes(scraped: &Scraped, rows: &[Measured], facts: &Facts) -> Vec
 
 /// The requests of the window, by the moment at which a server counts them.
 struct Members<'a> {
-    /// Those that ended in it, well.
+    /// Requests that ended in it successfully.
     ended: Vec<&'a Measured>,
-    /// Those whose first token came in it.
+    /// Requests whose first token came in it.
     begun: Vec<&'a Measured>,
-    /// Whose histograms the pages have.
+    /// The exporters whose histograms the pages have.
     exporters: Vec<&'a str>,
 }
 
@@ -152,7 +162,7 @@ impl<'a> Members<'a> {
         }
     }
 
-    /// Those that a histogram is of.
+    /// Returns the requests that a histogram covers.
     fn of_histogram(&self, key: &str) -> Result<&[&'a Measured], String> {
         let first = moment(self.exporters.first().copied(), key);
         if self.exporters.iter().any(|exporter| moment(Some(exporter), key) != first) {
@@ -164,7 +174,7 @@ impl<'a> Members<'a> {
         })
     }
 
-    /// The mean of a histogram in milliseconds, where it counted as many requests as the client did.
+    /// Returns the mean of a histogram in milliseconds, if it counted as many requests as the client.
     fn mean_of(&self, scraped: &Scraped, key: &str) -> Result<f64, String> {
         let counted = scraped.histogram(key).ok_or_else(|| format!("no page has {key}"))?;
         let Counted { mean, count } = counted?;
@@ -176,7 +186,7 @@ impl<'a> Members<'a> {
     }
 }
 
-/// Those of the rows that have a metric.
+/// Returns the rows that have a metric.
 fn observed<'a>(rows: &[&'a Measured], metric: Metric, facts: &Facts) -> Vec<&'a Measured> {
     rows.iter().filter(|row| request(row, facts).observe(metric).value().is_some()).copied().collect()
 }
@@ -194,16 +204,17 @@ fn mean(values: impl Iterator<Item = f64>) -> Option<f64> {
     (count > 0).then(|| sum / count as f64)
 }
 
-/// The client's time from sending less the server's own.
+/// Returns the client's time from sending minus the server's own.
 fn outside(client: Option<f64>, server: f64, what: &str) -> Result<f64, String> {
     let client = client.ok_or_else(|| format!("no request of the window has a {what}"))?;
     not_below(client - server, client, || {
-        format!("the server's own {what} of {server:.1} ms is more than the client's of {client:.1} ms")
+        format!("the server's own {what} of {server:.1} ms exceeds the client's of {client:.1} ms")
     })
 }
 
-/// What is outside the server: the network, where it was measured, and the rest. Where the network is not known the rest has it; a round trip
-/// that is longer than all that is outside was not that of the requests.
+/// Returns the time outside the server: the network, if it was measured, and the rest. If the network is
+/// unknown it is part of the rest; a round trip longer than all time outside did not belong to the
+/// requests.
 fn outside_parts(network: Option<f64>, outside: Result<f64, String>) -> Vec<(Named, Result<f64, String>)> {
     let Some(network) = network else { return vec![(OUTSIDE, outside)] };
     match outside {
@@ -213,7 +224,7 @@ fn outside_parts(network: Option<f64>, outside: Result<f64, String>) -> Vec<(Nam
     }
 }
 
-/// A remainder, unless it is below zero by more than means are exact.
+/// Returns a remainder, unless it is below zero by more than the accuracy of means.
 fn not_below(left: f64, whole: f64, why: impl FnOnce() -> String) -> Result<f64, String> {
     if left < -(NOISE * whole).max(NOISE_MS) { Err(why()) } else { Ok(left) }
 }
@@ -228,7 +239,7 @@ fn whole(name: &'static str, (rows, metric): (&[&Measured], Metric), told: Told,
     parts.extend(told.parts);
     let missing: Vec<&str> = parts.iter().filter(|(_, ms)| ms.is_err()).map(|((name, _), _)| *name).collect();
     let left = mean_ms - parts.iter().filter_map(|(_, ms)| ms.as_ref().ok()).sum::<f64>();
-    let rest = not_below(left, mean_ms, || format!("the parts come to {:.1} ms more than the whole", -left));
+    let rest = not_below(left, mean_ms, || format!("the parts exceed the whole by {:.1} ms", -left));
     let (unassigned, unknown) = match missing.as_slice() {
         [] => {
             let unknown = rest.clone().map(|_| 0.0);

@@ -1,4 +1,4 @@
-//! Sums of requests and histograms that are told.
+//! Tests of sums of requests with made-up histograms.
 
 use super::*;
 use crate::analysis::server::wholes as of_samples;
@@ -35,7 +35,8 @@ fn rows() -> Vec<Measured> {
     (0..250).map(row).collect()
 }
 
-/// A histogram of one page that counts `rate` requests a second, each of `ms`; scraped each second, but at `gap`.
+/// A histogram of one page that counts `rate` requests a second, each of `ms`; scraped each second,
+/// except at `gap`.
 fn histogram(name: &str, rate: f64, ms: f64, gap: Option<u64>) -> Vec<Sample> {
     let at = |at: u64| {
         let seconds = at as f64;
@@ -56,7 +57,8 @@ fn histogram(name: &str, rate: f64, ms: f64, gap: Option<u64>) -> Vec<Sample> {
     (0..=25).flat_map(at).collect()
 }
 
-/// What a server says that has all: 20 ms of queue, 30 of prefill, 100 of decode, 56 to the first token, 155 in all.
+/// All histograms of a server: 20 ms of queue, 30 of prefill, 100 of decode, 56 to the first token, 155
+/// in total.
 fn told() -> Vec<(&'static str, f64)> {
     [("queue", 20.0), ("prefill", 30.0), ("decode", 100.0), ("ttft", 56.0), ("e2e", 155.0)].to_vec()
 }
@@ -100,14 +102,14 @@ fn the_parts_come_to_the_whole() {
 
 #[test]
 fn what_a_page_does_not_have_is_unknown() {
-    // Text Generation Inference: its queue and the whole alone.
+    // Text Generation Inference: only its queue and the whole.
     let [ttft, e2e] = sums(&samples(&[("queue", 20.0), ("e2e", 155.0)]));
     is(&ttft, &[("queue", 20.0), ("unknown", 40.0)]);
     assert_eq!(ms(&ttft, "outside_server"), Err("no page has ttft_seconds".to_owned()));
     assert_eq!(ms(&ttft, "server_unassigned"), Err("not known without outside server, prefill".to_owned()));
     is(&e2e, &[("outside_server", 5.0), ("queue", 20.0), ("unknown", 135.0)]);
     assert!((e2e.assigned_share().unwrap() - 28.0 / 163.0).abs() < 1e-9);
-    // llama.cpp has no histogram: the client's parts are known all the same.
+    // llama.cpp has no histogram: the client's parts are still known.
     let [ttft, _] = sums(&histogram("other", 1.0, 1.0, None));
     is(&ttft, &[("client", 1.0), ("connection", 2.0), ("unknown", 60.0)]);
     assert!(of_samples(&[], &rows(), &facts()).is_empty(), "nothing was scraped");
@@ -119,7 +121,7 @@ fn a_gap_or_a_restart_takes_a_part_with_it() {
     with_gap.extend(histogram("queue_seconds", 10.0, 20.0, Some(15)));
     let [ttft, _] = sums(&with_gap);
     assert_eq!(ms(&ttft, "queue"), Err("1 scrape in the window failed (timeout)".to_owned()));
-    // The server began anew at 15 s.
+    // The server restarted at 15 s.
     let mut restarted = samples(&told());
     for sample in restarted.iter_mut().filter(|sample| sample.source == "server" && sample.at_ns >= 15 * S) {
         sample.value *= (sample.at_ns - 15 * S) as f64 / sample.at_ns as f64;
@@ -154,15 +156,15 @@ fn a_part_below_zero_is_said() {
             told().into_iter().map(|(one, other)| (one, if one == name { ms } else { other })).collect();
         sums(&samples(&changed))
     };
-    // As far as means are exact it is shown as it is.
+    // Within the accuracy of means it is shown as is.
     let [ttft, _] = with("ttft", 60.5);
     is(&ttft, &[("outside_server", -0.5), ("server_unassigned", 10.5)]);
     let [ttft, _] = with("ttft", 70.0);
-    let why = "the server's own TTFT of 70.0 ms is more than the client's of 60.0 ms";
+    let why = "the server's own TTFT of 70.0 ms exceeds the client's of 60.0 ms";
     assert_eq!(ms(&ttft, "outside_server"), Err(why.to_owned()));
     is(&ttft, &[("unknown", 10.0)]);
     let [ttft, e2e] = with("queue", 40.0);
-    let why = "the parts come to 14.0 ms more than the whole";
+    let why = "the parts exceed the whole by 14.0 ms";
     assert_eq!([ms(&ttft, "server_unassigned"), ms(&ttft, "unknown")], [Err(why.to_owned()), Err(why.to_owned())]);
     assert_eq!((ttft.assigned_share(), e2e.assigned_share()), (None, None));
 }
@@ -175,7 +177,8 @@ fn answers_that_come_whole_have_no_ttft() {
     is(&wholes[0], &[("outside_server", 5.0), ("decode", 100.0)]);
 }
 
-/// Answers of 3 s that come ten a second from 5 s on: in the window more have begun than have ended.
+/// Responses of 3 s that start at ten a second from 5 s on: in the window more have begun than have
+/// ended.
 fn long_rows() -> Vec<Measured> {
     let row = |request: u64| {
         let sent = 5 * S + request * 100 * MS;
@@ -205,7 +208,7 @@ fn histograms_are_of_the_requests_that_the_server_counts_then() {
         let ended = rows.iter().filter(|row| contains(&facts.windows, row.done_ns().unwrap())).count();
         let begun = rows.iter().filter(|row| contains(&facts.windows, row.first_token_ns().unwrap())).count();
         assert!(begun as f64 > 1.1 * ended as f64, "{begun} and {ended}");
-        // As SGLang has them: ten a second have begun.
+        // As SGLang reports them: ten a second have begun.
         let told = [("queue", 20.0), ("prefill", 30.0), ("ttft", 56.0)];
         let [ttft, e2e]: [Whole; 2] = of_samples(&samples(&told), &rows, &facts).try_into().unwrap();
         assert_eq!(e2e.requests, ended as u64);
@@ -224,7 +227,7 @@ fn histograms_are_of_the_requests_that_the_server_counts_then() {
     assert!(ms(&ttft, "queue").unwrap_err().contains("at different moments"), "{ttft:?}");
 }
 
-/// A round trip of so many milliseconds at each of these seconds.
+/// A round trip of this many milliseconds at each of these seconds.
 fn round_trips(ms: f64, at: &[u64]) -> Vec<Sample> {
     let sample = |second: &u64| Sample {
         at_ns: second * 1_000_000_000,
@@ -243,14 +246,14 @@ fn a_round_trip_is_taken_out_of_what_is_outside() {
     let [ttft, e2e] = with(round_trips(3.0, &window));
     is(&ttft, &[("network", 3.0), ("outside_server", 1.0), ("server_unassigned", 6.0)]);
     is(&e2e, &[("network", 3.0), ("outside_server", 2.0), ("decode", 100.0), ("server_unassigned", 5.0)]);
-    // Too few of them, or none: the rest has it, and nothing is said of a network.
+    // Too few of them, or none: they are part of the rest, and no network is reported.
     for other in [with(round_trips(3.0, &window[..2])), with(Vec::new())] {
         assert!(other.iter().all(|whole| whole.parts.iter().all(|part| part.name != "network")), "{other:?}");
         is(&other[0], &[("outside_server", 4.0)]);
     }
-    // Requests took less than this way: it is not theirs.
+    // Requests took less than this round trip: it is not theirs.
     is(&with(round_trips(9.0, &window))[0], &[("outside_server", 4.0)]);
-    // Where the server's own time is not known, the network is all the same.
+    // If the server's own time is unknown, the network is still known.
     let few: Vec<_> = told().into_iter().filter(|(name, _)| *name != "ttft").collect();
     let [ttft, _] = sums(&[samples(&few), round_trips(3.0, &window)].concat());
     assert_eq!((ms(&ttft, "network"), ms(&ttft, "outside_server").is_err()), (Ok(3.0), true));

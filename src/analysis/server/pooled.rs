@@ -1,15 +1,15 @@
-//! The sums of the repeats of one load as one: the mean over all their requests.
+//! The sums of the repeats of one load combined: the mean over all their requests.
 
 use super::parts::{NETWORK, OUTSIDE, Part, UNASSIGNED, UNKNOWN, Whole};
 
 impl Whole {
-    /// The sum of all requests of several runs; none of none. A part that one of the runs does not know is not known of all of them, and what it
-    /// takes is in `unknown` then.
+    /// Combines the sums of several runs; `None` without runs. A part that is unknown in one run is
+    /// unknown for all of them, and its time is then included in `unknown`.
     pub fn pooled(wholes: &[&Whole]) -> Option<Whole> {
         if let [one] = wholes {
             return Some((*one).clone());
         }
-        // Where one of them does not know the network, it is in the rest of what is outside.
+        // If one of them lacks the network, it is part of the rest outside the server.
         let knows = |whole: &&Whole| whole.parts.iter().any(|part| part.name == NETWORK.0);
         let is_known = wholes.iter().all(knows);
         let wholes: Vec<Whole> =
@@ -38,13 +38,13 @@ impl Whole {
             if part.name == UNKNOWN.0 && is_told {
                 part.ms = Ok(mean_ms - known);
             } else if part.name == UNASSIGNED.0 {
-                part.ms = Err("not known where a part is not".to_owned());
+                part.ms = Err("not known while another part is missing".to_owned());
             }
         }
         Some(Whole { name: first.name, requests, mean_ms, parts })
     }
 
-    /// With the network in the rest of what is outside the server.
+    /// Returns it with the network included in the rest outside the server.
     fn without_network(&self) -> Whole {
         let mut whole = self.clone();
         let Some(network) = self.part_ms(NETWORK.0) else { return whole };
@@ -99,7 +99,7 @@ mod tests {
         assert_eq!(pooled.part_ms("unknown"), Some(18.0), "the queue of the first is not claimed for both");
         assert_eq!(pooled.parts[1].ms, Err("a scrape failed".to_owned()));
         assert!((pooled.assigned_share().unwrap() - 0.1).abs() < 1e-9);
-        // Where a repeat's parts come to more than its whole, nothing is left to be drawn.
+        // If a repeat's parts exceed its whole, there is nothing left to draw.
         let three = whole(100, 30.0, &[("client", Some(3.0)), ("queue", None), ("unknown", None)]);
         assert_eq!(Whole::pooled(&[&one, &three]).unwrap().part_ms("unknown"), None);
     }

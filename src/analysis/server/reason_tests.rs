@@ -1,4 +1,4 @@
-//! Reasons in courses that have them, and none in those that have not.
+//! Tests that reasons are found in series that have them, and not in others.
 
 use super::*;
 use crate::analysis::server::tests::{course, facts, page};
@@ -15,14 +15,14 @@ fn found_under(name: &str, samples: &[Sample], facts: &Facts) -> Finding {
     judge(samples, facts).into_iter().find(|(found, _)| *found == name).unwrap().1
 }
 
-/// The sentence of a reason that makes a run suspect.
+/// Returns the sentence of a reason that makes a run suspect.
 fn text(name: &str, samples: &[Sample]) -> String {
     let (state, text) = found(name, samples).unwrap().unwrap_or_else(|| panic!("no {name}"));
     assert_eq!(state, State::Suspect);
     text
 }
 
-/// With the scrape at 15 s failed.
+/// With a failed scrape at 15 s.
 fn with_gap(of: impl Fn(f64) -> f64) -> Points {
     course(|at| (at != 15.0).then(|| of(at))).collect()
 }
@@ -42,12 +42,12 @@ fn a_clock_that_is_lowered_counts_while_the_gpus_are_used() {
     let hot = masks(|at| if at == 12.0 || at == 13.0 { f64::from(0x20 | 0x4) } else { 1.0 });
     let said = text("server_throttled", &hot);
     assert!(said.contains("at 2 of 11 scrapes (18.2%)") && said.contains(": heat, by the driver;"), "{said}");
-    // At one of the two they did nothing.
+    // At one of the two they were idle.
     let both = [hot.clone(), used(|at| if at == 12.0 { 0.0 } else { 0.9 })].concat();
     assert!(text("server_throttled", &both).contains("at 1 of 10 scrapes (10.0%)"));
     let idle = [hot, used(|_| 0.0)].concat();
     assert_eq!(found("server_throttled", &idle), Ok(None));
-    // Idle, a clock that the user set, a display's clock; and what lies outside the window.
+    // Idle, a clock that the user set, a display's clock; and anything outside the window.
     for harmless in [masks(|_| f64::from(0x1 | 0x2 | 0x100)), masks(|at| if at < 10.0 { 8.0 } else { 0.0 })] {
         assert_eq!(found("server_throttled", &harmless), Ok(None));
     }
@@ -59,7 +59,7 @@ fn a_clock_that_is_lowered_counts_while_the_gpus_are_used() {
 fn requests_that_are_put_back_in_the_window_are_told() {
     let counts = |of: fn(f64) -> f64| page(0, "server", "preemptions", course(move |at| Some(of(at))));
     let said = text("server_preempting", &counts(|at| if at < 14.0 { 3.0 } else { 10.0 }));
-    assert!(said.starts_with("7 requests were put back in the window"), "{said}");
+    assert!(said.starts_with("7 requests were preempted in the window"), "{said}");
     assert!(text("server_preempting", &counts(|at| f64::from(at > 14.0))).starts_with("1 request was"));
     for outside in [8.0, 22.0] {
         let counts = page(0, "server", "preemptions", course(move |at| Some(f64::from(at > outside))));
@@ -71,10 +71,10 @@ fn requests_that_are_put_back_in_the_window_are_told() {
 #[test]
 fn a_cache_is_full_where_it_is_so_for_a_twentieth_of_the_window() {
     let usage = |url, of: fn(f64) -> f64| page(url, "server", "kv_cache_usage", course(move |at| Some(of(at))));
-    // Full from 12 s to 15 s; to 0.99 it goes in the last hundredth of a second before, and after.
+    // Full from 12 s to 15 s; it crosses 0.99 in the last hundredth of a second before, and after.
     let full = usage(0, |at| if (12.0..=15.0).contains(&at) { 1.0 } else { 0.0 });
     assert!(text("server_kv_full", &full).contains("at least 99% full for 30.2% of the window"));
-    // Of one of two replicas: their mean is half.
+    // One of two replicas: their mean is half.
     let replicas = [full, usage(1, |_| 0.0)].concat();
     assert!(text("server_kv_full", &replicas).contains("the KV cache of one of the servers was"));
     for harmless in [usage(0, |_| 0.985), usage(0, |at| f64::from(at == 12.0)), usage(0, |at| f64::from(at < 10.0))] {
@@ -92,14 +92,14 @@ fn requests_before_the_load_are_somebody_else_s() {
     assert!(text("server_not_idle", &two.concat()).starts_with("the server had 3 requests running and 4 waiting"));
     let seen = Seen::Probe { ttft_ns: None, baseline_ns: None };
     let began = |idle| Facts { began: Some(Began { idle, waited_ns: 0, endpoint: None, seen }), ..facts() };
-    assert_eq!(found_under("server_not_idle", &two.concat(), &began(false)), Ok(None), "it is told already");
+    assert_eq!(found_under("server_not_idle", &two.concat(), &began(false)), Ok(None), "it is reported already");
     assert!(found_under("server_not_idle", &two.concat(), &began(true)).unwrap().is_some());
     let failed = page(0, "server", "requests_running", course(|at| (at != 0.0).then_some(8.0)));
     let why = "the scrape before the load failed (timeout)".to_owned();
     assert_eq!(found("server_not_idle", &failed), Err(why));
     let late = page(0, "server", "requests_running", course(|_| Some(8.0)).skip(1));
-    assert!(found("server_not_idle", &late).unwrap_err().contains("was not over"));
-    // A gauge that the page has only later was not there, for nothing ran.
+    assert!(found("server_not_idle", &late).unwrap_err().contains("had not finished"));
+    // A gauge that the page has only later did not exist because nothing ran.
     let mut absent = page(0, "host", "cpu_utilization", course(|_| Some(0.5)));
     absent.extend(page(0, "server", "requests_running", course(|_| Some(8.0)).skip(1)));
     assert_eq!(found("server_not_idle", &absent), Ok(None));
@@ -111,14 +111,14 @@ fn a_restart_shows_in_what_falls_and_in_the_start_of_the_process() {
     let clean = [counts("prompt_tokens", |at| at), counts("process_start_time", |_| 1.7e9)].concat();
     assert_eq!(found("server_restarted", &clean), Ok(None));
     let falls = |at: f64| if at < 7.0 { 100.0 * at } else { at };
-    // Also where that is outside the window, and of a histogram.
+    // Also if that is outside the window, and for a histogram.
     let said = text("server_restarted", &counts("prompt_tokens", falls));
     assert!(said.starts_with("prompt_tokens fell from 600 to 7 between 6.0 s and 7.0 s of the run"), "{said}");
     let said = text("server_restarted", &counts("e2e_seconds.count", falls));
     assert!(said.starts_with("the count of e2e_seconds fell"), "{said}");
-    // A gauge may fall, and so may the sum of what is no time.
+    // A gauge may fall, and so may the sum of a quantity that is not a time.
     assert_eq!(found("server_restarted", &counts("requests_running", falls)), Ok(None));
-    // One that counted fast since: only its start tells.
+    // One that counted fast since: only its start time shows it.
     let start = counts("process_start_time", |at| if at < 7.0 { 1.7e9 } else { 1.7e9 + 420.0 });
     let said = text("server_restarted", &[counts("prompt_tokens", |at| at), start.clone()].concat());
     assert!(said.starts_with("the process was one started 420 s later from 7.0 s of the run on"), "{said}");
@@ -130,12 +130,12 @@ fn a_restart_shows_in_what_falls_and_in_the_start_of_the_process() {
 #[test]
 fn a_gap_may_hide_a_restart_unless_the_page_tells_its_start() {
     let gap = page(0, "server", "prompt_tokens", with_gap(|at| at));
-    assert!(found("server_restarted", &gap).unwrap_err().contains("does not tell when the server was started"));
+    assert!(found("server_restarted", &gap).unwrap_err().contains("does not report when the server was started"));
     let told = [gap.clone(), page(0, "server", "process_start_time", with_gap(|_| 1.7e9))].concat();
     assert_eq!(found("server_restarted", &told), Ok(None));
     let falls = page(0, "server", "prompt_tokens", with_gap(|at| if at < 15.0 { at } else { 0.0 }));
     assert!(text("server_restarted", &falls).contains("between 14.0 s and 16.0 s"));
-    // Of a run whose samples are not at hand the facts tell.
+    // For a run without samples, the facts are used.
     let mut restarted = facts();
     restarted.telemetry = Some(Telemetry::default());
     restarted.telemetry.as_mut().unwrap().counted.restarted = true;

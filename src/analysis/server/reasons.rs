@@ -1,5 +1,5 @@
-//! What a server said of itself that speaks against a run. Nothing is found where its pages do not have the series; where a scrape that
-//! matters failed, the error says so, for nobody knows what happened meanwhile.
+//! Reasons against a run in the server's own metrics. Nothing is found if its pages lack the series; if
+//! a relevant scrape failed, the result is an error, because the values in between are unknown.
 
 use crate::rows::{Facts, Sample};
 use crate::telemetry::canonical::{Canonical, canonical};
@@ -10,18 +10,21 @@ use super::scraped::Scraped;
 use super::series::Together;
 use super::shared;
 
-/// A KV cache that is used so far is full: the last block of one seldom fits.
+/// A KV cache with this usage is full: the last block rarely fits.
 const FULL: f64 = 0.99;
-/// For such a share of the window it must be.
+/// Minimum share of the window for which it must be full.
 const FULL_FOR: f64 = 0.05;
-/// Growth is interpolated between scrapes at the borders: less than half an event is none.
+/// Growth is interpolated between scrapes at the borders: less than half an event counts as none.
 const ONE_EVENT: f64 = 0.5;
 
-/// Bits of NVML's mask that lower no clock under load: the GPU is idle, clocks that the user set, the clock of a display.
+/// Bits of NVML's mask that do not lower a clock under load: the GPU is idle, clocks that the user set,
+/// the clock of a display.
 pub(super) const HARMLESS: u64 = 0x1 | 0x2 | 0x100;
-/// A GPU at its power cap runs as its owner set it, as most do under full load: its share of the window is a figure, and no reason.
+/// A GPU at its power cap runs as its owner configured it, as most do under full load: its share of the
+/// window is a figure, not a reason.
 const POWER_CAP: u64 = 0x4;
-/// Bits of NVML's mask (`nvmlClocksEventReasons` of nvml.h) that lower a clock under load beside the cap, and why.
+/// Bits of NVML's mask (`nvmlClocksEventReasons` of nvml.h) that lower a clock under load apart from the
+/// cap, and their meaning.
 const THROTTLES: [(u64, &str); 5] = [
     (0x8, "hardware slowdown"),
     (0x10, "sync boost"),
@@ -30,7 +33,7 @@ const THROTTLES: [(u64, &str); 5] = [
     (0x80, "power brake"),
 ];
 
-/// Looks for each reason in what was scraped beside a run.
+/// Checks for each reason in the samples scraped during a run.
 pub(crate) fn judge(samples: &[Sample], facts: &Facts) -> Vec<(&'static str, Finding)> {
     if facts.telemetry.is_none() {
         return Vec::new();
@@ -46,12 +49,13 @@ pub(crate) fn judge(samples: &[Sample], facts: &Facts) -> Vec<(&'static str, Fin
     ]
 }
 
-/// The canonical series of a name.
+/// Returns the canonical series of a name.
 fn series(key: &str) -> Result<&'static Canonical, String> {
-    canonical(key).ok_or_else(|| format!("there is no series {key}"))
+    canonical(key).ok_or_else(|| format!("unknown series {key}"))
 }
 
-/// Scrapes of the window at which a clock was lowered, of those at which the GPUs of the page were used.
+/// Counts the scrapes of the window at which a clock was lowered, among those at which the GPUs of the
+/// page were in use.
 fn throttled(scraped: &Scraped) -> Finding {
     let (mut used, mut lowered, mut bits) = (0usize, 0usize, 0);
     for (page, masks) in scraped.on_pages("gpu_throttle_reasons", series("gpu_throttle_reasons")?) {
@@ -60,7 +64,7 @@ fn throttled(scraped: &Scraped) -> Finding {
             .filter(|(url, _)| *url == page)
             .flat_map(|(_, points)| points.clone())
             .collect();
-        // One scrape gives both values.
+        // One scrape provides both values.
         let is_idle = |at: f64| {
             let behind = utilization.partition_point(|point| point.0 < at);
             utilization.get(behind).is_some_and(|point| point.0 == at && point.1 <= 0.0)
@@ -84,7 +88,7 @@ fn throttled(scraped: &Scraped) -> Finding {
     )))
 }
 
-/// Requests that were put back are computed twice, which their latencies hold.
+/// Preempted requests are computed twice, which their latencies include.
 fn preempting(scraped: &Scraped) -> Finding {
     let Some(preemptions) = scraped.series("preemptions", series("preemptions")?) else { return Ok(None) };
     let grown = preemptions.growth()?;
@@ -94,12 +98,12 @@ fn preempting(scraped: &Scraped) -> Finding {
     let grown = grown.round();
     let were = if grown == 1.0 { "request was" } else { "requests were" };
     Ok(suspect(format!(
-        "{grown:.0} {were} put back in the window to make room for others, and computed again: the load is more \
-         than the KV cache holds; look at preemptions and kv_cache_usage in samples.parquet"
+        "{grown:.0} {were} preempted in the window and recomputed: the load exceeds the KV cache; look at \
+         preemptions and kv_cache_usage in samples.parquet"
     )))
 }
 
-/// The page whose cache was full for longest.
+/// Finds the page whose cache was full for longest.
 fn kv_full(scraped: &Scraped) -> Finding {
     let pages: Vec<u32> = scraped.values("kv_cache_usage").map(|(page, _)| page).collect();
     let alone = pages.iter().filter_map(|page| scraped.alone(*page, "kv_cache_usage"));
@@ -109,14 +113,14 @@ fn kv_full(scraped: &Scraped) -> Finding {
         let whose = if pages.len() > 1 { " of one of the servers" } else { "" };
         suspect(format!(
             "the KV cache{whose} was at least {:.0}% full for {:.1}% of the window: requests wait for it, or are \
-             put back; look at kv_cache_usage and requests_waiting in samples.parquet",
+             preempted; look at kv_cache_usage and requests_waiting in samples.parquet",
             FULL * 100.0,
             share * 100.0
         ))
     }))
 }
 
-/// The share of the window in which a value is at least `limit`; between scrapes it is interpolated.
+/// Returns the share of the window in which a value is at least `limit`; interpolated between scrapes.
 fn share_above(series: &Together, limit: f64) -> Result<f64, String> {
     let course = series.course()?;
     let above = course.windows(2).map(|pair| {
@@ -133,9 +137,10 @@ fn share_above(series: &Together, limit: f64) -> Result<f64, String> {
     Ok(above.sum::<f64>() / length)
 }
 
-/// Requests that ran or waited at the scrape just before the load, when none of the run's was sent.
+/// Checks for requests that ran or waited at the scrape just before the load, when none of the run's was
+/// sent.
 fn not_idle(scraped: &Scraped, facts: &Facts) -> Finding {
-    // `not_idle` has said so.
+    // `not_idle` has already reported it.
     if facts.began.as_ref().is_some_and(|began| !began.idle) {
         return Ok(None);
     }
@@ -152,7 +157,7 @@ fn not_idle(scraped: &Scraped, facts: &Facts) -> Finding {
     let text = || {
         format!(
             "the server had {running:.0} requests running and {waiting:.0} waiting at the scrape just before the \
-             load, none of them of this run; look for who else uses it, and begin when it is idle"
+             load, none of them of this run; find out what else uses it, and start when it is idle"
         )
     };
     Ok(if running + waiting > 0.0 { suspect(text()) } else { None })

@@ -1,4 +1,4 @@
-//! Whether the process behind a page was another one at the end of a run than at its begin.
+//! Whether the process behind a page changed between the beginning and the end of a run.
 
 use crate::rows::Facts;
 use crate::telemetry::canonical::{Kind, canonical};
@@ -6,14 +6,15 @@ use crate::telemetry::canonical::{Kind, canonical};
 use super::finding::{Finding, suspect};
 use super::scraped::{Points, Scraped};
 
-/// The source of what a server says of its own work.
+/// The source of a server's metrics of its own work.
 const SERVER: &str = "server";
-/// When its process was started.
+/// Start time of its process.
 const START: &str = "process_start_time";
-/// A process tells the same start each time, but for what is lost in writing it.
+/// A process reports the same start time each time, except for rounding in its output.
 const SAME: f64 = 1.0;
 
-/// A counter that fell, or another start of the process, from the scrape before the load to the one after it.
+/// Checks for a counter that fell, or another start time of the process, from the scrape before the load
+/// to the one after it.
 pub(super) fn judge(scraped: &Scraped, facts: &Facts) -> Finding {
     let counters: Vec<&str> = scraped.names().filter(|name| is_counter(name)).collect();
     let mut pages: Vec<u32> = Vec::new();
@@ -25,14 +26,14 @@ pub(super) fn judge(scraped: &Scraped, facts: &Facts) -> Finding {
             pages.push(page);
         }
     }
-    // A page of GPUs or of the host has its exporter's process.
+    // A page of GPUs or of the host belongs to its exporter's process.
     for (page, points) in scraped.values(START).filter(|(page, _)| pages.contains(page)) {
         if let Some([before, after]) = step(points, |before, after| (after - before).abs() >= SAME) {
             return Ok(suspect(started(&shown(facts, page), [before, after])));
         }
     }
     if facts.telemetry.as_ref().is_some_and(|telemetry| telemetry.counted.restarted) {
-        let text = "a counter of the server fell during the run: it was restarted, or several servers answer";
+        let text = "a counter of the server fell during the run: it was restarted, or several servers respond";
         return Ok(suspect(text.to_owned()));
     }
     pages.sort_unstable();
@@ -41,24 +42,24 @@ pub(super) fn judge(scraped: &Scraped, facts: &Facts) -> Finding {
     let gap = pages.iter().filter(|page| !tells(page)).find_map(|page| scraped.failed(*page).first());
     match gap {
         Some((_, why)) => {
-            Err(format!("a scrape failed ({why}), and the page does not tell when the server was started"))
+            Err(format!("a scrape failed ({why}), and the page does not report when the server was started"))
         }
         None => Ok(None),
     }
 }
 
-/// Whether a counter fell.
+/// Returns whether a counter fell.
 pub(super) fn falls(points: &Points) -> bool {
     step(points, |before, after| after < before).is_some()
 }
 
-/// Whether a name of samples counts what a server did; of a histogram its count.
+/// Returns whether a sample name counts work of the server; for a histogram, its count.
 fn is_counter(name: &str) -> bool {
     let of = |key: &str, kind| canonical(key).is_some_and(|series| series.source == SERVER && series.kind == kind);
     of(name, Kind::Counter) || name.strip_suffix(".count").is_some_and(|key| of(key, Kind::Histogram))
 }
 
-/// The first two values that follow each other so.
+/// Returns the first two consecutive values with this property.
 fn step(points: &Points, is_step: impl Fn(f64, f64) -> bool) -> Option<[(f64, f64); 2]> {
     let mut points = points.clone();
     points.sort_by(|a, b| a.0.total_cmp(&b.0));
@@ -69,8 +70,8 @@ fn fell(name: &str, page: &str, [before, after]: [(f64, f64); 2]) -> String {
     let of = name.trim_end_matches(".count");
     let what = if of == name { of.to_owned() } else { format!("the count of {of}") };
     format!(
-        "{what}{page} fell from {:.0} to {:.0} between {:.1} s and {:.1} s of the run: the server was restarted, or \
-         several answer at this address; look at its log",
+        "{what}{page} fell from {:.0} to {:.0} between {:.1} s and {:.1} s of the run: the server was restarted, \
+         or several respond at this address; look at its log",
         before.1, after.1, before.0, after.0
     )
 }
@@ -79,14 +80,14 @@ fn started(page: &str, [before, after]: [(f64, f64); 2]) -> String {
     let apart = after.1 - before.1;
     let other = if apart > 0.0 { "later" } else { "earlier" };
     format!(
-        "the process{page} was one started {:.0} s {other} from {:.1} s of the run on: the server was restarted, or \
-         several answer at this address; look at its log",
+        "the process{page} was one started {:.0} s {other} from {:.1} s of the run on: the server was restarted, \
+         or several respond at this address; look at its log",
         apart.abs(),
         after.0
     )
 }
 
-/// ` of http://…`, where there are several pages.
+/// Returns ` of http://…` if there are several pages.
 fn shown(facts: &Facts, page: u32) -> String {
     let urls = facts.telemetry.as_ref().map(|telemetry| telemetry.urls.as_slice()).unwrap_or_default();
     urls.get(page as usize).filter(|_| urls.len() > 1).map(|url| format!(" of {url}")).unwrap_or_default()

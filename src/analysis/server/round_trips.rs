@@ -1,10 +1,11 @@
-//! The network between client and server: round trips that were measured beside a run, on connections of their own.
+//! The network between client and server: round trips that were measured during a run, on separate
+//! connections.
 
 use crate::telemetry::canonical::Unit;
 
 use super::figure::ServerFigure;
 
-/// Of fewer round trips in the window none is known: one may be an exception.
+/// Minimum number of round trips in the window: a single one may be an exception.
 const LEAST: usize = 3;
 
 /// The round trips of a run, in seconds.
@@ -14,7 +15,8 @@ pub(super) struct RoundTrips {
 }
 
 impl RoundTrips {
-    /// Of instants and seconds; the middle one of the window counts, for a handshake that was lost and sent again is none.
+    /// Creates it from instants and seconds; the median of the window counts, because a handshake that
+    /// was lost and resent is not a round trip.
     pub(super) fn of(all: impl Iterator<Item = (f64, f64)>, [start, end]: [f64; 2]) -> RoundTrips {
         let all: Vec<(f64, f64)> = all.collect();
         let before = all.iter().filter(|(at, _)| *at <= 0.0).map(|(_, took)| *took).reduce(f64::min);
@@ -31,19 +33,20 @@ impl RoundTrips {
         RoundTrips { before, window: (!all.is_empty()).then_some(middle) }
     }
 
-    /// Milliseconds of one round trip under load; none where none was ever measured, which earlier versions did not.
+    /// Returns the milliseconds of one round trip under load; `None` if none was ever measured, as in
+    /// earlier versions.
     pub(super) fn under_load_ms(&self) -> Option<Result<f64, String>> {
         Some(self.window.clone()?.map(|seconds| seconds * 1e3))
     }
 
-    /// Both as figures.
+    /// Returns both as figures.
     pub(super) fn figures(&self) -> Vec<ServerFigure> {
         let figure = |name: &str, doc: &str, value| ServerFigure::new(name, Unit::Seconds, doc, value);
         let Some(window) = self.window.clone() else { return Vec::new() };
         let before = self.before.ok_or_else(|| "none was measured before the load".to_owned());
         let docs = [
-            "Round trip to the server just before the load: the shortest handshake of TCP.",
-            "Round trip to the server under load: the middle one of the handshakes of TCP in the window.",
+            "Round trip to the server just before the load: the shortest TCP handshake.",
+            "Round trip to the server under load: the median of the TCP handshakes in the window.",
         ];
         vec![figure("round_trip_seconds_before", docs[0], before), figure("round_trip_seconds_median", docs[1], window)]
     }

@@ -1,4 +1,4 @@
-//! The samples that were scraped beside a run, by what they are of, and what each canonical series comes to.
+//! The samples scraped during a run, by series, and the figures of each canonical series.
 
 use std::collections::BTreeMap;
 
@@ -10,29 +10,29 @@ use super::figure::ServerFigure;
 use super::round_trips::RoundTrips;
 use super::series::{Series, Together};
 
-/// The source of what GPUs say.
+/// The source of GPU metrics.
 const GPU: &str = "gpu";
-/// Half of a series' name in the samples: a histogram has two.
+/// Suffix of a series' name in the samples: a histogram has two series.
 const SUM: &str = ".sum";
 const COUNT: &str = ".count";
 
 /// Instants in seconds and values of one series of one page.
 pub(super) type Points = Vec<(f64, f64)>;
 
-/// What a histogram counted over the window.
+/// The counts of a histogram over the window.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(super) struct Counted {
-    /// The mean of what was counted, in the histogram's unit.
+    /// The mean of the observations, in the histogram's unit.
     pub(super) mean: f64,
-    /// How many were counted.
+    /// Number of observations.
     pub(super) count: f64,
 }
 
-/// The samples of a run that were scraped, by what they are of.
+/// The samples scraped during a run, by series.
 pub(super) struct Scraped<'a> {
-    /// By canonical name, with the half behind it, and by page.
+    /// By canonical name, with the suffix, and by page.
     values: BTreeMap<&'a str, BTreeMap<u32, Points>>,
-    /// Of each page when it was read, and when it was not.
+    /// When each page was read, and when reading failed.
     read: BTreeMap<u32, Vec<f64>>,
     failed: BTreeMap<u32, Vec<(f64, &'a str)>>,
     /// Round trips to the server.
@@ -56,7 +56,7 @@ impl<'a> Scraped<'a> {
             match (sample.source.as_str(), sample.name.as_str()) {
                 ("scrape", "up") if sample.value == 1.0 => scraped.read.entry(url).or_default().push(at),
                 ("scrape", "up") => {
-                    let why = sample.error.as_deref().unwrap_or("no answer");
+                    let why = sample.error.as_deref().unwrap_or("no response");
                     scraped.failed.entry(url).or_default().push((at, why));
                 }
                 ("scrape" | "raw", _) => {}
@@ -69,64 +69,64 @@ impl<'a> Scraped<'a> {
         scraped
     }
 
-    /// The series of a name on all pages that have it; none where no page has.
+    /// Returns the series of a name on all pages that have it; `None` if no page does.
     pub(super) fn series(&self, name: &str, canonical: &Canonical) -> Option<Together> {
         let series: Vec<Series> = self.on_pages(name, canonical).map(|(_, series)| series).collect();
         (!series.is_empty()).then(|| Together::new(series, canonical.over, self.window))
     }
 
-    /// The series of a name by page.
+    /// Returns the series of a name by page.
     pub(super) fn on_pages(&self, name: &str, canonical: &Canonical) -> impl Iterator<Item = (u32, Series)> {
         self.values.get(name).into_iter().flatten().map(move |(url, points)| {
             let about = (self.read(*url), self.failed(*url));
             let falls = match (canonical.kind, canonical.source) {
                 (Kind::Gauge, _) => None,
-                (_, GPU) => Some("it wrapped, or its driver began anew"),
+                (_, GPU) => Some("it wrapped, or its driver was reset"),
                 _ => Some("the server was restarted"),
             };
             (*url, Series::new(points, falls, about, self.window))
         })
     }
 
-    /// The series of a name on one page alone.
+    /// Returns the series of a name on one page alone.
     pub(super) fn alone(&self, page: u32, name: &str) -> Option<Together> {
         let canonical = canonical(name)?;
         let (_, series) = self.on_pages(name, canonical).find(|(url, _)| *url == page)?;
         Some(Together::new(vec![series], canonical.over, self.window))
     }
 
-    /// The scrapes in the window of a series of one page.
+    /// Returns the scrapes in the window of a series of one page.
     pub(super) fn inside(&self, series: &Series) -> Result<Vec<(f64, f64)>, String> {
         let [start, end] = self.window;
         Ok(series.known()?.iter().copied().filter(|(at, _)| *at >= start && *at <= end).collect())
     }
 
-    /// The values of a name by page, as they were scraped over the whole run.
+    /// Returns the values of a name by page, as scraped over the whole run.
     pub(super) fn values(&self, name: &str) -> impl Iterator<Item = (u32, &Points)> {
         self.values.get(name).into_iter().flatten().map(|(url, points)| (*url, points))
     }
 
-    /// The names of what was scraped, those of histograms with their halves.
+    /// Returns the names of the scraped series, those of histograms with their suffixes.
     pub(super) fn names(&self) -> impl Iterator<Item = &'a str> {
         self.values.keys().copied()
     }
 
-    /// When a page was read.
+    /// Returns when a page was read.
     pub(super) fn read(&self, page: u32) -> &[f64] {
         self.read.get(&page).map(Vec::as_slice).unwrap_or_default()
     }
 
-    /// When a page could not be read, and why.
+    /// Returns when a page could not be read, and why.
     pub(super) fn failed(&self, page: u32) -> &[(f64, &'a str)] {
         self.failed.get(&page).map(Vec::as_slice).unwrap_or_default()
     }
 
-    /// Whether nothing was scraped.
+    /// Returns whether nothing was scraped.
     pub(super) fn is_empty(&self) -> bool {
         self.read.is_empty() && self.failed.is_empty()
     }
 
-    /// What a histogram counted in the window; none where no page has it.
+    /// Returns the counts of a histogram in the window; `None` if no page has it.
     pub(super) fn histogram(&self, key: &str) -> Option<Result<Counted, String>> {
         let canonical = canonical(key)?;
         let sum = self.series(&format!("{key}{SUM}"), canonical)?;
@@ -137,11 +137,11 @@ impl<'a> Scraped<'a> {
         }))
     }
 
-    /// What a series comes to over the window; nothing where no page has it.
+    /// Returns the figures of a series over the window; empty if no page has it.
     pub(super) fn of_series(&self, canonical: &Canonical) -> Vec<ServerFigure> {
         let Canonical { key, unit, kind, over, doc, .. } = *canonical;
         match kind {
-            // What is made of these is in `derived`.
+            // `derived` handles these.
             Kind::Counter if key.starts_with("cpu_") || key == "gpu_energy_joules" => Vec::new(),
             Kind::Gauge if over == Over::AnyBit || key == "process_start_time" => Vec::new(),
             Kind::Gauge => self.series(key, canonical).map_or_else(Vec::new, |series| {
@@ -160,19 +160,20 @@ impl<'a> Scraped<'a> {
     }
 }
 
-/// The place of the GPUs of this machine among the pages, where another page has GPUs, too: those of a page count, and none counts twice.
+/// Returns the index of this machine's own GPUs among the pages if another page has GPUs too: those of a
+/// page count, and none counts twice.
 fn read_twice(samples: &[Sample], facts: &Facts) -> Option<u32> {
     let here = facts.telemetry.as_ref()?.gpus.as_ref()?.page;
     let is_other = |sample: &Sample| sample.source == GPU && sample.url.is_some_and(|url| url != here);
     samples.iter().any(is_other).then_some(here)
 }
 
-/// The documentation of a figure of a series.
+/// Returns the documentation of a figure of a series.
 fn told(doc: &str, what: &str) -> String {
     let doc = doc.trim_end_matches('.');
     match what {
         "mean" => format!("{doc}: mean over the window."),
-        "max" => format!("{doc}: the most in the window."),
+        "max" => format!("{doc}: maximum in the window."),
         _ => format!("{doc}: in the window."),
     }
 }

@@ -1,18 +1,19 @@
-//! One series of one page over a run, and the same of several pages together.
+//! One series of one page over a run, and the same series of several pages combined.
 
 use crate::telemetry::canonical::Over;
 
-/// What can be said of one series over the window.
+/// One series over the window.
 pub(crate) struct Series {
-    /// Instants in seconds and values, in their order.
+    /// Instants in seconds and values, in order.
     points: Vec<(f64, f64)>,
-    /// Why nothing can be said.
+    /// Why the series is unusable.
     unknown: Option<String>,
 }
 
 impl Series {
-    /// Of the points of a page; `read` and `failed` are when that was scraped. A counter that a page has only later was 0 when it was last
-    /// read without it, and may never fall: `falls` says what it means where it does; none of a gauge.
+    /// Creates it from the points of a page; `read` and `failed` are the instants at which that was
+    /// scraped. A counter that appears on a page later was 0 when the page was last read without it, and
+    /// must never fall: `falls` states what it means if it does; `None` for a gauge.
     pub(super) fn new(
         points: &[(f64, f64)],
         falls: Option<&str>,
@@ -27,7 +28,7 @@ impl Series {
         {
             points.insert(0, (before, 0.0));
         }
-        // What is between the scrape before the window and the one after it.
+        // The range from the scrape before the window to the one after it.
         let from = points.iter().map(|point| point.0).filter(|at| *at <= start).reduce(f64::max);
         let to = points.iter().map(|point| point.0).filter(|at| *at >= end).reduce(f64::min);
         let is_about = |at: f64| from.is_none_or(|from| at > from) && to.is_none_or(|to| at < to);
@@ -49,12 +50,12 @@ impl Series {
         Series { points, unknown }
     }
 
-    /// Its points, where nothing is unknown of the window.
+    /// Returns its points, if everything in the window is known.
     pub(super) fn known(&self) -> Result<&[(f64, f64)], String> {
         self.unknown.clone().map_or(Ok(&self.points), Err)
     }
 
-    /// The value at an instant between two points.
+    /// Returns the value at an instant between two points.
     fn at(&self, instant: f64) -> Option<f64> {
         let behind = self.points.partition_point(|point| point.0 < instant);
         let &(to, last) = self.points.get(behind)?;
@@ -82,7 +83,7 @@ impl Together {
         Together { series, over, window }
     }
 
-    /// Instants and values from the window's begin to its end.
+    /// Returns instants and values from the beginning of the window to its end.
     pub(super) fn course(&self) -> Result<Vec<(f64, f64)>, String> {
         if let Some(why) = self.series.iter().find_map(|series| series.unknown.clone()) {
             return Err(why);
@@ -108,24 +109,24 @@ impl Together {
         }
     }
 
-    /// The integral over the window, by trapezoids.
+    /// Returns the trapezoidal integral over the window.
     pub(super) fn integral(&self) -> Result<f64, String> {
         let course = self.course()?;
         Ok(course.windows(2).map(|pair| (pair[1].0 - pair[0].0) * (pair[0].1 + pair[1].1) / 2.0).sum())
     }
 
-    /// The mean over time.
+    /// Returns the mean over time.
     pub(super) fn mean(&self) -> Result<f64, String> {
         Ok(self.integral()? / (self.window[1] - self.window[0]))
     }
 
-    /// The largest value.
+    /// Returns the largest value.
     pub(super) fn max(&self) -> Result<f64, String> {
         let largest = self.course()?.into_iter().map(|point| point.1).reduce(f64::max);
         largest.ok_or_else(|| "no scrape lies in the window".to_owned())
     }
 
-    /// By how much it grew over the window.
+    /// Returns how much it grew over the window.
     pub(super) fn growth(&self) -> Result<f64, String> {
         let course = self.course()?;
         let (first, last) = (course.first(), course.last());
@@ -133,7 +134,7 @@ impl Together {
         ends.map(|(first, last)| last.1 - first.1)
     }
 
-    /// The share of the scrapes in the window whose value is `wanted`.
+    /// Returns the share of the scrapes in the window whose value is `wanted`.
     pub(super) fn share(&self, wanted: impl Fn(f64) -> bool) -> Result<f64, String> {
         self.course()?;
         let [start, end] = self.window;

@@ -1,13 +1,13 @@
-//! Whether another process than the server's own was on its GPUs.
+//! Whether a process other than the server's own was on its GPUs.
 
 use crate::rows::{Facts, GpuReadings, OtherProcess};
 
 use super::finding::{Finding, suspect};
 
-/// Processes that are named; of more their number.
+/// Maximum number of processes that are named; the rest are counted.
 const NAMED: usize = 3;
 
-/// What readings of the GPUs of this machine found. Nothing where they were not read.
+/// Returns the findings from the readings of this machine's GPUs; `None` if they were not read.
 pub(super) fn judge(facts: &Facts) -> Finding {
     let Some(gpus) = facts.telemetry.as_ref().and_then(|telemetry| telemetry.gpus.as_ref()) else { return Ok(None) };
     match gpus {
@@ -27,8 +27,8 @@ fn text(others: &[OtherProcess], readings: u64) -> String {
     let more = most.len().saturating_sub(NAMED);
     let more = if more > 0 { format!(" and {more} more") } else { String::new() };
     format!(
-        "not only the server was on its GPUs: {}{more}; end it, give it another GPU, or name the server's own under \
-         `telemetry: {{ gpus: {{ devices: … }} }}`",
+        "other processes than the server were on its GPUs: {}{more}; end them, give them another GPU, or name \
+         the server's own under `telemetry: {{ gpus: {{ devices: … }} }}`",
         named.collect::<Vec<_>>().join(", ")
     )
 }
@@ -53,8 +53,8 @@ mod tests {
         let found = judge(&facts(Some(GpuReadings { readings: 8, others, ..GpuReadings::default() })));
         let (state, text) = found.unwrap().unwrap();
         assert_eq!(state, State::Suspect);
-        let told = "not only the server was on its GPUs: train (pid 9, at 8 of 8 readings), a (pid 3, at 1 of 8 readings), \
-                    a process (pid 7, at 1 of 8 readings) and 2 more; ";
+        let told = "other processes than the server were on its GPUs: train (pid 9, at 8 of 8 readings), a (pid \
+                    3, at 1 of 8 readings), a process (pid 7, at 1 of 8 readings) and 2 more; ";
         assert!(text.starts_with(told), "{text}");
     }
 

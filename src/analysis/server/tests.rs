@@ -1,4 +1,4 @@
-//! Figures of courses whose figures are known.
+//! Tests of figures on series whose figures are known.
 
 use super::*;
 use crate::rows::{Telemetry, Windows};
@@ -10,7 +10,8 @@ pub(super) fn facts() -> Facts {
     Facts { windows, telemetry: Some(Telemetry::default()), ..Facts::default() }
 }
 
-/// The samples of one page: `up` and a value for each instant in seconds; no value: the scrape failed.
+/// The samples of one page: `up` and a value for each instant in seconds; without a value, the scrape
+/// failed.
 pub(super) fn page(
     url: u32,
     source: &str,
@@ -50,7 +51,7 @@ fn a_gauge_has_its_mean_and_its_most_over_the_window() {
     let rising = page(0, "server", "requests_running", course(Some));
     is_near(value(&rising, "requests_running_mean"), 15.0);
     is_near(value(&rising, "requests_running_max"), 20.0);
-    // Between scrapes that do not stand at the borders it is interpolated.
+    // Between scrapes that do not coincide with the borders, it is interpolated.
     let sparse = page(0, "server", "requests_running", [(4.0, Some(4.0)), (13.0, Some(13.0)), (24.0, Some(24.0))]);
     is_near(value(&sparse, "requests_running_mean"), 15.0);
     assert!(figures(&[], &facts(), None, None).is_empty());
@@ -91,11 +92,11 @@ fn replicas_add_up() {
 fn a_gap_in_the_window_makes_it_null_and_one_outside_does_not() {
     let with_gap_at = |gap: f64| page(0, "server", "prompt_tokens", course(move |at| (at != gap).then_some(at)));
     assert_eq!(value(&with_gap_at(15.0), "prompt_tokens"), Err("1 scrape in the window failed (timeout)".to_owned()));
-    // The border's own scrape is what the window rests on.
+    // The window depends on the scrape at its border.
     assert!(value(&with_gap_at(10.0), "prompt_tokens").is_err());
     is_near(value(&with_gap_at(3.0), "prompt_tokens"), 10.0);
     is_near(value(&with_gap_at(23.0), "prompt_tokens"), 10.0);
-    // A counter that its page has only later was 0 when the page was last read without it.
+    // A counter that appears on its page later was 0 when the page was last read without it.
     let mut late = page(0, "server", "requests_running", [(9.0, Some(0.0))]);
     late.extend(page(0, "server", "prompt_tokens", [(11.0, Some(1.0)), (21.0, Some(11.0))]));
     is_near(value(&late, "prompt_tokens"), 9.5);
@@ -114,7 +115,7 @@ fn a_counter_that_falls_is_null_and_never_negative() {
 
 #[test]
 fn energy_is_the_counter_s_and_else_the_integral_of_power() {
-    // A trace that swings by 40 % in twenty seconds: half a swing lies in the window, the lower one.
+    // A trace that swings by 40 % in twenty seconds: half a swing, the lower one, lies in the window.
     let power = |at: f64| 300.0 + 120.0 * (at * std::f64::consts::PI / 10.0).sin();
     let joules = 3_000.0 - 2_400.0 / std::f64::consts::PI;
     let mut samples = page(0, "gpu", "gpu_power_watts", course(move |at| Some(power(at))));
@@ -125,10 +126,11 @@ fn energy_is_the_counter_s_and_else_the_integral_of_power() {
     is_near(value(&samples, "energy_by_counter"), 3_100.0);
     is_near(value(&samples, "joules_per_output_token"), 6.2);
     is_near(value(&samples, "tokens_per_joule"), 1.0 / 6.2);
-    // A counter that wraps is null; the integral does not step in, for which of the two is meant must not change under way.
+    // A counter that wraps is null; the integral does not replace it, because the method must not change
+    // during a run.
     let wrapped = page(1, "gpu", "gpu_energy_joules", course(|at| Some(if at < 15.0 { 4e6 } else { 3.0 })));
     let wrapped = [samples, wrapped].concat();
-    let why = "the counter fell in the window: it wrapped, or its driver began anew".to_owned();
+    let why = "the counter fell in the window: it wrapped, or its driver was reset".to_owned();
     for figure in ["energy_by_counter", "joules_per_output_token", "tokens_per_joule"] {
         assert_eq!(value(&wrapped, figure), Err(why.clone()), "{figure}");
     }

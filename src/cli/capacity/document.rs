@@ -1,4 +1,4 @@
-//! `capacity --format json`: its types are its schema (schemas/capacity.schema.json).
+//! The document of `capacity --format json`: its types define its schema (schemas/capacity.schema.json).
 
 use schemars::JsonSchema;
 use serde::Serialize;
@@ -10,85 +10,91 @@ use crate::analysis::curve::{Bracket, Figure, Series};
 use crate::plan::Slo;
 use crate::report::{self, CapacityAnswer, Configuration};
 
-/// What each configuration bears under the objective, and what a load takes of it.
+/// The load that each configuration sustains under the objective, and the instances that a target load takes.
 #[derive(Debug, Serialize, JsonSchema)]
 pub(crate) struct Document {
     /// The plan's name.
     plan: String,
-    /// How many of the plan's runs that were asked about have no result yet; those that were given up are not counted.
+    /// How many of the requested runs of the plan have no result yet; given-up runs are not counted.
     missing: usize,
-    /// The plan's runs that were given up, in its order. But for 404, which says nothing of the load, their loads miss the objective.
+    /// The plan's runs that were given up, in plan order. Their loads miss the objective, except after a
+    /// 404, which shows nothing about the load.
     given_up: Vec<Entry>,
-    /// Notes on endpoints whose results are of several engines, releases or served models; empty where each is of one.
+    /// Notes on endpoints whose results come from several engines, releases or served models; empty if each
+    /// has one.
     mixed_servers: Vec<String>,
-    /// The objective, as the plan has it.
+    /// The objective, as in the plan.
     slo: Slo,
-    /// What is to be served; null without --target-qps.
+    /// The load to be served; null without --target-qps.
     target: Option<Target>,
-    /// What failed by errors, a sentence for each load; these count as above every limit.
+    /// Loads that failed by errors, a sentence for each; they count as above every limit.
     failed: Vec<String>,
-    /// Every curve of the plan, each where its first run stands in the plan.
+    /// Every curve of the plan, ordered by its first run in the plan.
     configurations: Vec<OneConfiguration>,
 }
 
-/// One configuration. Of `rejected`, `closed_loop` and `max_qps` one is not null.
+/// One configuration. Exactly one of `rejected`, `closed_loop` and `max_qps` is not null.
 #[derive(Debug, Serialize, JsonSchema)]
 struct OneConfiguration {
     #[serde(flatten)]
     series: Series,
-    /// Whether it is the cheapest of those that serve the same (model, scenario and further axes), hold and have a price: by money
-    /// per month at the target, without a target by money per token. Several are where they cost the same.
+    /// Whether it is the cheapest of those that serve the same (model, scenario and further axes), hold and
+    /// have a price: by money per month at the target, without a target by money per token. Several are the
+    /// cheapest if they cost the same.
     cheapest: bool,
-    /// Why it is not counted, in a sentence; null where it is, and in closed loops.
+    /// Why it is not counted, in a sentence; null if it is counted, and in closed loops.
     rejected: Option<String>,
-    /// Between which numbers of requests in flight the limit of a closed loop lies; null in open loops.
+    /// The numbers of requests in flight between which the limit of a closed loop lies; null in open loops.
     closed_loop: Option<Bracket>,
-    /// Between which arrivals per second the limit of one instance lies; null where it is not counted, and in closed loops.
+    /// The arrivals per second between which the limit of one instance lies; null if it is not counted, and
+    /// in closed loops.
     max_qps: Option<Bracket>,
-    /// What one instance brings at the highest load that holds; null where `max_qps` is.
+    /// What one instance delivers at the highest load that holds; null if `max_qps` is null.
     instance: Option<Instance>,
-    /// How many instances the target takes; null where `max_qps` is, and without a target.
+    /// How many instances the target takes; null if `max_qps` is null, and without a target.
     fleet: Option<Fleet>,
 }
 
-/// What one instance brings at the highest load that holds.
+/// What one instance delivers at the highest load that holds.
 #[derive(Debug, Serialize, JsonSchema)]
 pub(crate) struct Instance {
-    /// Requests per second that came, on average over its runs: what instances are counted by.
+    /// Requests per second that arrived, on average over its runs; the number of instances follows from it.
     arrived_rate: f64,
-    /// The most requests per second that it can serve, as measured where more came than it served: the upper end of a 95 % interval; null
-    /// where no load saturated it.
+    /// The most requests per second that it can serve, measured where more arrived than it served: the
+    /// upper end of a 95 % interval; null if no load saturated it.
     serves_at_most_requests_per_s: Option<f64>,
     /// Output tokens per second.
     output_throughput_tokens_per_s: f64,
-    /// Lower end of its 95 % interval, in tokens per second; null from one run.
+    /// Lower end of its 95 % interval, in tokens per second; null with one run.
     output_throughput_low: Option<f64>,
-    /// Upper end of its 95 % interval, in tokens per second; null from one run.
+    /// Upper end of its 95 % interval, in tokens per second; null with one run.
     output_throughput_high: Option<f64>,
-    /// What the interval rests on; null from one run.
+    /// How the interval is computed; null with one run.
     interval: Option<&'static str>,
-    /// Accelerators; null where the plan does not declare them.
+    /// Accelerators; null if the plan does not declare them.
     gpus: Option<u32>,
-    /// Money per hour, in the plan's currency; null where the plan declares neither a price nor what is owned.
+    /// Money per hour, in the plan's currency; null if the plan declares neither a price nor owned hardware.
     price_per_hour: Option<f64>,
-    /// Power of the endpoint under load, in watts; null where the plan does not declare it.
+    /// Power of the endpoint under load, in watts; null if the plan does not declare it.
     watts: Option<f64>,
     /// Money per million output tokens; null without a price.
     cost_per_million_output_tokens: Option<f64>,
-    /// Output tokens for one unit of money; null without a price.
+    /// Output tokens per unit of money; null without a price.
     tokens_per_unit_of_money: Option<f64>,
-    /// Output tokens per joule by the declared power; null without watts.
+    /// Output tokens per joule, by the declared power; null without watts.
     tokens_per_joule: Option<f64>,
-    /// Output tokens per joule of the GPUs, as `telemetry` measured it over all runs of that load; null where it is not known of each.
+    /// Output tokens per joule of the GPUs, as measured by `telemetry` over all runs of that load; null if
+    /// it is unknown for any of them.
     measured_tokens_per_joule: Option<f64>,
-    /// What that energy is known by: `counter`, the GPUs' own, or `power`, the integral of what they drew; null with it.
+    /// The source of that energy: `counter`, the GPUs' own counter, or `power`, the integral of the power
+    /// they drew; null if the energy is null.
     energy_by: Option<&'static str>,
-    /// Output tokens of a completed request, on average; null where nobody counted them.
+    /// Output tokens per completed request, on average; null if no count is available.
     output_tokens_per_request: Option<f64>,
 }
 
 impl Document {
-    /// The answer on what was read; the plan has an objective.
+    /// Builds the document from the results that were read; the plan has an objective.
     pub(crate) fn of(readings: &Readings, configurations: &[Configuration], target: Option<Target>) -> Document {
         let cheapest = report::cheapest(configurations, target).concat();
         let of = |(at, one): (usize, &Configuration)| OneConfiguration::of(one, cheapest.contains(&at), target);
@@ -130,7 +136,7 @@ impl OneConfiguration {
 }
 
 impl Instance {
-    /// What an instance brings; `output` is its throughput with the interval.
+    /// Returns what an instance delivers; `output` is its throughput with the interval.
     pub(crate) fn of(instance: &capacity::Instance, output: &Figure) -> Instance {
         Instance {
             arrived_rate: instance.bears,

@@ -1,4 +1,5 @@
-//! `sweepline capacity PLAN`: how much each configuration bears under the objective, and what serving a load takes.
+//! `sweepline capacity PLAN`: the load that each configuration sustains under the objective, and the
+//! instances that a target load takes.
 
 pub(super) mod document;
 
@@ -23,10 +24,10 @@ use crate::units::Share;
 pub struct CapacityArgs {
     #[command(flatten)]
     asked: ResultsArgs,
-    /// Requests per second to be served by all instances together; without it, what one instance bears
+    /// Requests per second to be served by all instances together; without it, the load that one instance sustains
     #[arg(long, value_name = "QPS", value_parser = above_zero, allow_negative_numbers = true)]
     target_qps: Option<f64>,
-    /// Share that is to be spare on top of it, like 20%
+    /// Spare share on top of the target, like 20%
     #[arg(long, value_name = "SHARE", default_value = "0%", requires = "target_qps", allow_hyphen_values = true)]
     headroom: Share,
     #[command(flatten)]
@@ -38,12 +39,12 @@ fn above_zero(text: &str) -> Result<f64, String> {
     if value.is_finite() && value > 0.0 { Ok(value) } else { Err("write a number above 0".to_owned()) }
 }
 
-/// Answers how many instances a load takes.
+/// Prints how many instances a load takes.
 pub(super) fn run(args: CapacityArgs) -> Result<Exit, Failure> {
     args.explain.check(args.asked.format == TextOrJson::Text)?;
     let readings = args.asked.read()?;
     if readings.plan.slo.as_ref().is_none_or(Slo::is_empty) {
-        let text = "capacity is how much is served within an objective, and the plan has none: write `slo`, or add --set \
+        let text = "capacity needs an objective, and the plan has none: add `slo` to it, or use --set \
                     'slo={ ttft: { p99: 500ms } }'";
         return Err(Failure::Usage(text.to_owned()));
     }
@@ -66,12 +67,12 @@ pub(super) fn run(args: CapacityArgs) -> Result<Exit, Failure> {
     Ok(readings.left_out.exit(Exit::Done))
 }
 
-/// What every curve says.
+/// Returns the answer of every curve.
 pub(super) fn configurations<'a>(curves: &'a [Curve<'a>], plan: &Plan) -> Vec<Configuration<'a>> {
     curves.iter().map(|curve| Configuration { curve, answer: answer(curve, plan), currency: plan.currency }).collect()
 }
 
-/// What a curve says of its endpoint as an instance, or why it says nothing.
+/// Returns what a curve shows of its endpoint as an instance, or why it shows nothing.
 fn answer(curve: &Curve, plan: &Plan) -> CapacityAnswer {
     let Some(found) = curve.bracket() else {
         return CapacityAnswer::Rejected(why_no_run_counts(curve));
@@ -82,7 +83,7 @@ fn answer(curve: &Curve, plan: &Plan) -> CapacityAnswer {
     let Some(holds) = found.holds else { return CapacityAnswer::Rejected(why_nothing_holds(curve, &found)) };
     let output = curve.rung(holds).zip(Ordinate::named("output_throughput"));
     let Some(output) = output.and_then(|(rung, reading)| rung.figure(reading)) else {
-        return CapacityAnswer::Rejected(format!("at qps {holds} no output throughput is known"));
+        return CapacityAnswer::Rejected(format!("at qps {holds} the output throughput is unknown"));
     };
     let axes = curve.series.axes.iter().map(|(axis, value)| (axis.as_str(), value.as_str()));
     let endpoint = plan.endpoints.get(&curve.series.endpoint);
@@ -103,19 +104,23 @@ fn answer(curve: &Curve, plan: &Plan) -> CapacityAnswer {
     CapacityAnswer::Holds { instance: Box::new(instance), bracket: found, output }
 }
 
-/// What searches found: they read the curve through all of their runs, and may know more of a load than its own runs.
+/// Returns the findings of searches. They fit the curve through all of their runs, and may know more about
+/// a load than its own runs show.
 fn of_searches(trails: &[Trail]) -> String {
     let ended = trails.iter().filter(|trail| trail.chooses == "search" && trail.state == "done");
     let lines: String = ended.map(|trail| fill(" ", 4, &format!("{}: {}", trail.title(), trail.standing))).collect();
     match lines.is_empty() {
         true => lines,
         false => {
-            format!("\nsearches, by the curve through all of their runs; above each load is held by its own\n{lines}")
+            format!(
+                "\nsearches, by the curve through all of their runs; above, each load is judged by its own \
+                 runs\n{lines}"
+            )
         }
     }
 }
 
-/// Why nothing is known at any load.
+/// Returns why nothing is known at any load.
 fn why_no_run_counts(curve: &Curve) -> String {
     let mut reasons: Vec<String> = curve.rungs.iter().filter_map(Rung::why_given_up).collect();
     reasons.dedup();
@@ -123,12 +128,12 @@ fn why_no_run_counts(curve: &Curve) -> String {
     match (reasons.is_empty(), invalid) {
         (true, _) => "no run counts: all are invalid".to_owned(),
         (false, false) => format!("no run counts: all were given up: {}", reasons.join(", ")),
-        (false, true) => format!("no run counts: all are invalid, or were given up: {}", reasons.join(", ")),
+        (false, true) => format!("no run counts: all are invalid or were given up: {}", reasons.join(", ")),
     }
 }
 
-/// Why no rung of a curve holds, in the words of one: the lightest where that misses, else the heaviest below the first that
-/// misses, which has the most requests and the lowest cost.
+/// Returns why no rung of a curve holds, by the example of one: the lightest if that misses, else the
+/// heaviest below the first that misses, which has the most requests and the lowest cost.
 fn why_nothing_holds(curve: &Curve, found: &Bracket) -> String {
     let below = |rung: &&Rung| found.misses.is_none_or(|first| rung.load < first) && rung.answer().is_some();
     let heaviest = curve.rungs.iter().rfind(below).map(|rung| (rung, "the heaviest that does not miss its latencies"));

@@ -1,4 +1,4 @@
-//! Which runs stand against each other: cells that are equal but for one axis, or a cell now and then.
+//! Which runs are compared: cells that differ in one axis only, or a cell now and earlier.
 
 use std::collections::{BTreeMap, HashMap};
 
@@ -15,18 +15,18 @@ use crate::cli::left_out::LeftOut;
 
 use super::samples::{Absent, Earlier, Sample};
 
-/// One declaration: what is compared by what.
+/// One declared comparison.
 #[derive(Debug, Clone)]
 pub(crate) struct Declared {
-    /// The axis; none against earlier results.
+    /// The axis; `None` when comparing with earlier results.
     pub by: Option<String>,
-    /// The value that others are held against, or where earlier results lie.
+    /// The value that others are compared with, or the place of earlier results.
     pub baseline: String,
-    /// The metrics that are named.
+    /// The declared metrics.
     pub metrics: Vec<MetricName>,
     /// The sweeps, by name.
     pub sweeps: Vec<String>,
-    /// By how much an arm may be worse.
+    /// The margin by which an arm may be worse.
     pub margin: Option<Share>,
 }
 
@@ -36,17 +36,17 @@ pub(crate) struct Arms {
     pub sweep: String,
     /// A value for each axis on which both arms agree.
     pub cell: Map<String, Value>,
-    /// The same as people read it.
+    /// The cell's display name.
     pub name: String,
     /// Other axes that differ between the arms.
     pub bound: Vec<String>,
     /// Whether its load is an open loop.
     pub open: bool,
-    /// Most rounds, where the plan lets them stop as soon as something is shown: whoever asks, they are judged as such.
+    /// Most rounds, if the plan lets them stop early. They are judged sequentially, whichever command reports them.
     pub at_most: Option<u32>,
     /// Their names, the baseline first.
     pub names: [String; 2],
-    /// Their results by repeat, the baseline first; why a repeat has none.
+    /// Their results by repeat, the baseline first; or why a repeat has none.
     pub runs: [BTreeMap<u32, Result<Sample, Absent>>; 2],
 }
 
@@ -60,17 +60,17 @@ pub(crate) struct Results<'w> {
 }
 
 impl<'w> Results<'w> {
-    /// Of a plan in a results folder; what cannot be read is `left_out`.
+    /// Results of a plan in a results folder; unreadable ones are added to `left_out`.
     pub(crate) fn new(store: &'w Store, plan: &'w Plan, left_out: &'w LeftOut) -> Results<'w> {
         Results { store, plan, left_out, given_up: GivenUpRuns::of(store, Some(plan), left_out), read: HashMap::new() }
     }
 
-    /// Takes a result that was read before.
+    /// Adds a result that was already read.
     pub(super) fn know(&mut self, record: &RunRecord, answered: &Answered) {
         self.read.insert(record.id.clone(), Ok(Sample::of(record, answered)));
     }
 
-    /// The result of a planned run, or why there is none.
+    /// Returns the result of a planned run, or why there is none.
     pub(crate) fn of(&mut self, run: &PlannedRun) -> Result<Sample, Absent> {
         let id = run.id.to_string();
         if let Some(known) = self.read.get(&id) {
@@ -84,11 +84,11 @@ impl<'w> Results<'w> {
     }
 }
 
-/// All runs of a plan, and whether each is looked at.
+/// All runs of a plan, and whether each is selected.
 pub(crate) type Picked<'e> = (&'e Expansion, &'e [bool]);
 
-/// The arms of a declaration, by sweep and in the order of the plan. What stands against what is a matter of all cells; of these, the
-/// picked runs are looked at.
+/// Returns the arms of a declaration, by sweep in plan order. Pairs are formed over all cells; only the
+/// selected runs are read.
 pub(crate) fn arms(
     results: &mut Results,
     (expansion, picked): Picked,
@@ -107,7 +107,7 @@ pub(crate) fn arms(
     all
 }
 
-/// The cells of a sweep in the order of the plan, each with those of its runs that are picked, by repeat.
+/// Returns the cells of a sweep in plan order, each with its selected runs by repeat.
 fn cells<'e>((expansion, picked): Picked<'e>, sweep: &str) -> Vec<(&'e Cell, Vec<&'e PlannedRun>)> {
     let mut cells: BTreeMap<Vec<u32>, (&Cell, Vec<&PlannedRun>)> = BTreeMap::new();
     for (run, picked) in expansion.runs.iter().zip(picked).filter(|(run, _)| *run.sweep == *sweep) {
@@ -119,7 +119,7 @@ fn cells<'e>((expansion, picked): Picked<'e>, sweep: &str) -> Vec<(&'e Cell, Vec
 
 type CellRuns<'e> = (&'e Cell, Vec<&'e PlannedRun>);
 
-/// Each value of an axis against the baseline.
+/// Pairs each value of an axis with the baseline.
 fn by_axis(
     results: &mut Results,
     (expansion, cells): (&Expansion, &[CellRuns]),
@@ -137,7 +137,7 @@ fn by_axis(
         for other in group.iter().filter(|at| *at != first).filter(has_runs) {
             let apart = |axis: &str| axis == by || rounds.bound.iter().any(|bound| bound == axis);
             let shared: Vec<(&str, &Scalar)> = alone[*other].iter().filter(|(axis, _)| !apart(axis)).collect();
-            // An arm is judged by the look that ended it; a round that was under way then changes nothing.
+            // An arm is judged by the look that ended it; a round that was under way at that time changes nothing.
             let ended = cells[*other].1.first().and_then(|run| expansion.rounds_of(&run.sweep, &run.cell));
             let until_end = |mut runs: BTreeMap<u32, Result<Sample, Absent>>| {
                 runs.retain(|repeat, _| ended.is_none_or(|ended| *repeat < ended));
@@ -155,7 +155,7 @@ fn by_axis(
     all
 }
 
-/// Each cell against itself in earlier results.
+/// Pairs each cell with itself in earlier results.
 fn by_time(
     results: &mut Results,
     (expansion, cells): (&Expansion, &[CellRuns]),
@@ -178,7 +178,7 @@ fn by_time(
 }
 
 impl Arms {
-    /// A cell by what both of its arms share.
+    /// Returns a cell described by the values that both of its arms share.
     fn empty(plan: &Plan, (_, runs): &CellRuns, shared: &[(&str, &Scalar)]) -> Arms {
         let json = |value: &Scalar| serde_json::to_value(value).unwrap_or(Value::Null);
         let is_start = runs[0].spec.start;
@@ -207,7 +207,7 @@ impl Arms {
     }
 }
 
-/// The results of a cell by repeat; without those that are not needed and not there.
+/// Returns the results of a cell by repeat, without repeats that are neither needed nor present.
 fn runs(results: &mut Results, expansion: &Expansion, runs: &[&PlannedRun]) -> BTreeMap<u32, Result<Sample, Absent>> {
     let found = runs.iter().map(|run| (run, results.of(run)));
     let is_wanted =

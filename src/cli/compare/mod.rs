@@ -1,4 +1,5 @@
-//! `sweepline compare PLAN`: which arm is better, by how much, and what would have been seen. Sends nothing.
+//! `sweepline compare PLAN`: which arm is better, by how much, and which differences would have been
+//! detected. Sends nothing.
 
 pub(super) mod arms;
 pub(super) mod notes;
@@ -46,16 +47,16 @@ pub struct CompareArgs {
     selection: Selection,
     #[command(flatten)]
     class: OneClass,
-    /// The axis whose values are compared; without it what the plan's `compare` declares
+    /// The axis whose values are compared; without it, the comparison that the plan's `compare` declares
     #[arg(long, value_name = "AXIS", requires = "baseline")]
     by: Option<String>,
-    /// The value of that axis that all others are held against
+    /// The value of that axis that all others are compared with
     #[arg(long, value_name = "VALUE", requires = "by")]
     baseline: Option<String>,
-    /// Metrics, by the names of docs/METRICS.md: ttft_p99,output_throughput
+    /// Metrics, by the names in docs/METRICS.md: ttft_p99,output_throughput
     #[arg(long, value_name = "METRIC", value_delimiter = ',')]
     metrics: Vec<MetricName>,
-    /// Hold the results against earlier ones instead: a results folder, or a file that --write-baseline wrote
+    /// Compare the results with earlier ones instead: a results folder, or a file written by --write-baseline
     #[arg(long, value_name = "EARLIER", conflicts_with = "by")]
     against: Option<PathBuf>,
     /// Write the plan's results as a file for --against, and compare nothing
@@ -63,20 +64,21 @@ pub struct CompareArgs {
     write_baseline: Option<PathBuf>,
     #[command(flatten)]
     overwrite: Overwrite,
-    /// By how much an arm may be worse, like 2%: whether it is not worse than that is shown, or not
+    /// The margin by which an arm may be worse, like 2%: reports whether each arm is shown to be within it
     #[arg(long, value_name = "SHARE", value_parser = margin, allow_hyphen_values = true)]
     margin: Option<Share>,
-    /// Exit with 4 where an arm is worse than its baseline, or fails more requests; with a margin with 0 where it is shown that no arm
-    /// is worse than that, with 4 where one is, else with 2
+    /// Exit with 4 if an arm is worse than its baseline, or fails more requests; with a margin, exit with 0
+    /// if every arm is shown to be within it, with 4 if one is shown to be outside, else with 2
     #[arg(long)]
     gate: bool,
-    /// Adjust by the method of Benjamini and Hochberg instead of Holm's: finds more, and of the findings 5 % are false. Not for gates
+    /// Adjust by the method of Benjamini and Hochberg instead of Holm's: detects more, and 5 % of the
+    /// findings are false. Not for gates
     #[arg(long, conflicts_with = "gate")]
     explore: bool,
     /// Compare invalid runs too
     #[arg(long)]
     include_invalid: bool,
-    /// The size of a difference, in percent, that repeats are counted for
+    /// The size of a difference, in percent, for which the needed repeats are computed
     #[arg(long, value_name = "PERCENT", default_value = "5", value_parser = percent, allow_hyphen_values = true)]
     see: f64,
     /// Text for people, Markdown for a pull request, or JSON for programs (schemas/compare.schema.json)
@@ -88,7 +90,7 @@ pub struct CompareArgs {
     folder: Folder,
 }
 
-/// How the answer is written.
+/// The output format.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 enum OutputFormat {
     /// For people.
@@ -104,17 +106,17 @@ fn percent(text: &str) -> Result<f64, String> {
     number.filter(|number| *number > 0.0 && *number <= 1000.0).ok_or_else(|| "write a number like 5, in percent".into())
 }
 
-/// A margin as a plan has it: with its sign, for 0.02 is 2 % to some and 0.02 % to others.
+/// Parses a margin as in a plan. The percent sign is required, because 0.02 could mean 2 % or 0.02 %.
 fn margin(text: &str) -> Result<Share, String> {
     let share: Option<Share> = match text.trim().ends_with('%') {
-        // What is no number and what is outside 0 to 100 % have one remedy.
+        // Text that is not a number and values outside 0 to 100 % have the same remedy.
         true => text.parse().ok(),
         false => Some(text.parse().map_err(|error: UnitError| error.to_string())?),
     };
     share.filter(|share| is_margin(*share)).ok_or_else(|| "write a share above 0% and below 100%, like 2%".into())
 }
 
-/// Compares.
+/// Runs the command.
 pub(super) fn run(args: CompareArgs) -> Result<Exit, Failure> {
     args.explain.check(args.format == OutputFormat::Text)?;
     let workspace = Workspace::open(&args.plan, &args.changes, &args.folder)?;
@@ -138,8 +140,8 @@ pub(super) fn run(args: CompareArgs) -> Result<Exit, Failure> {
     };
     if declared.is_empty() {
         return Err(Failure::Usage(format!(
-            "{} declares no comparison: write compare: {{ by: AXIS, baseline: VALUE }} in it, or give --by AXIS --baseline VALUE, or \
-             --against EARLIER",
+            "{} declares no comparison: add compare: {{ by: AXIS, baseline: VALUE }} to it, or use --by AXIS \
+             --baseline VALUE, or --against EARLIER",
             args.plan.display()
         )));
     }
@@ -168,7 +170,8 @@ pub(super) fn run(args: CompareArgs) -> Result<Exit, Failure> {
     if (class.is_some() || !args.selection.is_everything())
         && comparison.families.iter().all(|family| family.cells.is_empty())
     {
-        let text = "nothing is left to compare: --only, --skip and --class must leave the baseline and what is held against it";
+        let text = "nothing to compare: --only, --skip and --class must keep both the baseline and the values compared \
+                    with it";
         return Err(Failure::Usage(text.to_owned()));
     }
     note_unequal(&mut comparison, &lints::of(&workspace.loaded, &args.folder));
@@ -187,26 +190,27 @@ pub(super) fn run(args: CompareArgs) -> Result<Exit, Failure> {
     }
 }
 
-/// Earlier results, which are not those that are read now.
+/// Opens earlier results, which must differ from the ones that are read now.
 fn earlier(path: &std::path::Path, folder: &Folder) -> Result<Earlier, Failure> {
     let is_same =
         path.canonicalize().ok().zip(folder.results.canonicalize().ok()).is_some_and(|(then, now)| then == now);
     if is_same {
         let shown = path.display();
-        let text =
-            format!("--against {shown}: these are the results that are read now; name other ones, or --results NEW");
+        let text = format!(
+            "--against {shown}: these are the same results that are compared; name earlier ones, or use --results NEW"
+        );
         return Err(Failure::Usage(text));
     }
     Earlier::open(path)
 }
 
-/// What the lint says of endpoints that were not treated alike.
+/// Returns the lint message about endpoints that were not treated alike.
 fn unequal(lint: &Lint) -> Option<String> {
     let code = lint.code.to_string();
     ["M014", "M015"].contains(&code.as_str()).then(|| format!("{} ({code})", lint.message))
 }
 
-/// What a comparison rests on besides the declaration.
+/// The inputs of a comparison besides the declaration.
 #[derive(Clone, Copy)]
 struct ComparisonRequest<'a> {
     earlier: Option<&'a Earlier>,
@@ -216,7 +220,7 @@ struct ComparisonRequest<'a> {
     adjusted: Adjusted,
 }
 
-/// What the plan declares, answered: for `run --gate`.
+/// Returns the comparison that the plan declares, for `run --gate`.
 pub(super) fn declared(plan: &Plan, expansion: &Expansion, store: &Store, left_out: &LeftOut) -> Option<Comparison> {
     let declared = of_plan(plan);
     let adjusted = Adjusted::Holm;
@@ -228,7 +232,8 @@ pub(super) fn declared(plan: &Plan, expansion: &Expansion, store: &Store, left_o
     Some(compare(plan, (expansion, &every), Results::new(store, plan, left_out), (declared, asked)))
 }
 
-/// What the plan declares, answered from results that were read before: for `report`. `picked` are the runs that are asked about.
+/// Returns the comparison that the plan declares, from results that were already read, for `report`.
+/// `picked` are the selected runs.
 pub(super) fn of_readings(
     workspace: &Workspace,
     picked: &[bool],
@@ -249,7 +254,7 @@ pub(super) fn of_readings(
     Some(comparison)
 }
 
-/// Notes what the lint says of endpoints that were not treated alike.
+/// Adds a note with the lint message about endpoints that were not treated alike.
 fn note_unequal(comparison: &mut Comparison, lints: &[Lint]) {
     for family in comparison.families.iter_mut().filter(|family| family.by == "endpoint") {
         family.notes.extend(lints.iter().filter_map(unequal));
@@ -284,11 +289,11 @@ fn compare(
     }
 }
 
-/// What a reader of a sequential comparison must know.
-const SEQUENTIAL: &str = "group-sequential: p and intervals of changes hold over all looks, wherever the rounds stopped; of a cell that \
-                          stopped early the change itself is on average measured too large";
+/// The note on a sequential comparison.
+const SEQUENTIAL: &str = "group-sequential: p and intervals of changes hold over all looks, wherever the rounds \
+                          stopped; in a cell that stopped early, the change itself is overestimated on average";
 
-/// One declaration, answered.
+/// Returns the result of one declaration.
 fn family(declared: &Declared, arms: Vec<Arms>, asked: ComparisonRequest) -> Family {
     let mut cells: Vec<CellAnswer> = arms.into_iter().map(|arms| cell(declared, arms, asked)).collect();
     let mut tests: Vec<&mut Test> = cells.iter_mut().flat_map(|cell| &mut cell.tests).collect();
@@ -299,7 +304,7 @@ fn family(declared: &Declared, arms: Vec<Arms>, asked: ComparisonRequest) -> Fam
     guardrail::settle(&mut cells.iter_mut().map(|cell| &mut cell.guardrail).collect::<Vec<_>>());
     let mut notes = notes::common(&mut cells.iter_mut().map(|cell| &mut cell.notes).collect::<Vec<_>>());
     if declared.by.is_none() {
-        let text = "measured at different times: whatever else changed in between is confounded with the difference";
+        let text = "measured at different times: any other change in between is confounded with the difference";
         notes.insert(0, text.to_owned());
     }
     notes.extend(cells.iter().any(|cell| cell.look().is_some()).then(|| SEQUENTIAL.to_owned()));
@@ -330,7 +335,7 @@ fn cell(declared: &Declared, mut arms: Arms, asked: ComparisonRequest) -> CellAn
     CellAnswer { sweep: arms.sweep, cell: arms.cell, name: arms.name, arm, left_out, notes, guardrail, tests }
 }
 
-/// The failures of both arms, runs that are invalid for their errors alone among them.
+/// Returns the failures of both arms, including runs that are invalid only because of their errors.
 fn guardrail(arms: &Arms, asked: ComparisonRequest) -> Guardrail {
     let side = |side: usize| {
         let runs = arms.runs[side].iter().filter_map(|(repeat, run)| Some((*repeat, run.as_ref().ok()?)));
@@ -339,7 +344,7 @@ fn guardrail(arms: &Arms, asked: ComparisonRequest) -> Guardrail {
     Guardrail::of([&side(0), &side(1)])
 }
 
-/// What the plan declares: once for all sweeps, or a sweep for itself.
+/// Returns the comparisons that the plan declares: one for all sweeps, or one for a single sweep.
 fn of_plan(plan: &Plan) -> Vec<Declared> {
     let mut all: Vec<Declared> = Vec::new();
     let declared = |compare: &Compare, sweeps: Vec<String>| Declared {
@@ -359,7 +364,7 @@ fn of_plan(plan: &Plan) -> Vec<Declared> {
     all
 }
 
-/// The metrics are those that the plan compares by, where it does.
+/// Returns the comparison with earlier results. Its metrics are those that the plan compares by, if any.
 fn of_earlier(plan: &Plan, baseline: String) -> Declared {
     let metrics = plan.compare.as_ref().map(|compare| compare.metrics.0.clone()).unwrap_or_default();
     let margin = plan.compare.as_ref().and_then(|compare| compare.margin);
@@ -377,19 +382,21 @@ fn of_flags(plan: &Plan, by: &str, baseline: &str) -> Result<Declared, Failure> 
     };
     if values.is_empty() {
         let axes = plan.sweeps.values().flat_map(|sweep| sweep.fields()).map(str::to_owned).collect();
-        return Err(Failure::Usage(format!("--by {by}: there is no such axis; the plan has {}", quoted(axes))));
+        return Err(Failure::Usage(format!("--by {by}: unknown axis; the plan has {}", quoted(axes))));
     }
     let is_baseline = |value: &Scalar| value.to_string() == baseline;
     let shown = || quoted(values.iter().map(Scalar::to_string).collect());
     if !values.iter().any(is_baseline) {
-        return Err(Failure::Usage(format!("--baseline {baseline}: it is not on axis `{by}`, which has {}", shown())));
+        return Err(Failure::Usage(format!(
+            "--baseline {baseline}: not a value of axis `{by}`, which has {}",
+            shown()
+        )));
     }
     let sweeps = with.filter(|(_, sweep)| sweep.values(by).len() > 1 && sweep.values(by).iter().any(is_baseline));
     let sweeps: Vec<String> = sweeps.map(|(name, _)| name.clone()).collect();
     if sweeps.is_empty() {
-        let text = format!(
-            "--by {by}: there is nothing to hold against `{baseline}`: give the axis another value in the same sweep"
-        );
+        let text =
+            format!("--by {by}: nothing to compare with `{baseline}`: give the axis another value in the same sweep");
         return Err(Failure::Usage(text));
     }
     Ok(Declared { by: Some(by.to_owned()), baseline: baseline.to_owned(), metrics: Vec::new(), sweeps, margin: None })

@@ -1,4 +1,4 @@
-//! What must be known to read a comparison: in what else the arms differ, which runs were left out.
+//! Notes for reading a comparison: what else differs between the arms, and which runs were excluded.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -7,7 +7,7 @@ use crate::analysis::comparison::LeftOut;
 use super::arms::Arms;
 use super::samples::{Absent, Sample};
 
-/// What differs between endpoints by their nature where endpoints are compared.
+/// Circumstances that differ by nature when endpoints are compared.
 const OF_ENDPOINTS: [&str; 8] = [
     "engine",
     "server address",
@@ -19,7 +19,7 @@ const OF_ENDPOINTS: [&str; 8] = [
     "server flags",
 ];
 
-/// Takes out of the arms what cannot be compared, and says what.
+/// Removes runs that cannot be compared from the arms, and reports them.
 pub(crate) fn leave_out(arms: &mut Arms, with_invalid: bool) -> Vec<LeftOut> {
     let mut left = Vec::new();
     for (side, name) in arms.names.iter().enumerate() {
@@ -39,26 +39,28 @@ pub(crate) fn leave_out(arms: &mut Arms, with_invalid: bool) -> Vec<LeftOut> {
     left
 }
 
-/// Of arms that were given up in a repeat because the server does not meet the load: the rounds that are left favour them.
+/// Notes on arms that were given up in a repeat because the server does not meet the load: the remaining
+/// rounds favor them.
 pub(crate) fn of_given_up(arms: &Arms) -> Vec<String> {
     let note = |side: usize| {
         let (name, runs) = (&arms.names[side], &arms.runs[side]);
         let count = runs.values().filter(|run| run.as_ref().is_err_and(|absent| absent.missed)).count();
         let of = runs.len();
         let text = format!(
-            "`{name}` does not meet this load in {count} of {of} repeats, where it was given up: what is left favours it"
+            "`{name}` does not meet this load in {count} of {of} repeats, where it was given up: the remaining repeats \
+             favor it"
         );
         (count > 0).then_some(text)
     };
     [0, 1].into_iter().filter_map(note).collect()
 }
 
-/// In what else the two arms differ, and what changed within one.
+/// Returns what else differs between the two arms, and what changed within one.
 pub(crate) fn of_cell(arms: &Arms, by: Option<&str>) -> Vec<String> {
     let [a, b] = &arms.names;
     let mut notes = Vec::new();
     if !arms.bound.is_empty() {
-        notes.push(format!("`{a}` and `{b}` differ in {} too: the axis sets both", arms.bound.join(", ")));
+        notes.push(format!("`{a}` and `{b}` also differ in {}: the axis sets both", arms.bound.join(", ")));
     }
     let samples = |side: usize| arms.runs[side].values().flatten();
     for (side, arm) in arms.names.iter().enumerate() {
@@ -105,7 +107,7 @@ pub(crate) fn of_cell(arms: &Arms, by: Option<&str>) -> Vec<String> {
     notes
 }
 
-/// The values of a circumstance, each with the number of runs.
+/// Returns the values of a circumstance, each with its number of runs.
 fn values<'s>(samples: impl Iterator<Item = &'s Sample>, name: &str) -> BTreeMap<&'s str, usize> {
     let mut values = BTreeMap::new();
     for sample in samples {
@@ -119,7 +121,7 @@ fn counted(values: &BTreeMap<&str, usize>) -> String {
     values.iter().map(one).collect::<Vec<_>>().join(", ")
 }
 
-/// Takes notes that every cell has out of the cells.
+/// Moves notes that every cell has out of the cells.
 pub(crate) fn common(notes: &mut [&mut Vec<String>]) -> Vec<String> {
     let Some(first) = notes.first().map(|first| (**first).clone()) else { return Vec::new() };
     let shared: Vec<String> =

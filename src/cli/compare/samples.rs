@@ -1,4 +1,4 @@
-//! Measured runs as a comparison takes them: from a results folder, or from a file that an earlier `compare` wrote.
+//! Measured runs as inputs of a comparison: from a results folder, or from a file written by an earlier `compare`.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -16,7 +16,7 @@ use crate::plan::{MetricName, Plan};
 use crate::rows::{Environment, Fingerprint, GivenUp, RunLabels};
 use crate::store::{GivenUpRun, Listed, RunRecord, Store, StoreError, run_labels};
 
-/// What names a run besides its id: a run of a changed plan has another id and may have these.
+/// The names of a run besides its id: a run of a changed plan has another id, but may have the same names.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub(crate) struct Names {
     endpoint: String,
@@ -29,7 +29,7 @@ pub(crate) struct Names {
 }
 
 impl Names {
-    /// Of the labels of a run.
+    /// Returns the names from the labels of a run.
     pub(crate) fn of(labels: &RunLabels) -> Names {
         Names {
             endpoint: labels.endpoint.clone(),
@@ -42,7 +42,7 @@ impl Names {
         }
     }
 
-    /// Of a run of a plan.
+    /// Returns the names of a planned run.
     fn planned(run: &PlannedRun) -> Names {
         Names::of(&run_labels(&run.id.to_string(), 0, &run.spec))
     }
@@ -53,34 +53,34 @@ impl Names {
 pub(crate) struct Sample {
     /// The full RunId.
     pub id: String,
-    /// What names it besides.
+    /// Its names.
     pub names: Names,
-    /// Why it is invalid; none where it is not.
+    /// Why it is invalid; `None` if it is valid.
     pub invalid: Option<String>,
-    /// Whether it is invalid for its errors alone.
+    /// Whether it is invalid only because of its errors.
     #[serde(default)]
     pub failed: bool,
-    /// Why it is suspect; none where it is not.
+    /// Why it is suspect; `None` if it is not.
     pub suspect: Option<String>,
-    /// Digest of what the generator sent, without nonces.
+    /// Digest of the requests that the generator sent, without nonces.
     pub sent: String,
-    /// Under which circumstances it was measured, by what they are called.
+    /// The circumstances of its measurement, by name.
     pub circumstances: BTreeMap<String, String>,
-    /// Every metric of it, by name.
+    /// All of its metrics, by name.
     pub readings: BTreeMap<String, RunValue>,
-    /// The same of each class of a mix.
+    /// The metrics of each class of a mix.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub classes: BTreeMap<String, BTreeMap<String, RunValue>>,
     /// Its failed requests.
     #[serde(default)]
     pub failing: FailureCount,
-    /// The same of each class of a mix.
+    /// The failed requests of each class of a mix.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub(crate) failing_classes: BTreeMap<String, FailureCount>,
 }
 
 impl Sample {
-    /// Of a run that was read.
+    /// Makes a sample from a run that was read.
     pub(super) fn of(record: &RunRecord, answered: &Answered) -> Sample {
         let verdict = &answered.verdict;
         let every = |of: &dyn Fn(MetricName) -> RunValue| -> BTreeMap<String, RunValue> {
@@ -107,27 +107,27 @@ impl Sample {
         }
     }
 
-    /// A metric of it, or of one of its classes, by name; none for a class that it does not have.
+    /// Returns a metric of the run or of one of its classes, by name; `None` for a class that it does not have.
     pub(crate) fn reading(&self, class: Option<&str>, name: &str) -> Option<&RunValue> {
         class.map_or(Some(&self.readings), |class| self.classes.get(class))?.get(name)
     }
 
-    /// Its failed requests, or those of one of its classes; none where it does not have the class, or where it is invalid for another
-    /// reason than them.
+    /// Returns the failed requests of the run or of one of its classes; `None` if it does not have the
+    /// class, or is invalid for another reason than errors.
     pub(crate) fn failing(&self, class: Option<&str>, with_invalid: bool) -> Option<FailureCount> {
         let counts = self.invalid.is_none() || self.failed || with_invalid;
         let failing = class.map_or(Some(&self.failing), |class| self.failing_classes.get(class));
         failing.filter(|_| counts).copied()
     }
 
-    /// The result of a planned run; none where it is not measured.
+    /// Returns the result of a planned run; `None` if it was not measured.
     pub(crate) fn planned(store: &Store, run: &PlannedRun, plan: &Plan) -> Result<Option<Sample>, StoreError> {
         let answer = answers::answer(store, run, plan)?;
         Ok(answer.map(|(record, answered)| Sample::of(&record, &answered)))
     }
 }
 
-/// Whether a run is invalid for its errors alone: that it is left out must not hide them.
+/// Returns whether a run is invalid only because of its errors: its exclusion must not hide them.
 fn has_failed(verdict: &Verdict) -> bool {
     let mut invalid = verdict.reasons.iter().filter(|reason| reason.state == State::Invalid).peekable();
     invalid.peek().is_some() && invalid.all(|reason| reason.name == "errors")
@@ -136,7 +136,7 @@ fn has_failed(verdict: &Verdict) -> bool {
 /// Why a run has no result.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub(crate) struct Absent {
-    /// In words: `not measured`, or `given up: 429 (3 of 3)`.
+    /// The reason in words: `not measured`, or `given up: 429 (3 of 3)`.
     pub reason: String,
     /// Whether it was given up because the server does not meet the load.
     pub missed: bool,
@@ -148,16 +148,16 @@ impl Default for Absent {
     }
 }
 
-/// What is said of a run that nothing is known of.
+/// The reason for a run about which nothing is known.
 const NOT_MEASURED: &str = "not measured";
 
 impl Absent {
-    /// Of a run that was given up.
+    /// Makes this from a run that was given up.
     pub(crate) fn of(given_up: &GivenUp) -> Absent {
         Absent { reason: given_up.to_string(), missed: given_up.is_a_miss() }
     }
 
-    /// Whether it was given up.
+    /// Returns whether it was given up.
     pub(crate) fn is_given_up(&self) -> bool {
         self.reason != NOT_MEASURED
     }
@@ -168,26 +168,26 @@ impl Absent {
 pub(crate) struct Lacking {
     /// The full RunId.
     id: String,
-    /// What names it besides.
+    /// Its names.
     names: Names,
     #[serde(flatten)]
     why: Absent,
 }
 
 impl Lacking {
-    /// A planned run.
+    /// Makes this from a planned run.
     pub(crate) fn of(run: &PlannedRun, why: Absent) -> Lacking {
         Lacking { id: run.id.to_string(), names: Names::planned(run), why }
     }
 }
 
-/// What was declared of the server and observed of everything else.
+/// Returns the circumstances of a run: declared for the server, observed for everything else.
 fn circumstances(spec: &RunSpec, environment: &Environment) -> BTreeMap<String, String> {
     let Environment {
         host,
         server,
         models,
-        // Other each time it is measured.
+        // Differs on every measurement.
         connect_ns: _,
         tls_ns: _,
         round_trip_ns: _,
@@ -231,7 +231,7 @@ fn circumstances(spec: &RunSpec, environment: &Environment) -> BTreeMap<String, 
     known.chain(facts).collect()
 }
 
-/// Earlier results that new ones are held against.
+/// Earlier results that new ones are compared with.
 pub(crate) enum Earlier {
     /// A results folder.
     Folder {
@@ -239,14 +239,14 @@ pub(crate) enum Earlier {
         store: Store,
         /// Its runs.
         listed: Vec<Listed>,
-        /// Those that were given up.
+        /// The runs that were given up.
         given_up: Vec<GivenUpRun>,
     },
     /// A file of samples.
     File {
         /// The runs with results.
         samples: Vec<Sample>,
-        /// Those that were given up.
+        /// The runs that were given up.
         given_up: Vec<Lacking>,
     },
 }
@@ -256,17 +256,17 @@ pub(crate) enum Earlier {
 struct Baseline {
     /// Version of the format.
     sweepline_baseline: u32,
-    /// Version of the analysis that made the numbers; files without it are of the first.
+    /// Version of the analysis that computed the numbers; files without it have version 1.
     #[serde(default = "first_analysis")]
     analysis: u32,
     plan: String,
     runs: Vec<Sample>,
-    /// Runs that were given up; files of earlier versions have none.
+    /// Runs that were given up; files of earlier versions list none.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     given_up: Vec<Lacking>,
 }
 
-/// Version of the format of files.
+/// Version of the file format.
 const FORMAT: u32 = 1;
 
 /// The first key of every such file.
@@ -284,38 +284,38 @@ impl Earlier {
             let store = Store::open(path);
             let listed = store.list()?;
             if listed.is_empty() {
-                return Err(Failure::Usage(format!("there is no result in {shown}: name a results folder")));
+                return Err(Failure::Usage(format!("no result in {shown}: name a results folder")));
             }
             let given_up = store.given_up()?;
             return Ok(Earlier::Folder { store, listed, given_up });
         }
         let text = std::fs::read(path).map_err(|error| {
             Failure::Usage(format!(
-                "cannot read {shown}: {error}; name a results folder, or what --write-baseline wrote"
+                "cannot read {shown}: {error}; name a results folder, or a file written by --write-baseline"
             ))
         })?;
         let wrong = |why: String| {
             Failure::Usage(format!(
-                "{shown} is no baseline: {why}; `sweepline compare PLAN --write-baseline FILE` writes one"
+                "{shown} is not a baseline: {why}; `sweepline compare PLAN --write-baseline FILE` writes one"
             ))
         };
         let baseline: Baseline = serde_json::from_slice(&text).map_err(|error| wrong(error.to_string()))?;
         match (baseline.sweepline_baseline, baseline.analysis) {
             (FORMAT, ANALYSIS) => Ok(Earlier::File { samples: baseline.runs, given_up: baseline.given_up }),
             (FORMAT, other) if other > ANALYSIS => Err(Failure::Usage(format!(
-                "{shown} holds numbers of analysis version {other}, and this sweepline computes version {ANALYSIS}: a newer sweepline \
-                 wrote it; use that one, or name the results folder that it was made from instead"
+                "{shown} was written with analysis version {other}, and this sweepline uses version {ANALYSIS}: a \
+                 newer sweepline wrote it; use that one, or name the results folder that it was made from instead"
             ))),
             (FORMAT, other) => Err(Failure::Usage(format!(
-                "{shown} holds numbers of analysis version {other}, and this sweepline computes version {ANALYSIS}: the same \
-                 requests may come to other numbers; name the results folder that it was made from instead, or write it \
-                 again: sweepline compare PLAN --results FOLDER --write-baseline {shown}"
+                "{shown} was written with analysis version {other}, and this sweepline uses version {ANALYSIS}: the \
+                 same requests may yield different numbers; name the results folder that it was made from instead, or \
+                 write it again: sweepline compare PLAN --results FOLDER --write-baseline {shown}"
             ))),
             (other, _) => Err(wrong(format!("its format is {other}, and this sweepline reads {FORMAT}"))),
         }
     }
 
-    /// The earlier result of a run, of the same id, else of the same names; or why there is none.
+    /// Returns the earlier result of a run with the same id, else with the same names; or why there is none.
     pub(crate) fn find(&self, run: &PlannedRun, plan: &Plan) -> Result<Result<Sample, Absent>, StoreError> {
         let (id, names) = (run.id.to_string(), Names::planned(run));
         let found = self.sample(&id, &names, plan)?;
@@ -359,7 +359,7 @@ impl Earlier {
     }
 }
 
-/// Writes samples, and what was given up, as a file that later results can be held against.
+/// Writes samples and given-up runs to a file that later results can be compared with.
 pub(crate) fn write(path: &Path, plan: &Plan, (runs, given_up): (Vec<Sample>, Vec<Lacking>)) -> Result<(), Failure> {
     let plan = plan.name.clone();
     let baseline = Baseline { sweepline_baseline: FORMAT, analysis: ANALYSIS, plan, runs, given_up };

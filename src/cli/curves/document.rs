@@ -1,4 +1,4 @@
-//! `curves --format json`: its types are its schema (schemas/curves.schema.json).
+//! The document of `curves --format json`: its types define its schema (schemas/curves.schema.json).
 
 use indexmap::IndexMap;
 use schemars::{JsonSchema, Schema, SchemaGenerator};
@@ -16,76 +16,82 @@ use crate::report::Trail;
 pub(crate) struct Document {
     /// The plan's name.
     plan: String,
-    /// How many of the plan's runs that were asked about have no result yet; those that were given up are not counted.
+    /// How many of the requested runs of the plan have no result yet; given-up runs are not counted.
     missing: usize,
     /// The plan's runs that were given up, in its order.
     given_up: Vec<Entry>,
-    /// The class of mixes whose requests alone the figures, knees and fronts are of; null: all requests. Saturation and objective are
-    /// of all requests in any case.
+    /// The class of mixes to whose requests the figures, knees and fronts are restricted; null: all
+    /// requests. Saturation and objective are always of all requests.
     class: Option<String>,
-    /// Notes on endpoints whose results are of several engines, releases or served models; empty where each is of one.
+    /// Notes on endpoints whose results come from several engines, releases or served models; empty if each
+    /// has one.
     mixed_servers: Vec<String>,
-    /// The curves, each where its first run stands in the plan.
+    /// The curves, ordered by their first run in the plan.
     curves: Vec<OneCurve>,
-    /// How searches and ladders came to stand where they do that asked for some of these runs.
+    /// The decisions of the searches and ladders that requested some of these runs.
     choices: Vec<Trail>,
 }
 
-/// Runs that differ in their load alone.
+/// Runs that differ in their load only.
 #[derive(Debug, Serialize, JsonSchema)]
 struct OneCurve {
     #[serde(flatten)]
     series: Series,
-    /// What its load is counted in: qps (arrivals per second of an open loop) or batch_size (requests in flight).
+    /// The unit of its load: qps (arrivals per second of an open loop) or batch_size (requests in flight).
     load: &'static str,
-    /// Its loads, rising.
+    /// Its loads, in ascending order.
     rungs: Vec<OneRung>,
     /// Where it bends.
     knee: Knee,
-    /// Between which loads arrivals begin to outrun the server.
+    /// The loads between which arrivals begin to outrun the server.
     saturation: Saturation,
-    /// Up to which load the plan's objective holds; null without an objective, and without a run that counts.
+    /// Up to which load the plan's objective holds; null without an objective, and if no run counts.
     slo: Option<Bracket>,
 }
 
 /// The repeats of one load.
 #[derive(Debug, Serialize, JsonSchema)]
 pub(crate) struct OneRung {
-    /// The load, in what the curve's `load` says.
+    /// The load, in the unit of the curve's `load`.
     load: f64,
-    /// Requests per second that really came, on average over `runs`; null in closed loops, and without `runs`.
+    /// Requests per second that actually arrived, on average over `runs`; null in closed loops, and without `runs`.
     arrived_rate: Option<f64>,
     /// Full ids of the runs that count.
     runs: Vec<String>,
-    /// Full ids of invalid runs, which do not.
+    /// Full ids of invalid runs, which do not count.
     left_out: Vec<String>,
-    /// Repeats that do not count either: something happened to them that most repeats of the load did not see.
+    /// Repeats that do not count either, because they were disturbed by something that most repeats of the
+    /// load did not see.
     excluded: Vec<OneExcluded>,
     /// Full ids of runs that were given up: they have no figures.
     given_up: Vec<String>,
-    /// Why they were given up, like `429 (3 of 3)`; null where none was. Without `runs`, it is why `figures` are null.
+    /// Why they were given up, like `429 (3 of 3)`; null if none was. Without `runs`, this is why `figures`
+    /// are null.
     given_up_reason: Option<String>,
-    /// Whether it is saturated: more came than was served.
+    /// Whether it is saturated: more requests arrived than were served.
     saturated: bool,
-    /// kept_up, saturated or not_shown: whether the server kept up with what came, over `runs`. Only loads that it kept up with count
-    /// for knee, fronts and capacity. Null in closed loops, and without `runs`.
+    /// kept_up, saturated or not_shown: whether the server kept up with the arrivals, over `runs`. Only
+    /// loads at which it kept up count for knee, fronts and capacity. Null in closed loops, and without
+    /// `runs`.
     saturation: Option<&'static str>,
-    /// Seconds of a window that would do to tell whether the server keeps up, at the pace of these runs; null unless `saturation` is
-    /// not_shown.
+    /// Length of a window, in seconds, that would show whether the server keeps up, at the pace of these
+    /// runs; null unless `saturation` is not_shown.
     saturation_would_do_s: Option<f64>,
-    /// holds, misses or undecided: the plan's objective over its runs; null without an objective, and without a run that counts. A
-    /// load at which the server failed so many requests that a run is invalid misses, and one at which a run was given up, but for
-    /// 404, which says nothing of the load.
+    /// holds, misses or undecided: the plan's objective over its runs; null without an objective, and if no
+    /// run counts. A load misses if the server failed so many requests that a run is invalid, or if a run
+    /// was given up, except after a 404, which shows nothing about the load.
     slo: Option<&'static str>,
-    /// The limits of the objective, each decided over `runs`; empty without `runs`, and where the plan limits no latency.
+    /// The limits of the objective, each decided over `runs`; empty without `runs`, and if the plan limits
+    /// no latency.
     limits: Vec<OneLimit>,
-    /// Its figures by name, the unit at the end; null where one of its runs has none.
+    /// Its figures by name, the unit at the end; null if one of its runs has none.
     #[schemars(schema_with = "figures")]
     figures: IndexMap<String, Option<Figure>>,
-    /// What percentiles are above that lie among failed requests, in a run or more, by the name that they have in `figures`, where they
-    /// are null.
+    /// Lower bounds of percentiles that lie among failed requests in at least one run, by their name in
+    /// `figures`, where they are null.
     at_least: IndexMap<String, f64>,
-    /// On which fronts it lies: no other rung that serves the same is as good in both figures and better in one.
+    /// The fronts on which it lies: no other rung that serves the same is as good in both figures and
+    /// better in one.
     pareto: Pareto,
 }
 
@@ -101,68 +107,71 @@ struct OneExcluded {
 /// One limit of the objective, over the runs of a load.
 #[derive(Debug, Serialize, JsonSchema)]
 struct OneLimit {
-    /// Key of the metric that was tested: an open loop's are `…_from_schedule`.
+    /// Key of the metric that was tested; open loops use `…_from_schedule`.
     metric: &'static str,
     /// The percentile that is limited.
     percentile: &'static str,
     /// The limit, in milliseconds.
     limit_ms: f64,
-    /// Requests above it in all runs, failures counted; for itl, gaps.
+    /// Requests above it in all runs, including failures; for itl, gaps.
     above: u64,
-    /// Requests that have the metric in all runs, failures counted; for itl, gaps.
+    /// Requests that have the metric in all runs, including failures; for itl, gaps.
     n: u64,
-    /// How many independent requests these are worth: fewer than there are where requests are slow together, and where runs differ.
+    /// The equivalent number of independent requests: fewer than there are if slow requests cluster, and if
+    /// runs differ.
     worth: f64,
     /// holds, misses or undecided.
     answer: &'static str,
-    /// Seconds of a window that would decide in as many runs, were the share above the limit what it is here; null where it is
-    /// decided, and where it is too near to what is allowed.
+    /// Length of a window, in seconds, that would decide in the same number of runs if the share above the
+    /// limit stayed the same; null if it is decided, and if the share is too close to the allowed one.
     would_do_s: Option<f64>,
 }
 
-/// One figure of a rung: of one run as it is, of several their mean (geometric for times, rates and money).
+/// One figure of a rung: the value of a single run, or the mean of several (geometric for times, rates and money).
 #[derive(Debug, Serialize, JsonSchema)]
 struct Figure {
-    /// Its value, in the unit that its name ends with.
+    /// Its value, in the unit at the end of its name.
     value: f64,
-    /// Lower end of its 95 % interval, in the same unit; null where there is none to be had.
+    /// Lower end of its 95 % interval, in the same unit; null if no interval is available.
     low: Option<f64>,
-    /// Upper end of its 95 % interval, in the same unit; null where there is none to be had.
+    /// Upper end of its 95 % interval, in the same unit; null if no interval is available.
     high: Option<f64>,
-    /// What the interval rests on, like `order statistics of requests` (within one run) or `t over runs, log scale`; null
-    /// where there is none.
+    /// How the interval is computed, like `order statistics of requests` (within one run) or `t over runs,
+    /// log scale`; null without an interval.
     interval: Option<&'static str>,
-    /// Whether a percentile comes from few samples in one of the runs: p99 from fewer than 1 000, p99.9 from fewer than 100 000.
+    /// Whether a percentile is based on few samples in one of the runs: p99 on fewer than 1 000, p99.9 on
+    /// fewer than 100 000.
     few_samples: bool,
 }
 
 /// The fronts of docs/CAPACITY.md.
 #[derive(Debug, Serialize, JsonSchema)]
 struct Pareto {
-    /// Output tokens per second of a user over those of an accelerator.
+    /// Output tokens per second per user against output tokens per second per accelerator.
     user_over_gpu: bool,
-    /// Output throughput over p99 of E2E latency.
+    /// Output throughput against p99 of E2E latency.
     throughput_over_p99: bool,
-    /// Cost per million output tokens over the first latency that the objective limits, or without one over p50 of TPOT. Null where the load
-    /// lacks one of the two, was given up, or the server was not shown to keep up with it.
+    /// Cost per million output tokens against the first latency that the objective limits, or without one
+    /// against p50 of TPOT. Null if the load lacks one of the two, was given up, or the server was not
+    /// shown to keep up with it.
     cost_over_latency: Option<bool>,
 }
 
-/// Where a curve bends; `method` says by which rule.
+/// Where a curve bends; `method` names the rule.
 #[derive(Debug, Serialize, JsonSchema)]
 #[serde(tag = "found", rename_all = "snake_case")]
 enum Knee {
-    /// It was found.
+    /// A knee was found.
     At {
         /// The load.
         load: f64,
-        /// The two loads of the ladder beside it.
+        /// The two neighboring loads of the ladder.
         between: [f64; 2],
-        /// Lower end of its interval; null where it may lie below what was measured.
+        /// Lower end of its interval; null if it may lie below the measured loads.
         low: Option<f64>,
-        /// Upper end of its interval; null where it may lie above what was measured.
+        /// Upper end of its interval; null if it may lie above the measured loads.
         high: Option<f64>,
-        /// What the interval rests on: t over repeats (95 %), or loads beside it where a load has one run.
+        /// How the interval is computed: t over repeats (95 %), or the neighboring loads if a load has one run.
         interval: &'static str,
         /// The rule.
         method: &'static str,
@@ -174,14 +183,14 @@ enum Knee {
         /// The rule.
         method: &'static str,
     },
-    /// The curve still rises at its last load.
+    /// The curve still rises at its heaviest load.
     NotReached {
-        /// By which share throughput rose from the last load but one to the last: 0.1 for a tenth.
+        /// The share by which throughput rose from the second-heaviest load to the heaviest: 0.1 for a tenth.
         rise: f64,
         /// The rule.
         method: &'static str,
     },
-    /// The bounds of few and of many requests in flight meet above the heaviest load: nothing was measured there.
+    /// The bounds for few and for many requests in flight meet above the heaviest load, where nothing was measured.
     AboveMeasured {
         /// Where they meet, in requests in flight.
         meet: f64,
@@ -190,28 +199,29 @@ enum Knee {
         /// The rule.
         method: &'static str,
     },
-    /// Fewer than three loads have the figures that it takes.
+    /// Fewer than three loads have the required figures.
     TooFewLoads {
-        /// How many have.
+        /// How many loads have them.
         loads: usize,
         /// The rule.
         method: &'static str,
     },
 }
 
-/// Between which loads arrivals begin to outrun the server.
+/// The loads between which arrivals begin to outrun the server.
 #[derive(Debug, Serialize, JsonSchema)]
 struct Saturation {
-    /// The highest load that the server was shown to keep up with, below the first that saturated or was given up; null where there is
-    /// none. In closed loops, which have no such state, the highest that was not given up.
+    /// The highest load that the server was shown to keep up with, below the first that saturated or was
+    /// given up; null if there is none. In closed loops, which never saturate, the highest that was not
+    /// given up.
     kept_up: Option<f64>,
-    /// The lowest load that saturated, or was given up; null where none did. Closed loops never saturate.
+    /// The lowest load that saturated or was given up; null if none did. Closed loops never saturate.
     saturated: Option<f64>,
-    /// Loads whose windows are too short to tell, rising; none in closed loops.
+    /// Loads whose windows are too short to tell, in ascending order; empty in closed loops.
     not_shown: Vec<f64>,
 }
 
-/// The figures as properties, each with what it is.
+/// Returns the schema of the figures as properties, each with its description.
 fn figures(generator: &mut SchemaGenerator) -> Schema {
     let one = generator.subschema_for::<Option<Figure>>();
     let property = |reading: &curve::Ordinate| {
@@ -238,7 +248,7 @@ fn figure_name(reading: &curve::Ordinate) -> String {
 }
 
 impl Document {
-    /// The answer on what was read.
+    /// Builds the document from the results that were read.
     pub(crate) fn of(readings: &Readings, curves: &[Curve], class: Option<&str>) -> Document {
         let fronts = on_fronts(curves, readings.plan.slo.as_ref());
         let curves = curves.iter().zip(&fronts).map(|(curve, on)| OneCurve::of(curve, on)).collect();
@@ -269,7 +279,7 @@ impl OneCurve {
 }
 
 impl OneRung {
-    /// A rung, and on which fronts it lies.
+    /// Returns a rung and the fronts on which it lies.
     pub(crate) fn of(rung: &Rung, on: OnFronts) -> OneRung {
         let ids = |runs: &[curve::Run]| -> Vec<String> { runs.iter().map(|run| run.labels.run_id.clone()).collect() };
         let is_short = rung.state() == Some(saturation::State::NotShown);

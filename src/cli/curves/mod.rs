@@ -1,4 +1,5 @@
-//! `sweepline curves PLAN`: what each load brings and costs, where curves bend, and up to which load the objective holds.
+//! `sweepline curves PLAN`: figures and cost of each load, where curves bend, and up to which load the
+//! objective holds.
 
 pub(super) mod document;
 
@@ -23,7 +24,7 @@ pub struct CurvesArgs {
     asked: ResultsArgs,
     #[command(flatten)]
     class: OneClass,
-    /// Draw throughput, TTFT and TPOT over load as charts in the terminal, in the place of the tables
+    /// Draw throughput, TTFT and TPOT over load as charts in the terminal instead of tables
     #[arg(long)]
     plot: bool,
     #[command(flatten)]
@@ -33,7 +34,7 @@ pub struct CurvesArgs {
 /// Shows the curves of a plan.
 pub(super) fn run(args: CurvesArgs) -> Result<Exit, Failure> {
     if args.plot && matches!(args.asked.format, TextOrJson::Json) {
-        return Err(Failure::Usage("--plot draws for people: leave --format json out".to_owned()));
+        return Err(Failure::Usage("--plot draws charts for people: remove --format json".to_owned()));
     }
     args.explain.check(args.asked.format == TextOrJson::Text)?;
     let readings = args.asked.read()?;
@@ -52,21 +53,22 @@ pub(super) fn run(args: CurvesArgs) -> Result<Exit, Failure> {
     Ok(readings.left_out.exit(Exit::Done))
 }
 
-/// How many runs are no points.
+/// Returns how many runs are not points of a curve.
 fn without(readings: &Readings, points: &[Point]) -> usize {
     readings.runs.len() + readings.given_up.len() - points.len()
 }
 
-/// What is said above the curves of one class; `without` runs do not have it.
+/// Returns the text above the curves of one class; `without` is the number of runs that lack the class.
 fn of_class(class: &str, without: usize) -> String {
     let class = plain(class);
     let without = match without {
         0 => String::new(),
-        1 => format!(" 1 run has no class {class} and is left out."),
-        count => format!(" {count} runs have no class {class} and are left out."),
+        1 => format!(" 1 run has no class {class} and is excluded."),
+        count => format!(" {count} runs have no class {class} and are excluded."),
     };
     let text = format!(
-        "class {class}: the figures are of its requests alone, at loads of the whole mix; the objective is of all requests.{without}"
+        "class {class}: figures cover only its requests, at loads of the whole mix; the objective covers all \
+         requests.{without}"
     );
     fill("", 0, &text)
 }

@@ -1,4 +1,4 @@
-//! `sweepline dataset convert`: any file that can be read, in sweepline's own form.
+//! `sweepline dataset convert`: writes any readable file in sweepline's own format.
 
 use clap::Args;
 

@@ -1,4 +1,4 @@
-//! `sweepline dataset inspect`: what a file is and holds.
+//! `sweepline dataset inspect`: the format and contents of a file.
 
 use clap::Args;
 use schemars::JsonSchema;
@@ -23,14 +23,14 @@ pub(crate) struct InspectArgs {
     format: TextOrJson,
 }
 
-/// What is said of a file.
+/// The description of a file.
 #[derive(Debug, Serialize, JsonSchema)]
 pub(crate) struct Inspection {
-    /// The file, as it was named.
+    /// The file, as named on the command line.
     file: String,
-    /// The form of its entries, like sharegpt.
+    /// The format of its entries, like sharegpt.
     format: String,
-    /// What it is written in, like `JSON lines`.
+    /// The container format, like `JSON lines`.
     container: &'static str,
     /// Its size, in bytes.
     bytes: u64,
@@ -38,14 +38,14 @@ pub(crate) struct Inspection {
     sha256: String,
     #[serde(flatten)]
     summary: Summary,
-    /// Entries that are no record, by reason.
+    /// Entries that are not valid records, by reason.
     left_out: Skipped,
 }
 
-/// Languages that are named in text.
+/// Most languages that are listed in text.
 const MOST_LANGUAGES: usize = 12;
 
-/// Reads the file and says what it holds.
+/// Reads the file and prints its contents.
 pub(crate) fn run(args: &InspectArgs) -> Result<Exit, Failure> {
     let file = &args.source.file;
     let mut dataset = args.source.open()?;
@@ -83,7 +83,7 @@ fn text(inspection: &Inspection) -> String {
     out
 }
 
-/// What only some files tell.
+/// Properties that only some files have.
 fn further(summary: &Summary) -> String {
     let mut out = String::new();
     if let Some(seconds) = summary.span_s {
@@ -95,7 +95,7 @@ fn further(summary: &Summary) -> String {
         out.push_str(&format!("times: {} s from first to last{rate}\n", digits(seconds)));
     }
     if let Some(conversations) = summary.conversations {
-        out.push_str(&format!("conversations that records name: {conversations}\n"));
+        out.push_str(&format!("conversations named by records: {conversations}\n"));
     }
     if let Some(blocks) = summary.blocks {
         out.push_str(&format!("distinct blocks of 512 tokens: {blocks}\n"));
@@ -106,7 +106,7 @@ fn further(summary: &Summary) -> String {
     if out.is_empty() { out } else { format!("\n{out}") }
 }
 
-/// One line for each quantity.
+/// Returns one line for each quantity.
 fn figures(summary: &Summary) -> String {
     let mut table = grid(["", "records", "min", "p50", "mean", "p90", "p99", "max", ""]);
     let rows = [
@@ -119,8 +119,8 @@ fn figures(summary: &Summary) -> String {
         let how = match (is_estimate, declared) {
             (false, _) => String::new(),
             (true, 0) => "estimated: characters / 4".to_owned(),
-            (true, declared) if declared == records => "as the file says".to_owned(),
-            (true, declared) => format!("{declared} as the file says, the others characters / 4"),
+            (true, declared) if declared == records => "declared by the file".to_owned(),
+            (true, declared) => format!("{declared} declared by the file, the others characters / 4"),
         };
         let numbers = [*records, u64::from(*min), u64::from(*p50)].map(|number| number.to_string());
         let high = [p90, p99, max].map(u32::to_string);

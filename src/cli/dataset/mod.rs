@@ -1,4 +1,5 @@
-//! `sweepline dataset …`: data sets and traces: what they hold, one form for all, samples, anonymous profiles.
+//! `sweepline dataset …`: inspects, converts and samples data sets and traces, and makes anonymous profiles
+//! of them.
 
 pub(super) mod convert;
 pub(super) mod inspect;
@@ -18,20 +19,20 @@ pub struct DatasetArgs {
     command: Command,
 }
 
-/// What is done with a data set.
+/// The subcommands.
 #[derive(Debug, Subcommand)]
 enum Command {
-    /// Say what a data set or trace is, what it holds, and what was left out
+    /// Show the format and contents of a data set or trace, and skipped entries
     Inspect(inspect::InspectArgs),
-    /// Write a data set or trace in sweepline's own form
+    /// Write a data set or trace in sweepline's own format
     Convert(convert::ConvertArgs),
-    /// Write a sample, drawn by seed without replacement
+    /// Write a random sample, drawn by seed without replacement
     Sample(sample::SampleArgs),
     /// Make an anonymous profile of a log or trace: no text, no names, no dates
     Profile(profile::ProfileArgs),
 }
 
-/// Does it.
+/// Runs the command.
 pub(super) fn run(args: DatasetArgs) -> Result<Exit, Failure> {
     match args.command {
         Command::Inspect(args) => inspect::run(&args),

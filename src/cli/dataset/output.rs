@@ -1,4 +1,4 @@
-//! The file that records are written into.
+//! The output file of records.
 
 use std::io::{BufWriter, Write};
 use std::path::{Path, PathBuf};
@@ -10,10 +10,10 @@ use crate::cli::failure::Failure;
 use crate::dataset::Record;
 use crate::dataset::write::{ParquetWriter, json_line};
 
-/// Where records are written.
+/// The output of a command.
 #[derive(Debug, Args)]
 pub(crate) struct Output {
-    /// The file to write: JSON lines, or Parquet where its name ends in .parquet
+    /// The file to write: JSON lines, or Parquet if its name ends in .parquet
     #[arg(short = 'o', long = "output", value_name = "FILE")]
     pub path: PathBuf,
     #[command(flatten)]
@@ -21,12 +21,12 @@ pub(crate) struct Output {
 }
 
 impl Output {
-    /// Writes the records that `fill` hands over. What stood at the file's place stays there until all are written.
+    /// Writes the records that `fill` supplies. An existing file stays until all records are written.
     pub(crate) fn write(
         &self,
         fill: impl FnOnce(&mut dyn FnMut(&Record) -> Result<(), Failure>) -> Result<(), Failure>,
     ) -> Result<(), Failure> {
-        // Records that were converted look like records that somebody collected: neither is overwritten unasked.
+        // Converted records look like collected ones: neither is overwritten without --force.
         self.overwrite.check(&self.path, "empty", |_| false)?;
         let is_parquet = self.path.extension().is_some_and(|ending| ending.eq_ignore_ascii_case("parquet"));
         let mut failed = None;
@@ -34,7 +34,7 @@ impl Output {
             let filled = if is_parquet { parquet(out, &self.path, fill) } else { lines(out, &self.path, fill) };
             filled.map_err(|failure| {
                 failed = Some(failure);
-                std::io::Error::other("the records could not all be written")
+                std::io::Error::other("not all records could be written")
             })
         });
         match (failed, written) {

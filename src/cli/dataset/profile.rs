@@ -1,4 +1,4 @@
-//! `sweepline dataset profile`: traffic without what was said, who said it, or when.
+//! `sweepline dataset profile`: describes traffic without its texts, names and dates.
 
 use std::path::PathBuf;
 
@@ -15,7 +15,7 @@ use crate::dataset::profile::Profiler;
 pub(crate) struct ProfileArgs {
     #[command(flatten)]
     source: Source,
-    /// Every range of the profile stands for at least so many requests; what is rarer is merged, or left out and counted
+    /// Minimum number of requests behind every range of the profile; rarer ones are merged, or skipped and counted
     #[arg(long, default_value_t = 10, value_parser = clap::value_parser!(u32).range(2..))]
     k: u32,
     /// Write the profile to this file instead of stdout
@@ -35,7 +35,7 @@ pub(crate) fn run(args: &ProfileArgs) -> Result<Exit, Failure> {
     })?;
     args.source.need_some(&dataset)?;
     let profile = profiler.finish(args.k).map_err(|few| {
-        Failure::Usage(format!("{}: {few}; give it more requests, or a smaller --k", args.source.file.display()))
+        Failure::Usage(format!("{}: {few}; provide more requests, or use a smaller --k", args.source.file.display()))
     })?;
     match &args.output {
         None => output::json(&profile)?,

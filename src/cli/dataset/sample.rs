@@ -1,4 +1,4 @@
-//! `sweepline dataset sample`: some records of a file, drawn by seed.
+//! `sweepline dataset sample`: writes a random sample of a file's records, drawn by seed.
 
 use clap::Args;
 
@@ -14,17 +14,17 @@ use crate::units::Seed;
 pub(crate) struct SampleArgs {
     #[command(flatten)]
     source: Source,
-    /// How many records; where the file has fewer, all of them
+    /// Number of records; all of them if the file has fewer
     #[arg(long)]
     n: u32,
-    /// What the choice starts from: the same seed and file give the same sample
+    /// Seed of the choice: the same seed and file give the same sample
     #[arg(long, default_value_t = 0)]
     seed: u64,
     #[command(flatten)]
     output: Output,
 }
 
-/// Writes the sample, in the order of the file, so that times stay in order. The file is read twice: to count, and to copy.
+/// Writes the sample in file order, so that times stay ordered. The file is read twice: to count, and to copy.
 pub(crate) fn run(args: &SampleArgs) -> Result<Exit, Failure> {
     let mut counted = args.source.open()?;
     each(&mut counted, |_| Ok(()))?;
@@ -43,7 +43,7 @@ pub(crate) fn run(args: &SampleArgs) -> Result<Exit, Failure> {
         })
     })?;
     tell_left_out(&dataset);
-    let short = if total < args.n { ", all there are" } else { "" };
+    let short = if total < args.n { ", all of the file" } else { "" };
     complain(&format!("{} of {total} records in {}{short}", chosen.len(), args.output.path.display()));
     Ok(Exit::Done)
 }

@@ -1,4 +1,4 @@
-//! The file that a command reads, and how.
+//! The input file of a command, and how to read it.
 
 use std::path::PathBuf;
 
@@ -11,53 +11,54 @@ use crate::dataset::{
 };
 use crate::report::format::plain;
 
-/// A file, and how it is read.
+/// A file, and how to read it.
 #[derive(Debug, Args)]
 pub(crate) struct Source {
-    /// A data set, log or trace: JSON, JSON lines, CSV or Parquet, by its content
+    /// A data set, log or trace: JSON, JSON lines, CSV or Parquet, detected by content
     #[arg(value_name = "FILE")]
     pub file: PathBuf,
-    /// What its entries are; without it, what the first one looks like
+    /// Format of the entries; without it, detected from the first one
     #[arg(long = "as", value_enum, value_name = "FORMAT")]
     shape: Option<Shape>,
-    /// Which columns mean what, like prompt=question,output=reply; a dot leads into an object. Fields: prompt, output, system,
-    /// messages, input_tokens, output_tokens, time, hash_ids, conversation, id, language
+    /// The meaning of columns, like prompt=question,output=reply; a dot selects a field of an object.
+    /// Fields: prompt, output, system, messages, input_tokens, output_tokens, time, hash_ids, conversation,
+    /// id, language
     #[arg(long, value_name = "FIELD=COLUMN", value_delimiter = ',', value_parser = column)]
     map: Vec<(Field, String)>,
-    /// What the numbers of a mapped time column count; dates need no unit
+    /// Unit of a mapped numeric time column; dates need no unit
     #[arg(long, value_enum, default_value = "s")]
     time_unit: Unit,
-    /// Leave out entries that break the format, and count them
+    /// Skip entries that violate the format, and count them
     #[arg(long)]
     skip_bad: bool,
-    /// Bytes of the longest entry (line, element of an array, row) that is read
+    /// Maximum size of an entry (line, element of an array, row), in bytes
     #[arg(long, value_name = "BYTES", default_value = "10MB", value_parser = bytes)]
     max_entry: usize,
     #[command(flatten)]
     filter: Kept,
 }
 
-/// Which records are kept.
+/// The filters for records.
 #[derive(Debug, Args)]
 struct Kept {
-    /// Keep prompts of so many tokens, like 100..4000: declared ones, else characters / 4
+    /// Keep prompts with this many tokens, like 100..4000: declared ones, else characters / 4
     #[arg(long, value_name = "RANGE", help_heading = "Filters")]
     prompt_tokens: Option<Range>,
-    /// Keep prompts of so many characters
+    /// Keep prompts with this many characters
     #[arg(long, value_name = "RANGE", help_heading = "Filters")]
     prompt_chars: Option<Range>,
-    /// Keep answers of so many tokens: declared ones, else characters / 4
+    /// Keep outputs with this many tokens: declared ones, else characters / 4
     #[arg(long, value_name = "RANGE", help_heading = "Filters")]
     output_tokens: Option<Range>,
-    /// Keep conversations of so many requests
+    /// Keep conversations with this many requests
     #[arg(long, value_name = "RANGE", help_heading = "Filters")]
     turns: Option<Range>,
-    /// Keep these languages, as the file declares them; nothing is guessed
+    /// Keep these languages, as declared by the file; nothing is guessed
     #[arg(long, value_name = "LANGUAGE", value_delimiter = ',', help_heading = "Filters")]
     language: Vec<String>,
 }
 
-/// The shape of entries.
+/// The format of entries.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 enum Shape {
     /// ShareGPT conversations.
@@ -76,7 +77,7 @@ enum Shape {
     Columns,
 }
 
-/// What the numbers of a time column count.
+/// The unit of a time column.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 enum Unit {
     /// Seconds.
@@ -89,16 +90,16 @@ enum Unit {
     Ns,
 }
 
-/// `prompt=question`.
+/// Parses `prompt=question`.
 fn column(text: &str) -> Result<(Field, String), String> {
-    let wrong = || format!("`{text}` is no mapping: write FIELD=COLUMN, like prompt=question");
+    let wrong = || format!("`{text}` is not a mapping: write FIELD=COLUMN, like prompt=question");
     let (field, column) = text.split_once('=').filter(|(_, column)| !column.is_empty()).ok_or_else(wrong)?;
     Ok((field.trim().parse().map_err(|error| format!("{error}"))?, column.to_owned()))
 }
 
-/// `10MB`, `64MiB` or a number of bytes.
+/// Parses `10MB`, `64MiB` or a number of bytes.
 fn bytes(text: &str) -> Result<usize, String> {
-    let wrong = || format!("`{text}` is no size: write it like 10MB, 64MiB or 5000000");
+    let wrong = || format!("`{text}` is not a size: write it like 10MB, 64MiB or 5000000");
     let digits = text.find(|c: char| !c.is_ascii_digit()).unwrap_or(text.len());
     let unit = match text[digits..].trim() {
         "" | "B" => 1,
@@ -115,7 +116,7 @@ fn bytes(text: &str) -> Result<usize, String> {
 }
 
 impl Source {
-    /// The options that the flags say.
+    /// Returns the options set by the flags.
     fn options(&self) -> Options {
         let Kept { prompt_tokens, prompt_chars, output_tokens, turns, language } = &self.filter;
         Options {
@@ -154,40 +155,40 @@ impl Source {
         Dataset::open(&self.file, &self.options()).map_err(failure)
     }
 
-    /// A file of which nothing was kept is of no use to the command.
+    /// Refuses a file of which no record was kept.
     pub(crate) fn need_some(&self, dataset: &Dataset) -> Result<(), Failure> {
         if dataset.kept() > 0 {
             return Ok(());
         }
         let left_out = left_out(dataset.skipped()).unwrap_or_default();
         let file = self.file.display();
-        Err(Failure::Usage(format!("{file}: no record is left; see the filters and what was left out\n{left_out}")))
+        Err(Failure::Usage(format!("{file}: no record is left; check the filters and the skipped entries\n{left_out}")))
     }
 }
 
-/// Hands every record to `each`.
+/// Passes every record to `each`.
 pub(crate) fn each(dataset: &mut Dataset, mut each: impl FnMut(Record) -> Result<(), Failure>) -> Result<(), Failure> {
     dataset.try_for_each(|record: Result<Record, DatasetError>| each(record.map_err(failure)?))
 }
 
-/// What was left out, one line for each reason; `None` where nothing was.
+/// Returns the skipped entries, one line for each reason; `None` if nothing was skipped.
 pub(crate) fn left_out(skipped: &Skipped) -> Option<String> {
     let line = |(reason, skips): (&crate::dataset::Reason, &crate::dataset::Skips)| {
         let (count, words, first) = (skips.count, reason.words(), skips.place());
-        format!("left out {count}: {words} (first at {first}: {})", plain(&skips.example))
+        format!("skipped {count}: {words} (first at {first}: {})", plain(&skips.example))
     };
     let lines: Vec<String> = skipped.0.iter().map(line).collect();
     (!lines.is_empty()).then(|| lines.join("\n"))
 }
 
-/// Says on stderr what was left out.
+/// Reports skipped entries on stderr.
 pub(crate) fn tell_left_out(dataset: &Dataset) {
     if let Some(lines) = left_out(dataset.skipped()) {
         stderr::complain(&lines);
     }
 }
 
-/// A file that cannot be read is the caller's mistake, whatever is wrong with it.
+/// Converts an error: a file that cannot be read counts as a usage error, whatever is wrong with it.
 pub(super) fn failure(error: DatasetError) -> Failure {
     Failure::Usage(error.to_string())
 }

@@ -1,4 +1,4 @@
-//! Which configuration `--accept` means.
+//! Resolves the configuration that `--accept` selects.
 
 use crate::analysis::curve::Curve;
 use crate::cli::failure::Failure;
@@ -11,7 +11,8 @@ use crate::units::text::quoted;
 /// Most candidates that are listed.
 const MOST: usize = 20;
 
-/// The one curve that has all of the runs that an expression selects, and the load, where the expression selects one of several.
+/// Returns the one curve that contains all runs that an expression selects, and the load, if the expression
+/// selects only one of several.
 pub(super) fn chosen(
     text: &str,
     (plan, runs): (&Plan, &[PlannedRun]),
@@ -38,7 +39,7 @@ pub(super) fn chosen(
     match &found[..] {
         [] => {
             let text = format!(
-                "--accept \"{text}\": the runs that it selects have no result; {}",
+                "--accept \"{text}\": the selected runs have no result; {}",
                 listed(evidence, 0..evidence.curves.len())
             );
             Err(Failure::Usage(text))
@@ -52,8 +53,8 @@ pub(super) fn chosen(
                     let (selected, all, name) = (loads.len(), curve.rungs.len(), evidence.name(*at));
                     let axis = curve.axis.name();
                     let text = format!(
-                        "--accept \"{text}\" selects {selected} of {all} loads of {name}: name one load ({axis} == {}), or none and the \
-                         configuration is accepted up to the highest that holds",
+                        "--accept \"{text}\" selects {selected} of {all} loads of {name}: select one load ({axis} == \
+                         {}), or all to accept the configuration up to the highest that holds",
                         loads[0]
                     );
                     return Err(Failure::Usage(text));
@@ -65,13 +66,13 @@ pub(super) fn chosen(
             let count = several.len();
             let list = listed(evidence, several.iter().map(|(at, _)| *at));
             Err(Failure::Usage(format!(
-                "--accept \"{text}\" selects {count} configurations, and one can be accepted; {list}"
+                "--accept \"{text}\" selects {count} configurations, but only one can be accepted; {list}"
             )))
         }
     }
 }
 
-/// The configuration that an earlier call accepted.
+/// Returns the configuration that an earlier call accepted.
 pub(super) fn again(chosen: &Chosen, name: &str, evidence: &Evidence) -> Result<usize, Failure> {
     evidence.curves.iter().position(|curve| chosen.is(curve)).ok_or_else(|| {
         let list = listed(evidence, 0..evidence.curves.len());
@@ -79,7 +80,7 @@ pub(super) fn again(chosen: &Chosen, name: &str, evidence: &Evidence) -> Result<
     })
 }
 
-/// Configurations as one accepts them, a line each.
+/// Configurations as `--accept` expressions, one per line.
 fn listed(evidence: &Evidence, which: impl ExactSizeIterator<Item = usize>) -> String {
     let more = which.len().saturating_sub(MOST);
     let line = |at: usize| format!("\n  --accept {}", typed(&expression(&evidence.curves[at], evidence.curves)));
@@ -88,7 +89,7 @@ fn listed(evidence: &Evidence, which: impl ExactSizeIterator<Item = usize>) -> S
     format!("candidates:{lines}{more}")
 }
 
-/// An expression as one types it: within double quotes, where a shell takes nothing in it for its own.
+/// Formats an expression for the command line: in double quotes, with shell characters escaped.
 fn typed(expression: &str) -> String {
     match expression.contains(['"', '$', '`', '\\', '!']) {
         true => quoted(expression),
@@ -96,7 +97,7 @@ fn typed(expression: &str) -> String {
     }
 }
 
-/// The shortest expression of names that selects one curve: those in which curves differ.
+/// Returns the shortest expression that selects one curve: it uses only the names in which curves differ.
 fn expression(curve: &Curve, all: &[Curve]) -> String {
     let own = names(curve);
     let differs = |(name, value): &&(String, String)| {
@@ -109,7 +110,7 @@ fn expression(curve: &Curve, all: &[Curve]) -> String {
     parts.join(" and ")
 }
 
-/// What an expression can name of a curve, values as one writes them.
+/// Returns the names and values of a curve that an expression can use.
 fn names(curve: &Curve) -> Vec<(String, String)> {
     let series = &curve.series;
     let text = |text: &str| match text.contains('\'') {

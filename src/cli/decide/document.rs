@@ -1,4 +1,4 @@
-//! `decide --format json`: its types are its schema (schemas/decide.schema.json).
+//! The document of `decide --format json`: its types define its schema (schemas/decide.schema.json).
 
 use std::path::Path;
 
@@ -13,41 +13,41 @@ use crate::report::CapacityAnswer;
 use crate::report::decision::{Decided, Evidence, Kin, Outcome, kin};
 use crate::report::format::plain;
 
-/// A decision, and the configurations between which it was made.
+/// A decision, and the configurations that it chose between.
 #[derive(Debug, Serialize, JsonSchema)]
 pub(crate) struct Document {
     /// The plan's name.
     plan: String,
     /// The record's file.
     record: String,
-    /// Whether the record says what plan and results say now; null without --check.
+    /// Whether the record agrees with the current plan and results; null without --check.
     current: Option<bool>,
-    /// What the plan expects; null where it states nothing.
+    /// The hypothesis of the plan; null if it states none.
     hypothesis: Option<String>,
-    /// The objective, as the plan has it; null without one.
+    /// The objective, as in the plan; null without one.
     slo: Option<Slo>,
-    /// What was decided, the decision that stands first.
+    /// The decisions, the current one first.
     decisions: Vec<OneDecision>,
     /// Every configuration of the plan that has results: the accepted one first, then in the plan's order.
     configurations: Vec<OneConfiguration>,
     /// How many of the plan's runs have a result.
     runs: usize,
-    /// How many have none, for whatever reason.
+    /// How many have none, for any reason.
     runs_without_result: usize,
 }
 
 /// One decision.
 #[derive(Debug, Serialize, JsonSchema)]
 struct OneDecision {
-    /// What the accepted configuration was called.
+    /// The accepted configuration's name at the time.
     accepted: String,
-    /// The load that was named; null where the configuration is accepted up to the highest load that holds.
+    /// The load that was named; null if the configuration is accepted up to the highest load that holds.
     load: Option<f64>,
-    /// How it stood under the objective when it was accepted.
+    /// Its outcome under the objective when it was accepted.
     outcome: Outcome,
-    /// Why, in the decider's words.
+    /// The reason, in the decider's words.
     because: String,
-    /// Who decided; null where nobody said.
+    /// The decider; null if none was named.
     by: Option<String>,
     /// The day, in UTC, as YYYY-MM-DD.
     on: String,
@@ -58,25 +58,26 @@ struct OneDecision {
 struct OneConfiguration {
     #[serde(flatten)]
     series: Series,
-    /// What its load is counted in: qps or batch_size.
+    /// The unit of its load: qps or batch_size.
     load_axis: &'static str,
-    /// What it is to the accepted one.
+    /// Its relation to the accepted configuration.
     kin: Kin,
-    /// How it stands under the objective now.
+    /// Its outcome under the objective now.
     outcome: Outcome,
     /// Why, in a sentence.
     why: String,
-    /// Between which loads its limit lies; null without an objective, and where nothing is known at any load.
+    /// The loads between which its limit lies; null without an objective, and if nothing is known at any load.
     limit: Option<Bracket>,
-    /// The load that its figures are of, as `curves` has it: the one that was named, the highest that holds, else the lightest that was
-    /// measured (without an objective the heaviest); null where no run counts.
+    /// The load of its figures, as in `curves`: the one that was named, the highest that holds, else the
+    /// lightest that was measured (without an objective the heaviest); null if no run counts.
     at: Option<OneRung>,
-    /// What one instance brings and costs at the highest rate that holds; null where none does, and in closed loops.
+    /// What one instance delivers and costs at the highest rate that holds; null if none holds, and in
+    /// closed loops.
     instance: Option<Instance>,
 }
 
 impl Document {
-    /// The decision on what was read; `current` is known where a record was checked.
+    /// Builds the document from the results; `current` is set if a record was checked.
     pub(super) fn of(
         evidence: &Evidence,
         accepted: usize,
@@ -126,13 +127,13 @@ impl Document {
         }
     }
 
-    /// What was accepted, and how it stands, in a line.
+    /// Returns the accepted configuration and its outcome, in a line.
     pub(super) fn line(&self) -> String {
         let stands = self.configurations.first().map_or("", |one| match one.outcome {
             Outcome::Holds => "it holds the objective",
             Outcome::Misses => "it misses the objective",
             Outcome::Undecided => "undecided: it is not shown to hold the objective",
-            Outcome::NotJudged => "nothing was judged: the plan has no objective",
+            Outcome::NotJudged => "not judged: the plan has no objective",
         });
         let accepted = self.decisions.first().map(|one| plain(&one.accepted)).unwrap_or_default();
         format!("{}: accepted {accepted}; {stands}", self.record)

@@ -1,5 +1,5 @@
-//! `sweepline decide PLAN --accept EXPR --because TEXT`: the record of a decision, in Markdown, to be kept beside the plan. Numbers in it
-//! are made anew by each call, prose stays.
+//! `sweepline decide PLAN --accept EXPR --because TEXT`: keeps a decision record in Markdown next to the
+//! plan. Each call updates its numbers and leaves its prose unchanged.
 
 mod choice;
 pub(super) mod document;
@@ -29,20 +29,21 @@ use crate::units::text::{hex, quoted};
 pub struct DecideArgs {
     #[command(flatten)]
     runs: PlanRuns,
-    /// The configuration that is accepted, by an expression as --only takes it: "endpoint == 'vllm' and sweep == 'rates'", with a load
-    /// (qps == 20) where one is meant; left out, the one that the record accepts
+    /// The configuration to accept, as an expression like that of --only: "endpoint == 'vllm' and sweep ==
+    /// 'rates'", with a load (qps == 20) to accept a single load; by default the one that the record
+    /// accepts
     #[arg(long, value_name = "EXPR", conflicts_with = "check")]
     accept: Option<String>,
-    /// Why, in your words; left out, the reason that the record has
+    /// The reason, in your words; by default the reason in the record
     #[arg(long, value_name = "TEXT", conflicts_with = "check")]
     because: Option<String>,
-    /// Who decides
+    /// Name of the decider
     #[arg(long, value_name = "NAME", conflicts_with = "check")]
     by: Option<String>,
-    /// The record; without it PLAN with the ending .decision.md
+    /// The record; by default PLAN with the ending .decision.md
     #[arg(short, long, value_name = "FILE")]
     output: Option<PathBuf>,
-    /// Write nothing; exit with 4 where the record says something else than the results do now
+    /// Write nothing; exit with 4 if the record differs from the current results
     #[arg(long)]
     check: bool,
     /// Text for people, or JSON for programs
@@ -60,14 +61,14 @@ pub(super) fn run(args: DecideArgs) -> Result<Exit, Failure> {
     let record = earlier(&path, args.overwrite)?;
     if args.check && record.is_none() {
         return Err(Failure::Usage(format!(
-            "{}: there is no record to check: --accept and --because write one",
+            "{}: no record to check: create one with --accept and --because",
             path.display()
         )));
     }
     let workspace = args.runs.open(&args.folder)?;
     let picked = args.runs.picked(&workspace)?;
     let readings = args.runs.read(&workspace, &args.folder)?;
-    // What `calibrate` showed of this host is no part of a record that others check on theirs.
+    // What `calibrate` measured on this host does not belong in a record that others check on their hosts.
     let lints = lint::lint(&workspace.loaded, None);
     let points = readings.points();
     let curves = curve::curves(&points, false);
@@ -142,7 +143,7 @@ pub(super) fn run(args: DecideArgs) -> Result<Exit, Failure> {
     Ok(readings.left_out.exit(Exit::Done))
 }
 
-/// The record that is there; none where there is no file yet, or it may be overwritten.
+/// Returns the existing record; `None` if there is no file yet, or if it may be overwritten.
 fn earlier(path: &Path, overwrite: Overwrite) -> Result<Option<Record>, Failure> {
     if Record::is_one(path) {
         return Record::read(path).map(Some);
@@ -151,7 +152,7 @@ fn earlier(path: &Path, overwrite: Overwrite) -> Result<Option<Record>, Failure>
     Ok(None)
 }
 
-/// Another reason, or another name of who decides, for what stands already: it is a decision of its own, and the earlier one is kept.
+/// Changes the reason or the decider of the current decision: this is a new decision, and the earlier one is kept.
 fn restate(decisions: &mut Vec<Decided>, args: &DecideArgs, (evidence, accepted): (&Evidence, usize)) {
     let Some(last) = decisions.last() else { return };
     let because = args.because.as_ref().unwrap_or(&last.because);
@@ -171,11 +172,11 @@ fn today() -> String {
 fn no_reason(path: &Path, earlier: Option<&Decided>) -> Failure {
     let text = match earlier {
         Some(earlier) => format!(
-            "{} accepts {}: to accept something else, say why with --because TEXT",
+            "{} accepts {}: to accept something else, state the reason with --because TEXT",
             path.display(),
             plain(&earlier.name)
         ),
-        None => "a decision needs its reason: add --because TEXT".to_owned(),
+        None => "a decision needs a reason: add --because TEXT".to_owned(),
     };
     Failure::Usage(text)
 }
@@ -183,7 +184,7 @@ fn no_reason(path: &Path, earlier: Option<&Decided>) -> Failure {
 fn no_acceptance(path: &Path) -> Failure {
     let path = path.display();
     Failure::Usage(format!(
-        "there is no record {path} yet: say what is accepted, --accept EXPR, and why, --because TEXT"
+        "there is no record {path} yet: specify what is accepted, --accept EXPR, and why, --because TEXT"
     ))
 }
 
@@ -202,7 +203,7 @@ fn measured(readings: &Readings) -> Vec<MeasuredRun<'_>> {
     of.map(|run| MeasuredRun { sweep: &run.sweep, record: &run.record, verdict: &run.answered.verdict }).collect()
 }
 
-/// What a lint says, with what it is about.
+/// Returns the message of a lint, with its subject.
 fn told(lint: &Lint) -> String {
     let about: Vec<String> = lint.scopes.iter().map(ToString::to_string).collect();
     format!("{} ({}): {}", lint.code, about.join(", "), lint.message)
@@ -213,12 +214,12 @@ const MOST: usize = 5;
 
 fn said_of(path: &Path, stale: &[Stale]) -> String {
     let path = path.display();
-    let mut out = format!("{path} says something else than the plan and its results do now:");
+    let mut out = format!("{path} differs from the current plan and results:");
     for Stale { line, written, now } in stale.iter().take(MOST) {
         out.push_str(&format!("\n  line {line}: {}\n      now: {}", plain(written), plain(now)));
     }
     if stale.len() > MOST {
         out.push_str(&format!("\n  and {} more parts", stale.len() - MOST));
     }
-    out + "\n`sweepline decide PLAN` without --check writes it anew"
+    out + "\n`sweepline decide PLAN` without --check updates it"
 }

@@ -1,5 +1,6 @@
-//! The file of a decision record: blocks between markers, which are made anew, and what people wrote around them, which is kept byte for
-//! byte. A block that somebody edited is not overwritten: its marker has the digest of what was written.
+//! The file of a decision record. It has generated blocks between markers, and prose around them, which is
+//! kept byte for byte. A block that was edited by hand is not overwritten: its marker has the digest of the
+//! generated text.
 
 use std::ops::Range;
 use std::path::Path;
@@ -10,42 +11,42 @@ use crate::cli::failure::Failure;
 use crate::report::decision::{Decided, PARTS};
 use crate::units::text::hex;
 
-/// How a line begins that is a marker.
+/// Start of a marker line.
 const MARK: &str = "<!-- sweepline:";
 
 /// A record that was read.
 pub(super) struct Record {
     text: String,
     blocks: Vec<Block>,
-    /// Where the line lies that keeps the decisions.
+    /// The line that stores the decisions.
     state: Range<usize>,
-    /// What was decided, the decision that stands last.
+    /// The decisions, the current one last.
     pub(super) decisions: Vec<Decided>,
 }
 
 /// A part of a record.
 struct Block {
-    /// Its place among [`PARTS`].
+    /// Its index in [`PARTS`].
     part: usize,
-    /// Where it lies, markers included.
+    /// Its range, including markers.
     whole: Range<usize>,
-    /// Where its text lies.
+    /// The range of its text.
     inside: Range<usize>,
     /// The line of its first marker, from 1.
     line: usize,
-    /// The digest that the marker has.
+    /// The digest in its marker.
     digest: Option<String>,
-    /// How its lines end.
+    /// Its line ending.
     ending: &'static str,
 }
 
-/// A difference between a record and what it would be now.
+/// A difference between a record and its updated version.
 pub(super) struct Stale {
     /// The line of the record, from 1.
     pub(super) line: usize,
-    /// What is written there; empty where nothing is.
+    /// The current text; empty if there is none.
     pub(super) written: String,
-    /// What would be written now.
+    /// The updated text.
     pub(super) now: String,
 }
 
@@ -59,15 +60,15 @@ enum Line<'t> {
 }
 
 impl Record {
-    /// Whether a file has a marker of a record, whole or damaged.
+    /// Returns whether a file contains a marker of a record, intact or damaged.
     pub(super) fn is_one(path: &Path) -> bool {
-        // Reading a pipe would wait for somebody who writes.
+        // Reading a pipe would block until data is written.
         let is_file = std::fs::metadata(path).is_ok_and(|found| found.is_file());
         let has_marker = |bytes: Vec<u8>| String::from_utf8_lossy(&bytes).lines().any(|line| line.starts_with(MARK));
         is_file && std::fs::read(path).is_ok_and(has_marker)
     }
 
-    /// Reads a record. Markers that are damaged are a mistake, with the line and what to do.
+    /// Reads a record. Damaged markers are an error, with the line and the remedy.
     pub(super) fn read(path: &Path) -> Result<Record, Failure> {
         let bytes =
             std::fs::read(path).map_err(|error| Failure::Usage(format!("cannot read {}: {error}", path.display())))?;
@@ -91,20 +92,20 @@ impl Record {
                 Line::Unknown => return Err((number, format!("this marker cannot be read; {RESTORE}"))),
                 Line::Begin(name, _) | Line::End(name) if !PARTS.contains(&name) => {
                     let known = PARTS.join(", ");
-                    return Err((number, format!("there is no part `{name}`; parts are {known}: take the line away")));
+                    return Err((number, format!("unknown part `{name}`; the parts are {known}: delete this line")));
                 }
                 Line::Begin(name, digest) => {
                     if let Some(open) = &open {
                         let (other, line) = (PARTS[open.part], open.line);
                         let what = format!(
-                            "the part `{other}`, begun in line {line}, has no end: write {} in front of this line",
+                            "the part `{other}`, begun in line {line}, has no end: write {} before this line",
                             end(other)
                         );
                         return Err((number, what));
                     }
                     if let Some(first) = blocks.iter().find(|block| PARTS[block.part] == name) {
                         let what = format!(
-                            "the part `{name}` is here a second time, after line {}: delete one of them",
+                            "the part `{name}` appears a second time, after line {}: delete one of them",
                             first.line
                         );
                         return Err((number, what));
@@ -128,12 +129,12 @@ impl Record {
                         let wanted = end(PARTS[block.part]);
                         return Err((
                             number,
-                            format!("{wanted} is wanted here, for the part begun in line {}", block.line),
+                            format!("{wanted} expected here, for the part begun in line {}", block.line),
                         ));
                     }
                     None => {
                         let what = format!(
-                            "the part `{name}` ends here and was not begun: write {} where it begins",
+                            "the part `{name}` ends here but was not begun: write {} where it begins",
                             begin(name)
                         );
                         return Err((number, what));
@@ -142,11 +143,11 @@ impl Record {
                 Line::State(json) => {
                     let read = serde_json::from_str::<Vec<Decided>>(json);
                     let decisions =
-                        read.map_err(|_| (number, format!("the decisions kept here cannot be read; {RESTORE}")))?;
+                        read.map_err(|_| (number, format!("the decisions stored here cannot be read; {RESTORE}")))?;
                     if state.is_some() || decisions.is_empty() {
                         return Err((
                             number,
-                            format!("the decisions are kept here twice, or there is none; {RESTORE}"),
+                            format!("the decisions are stored here twice, or are missing; {RESTORE}"),
                         ));
                     }
                     state = Some((span, decisions));
@@ -155,11 +156,11 @@ impl Record {
         }
         if let Some(block) = open {
             let name = PARTS[block.part];
-            return Err((block.line, format!("the part `{name}` has no end: write {} behind it", end(name))));
+            return Err((block.line, format!("the part `{name}` has no end: write {} after it", end(name))));
         }
         if let Some(name) = PARTS.iter().find(|name| !blocks.iter().any(|block| PARTS[block.part] == **name)) {
             let what = format!(
-                "the part `{name}` is missing: write the lines {} and {} where it is to stand",
+                "the part `{name}` is missing: write the lines {} and {} where it belongs",
                 begin(name),
                 end(name)
             );
@@ -168,13 +169,13 @@ impl Record {
         let Some((state, decisions)) = state else {
             return Err((
                 number.max(1),
-                format!("the line that keeps the decisions ({MARK}state …) is missing; {RESTORE}"),
+                format!("the line that stores the decisions ({MARK}state …) is missing; {RESTORE}"),
             ));
         };
         Ok(Record { text, blocks, state, decisions })
     }
 
-    /// Refuses to overwrite what somebody wrote between markers.
+    /// Refuses to overwrite text that was edited between markers.
     pub(super) fn is_untouched(&self, path: &Path) -> Result<(), Failure> {
         let touched = self.blocks.iter().find(|block| {
             let inside = &self.text[block.inside.clone()];
@@ -183,8 +184,8 @@ impl Record {
         let Some(block) = touched else { return Ok(()) };
         let (path, line, name) = (path.display(), block.line, PARTS[block.part]);
         Err(Failure::Usage(format!(
-            "{path}:{line}: the part `{name}` was edited by hand, and would be overwritten: move what you wrote out of it, then delete \
-             all lines between its markers, and it is made anew; nothing was written"
+            "{path}:{line}: the part `{name}` was edited by hand and would be overwritten: move your text out of it, \
+             then delete all lines between its markers, and it is generated again; nothing was written"
         )))
     }
 
@@ -207,7 +208,7 @@ impl Record {
         Ok(out)
     }
 
-    /// Where it says something else than these parts.
+    /// The differences from these parts.
     pub(super) fn stale(&self, parts: &[String; 7]) -> Vec<Stale> {
         let mut all = Vec::new();
         for block in &self.blocks {
@@ -231,7 +232,7 @@ impl Record {
     }
 }
 
-/// A new record. People write between its parts.
+/// A new record, with room for prose between its parts.
 pub(super) fn new(title: &str, parts: &[String; 7], decisions: &[Decided]) -> Result<String, Failure> {
     let [decision, contract, configurations, outcome, not_known, stopped, history] =
         std::array::from_fn(|part| whole(part, &parts[part]));
@@ -242,10 +243,10 @@ pub(super) fn new(title: &str, parts: &[String; 7], decisions: &[Decided]) -> Re
     ))
 }
 
-const CONSEQUENCES: &str = "_What follows, who is told, when this is looked at again: write it here. `sweepline decide` keeps what stands \
-                            outside of its markers and makes anew what stands between them._";
-const OUTCOME: &str = "_Does the hypothesis hold, and what surprised? Write it here._";
-const STOPPED: &str = "_Why no more was measured: time, money, a limit that is far away. Write it here._";
+const CONSEQUENCES: &str = "_What follows, who is informed, when this is reviewed: write it here. `sweepline decide` \
+                            keeps text outside its markers and regenerates text between them._";
+const OUTCOME: &str = "_Does the hypothesis hold? Were there surprises? Write it here._";
+const STOPPED: &str = "_Why measuring stopped: time, money, a limit that is far away. Write it here._";
 const RESTORE: &str =
     "restore the line from version control, or write a new record under another name (-o) and move your prose there";
 
@@ -257,23 +258,23 @@ fn end(name: &str) -> String {
     format!("`{MARK}end {name} -->`")
 }
 
-/// A part between its markers.
+/// Returns a part between its markers.
 fn whole(part: usize, text: &str) -> String {
     let (name, body) = (PARTS[part], body(text));
     format!("{MARK}begin {name} sha256={} -->\n{body}{MARK}end {name} -->\n", digest(&body))
 }
 
-/// What stands between the markers: blank lines around, for Markdown.
+/// Returns the text between markers, with blank lines around it for Markdown.
 fn body(text: &str) -> String {
     format!("\n{}\n\n", text.trim_end())
 }
 
-/// The beginning of the SHA-256 of a text, however its lines end.
+/// Returns the beginning of the SHA-256 of a text, independent of line endings.
 fn digest(text: &str) -> String {
     hex(&Sha256::digest(text.replace("\r\n", "\n").as_bytes())[..8])
 }
 
-/// The line that keeps the decisions: JSON in which nothing ends a comment.
+/// Returns the line that stores the decisions: JSON in which nothing ends a comment.
 fn state(decisions: &[Decided]) -> Result<String, Failure> {
     let json = serde_json::to_string(decisions).map_err(|error| Failure::Unexpected(error.into()))?;
     Ok(format!("{MARK}state {} -->\n", json.replace('<', "\\u003c").replace('>', "\\u003e")))

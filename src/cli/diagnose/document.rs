@@ -1,4 +1,4 @@
-//! `diagnose --format json`: its types are its schema (schemas/diagnose.schema.json).
+//! The document of `diagnose --format json`: its types define its schema (schemas/diagnose.schema.json).
 
 use schemars::JsonSchema;
 use serde::Serialize;
@@ -8,28 +8,29 @@ use super::super::results::Readings;
 use crate::analysis::diagnosis::{Diagnosis, Evidence, Finding, Predicted, memory_busy};
 use crate::report::Bound;
 
-/// Decoding beside what memory bandwidth allows, and symptoms.
+/// Decode speed compared with the bound by memory bandwidth, and symptoms.
 #[derive(Debug, Serialize, JsonSchema)]
 pub(crate) struct Document {
     /// The plan's name.
     plan: String,
-    /// How many of the plan's runs that were asked about have no result yet; those that were given up are not counted.
+    /// How many of the requested runs of the plan have no result yet; given-up runs are not counted.
     missing: usize,
-    /// The plan's runs that were given up, in its order: nothing is looked for in them.
+    /// The plan's runs that were given up, in plan order: they are not examined.
     given_up: Vec<Entry>,
-    /// Notes on endpoints whose results are of several engines, releases or served models; empty where each is of one.
+    /// Notes on endpoints whose results come from several engines, releases or served models; empty if each
+    /// has one.
     mixed_servers: Vec<String>,
-    /// The runs of which the plan declares enough, each beside its bound.
+    /// The runs for which the plan declares enough, each compared with its bound.
     predictions: Vec<Prediction>,
     /// Why other runs have no bound, each reason once.
     not_predicted: Vec<String>,
     /// Every symptom, found or not.
     symptoms: Vec<OneDiagnosis>,
-    /// What no run has of its server, and what would tell.
+    /// What no run measured of its server, and what would measure it.
     not_measured: String,
 }
 
-/// A run beside what memory bandwidth alone would allow.
+/// A run compared with the bound by memory bandwidth alone.
 #[derive(Debug, Serialize, JsonSchema)]
 struct Prediction {
     /// The run's full id.
@@ -38,36 +39,39 @@ struct Prediction {
     endpoint: String,
     /// The plan's name of its scenario.
     scenario: String,
-    /// Requests in flight, averaged over the window; null where the window is empty.
+    /// Requests in flight, averaged over the window; null if the window is empty.
     in_flight: Option<f64>,
-    /// Tokens of a request's context halfway through its answer, on average; null where nothing completed.
+    /// Tokens of a request's context halfway through its output, on average; null if no request completed.
     context_tokens: Option<f64>,
-    /// Decode tokens per second of one stream: 1 / p50 TPOT. Null where that is.
+    /// Decode tokens per second of one stream: 1 / p50 TPOT. Null if TPOT is null.
     measured_tokens_per_s: Option<f64>,
-    /// Decode tokens per second of one stream at most, reading the weights alone.
+    /// Upper bound of decode tokens per second of one stream, reading only the weights.
     by_weights_tokens_per_s: f64,
-    /// The same with the KV cache of all streams; null without the model's `shape`, and where the context is not known.
+    /// The same bound including the KV cache of all streams; null without the model's `shape`, and if the
+    /// context is unknown.
     with_kv_tokens_per_s: Option<f64>,
-    /// Measured over the lower of the two bounds: 1 is all that bandwidth allows. Null where nothing was measured.
+    /// Measured value divided by the lower of the two bounds: 1 is the most that bandwidth allows. Null if
+    /// nothing was measured.
     measured_over_predicted: Option<f64>,
-    /// Share of the window in which the GPU's memory moved data, by its own counter; null without `telemetry` that has it.
+    /// Share of the window in which the GPU's memory moved data, by its own counter; null without
+    /// `telemetry` that provides it.
     memory_busy_share: Option<f64>,
 }
 
-/// One symptom and what was found of it.
+/// One symptom and the finding.
 #[derive(Debug, Serialize, JsonSchema)]
 struct OneDiagnosis {
     /// Its name, like ttft_tail_spikes.
     symptom: &'static str,
-    /// What is seen.
+    /// The observation.
     title: &'static str,
-    /// seen, not_seen, or not_checked where what it takes was not measured.
+    /// seen, not_seen, or not_checked if the required data was not measured.
     found: &'static str,
-    /// Where it is seen; empty where it is not.
+    /// Where it is seen; empty if it is not.
     evidence: Vec<Evidence>,
-    /// Why it is not seen, or what is missing to look for it; null where it is seen.
+    /// Why it is not seen, or what is missing to check it; null if it is seen.
     why: Option<String>,
-    /// What it is likely to come from.
+    /// Its likely cause.
     likely: &'static str,
     /// What would confirm that.
     confirm_with: &'static str,
@@ -78,7 +82,7 @@ struct OneDiagnosis {
 }
 
 impl Document {
-    /// The answer on what was read.
+    /// Builds the document from the results that were read.
     pub(crate) fn of(readings: &Readings, bound: &Bound, diagnoses: &[Diagnosis], not_measured: String) -> Document {
         Document {
             plan: readings.plan.name.clone(),

@@ -1,4 +1,5 @@
-//! `sweepline diagnose PLAN`: decoding beside what memory bandwidth allows, and symptoms with what they usually mean.
+//! `sweepline diagnose PLAN`: compares decode speed with the bound by memory bandwidth, and lists symptoms
+//! with their usual causes.
 
 pub(super) mod document;
 
@@ -44,19 +45,19 @@ pub(super) fn run(args: DiagnoseArgs) -> Result<Exit, Failure> {
     Ok(readings.left_out.exit(Exit::Done))
 }
 
-/// What was looked for and found.
+/// The findings.
 pub(super) struct Looked<'a> {
-    /// The runs of which the plan declares enough, beside their bounds.
+    /// The runs for which the plan declares enough, compared with their bounds.
     pub(super) predicted: Vec<Predicted<'a>>,
-    /// Why others have none, each reason once.
+    /// Why other runs have no bound, each reason once.
     pub(super) unpredicted: Vec<String>,
     /// Every symptom.
     pub(super) diagnoses: Vec<Diagnosis>,
-    /// What nobody measured.
+    /// What was not measured.
     pub(super) not_measured: String,
 }
 
-/// Looks for symptoms in the results that were read; `points` are all of them, `curves` made of those.
+/// Looks for symptoms in the results that were read; `points` are all runs, `curves` are made from them.
 pub(super) fn look<'a>(readings: &'a Readings, points: &[Run<'a>], curves: &[Curve<'a>]) -> Looked<'a> {
     let counting = |run: &Run| {
         curves.iter().flat_map(|curve| &curve.rungs).flat_map(|rung| &rung.runs).any(|one| one.labels == run.labels)
@@ -84,13 +85,14 @@ pub(super) fn look<'a>(readings: &'a Readings, points: &[Run<'a>], curves: &[Cur
     Looked { predicted, unpredicted, diagnoses, not_measured }
 }
 
-/// The least limit of the objective on what a token may take, in milliseconds.
+/// Returns the lowest limit of the objective on the time per token, in milliseconds.
 fn token_limit(plan: &Plan) -> Option<f64> {
     let slo = plan.slo.as_ref()?;
     slo.tpot.values().chain(slo.itl.values()).map(|limit| limit.millis()).reduce(f64::min)
 }
 
-/// How many requests a run's server works on at most, where the plan declares it by the name that its engine has for it.
+/// Returns the most requests that a run's server processes at once, if the plan declares it under the
+/// engine's name for it.
 fn batch_limit(plan: &Plan, run: &Run) -> Option<f64> {
     const NAMES: [&str; 5] = ["max_num_seqs", "max_running_requests", "max_concurrent_requests", "parallel", "slots"];
     let endpoint = plan.endpoints.get(&run.labels.endpoint)?;
@@ -103,7 +105,7 @@ fn batch_limit(plan: &Plan, run: &Run) -> Option<f64> {
     NAMES.iter().find_map(|name| number(format!("flags.{name}")).or_else(|| number((*name).to_owned())))
 }
 
-/// What bandwidth allows a run, or which figure is missing in the plan.
+/// Returns the bound by bandwidth of a run, or which figure is missing in the plan.
 fn prediction(plan: &Plan, run: &Run) -> Result<Prediction, String> {
     let (endpoint_name, model_name) = (&run.labels.endpoint, &run.labels.model);
     let endpoint =
@@ -136,7 +138,7 @@ fn weights(name: &str, model: &Model) -> Result<Weights, String> {
     let Model { parameters, active_parameters, shape, precision, .. } = model;
     let parameters = parameters.ok_or_else(|| format!("model {name} declares no parameters (like 70.6e9)"))?;
     let precision = precision.as_deref().ok_or_else(|| format!("model {name} declares no precision (like bf16)"))?;
-    let unknown = |text: &str| format!("how many bytes a number of model {name} has is not known of `{text}`");
+    let unknown = |text: &str| format!("the bytes per parameter of model {name} are unknown for `{text}`");
     let bytes = roofline::bytes_of(precision).ok_or_else(|| unknown(precision))?;
     let kv_bytes = match shape {
         None => None,
@@ -154,7 +156,7 @@ fn weights(name: &str, model: &Model) -> Result<Weights, String> {
     })
 }
 
-/// Warm runs with the runs that differ from them in the cache alone.
+/// Pairs warm runs with the runs that differ from them in the cache only.
 fn twins<'a>(readings: &'a [RunResult], points: &[Run<'a>]) -> Vec<Twins<'a>> {
     let key = |reading: &RunResult| {
         let mut entries = canonical(&reading.record.spec).entries().to_vec();

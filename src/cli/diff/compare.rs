@@ -1,8 +1,8 @@
-//! Which runs come, go and stay between two plans, and by which edits.
+//! Which runs are added, removed and kept between two plans, and by which edits.
 //!
-//! A run of the plan after that the plan before lacks is set beside the run that it took the place of: the one of the same
-//! sweep, cell and repeat, or of the cell whose value it replaced. What differs between the two was edited. A run without
-//! such a counterpart came by a new value, a new repeat or a new sweep.
+//! A run of the new plan that the old plan lacks is paired with the run that it replaces: the one of the
+//! same sweep, cell and repeat, or of the cell whose value it replaced. The differences between the two are
+//! the edits. A run without such a counterpart was added by a new value, a new repeat or a new sweep.
 
 use std::collections::{HashMap, HashSet};
 
@@ -14,25 +14,25 @@ use crate::plan::{Scalar, Step};
 use super::edits::{Both, Edit, Kind, Values};
 use super::source::Side;
 
-/// Runs that came and went by the same edits.
+/// Runs that were added and removed by the same edits.
 pub(crate) struct Group<'a> {
-    /// The edits, all of which took part in each of the runs.
+    /// The edits, all of which affect each of the runs.
     pub edits: Vec<Edit>,
-    /// Runs of the plan after.
+    /// Runs of the new plan.
     pub come: Vec<&'a PlannedRun>,
-    /// Runs of the plan before.
+    /// Runs of the old plan.
     pub go: Vec<&'a PlannedRun>,
 }
 
-/// What came of a comparison.
+/// The result of a comparison.
 pub(crate) struct Compared<'a> {
-    /// Runs that both plans ask for.
+    /// Runs that are in both plans.
     pub stay: Vec<&'a PlannedRun>,
     /// The others, by their edits.
     pub groups: Vec<Group<'a>>,
-    /// Edits by which no run came or went that is known, and that decide which of them are made, or at which loads.
+    /// Edits that add or remove no known run, but decide which runs are made, or at which loads.
     pub deciding: Vec<Edit>,
-    /// Edits by which nothing changes.
+    /// Edits without effect.
     pub without_effect: Vec<Edit>,
 }
 
@@ -76,7 +76,7 @@ fn group<'g, 'a>(groups: &'g mut IndexMap<Vec<Edit>, Group<'a>>, edits: Vec<Edit
     groups.entry(edits.clone()).or_insert_with(group)
 }
 
-/// Each run once, where sweeps share it; those that searches and ladders may ask for with them.
+/// Returns the runs of a plan, each once if sweeps share it, including those that searches and ladders may request.
 fn unique(side: &Side) -> IndexMap<RunId, &PlannedRun> {
     let mut runs = IndexMap::new();
     for run in side.expansion.possible() {
@@ -85,7 +85,7 @@ fn unique(side: &Side) -> IndexMap<RunId, &PlannedRun> {
     runs
 }
 
-/// What a plan calls a run.
+/// The plan's names of a run.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 struct Key {
     sweep: String,
@@ -93,7 +93,7 @@ struct Key {
     repeat: u32,
 }
 
-/// For a sweep and an axis, new values and the old ones in whose place they stand.
+/// For a sweep and an axis, new values and the old values that they replace.
 type Replaced = HashMap<(String, String), HashMap<String, String>>;
 
 impl Key {
@@ -104,7 +104,7 @@ impl Key {
         Key { sweep: run.sweep.to_string(), cell, repeat: run.repeat }
     }
 
-    /// The same with each value that took another one's place put back.
+    /// Returns the same key, with each replacing value changed back.
     fn before(&self, replaced: &Replaced) -> Key {
         let mut key = self.clone();
         for (axis, value) in &mut key.cell {
@@ -115,7 +115,7 @@ impl Key {
     }
 }
 
-/// The values that the runs of a plan have on each axis of each sweep, and how often each cell is run.
+/// The values on each axis of each sweep, and how often each cell is run.
 struct Axes {
     sweeps: IndexMap<String, IndexMap<String, IndexSet<String>>>,
     repeats: HashMap<String, u32>,
@@ -154,7 +154,7 @@ fn axis_path(sweep: &str, axis: &str) -> Vec<Step> {
     vec!["sweeps".into(), sweep.into(), "matrix".into(), axis.into()]
 }
 
-/// The position of an axis' value in the plan's own list; last where it does not stand there as it is.
+/// Returns the position of an axis' value in the plan's list; last if the value is not listed literally.
 fn place_in_list(values: &Values, sweep: &str, axis: &str, value: &str) -> usize {
     let list = values.at(&axis_path(sweep, axis)).and_then(serde_json::Value::as_array);
     let is_it = |item: &serde_json::Value| {
@@ -163,7 +163,7 @@ fn place_in_list(values: &Values, sweep: &str, axis: &str, value: &str) -> usize
     list.and_then(|items| items.iter().position(is_it)).unwrap_or(usize::MAX)
 }
 
-/// Where as many values of an axis went as came, they took each other's places, in their order.
+/// Pairs new and old values of an axis: if as many were removed as added, they replace each other in order.
 fn replaced(old: &Axes, new: &Axes) -> Replaced {
     let mut replaced = Replaced::new();
     for (sweep, axes) in &new.sweeps {
@@ -180,7 +180,8 @@ fn replaced(old: &Axes, new: &Axes) -> Replaced {
     replaced
 }
 
-/// Why a run of one plan has no counterpart in the other. `here` are the axes of the run's plan, `there` the other's.
+/// Returns why a run of one plan has no counterpart in the other. `here` are the axes of the run's plan,
+/// `there` those of the other.
 fn one_sided(both: &Both, kind: Kind, run: &PlannedRun, (here, there): (&Axes, &Axes)) -> Vec<Edit> {
     let sweep = &*run.sweep;
     let sweep_path: Vec<Step> = vec!["sweeps".into(), sweep.into()];
@@ -196,7 +197,7 @@ fn one_sided(both: &Both, kind: Kind, run: &PlannedRun, (here, there): (&Axes, &
         path.extend(other.contains_key(axis).then_some(at).flatten().map(Step::Index));
         edits.push(both.one_sided(kind, &path, Some(value)));
     }
-    // Loads of another search have repeats of their own.
+    // Loads of another search have their own repeats.
     if let Some(search) = both.of_search(sweep).filter(|_| edits.is_empty()) {
         return vec![search];
     }
@@ -211,7 +212,7 @@ fn one_sided(both: &Both, kind: Kind, run: &PlannedRun, (here, there): (&Axes, &
         edits.push(both.one_sided(opposite, &axis_path(sweep, axis), None));
     }
     if edits.is_empty() {
-        // All its values are in the other plan, so a rule of the sweep took the cell out there.
+        // The other plan has all of its values, so a rule of the sweep excluded the cell there.
         edits.push(both.one_sided(Kind::Changed, &[sweep_path, vec!["exclude".into()]].concat(), None));
     }
     edits

@@ -1,5 +1,6 @@
-//! What two plans cost before they are measured: requests, tokens sent and received, time, and money where prices are declared, by the
-//! rules of `preview`. What both plans ask for cancels out, so a difference may be known where a sum is not.
+//! The cost of two plans before they are measured: requests, tokens sent and received, time, and money if
+//! prices are declared, by the rules of `preview`. The cost of shared runs cancels out, so a difference may
+//! be known even if a sum is not.
 
 use std::collections::{BTreeSet, HashSet};
 
@@ -19,32 +20,32 @@ use crate::store::Store;
 use crate::sweep::resume::OnDisk;
 use crate::units::text::counted;
 
-/// What two plans cost.
+/// The cost of two plans.
 #[derive(Debug, Serialize, JsonSchema)]
 pub(crate) struct Costs {
-    /// The plan before.
+    /// The old plan.
     before: SideCost,
-    /// The plan after.
+    /// The new plan.
     after: SideCost,
-    /// After − before.
+    /// New − old.
     change: Change,
-    /// How each is counted.
+    /// The rule for each figure.
     rules: Rules,
 }
 
-/// What all runs of a plan cost, as if none had a result.
+/// The cost of all runs of a plan, as if none had a result.
 #[derive(Debug, Serialize, JsonSchema)]
 struct SideCost {
     #[serde(flatten)]
     cost: Cost,
-    /// `money` over a million of `output_tokens`; null where either is not known of every run.
+    /// `money` per million of `output_tokens`; null if either is unknown for any run.
     money_per_million_output_tokens: Option<f64>,
 }
 
-/// What the difference is. Null where it is not known.
+/// The difference. Null if unknown.
 #[derive(Debug, Serialize, JsonSchema)]
 struct Change {
-    /// Requests of the runs that come less those of the runs that go.
+    /// Requests of added runs minus those of removed runs.
     requests: Option<i64>,
     /// Prompt tokens, likewise.
     prompt_tokens: Option<i64>,
@@ -52,13 +53,13 @@ struct Change {
     output_tokens: Option<i64>,
     /// Time until the last run has ended, in seconds.
     seconds: Option<f64>,
-    /// Money, in the currency of the plans; of different currencies nobody can tell.
+    /// Money, in the currency of the plans; null if their currencies differ.
     money: Option<f64>,
-    /// Money over a million output tokens.
+    /// Money per million output tokens.
     money_per_million_output_tokens: Option<f64>,
 }
 
-/// How each is counted.
+/// The rule for each figure.
 #[derive(Debug, Serialize, JsonSchema)]
 struct Rules {
     /// Requests.
@@ -72,7 +73,8 @@ struct Rules {
 }
 
 impl Costs {
-    /// Those of two plans. Of what closed loops send earlier results tell, where there is a folder.
+    /// Computes the costs of two plans. The requests of closed loops are taken from earlier results, if
+    /// there is a folder.
     pub(super) fn of(a: &Side, b: &Side, compared: &Compared, folder: Option<&Folder>) -> Result<Costs, Failure> {
         let before = SideCost::all(a, folder)?;
         let after = SideCost::all(b, folder)?;
@@ -99,23 +101,18 @@ impl Costs {
         Ok(Costs { before, after, change, rules })
     }
 
-    /// Whether there is nothing to tell: both cost the same.
+    /// Returns whether both plans cost the same.
     fn is_same(&self) -> bool {
         self.before.cost == self.after.cost
     }
 
-    /// For people: a table, and what is not known in it.
+    /// Returns the text for people: a table, and notes on unknown figures.
     pub(super) fn text(&self) -> String {
         if self.is_same() {
             return String::new();
         }
         let mut table = grid::table();
-        table.set_header(vec![
-            Cell::new("what the whole plan costs"),
-            right("before"),
-            right("after"),
-            right("change"),
-        ]);
+        table.set_header(vec![Cell::new("cost of the whole plan"), right("before"), right("after"), right("change")]);
         for [what, before, after, change] in self.rows() {
             table.add_row(vec![Cell::new(what), right(before), right(after), right(change)]);
         }
@@ -124,12 +121,12 @@ impl Costs {
         out
     }
 
-    /// For a pull request.
+    /// Returns the Markdown for a pull request.
     pub(super) fn markdown(&self) -> String {
         if self.is_same() {
             return String::new();
         }
-        let mut out = "\n| what the whole plan costs | before | after | change |\n|---|--:|--:|--:|\n".to_owned();
+        let mut out = "\n| cost of the whole plan | before | after | change |\n|---|--:|--:|--:|\n".to_owned();
         self.rows().iter().for_each(|row| out.push_str(&format!("| {} |\n", row.join(" | "))));
         self.notes().iter().for_each(|note| out.push_str(&format!("\n{}\n", crate::report::format::escaped(note))));
         out
@@ -171,14 +168,14 @@ impl Costs {
         ]
     }
 
-    /// What a reader would be misled without.
+    /// Notes without which the table would mislead.
     fn notes(&self) -> Vec<String> {
         let [before, after] = [&self.before.cost, &self.after.cost];
         let mut notes = Vec::new();
         let unknown = [before.runs_with_unknown_requests, after.runs_with_unknown_requests];
         if unknown != [0, 0] {
             notes.push(format!(
-                "`+ ?`: what {} before and {} after send is not known: closed loops without an earlier result",
+                "`+ ?`: the requests of {} before and {} after are unknown: closed loops without an earlier result",
                 counted(unknown[0], "run"),
                 counted(unknown[1], "run")
             ));
@@ -194,14 +191,14 @@ impl Costs {
         if unpriced.is_empty() {
             notes.push(match [before.currency, after.currency] {
                 [Some(old), Some(new)] if old != new => {
-                    format!("money is in {old} before and in {new} after: there is no change to tell")
+                    format!("money is in {old} before and in {new} after: the change is unknown")
                 }
                 [_, Some(currency)] | [Some(currency), _] => format!("money is in {currency}"),
                 [None, None] => "money is in the plan's currency".to_owned(),
             });
         } else {
             let names: Vec<String> = unpriced.into_iter().map(|name| plain(name)).collect();
-            notes.push(format!("money n/a: no price_per_hour or owned is declared of {}", names.join(", ")));
+            notes.push(format!("money n/a: neither price_per_hour nor owned is declared for {}", names.join(", ")));
         }
         notes
     }
@@ -217,13 +214,13 @@ impl SideCost {
         Ok(all)
     }
 
-    /// The money of all runs; none where one has no price, or its length is not known.
+    /// Returns the money of all runs; `None` if one has no price, or if its length is unknown.
     fn money(&self) -> Option<f64> {
         let is_whole = self.cost.without_price.is_empty() && self.cost.runs_of_unknown_length == 0;
         self.cost.money.filter(|_| is_whole)
     }
 
-    /// A count, with a mark where some runs are not in it.
+    /// Returns a count, with a mark if some runs are not included.
     fn counted(&self, of: fn(&Cost) -> u64) -> String {
         match (of(&self.cost), self.cost.runs_with_unknown_requests) {
             (count, 0) => count.to_string(),

@@ -1,4 +1,4 @@
-//! The edits between two plans: which value, as it was, as it is, and where.
+//! The edits between two plans: which value, its old and new value, and its place.
 
 use std::collections::BTreeMap;
 
@@ -11,43 +11,43 @@ use crate::plan::Step;
 
 use super::source::Side;
 
-/// What was done to a value of the plan.
+/// The kind of an edit.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub(crate) enum Kind {
-    /// It is another one.
+    /// The value changed.
     Changed,
-    /// It came.
+    /// The value was added.
     Added,
-    /// It went.
+    /// The value was removed.
     Removed,
 }
 
 /// One edit.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, JsonSchema)]
 pub(crate) struct Edit {
-    /// What was done.
+    /// The kind of edit.
     pub kind: Kind,
     /// The value's path in the plan, like sweeps.rates.matrix.qps[1].
     pub path: String,
-    /// The value before; null where there was none, or where it is a table.
+    /// The old value; null if there was none, or if it is a table.
     pub old: Option<String>,
-    /// The value after; null where there is none, or where it is a table.
+    /// The new value; null if there is none, or if it is a table.
     pub new: Option<String>,
-    /// Where it was, or its nearest parent, as file:line:column.
+    /// Place of the old value or its nearest parent, as file:line:column.
     pub(crate) old_place: Option<String>,
-    /// Where it is, or its nearest parent, as file:line:column.
+    /// Place of the new value or its nearest parent, as file:line:column.
     pub place: Option<String>,
 }
 
-/// A plan as values, to look up what stands at a path.
+/// A plan as a tree of values, for lookup by path.
 pub(crate) struct Values(Value);
 
 impl Values {
-    /// Those of a plan. Secrets are in it as references only.
+    /// Returns the values of a plan. Secrets appear only as references.
     pub(crate) fn of(side: &Side) -> Values {
         let mut plan = serde_json::to_value(&side.loaded.plan).unwrap_or(Value::Null);
-        // The loads of a search stand beside its range, of which they are made.
+        // The loads of a search are listed next to the range from which they are made.
         for sweep in
             plan.get_mut("sweeps").and_then(Value::as_object_mut).into_iter().flat_map(|sweeps| sweeps.values_mut())
         {
@@ -62,7 +62,7 @@ impl Values {
         Values(plan)
     }
 
-    /// What stands at `path`; a single value may stand for a list of one.
+    /// Returns the value at `path`; a single value may stand for a list of one.
     pub(crate) fn at(&self, path: &[Step]) -> Option<&Value> {
         path.iter().try_fold(&self.0, |value, step| match (step, value) {
             (Step::Key(key), value) => value.get(key),
@@ -72,7 +72,7 @@ impl Values {
         })
     }
 
-    /// Every value that is no table, by its path. A list is one value.
+    /// Returns every value that is not a table, by its path. A list is one value.
     fn leaves(&self) -> BTreeMap<Vec<String>, &Value> {
         fn collect<'v>(value: &'v Value, path: &mut Vec<String>, into: &mut BTreeMap<Vec<String>, &'v Value>) {
             let Value::Object(table) = value else {
@@ -91,20 +91,20 @@ impl Values {
     }
 }
 
-/// The two plans that are compared, as values.
+/// The two compared plans, as values.
 pub(crate) struct Both<'a> {
-    /// The plan before.
+    /// The old plan.
     pub a: &'a Side,
-    /// The plan after.
+    /// The new plan.
     pub b: &'a Side,
-    /// The values before.
+    /// The old values.
     pub old: Values,
-    /// The values after.
+    /// The new values.
     pub new: Values,
 }
 
 impl Both<'_> {
-    /// The edits by which the run `b` of the plan after is another one than `a` of the plan before.
+    /// Returns the edits that distinguish run `b` of the new plan from run `a` of the old plan.
     pub(crate) fn between(&self, a: &PlannedRun, b: &PlannedRun, differences: &[Difference]) -> Vec<Edit> {
         let of = |difference: &Difference| {
             let confirms = difference.field.starts_with("phases.measure.") && self.b.is_confirmation(b);
@@ -123,7 +123,7 @@ impl Both<'_> {
         let after = origin(&self.b.loaded.plan, b, &difference.field);
         let simple = |value: Option<&Value>| value.filter(|value| !value.is_object() && !value.is_array()).map(shown);
         let (old, new) = (simple(self.old.at(&before)), simple(self.new.at(&after)));
-        // A default stands nowhere in the plan; the run knows it.
+        // A default is not written in the plan; only the run contains it.
         let (old, new) = match old.is_some() && new.is_some() && old != new {
             true => (old, new),
             false => (difference.old.clone(), difference.new.clone()),
@@ -133,7 +133,7 @@ impl Both<'_> {
         Edit { kind: Kind::Changed, path, old, new, old_place, place }
     }
 
-    /// The edit that brought a value, or took it away.
+    /// Returns the edit that added or removed a value.
     pub(crate) fn one_sided(&self, kind: Kind, path: &[Step], value: Option<String>) -> Edit {
         if let Some(searched) = self.searched(path) {
             return searched;
@@ -147,7 +147,7 @@ impl Both<'_> {
         Edit { kind, path: dotted(path), old, new, old_place, place }
     }
 
-    /// The edit of a value that is in both plans.
+    /// Returns the edit of a value that is in both plans.
     pub(crate) fn changed(&self, path: &[Step], old: String, new: String) -> Edit {
         if let Some(searched) = self.searched(path) {
             return searched;
@@ -155,7 +155,8 @@ impl Both<'_> {
         Edit { old: Some(old), new: Some(new), ..self.one_sided(Kind::Changed, path, None) }
     }
 
-    /// The edit of a search, where the path is that of a load of it: nobody wrote these loads, but the range that they come from.
+    /// Returns the edit of a search, if the path is that of one of its loads: these loads are not written
+    /// in the plan, only the range that they come from.
     fn searched(&self, path: &[Step]) -> Option<Edit> {
         let [Step::Key(sweeps), Step::Key(sweep), Step::Key(matrix), Step::Key(axis), ..] = path else { return None };
         if (sweeps.as_str(), matrix.as_str()) != ("sweeps", "matrix") {
@@ -164,13 +165,14 @@ impl Both<'_> {
         self.of_path(&["sweeps", sweep, "search", axis].map(Step::from))
     }
 
-    /// The edit of the search of a sweep: of its range, else of what confirms; none where both plans search alike.
+    /// Returns the edit of a sweep's search: of its range, else of its confirmation; `None` if both plans
+    /// search alike.
     pub(crate) fn of_search(&self, sweep: &str) -> Option<Edit> {
         let paths = ["qps", "batch_size", "confirm"].map(|key| ["sweeps", sweep, "search", key].map(Step::from));
         paths.iter().find(|path| self.old.at(*path) != self.new.at(*path)).and_then(|path| self.of_path(path))
     }
 
-    /// The edit of the value at a path; none where neither plan has one, or both have the same.
+    /// Returns the edit of the value at a path; `None` if neither plan has one, or if both are equal.
     fn of_path(&self, path: &[Step]) -> Option<Edit> {
         let [old, new] = [&self.old, &self.new].map(|values| values.at(path).filter(|value| !value.is_null()));
         let kind = match (old, new) {
@@ -183,8 +185,8 @@ impl Both<'_> {
         Some(Edit { kind, path: dotted(path), old: old.map(shown), new: new.map(shown), old_place, place })
     }
 
-    /// Whether an edit by which no run that is known comes or goes has an effect all the same: on which of those that are known are made,
-    /// or on cells whose loads are found first.
+    /// Returns whether an edit that adds or removes no known run has an effect nevertheless: on which of
+    /// the known runs are made, or on cells whose loads are found first.
     pub(crate) fn decides(&self, edit: &Edit) -> bool {
         let sides = [self.a, self.b];
         let mut keys = edit.path.split(['.', '[']);
@@ -201,7 +203,7 @@ impl Both<'_> {
                 asks || sides.iter().any(waits)
                     || (["repeats", "compare"].contains(&field) && sides.iter().any(ends_early))
             }
-            // What all sweeps have may be what cells have that wait.
+            // Values shared by all sweeps may belong to waiting cells.
             (Some("endpoints" | "models" | "scenarios" | "phases" | "sweeps"), ..) => {
                 sides.iter().any(|side| !side.expansion.pending.is_empty())
             }
@@ -209,8 +211,8 @@ impl Both<'_> {
         }
     }
 
-    /// The edits that no run came or went by: all changed values but those that `told` names, or that lie around or below
-    /// one of them.
+    /// Returns the edits that add or remove no run: all changed values except those in `told`, their
+    /// parents and their children.
     pub(crate) fn without_effect(&self, told: &[&Edit]) -> Vec<Edit> {
         let (old, new) = (self.old.leaves(), self.new.leaves());
         let mut paths: Vec<&Vec<String>> = old.keys().chain(new.keys()).collect();
@@ -234,12 +236,12 @@ impl Both<'_> {
     }
 }
 
-/// Whether the value at `outer` is, or holds, that at `inner`.
+/// Returns whether the value at `outer` is or contains the value at `inner`.
 fn is_around(outer: &str, inner: &str) -> bool {
     inner.strip_prefix(outer).is_some_and(|rest| rest.is_empty() || rest.starts_with(['.', '[']))
 }
 
-/// A value in one line.
+/// Returns a value in one line.
 pub(crate) fn shown(value: &Value) -> String {
     match value {
         Value::String(text) => text.clone(),
@@ -252,7 +254,7 @@ pub(crate) fn shown(value: &Value) -> String {
     }
 }
 
-/// A path as people write it: `sweeps.rates.matrix.qps[1]`.
+/// Returns a path in its usual notation: `sweeps.rates.matrix.qps[1]`.
 fn dotted(path: &[Step]) -> String {
     let mut text = String::new();
     for step in path {

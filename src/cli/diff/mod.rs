@@ -1,5 +1,6 @@
-//! `sweepline diff A B`: the runs that come, go and stay between two plans, or two revisions of one, and the edits that
-//! made it so, and what that costs: requests, tokens, time, money. Sends nothing; of results it takes what closed loops sent.
+//! `sweepline diff A B`: the runs that are added, removed and kept between two plans or two revisions of a
+//! plan, the edits responsible, and the change in cost: requests, tokens, time, money. Sends nothing;
+//! results are only used for the requests of closed loops.
 
 pub(super) mod compare;
 pub(super) mod costs;
@@ -24,10 +25,10 @@ pub(crate) use source::Side;
 /// The arguments of `diff`.
 #[derive(Debug, Args)]
 pub struct DiffArgs {
-    /// The plan before: a file, or FILE@REV for the file as it was at a git revision
+    /// The old plan: a file, or FILE@REV for the file at a git revision
     #[arg(value_name = "A")]
     a: String,
-    /// The plan after, written likewise; left out, it is the file of A@REV as it is now, or A with what --set sets
+    /// The new plan, in the same notation; by default the current file of A@REV, or A with the values of --set
     #[arg(value_name = "B")]
     b: Option<String>,
     #[command(flatten)]
@@ -41,7 +42,7 @@ pub struct DiffArgs {
     explain: Explain,
 }
 
-/// How the difference is written.
+/// The output format.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 enum OutputFormat {
     /// For people.
@@ -60,12 +61,12 @@ pub(super) fn run(args: DiffArgs) -> Result<Exit, Failure> {
     let (before, b) = match &args.b {
         Some(b) => (&args.changes, Source::parse(b)),
         None if a.revision.is_some() => (&args.changes, Source::file(&a.path)),
-        // Two plans are changed alike; one plan is compared with what the changes make of it.
+        // Changes apply to both of two plans; a single plan is compared with its changed version.
         None if args.changes.set_something() => (&unset, Source::file(&a.path)),
         None => {
             let text = format!(
-                "give two plans, one at a revision that is compared with the file: {0}@main, or one and what to set: {0} --set \
-                 vars.smoke=true",
+                "name two plans, or one at a revision to compare it with the current file: {0}@main, or one and values \
+                 to set: {0} --set vars.smoke=true",
                 args.a
             );
             return Err(Failure::Usage(text));
@@ -87,7 +88,7 @@ pub(super) fn run(args: DiffArgs) -> Result<Exit, Failure> {
     Ok(Exit::Done)
 }
 
-/// What differs between the runs of two plans that were read, for people.
+/// Returns the differences between the runs of two plans, as text.
 pub(super) fn text(a: &Side, b: &Side) -> Result<String, Failure> {
     let compared = compare(a, b);
     let costs = Costs::of(a, b, &compared, None)?;

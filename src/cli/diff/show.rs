@@ -1,4 +1,4 @@
-//! A comparison as data, as text, and as Markdown for a pull request.
+//! A comparison of two plans as data, as text, and as Markdown for a pull request.
 
 use schemars::JsonSchema;
 use serde::Serialize;
@@ -17,37 +17,38 @@ use super::costs::Costs;
 use super::edits::{Edit, Kind};
 use super::source::Side;
 
-/// Runs of a group that are named in text.
+/// Most runs of a group that are named in text.
 const MOST_NAMES: usize = 3;
-/// Where the words of a group begin.
+/// Column where the text of a group begins.
 const INDENT: usize = 22;
 
-/// What differs between two plans.
+/// The differences between two plans.
 #[derive(Debug, Serialize, JsonSchema)]
 pub(crate) struct Diff {
-    /// The plan before, as file or file@revision.
+    /// The old plan, as file or file@revision.
     pub a: String,
-    /// The plan after.
+    /// The new plan.
     pub b: String,
-    /// Runs of the plan after that the one before lacks.
+    /// Runs of the new plan that the old plan lacks.
     pub come: Vec<Run>,
-    /// Runs of the plan before that the one after lacks.
+    /// Runs of the old plan that the new plan lacks.
     pub go: Vec<Run>,
-    /// Runs of both.
+    /// Runs of both plans.
     pub stay: Vec<Run>,
-    /// The runs that come and go, by the edits that made it so.
+    /// The added and removed runs, grouped by the responsible edits.
     pub edits: Vec<Part>,
-    /// Edits by which none of the runs comes or goes, and which decide all the same what is made: which of the runs that searches and ladders
-    /// may ask for, and cells that wait for what an earlier sweep finds.
+    /// Edits that add or remove none of the runs, but decide what is executed: which of the runs that
+    /// searches and ladders may request, and cells that wait for the result of an earlier sweep.
     pub deciding: Vec<Edit>,
-    /// Edits by which no run comes or goes, and nothing is decided otherwise.
+    /// Edits that add or remove no run and change no decision.
     pub without_effect: Vec<Edit>,
-    /// How long the runs that come take one after another on each resource, resources side by side, in seconds: fill,
-    /// stabilize, measure and cooldown; those that searches and ladders may ask for are not counted.
+    /// How long the added runs take, in seconds, run after run on each resource, resources in parallel:
+    /// fill, stabilize, measure and cooldown. Runs that searches and ladders may request are not counted.
     pub seconds: f64,
-    /// Whether one of the plans has a search or a ladder: every run that it may ask for is among the runs, and few of them are made.
+    /// Whether one of the plans has a search or a ladder: all runs that it may request are listed, but only
+    /// a few are executed.
     pub choose_runs: bool,
-    /// What all runs of each plan cost, and what the difference is.
+    /// The cost of all runs of each plan, and the difference.
     cost: Costs,
 }
 
@@ -66,26 +67,26 @@ pub(crate) struct Run {
     name: String,
 }
 
-/// Runs that come and go by the same edits.
+/// Runs that are added and removed by the same edits.
 #[derive(Debug, Serialize, JsonSchema)]
 pub(crate) struct Part {
-    /// The edits, all of which took part in each of the runs.
+    /// The edits, all of which affect each of the runs.
     pub edits: Vec<Edit>,
-    /// Ids of runs that come.
+    /// Ids of added runs.
     pub come: Vec<String>,
-    /// Ids of runs that go.
+    /// Ids of removed runs.
     pub go: Vec<String>,
     #[serde(skip)]
     names: [Vec<String>; 2],
 }
 
-/// Whether a plan asks for a run whatever is measured.
+/// Returns whether a plan contains a run independent of any result.
 fn is_certain(side: &Side, run: &PlannedRun) -> bool {
     side.expansion.pools.is_empty() || side.expansion.runs.iter().any(|certain| certain.id == run.id)
 }
 
 impl Diff {
-    /// The comparison of `a` and `b`.
+    /// Returns the comparison of `a` and `b`.
     pub(crate) fn new(a: &Side, b: &Side, compared: Compared, cost: Costs) -> Diff {
         let (mut come, mut go, mut spans) = (Vec::new(), Vec::new(), Spans::default());
         for group in &compared.groups {
@@ -110,29 +111,29 @@ impl Diff {
         }
     }
 
-    /// `2 runs come (about 4m30s), 1 goes, 9 stay`.
+    /// Returns the summary line: `2 new runs (about 4m30s), 1 gone, 9 kept`.
     fn summary(&self) -> String {
         let verb = |count: usize, one: &str, many: &str| format!("{count} {}", if count == 1 { one } else { many });
         let time = match self.seconds == 0.0 {
             true => String::new(),
             false => format!(" (about {})", duration(self.seconds.ceil() as u64)),
         };
-        let chosen = if self.choose_runs { ", with all that searches and ladders may ask for" } else { "" };
+        let chosen = if self.choose_runs { ", with all that searches and ladders may request" } else { "" };
         format!(
             "{}{time}, {}, {}{chosen}",
-            verb(self.come.len(), "run comes", "runs come"),
-            verb(self.go.len(), "goes", "go"),
-            verb(self.stay.len(), "stays", "stay"),
+            verb(self.come.len(), "new run", "new runs"),
+            verb(self.go.len(), "gone", "gone"),
+            verb(self.stay.len(), "kept", "kept"),
         )
     }
 
-    /// For people.
+    /// Returns the text for people.
     pub(crate) fn text(&self) -> String {
         let mut out = format!("{} → {}: {}\n", self.a, self.b, self.summary());
         for part in &self.edits {
             out.push('\n');
             part.edits.iter().for_each(|edit| out.push_str(&fill(&format!("{} ", edit.sentence()), 2, &edit.places())));
-            for (verb, names) in ["come", "go"].iter().zip(&part.names) {
+            for (verb, names) in ["new", "gone"].iter().zip(&part.names) {
                 if !names.is_empty() {
                     let count = counted(names.len(), "run");
                     let label = format!("  {:<width$}", format!("{verb:<6}{count}"), width = INDENT - 2);
@@ -141,7 +142,7 @@ impl Diff {
             }
         }
         for (title, edits) in
-            [("decides what is made", &self.deciding), ("leaves every run alone", &self.without_effect)]
+            [("decides which runs are executed", &self.deciding), ("affects no run", &self.without_effect)]
         {
             if !edits.is_empty() {
                 out.push_str(&format!("\n{title}:\n"));
@@ -153,20 +154,20 @@ impl Diff {
         out
     }
 
-    /// For a pull request.
+    /// Returns the Markdown for a pull request.
     pub(crate) fn markdown(&self) -> String {
         let mut out = format!("**{}** → **{}**: {}\n", escaped(&self.a), escaped(&self.b), self.summary());
         out.push_str(&self.cost.markdown());
         if !self.edits.is_empty() {
-            out.push_str("\n| edit | where | come | go |\n|---|---|--:|--:|\n");
+            out.push_str("\n| edit | where | new | gone |\n|---|---|--:|--:|\n");
             for part in &self.edits {
                 let each = |of: &dyn Fn(&Edit) -> String| part.edits.iter().map(of).collect::<Vec<_>>().join("<br>");
                 let (edits, places) = (each(&Edit::in_markdown), each(&|edit| escaped(&edit.shortest_place())));
                 out.push_str(&format!("| {edits} | {places} | {} | {} |\n", part.come.len(), part.go.len()));
             }
         }
-        for (verb, runs) in [("come", &self.come), ("go", &self.go)].iter().filter(|(_, runs)| !runs.is_empty()) {
-            out.push_str(&format!("\n<details><summary>{} that {verb}</summary>\n\n", counted(runs.len(), "run")));
+        for (verb, runs) in [("new", &self.come), ("gone", &self.go)].iter().filter(|(_, runs)| !runs.is_empty()) {
+            out.push_str(&format!("\n<details><summary>{}: {verb}</summary>\n\n", counted(runs.len(), "run")));
             out.push_str("| run | sweep | what |\n|---|---|---|\n");
             for run in runs.iter() {
                 let (sweep, name) = (escaped(&run.sweep), escaped(&run.name));
@@ -175,7 +176,7 @@ impl Diff {
             out.push_str("\n</details>\n");
         }
         for (title, edits) in
-            [("Decides what is made", &self.deciding), ("Leaves every run alone", &self.without_effect)]
+            [("Decides which runs are executed", &self.deciding), ("Affects no run", &self.without_effect)]
         {
             if !edits.is_empty() {
                 out.push_str(&format!("\n{title}:\n\n"));
@@ -215,7 +216,8 @@ impl Part {
 }
 
 impl Edit {
-    /// `endpoints.demo.mock.ttft: 2ms → 3ms`, `added: sweeps.rates.matrix.qps[2] = 60`.
+    /// Returns the edit as a sentence: `endpoints.demo.mock.ttft: 2ms → 3ms`, `added:
+    /// sweeps.rates.matrix.qps[2] = 60`.
     fn sentence(&self) -> String {
         let text = |value: &Option<String>| plain(value.as_deref().unwrap_or("nothing"));
         let path = plain(&self.path);
@@ -229,7 +231,7 @@ impl Edit {
         }
     }
 
-    /// `(old.yaml:4:50 → new.yaml:4:50)`, or the one place that there is.
+    /// Returns the places: `(old.yaml:4:50 → new.yaml:4:50)`, or the only one.
     fn places(&self) -> String {
         match (&self.old_place, &self.place) {
             (Some(old), Some(new)) => format!("({old} → {new})"),
@@ -238,7 +240,7 @@ impl Edit {
         }
     }
 
-    /// Where it is, or was.
+    /// Returns the new place, or else the old one.
     fn shortest_place(&self) -> String {
         self.place.clone().or_else(|| self.old_place.clone()).unwrap_or_default()
     }
@@ -258,7 +260,7 @@ impl Edit {
     }
 }
 
-/// The first names of a list.
+/// Returns the first names of a list.
 fn some(names: &[String]) -> String {
     let mut shown: Vec<String> = names.iter().take(MOST_NAMES).cloned().collect();
     if names.len() > MOST_NAMES {
@@ -267,7 +269,7 @@ fn some(names: &[String]) -> String {
     shown.join(", ")
 }
 
-/// What Markdown and HTML would take for marks of theirs.
+/// Escapes characters that have a meaning in Markdown and HTML.
 fn escaped(text: &str) -> String {
     let special = |c: char| "\\`*_[]<>|#".contains(c);
     plain(text).chars().flat_map(|c| special(c).then_some('\\').into_iter().chain([c])).collect()

@@ -1,4 +1,4 @@
-//! Where a plan comes from: a file, or a file as it was at a git revision, which the `git` program is asked for.
+//! The source of a plan: a file, or a file at a git revision, read with the `git` program.
 
 use std::io::{self, ErrorKind};
 use std::path::{Component, Path, PathBuf};
@@ -10,20 +10,20 @@ use crate::cli::stderr;
 use crate::expand::{Expansion, PlannedRun, expand};
 use crate::plan::{Files, Format, Loaded, Step, Sweep};
 
-/// A plan that is named on the command line.
+/// A plan named on the command line.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Source {
     /// Its file.
     pub path: PathBuf,
-    /// The git revision at which it is meant; none for the file as it is.
+    /// The git revision; `None` for the current file.
     pub revision: Option<String>,
 }
 
 /// A plan that was read, with its runs.
 pub(crate) struct Side {
-    /// As it was named: file, or file@revision.
+    /// Its name on the command line: file, or file@revision.
     pub name: String,
-    /// The plan and where its values were written.
+    /// The plan and the places of its values.
     pub loaded: Loaded,
     /// Its runs.
     pub expansion: Expansion,
@@ -31,24 +31,24 @@ pub(crate) struct Side {
 }
 
 impl Side {
-    /// A plan that is read already, as it is now.
+    /// Returns a plan that is already loaded, in its current state.
     pub(crate) fn loaded(loaded: Loaded, expansion: Expansion) -> Side {
         Side { name: loaded.file().display().to_string(), loaded, expansion, revision: None }
     }
 
-    /// Whether a run of it would confirm what a search found.
+    /// Returns whether one of its runs would confirm the result of a search.
     pub(crate) fn is_confirmation(&self, run: &PlannedRun) -> bool {
         let mut members = self.expansion.pools.iter().flat_map(|pool| &pool.members);
         members.any(|member| member.confirms && member.run.id == run.id)
     }
 
-    /// Whether what is measured decides which runs are made.
+    /// Returns whether results decide which runs are executed.
     pub(crate) fn has_choices(&self) -> bool {
         let asks = |sweep: &Sweep| Sweep::asks(sweep).next().is_some();
         !self.expansion.pools.is_empty() || self.loaded.plan.sweeps.values().any(asks)
     }
 
-    /// Where the value at `path`, or its nearest parent, is written: `plan.yaml@main:4:7`.
+    /// Returns the place of the value at `path`, or of its nearest parent: `plan.yaml@main:4:7`.
     pub(crate) fn place(&self, path: &[Step]) -> Option<String> {
         let place = self.loaded.place(path)?;
         let Some(revision) = &self.revision else { return Some(place.to_string()) };
@@ -57,13 +57,14 @@ impl Side {
 }
 
 impl Source {
-    /// The file as it is.
+    /// Returns the current file.
     pub(crate) fn file(path: &Path) -> Source {
         Source { path: path.to_owned(), revision: None }
     }
 
-    /// `FILE`, or `FILE@REV`. A file that is called like the whole argument is meant first; else the `@` behind a plan's
-    /// ending parts the two, since both names of files and revisions (`main@{1}`) may have others.
+    /// Parses `FILE` or `FILE@REV`. An existing file named like the whole argument takes precedence; else
+    /// the `@` after a plan's ending separates the two, since names of files and revisions (`main@{1}`) may
+    /// contain others.
     pub(crate) fn parse(text: &str) -> Source {
         if Path::new(text).exists() {
             return Source::file(Path::new(text));
@@ -92,25 +93,25 @@ impl Source {
     }
 }
 
-/// The files of a repository as they were at a revision.
+/// The files of a repository at a revision.
 struct Revision<'a> {
     revision: &'a str,
 }
 
 impl<'a> Revision<'a> {
-    /// Of the repository that `path` lies in. The file, and its folder, need not exist any longer.
+    /// Opens the repository that contains `path`. The file and its folder need not exist any longer.
     fn open(path: &Path, revision: &'a str) -> Result<Revision<'a>, Failure> {
         let shown = path.display();
         if revision.starts_with('-') {
-            return Err(Failure::Usage(format!("`{revision}` is no git revision: none begins with a dash")));
+            return Err(Failure::Usage(format!(
+                "`{revision}` is not a git revision: revisions do not begin with a dash"
+            )));
         }
         let (folder, _) = located(path).map_err(|error| Failure::Unexpected(error.into()))?;
         let repository = git(&folder, &["rev-parse", "--is-inside-work-tree"])?;
         if !repository.status.success() {
             let reason = last_words(&repository);
-            return Err(Failure::Usage(format!(
-                "{shown} lies in no work tree of git, so it has no revisions: {reason}"
-            )));
+            return Err(Failure::Usage(format!("{shown} is not in a git work tree, so it has no revisions: {reason}")));
         }
         if !git(&folder, &["rev-parse", "--verify", "--quiet", &format!("{revision}^{{commit}}")])?.status.success() {
             let text =
@@ -120,23 +121,23 @@ impl<'a> Revision<'a> {
         Ok(Revision { revision })
     }
 
-    /// Reads the plan at `path`; `name` is what it is called in errors.
+    /// Reads the plan at `path`; `name` is its name in errors.
     fn load(&self, path: &Path, name: &str, changes: &Changes) -> Result<Loaded, Failure> {
         let Some(format) = Format::of(path) else {
             return Err(Failure::Usage(format!("{name}: a plan is a .yaml, .yml or .toml file")));
         };
         let bytes = self.read(path, usize::MAX).map_err(|error| {
-            Failure::Usage(format!("{} is no file at revision `{}`: {error}", path.display(), self.revision))
+            Failure::Usage(format!("{} is not a file at revision `{}`: {error}", path.display(), self.revision))
         })?;
         let text = String::from_utf8(bytes).map_err(|_| Failure::Usage(format!("{name} is not UTF-8 text")))?;
         changes.parse(path, &text, format, self).map_err(|errors| {
-            // Its places name the file as it is called now.
-            stderr::complain(&format!("{name} has mistakes:"));
+            // Its places use the current name of the file.
+            stderr::complain(&format!("{name} has errors:"));
             errors.into()
         })
     }
 
-    /// What git gives for the object at `path`.
+    /// Returns the output of git for the object at `path`.
     fn ask(&self, args: &[&str], path: &Path) -> io::Result<Vec<u8>> {
         let (folder, inside) = located(path)?;
         let object = format!("{}:./{}", self.revision, inside.display());
@@ -167,7 +168,7 @@ impl Files for Revision<'_> {
     }
 }
 
-/// The path from the root, without `.` and `..`. Links are what they are today and not looked at.
+/// Returns the path from the root, without `.` and `..`. Symbolic links are not resolved.
 fn without_detours(path: &Path) -> io::Result<PathBuf> {
     let mut whole = PathBuf::new();
     let here = std::env::current_dir()?;
@@ -181,7 +182,7 @@ fn without_detours(path: &Path) -> io::Result<PathBuf> {
     Ok(whole)
 }
 
-/// The nearest folder around `path` that exists, and the way from there.
+/// Returns the nearest existing parent folder of `path`, and the remaining path.
 fn located(path: &Path) -> io::Result<(PathBuf, PathBuf)> {
     let whole = without_detours(path)?;
     let folder = whole.ancestors().find(|folder| folder.is_dir()).unwrap_or(Path::new("/"));
@@ -200,10 +201,10 @@ fn git(folder: &Path, args: &[&str]) -> Result<Output, Failure> {
     })
 }
 
-/// What git said last, without the word that it begins with.
+/// Returns the last error line of git, without its prefix.
 fn last_words(output: &Output) -> String {
     let text = String::from_utf8_lossy(&output.stderr);
-    let line = text.lines().rev().find(|line| !line.trim().is_empty()).unwrap_or("git does not say why");
+    let line = text.lines().rev().find(|line| !line.trim().is_empty()).unwrap_or("git reports no reason");
     crate::report::format::plain(line.trim_start_matches("fatal: "))
 }
 

@@ -1,5 +1,5 @@
-//! Rows that no server should give and no answer may break on: whatever they hold, every table is written, every number in
-//! it is finite, and what is shown fits its width.
+//! Property tests with extreme rows that no server should produce: every table is written, every number in
+//! it is finite, and displayed text fits its width.
 
 use proptest::option;
 use proptest::prelude::*;
@@ -25,7 +25,7 @@ use crate::rows::{
 };
 use crate::units::Nanos;
 
-/// The largest number that a row can hold.
+/// The largest number that a row can contain.
 const MOST: u64 = i64::MAX as u64;
 
 fn instant() -> impl Strategy<Value = u64> {
@@ -68,7 +68,7 @@ prop_compose! {
     }
 }
 
-/// No request, one, or many; now and then all of them failed.
+/// Generates no request, one, or many; sometimes all of them failed.
 fn records() -> impl Strategy<Value = Vec<Record>> {
     let record = || (row(), prop::collection::vec(instant(), 0..6)).prop_map(|(row, gaps_ns)| Record { row, gaps_ns });
     let many = prop_oneof![Just(0..1usize), Just(1..2), Just(2..60)];
@@ -119,7 +119,7 @@ fn objective() -> Slo {
     Slo { ttft: limits(), itl: limits(), tpot: limits(), e2e: limits(), ..Slo::default() }
 }
 
-/// The run's row, those of its classes and the objective tested on it, as `answers::read` makes them.
+/// Returns the run's row, those of its classes and the objective tested on it, as made by `answers::read`.
 fn rows_of(run: &Records, facts: &Facts, labels: &RunLabels) -> (RunRow, Vec<RunRow>, Vec<SloTest>) {
     let slo = objective();
     let Ok(through) = Events::of(run, facts, &slo::gap_limits(Some(&slo)));
@@ -163,7 +163,7 @@ fn written<'a>(table: &dyn Fn() -> Sheet<'a>) -> Result<(), TestCaseError> {
     };
     let rows: Vec<serde_json::Map<String, serde_json::Value>> = serde_json::from_slice(&bytes(&Json)).unwrap();
     let columns = table().columns.len();
-    prop_assert!(rows.iter().all(|row| row.len() == columns), "a column comes twice");
+    prop_assert!(rows.iter().all(|row| row.len() == columns), "a column is listed twice");
     let csv = bytes(&Csv);
     let mut reader = csv::Reader::from_reader(&csv[..]);
     prop_assert_eq!(reader.records().filter(|line| line.as_ref().unwrap().len() == columns).count(), rows.len());
@@ -175,7 +175,7 @@ fn written<'a>(table: &dyn Fn() -> Sheet<'a>) -> Result<(), TestCaseError> {
     Ok(())
 }
 
-/// Everything that is answered of a run.
+/// Returns all answers about a run.
 fn answered(records: Vec<Record>, facts: &Facts, labels: &RunLabels) -> Result<(), TestCaseError> {
     let events_of: Vec<EventRow> = records
         .iter()
@@ -245,7 +245,7 @@ fn answered(records: Vec<Record>, facts: &Facts, labels: &RunLabels) -> Result<(
     }
     let counts = row.metrics.counts;
     if counts.completed == 0 {
-        prop_assert!(row.metrics.ttft.percentile(Percentile::P50).exact().is_none(), "no answer has no latency");
+        prop_assert!(row.metrics.ttft.percentile(Percentile::P50).exact().is_none(), "no response has no latency");
     }
     if counts.requests == 0 {
         prop_assert_eq!(row.verdict.state.name(), "invalid");

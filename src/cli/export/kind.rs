@@ -1,8 +1,8 @@
-//! What a row of an export is.
+//! Kinds of rows in an export.
 
 use clap::ValueEnum;
 
-/// What a row is.
+/// The kind of a row.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, ValueEnum, strum::IntoStaticStr)]
 #[strum(serialize_all = "snake_case")]
 pub(crate) enum Rows {
@@ -27,7 +27,7 @@ impl Rows {
     pub(crate) const ALL: [Rows; 7] =
         [Rows::Runs, Rows::Classes, Rows::Lengths, Rows::Turns, Rows::Curves, Rows::Requests, Rows::Events];
 
-    /// The name on the command line, and of the sheet.
+    /// Returns the name on the command line, and of the sheet.
     pub(crate) fn name(self) -> &'static str {
         self.into()
     }

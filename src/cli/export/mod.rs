@@ -36,27 +36,29 @@ use crate::units::text::quoted;
 /// The arguments of `export`.
 #[derive(Debug, Args)]
 pub struct ExportArgs {
-    /// Only this plan's runs, with its names, thresholds and prices; without it every run of the folder
+    /// Export only this plan's runs, with its names, thresholds and prices; without it, every run of the folder
     #[arg(value_name = "PLAN")]
     plan: Option<PathBuf>,
     #[command(flatten)]
     changes: Changes,
     #[command(flatten)]
     selection: Selection,
-    /// How the table is written; by default as the file's name ends, else CSV
+    /// The output format; by default from the ending of the file's name, else CSV
     #[arg(long, value_enum)]
     format: Option<Written>,
-    /// What a row is; a workbook may have several kinds, and without this has all that fit
+    /// The kind of row; a workbook may have several, and by default has all that apply
     #[arg(long, value_enum, value_delimiter = ',')]
     rows: Vec<Rows>,
-    /// These columns, in this order; `*` stands for any characters: `endpoint,ttft_*_ms`; `all` for all of them. Without it CSV, XLSX and
-    /// Markdown have about thirty and whatever tells the runs apart, JSON and Parquet all
+    /// These columns, in this order; `*` matches any characters: `endpoint,ttft_*_ms`; `all` selects all
+    /// columns. By default CSV, XLSX and Markdown have about thirty columns and those that distinguish the
+    /// runs, JSON and Parquet have all
     #[arg(long, value_name = "NAMES", value_delimiter = ',')]
     columns: Vec<String>,
-    /// A pivot for spreadsheets: a row for each metric of a cell and repeat, loads across
+    /// A pivot for spreadsheets: a row for each metric of a cell and repeat, a column for each load
     #[arg(long)]
     wide: bool,
-    /// The file to write; without it the table goes to stdout (parquet of runs: to runs.parquet in the results folder)
+    /// The file to write; by default the table goes to stdout (Parquet of runs: to runs.parquet in the
+    /// results folder)
     #[arg(short, long, value_name = "FILE")]
     output: Option<PathBuf>,
     #[command(flatten)]
@@ -65,7 +67,7 @@ pub struct ExportArgs {
     folder: Folder,
 }
 
-/// How a table is written.
+/// The output format of a table.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum, strum::IntoStaticStr)]
 #[strum(serialize_all = "SCREAMING_SNAKE_CASE")]
 enum Written {
@@ -78,13 +80,13 @@ enum Written {
     /// A table in Markdown.
     #[strum(serialize = "Markdown")]
     Markdown,
-    /// Parquet; of runs every metric that needs no plan, sorted by run.
+    /// Parquet; for runs, every metric that needs no plan, sorted by run.
     #[strum(serialize = "Parquet")]
     Parquet,
 }
 
 impl Written {
-    /// The formats that the end of a file's name says.
+    /// The formats by file-name ending.
     const ENDINGS: [(&str, Written); 6] = [
         ("csv", Written::Csv),
         ("xlsx", Written::Xlsx),
@@ -94,8 +96,8 @@ impl Written {
         ("parquet", Written::Parquet),
     ];
 
-    /// As the call says, or as the name of the file ends; CSV where neither says anything. A name that says another format
-    /// than the call, or one that nobody knows, is refused.
+    /// Returns the format requested by the call, or by the ending of the file's name; CSV if neither
+    /// specifies one. An ending that contradicts the call, or that is unknown, is refused.
     fn of(args: &ExportArgs) -> Result<Written, Failure> {
         let Some(path) = args.output.as_deref() else { return Ok(args.format.unwrap_or(Written::Csv)) };
         let ending = path.extension().map(|ending| ending.to_string_lossy().to_ascii_lowercase());
@@ -103,15 +105,15 @@ impl Written {
             Self::ENDINGS.iter().find(|(known, _)| Some(*known) == ending.as_deref()).map(|(_, format)| *format);
         match (args.format, by_name, &ending) {
             (Some(format), Some(named), _) if format != named => Err(Failure::Usage(format!(
-                "{} would hold {} by its name and {} by --format {}: name it otherwise, or leave --format out",
+                "{} has the ending of {}, but {} was requested by --format {}: rename it, or remove --format",
                 path.display(),
                 named.name(),
                 format.name(),
                 format.name().to_lowercase()
             ))),
             (None, None, Some(ending)) => Err(Failure::Usage(format!(
-                "no format is known by the end of {}, `.{ending}`: known are .csv, .xlsx, .json, .md and .parquet; or say \
-                 which one it is with --format",
+                "unknown format of {}, `.{ending}`: known are .csv, .xlsx, .json, .md and .parquet; or set it with \
+                 --format",
                 path.display()
             ))),
             (format, named, _) => Ok(format.or(named).unwrap_or(Written::Csv)),
@@ -156,7 +158,7 @@ pub(super) fn run(args: ExportArgs) -> Result<Exit, Failure> {
     Ok(source.left_out.exit(exit))
 }
 
-/// Says how many of the runs have no result yet, besides those that were given up.
+/// Reports how many of the runs have no result yet, besides those that were given up.
 fn say_missing((plan, workspace): (&Path, &Workspace), picked: &[&PlannedRun], args: &ExportArgs, given_up: usize) {
     let missing = picked.iter().filter(|run| workspace.disk.get(&run.id).is_none()).count().saturating_sub(given_up);
     if missing > 0 {
@@ -164,13 +166,14 @@ fn say_missing((plan, workspace): (&Path, &Workspace), picked: &[&PlannedRun], a
         let (changes, folder) = (args.changes.typed(quoted), args.folder.typed());
         let selection = args.selection.typed(quoted);
         stderr::complain(&format!(
-            "note: {missing} of the plan's {} runs have no result yet: `sweepline run {plan}{changes}{selection}{folder}` makes them",
+            "note: {missing} of the plan's {} runs have no result yet: `sweepline run \
+             {plan}{changes}{selection}{folder}` measures them",
             picked.len()
         ));
     }
 }
 
-/// Writes the table of one kind of rows; says why, where it has none.
+/// Writes the table of one kind of rows; reports the reason if it has none.
 fn one_kind(
     args: &ExportArgs,
     format: &dyn Format,
@@ -186,13 +189,13 @@ fn one_kind(
     Ok(exit)
 }
 
-/// Refuses to overwrite what no export wrote; `columns` are those that are to be written.
+/// Refuses to overwrite a file that was not written by an export; `columns` are those to be written.
 fn may_write(args: &ExportArgs, columns: &[Column]) -> Result<(), Failure> {
     let Some(path) = &args.output else { return Ok(()) };
     args.overwrite.check(path, "an export of sweepline", |path| is_export(path, columns).unwrap_or(false))
 }
 
-/// The table, and how many rows of it were written.
+/// Returns the table, and how many rows of it were written.
 fn watched<'a>(sheet: Sheet<'a>) -> (Sheet<'a>, Rc<Cell<usize>>) {
     let count = Rc::new(Cell::new(0));
     let seen = Rc::clone(&count);
@@ -200,7 +203,7 @@ fn watched<'a>(sheet: Sheet<'a>) -> (Sheet<'a>, Rc<Cell<usize>>) {
     (Sheet { columns: sheet.columns, rows: Box::new(rows) }, count)
 }
 
-/// Says what a file holds, on stderr: the table on stdout says it itself.
+/// Reports the contents of a file on stderr; a table on stdout needs no such report.
 fn say_written(path: Option<&Path>, sheets: &[(&str, usize)]) {
     let Some(path) = path else { return };
     let sheet =
@@ -216,45 +219,47 @@ fn say_none(source: &Source, rows: Rows, count: &Cell<usize>) {
     }
 }
 
-/// Refuses what cannot be written so, before anything is read.
+/// Refuses requests that cannot be written, before anything is read.
 fn check(args: &ExportArgs, written: Written) -> Result<(), Failure> {
     let usage = |text: String| Err(Failure::Usage(text));
     let kinds: BTreeSet<Rows> = args.rows.iter().copied().collect();
     let of_runs = kinds.is_empty() || kinds == BTreeSet::from([Rows::Runs]);
     if !args.selection.is_everything() && args.plan.is_none() {
-        return usage("--only and --skip choose among the runs of a plan: name the PLAN".to_owned());
+        return usage("--only and --skip select runs of a plan: name the PLAN".to_owned());
     }
     if !args.selection.is_everything() && written == Written::Parquet && of_runs && args.output.is_none() {
         return usage(
-            "runs.parquet in the results folder holds every run: name a file for the chosen ones, -o FILE".into(),
+            "runs.parquet in the results folder contains every run: name a file for the selected ones, -o FILE".into(),
         );
     }
     if kinds.len() > 1 && written != Written::Xlsx {
-        return usage(format!("{} holds one kind of row: name one in --rows, or say --format xlsx", written.name()));
+        return usage(format!("{} contains one kind of row: name one in --rows, or use --format xlsx", written.name()));
     }
     if args.wide && kinds.iter().any(|rows| !matches!(rows, Rows::Runs | Rows::Classes)) {
-        return usage("--wide is a pivot of runs or classes: leave --rows out, or say --rows classes".to_owned());
+        return usage("--wide is a pivot of runs or classes: remove --rows, or use --rows classes".to_owned());
     }
     if args.wide && written == Written::Parquet {
         return usage(
-            "a pivot has texts and numbers in one column, which Parquet has not: say csv, xlsx or json".into(),
+            "a pivot mixes texts and numbers in a column, which Parquet does not support: use csv, xlsx or json".into(),
         );
     }
     if written == Written::Parquet && of_runs && !args.columns.is_empty() {
-        return usage("runs.parquet has all columns; --columns is for the other formats and rows".to_owned());
+        return usage(
+            "runs.parquet always has all columns; --columns applies to the other formats and rows".to_owned(),
+        );
     }
     let binary = written == Written::Xlsx || (written == Written::Parquet && !of_runs);
     if binary && args.output.is_none() {
-        return usage(format!("{} is no text: name a file with -o FILE", written.name()));
+        return usage(format!("{} is a binary format: name a file with -o FILE", written.name()));
     }
     Ok(())
 }
 
-/// Writes a workbook: of the rows that were asked for, or of all kinds that there are.
+/// Writes a workbook with the requested rows, or with all applicable kinds.
 fn workbook(args: &ExportArgs, source: &Source, columns: Columns) -> Result<Exit, Failure> {
     let asked = |rows: &Rows| args.rows.contains(rows) || (args.rows.is_empty() && source.belongs(*rows, args.wide));
     let kinds: Vec<Rows> = Rows::ALL.into_iter().filter(asked).collect();
-    // Whoever names columns wants no more than those.
+    // A user who names columns wants only those.
     let has_charts = kinds.contains(&Rows::Curves) && (columns.patterns.is_empty() || columns.has_all());
     columns.known(source, &kinds)?;
     may_write(args, &[])?;
@@ -262,7 +267,7 @@ fn workbook(args: &ExportArgs, source: &Source, columns: Columns) -> Result<Exit
     let path = args.output.as_deref();
     let mut sheets = Vec::new();
     for rows in kinds {
-        // The patterns fit one of the sheets; one that has none of the columns is left out.
+        // The patterns match columns of at least one sheet; a sheet with none of the columns is omitted.
         if let Some(Chosen { table, all }) = columns.table_of_several(source, rows)? {
             let (table, count) = watched(table);
             book.add_part(rows.name(), table, all.unwrap_or_default()).map_err(|error| cannot_write(path, &error))?;
@@ -291,7 +296,7 @@ fn workbook(args: &ExportArgs, source: &Source, columns: Columns) -> Result<Exit
 
 fn write(path: Option<&Path>, format: &dyn Format, sheet: Sheet<'_>) -> Result<Exit, Failure> {
     let written = match path {
-        // For eyes, not for a program: nothing in it may move the cursor.
+        // For people, not for programs: control characters must not move the cursor.
         None if std::io::stdout().is_terminal() => {
             let mut bytes = Vec::new();
             let written = format.write(sheet, &mut bytes);
@@ -311,7 +316,7 @@ fn write(path: Option<&Path>, format: &dyn Format, sheet: Sheet<'_>) -> Result<E
     }
 }
 
-/// Writes runs.parquet, which is the same whatever plan it was asked for with.
+/// Writes runs.parquet, which does not depend on the plan of the call.
 fn runs_as_parquet(args: &ExportArgs, source: &Source) -> Result<Exit, Failure> {
     let stored = source.stored();
     let count = stored.len();

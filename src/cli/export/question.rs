@@ -1,41 +1,41 @@
-//! What an export was asked for: which rows, and which of their columns.
+//! The rows and columns that an export requests.
 
 use super::source::Source;
 use crate::cli::export::kind::Rows;
 use crate::cli::failure::Failure;
 use crate::export::{Column, NoPivot, Sheet, fits, marked, matching, wide};
 
-/// Which columns a table has.
+/// The columns of a table.
 #[derive(Clone, Copy)]
 pub(crate) struct Columns<'a> {
-    /// Names as the call gives them.
+    /// Names, as given by the call.
     pub(crate) patterns: &'a [String],
-    /// As a pivot.
+    /// Whether it is a pivot.
     pub wide: bool,
-    /// Where no names are given, those that a person reads (`Source::shown`), and not all.
+    /// Whether only the columns for people (`Source::shown`) are included if no names are given.
     pub few: bool,
-    /// Values are marked for a person who reads them, as Markdown is.
+    /// Whether values are marked up for people, as in Markdown.
     pub marked: bool,
 }
 
-/// The pattern of the call that names all columns.
+/// The pattern that selects all columns.
 const ALL: &str = "all";
 
-/// A table, and where only some of its columns are in it, all of them.
+/// A table, and all of its possible columns if only some are included.
 pub(crate) struct Chosen<'s> {
     /// The table.
     pub table: Sheet<'s>,
-    /// The columns that it could have, where it has not all of them.
+    /// All possible columns, if some are not included.
     pub all: Option<Vec<Column>>,
 }
 
 impl Columns<'_> {
-    /// The table of one kind of rows with its columns; a name that it does not have is refused.
+    /// Returns the table of one kind of rows with its columns; an unknown name is refused.
     pub(crate) fn table<'s>(self, source: &'s Source, rows: Rows) -> Result<Sheet<'s>, Failure> {
         Ok(self.chosen(source, rows)?.table)
     }
 
-    /// Likewise, with what the table leaves out.
+    /// Returns the same, with the columns that the table omits.
     fn chosen<'s>(self, source: &'s Source, rows: Rows) -> Result<Chosen<'s>, Failure> {
         if self.wide {
             let patterns = if self.has_all() { &[] } else { self.patterns };
@@ -59,12 +59,13 @@ impl Columns<'_> {
         Ok(Chosen { table: table.keep(kept), all: Some(all) })
     }
 
-    /// Whether the call names all columns.
+    /// Returns whether all columns are selected.
     pub(crate) fn has_all(self) -> bool {
         self.patterns.iter().any(|pattern| pattern == ALL)
     }
 
-    /// The table as one sheet among others: a name that another sheet has is no mistake. None where it has none of them.
+    /// Returns the table as one sheet among others: a name that only another sheet has is not an error.
+    /// `None` if it has none of the columns.
     pub(crate) fn table_of_several<'s>(self, source: &'s Source, rows: Rows) -> Result<Option<Chosen<'s>>, Failure> {
         if self.patterns.is_empty() || self.wide || self.has_all() {
             return self.chosen(source, rows).map(Some);
@@ -92,16 +93,16 @@ fn names(columns: &[Column]) -> Vec<&str> {
     columns.iter().map(|column| column.name.as_str()).collect()
 }
 
-/// None of these kinds of rows has a column that is named like this.
+/// Returns the error that none of these kinds of rows has a column with this name.
 fn unknown(wrong: &str, kinds: &[Rows], columns: &[Column]) -> Failure {
     let near = columns.iter().map(|column| column.name.as_str());
     let near = near.min_by_key(|name| strsim::damerau_levenshtein(wrong, name));
     let near = near.filter(|name| strsim::damerau_levenshtein(wrong, name) <= 1 + wrong.len() / 3);
-    // Of a curve the load has a column, whatever it is counted in.
+    // The load of a curve has a column, whatever its unit.
     let load = (kinds == [Rows::Curves] && ["qps", "batch_size"].contains(&wrong)).then_some("load");
     let remedy = match load.or(near) {
         Some(near) => format!("did you mean `{near}`?"),
-        None => "`sweepline schema export` lists them; `*` stands for any characters".to_owned(),
+        None => "`sweepline schema export` lists them; `*` matches any characters".to_owned(),
     };
     let kinds: Vec<&str> = kinds.iter().map(|rows| rows.name()).collect();
     Failure::Usage(format!("no column of {} is named `{wrong}`: {remedy}", kinds.join(", ")))
@@ -111,8 +112,8 @@ fn no_pivot(source: &Source, rows: Rows, why: NoPivot) -> Failure {
     match why {
         NoPivot::NoMetric(wrong) => unknown(&wrong, &[rows], &source.table(rows).columns),
         NoPivot::Alike([a, b]) => Failure::Usage(format!(
-            "runs {} and {} have the same names, load and repeat, and would be one value of the pivot: name the PLAN \
-             whose runs are meant",
+            "runs {} and {} have the same names, load and repeat, and would share a value of the pivot: name the PLAN \
+             whose runs to export",
             &a[..a.len().min(8)],
             &b[..b.len().min(8)]
         )),

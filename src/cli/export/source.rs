@@ -1,4 +1,4 @@
-//! The runs that an export is made from, and their tables. What is short is read once; requests and token events are
+//! The runs of an export and their tables. Small tables are read once; requests and token events are
 //! decoded while they are written.
 
 use std::cell::{Cell, OnceCell};
@@ -31,10 +31,10 @@ use crate::report::objective;
 use crate::rows::{Facts, HookRun, Replay, RowsError, RunLabels, RunReader, Table};
 use crate::store::{self, Listed, RunRecord, State, Store, StoreError};
 
-/// Requests that a workbook has without being asked for them: what one sheet holds.
+/// Most requests that a workbook includes by default: the capacity of one sheet.
 const MOST_REQUESTS: u64 = 1_048_575;
 
-/// A committed run under the names that it is exported with.
+/// A committed run with the names under which it is exported.
 struct Chosen {
     sweep: Option<String>,
     record: RunRecord,
@@ -52,19 +52,19 @@ pub(crate) struct Source<'a> {
     store: &'a Store,
     plan: Option<&'a Plan>,
     chosen: Vec<Chosen>,
-    /// Runs that were given up, in the order of the plan.
+    /// Runs that were given up, in plan order.
     given_up: Vec<GivenUpRow>,
     axes: Vec<String>,
     /// Rows of the runs, and those of their classes.
     rows: OnceCell<(Vec<RunRow>, Vec<RunRow>)>,
-    /// What could not be read.
+    /// Results that could not be read.
     pub left_out: LeftOut,
-    /// Whether the rows of a run broke off: nothing is written behind them as if they were all.
+    /// Whether the rows of a run broke off: nothing is written after them as if they were complete.
     broke_off: Cell<bool>,
 }
 
 impl<'a> Source<'a> {
-    /// Those runs of a plan that are picked, in the order in which it names them, or all of the folder.
+    /// Creates it from the selected runs of a plan, in plan order, or from all runs of the folder.
     pub(crate) fn of(
         store: &'a Store,
         planned: Option<(&'a Workspace, &[&PlannedRun])>,
@@ -89,7 +89,7 @@ impl<'a> Source<'a> {
         Ok(Source { store, plan, chosen, given_up, axes, rows: OnceCell::new(), left_out, broke_off: Cell::new(false) })
     }
 
-    /// What the columns are chosen by that a table of such rows has where none are named; none of kinds that have few.
+    /// Returns the inputs for the default choice of columns; `None` for kinds with few columns.
     pub(crate) fn shown(&self, rows: Rows) -> Option<Choice<'_>> {
         let names: &[&str] = match rows {
             Rows::Runs | Rows::Classes => &shown::RUNS,
@@ -105,55 +105,55 @@ impl<'a> Source<'a> {
                 (telling, Some(Values::of(self.table(rows))))
             }
             Rows::Curves => (Vec::new(), Some(Values::of(self.table(rows)))),
-            // Their rows are made while they are written.
+            // Their rows are made during writing.
             Rows::Lengths | Rows::Turns | Rows::Requests | Rows::Events => (Vec::new(), None),
         };
         let limited = shown::limited(self.plan.and_then(|plan| plan.slo.as_ref()));
         Some(Choice { names, axes: &self.axes, limited, telling, values })
     }
 
-    /// How many runs were given up.
+    /// Returns how many runs were given up.
     pub(crate) fn given_up(&self) -> usize {
         self.given_up.len()
     }
 
-    /// Name of the plan, where there is one.
+    /// Returns the name of the plan; `None` without one.
     pub(crate) fn plan_name(&self) -> Option<&str> {
         self.plan.map(|plan| plan.name.as_str())
     }
 
-    /// What is said of runs that were given up; none where none was.
+    /// Returns the note on runs that were given up; `None` if there are none.
     pub(crate) fn said_of_given_up(&self, rows: Rows, wide: bool) -> Option<String> {
         let first = self.given_up.first()?;
         let count = self.given_up.len();
         let runs = if count == 1 { "1 run was given up".to_owned() } else { format!("{count} runs were given up") };
         let there = match rows {
-            Rows::Runs if !wide => "no numbers, and the verdict given_up",
-            Rows::Curves => "no figures, and the reason in given_up_reason",
-            _ => "no rows",
+            Rows::Runs if !wide => "their rows have the verdict given_up and no numbers",
+            Rows::Curves => "their rows have the reason in given_up_reason and no figures",
+            _ => "they have no rows",
         };
         let like = if count == 1 { "" } else { "like " };
         Some(format!("note: {runs} ({like}{}): {there}", first.given_up.reason()))
     }
 
-    /// How many runs there are.
+    /// Returns how many runs there are.
     pub(crate) fn runs(&self) -> usize {
         self.chosen.len()
     }
 
-    /// What is said where a kind of rows turned out to have none; nothing of kinds that every run has.
+    /// Returns the note on a kind of rows that turned out to be empty; `None` for kinds that every run has.
     pub(crate) fn why_none(&self, rows: Rows) -> Option<String> {
         let why = match (rows, self.runs()) {
             (_, 0) => return None,
-            (Rows::Classes, n) => format!("none of the {n} runs is over a mix"),
-            (Rows::Lengths, n) => format!("in each of the {n} runs all requests have one length"),
-            (Rows::Turns, n) => format!("none of the {n} runs is of conversations"),
+            (Rows::Classes, n) => format!("none of the {n} runs uses a mix"),
+            (Rows::Lengths, n) => format!("in each of the {n} runs, all requests have the same length"),
+            (Rows::Turns, n) => format!("none of the {n} runs has conversations"),
             _ => return None,
         };
         Some(format!("note: {} has no rows: {why}", rows.name()))
     }
 
-    /// Whether a workbook has such rows without being asked for them.
+    /// Returns whether a workbook includes such rows by default.
     pub(crate) fn belongs(&self, rows: Rows, wide: bool) -> bool {
         match rows {
             Rows::Runs => true,
@@ -164,8 +164,8 @@ impl<'a> Source<'a> {
                 let requests = self.requests();
                 if requests > MOST_REQUESTS && !wide {
                     stderr::complain(&format!(
-                        "{requests} requests fit no sheet and are left out; `--rows requests` gives them sheet after sheet, \
-                         `--format parquet` in one file"
+                        "{requests} requests do not fit in a sheet and are omitted; `--rows requests` writes them to \
+                         several sheets, `--format parquet` to one file"
                     ));
                 }
                 !wide && requests <= MOST_REQUESTS
@@ -179,7 +179,7 @@ impl<'a> Source<'a> {
         self.chosen.iter().filter_map(rows).sum()
     }
 
-    /// The rows of runs or of classes.
+    /// Returns the rows of runs or of classes.
     pub(crate) fn rows(&self, rows: Rows) -> &[RunRow] {
         let (runs, classes) = self.rows.get_or_init(|| {
             let (mut runs, mut classes) = (Vec::new(), Vec::new());
@@ -196,7 +196,7 @@ impl<'a> Source<'a> {
         if rows == Rows::Classes { classes } else { runs }
     }
 
-    /// The curves of the runs; invalid ones are left out of their figures.
+    /// Returns the curves of the runs; invalid runs are excluded from the figures.
     fn curves(&self) -> Vec<curve::Curve<'_>> {
         let objective = self.objective().is_some();
         let given_up = self.given_up.iter().map(|GivenUpRow { sweep, labels, given_up, .. }| {
@@ -208,17 +208,17 @@ impl<'a> Source<'a> {
         curve::curves(&points, false)
     }
 
-    /// The charts of the curves.
+    /// Returns the charts of the curves.
     pub(crate) fn charts(&self) -> Charts {
         Charts::of(&self.curves(), self.objective())
     }
 
-    /// The plan's objective; none of one without a limit.
+    /// Returns the plan's objective; `None` if it has no limit.
     fn objective(&self) -> Option<&Slo> {
         self.plan.and_then(|plan| plan.slo.as_ref()).filter(|slo| !Slo::is_empty(slo))
     }
 
-    /// The table of one kind of rows.
+    /// Returns the table of one kind of rows.
     pub(crate) fn table(&self, rows: Rows) -> Sheet<'_> {
         match rows {
             Rows::Runs => runs::with_given_up(self.rows(rows), &self.given_up),
@@ -245,7 +245,7 @@ impl<'a> Source<'a> {
         breakdown::sheet(&self.axes, self.plan_name(), self.of_each(move |run| self.parts(run, measure)))
     }
 
-    /// What `read` makes of each run that can be read.
+    /// Applies `read` to each run that can be read.
     fn of_each<'s, T>(
         &'s self,
         read: impl Fn(&'s Chosen) -> Result<T, StoreError> + 's,
@@ -253,20 +253,20 @@ impl<'a> Source<'a> {
         self.chosen.iter().take_while(|_| !self.broke_off.get()).filter_map(move |run| self.left_out.take(read(run)))
     }
 
-    /// A run in parts, measured.
+    /// Returns the parts of a run, measured.
     fn parts<P>(&self, run: &Chosen, measure: Measure<P>) -> Result<PartsOfRun<P>, StoreError> {
         let read = self.store.read(&run.record)?;
         Ok((run.named(), measure(&read, &run.record.facts)?))
     }
 
-    /// A row that was read from a file whose digest was right.
+    /// Returns a row that was read from a file with a correct digest.
     fn row<T>(&self, read: Result<T, StoreError>) -> Option<T> {
         let row = self.left_out.take(read);
         self.broke_off.set(self.broke_off.get() || row.is_none());
         row
     }
 
-    /// The runs as runs.parquet has them, each once.
+    /// Returns the runs as in runs.parquet, each once.
     pub(crate) fn stored(&self) -> Vec<StoredRun> {
         let mut seen = std::collections::HashSet::new();
         let runs = self.chosen.iter().filter(|run| seen.insert(run.record.id.clone()));
@@ -279,7 +279,7 @@ impl<'a> Source<'a> {
     }
 }
 
-/// How a run is measured in parts.
+/// A function that measures the parts of a run.
 type Measure<P> = fn(&RunReader, &Facts) -> Result<Vec<(P, RunMetrics)>, RowsError>;
 
 fn by_length(run: &RunReader, facts: &Facts) -> Result<Vec<(Bucket, RunMetrics)>, RowsError> {
@@ -300,7 +300,7 @@ fn of_plan(workspace: &Workspace, picked: &[&PlannedRun], folder: (&Folder, &Lef
     in_plan_order(workspace.plan(), picked).into_iter().filter_map(named).collect()
 }
 
-/// Those of the picked runs that were given up and have no result.
+/// Returns the selected runs that were given up and have no result.
 fn given_up_of_plan(workspace: &Workspace, picked: &[&PlannedRun], known: &GivenUpRuns) -> Vec<GivenUpRow> {
     let row = |run: &PlannedRun| {
         let found = known.get(run).filter(|_| workspace.disk.record(&run.id).is_none())?;
@@ -315,7 +315,7 @@ fn given_up_of_plan(workspace: &Workspace, picked: &[&PlannedRun], known: &Given
     in_plan_order(workspace.plan(), picked).into_iter().filter_map(row).collect()
 }
 
-/// Those of the folder that were given up and have no result.
+/// Returns the folder's runs that were given up and have no result.
 fn given_up_of_folder(known: &GivenUpRuns, chosen: &[Chosen]) -> Vec<GivenUpRow> {
     let has_result = |found: &store::GivenUpRun| chosen.iter().any(|run| run.record.id == found.id);
     known.all().into_iter().filter(|found| !has_result(found)).map(|found| given_up_row(found, None)).collect()
@@ -332,7 +332,7 @@ fn given_up_row(found: &store::GivenUpRun, plan: Option<&Plan>) -> GivenUpRow {
     }
 }
 
-/// The plan's objective in words; none without one.
+/// Returns the plan's objective in words; `None` without one.
 fn limits(plan: &Plan) -> Option<String> {
     plan.slo.as_ref().filter(|slo| !Slo::is_empty(slo)).map(objective)
 }
@@ -342,8 +342,8 @@ fn of_folder(listed: &[Listed], folder: (&Folder, &LeftOut)) -> Vec<Chosen> {
     records.map(|record| Chosen { sweep: None, labels: record.labels(), record }).collect()
 }
 
-/// The record of a run that can be exported. One that cannot is left out, and never silently. One that the next `run` measures
-/// again is as good as not measured yet.
+/// Returns the record of a run that can be exported. A run that cannot be exported is always reported. A
+/// run that the next `run` measures again counts as not measured yet.
 fn usable<'l>(listed: &'l Listed, (folder, left_out): (&Folder, &LeftOut)) -> Option<&'l RunRecord> {
     if let (State::Unreadable(_), Some(error)) = (&listed.state, listed.unusable()) {
         left_out.name(error);
@@ -352,8 +352,8 @@ fn usable<'l>(listed: &'l Listed, (folder, left_out): (&Folder, &LeftOut)) -> Op
     if let State::Corrupt(reason) = &listed.state {
         let folder = folder.typed();
         stderr::complain(&format!(
-            "run {} is left out: {reason} (`sweepline run PLAN{folder}` measures it again, `sweepline verify{folder}` names \
-             every damaged file)",
+            "run {} is excluded: {reason} (`sweepline run PLAN{folder}` measures it again, `sweepline verify{folder}` \
+             names every damaged file)",
             listed.id
         ));
         return None;
@@ -361,7 +361,7 @@ fn usable<'l>(listed: &'l Listed, (folder, left_out): (&Folder, &LeftOut)) -> Op
     listed.record.as_ref()
 }
 
-/// The rows of the classes of a run that has been read; the verdict is the run's.
+/// Returns the rows of the classes of a run that was read; the verdict is the run's.
 pub(crate) fn class_rows(
     (plan, sweep): (Option<&Plan>, Option<String>),
     record: &RunRecord,
@@ -387,7 +387,7 @@ pub(crate) fn class_rows(
     answered.classes.iter().map(row).collect()
 }
 
-/// The row of a run that has been read.
+/// Returns the row of a run that was read.
 pub(crate) fn run_row(
     (plan, sweep): (Option<&Plan>, Option<String>),
     record: &RunRecord,
@@ -410,12 +410,12 @@ pub(crate) fn run_row(
         declared: DeclaredFacts::of(&record.spec, plan, plan.and_then(limits)),
         objective: None,
     };
-    // As `curves` decides it, of this run alone.
+    // Decided as in `curves`, for this run alone.
     row.objective = answer_of(&row);
     row
 }
 
-/// Whether the objective holds in one run; none without an objective, and where the run does not count.
+/// Returns whether the objective holds in one run; `None` without an objective, and if the run does not count.
 fn answer_of(row: &RunRow) -> Option<slo::Answer> {
     let has_limits = !row.slo.is_empty() || row.cost.is_some();
     let points = [Point::Measured(point(row))];
@@ -427,7 +427,7 @@ fn hooks_failed(hooks: &[HookRun]) -> Option<u64> {
     (!hooks.is_empty()).then(|| hooks.iter().filter(|hook| !hook.is_ok()).count() as u64)
 }
 
-/// A run as a point of a curve.
+/// Returns a run as a point of a curve.
 fn point(row: &RunRow) -> Run<'_> {
     let RunRow { sweep, labels, metrics, plan_metrics, verdict, slo, cost, tokens, .. } = row;
     let sweep = sweep.as_deref().unwrap_or_default();

@@ -1,4 +1,4 @@
-//! The frozen plan as a file: a plan in YAML, and the ids of its runs in comments at its end.
+//! The frozen plan as a file: a plan in YAML, with the ids of its runs in comments at the end.
 
 use std::collections::BTreeSet;
 use std::path::Path;
@@ -13,20 +13,20 @@ use crate::plan::{self, Disk, Format, Loaded, Options, Plan, Step};
 use crate::report::format::plain;
 use crate::sweep::event::name;
 
-/// How the line begins that says which sweepline wrote a lock.
+/// Start of the line that names the sweepline version of a lock.
 const VERSION: &str = "# frozen by sweepline ";
-/// How a line begins that names a run.
+/// Start of a line that lists a run.
 const RUN: &str = "# run ";
-/// How a line begins that names runs whose load an earlier sweep finds.
+/// Start of a line that lists runs whose load an earlier sweep finds.
 const PENDING: &str = "# pending ";
 
 /// A lock that was read.
 pub(crate) struct Lock {
-    /// The plan in it.
+    /// The plan in the lock.
     pub loaded: Loaded,
     /// The ids that it lists.
     pub ids: BTreeSet<RunId>,
-    /// The runs that it names whose load an earlier sweep finds.
+    /// The listed runs whose load an earlier sweep finds.
     pub pending: BTreeSet<String>,
     /// The version of the program that wrote it.
     pub version: String,
@@ -37,10 +37,10 @@ impl Lock {
     pub(crate) fn read(path: &Path, allow_outside: bool) -> Result<Lock, Failure> {
         let shown = path.display();
         let text = std::fs::read_to_string(path)
-            .map_err(|error| Failure::Usage(format!("the lock {shown} cannot be read: {error}")))?;
+            .map_err(|error| Failure::Usage(format!("cannot read the lock {shown}: {error}")))?;
         let version = text.lines().find_map(|line| line.strip_prefix(VERSION)?.split_whitespace().next());
         let Some(version) = version.map(|version| version.trim_end_matches(',').to_owned()) else {
-            return Err(Failure::Usage(format!("{shown} is no lock: sweepline freeze PLAN -o {shown} writes one")));
+            return Err(Failure::Usage(format!("{shown} is not a lock: sweepline freeze PLAN -o {shown} writes one")));
         };
         let id = |line: &str| line.strip_prefix(RUN)?.split_whitespace().next()?.parse().ok();
         let ids = text.lines().filter_map(id).collect();
@@ -50,17 +50,18 @@ impl Lock {
     }
 }
 
-/// Whether the file at `path` is a lock.
+/// Returns whether the file at `path` is a lock.
 pub(crate) fn is_lock(path: &Path) -> bool {
     begins_with(path, |text| text.starts_with(VERSION))
 }
 
-/// The ids of all runs, each once; of searches and ladders those of all that they may ask for.
+/// Returns the ids of all runs, each once; for searches and ladders, of all runs that they may request.
 pub(crate) fn ids(expansion: &Expansion) -> BTreeSet<RunId> {
     expansion.possible().map(|run| run.id).collect()
 }
 
-/// The runs whose load an earlier sweep finds, as a lock names them: `sustained × 2: vllm · llama · chat · 0.8 × limit.max_qps_under_slo`.
+/// Returns the runs whose load an earlier sweep finds, as listed in a lock: `sustained × 2: vllm · llama ·
+/// chat · 0.8 × limit.max_qps_under_slo`.
 pub(crate) fn pending(expansion: &Expansion) -> BTreeSet<String> {
     let one = |pending: &Pending| {
         let values: Vec<String> = pending.cell.iter().map(|(_, value)| value.to_string()).collect();
@@ -69,21 +70,20 @@ pub(crate) fn pending(expansion: &Expansion) -> BTreeSet<String> {
     expansion.pending.iter().map(one).collect()
 }
 
-/// The text of a lock of `plan`, which is the loaded one with nothing left open.
+/// Returns the text of a lock of `plan`, the loaded plan with every default resolved.
 pub(crate) fn text(loaded: &Loaded, plan: &Plan, expansion: &Expansion) -> String {
     let version = env!("CARGO_PKG_VERSION");
     let file = plain(&loaded.file().display().to_string());
     let mut text = format!(
-        "{VERSION}{version}, from {file}: every value with its origin, the ids of the runs at the end.\n\
-         # `sweepline run --frozen FILE PLAN` refuses when the plan's runs are others.\n"
+        "{VERSION}{version}, from {file}: every value with its origin, the ids of the runs at the end.\n# `sweepline \
+         run --frozen FILE PLAN` refuses a plan with other runs.\n"
     );
     let plan = serde_json::to_value(plan).unwrap_or(Value::Null);
     if let Value::Object(plan) = plan {
         table(&plan, &mut Vec::new(), &|path| origin(loaded, path), &mut text);
     }
     let ids = ids(expansion);
-    let chosen =
-        if expansion.pools.is_empty() { "" } else { ", those of searches and ladders as far as they ask for them" };
+    let chosen = if expansion.pools.is_empty() { "" } else { ", including all that searches and ladders may request" };
     text.push_str(&format!("\n# {} runs{chosen}:\n", ids.len()));
     let mut told = BTreeSet::new();
     for run in expansion.possible().filter(|run| told.insert(run.id)) {
@@ -91,13 +91,13 @@ pub(crate) fn text(loaded: &Loaded, plan: &Plan, expansion: &Expansion) -> Strin
     }
     let pending = pending(expansion);
     if !pending.is_empty() {
-        text.push_str("\n# Runs whose load an earlier sweep finds; they have ids once it is known:\n");
+        text.push_str("\n# Runs whose load an earlier sweep finds; they get ids once it is known:\n");
         pending.iter().for_each(|line| text.push_str(&format!("{PENDING}{line}\n")));
     }
     text
 }
 
-/// Where a value comes from.
+/// Returns the origin of a value.
 fn origin(loaded: &Loaded, path: &[Step]) -> Comment {
     let of = |place: &plan::Place| match place.file.to_str() {
         Some("--set") => format!("--set:{}", place.line),

@@ -1,5 +1,5 @@
-//! `sweepline freeze PLAN`: the whole resolved plan as a plan, with the origin of every value and the ids of its runs; and
-//! `--frozen`, which refuses a plan whose runs are others.
+//! `sweepline freeze PLAN`: the whole resolved plan as a plan, with the origin of every value and the ids
+//! of its runs; and `--frozen`, which refuses a plan with other runs.
 
 pub(super) mod lock;
 pub(super) mod write;
@@ -25,14 +25,14 @@ pub struct FreezeArgs {
     plan: PathBuf,
     #[command(flatten)]
     changes: Changes,
-    /// The file to write; without it the frozen plan goes to stdout
+    /// The file to write; by default the frozen plan goes to stdout
     #[arg(short, long, value_name = "FILE")]
     output: Option<PathBuf>,
     #[command(flatten)]
     overwrite: Overwrite,
 }
 
-/// Prints a plan with nothing left open.
+/// Prints a plan with every default resolved.
 pub(super) fn run(args: FreezeArgs) -> Result<Exit, Failure> {
     args.output.as_deref().map_or(Ok(()), is_yaml)?;
     let loaded = args.changes.load(&args.plan)?;
@@ -48,27 +48,28 @@ pub(super) fn run(args: FreezeArgs) -> Result<Exit, Failure> {
     Ok(Exit::Done)
 }
 
-/// Refuses a name by which other commands would read another format than is written.
+/// Refuses a file name from which other commands would infer another format.
 fn is_yaml(path: &Path) -> Result<(), Failure> {
     let ending = path.extension().map(|ending| ending.to_string_lossy().to_ascii_lowercase());
     match ending.as_deref() {
         None | Some("yaml" | "yml" | "lock") => Ok(()),
         Some(ending) => Err(Failure::Usage(format!(
-            "a frozen plan is YAML, and {} ends in `.{ending}`: name it .lock, .yaml or .yml",
+            "a frozen plan is YAML, but {} ends in `.{ending}`: name it .lock, .yaml or .yml",
             path.display()
         ))),
     }
 }
 
-/// The plan with nothing left open; its files are named as from the lock's folder, or the plan's where it goes to stdout.
+/// Returns the plan with every default resolved; its files are named relative to the lock's folder, or to
+/// the plan's if it goes to stdout.
 fn plan_of_lock(args: &FreezeArgs, loaded: &Loaded) -> Result<Plan, Failure> {
     let mut plan = explicit(&loaded.plan);
     let lock = args.output.as_deref().unwrap_or(&args.plan);
     let folder = lock.parent().unwrap_or(Path::new(""));
     plan.moved_to(folder, args.changes.allow_outside()).map_err(|Unreachable { written }| {
         Failure::Usage(format!(
-            "the file `{written}` of the plan is not in the folder of {}, and what a lock names lies beside it or below: write \
-             the lock into the plan's folder, or allow files elsewhere with --allow-outside",
+            "the plan's file `{written}` is outside the folder of {}, and a lock may only name files in or below its \
+             folder: write the lock into the plan's folder, or allow other files with --allow-outside",
             lock.display()
         ))
     })?;
@@ -78,13 +79,13 @@ fn plan_of_lock(args: &FreezeArgs, loaded: &Loaded) -> Result<Plan, Failure> {
 /// The lock that a plan must agree with.
 #[derive(Debug, Clone, Default, Args)]
 pub(crate) struct Frozen {
-    /// Refuse to go on where the plan's runs are not those of this file, which `freeze` wrote
+    /// Refuse to run if the plan's runs differ from those of this file, written by `freeze`
     #[arg(long, value_name = "FILE")]
     frozen: Option<PathBuf>,
 }
 
 impl Frozen {
-    /// Refuses a plan that asks for other runs than the lock, and says which edits made it so.
+    /// Refuses a plan whose runs differ from the lock's, and lists the responsible edits.
     pub(super) fn check(&self, workspace: &Workspace) -> Result<(), Failure> {
         let Some(path) = &self.frozen else { return Ok(()) };
         let lock = lock::Lock::read(path, workspace.allow_outside)?;
@@ -94,11 +95,12 @@ impl Frozen {
             let by = &lock.version;
             let this = env!("CARGO_PKG_VERSION");
             return Err(Failure::Usage(format!(
-                "{shown} does not give the runs that it lists: it was edited, or sweepline {by}, which wrote it, counted \
-                 them otherwise than sweepline {this}; freeze the plan again"
+                "{shown} does not yield the runs that it lists: it was edited, or sweepline {by}, which wrote it, \
+                 expands plans differently from sweepline {this}; freeze the plan again"
             )));
         }
-        // What earlier sweeps find makes runs that no lock holds, and gates leave out some that it does: neither is an edit.
+        // Results of earlier sweeps add runs that no lock lists, and gates skip some that it lists: neither
+        // is an edit.
         let asked_for = expand(&workspace.loaded.plan)?;
         if lock.ids == lock::ids(&asked_for) && lock.pending == lock::pending(&asked_for) {
             return Ok(());
@@ -107,8 +109,8 @@ impl Frozen {
         let new = Side::loaded(workspace.loaded.clone(), asked_for);
         let plan = workspace.loaded.file().display();
         Err(Failure::Usage(format!(
-            "the runs of {plan} are not those of {shown}\n{}\nundo the edits, or freeze the plan again: sweepline freeze \
-             {plan} -o {shown}",
+            "the runs of {plan} differ from those of {shown}\n{}\nundo the edits, or freeze the plan again: sweepline \
+             freeze {plan} -o {shown}",
             diff::text(&old, &new)?.trim_end()
         )))
     }

@@ -1,17 +1,17 @@
-//! Values as YAML with a comment behind each: the crate for YAML writes none.
+//! Writes values as YAML with a comment after each, which the YAML crate cannot do.
 
 use serde_json::{Map, Value};
 
 use crate::plan::Step;
 use crate::units::text::is_unseen;
 
-/// What is said behind a value.
+/// The comment after a value.
 pub(crate) struct Comment(pub String);
 
-/// Where comments begin, where the value leaves room for it.
+/// Column where comments begin, if the value is short enough.
 const COLUMN: usize = 56;
 
-/// Writes a table, an entry a line, with what `comment` says of each value's path.
+/// Writes a table, one entry per line, with the comment that `comment` returns for each value's path.
 pub(crate) fn table(
     table: &Map<String, Value>,
     path: &mut Vec<Step>,
@@ -48,7 +48,7 @@ fn line(value: &str, comment: &Comment, out: &mut String) {
     out.push_str(&format!("{value:<COLUMN$}  # {comment}\n"));
 }
 
-/// A value in one line.
+/// Returns a value in one line.
 fn flow(value: &Value) -> String {
     match value {
         Value::String(value) => text(value),
@@ -63,7 +63,7 @@ fn flow(value: &Value) -> String {
     }
 }
 
-/// A text that YAML reads back as just this text, and no template.
+/// Returns a text in the form that YAML reads back unchanged, and not as a template.
 fn text(text: &str) -> String {
     const WORDS: [&str; 8] = ["true", "false", "null", "yes", "no", "on", "off", "~"];
     let plain = |c: char| c.is_ascii_alphanumeric() || matches!(c, '_' | '.' | '/' | '%' | '-');
@@ -75,7 +75,7 @@ fn text(text: &str) -> String {
     if first && text.chars().all(plain) && !like_a_number && !reserved {
         return text.to_owned();
     }
-    // A text with braces of its own would be taken for a template when it is read again.
+    // A text that contains braces would be read back as a template.
     let literal = match text.contains("{{") || text.contains("{%") {
         true => text.replace("{{", "\u{0}").replace("{%", "{{ '{%' }}").replace('\u{0}', "{{ '{{' }}"),
         false => text.to_owned(),

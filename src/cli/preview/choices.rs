@@ -1,4 +1,5 @@
-//! Searches and ladders in a preview: which of their runs come, only measuring tells; how they stand, and what they may take, is known.
+//! Searches and ladders in a preview: results decide which of their runs are executed, but their state and
+//! their maximum cost are known.
 
 use schemars::JsonSchema;
 use serde::Serialize;
@@ -13,70 +14,76 @@ use crate::units::text::counted;
 
 use super::super::workspace::Workspace;
 
-/// How one search or ladder stands.
+/// The state of one search or ladder.
 #[derive(Debug, Serialize, JsonSchema)]
 pub(crate) struct ChoiceState {
     /// Its sweep.
     pub sweep: String,
-    /// Its cell but for the load: endpoint, model, scenario and values on further axes.
+    /// Its cell without the load: endpoint, model, scenario and values on further axes.
     pub cell: String,
     /// `search`, `ladder`, or `optimize`.
     pub chooses: &'static str,
-    /// The axis whose value is chosen: `qps` or `batch_size`; `server` where settings are chosen.
+    /// The axis whose value is chosen: `qps` or `batch_size`; `server` if settings are chosen.
     pub axis: &'static str,
-    /// The lightest load that may be run; null where settings are chosen.
+    /// The lightest load that may be run; null if settings are chosen.
     pub from: Option<f64>,
-    /// The heaviest load that may be run; null where settings are chosen.
+    /// The heaviest load that may be run; null if settings are chosen.
     pub to: Option<f64>,
-    /// What loads count, or what settings are best at: `qps`, `conversations per second`, `in flight`, or `users` of conversations.
+    /// The unit of loads, or what settings are optimized for: `qps`, `conversations per second`, `in
+    /// flight`, or `users` of conversations.
     pub unit: &'static str,
-    /// Runs that it takes at most, those that are there among them.
+    /// The most runs that it takes, including existing ones.
     pub most_runs: usize,
-    /// How long these take at most, in seconds: the longest of its runs, one after another, by the rule of time.
+    /// The most time that these take, in seconds: its longest runs, one after another, by the rule of time.
     pub most_seconds: f64,
-    /// Full ids of its runs that are there, in the order in which they were asked for: the evidence of its decisions.
+    /// Full ids of its finished runs, in the order in which they were requested: the evidence for its decisions.
     pub finished: Vec<String>,
-    /// Full id of the run that it asks for next; null at its end.
+    /// Full id of the run that it requests next; null at its end.
     pub next: Option<String>,
-    /// How it stands, or how it ended, in words.
+    /// Its state or its result, in words.
     pub standing: String,
-    /// Of a search: each objective that `meets` asks for, in its order, then further limits of the plan's objective; empty of a ladder.
+    /// For a search: each objective that `meets` lists, in order, then further limits of the plan's
+    /// objective; empty for a ladder.
     pub answers: Vec<AnswerState>,
-    /// Of a search: the latency that the lightest load above the answer misses by most; null where one alone is limited, and where none is
-    /// missed, as where the server does not keep up.
+    /// For a search: the latency limit that the lightest load above the answer misses by most; null if only
+    /// one latency is limited, and if none is missed, for example if the server does not keep up.
     pub binds: Option<&'static str>,
-    /// Where settings are chosen: each of them, in the order of the matrix; empty elsewhere.
+    /// If settings are chosen: each of them, in the order of the matrix; otherwise empty.
     pub settings: Vec<SettingState>,
     #[serde(skip)]
     about: About,
 }
 
-/// What a reader wants to know before it runs.
+/// What a reader needs to know before it runs.
 #[derive(Debug)]
 enum About {
-    /// Loads, and the window that confirms.
+    /// Loads, and the confirmation window.
     Loads(Option<String>),
-    /// Settings: the windows of their runs, the most time, and what they are best at.
+    /// Settings: the windows of their runs, the time limit, and what they are optimized for.
     Settings { windows: String, budget: String, aim: &'static str },
 }
 
-/// What is known of some settings of a server.
+/// The known results of one combination of server settings.
 #[derive(Debug, Serialize, JsonSchema)]
 pub(crate) struct SettingState {
     /// Their values on `server` axes: `max_num_seqs=64`.
     pub settings: String,
-    /// Runs that are there.
+    /// Its finished runs.
     pub runs: usize,
-    /// The mean of what they are to be best at, by what the runs are worth; null without a run, and where they cannot be chosen.
+    /// The mean of the optimized figure, weighted by the worth of the runs; null without a run, and if the
+    /// settings cannot be chosen.
     pub value: Option<f64>,
-    /// The lower end of its 95 % interval; runs are taken to differ by 1 % besides what follows from their requests.
+    /// The lower end of its 95 % interval; it assumes that runs differ by 1 % in addition to what follows
+    /// from their requests.
     pub low: Option<f64>,
     /// The upper end.
     pub high: Option<f64>,
-    /// Whether they meet the plan's objective, by all of their runs together: `shown`, `seems` (as observed), `seems_not` (it was not met as
-    /// observed, or too few requests say anything) or `misses`; null without an objective, and without a run.
+    /// Whether the settings meet the plan's objective, by all of their runs together: `shown`, `seems` (as
+    /// observed), `seems_not` (it was missed as observed, or too few requests are available) or `misses`;
+    /// null without an objective, and without a run.
     pub meets: Option<&'static str>,
-    /// Why the last of their runs says nothing, or that they cannot be chosen: `invalid: client_late`; null where it says something.
+    /// Why the last of their runs does not count, or that they cannot be chosen: `invalid: client_late`;
+    /// null if it counts.
     pub why: Option<String>,
 }
 
@@ -89,23 +96,28 @@ impl From<&Setting> for SettingState {
     }
 }
 
-/// What a search says of one objective.
+/// The answer of a search to one objective.
 #[derive(Debug, Serialize, JsonSchema)]
 pub(crate) struct AnswerState {
-    /// `slo`, all limits on latencies together; `ttft`, `itl`, `tpot` or `e2e`, those on it alone; or `cost_per_million`.
+    /// `slo`, all latency limits together; `ttft`, `itl`, `tpot` or `e2e`, the limits on that latency
+    /// alone; or `cost_per_million`.
     pub objective: &'static str,
-    /// Whether `meets` asks for it. What is not asked has no answer: runs that were made for others say what they say.
+    /// Whether `meets` lists it. Otherwise it has no answer, only what runs for other objectives show.
     pub asked: bool,
-    /// The highest load that meets it; of `cost_per_million` the lowest from which on it is kept. Null without an answer.
+    /// The highest load that meets it; for `cost_per_million` the lowest load from which on it is kept.
+    /// Null without an answer.
     pub found: Option<f64>,
-    /// The lightest load above `found` that missed it; of `cost_per_million` the heaviest below. Null where there is none.
+    /// The lightest load above `found` that missed it; for `cost_per_million` the heaviest below. Null if
+    /// there is none.
     pub misses: Option<f64>,
-    /// How its search ended; null while it goes on, and where it is not asked. Of `cost_per_million` `below_range` says that the lightest load
-    /// keeps it, `above_range` that none does, `unknown` that nobody counted tokens.
+    /// How its search ended; null while it is under way, and if it is not asked. For `cost_per_million`,
+    /// `below_range` means that the lightest load keeps it, `above_range` that none does, `unknown` that no
+    /// token count is available.
     pub end: Option<&'static str>,
-    /// The highest load that met it below every load that did not, as far as runs show; of `cost_per_million` the highest that did not.
+    /// The highest load that met it below every load that did not, as far as runs show; for
+    /// `cost_per_million` the highest that did not.
     pub low: Option<f64>,
-    /// The lowest load above that which did not; of `cost_per_million` the lowest that did.
+    /// The lowest load above that one that missed it; for `cost_per_million` the lowest that met it.
     pub high: Option<f64>,
 }
 
@@ -116,7 +128,7 @@ impl From<&Part> for AnswerState {
     }
 }
 
-/// Every search and ladder of the plan, in its order.
+/// Returns every search and ladder of the plan, in plan order.
 pub(super) fn choices(workspace: &Workspace) -> Vec<ChoiceState> {
     workspace
         .expansion
@@ -127,7 +139,8 @@ pub(super) fn choices(workspace: &Workspace) -> Vec<ChoiceState> {
         .collect()
 }
 
-/// What the runs of a pool take at most: as many as it may ask for, the longest ones; of a search no more long runs than it may make.
+/// Returns the most time that the runs of a pool take: as many of the longest runs as it may request; for a
+/// search, no more long runs than it may make.
 fn most_seconds(pool: &Pool) -> f64 {
     let objectives = match &pool.chooses {
         Chooses::Search(search) => search.meets.len(),
@@ -185,7 +198,7 @@ impl ChoiceState {
         }
     }
 
-    /// What a reader wants to know before it runs, and after.
+    /// Returns the summary for readers, before and after it runs.
     pub(super) fn words(&self) -> String {
         if self.next.is_none() {
             return format!("{}: {}", self.cell, self.standing);

@@ -16,17 +16,17 @@ use super::super::workspace::Workspace;
 /// A data set that a scenario uses.
 #[derive(Debug, Serialize, JsonSchema)]
 pub(crate) struct DataUse {
-    /// What was read of it.
+    /// The note from reading it.
     #[serde(flatten)]
     pub note: DataNote,
-    /// How often a run sends each record: the most over the runs looked at. Absent where nobody knows before they are
-    /// measured, and of lengths, of which nothing is used up.
+    /// How often a run sends each record: the maximum over the selected runs. Absent if this is unknown
+    /// before they are measured, and for lengths, which are not used up.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub times: Option<f64>,
 }
 
 impl DataUse {
-    /// In one line: the scenario, and what it has.
+    /// Returns one line with the scenario and its data.
     pub(crate) fn words(&self) -> String {
         let DataNote { scenario, words, .. } = &self.note;
         let times = match self.times {
@@ -38,7 +38,7 @@ impl DataUse {
     }
 }
 
-/// The data sets of the plan, with what `runs` send of them.
+/// Returns the data sets of the plan, and how much of them `runs` send.
 pub(crate) fn uses<'r>(
     workspace: &Workspace,
     estimator: &Estimator,
@@ -65,7 +65,7 @@ pub(crate) fn uses<'r>(
     notes.into_iter().map(used).collect()
 }
 
-/// What a run sends, by its share of the requests.
+/// Returns the classes of a run, by their share of the requests.
 fn classes(spec: &RunSpec) -> Vec<(f64, &Content)> {
     if spec.mix.is_empty() {
         return vec![(1.0, &spec.scenario)];

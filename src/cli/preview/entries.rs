@@ -1,4 +1,4 @@
-//! The preview as data: an entry for each run, what each sweep costs, what all of it costs.
+//! The preview as data: an entry for each run, the cost of each sweep, and the total cost.
 
 use std::collections::{HashMap, HashSet};
 
@@ -28,17 +28,18 @@ use super::repeats::{RepeatsState, repeats};
 use super::scrapes::{Scrapes, scrapes};
 use super::starts::{Starts, starts};
 
-/// When a run is called given up.
-const GIVEN_UP_RULE: &str = "the environment spoiled it as often as the plan's `retries` allow; run tries it again only with --redo \
-                             given-up, --force, or more retries in the plan";
-/// When a result is called an orphan.
-const ORPHAN_RULE: &str = "a committed run on an endpoint with a name of this plan that no cell of the plan asks for, and that none \
-                           which waits for an earlier sweep may ask for";
-/// When a run is called pending.
-const PENDING_RULE: &str = "another process holds the results folder and is measuring the run";
-/// When a run is called pruned.
-const PRUNED_RULE: &str = "run would wait for its endpoint, which, with --probe, is not ready, or leave it out: it is a repeat that is not \
-                           needed or of a sweep that the budget leaves out, or there is a result that cannot be read";
+/// The rule for given-up runs.
+const GIVEN_UP_RULE: &str = "the environment spoiled it as often as the plan's `retries` allow; run retries it only \
+                             with --redo given-up, --force, or more retries in the plan";
+/// The rule for orphans.
+const ORPHAN_RULE: &str = "a committed run on an endpoint with a name in this plan that no cell of the plan requests, \
+                           and that no cell waiting for an earlier sweep may request";
+/// The rule for pending runs.
+const PENDING_RULE: &str = "another process has locked the results folder and is measuring the run";
+/// The rule for pruned runs.
+const PRUNED_RULE: &str = "run would wait for its endpoint, which, with --probe, is not ready, or skip it: it is a \
+                           repeat that is not needed, or of a sweep that the budget skips, or has a result that cannot \
+                           be read";
 
 /// What `run` would do.
 #[derive(Debug, Serialize, JsonSchema)]
@@ -53,36 +54,39 @@ pub(crate) struct Preview {
     pub runs: Vec<Entry>,
     /// The sweeps in the plan's order.
     pub sweeps: Vec<Part>,
-    /// All of it.
+    /// The totals.
     pub totals: Totals,
-    /// Its searches and ladders, which ask for one run after the other; absent where it has none.
+    /// Its searches and ladders, which request one run after another; absent if it has none.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub choices: Vec<ChoiceState>,
-    /// Cells that are no runs, or not yet, for what an earlier sweep finds decides about them; absent where there are none.
+    /// Cells that have no runs (yet) because the result of an earlier sweep decides about them; absent if
+    /// there are none.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub pending: Vec<PendingCell>,
-    /// Its budget, and what is left out for it; absent where it has none.
+    /// Its budget, and the sweeps skipped for it; absent if it has none.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub budget: Option<BudgetState>,
-    /// Its cells whose repeats may end early; absent where it has none.
+    /// Its cells whose repeats may end early; absent if it has none.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub repeats: Vec<RepeatsState>,
-    /// How often servers that the plan launches are started for the runs to do; absent where it launches none.
+    /// How often servers that the plan launches are started for the runs to do; absent if it launches none.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub starts: Vec<Starts>,
-    /// Hooks and resets of the plan that happen beside the runs to do; absent where there are none.
+    /// Hooks and resets of the plan that accompany the runs to do; absent if there are none.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub hooks: Vec<Happens>,
-    /// The pages of metrics that are scraped beside the runs to do, by endpoint; none where no endpoint of theirs has `telemetry`.
+    /// The metrics pages that are scraped during the runs to do, by endpoint; empty if none of their
+    /// endpoints has `telemetry`.
     pub scrapes: Vec<Scrapes>,
     /// The data sets that the plan's scenarios use, in their order.
     pub data: Vec<DataUse>,
-    /// By which rules states and figures were made.
+    /// The rules for states and figures.
     pub rules: Rules,
-    /// What the servers said; absent unless they were asked.
+    /// What the servers reported; absent unless they were queried.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub endpoints: Option<Vec<ProbedEndpoint>>,
-    /// Where servers and this machine differ from what the results were measured on; absent unless servers were asked.
+    /// Where servers and this machine differ from those that the results were measured on; absent unless
+    /// servers were queried.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub differing: Option<Vec<Differs>>,
 }
@@ -92,29 +96,30 @@ pub(crate) struct Preview {
 pub(crate) struct Entry {
     /// The full id, 64 hex digits.
     pub id: String,
-    /// Its sweep; empty for an orphan, whose sweep nobody knows.
+    /// Its sweep; empty for an orphan, whose sweep is unknown.
     pub sweep: String,
     /// A value for each axis.
     pub cell: Map<String, Value>,
     /// Which repeat of the cell, from 0.
     pub repeat: u32,
-    /// What is to be done.
+    /// What would be done.
     pub state: Action,
     /// Why, in words.
     pub reason: String,
-    /// Where the plan says what made it so, as file:line:column; of a run that no edit explains, where its sweep begins.
+    /// The place in the plan that caused it, as file:line:column; for a run that no edit explains, the
+    /// beginning of its sweep.
     pub place: Option<String>,
-    /// The fields by which a new run is told from the result nearest to it.
+    /// The fields in which a new run differs from the nearest result.
     pub changed: Vec<Changed>,
-    /// What became of attempts since its last commit; null where there are none.
+    /// The outcome of attempts since its last commit; null if there are none.
     pub tries: Option<Tried>,
-    /// What people call the run.
+    /// The run's display name.
     #[serde(skip)]
     pub name: String,
-    /// Whether it is a repeat that is not needed: its cell has ended.
+    /// Whether it is a repeat that is not needed because its cell has ended.
     #[serde(skip)]
     pub is_not_needed: bool,
-    /// Its position in the expansion; none for an orphan.
+    /// Its position in the expansion; `None` for an orphan.
     #[serde(skip)]
     pub at: Option<usize>,
 }
@@ -126,22 +131,22 @@ pub(crate) struct Part {
     pub sweep: String,
     /// Where it begins, as file:line:column.
     pub place: Option<String>,
-    /// What its repeats can show of the margin that it is compared by; null without one, and below 3 repeats.
+    /// What its repeats can show about the margin of its comparison; null without a margin, and below 3 repeats.
     pub margin: Option<MarginCost>,
     /// Its runs.
     #[serde(flatten)]
     pub totals: Totals,
 }
 
-/// What so many repeats can show of a margin.
+/// What this number of repeats can show about a margin.
 #[derive(Debug, Serialize, JsonSchema)]
 pub(crate) struct MarginCost {
-    /// By how much an arm may be worse (0.02: 2 %).
+    /// The margin by which an arm may be worse (0.02: 2 %).
     pub margin: f64,
     /// Repeats of each cell.
     pub repeats: u32,
-    /// By how much rounds of arms that are alike may differ for these to show it in 80 % of cases: the standard deviation of a round's
-    /// change, of a ratio what it is above 1.
+    /// How much rounds of equal arms may differ for these repeats to show it in 80 % of cases: the standard
+    /// deviation of a round's change; for a ratio, its excess over 1.
     pub(crate) rounds_may_differ_by: f64,
 }
 
@@ -155,12 +160,12 @@ impl MarginCost {
     }
 }
 
-/// How many runs there are in each state, and what those to do cost.
+/// The number of runs in each state, and the cost of those to do.
 #[derive(Debug, Serialize, JsonSchema)]
 pub(crate) struct Totals {
     /// Entries in each state.
     pub states: Counts,
-    /// What the runs to do cost: those that are new or to be redone.
+    /// The cost of the runs to do: new ones and those to be redone.
     pub to_do: Cost,
 }
 
@@ -171,53 +176,53 @@ pub(crate) struct Counts {
     pub new: usize,
     /// To be measured again.
     pub redo: usize,
-    /// Spoiled by the environment as often as they are tried, and left out.
+    /// Spoiled by the environment in all allowed attempts, and skipped.
     pub given_up: usize,
     /// Being measured at this moment.
     pub pending: usize,
-    /// Without a result, and left out.
+    /// Without a result, and skipped.
     pub pruned: usize,
-    /// With a result that stays.
+    /// With a result that is kept.
     pub cached: usize,
-    /// Results that no run asks for.
+    /// Results that no run requests.
     pub orphan: usize,
 }
 
 /// The rules of a preview, in words.
 #[derive(Debug, Serialize, JsonSchema)]
 pub(crate) struct Rules {
-    /// How requests are counted.
+    /// The rule for requests.
     pub requests: &'static str,
-    /// How tokens are counted.
+    /// The rule for tokens.
     pub tokens: &'static str,
-    /// How time is counted.
+    /// The rule for time.
     pub time: &'static str,
-    /// How money is counted.
+    /// The rule for money.
     pub money: &'static str,
-    /// What an orphan is.
+    /// The definition of an orphan.
     pub orphan: &'static str,
-    /// What a pending run is.
+    /// The definition of a pending run.
     pub pending: &'static str,
-    /// What a pruned run is.
+    /// The definition of a pruned run.
     pub pruned: &'static str,
-    /// What a given-up run is.
+    /// The definition of a given-up run.
     pub given_up: &'static str,
 }
 
-/// Which runs are looked at, and how.
+/// The selected runs, and what to do with them.
 pub(crate) struct Seen<'a> {
-    /// For each run of the expansion whether it is looked at.
+    /// For each run of the expansion, whether it is selected.
     pub(crate) picked: &'a [bool],
-    /// Cells that are no runs, or not yet, as far as they are looked at.
+    /// The selected cells that have no runs (yet).
     pub(crate) waiting: &'a [Pending],
-    /// What the user asked for.
+    /// The requests of the user.
     pub(crate) wishes: Wishes,
-    /// Whether no run was left out on purpose: only then results can be orphans.
+    /// Whether all runs are selected: only then can results be orphans.
     pub whole: bool,
 }
 
 impl Preview {
-    /// The preview of the workspace's runs, with what the servers said if they were `asked`.
+    /// Returns the preview of the workspace's runs, with the servers' reports if they were `asked`.
     pub(crate) fn new(workspace: &Workspace, seen: Seen, asked: Option<Vec<ProbedEndpoint>>, jobs: u16) -> Preview {
         let places = Places::new(workspace);
         let mut runs = entries(workspace, &seen, asked.as_deref(), &places);
@@ -276,7 +281,7 @@ impl Preview {
         }
     }
 
-    /// Puts the runs into the order in which the plan's matrices name them, a cell's repeats together; orphans stay last.
+    /// Puts the runs into the order of the plan's matrices, with a cell's repeats together; orphans stay last.
     pub(crate) fn in_order_of_plan(&mut self, workspace: &Workspace) {
         let (plan, planned) = (workspace.plan(), &workspace.expansion.runs);
         let place = |entry: &Entry| {
@@ -287,14 +292,14 @@ impl Preview {
         self.runs.sort_by(|a, b| place(a).cmp(&place(b)));
     }
 
-    /// Whether a run has no result that stays, is needed, and is not given up.
+    /// Returns whether a run has no result to keep, is needed, and is not given up.
     pub(crate) fn has_work(&self) -> bool {
         let settled = |state| matches!(state, Action::Cached | Action::Orphan | Action::GivenUp);
         self.runs.iter().any(|entry| !settled(entry.state) && !entry.is_not_needed)
     }
 }
 
-/// Whether a result may be that of a cell whose load an earlier sweep has yet to find.
+/// Returns whether a result may belong to a cell whose load an earlier sweep has yet to find.
 fn may_be_asked_for(workspace: &Workspace, record: &RunRecord) -> bool {
     let spec = &record.spec;
     let load = |axis: &str| match axis {
@@ -381,7 +386,7 @@ fn entry(at: usize, run: &PlannedRun, decision: &Decision, places: &Places) -> E
     }
 }
 
-/// A result that no run asks for, by what its record says of its cell.
+/// Returns the entry of a result that no run requests, based on its record.
 fn orphan(record: &RunRecord) -> Entry {
     let spec = &record.spec;
     let mut cell = Map::new();
@@ -397,7 +402,7 @@ fn orphan(record: &RunRecord) -> Entry {
         cell,
         repeat: spec.repeat,
         state: Action::Orphan,
-        reason: "committed, but no run of this plan asks for it".to_owned(),
+        reason: "committed, but not part of this plan".to_owned(),
         place: None,
         changed: Vec::new(),
         tries: None,

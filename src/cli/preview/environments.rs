@@ -1,4 +1,4 @@
-//! Where the servers that were asked, and this machine, differ from what earlier results were measured on.
+//! Differences between the queried servers and this machine, and those that earlier results were measured on.
 
 use std::collections::BTreeMap;
 
@@ -16,22 +16,23 @@ use crate::sweep::resume::{Action, Decision, again};
 use super::super::probe::ProbedEndpoint;
 use super::super::workspace::Workspace;
 
-/// A circumstance that is another one now.
+/// A circumstance that has changed.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
 pub(crate) struct Differs {
     /// The endpoint; null for the machine that sweepline runs on.
     pub endpoint: Option<String>,
     /// What differs: host, server, models, engine, version, model, client_host, client_os, client_cpu or client_cores.
     pub what: String,
-    /// As the results have it.
+    /// Its value in the results.
     pub committed: String,
-    /// As it is now.
+    /// Its current value.
     pub now: String,
-    /// Results of this plan that have it so.
+    /// Results of this plan with the earlier value.
     pub runs: usize,
 }
 
-/// What differs between `asked` and this machine on one side and `records`, the results of the plan, on the other.
+/// Returns the differences between `asked` servers and this machine on one side and `records`, the results
+/// of the plan, on the other.
 pub(crate) fn differing<'a>(asked: &[ProbedEndpoint], records: impl Iterator<Item = &'a RunRecord>) -> Vec<Differs> {
     let here = client_environment();
     let mut counts: BTreeMap<(Option<String>, &str, String, String), usize> = BTreeMap::new();
@@ -57,8 +58,8 @@ pub(crate) fn differing<'a>(asked: &[ProbedEndpoint], records: impl Iterator<Ite
         .collect()
 }
 
-/// Turns the decision for a run whose result stays into its repetition, where its server was asked, says something else now, and the
-/// plan wants them to match: what `run` does.
+/// Turns the decision to keep a run's result into a repetition if its server was queried, reports something
+/// else now, and the plan requires a match: as `run` does.
 pub(crate) fn or_changed(decision: &mut Decision, run: &PlannedRun, workspace: &Workspace, asked: &[ProbedEndpoint]) {
     let plan = workspace.plan();
     if decision.action != Action::Cached || plan.environment != EnvironmentPolicy::Match {
@@ -75,8 +76,8 @@ pub(crate) fn or_changed(decision: &mut Decision, run: &PlannedRun, workspace: &
     }
 }
 
-/// Why `run` would end before anything is sent: for each endpoint that was asked and says something else than its results, where the
-/// plan pins it.
+/// Returns why `run` would end before anything is sent: an entry for each queried endpoint that differs
+/// from its results although the plan pins it.
 pub(crate) fn pinned(workspace: &Workspace, picked: &[bool], asked: &[ProbedEndpoint]) -> Vec<String> {
     if workspace.plan().environment != EnvironmentPolicy::Pin {
         return Vec::new();
@@ -92,7 +93,7 @@ pub(crate) fn pinned(workspace: &Workspace, picked: &[bool], asked: &[ProbedEndp
     asked.iter().filter_map(broken).collect()
 }
 
-/// A circumstance, as it was and as it is.
+/// A circumstance, with its old and new value.
 type Pair = (&'static str, String, String);
 
 fn text(value: &Option<String>) -> String {

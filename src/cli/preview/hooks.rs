@@ -1,4 +1,4 @@
-//! What happens beside the runs to do: the plan's hooks and resets, and how often each.
+//! The plan's hooks and resets that accompany the runs to do, and how often each happens.
 
 use std::collections::HashSet;
 
@@ -16,23 +16,24 @@ use super::super::workspace::Workspace;
 pub(crate) struct Happens {
     /// The endpoint.
     pub endpoint: String,
-    /// When: before_cell, before_run, after_run, after_cell, or reset, which comes behind all hooks before a run.
+    /// When: before_cell, before_run, after_run, after_cell, or reset, which comes after all hooks before a run.
     pub when: &'static str,
-    /// The request or the command, as the plan has it.
+    /// The request or the command, as in the plan.
     pub what: String,
-    /// How often, where no run is tried again.
+    /// How often, if no run is retried.
     pub times: usize,
 }
 
 impl Happens {
-    /// In one line.
+    /// Describes it in one line.
     pub(super) fn words(&self) -> String {
         let Happens { endpoint, when, what, times } = self;
         format!("{endpoint}, {when}: `{what}`, {}", counted(*times, "time"))
     }
 }
 
-/// What happens beside the runs at these positions of the expansion, in the order of the plan's endpoints and of a run's points.
+/// Returns the hooks and resets of the runs at these positions of the expansion, ordered by the plan's
+/// endpoints and by point in a run.
 pub(super) fn happens(workspace: &Workspace, todo: &HashSet<usize>) -> Vec<Happens> {
     let of_endpoint = |(name, endpoint): (&String, &Endpoint)| {
         let planned = todo.iter().map(|at| &workspace.expansion.runs[*at]);

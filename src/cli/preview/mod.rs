@@ -1,5 +1,5 @@
-//! `sweepline preview PLAN`: what `run` would do, why, and what it would cost. Sends nothing unless told to ask the
-//! servers.
+//! `sweepline preview PLAN`: what `run` would do, why, and at what cost. Sends nothing unless told to query
+//! the servers.
 
 pub(super) mod choices;
 mod data;
@@ -47,16 +47,16 @@ pub struct PreviewArgs {
     selection: Selection,
     #[command(flatten)]
     again: Again,
-    /// Show each run on a line of its own instead of groups with one reason
+    /// Show each run on its own line instead of groups with one reason
     #[arg(long)]
     all: bool,
-    /// Ask the servers too, like `probe`, and say which differ from those that were measured
+    /// Query the servers too, like `probe`, and show which differ from those that were measured
     #[arg(long)]
     probe: bool,
-    /// Exit with 10 where there is work to do
+    /// Exit with 10 if there is work to do
     #[arg(long)]
     exit_code: bool,
-    /// Most runs at once, for the time it takes; runs on one resource never overlap
+    /// Most runs at once, for the time estimate; runs on one resource never overlap
     #[arg(long, value_name = "N", default_value = "1", value_parser = clap::value_parser!(u16).range(1..))]
     jobs: u16,
     /// Text for people, or JSON for programs (schemas/preview.schema.json)
@@ -68,11 +68,11 @@ pub struct PreviewArgs {
 
 /// How a preview is shown.
 pub(crate) struct View {
-    /// For people or programs.
+    /// The output format.
     pub format: TextOrJson,
-    /// Each run on a line of its own.
+    /// Whether each run has its own line.
     pub all: bool,
-    /// What the servers said, if they were asked.
+    /// The servers' reports, if they were queried.
     pub asked: Option<Vec<probe::ProbedEndpoint>>,
     /// Most runs at once.
     pub jobs: u16,
@@ -95,7 +95,7 @@ pub(super) fn run(args: PreviewArgs) -> Result<Exit, Failure> {
     })
 }
 
-/// Prints the preview. Says whether a run of it has no result that stays, and is not given up.
+/// Prints the preview. Returns whether any of its runs has no result to keep and is not given up.
 pub(super) fn show(workspace: &Workspace, selection: &Selection, wishes: Wishes, view: View) -> Result<bool, Failure> {
     let picked = selection.pick(workspace.plan(), &workspace.expansion)?;
     let (waiting, picked) = (picked.cells(&workspace.expansion.pending), picked.runs);

@@ -1,4 +1,4 @@
-//! Cells in a preview that are no runs, or not yet: what an earlier sweep finds decides about them.
+//! Cells in a preview that have no runs (yet): the result of an earlier sweep decides about them.
 
 use schemars::JsonSchema;
 use serde::Serialize;
@@ -7,24 +7,25 @@ use serde_json::{Map, Value};
 use crate::expand::{Pending, Waits};
 use crate::plan::Scalar;
 
-/// A cell that is no run as long as an earlier sweep says nothing else.
+/// A cell that has no runs until an earlier sweep decides otherwise.
 #[derive(Debug, Serialize, JsonSchema)]
 pub(crate) struct PendingCell {
     /// Its sweep.
     pub sweep: String,
-    /// A value for each axis; a load that is not known stands as it will be made, `0.8 × limit.max_qps_under_slo`.
+    /// A value for each axis; an unknown load is shown as its formula, `0.8 × limit.max_qps_under_slo`.
     pub cell: Map<String, Value>,
     /// How often it would be run.
     pub repeats: u32,
-    /// `pending`: an earlier sweep has not answered yet; `blocked`: it has no answer, so that there is no load; `pruned`: `skip_if` leaves
-    /// it out; `left_out`: the budget does; `stopped`: a gate said no; `undecided`: a gate cannot be decided.
+    /// `pending`: an earlier sweep has no answer yet; `blocked`: it ended without an answer, so that there
+    /// is no load; `pruned`: `skip_if` skips it; `left_out`: the budget skips it; `stopped`: a gate failed;
+    /// `undecided`: a gate cannot be decided.
     pub state: Waits,
     /// Why, in words.
     pub why: String,
 }
 
 impl PendingCell {
-    /// It as a preview has it.
+    /// Creates the entry of the preview.
     pub(crate) fn of(pending: &Pending) -> PendingCell {
         let value = |value: &Scalar| serde_json::to_value(value).unwrap_or(Value::Null);
         PendingCell {
@@ -36,7 +37,7 @@ impl PendingCell {
         }
     }
 
-    /// What people call it in its sweep.
+    /// Returns its display name within its sweep.
     pub(crate) fn name(&self) -> String {
         let value = |value: &Value| value.as_str().map_or_else(|| value.to_string(), str::to_owned);
         self.cell.values().map(value).collect::<Vec<_>>().join(" · ")

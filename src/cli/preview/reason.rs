@@ -1,4 +1,4 @@
-//! Decisions in words that name the place of the edit which made them.
+//! Decisions in words, with the place of the responsible edit.
 
 use std::cell::RefCell;
 use std::collections::HashMap;
@@ -13,37 +13,37 @@ use crate::sweep::resume::Decision;
 
 use super::super::workspace::Workspace;
 
-/// A field by which a run is told from the result nearest to it.
+/// A field in which a run differs from the nearest result.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
 pub(crate) struct Changed {
     /// The field of the run's identity, like load.qps.
     pub field: String,
-    /// Its value in the nearest result; null where it is not set.
+    /// Its value in the nearest result; null if it is not set.
     pub old: Option<String>,
-    /// Its value in the plan; null where it is not set.
+    /// Its value in the plan; null if it is not set.
     pub new: Option<String>,
-    /// Where the plan gives it, as file:line:column.
+    /// Where the plan sets it, as file:line:column.
     pub place: Option<String>,
 }
 
-/// Where the plan gives values. Each place is looked up once: thousands of runs share it.
+/// The places of values in the plan. Each place is looked up once, since thousands of runs share it.
 pub(crate) struct Places<'a> {
     workspace: &'a Workspace,
     known: RefCell<HashMap<Vec<Step>, Option<String>>>,
 }
 
 impl<'a> Places<'a> {
-    /// Of the workspace's plan.
+    /// Creates it for the workspace's plan.
     pub(crate) fn new(workspace: &'a Workspace) -> Places<'a> {
         Places { workspace, known: RefCell::default() }
     }
 
-    /// Where `field` of `run` gets its value.
+    /// Returns the place of the value of `field` of `run`.
     pub(crate) fn of_field(&self, run: &PlannedRun, field: &str) -> Option<String> {
         self.at(origin(self.workspace.plan(), run, field))
     }
 
-    /// Where a sweep begins.
+    /// Returns the place where a sweep begins.
     pub(crate) fn of_sweep(&self, sweep: &str) -> Option<String> {
         self.at(vec!["sweeps".into(), sweep.into()])
     }
@@ -55,7 +55,7 @@ impl<'a> Places<'a> {
     }
 }
 
-/// The fields by which a new run is told from the result nearest to it, with their places.
+/// Returns the fields in which a new run differs from the nearest result, with their places.
 pub(crate) fn changes(decision: &Decision, run: &PlannedRun, places: &Places) -> Vec<Changed> {
     let changed = |Difference { field, old, new }: &Difference| Changed {
         field: field.clone(),
@@ -66,11 +66,11 @@ pub(crate) fn changes(decision: &Decision, run: &PlannedRun, places: &Places) ->
     decision.differences().iter().map(changed).collect()
 }
 
-/// The reason of a decision; `changes` are its fields.
+/// Returns the reason of a decision; `changes` are its fields.
 pub(crate) fn reason(decision: &Decision, changes: &[Changed]) -> String {
     let all = |one: &dyn Fn(&Changed) -> String| changes.iter().map(one).collect::<Vec<_>>().join(", ");
     match &decision.change {
-        Some(Change::Edited(_)) => format!("changed against the nearest result: {}", all(&Changed::edit)),
+        Some(Change::Edited(_)) => format!("changed from the nearest result: {}", all(&Changed::edit)),
         Some(Change::Added(_)) => format!("added: {}", all(&Changed::addition)),
         Some(Change::Unsure(fields)) => {
             format!("{}; the nearest results differ in {}", decision.reason, fields.join(" or in "))
@@ -80,16 +80,16 @@ pub(crate) fn reason(decision: &Decision, changes: &[Changed]) -> String {
 }
 
 impl Changed {
-    /// `load.qps: 5 → 6 (plan.yaml:12:7)`.
+    /// Returns the edit: `load.qps: 5 → 6 (plan.yaml:12:7)`.
     fn edit(&self) -> String {
         let Changed { field, old, new, .. } = self;
         format!("{}{}", Difference { field: field.clone(), old: old.clone(), new: new.clone() }, self.in_brackets())
     }
 
-    /// `load.qps: 6 (plan.yaml:12:7) beside 5`.
+    /// Returns the addition: `load.qps: 6 (plan.yaml:12:7) next to 5`.
     fn addition(&self) -> String {
         let side = |value: &Option<String>| value.clone().unwrap_or_else(|| "nothing".to_owned());
-        format!("{}: {}{} beside {}", self.field, side(&self.new), self.in_brackets(), side(&self.old))
+        format!("{}: {}{} next to {}", self.field, side(&self.new), self.in_brackets(), side(&self.old))
     }
 
     fn in_brackets(&self) -> String {

@@ -1,4 +1,5 @@
-//! Repeats that end early, in a preview: how many runs they take at least and at most, how many are expected, and how each cell stands.
+//! Repeats that end early, in a preview: their minimum, maximum and expected number of runs, and the state
+//! of each cell.
 
 use schemars::JsonSchema;
 use serde::Serialize;
@@ -11,36 +12,38 @@ use crate::units::text::counted;
 
 use super::super::workspace::Workspace;
 
-/// How a cell stands whose repeats may end early.
+/// The state of a cell whose repeats may end early.
 #[derive(Debug, Serialize, JsonSchema)]
 pub(crate) struct RepeatsState {
     /// Its sweep.
     pub sweep: String,
-    /// What people call the cell.
+    /// The cell's display name.
     pub cell: String,
-    /// What ends it: `known`, its means are known well enough; or `shown`, every metric of a comparison is decided.
+    /// What ends it: `known`, its means are known precisely enough; or `shown`, every metric of a
+    /// comparison is decided.
     pub ends: &'static str,
-    /// Of `known`: half of the interval that a mean may have at most, as a share of it (0.02: 2 %); null of `shown`.
+    /// For `known`: the maximum half-width of the interval of a mean, as a share of the mean (0.02: 2 %);
+    /// null for `shown`.
     pub within: Option<f64>,
-    /// The metrics that are looked at, by name; of `shown` those that the plan names.
+    /// The metrics that are considered, by name; for `shown` those that the plan names.
     pub metrics: Vec<String>,
-    /// Repeats that count: those that have ended, up to the first that has not.
+    /// Repeats that count: finished ones, up to the first unfinished one.
     pub finished: u32,
-    /// Repeats that it takes at least.
+    /// The minimum number of repeats.
     pub at_least: u32,
-    /// Repeats that it takes at most.
+    /// The maximum number of repeats.
     pub at_most: u32,
-    /// Of `known`: half of the widest interval so far, as a share; null before three repeats.
+    /// For `known`: half of the widest interval so far, as a share; null before three repeats.
     pub half: Option<f64>,
-    /// Repeats that it is expected to take, by how its runs deviate so far; null where nobody can tell.
+    /// The expected number of repeats, based on the deviation of its runs so far; null if unknown.
     pub expected: Option<u32>,
-    /// How it stands, or how it ended, in words.
+    /// Its state or its result, in words.
     pub standing: String,
     #[serde(skip)]
     has_answer: bool,
 }
 
-/// Every cell of the plan whose repeats may end early, in its order.
+/// Returns every cell of the plan whose repeats may end early, in plan order.
 pub(crate) fn repeats(workspace: &Workspace) -> Vec<RepeatsState> {
     let all = workspace.expansion.series.iter().zip(&workspace.standing);
     let of = |(series, standing): (&'_ Series, &'_ Vec<CellStanding>)| -> Vec<RepeatsState> {
@@ -83,7 +86,8 @@ impl RepeatsState {
     }
 }
 
-/// What a reader wants to know of the repeats of one sweep, before it runs and after; none of a sweep whose repeats are fixed.
+/// Returns the summary of the repeats of one sweep, before and after it runs; `None` if the number of
+/// repeats is fixed.
 pub(crate) fn words<'a>(cells: impl Iterator<Item = &'a RepeatsState> + Clone) -> Option<String> {
     let first = cells.clone().next()?;
     let rule = match first.within {
@@ -100,7 +104,7 @@ pub(crate) fn words<'a>(cells: impl Iterator<Item = &'a RepeatsState> + Clone) -
         true => counted(most as usize, "run"),
         false => {
             let expected: Option<u32> = cells.map(|cell| cell.expected).sum();
-            let expected = expected.map(|expected| format!(", {expected} expected by those that are there"));
+            let expected = expected.map(|expected| format!(", {expected} expected from existing results"));
             format!("{least} to {most} runs{}", expected.unwrap_or_default())
         }
     };

@@ -1,4 +1,4 @@
-//! Which pages of metrics are scraped beside the runs to do.
+//! The metrics pages that are scraped during the runs to do.
 
 use std::collections::HashSet;
 
@@ -10,21 +10,21 @@ use crate::sweep::pages_of;
 
 use super::super::workspace::Workspace;
 
-/// What is scraped of one endpoint.
+/// The pages scraped for one endpoint.
 #[derive(Debug, Serialize, JsonSchema)]
 pub(crate) struct Scrapes {
     /// The endpoint.
     pub endpoint: String,
-    /// The pages; where the endpoint's own has no address yet, what it is.
+    /// The pages; a description if the endpoint's own page has no address yet.
     pub pages: Vec<String>,
-    /// What reads the GPUs of this machine beside them; null where nothing does.
+    /// The tool that reads the GPUs of this machine as well; null without one.
     pub gpus: Option<&'static str>,
-    /// How often each is asked for, in seconds.
+    /// The interval between requests of each page, in seconds.
     pub every_s: f64,
 }
 
 impl Scrapes {
-    /// In one line.
+    /// Describes them in one line.
     pub(super) fn words(&self) -> String {
         let Scrapes { endpoint, pages, gpus, every_s } = self;
         let gpus = gpus.map(|source| format!(", GPUs of this machine ({source})")).unwrap_or_default();
@@ -32,7 +32,7 @@ impl Scrapes {
     }
 }
 
-/// The pages of each endpoint with runs at these positions of the expansion, in the order of the plan.
+/// Returns the pages of each endpoint with runs at these positions of the expansion, in plan order.
 pub(super) fn scrapes(workspace: &Workspace, todo: &HashSet<usize>) -> Vec<Scrapes> {
     let used: HashSet<&str> = todo.iter().map(|at| &*workspace.expansion.runs[*at].spec.endpoint.name).collect();
     let scraped = |(name, endpoint): (&String, &Endpoint)| {

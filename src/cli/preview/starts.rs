@@ -19,24 +19,26 @@ use super::super::workspace::Workspace;
 pub(crate) struct Starts {
     /// The endpoint.
     pub endpoint: String,
-    /// How often a server of it is started for the runs to do.
+    /// How often one of its servers is started for the runs to do.
     pub starts: usize,
-    /// Different servers among them: so many starts would do if no comparison kept its rounds and no sweep waited for another.
+    /// Distinct servers among them: this number of starts would suffice if no comparison kept its rounds
+    /// and no sweep waited for another.
     pub servers: usize,
-    /// How long a start took in earlier results of the endpoint, the median in seconds; null where there are none.
+    /// The duration of a start in earlier results of the endpoint, the median in seconds; null if there are none.
     pub seconds_each: Option<f64>,
-    /// Earlier starts that this was taken from.
+    /// The number of earlier starts used.
     pub earlier: usize,
 }
 
-/// The starts that runs at these positions of the expansion need, by endpoint; none where nothing is launched.
+/// Returns the starts that runs at these positions of the expansion need, by endpoint; empty if nothing is
+/// launched.
 pub(super) fn starts(workspace: &Workspace, todo: &HashSet<usize>) -> Vec<Starts> {
     let expansion = &workspace.expansion;
     let is_launched = |at: &usize| expansion.runs[*at].spec.endpoint.launch.is_some();
     if !todo.iter().any(is_launched) {
         return Vec::new();
     }
-    // A plan without a graph is refused by `run`, in words of its own.
+    // `run` refuses a plan without a graph with its own message.
     let Ok(graph) = build(expansion, &|at| todo.contains(&at)) else { return Vec::new() };
     let mut counts: IndexMap<&str, usize> = IndexMap::new();
     for endpoint in graph.launches(expansion) {
@@ -44,7 +46,8 @@ pub(super) fn starts(workspace: &Workspace, todo: &HashSet<usize>) -> Vec<Starts
     }
     let of_endpoint = |(endpoint, starts): (&str, usize)| {
         let specs = todo.iter().map(|at| &expansion.runs[*at].spec).filter(|spec| spec.endpoint.name == endpoint);
-        // A run that measures a start needs one of its own, and so does each run of an endpoint that wants that.
+        // A run that measures a start needs its own, and so does each run of an endpoint that is restarted
+        // for every run.
         let (starts_measured, loads): (Vec<_>, Vec<_>) = specs.partition(|spec| spec.start || spec.endpoint.restarts());
         let servers: HashSet<&LaunchSpec> = loads.iter().filter_map(|spec| spec.endpoint.launch.as_ref()).collect();
         let earlier = earlier_starts(&workspace.disk, endpoint);
@@ -59,28 +62,28 @@ pub(super) fn starts(workspace: &Workspace, todo: &HashSet<usize>) -> Vec<Starts
     counts.into_iter().map(of_endpoint).collect()
 }
 
-/// Seconds, with parts of them where there are few.
+/// Seconds, with decimals if there are few.
 fn time_of(seconds: f64) -> String {
     if seconds < 10.0 { format!("{} s", digits(seconds)) } else { duration(seconds.ceil() as u64) }
 }
 
 impl Starts {
-    /// In one line.
+    /// Describes them in one line.
     pub(super) fn words(&self) -> String {
         let Starts { endpoint, starts, servers, seconds_each, earlier } = self;
         let time = match seconds_each {
-            None => "how long one takes is unknown until the first".to_owned(),
+            None => "the duration of a start is unknown until the first".to_owned(),
             Some(each) => format!(
-                "about {} in all, {} each as in {}",
+                "about {} in total, {} each as in {}",
                 time_of(each * *starts as f64),
                 time_of(*each),
                 counted(*earlier, "earlier start")
             ),
         };
         let fewer = match starts > servers {
-            true => format!("; {servers} would do where no comparison keeps its rounds and no sweep waits for another"),
+            true => format!("; {servers} would do if no comparison kept its rounds and no sweep waited for another"),
             false => String::new(),
         };
-        format!("{} of {endpoint}: {time}, beside the time of the runs{fewer}", counted(*starts, "start"))
+        format!("{} of {endpoint}: {time}, in addition to the runs{fewer}", counted(*starts, "start"))
     }
 }

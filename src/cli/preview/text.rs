@@ -1,4 +1,4 @@
-//! The preview as people read it: by sweep, runs with one reason together, what it costs, by which rule.
+//! The preview as text: by sweep, runs with the same reason together, the cost, and its rules.
 
 use indexmap::IndexMap;
 
@@ -18,21 +18,21 @@ use super::entries::{Counts, Entry, MarginCost, Preview};
 use super::pending::PendingCell;
 use super::repeats;
 
-/// Runs of a group that are named.
+/// Most runs of a group that are named.
 const MOST_NAMES: usize = 3;
-/// Where the words of a group begin.
+/// Column where the text of a group begins.
 const INDENT: usize = 22;
 
-/// In which order runs are shown, and in which they are measured.
-const ORDER: &str = "runs are shown as the plan's matrices name them; `run` measures the cells of a repeat in an order \
-                     shuffled by the plan's seed";
+/// The order in which runs are shown, and in which they are measured.
+const ORDER: &str = "runs are shown in the order of the plan's matrices; `run` measures the cells of a repeat in an \
+                     order shuffled by the plan's seed";
 
-/// The same where the plan launches servers.
-const ORDER_OF_SERVERS: &str = "runs are shown as the plan's matrices name them; `run` measures runs that need the same server one \
-                                after another, in an order shuffled by the plan's seed; a comparison between servers keeps \
-                                its rounds";
+/// The same if the plan launches servers.
+const ORDER_OF_SERVERS: &str = "runs are shown in the order of the plan's matrices; `run` measures runs that need the \
+                                same server one after another, in an order shuffled by the plan's seed; a comparison \
+                                between servers keeps its rounds";
 
-/// The whole preview; with `all` each run on a line of its own.
+/// Returns the whole preview; with `all`, each run has its own line.
 pub(crate) fn text(preview: &Preview, all: bool) -> String {
     let mut out = format!("{} ({}) against {}\n", plain(&preview.plan), preview.file, preview.results);
     if all {
@@ -69,7 +69,7 @@ pub(crate) fn text(preview: &Preview, all: bool) -> String {
         }
     }
     let more = if preview.choices.iter().any(|choice| choice.next.is_some()) {
-        ", and what searches and ladders ask for after them"
+        ", and those that searches and ladders request later"
     } else {
         ""
     };
@@ -83,16 +83,16 @@ pub(crate) fn text(preview: &Preview, all: bool) -> String {
     out
 }
 
-/// `5 repeats show 2 % where rounds of arms that are alike differ by less than 1.5 %`.
+/// Returns the resolution of a margin: `5 repeats show 2 % where rounds of arms that are alike differ by
+/// less than 1.5 %`.
 fn shown(margin: &MarginCost) -> String {
     let (repeats, share) = (margin.repeats, allowed(margin.margin));
     let differ = percent(margin.rounds_may_differ_by);
-    format!(
-        "{repeats} repeats show {share} in 4 of 5 cases where rounds of arms that are alike differ by less than {differ}"
-    )
+    format!("{repeats} repeats show {share} in 4 of 5 cases if rounds of equal arms differ by less than {differ}")
 }
 
-/// `3 new, 1 to redo, 4 cached, 2 pending`; a run that waits for an earlier sweep counts among those in its state.
+/// Returns the counts: `3 new, 1 to redo, 4 cached, 2 pending`; runs that wait for an earlier sweep are
+/// included in their state.
 fn counts(counts: &Counts, waiting: &[&PendingCell]) -> String {
     let Counts { new, redo, given_up, pending, pruned, cached, orphan } = counts;
     let of = |state: Waits| -> usize {
@@ -107,7 +107,7 @@ fn counts(counts: &Counts, waiting: &[&PendingCell]) -> String {
         (pending, "pending"),
         (blocked, "blocked"),
         (stopped, "stopped by a gate"),
-        (undecided, "behind a gate that cannot be decided"),
+        (undecided, "behind an undecided gate"),
         (pruned, "pruned"),
         (cached, "cached"),
         (orphan, if *orphan == 1 { "orphan" } else { "orphans" }),
@@ -121,11 +121,11 @@ fn labelled(label: &str, words: &str) -> String {
     fill(&format!("  {label:<width$}", width = INDENT - 2), INDENT, words)
 }
 
-/// A line for each state and reason, with the first runs that share it.
+/// Returns a line for each state and reason, with the first runs that share it.
 fn groups(entries: &[&Entry]) -> String {
     let mut groups: IndexMap<(Action, &str), Vec<&Entry>> = IndexMap::new();
     for entry in entries {
-        // When each of them was committed is of interest to nobody who has hundreds.
+        // With hundreds of runs, individual commit times are not of interest.
         let reason = if entry.state == Action::Cached { "" } else { entry.reason.as_str() };
         groups.entry((entry.state, reason)).or_default().push(entry);
     }
@@ -139,7 +139,7 @@ fn groups(entries: &[&Entry]) -> String {
     groups.iter().map(group).collect()
 }
 
-/// A line for each state and reason of cells that are no runs, with the first of them.
+/// Returns a line for each state and reason of cells that have no runs (yet), with the first of them.
 fn pending_groups(waiting: &[&PendingCell]) -> String {
     let mut groups: IndexMap<(Waits, &str), Vec<&PendingCell>> = IndexMap::new();
     for cell in waiting {
@@ -147,7 +147,7 @@ fn pending_groups(waiting: &[&PendingCell]) -> String {
     }
     let group = |((state, why), cells): (&(Waits, &str), &Vec<&PendingCell>)| {
         let runs: usize = cells.iter().map(|cell| cell.repeats as usize).sum();
-        let state = if *state == Waits::LeftOut { "left out" } else { state.name() };
+        let state = if *state == Waits::LeftOut { "skipped" } else { state.name() };
         let label = format!("{state:<7} {}", counted(runs, "run"));
         let mut names: Vec<String> = cells.iter().take(MOST_NAMES).map(|cell| plain(&cell.name())).collect();
         names.extend((cells.len() > MOST_NAMES).then(|| format!("… and {} more", cells.len() - MOST_NAMES)));
@@ -156,7 +156,7 @@ fn pending_groups(waiting: &[&PendingCell]) -> String {
     groups.iter().map(group).collect()
 }
 
-/// `committed 2026-01-02T03:04:05Z`, or from the first to the last of several.
+/// Returns `committed 2026-01-02T03:04:05Z`, or the range of several.
 fn committed(entries: &[&Entry]) -> String {
     let first = entries.iter().map(|entry| entry.reason.as_str()).min().unwrap_or_default();
     let last = entries.iter().map(|entry| entry.reason.as_str()).max().unwrap_or_default();
@@ -166,7 +166,7 @@ fn committed(entries: &[&Entry]) -> String {
     }
 }
 
-/// The first names of a group, with their ids.
+/// Returns the first names of a group, with their ids.
 fn names(entries: &[&Entry]) -> String {
     let named = entries.iter().take(MOST_NAMES);
     let mut names: Vec<String> = named.map(|entry| format!("{} ({})", plain(&entry.name), &entry.id[..8])).collect();
@@ -192,7 +192,8 @@ fn table(entries: &[Entry]) -> String {
     lines(table).iter().map(|line| format!("{line}\n")).collect()
 }
 
-/// `3 runs · 1200 requests · 60000 prompt and 15000 output tokens · about 4m30s · 0.78 at the declared prices`.
+/// Returns the cost in one line: `3 runs · 1200 requests · 60000 prompt and 15000 output tokens · about
+/// 4m30s · 0.78 at the declared prices`.
 fn in_one_line(cost: &Cost) -> String {
     let mut parts = vec![counted(cost.runs, "run"), requests(cost)];
     parts.extend((cost.requests > 0).then(|| tokens(cost)));
@@ -225,7 +226,7 @@ fn tokens(cost: &Cost) -> String {
     format!("{} prompt and {} output tokens", cost.prompt_tokens, cost.output_tokens)
 }
 
-/// `about 4m30s (2 runs may be prolonged)`.
+/// Returns the time: `about 4m30s (2 runs may be prolonged)`.
 fn time(cost: &Cost) -> String {
     let longer = match cost.runs_that_may_be_prolonged {
         0 => String::new(),
@@ -235,17 +236,17 @@ fn time(cost: &Cost) -> String {
     match cost.runs_of_unknown_length {
         0 => known,
         count if count == cost.runs => "time unknown until the first start".to_owned(),
-        count => format!("{known}, beside {} of unknown length", counted(count, "start")),
+        count => format!("{known}, plus {} of unknown length", counted(count, "start")),
     }
 }
 
-/// What is known of it; nothing where no run's length is.
+/// Returns the known part of the money; `None` if no run has a known length.
 fn money(cost: &Cost) -> Option<String> {
     let known = cost.money.filter(|_| cost.runs_of_unknown_length < cost.runs);
     known.map(|money| priced(digits(money), cost.currency))
 }
 
-/// What all runs to do cost, each figure with its rule.
+/// Returns the cost of all runs to do, each figure with its rule.
 fn totals(preview: &Preview) -> String {
     let (cost, rules) = (&preview.totals.to_do, &preview.rules);
     if cost.runs == 0 {
@@ -255,8 +256,8 @@ fn totals(preview: &Preview) -> String {
     let shared = states.new + states.redo - cost.runs;
     let shared = match shared {
         0 => String::new(),
-        1 => "; 1 more is the same run as one of these and counts once".to_owned(),
-        more => format!("; {more} more are the same runs as some of these and count once"),
+        1 => "; 1 more run is identical to one of these and counts once".to_owned(),
+        more => format!("; {more} more runs are identical to some of these and count once"),
     };
     let mut out = labelled("to do", &format!("{}{shared}", counted(cost.runs, "run")));
     let with_rule = |label: &str, figure: String, rule: &str| labelled(label, &format!("{figure}: {rule}"));
@@ -283,7 +284,7 @@ fn totals(preview: &Preview) -> String {
     out
 }
 
-/// What the servers said, and what is another one than the results were measured on.
+/// Returns what the servers reported, and its differences from the servers that the results were measured on.
 fn servers(preview: &Preview) -> String {
     let Some(asked) = &preview.endpoints else { return String::new() };
     let mut out = format!("\n{}", probe::text(asked));

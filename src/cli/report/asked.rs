@@ -1,12 +1,12 @@
-//! Whose report it is.
+//! The plan of a report.
 
 use crate::cli::options::Folder;
 use crate::cli::results::PlanRuns;
 
-/// A plan, those of its runs that are asked about, and where their results lie.
+/// A plan, its selected runs, and the place of their results.
 pub(super) struct Asked {
     /// The plan and its runs.
     pub(super) runs: PlanRuns,
-    /// Where their results lie.
+    /// The place of their results.
     pub(super) folder: Folder,
 }

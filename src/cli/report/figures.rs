@@ -9,7 +9,8 @@ use crate::cli::stderr;
 use crate::report::html::{FigureFile, PICTURE_MARK, PageError, Pictures};
 use crate::units::text::counted;
 
-/// Writes figures into a folder, which is made where it is not there. No figure is written where a file of others would be replaced.
+/// Writes figures into a folder, and creates it if necessary. No figure is written if a file of another
+/// program would be replaced.
 pub(super) fn write_all(folder: &Path, figures: &[FigureFile], overwrite: Overwrite) -> Result<(), Failure> {
     std::fs::create_dir_all(folder).map_err(|error| cannot_write(Some(folder), &error))?;
     let path = |figure: &FigureFile, ending: &str| folder.join(format!("{}.{ending}", figure.name));

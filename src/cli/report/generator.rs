@@ -1,4 +1,4 @@
-//! What is known of the client that measured: for each machine among the runs, the calibration that applies to it.
+//! What is known about the client that measured: for each machine among the runs, the applicable calibration.
 
 use crate::cli::answers::loaded;
 use crate::cli::results::{Readings, RunResult};
@@ -7,7 +7,8 @@ use crate::rows::Environment;
 use crate::store::Store;
 use crate::sweep::calibrate::{Known, known};
 
-/// What is known of each client. It is asked about the machine and the program that measured, not about those that write the report.
+/// Returns what is known about each client. This refers to the machine and program that measured, not to
+/// those that write the report.
 pub(super) fn clients(store: &Store, readings: &Readings) -> Vec<Calibrated> {
     let mut clients: Vec<(&Environment, Vec<&RunResult>)> = Vec::new();
     for run in &readings.runs {
@@ -19,14 +20,14 @@ pub(super) fn clients(store: &Store, readings: &Readings) -> Vec<Calibrated> {
     }
     let of = |(environment, runs): (&Environment, Vec<&RunResult>)| Calibrated {
         host: environment.client_host.clone(),
-        // A folder of calibrations that cannot be read says nothing of the client.
+        // A folder of calibrations that cannot be read provides no information about the client.
         known: known(store, environment).unwrap_or(Known::Nothing),
         runs: runs.into_iter().filter_map(|run| loaded(name(run), &run.record, &run.answered.metrics)).collect(),
     };
     clients.into_iter().map(of).collect()
 }
 
-/// Whether one calibration is as good for both.
+/// Returns whether one calibration applies equally to both.
 fn is_same(a: &Environment, b: &Environment) -> bool {
     let of = |one: &Environment| {
         let Environment { client_host, sweepline, client_cpu, client_cores, client_os, .. } = one.clone();

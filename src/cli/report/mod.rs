@@ -1,5 +1,5 @@
-//! `sweepline report PLAN`: the results of a plan as one HTML file. It gathers what `curves`, `capacity`, `compare` and `diagnose`
-//! answer, and computes nothing of its own.
+//! `sweepline report PLAN`: the results of a plan as one HTML file. It combines the answers of `curves`,
+//! `capacity`, `compare` and `diagnose`, and computes nothing itself.
 
 mod asked;
 mod figures;
@@ -36,16 +36,16 @@ use crate::units::text::counted;
 pub struct ReportArgs {
     #[command(flatten)]
     runs: PlanRuns,
-    /// The file to write: one HTML file that needs no other and asks nobody
+    /// The file to write: one self-contained HTML file that makes no network requests
     #[arg(short, long, value_name = "FILE", default_value = "report.html")]
     output: PathBuf,
-    /// Serve the page of a running or finished sweep on 127.0.0.1 instead, live, until the command is ended
+    /// Serve the live page of a running or finished sweep on 127.0.0.1 instead, until the command is ended
     #[arg(long, conflicts_with_all = ["output", "figures", "force"])]
     watch: bool,
     /// The port to serve on; 0 takes a free one
     #[arg(long, value_name = "PORT", default_value = "0", requires = "watch")]
     port: u16,
-    /// Write each figure into this folder, too, as SVG and as PNG
+    /// Also write each figure into this folder, as SVG and as PNG
     #[arg(long, value_name = "DIR")]
     figures: Option<PathBuf>,
     #[command(flatten)]
@@ -71,7 +71,9 @@ pub(super) fn run(args: ReportArgs) -> Result<Exit, Failure> {
     let (runs, size) = (counted(readings.runs.len(), "run"), page.len().div_ceil(1024));
     stderr::complain(&format!("{}: {runs}, {size} KiB; open it in a browser", path.display()));
     if page.len() > LARGE {
-        stderr::complain("note: a page above 5 MB is slow to open and to send: --only and --skip choose runs");
+        stderr::complain(
+            "note: a page above 5 MB is slow to open and to send: select fewer runs with --only and --skip",
+        );
     }
     Ok(readings.left_out.exit(Exit::Done))
 }
@@ -80,7 +82,7 @@ fn unexpected(error: PageError) -> Failure {
     Failure::Unexpected(error.into())
 }
 
-/// What was read, and the report of it; `before` is what was read the last time.
+/// Reads results and makes their report; `before` is the state of the previous read.
 fn made_of(args: &Asked, before: Option<Readings>) -> Result<(Readings, Report), Failure> {
     let workspace = args.runs.open(&args.folder)?;
     let picked = args.runs.picked(&workspace)?;
@@ -122,10 +124,10 @@ fn made_of(args: &Asked, before: Option<Readings>) -> Result<(Readings, Report),
     Ok((readings, report))
 }
 
-/// Bytes above which a page is called large.
+/// Size above which a page is called large, in bytes.
 const LARGE: usize = 5_000_000;
 
-/// Whether a file is a report that an earlier call wrote.
+/// Returns whether a file is a report from an earlier call.
 fn is_report(path: &Path) -> bool {
     begins_with(path, |text| text.contains("<meta name=\"generator\" content=\"sweepline "))
 }
@@ -141,7 +143,7 @@ fn measured(run: &RunResult) -> MeasuredRun<'_> {
     MeasuredRun { sweep, record, labels, metrics, verdict, classes, pulse: pulse.as_ref() }
 }
 
-/// The curves of each class of the plan's mixes, in the order in which they come first.
+/// Returns the curves of each class of the plan's mixes, ordered by first occurrence.
 fn classes(readings: &Readings) -> Vec<ClassCurves<'_>> {
     let names: IndexSet<&str> = readings.classes().collect();
     let of =
@@ -158,7 +160,7 @@ fn notes(readings: &Readings, curves: &[curve::Curve]) -> Vec<String> {
     readings.parts_missing(&left_out(curves), "")
 }
 
-/// What a lint says, with what it is about.
+/// Returns the message of a lint, with its subject.
 fn told(lint: &Lint) -> String {
     let about: Vec<String> = lint.scopes.iter().map(ToString::to_string).collect();
     let about = if about.is_empty() { String::new() } else { format!(" ({})", about.join(", ")) };

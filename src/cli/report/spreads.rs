@@ -1,5 +1,6 @@
-//! How latencies are spread over requests: of each curve the runs of the highest load that meets the objective, of the first that misses
-//! it, and of the heaviest; read one after another, so that the requests of one run are in memory at a time.
+//! Distributions of latencies over requests: for each curve, the runs of the highest load that meets the
+//! objective, of the first that misses it, and of the heaviest. Runs are read one after another, so that
+//! only one run's requests are in memory.
 
 use strum::IntoEnumIterator;
 
@@ -17,23 +18,23 @@ const MOST_RUNS: usize = 36;
 /// Most repeats of one load.
 const MOST_REPEATS: usize = 3;
 
-/// The spreads of a plan's results.
+/// The latency distributions of a plan's results.
 pub(super) struct Spreads {
-    /// What is drawn.
+    /// The distributions that are drawn.
     pub(super) drawn: Vec<Spread>,
-    /// Runs that could have been drawn and are not.
+    /// Runs that could have been drawn but are not.
     pub(super) left: usize,
 }
 
 impl Spreads {
-    /// Of the chosen loads of all curves: what meets the objective first, for that is the answer. A run that cannot be read is left out
-    /// and named.
+    /// Reads the chosen loads of all curves, those that meet the objective first, because they are the
+    /// answer. A run that cannot be read is excluded and reported.
     pub(super) fn of(store: &Store, readings: &Readings, curves: &[Curve]) -> Spreads {
         let (mut drawn, mut left, mut room) = (Vec::new(), 0, MOST_RUNS);
         for chosen in Chosen::iter() {
             for (at, curve) in curves.iter().enumerate() {
                 let Some(rung) = rung_of(curve, chosen) else { continue };
-                // The one request behind a start says nothing of latencies.
+                // The single request after a start shows nothing about latencies.
                 let loaded: Vec<_> = rung.runs.iter().filter(|run| run.metrics.start.is_none()).collect();
                 let count = loaded.len().min(MOST_REPEATS).min(room);
                 left += loaded.len() - count;
@@ -53,7 +54,8 @@ impl Spreads {
     }
 }
 
-/// The load of a curve that is chosen for this reason; none where a reason before it chose it, or it has no runs that count.
+/// Returns the load of a curve that is chosen for this reason; `None` if an earlier reason already chose
+/// it, or if it has no runs that count.
 fn rung_of<'c, 'a>(curve: &'c Curve<'a>, chosen: Chosen) -> Option<&'c Rung<'a>> {
     let Bracket { holds, misses, .. } = curve.bracket().unwrap_or_default();
     let with_runs = || curve.rungs.iter().filter(|rung| !rung.runs.is_empty());
@@ -95,7 +97,7 @@ impl Load {
     }
 }
 
-/// What curves of this axis show: latencies of open loops are from the schedule.
+/// Returns the latencies of curves on this axis: in open loops they are measured from the schedule.
 fn latencies(axis: Axis) -> [Metric; 3] {
     match axis {
         Axis::Qps => [Metric::TtftFromSchedule, Metric::Tpot, Metric::E2eFromSchedule],

@@ -1,4 +1,4 @@
-//! What ran when: the instants that `run.json`s and attempts tell, by what runs occupy.
+//! What ran when: times from `run.json` files and attempts, grouped by the resource that runs occupy.
 
 use std::collections::HashMap;
 
@@ -11,7 +11,7 @@ use crate::report::html::{Span, SpanKind};
 use crate::store::{How, PastTry, RunRecord, short};
 use crate::sweep::event::planned_name;
 
-/// Every stretch of time that runs of the plan took, by when it began; `picked` says of each run whether it is asked about.
+/// Returns every time span that runs of the plan took, ordered by start; `picked` marks the selected runs.
 pub(super) fn spans(workspace: &Workspace, picked: &[bool], readings: &Readings) -> Vec<Span> {
     let chosen = workspace.expansion.runs.iter().zip(picked).filter(|(_, is)| **is).map(|(run, _)| run);
     let mut runs: HashMap<String, &PlannedRun> = HashMap::new();
@@ -21,7 +21,7 @@ pub(super) fn spans(workspace: &Workspace, picked: &[bool], readings: &Readings)
     let resources = &workspace.expansion.resources;
     let lane = |run: &PlannedRun| resources.get(&run.spec.endpoint.name).cloned().unwrap_or_default();
     let mut spans: Vec<Span> = Vec::new();
-    // A server that several runs were measured on started once.
+    // A server shared by several runs started once.
     let mut starts: Vec<(String, String)> = Vec::new();
     let mut seen: Vec<&str> = Vec::new();
     for result in &readings.runs {
@@ -56,7 +56,7 @@ pub(super) fn spans(workspace: &Workspace, picked: &[bool], readings: &Readings)
     spans
 }
 
-/// An attempt as a stretch of time; none of one of which nobody knows when it ended.
+/// Returns an attempt as a time span; `None` if its end is unknown.
 fn past_span(one: &PastTry, run: &PlannedRun, lane: String) -> Option<Span> {
     let (kind, to) = match (&one.how, one.ended) {
         (Some(How::UnderWay(_)), _) => (SpanKind::UnderWay, Timestamp::now()),

@@ -1,4 +1,4 @@
-//! What `run` says before it executes anything.
+//! The output of `run` before it executes anything.
 
 use std::collections::HashSet;
 
@@ -15,10 +15,10 @@ use crate::report::format::{duration, plain};
 use crate::sweep::event::{Naming, RunView};
 use crate::sweep::resume::{Action, Decision};
 
-/// How many of the runs to do are listed with their reasons.
+/// The most runs to do that are listed with their reasons.
 const MOST_LISTED: usize = 20;
 
-/// Says what is going to be done.
+/// Announces what is going to be done.
 pub(super) fn announce(args: &RunArgs, workspace: &Workspace, decisions: &[Option<Decision>], looks: &Looks) {
     let screen = args.screen().with_times();
     let mut seen = HashSet::new();
@@ -37,13 +37,13 @@ pub(super) fn announce(args: &RunArgs, workspace: &Workspace, decisions: &[Optio
     let is_not_needed = |run: &PlannedRun| workspace.expansion.why_pruned(run).is_some();
     let not_needed = lacking.iter().filter(|(run, decision)| decision.action == Action::Pruned && is_not_needed(run));
     let not_needed = not_needed.count();
-    let not_needed = (not_needed > 0).then(|| format!("{not_needed} left out"));
-    let given_up = (given_up > 0).then(|| format!("{given_up} given up; --redo given-up tries again"));
+    let not_needed = (not_needed > 0).then(|| format!("{not_needed} skipped"));
+    let given_up = (given_up > 0).then(|| format!("{given_up} given up; --redo given-up retries"));
     if todo.is_empty() && lacking.is_empty() && there.is_empty() {
         say_that_all_wait(args, workspace, &name);
     } else if todo.is_empty() {
         let others: String = [given_up, not_needed].into_iter().flatten().map(|words| format!(", {words}")).collect();
-        let sent = if looks.any() { "servers were only asked for their version" } else { "no request was sent" };
+        let sent = if looks.any() { "servers were only queried for their version" } else { "no request was sent" };
         screen.line(&format!(
             "{name}: nothing to do; {} in {results}{others}; {sent}",
             match there.len() {
@@ -56,14 +56,14 @@ pub(super) fn announce(args: &RunArgs, workspace: &Workspace, decisions: &[Optio
         ));
         looks.lines().iter().for_each(|line| screen.line(&format!("  {}", plain(line))));
     } else {
-        let cached = (!there.is_empty()).then(|| format!("{} are done already", there.len()));
+        let cached = (!there.is_empty()).then(|| format!("{} are already done", there.len()));
         let settled: Vec<String> = [cached, given_up, not_needed].into_iter().flatten().collect();
         let settled = if settled.is_empty() { String::new() } else { format!(" ({})", settled.join(", ")) };
         let (_, side_by_side, unknown) = expected(args, workspace, decisions);
         let time = match (side_by_side, unknown) {
             (0, true) => "time unknown until the first start".to_owned(),
             (ns, false) => format!("about {}", duration(ns.div_ceil(1_000_000_000))),
-            (ns, true) => format!("about {} beside starts of unknown length", duration(ns.div_ceil(1_000_000_000))),
+            (ns, true) => format!("about {} plus starts of unknown duration", duration(ns.div_ceil(1_000_000_000))),
         };
         screen.line(&format!("{name}: {}{settled}, {time}; results go to {results}", runs(todo.len())));
         let is_told = |run: &PlannedRun, decision: &Decision| {
@@ -82,7 +82,7 @@ pub(super) fn announce(args: &RunArgs, workspace: &Workspace, decisions: &[Optio
             ));
         }
         if workspace.chosen.iter().any(|chosen| chosen.next.is_some()) {
-            screen.line("  and those that searches and ladders ask for then: `preview` says how many at most");
+            screen.line("  and those that searches and ladders request later: `preview` shows the maximum");
         }
         let pending = stages::pending(&stages::selected(workspace, &args.selection));
         for line in stages::taken(workspace, decisions).into_iter().chain(pending) {
@@ -91,7 +91,8 @@ pub(super) fn announce(args: &RunArgs, workspace: &Workspace, decisions: &[Optio
     }
 }
 
-/// Nothing that is selected has an id: it waits for an earlier sweep, or one decided about it.
+/// Reports that no selected cell has a run id yet: it waits for an earlier sweep, or an earlier sweep
+/// decided against it.
 fn say_that_all_wait(args: &RunArgs, workspace: &Workspace, name: &str) {
     let waiting = stages::selected(workspace, &args.selection);
     let runs: usize = waiting.iter().map(|cell| cell.repeats as usize).sum();
@@ -100,7 +101,7 @@ fn say_that_all_wait(args: &RunArgs, workspace: &Workspace, name: &str) {
     let has = if runs == 1 { "selected run has no id" } else { "selected runs have no ids" };
     let chosen =
         waiting.iter().any(|cell| cell.state == Waits::Pending) && !args.selection.typed(str::to_owned).is_empty();
-    let remedy = if chosen { "; select what they wait for as well" } else { "" };
+    let remedy = if chosen { "; also select the sweeps that they wait for" } else { "" };
     let text = format!("{name}: nothing to do; {runs} {has} yet: {when}{remedy}; no request was sent");
     args.screen().with_times().line(&text);
 }

@@ -36,16 +36,18 @@ pub struct RunArgs {
     /// Stop at the first run that fails
     #[arg(long)]
     pub(super) fail_fast: bool,
-    /// Exit with 4 where a cell misses the plan's `slo` or its `compare` shows a regression, with 2 where that is undecided
+    /// Exit with 4 if a cell misses the plan's `slo` or its `compare` shows a regression, with 2 if that is
+    /// undecided
     #[arg(long)]
     pub(super) gate: bool,
-    /// Also write what was found, what followed from it and what the gate says as Markdown, for a pull request
+    /// Also write the findings, decisions based on them and the gate's verdict as Markdown, for a pull request
     #[arg(long, value_name = "FILE")]
     pub(super) markdown: Option<PathBuf>,
-    /// Serve metrics of the running sweep for Prometheus at this address, at /metrics; PORT alone is of 127.0.0.1, 0 a free one
+    /// Serve metrics of the running sweep for Prometheus at this address, at /metrics; PORT alone uses
+    /// 127.0.0.1, 0 takes a free port
     #[arg(long, value_name = "[ADDRESS:]PORT", value_parser = metrics::address)]
     pub(super) metrics_addr: Option<SocketAddr>,
-    /// Append what happens to this file, as lines of JSON (`sweepline schema events`)
+    /// Append events to this file, as lines of JSON (`sweepline schema events`)
     #[arg(long, value_name = "FILE")]
     pub(super) events: Option<PathBuf>,
     /// Only show what would be done, like `preview`
@@ -64,17 +66,17 @@ pub struct RunArgs {
 }
 
 impl RunArgs {
-    /// What shows how it goes.
+    /// Returns the display of progress.
     pub(super) fn screen(&self) -> Screen {
         self.shown.screen(self.loudness)
     }
 
-    /// The plan's folder: secrets may lie under it.
+    /// Returns the plan's folder: paths of secrets may be relative to it.
     pub(super) fn plan_folder(&self) -> &Path {
         self.plan.parent().unwrap_or(Path::new(""))
     }
 
-    /// Says these lines, with the time.
+    /// Prints these lines, with the time.
     pub(super) fn tell(&self, lines: &[String]) {
         lines.iter().for_each(|line| self.screen().with_times().line(&plain(line)));
     }

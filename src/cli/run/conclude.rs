@@ -1,4 +1,4 @@
-//! What `run` says at its end, and its exit code.
+//! The output of `run` at its end, and its exit code.
 
 use std::collections::BTreeSet;
 
@@ -19,7 +19,7 @@ use crate::sweep::calibrate::{Known, known};
 use crate::sweep::resume::{Action, Decision};
 use crate::units::text::{counted, quoted};
 
-/// Prints the results and what one would type next.
+/// Prints the results and suggested next commands.
 pub(super) fn conclude(
     args: &RunArgs,
     workspace: &Workspace,
@@ -33,7 +33,7 @@ pub(super) fn conclude(
     let pruned = picked().filter(|(_, decision)| decision.action == Action::Pruned);
     pruned.filter_map(|(run, _)| workspace.disk.get(&run.id)?.unusable()).for_each(|error| left_out.name(error));
     let shown = match answers::print_table(&fresh, workspace.plan(), &runs, (args.colour, &left_out)) {
-        // A terminal that closed takes no table, and what was interrupted was.
+        // A closed terminal receives no table, and the run was interrupted.
         Err(Failure::Unexpected(_)) if summary.interrupted => return Ok(Exit::Interrupted),
         shown => shown?,
     };
@@ -81,9 +81,9 @@ pub(super) fn conclude(
     if let Some(gate) = &gate {
         screen.line(&format!("\n{}", gate.told()));
     }
-    // Of runs that were not asked for nothing is missing.
+    // Runs that were not requested are not missing.
     let is_so = |state: Waits| waiting.iter().any(|pending| pending.state == state);
-    // Codes that say more about what to do next come first.
+    // Exit codes that are more specific about the next step come first.
     Ok(if left_out.any() {
         Exit::Store
     } else if summary.refused > 0 {
@@ -101,8 +101,8 @@ pub(super) fn conclude(
     })
 }
 
-/// A line for each of these invalid runs that a search or `optimize` was answered without, for it made another one in its place, or that a
-/// search counts as a miss above its answer. A run that anything else asks for is not among them.
+/// Returns a line for each of these invalid runs that a search or `optimize` replaced with another one, or
+/// that a search counts as a miss above its answer. A run that anything else requests is not included.
 fn done_without(workspace: &Workspace, runs: &[&PlannedRun], invalid: &[String]) -> Vec<String> {
     let pools = || workspace.expansion.pools.iter().zip(&workspace.chosen).zip(&workspace.trails);
     let why = |run: &PlannedRun, id: &str| {
@@ -125,7 +125,7 @@ fn done_without(workspace: &Workspace, runs: &[&PlannedRun], invalid: &[String])
     invalid.iter().filter_map(line).collect()
 }
 
-/// The short beginnings of the ids of those of `work` that have the result which they had before, or none.
+/// Returns the short ids of those of `work` whose result was not replaced, or that have none.
 fn left<'a>(workspace: &Workspace, fresh: &Store, work: impl Iterator<Item = &'a PlannedRun>) -> BTreeSet<String> {
     let attempt = |record: Option<&RunRecord>| record.map(|record| record.attempt);
     let is_left = |run: &&PlannedRun| {
@@ -135,12 +135,14 @@ fn left<'a>(workspace: &Workspace, fresh: &Store, work: impl Iterator<Item = &'a
     work.filter(is_left).map(|run| run.id.short()[..8].to_owned()).collect()
 }
 
-/// Of a repetition the same command would repeat what is repeated already.
+/// Reports runs that are missing, and the command that continues with them. With --force, the same command
+/// would repeat runs that were repeated already.
 fn say_what_is_missing(screen: &Screen, args: &RunArgs, summary: &Summary, left: impl FnOnce() -> BTreeSet<String>) {
     if summary.refused > 0 {
         let runs = counted(summary.refused, "run");
         screen.line(&format!(
-            "\n{runs} not measured: the server is not the one that the plan wants, as said above; mend that first"
+            "\n{runs} not measured: the server differs from the one that the plan requires, as reported above; fix \
+             that first"
         ));
     }
     let parts: Vec<String> = [(summary.failed, "failed"), (summary.skipped, "skipped"), (summary.left, "left to do")]
@@ -150,7 +152,7 @@ fn say_what_is_missing(screen: &Screen, args: &RunArgs, summary: &Summary, left:
         .collect();
     let parts = parts.join(", ");
     if !parts.is_empty() && !args.again.force {
-        screen.line(&format!("\n{parts}; the same command goes on with what is missing"));
+        screen.line(&format!("\n{parts}; the same command continues with the missing runs"));
     } else if !parts.is_empty() {
         let (program, plan, folder) = as_typed(args);
         let ids: Vec<String> = left().iter().map(|id| format!("'{id}'")).collect();
@@ -171,9 +173,10 @@ fn say_what_was_given_up(screen: &Screen, args: &RunArgs, given_up: usize, befor
         let earlier =
             if (1..given_up).contains(&before) { format!(", {before} of them earlier") } else { String::new() };
         let runs = runs + &earlier;
-        // Under --force a run may have the result of before: then it is not given up for the next invocation.
+        // Under --force a run may have an earlier result: then it does not count as given up in the next
+        // invocation.
         if args.again.force {
-            return screen.line(&format!("\n{runs}; results that they had before stay as they were"));
+            return screen.line(&format!("\n{runs}; their earlier results stay as they were"));
         }
         let what = "given-up runs again";
         let selection = args.selection.typed(quoted);
@@ -181,13 +184,13 @@ fn say_what_was_given_up(screen: &Screen, args: &RunArgs, given_up: usize, befor
     }
 }
 
-/// Program, plan, and what is said of plan and results folder, as one types them.
+/// Returns program, plan, and the flags for plan and results folder, as typed on a command line.
 fn as_typed(args: &RunArgs) -> (String, String, String) {
     let program = std::env::args().next().unwrap_or_else(|| "sweepline".to_owned());
     (quoted(&program), quoted(&args.plan.to_string_lossy()), args.changes.typed(quoted) + &args.folder.typed())
 }
 
-/// What the commands to type next depend on.
+/// The conditions for the suggested commands.
 struct Hints {
     /// Some run is not valid.
     doubtful: bool,
@@ -195,11 +198,11 @@ struct Hints {
     invalid: bool,
     /// The first sweep that chose its runs.
     chosen: Option<String>,
-    /// No calibration says how large the generator's own error was.
+    /// No calibration shows the generator's own error.
     calibrate: bool,
 }
 
-/// The commands stand at the end of their lines, ready to be copied however long they are.
+/// The commands are at the end of their lines, ready to be copied however long they are.
 fn say_what_next(screen: &Screen, args: &RunArgs, run: &str, hints: Hints) {
     let (program, plan, folder) = as_typed(args);
     let results = args.folder.results.display();

@@ -1,4 +1,4 @@
-//! What is to be done with each run of a plan.
+//! The decision about each run of a plan.
 
 use std::collections::HashSet;
 
@@ -12,12 +12,12 @@ use crate::expand::PlannedRun;
 use crate::sweep::resume::{Decision, Wishes};
 use crate::units::text::counted;
 
-/// Whether a run is to be executed.
+/// Returns whether a run is to be executed.
 pub(super) fn is_to_do(decision: &Option<Decision>) -> bool {
     decision.as_ref().is_some_and(|decision| decision.action.is_work())
 }
 
-/// For each run what is to be done with it; none where it is not picked.
+/// Returns the decision for each run; `None` if it is not selected.
 pub(super) fn decide(
     workspace: &Workspace,
     selection: &Selection,
@@ -28,7 +28,7 @@ pub(super) fn decide(
     Ok(runs.map(|(run, picked)| picked.then(|| workspace.decide(run, wishes))).collect())
 }
 
-/// The runs that are picked, each with what is to be done with it.
+/// Returns the selected runs, each with its decision.
 pub(super) fn decided<'a>(
     workspace: &'a Workspace,
     decisions: &'a [Option<Decision>],
@@ -41,7 +41,7 @@ pub(super) fn any_work(decisions: &[Option<Decision>]) -> bool {
     decisions.iter().flatten().any(|decision| decision.action.is_work())
 }
 
-/// How many runs of the selection are not to be executed; a run that sweeps share counts once.
+/// Returns the number of selected runs that are not to be executed; a run that sweeps share counts once.
 pub(super) fn settled(workspace: &Workspace, decisions: &[Option<Decision>]) -> usize {
     let settled = decided(workspace, decisions).filter(|(_, decision)| !decision.action.is_work());
     settled.map(|(run, _)| run.id).collect::<HashSet<_>>().len()
@@ -51,8 +51,8 @@ pub(super) fn runs(count: usize) -> String {
     format!("{} to do", counted(count, "run"))
 }
 
-/// How long the runs to do take, in nanoseconds: one after another, and with as many side by side as `--jobs` and their
-/// resources allow; and whether there are more of which nobody knows how long they take.
+/// Returns the duration of the runs to do, in nanoseconds: one after another, and with as many at once as
+/// `--jobs` and their resources allow; and whether there are more of unknown duration.
 pub(super) fn expected(args: &RunArgs, workspace: &Workspace, decisions: &[Option<Decision>]) -> (u64, u64, bool) {
     let estimator = Estimator::of(workspace.plan(), &workspace.expansion, &workspace.disk);
     let mut is_unknown = false;
@@ -70,8 +70,8 @@ pub(super) fn expected(args: &RunArgs, workspace: &Workspace, decisions: &[Optio
     (spans.one_after_another(), spans.side_by_side(args.jobs), is_unknown)
 }
 
-/// Refuses what this machine has too few files or ports for, before anything is written or sent: a sweep that fails in
-/// its last rung has cost its hours already.
+/// Refuses runs for which this machine has too few files or ports, before anything is written or sent: a
+/// sweep that fails in its last rung would have wasted hours.
 pub(super) fn have_room(args: &RunArgs, workspace: &Workspace, decisions: &[Option<Decision>]) -> Result<(), Failure> {
     let todo = decided(workspace, decisions).filter(|(_, decision)| decision.action.is_work());
     let obstacles = connection_limits::obstacles(workspace, todo.map(|(run, _)| run), args.jobs);

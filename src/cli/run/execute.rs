@@ -1,4 +1,5 @@
-//! Executes what is to be done: stage after stage, then what was measured as something else, then what the budget has room for.
+//! Executes what is to be done: stage after stage, then runs whose server changed, then sweeps that the
+//! budget allows after all.
 
 use indexmap::IndexSet;
 use tokio::sync::watch;
@@ -20,18 +21,18 @@ use crate::sweep::event::{Event, Observer};
 use crate::sweep::resume::{Action, Decision, Wishes};
 use crate::sweep::{self, Choices, EndsOf, OverBudget, Summary, Sweep, SweepError};
 
-/// What executing takes, whatever is to be done.
+/// The means of execution, independent of the work.
 #[derive(Clone, Copy)]
 pub(super) struct Means<'a> {
     /// The locked results folder.
     pub(super) writer: &'a Writer,
-    /// Turns true when the sweep is to stop.
+    /// Becomes true when the sweep is to stop.
     pub(super) stop: &'a watch::Receiver<bool>,
-    /// Who else is told what happens.
+    /// Other receivers of events.
     pub(super) outlets: &'a Outlets,
 }
 
-/// Executes a stage, and then what it made known, until nothing more is to do.
+/// Executes a stage, then the stages that its results enable, until nothing more is to do.
 pub(super) fn execute_stages(
     args: &RunArgs,
     workspace: &mut Workspace,
@@ -50,7 +51,7 @@ pub(super) fn execute_stages(
         if is_over || !Stages::are_several(workspace) {
             break;
         }
-        // What was measured may have answered what later sweeps wait for.
+        // The new results may answer what later sweeps wait for.
         workspace.look_again()?;
         *stage = Stage::next(args, workspace, (wishes, stages))?;
         if !any_work(&stage.decisions) {
@@ -62,8 +63,8 @@ pub(super) fn execute_stages(
     spend_the_rest(args, workspace, &stage.looks, means, all)
 }
 
-/// Compares the servers that could not be asked before the sweep and have been up since, launched ones among them, and measures again
-/// what they had measured as something else; once in an invocation.
+/// Compares servers that could not be queried before the sweep but have been up since, including launched
+/// ones, and measures again the runs of changed servers; once per invocation.
 fn measure_late(
     args: &RunArgs,
     workspace: &Workspace,
@@ -82,7 +83,7 @@ fn measure_late(
     }
     let late = Looks::take(workspace, decisions, args.plan_folder(), |name| looks.missed(name) && is_work(name))
         .with_launched(workspace, first.launched.clone());
-    // What was to do is done, or left: only what had a result counts here.
+    // Runs to do are done or abandoned by now: only runs that already had a result count here.
     let settled = |decision: &Option<Decision>| decision.clone().filter(|decision| !decision.action.is_work());
     let mut again: Vec<Option<Decision>> = decisions.iter().map(settled).collect();
     let lines = late.apply(workspace, &mut again)?;
@@ -95,8 +96,8 @@ fn measure_late(
     Ok(first.and(second))
 }
 
-/// Measures optional sweeps that the budget did not suffice for in the worst case, and does now: searches have ended, and repeats were not
-/// needed.
+/// Measures optional sweeps that did not fit the budget in the worst case but do now, because searches have
+/// ended and repeats were not needed.
 fn spend_the_rest(
     args: &RunArgs,
     workspace: &mut Workspace,
@@ -118,7 +119,7 @@ fn spend_the_rest(
         let decisions = decide(workspace, &args.selection, Wishes::default())?;
         let count = decisions.iter().flatten().filter(|decision| decision.action.is_work()).count();
         if count > 0 {
-            let text = format!("the budget suffices for an optional sweep now: {}", runs(count));
+            let text = format!("the budget now allows an optional sweep: {}", runs(count));
             args.screen().with_times().line(&text);
             have_room(args, workspace, &decisions)?;
             summary = summary.and(execute(args, workspace, (&decisions, looks), 0, means)?);
@@ -126,7 +127,7 @@ fn spend_the_rest(
     }
 }
 
-/// Executes what is to do; run numbers go on behind so many of which `decisions` say nothing any more.
+/// Executes what is to do. Run numbers continue after earlier runs that are no longer in `decisions`.
 fn execute(
     args: &RunArgs,
     workspace: &Workspace,
@@ -136,7 +137,7 @@ fn execute(
 ) -> Result<Summary, Failure> {
     let Means { writer, stop, outlets } = means;
     let action = |decision: &Option<Decision>| decision.as_ref().map(|decision| decision.action);
-    // Behind the runs that are known now stand those that searches and ladders may ask for.
+    // Runs that searches and ladders may request follow those that are already known.
     let (whole, places) = workspace.expansion.with_members();
     let chooser = Chooser::new(writer.store(), workspace.plan());
     let choose = |pool: &Pool| chooser.choose(pool);
@@ -183,14 +184,14 @@ fn execute(
     })
 }
 
-/// Sweeps that are selected and wait for an earlier one.
+/// Returns the selected sweeps that wait for an earlier one.
 fn later(workspace: &Workspace, args: &RunArgs) -> Vec<String> {
     let waiting = stages::selected(workspace, &args.selection).into_iter();
     let waiting = waiting.filter(|cell| cell.state == Waits::Pending).map(|cell| cell.sweep.to_string());
     waiting.collect::<IndexSet<String>>().into_iter().collect()
 }
 
-/// Shows events; a committed run with its main figures.
+/// Shows events; adds headline figures to committed runs.
 struct Listener<'a> {
     screen: Screen,
     publisher: Publisher,

@@ -1,4 +1,4 @@
-//! `run --metrics-addr`: the metrics of the sweep under way over HTTP, for Prometheus. A thread of its own serves them.
+//! `run --metrics-addr`: metrics of the running sweep over HTTP, for Prometheus, served by a separate thread.
 
 use std::net::{Ipv4Addr, SocketAddr, TcpListener};
 use std::sync::{Arc, Mutex};
@@ -16,13 +16,13 @@ use crate::cli::http;
 use crate::report::progress::SweepMetrics;
 use crate::sweep::event::Event;
 
-/// How often the counters are looked at, so that rates which they yield are of the last seconds.
+/// Interval between reads of the counters, so that derived rates are recent.
 const LOOK: Duration = Duration::from_secs(1);
 
-/// The type of the text format.
+/// Content type of the text format.
 const TEXT: &str = "text/plain; version=0.0.4; charset=utf-8";
 
-/// The metrics, served until this goes.
+/// The metrics, served until this is dropped.
 pub(super) struct MetricsServer {
     metrics: Arc<Mutex<SweepMetrics>>,
     address: SocketAddr,
@@ -36,13 +36,13 @@ pub(super) fn address(text: &str) -> Result<SocketAddr, String> {
     match port.parse() {
         Ok(port) => Ok(SocketAddr::from((Ipv4Addr::LOCALHOST, port))),
         Err(_) => text.parse().map_err(|_| {
-            "expected PORT, which is of 127.0.0.1, or an IP address with a port, like 127.0.0.1:9464".to_owned()
+            "expected PORT, which uses 127.0.0.1, or an IP address with a port, like 127.0.0.1:9464".to_owned()
         }),
     }
 }
 
 impl MetricsServer {
-    /// Listens, and begins to serve.
+    /// Listens and begins to serve.
     pub(super) fn start(address: SocketAddr, plan: &str) -> Result<MetricsServer, Failure> {
         let listener = TcpListener::bind(address).map_err(|error| refused(address, &error))?;
         listener.set_nonblocking(true).map_err(|error| Failure::Unexpected(error.into()))?;
@@ -61,19 +61,19 @@ impl MetricsServer {
         Ok(MetricsServer { metrics, address, stop, thread })
     }
 
-    /// Where Prometheus finds them.
+    /// Returns the URL for Prometheus.
     pub(super) fn url(&self) -> String {
         format!("http://{}/metrics", self.address)
     }
 
-    /// A stage begins that takes `pace` seconds for each second of its runs.
+    /// Begins a stage that takes `pace` seconds for each second of its runs.
     pub(super) fn begin(&self, pace: f64) {
         if let Ok(mut metrics) = self.metrics.lock() {
             metrics.begin(pace);
         }
     }
 
-    /// Takes an event.
+    /// Records an event.
     pub(super) fn take(&self, event: &Event) {
         if let Ok(mut metrics) = self.metrics.lock() {
             metrics.take(event);
@@ -85,7 +85,7 @@ impl Drop for MetricsServer {
     fn drop(&mut self) {
         self.stop.send_replace(true);
         if let Some(thread) = self.thread.take() {
-            // One that panicked serves no longer.
+            // A thread that panicked no longer serves.
             let _ = thread.join();
         }
     }
@@ -93,7 +93,7 @@ impl Drop for MetricsServer {
 
 fn refused(address: SocketAddr, error: &std::io::Error) -> Failure {
     Failure::Usage(format!(
-        "--metrics-addr {address} cannot be listened on ({error}): name another port, or 0 for a free one"
+        "cannot listen on --metrics-addr {address} ({error}): use another port, or 0 for a free one"
     ))
 }
 
@@ -120,7 +120,7 @@ fn answer(request: &Request<Incoming>, metrics: &Mutex<SweepMetrics>) -> Respons
         _ if !is_read => (StatusCode::METHOD_NOT_ALLOWED, "only GET and HEAD\n".to_owned()),
         "/metrics" => match metrics.lock() {
             Ok(mut metrics) => (StatusCode::OK, metrics.text()),
-            Err(_) => (StatusCode::INTERNAL_SERVER_ERROR, "the metrics are lost\n".to_owned()),
+            Err(_) => (StatusCode::INTERNAL_SERVER_ERROR, "the metrics are unavailable\n".to_owned()),
         },
         _ => (StatusCode::NOT_FOUND, "the metrics are at /metrics\n".to_owned()),
     };

@@ -1,4 +1,4 @@
-//! `sweepline run PLAN`: executes what is missing, shows how it came out.
+//! `sweepline run PLAN`: executes missing runs and shows the results.
 
 mod announce;
 mod args;
@@ -48,7 +48,7 @@ pub(super) fn run(args: RunArgs) -> Result<Exit, Failure> {
         gate::is_one(workspace.plan())?;
     }
     args.markdown.as_deref().map_or(Ok(()), gate_page::check)?;
-    // What cannot be had is said before anything is done.
+    // Unmet requirements are reported before anything is done.
     let outlets = Outlets::open(&args, &workspace.plan().name)?;
     let mut stages = Stages::default();
     let mut stage = Stage::next(&args, &workspace, (wishes, &stages))?;
@@ -79,8 +79,8 @@ pub(super) fn run(args: RunArgs) -> Result<Exit, Failure> {
     conclude(&args, &workspace, &stage.decisions, &summary)
 }
 
-/// The results folder, locked, where there is something to write: runs, the end of servers that were left, or the inventory. What the first
-/// stage is to do is decided again under the lock.
+/// Locks the results folder if there is something to write: runs, the end of abandoned servers, or the
+/// inventory. The decisions for the first stage are made again under the lock.
 fn lock(
     args: &RunArgs,
     workspace: &mut Workspace,
@@ -92,18 +92,20 @@ fn lock(
         raise_file_limit();
         ignore_file_size_signal().map_err(|error| Failure::Unexpected(error.into()))?;
         let writer = Store::lock(&args.folder.results)?;
-        // Until now another sweepline may have committed runs, and taking the lock may have finished interrupted ones.
+        // Another sweepline may have committed runs up to now, and taking the lock may have completed
+        // interrupted commits.
         workspace.look_again()?;
         stage.decide_again(args, workspace, (wishes, stages))?;
         return Ok(Some(writer));
     }
     let has_left = !left_servers(&Store::open(&args.folder.results).layout().servers()).is_empty();
-    // Where every result is there and only the inventory lags, whoever cannot write the folder now has no less of a result.
+    // If every result is present and only the inventory is behind, a folder that cannot be written is no
+    // reason to withhold the results.
     let is_wanted = has_left || workspace.disk.wants_entries();
     Ok(is_wanted.then(|| Store::lock(&args.folder.results).ok()).flatten())
 }
 
-/// What else is to be known before the first stage: texts that are missing, and what lint finds.
+/// Other notes before the first stage: missing texts, and lint findings.
 fn tell_notes(args: &RunArgs, workspace: &Workspace, stage: &Stage) {
     let lints = || lints::one_line(&workspace.loaded, &args.folder, &args.plan);
     let lints = any_work(&stage.decisions).then(lints).flatten();
@@ -111,13 +113,13 @@ fn tell_notes(args: &RunArgs, workspace: &Workspace, stage: &Stage) {
     notes.for_each(|line| args.screen().with_times().line(&line));
 }
 
-/// Whether what is measured decides which runs there are.
+/// Returns whether results decide which runs there are.
 fn follows_from_results(workspace: &Workspace) -> bool {
     let is_chosen = !workspace.expansion.pools.is_empty() || !workspace.expansion.series.is_empty();
     is_chosen || Stages::are_several(workspace) || workspace.budget.is_some()
 }
 
-/// Says how everything stands that follows from what was measured.
+/// Reports the state of everything that depends on results.
 fn tell_what_followed(args: &RunArgs, workspace: &Workspace) {
     let screen = args.screen();
     for (pool, chosen) in workspace.expansion.pools.iter().zip(&workspace.chosen) {
@@ -133,8 +135,8 @@ fn tell_what_followed(args: &RunArgs, workspace: &Workspace) {
     words.for_each(|words| screen.line(&format!("budget: {words}")));
 }
 
-/// Ends servers that a sweep of this folder launched and could not end, for it was killed with their supervisors. Whoever holds the
-/// folder's lock knows that none of them is in use.
+/// Ends servers that an earlier sweep of this folder launched but could not end, because it was killed with
+/// their supervisors. The holder of the folder's lock knows that none of them is in use.
 fn end_left_servers(args: &RunArgs, writer: &Writer) {
     let screen = args.screen().with_times();
     let folder = args.plan.parent().unwrap_or(Path::new(""));

@@ -1,4 +1,4 @@
-//! Where else a sweep is told while it goes on, besides the screen: metrics for Prometheus, a file of events, and traces.
+//! Other outputs of a running sweep besides the screen: metrics for Prometheus, a file of events, and traces.
 
 use std::path::Path;
 
@@ -10,7 +10,7 @@ use crate::report::format::plain;
 use crate::report::progress::{EventLog, Headline, Traces};
 use crate::sweep::event::Event;
 
-/// What the command line asks for.
+/// The outputs requested on the command line.
 pub(super) struct Outlets {
     metrics: Option<MetricsServer>,
     events: Option<EventLog>,
@@ -18,7 +18,7 @@ pub(super) struct Outlets {
 }
 
 impl Outlets {
-    /// Opens what was asked for, and says where the metrics are.
+    /// Opens the requested outputs, and prints the address of the metrics.
     pub(super) fn open(args: &RunArgs, plan: &str) -> Result<Outlets, Failure> {
         let plan = &plain(plan);
         let events = args.events.as_deref().map(|path| log(path, plan)).transpose()?;
@@ -30,12 +30,12 @@ impl Outlets {
         Ok(Outlets { metrics, events, traces })
     }
 
-    /// A stage begins that takes `pace` seconds for each second of its runs.
+    /// Begins a stage that takes `pace` seconds for each second of its runs.
     pub(super) fn begin(&self, pace: f64) {
         self.metrics.iter().for_each(|metrics| metrics.begin(pace));
     }
 
-    /// Takes an event; `headline` is of the run that it commits.
+    /// Records an event; `headline` belongs to the run that it commits.
     pub(super) fn take(&self, event: &Event, headline: impl FnOnce() -> Option<Headline>) {
         self.metrics.iter().for_each(|metrics| metrics.take(event));
         if self.events.is_none() && self.traces.is_none() {
@@ -49,13 +49,14 @@ impl Outlets {
 
 fn log(path: &Path, plan: &str) -> Result<EventLog, Failure> {
     if path == Path::new("-") {
-        let why = "--events -: stdout has the table of results; name a file, or a pipe like /dev/fd/3, or let --progress json tell on stderr";
+        let why = "--events -: stdout has the table of results; name a file, or a pipe like /dev/fd/3, or use \
+                   --progress json on stderr";
         return Err(Failure::Usage(why.to_owned()));
     }
     EventLog::start(plan, path, stderr::complain).map_err(|error| {
         let path = path.display();
         Failure::Usage(format!(
-            "--events {path} cannot be written ({error}): name a file in a folder that is there and may be written"
+            "--events {path} cannot be written ({error}): name a file in an existing, writable folder"
         ))
     })
 }

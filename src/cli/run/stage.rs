@@ -1,4 +1,4 @@
-//! What a stage of a sweep is to do.
+//! A stage of a sweep.
 
 use super::super::environment::Looks;
 use super::super::stages::Stages;
@@ -11,16 +11,16 @@ use crate::sweep::resume::{Decision, Wishes};
 
 /// What a stage is to do.
 pub(super) struct Stage {
-    /// For each run what is to be done with it; none where that is nothing of this stage.
+    /// The decision for each run; `None` if it is not part of this stage.
     pub(super) decisions: Vec<Option<Decision>>,
-    /// What servers said.
+    /// What servers reported.
     pub(super) looks: Looks,
-    /// A line for each server that is another one now.
+    /// A line for each server that has changed.
     changes: Vec<String>,
 }
 
 impl Stage {
-    /// The next one, by what is there; servers are asked what they are.
+    /// Returns the next stage, based on the current results; servers are queried.
     pub(super) fn next(
         args: &RunArgs,
         workspace: &Workspace,
@@ -33,7 +33,7 @@ impl Stage {
         Ok(stage)
     }
 
-    /// The same anew after another look at the folder; what servers said stays.
+    /// Returns the same after another read of the folder; the servers' reports are kept.
     pub(super) fn decide_again(
         &mut self,
         args: &RunArgs,
@@ -44,7 +44,7 @@ impl Stage {
         self.settle(workspace, stages)
     }
 
-    /// What servers said, what is measured again, and what has to wait change what is to be done.
+    /// Adjusts the decisions for servers' reports, repetitions, and runs that have to wait.
     fn settle(&mut self, workspace: &Workspace, stages: &Stages) -> Result<(), Failure> {
         self.changes = self.looks.apply(workspace, &mut self.decisions)?;
         workspace.reopen(&mut self.decisions);
@@ -52,7 +52,7 @@ impl Stage {
         Ok(())
     }
 
-    /// Says what it is going to do.
+    /// Announces what the stage is going to do.
     pub(super) fn announce(&self, args: &RunArgs, workspace: &Workspace) {
         announce(args, workspace, &self.decisions, &self.looks);
         args.tell(&self.changes);

@@ -1,4 +1,4 @@
-//! `show RUN --format json`: its types are its schema (schemas/show.schema.json).
+//! The document of `show RUN --format json`: its types define its schema (schemas/show.schema.json).
 
 use schemars::JsonSchema;
 use serde::Serialize;
@@ -16,56 +16,56 @@ use crate::store::RunRecord;
 /// One run in full.
 #[derive(Debug, Serialize, JsonSchema)]
 pub(crate) struct Document<'a> {
-    /// The run's `run.json`: its specification with every default, the circumstances, the facts, the digests of its files.
+    /// The run's `run.json`: its specification with every default, circumstances, facts, and digests of its files.
     #[schemars(with = "Map<String, Value>")]
     run: &'a RunRecord,
-    /// What the run is worth.
+    /// The run's verdict.
     verdict: Verdict,
-    /// How the failed requests of the window ended, the most frequent way first; absent where none failed.
+    /// How the failed requests of the window ended, the most frequent outcome first; absent if none failed.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     failures: Vec<Failure>,
     /// Each limit of the plan's objective, tested on the run; empty without a plan or an objective.
     slo: Vec<Limit>,
-    /// Whether the server kept up with what came; null for a closed loop, and where the window has no length.
+    /// Whether the server kept up with the arrivals; null for a closed loop, and if the window has no length.
     saturation: Option<Saturation>,
-    /// The run over time, from its start to the end of drain; absent where nothing was sent.
+    /// The run over time, from its start to the end of drain; absent if nothing was sent.
     #[serde(skip_serializing_if = "Option::is_none")]
     load: Option<Pulse>,
-    /// What the server said of itself over the window; absent where nothing was scraped.
+    /// The server's own metrics over the window; absent if nothing was scraped.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     server: Vec<Figure>,
-    /// Where the time went: mean latencies from the schedule as sums of parts; absent where nothing was scraped.
+    /// Where the time went: mean latencies from the schedule as sums of parts; absent if nothing was scraped.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     parts: Vec<Sum>,
-    /// What names the run, and every metric: the columns of `export`, of which `schema export` has the meaning.
+    /// The run's labels and every metric: the columns of `export`, described by `schema export`.
     metrics: Map<String, Value>,
-    /// The same for each class of a mix; absent where there is none.
+    /// The same for each class of a mix; absent if there is none.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     classes: Vec<Map<String, Value>>,
 }
 
-/// One limit of the objective and what the test says.
+/// One limit of the objective and its test.
 #[derive(Debug, Serialize, JsonSchema)]
 struct Limit {
     /// The latency, like ttft_from_schedule.
     metric: &'static str,
-    /// Which percentile of it is limited.
+    /// The limited percentile.
     #[schemars(with = "String")]
     percentile: crate::plan::Percentile,
     /// The limit, in milliseconds.
     limit_ms: f64,
     /// How many of the n were above it.
     above: u64,
-    /// How many were looked at.
+    /// How many were tested.
     n: u64,
-    /// How many without one above it, that depend on each other as these do, would show that it holds.
+    /// How many, with the same dependence and none above the limit, would show that it holds.
     need: u64,
-    /// How many independent ones the n are worth: those that wait for each other say less.
+    /// The equivalent number of independent samples: those that wait for each other count less.
     worth: f64,
     /// holds, misses or undecided.
     answer: &'static str,
-    /// Seconds of a window that would decide, were the share above the limit what it is here; null where it is decided, and where a
-    /// window a hundred times as long would not do.
+    /// Length of a window, in seconds, that would decide if the share above the limit stayed the same; null
+    /// if it is decided, and if a window a hundred times as long would not suffice.
     would_do_s: Option<f64>,
 }
 
@@ -76,35 +76,36 @@ struct Figure {
     name: String,
     /// Its unit, like requests, tokens, s, J or share.
     unit: &'static str,
-    /// Null where it is not known.
+    /// The value; null if unknown.
     value: Option<f64>,
-    /// Why it is not known; null where it is.
+    /// Why it is unknown; null if it is known.
     absent: Option<String>,
 }
 
-/// A mean latency from the schedule, and what it is the sum of.
+/// A mean latency from the schedule, and its parts.
 #[derive(Debug, Serialize, JsonSchema)]
 struct Sum {
     /// ttft or e2e.
     of: &'static str,
-    /// How many requests it is the mean of: those that ended in the window.
+    /// How many requests the mean covers: those that ended in the window.
     requests: u64,
     /// The mean, in milliseconds.
     mean_ms: f64,
-    /// The share that is neither unassigned nor unknown; null where the parts come to more than the whole.
+    /// The share of the parts that are neither unassigned nor unknown; null if the parts exceed the whole.
     assigned_share: Option<f64>,
-    /// What it is the sum of.
+    /// Its parts.
     parts: Vec<Part>,
 }
 
 /// One part of a mean latency.
 #[derive(Debug, Serialize, JsonSchema)]
 struct Part {
-    /// client, connection, network, outside_server, queue, prefill, decode, server_unassigned or unknown; docs/TELEMETRY.md defines each.
+    /// client, connection, network, outside_server, queue, prefill, decode, server_unassigned or unknown,
+    /// as defined in docs/TELEMETRY.md.
     name: &'static str,
-    /// Mean milliseconds of a request; null where they are not known.
+    /// Mean milliseconds per request; null if unknown.
     ms: Option<f64>,
-    /// Why they are not known; null where they are.
+    /// Why it is unknown; null if it is known.
     absent: Option<String>,
 }
 
@@ -113,25 +114,25 @@ struct Part {
 struct Saturation {
     /// kept_up, saturated or not_shown.
     state: &'static str,
-    /// Whether the server kept up with what came; null where the window is too short to tell.
+    /// Whether the server kept up with the arrivals; null if the window is too short to tell.
     kept_up: Option<bool>,
-    /// Requests per second that really came in the window, by the schedule that was kept.
+    /// Requests per second that actually arrived in the window, by the schedule as kept.
     arrived_rate: f64,
-    /// Requests per second that were done in the window: what came less what the number in flight rose by.
+    /// Requests per second that were completed in the window: arrivals minus the growth of the number in flight.
     completion_rate: f64,
     /// Lower end of its 95 % interval.
     completion_rate_low: f64,
     /// Upper end of its 95 % interval.
     completion_rate_high: f64,
-    /// Requests in flight or waiting at the window's end less those at its begin.
+    /// Requests in flight or waiting at the end of the window minus those at its beginning.
     growth: f64,
-    /// Seconds of a window that would tell, as far as can be known; null unless it is not_shown, and where no request
-    /// came.
+    /// Length of a window, in seconds, that would tell, as far as known; null unless the state is
+    /// not_shown, and if no request arrived.
     would_do_s: Option<f64>,
 }
 
 impl<'a> Document<'a> {
-    /// The answer on a run that was read.
+    /// Builds the document from a run that was read.
     pub(crate) fn of(run: &'a RunRecord, answered: Answered) -> Document<'a> {
         Document {
             run,
@@ -190,7 +191,7 @@ fn saturated(evidence: saturation::Evidence) -> Saturation {
     }
 }
 
-/// Each row as a table of its columns.
+/// Returns each row as a table of its columns.
 fn tables(rows: &[RunRow]) -> Vec<Map<String, Value>> {
     let sheet = runs::sheet(rows, &Further::of(rows, &[]), rows.iter().any(|row| row.class.is_some()));
     let names: Vec<String> = sheet.columns.iter().map(|column| column.name.clone()).collect();

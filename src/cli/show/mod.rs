@@ -24,7 +24,7 @@ use crate::store::{RunRecord, Store};
 /// The arguments of `show`.
 #[derive(Debug, Args)]
 pub struct ShowArgs {
-    /// A run: any unambiguous beginning of its id (`list` shows ids)
+    /// A run: any unambiguous prefix of its id (`list` shows ids)
     #[arg(value_name = "RUN")]
     run: String,
     /// Judge it under this plan: its thresholds, objectives and prices
@@ -32,7 +32,7 @@ pub struct ShowArgs {
     plan: Option<PathBuf>,
     #[command(flatten)]
     changes: Changes,
-    /// Say what each metric means
+    /// Explain each metric
     #[arg(long)]
     definitions: bool,
     /// Text for people, or JSON for programs
@@ -64,7 +64,7 @@ pub(super) fn run(args: ShowArgs) -> Result<Exit, Failure> {
         && !holds(&store, plan, &record)
     {
         stderr::complain(&format!(
-            "note: {} is no run of {}: it is judged by that plan's thresholds, objective and prices all the same",
+            "note: {} is not a run of {}: it is judged by that plan's thresholds, objective and prices anyway",
             &record.id[..record.id.len().min(16)],
             path.display()
         ));
@@ -86,7 +86,7 @@ pub(super) fn run(args: ShowArgs) -> Result<Exit, Failure> {
             if !answered.classes.is_empty() {
                 output::print_fitted(&format!("\nby class\n{}", results(&lines, detail.colour)))?;
                 if !answered.metrics.server.is_empty() {
-                    let text = "what the server says, and where the time went, is of all classes together";
+                    let text = "server metrics and parts of the time cover all classes together";
                     output::print_fitted(&fill("  ", 4, text))?;
                 }
             }
@@ -104,18 +104,19 @@ pub(super) fn run(args: ShowArgs) -> Result<Exit, Failure> {
     Ok(Exit::Done)
 }
 
-/// Whether a run is one of a plan's: one that it asks for, that its searches may ask for, or whose load an earlier sweep found.
+/// Returns whether a run belongs to a plan: the plan requests it, its searches may request it, or an
+/// earlier sweep found its load.
 fn holds(store: &Store, plan: &ResolvedPlan, record: &RunRecord) -> bool {
     let has = |expansion: &Expansion| expansion.possible().any(|run| run.id.to_string() == record.id);
     expand(plan).is_ok_and(|expansion| has(&expansion))
         || workspace::expansion(store, plan).is_ok_and(|expansion| has(&expansion))
 }
 
-/// One limit of the objective and what the test says.
+/// Formats one limit of the objective and its test in a line.
 fn slo_line(test: &SloTest, is_saturated: bool) -> String {
     let SloTest { metric, percentile, limit, above, n, alike_needed, evidence, answer, would_do } = test;
     let more = match answer {
-        Answer::Undecided if is_saturated => "; saturated: of a queue that runs away no window tells more".to_owned(),
+        Answer::Undecided if is_saturated => "; saturated: the queue grows, so no longer window helps".to_owned(),
         Answer::Undecided if *n > 0 => format!("; {}", test.would_decide()),
         _ => String::new(),
     };
@@ -132,6 +133,6 @@ fn slo_line(test: &SloTest, is_saturated: bool) -> String {
 
 fn cost_line(limit: f64, answered: &Answered) -> String {
     let cost = answered.plan_metrics.cost_per_million_output_tokens;
-    let said = cost.map_or_else(|| "not known".to_owned(), |cost| format!("{cost:.2}"));
+    let said = cost.map_or_else(|| "unknown".to_owned(), |cost| format!("{cost:.2}"));
     format!("  cost per million output tokens ≤ {limit}: {} ({said})", slo::cost(cost, limit).name())
 }

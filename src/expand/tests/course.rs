@@ -1,11 +1,11 @@
-//! Λ and its inverse, against what a person works out.
+//! Λ and its inverse, compared with results worked out by hand.
 
 use super::*;
 use crate::plan::{Arrivals, Drain, DrainMode, Measure};
 use crate::units::{Decimal, Nanos};
 use proptest::prelude::*;
 
-/// The course of `arrivals` at 10 requests per second, after 10 s of fill and 20 s of stabilize.
+/// The rate profile of `arrivals` at 10 requests per second, after 10 s of fill and 20 s of stabilize.
 fn course(arrivals: &str) -> Course {
     let arrivals: Arrivals = serde_json::from_str(arrivals).unwrap();
     let qps = arrivals.own_rate().unwrap_or(Decimal::from(10));
@@ -15,7 +15,7 @@ fn course(arrivals: &str) -> Course {
     Course::new(&Load::Open { qps, arrivals, cap: None }, &phases).unwrap()
 }
 
-/// Rate between two instants, in seconds since the window began.
+/// Rate between two times, in seconds since the start of the window.
 fn rate(course: &Course, from: f64, to: f64) -> f64 {
     (course.expected(30.0 + to) - course.expected(30.0 + from)) / (to - from)
 }

@@ -1,4 +1,4 @@
-//! Specs written out whole, with the ids they must keep for ever: a change here is a change of every result on disk.
+//! Complete specs with ids that must never change: a change here changes every result on disk.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -23,7 +23,7 @@ const CONVERSATION_ON_MOCK: &str = "a68856c71be38652e40aef83cff72bdbdda3fa724969
 
 const WITH_EXTRA: &str = "11be7bbc15d96d789133a44b0fc7993f2f3a9fa22ad2ad6420b1c2da7ecbc5bf";
 
-/// The canonical form of `closed_chat`, whole.
+/// The complete canonical form of `closed_chat`.
 const CLOSED_CHAT_FORM: &str = "\
 4:hash=i1:1\n\
 11:measurement=i1:2\n\
@@ -130,7 +130,7 @@ pub(super) fn closed_chat() -> RunSpec {
     }
 }
 
-/// An open loop with a cap over completions, every optional field set.
+/// An open loop with a cap over completions, with every optional field set.
 pub(super) fn open_completions() -> RunSpec {
     let axes = AxisLabels::new([("top_p".into(), "0.9".into())]);
     RunSpec {
@@ -213,7 +213,7 @@ pub(super) fn conversation_on_mock() -> RunSpec {
     }
 }
 
-/// A closed loop whose requests have further fields of every kind.
+/// A closed loop whose requests have additional fields of every kind.
 pub(super) fn with_extra() -> RunSpec {
     let table = Table::from([("type".into(), Json::Text("json_object".into()))]);
     let extra = BTreeMap::from([
@@ -248,7 +248,7 @@ fn the_canonical_form_is_readable() {
     for spec in [closed_chat(), open_completions(), conversation_on_mock(), with_extra()] {
         let canonical = canonical(&spec);
         let paths: Vec<&String> = canonical.entries().iter().skip(2).map(|(path, _)| path).collect();
-        assert!(paths.is_sorted(), "each field is told at its place in the order of paths: {paths:?}");
+        assert!(paths.is_sorted(), "each field is listed at its place in path order: {paths:?}");
     }
 }
 

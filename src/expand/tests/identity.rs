@@ -10,7 +10,7 @@ use crate::plan::model::content::Content;
 use crate::plan::{ErrorPolicy, History, Scalar, Timer};
 use crate::units::{Decimal, Seed};
 
-/// Values to try in place of a text: whichever the field's type takes first becomes the changed spec.
+/// Values to try instead of a text: the first one that the field's type accepts gives the changed spec.
 const OTHER_TEXTS: [&str; 13] = [
     "7s/token",
     "7%",
@@ -35,7 +35,7 @@ fn leaves(value: &Value, at: String, into: &mut Vec<String>) {
     }
 }
 
-/// `spec` with the leaf at `pointer` changed to something its type takes.
+/// `spec` with the leaf at `pointer` changed to another valid value.
 fn mutated(spec: &RunSpec, pointer: &str) -> RunSpec {
     let json = serde_json::to_value(spec).expect("JSON");
     let others: Vec<Value> = match json.pointer(pointer).expect("a leaf") {
@@ -108,7 +108,7 @@ fn whether_errors_are_measured_is_not_hashed() {
     assert_ne!(spec, measured);
     assert_eq!(RunId::of(&spec), RunId::of(&measured));
     assert_eq!(differences(&spec, &measured), []);
-    // A record from before it could be said is one of the default.
+    // A record from before this field existed has the default.
     assert!(serde_json::to_value(&spec).expect("JSON").get("errors").is_none());
 }
 
@@ -199,7 +199,7 @@ fn a_tokenizer_names_what_it_fits_where_versions_before_had_the_estimate() {
     let script = |content: &mut Content| (content.talk.history, content.turns) = (History::Scripted, 3);
     let real = |content: &mut Content| content.talk.history = History::Real;
     assert_eq!([fits(true, &script), fits(false, &script)], [Some("histories".to_owned()), None]);
-    assert_eq!(fits(true, &real), None, "what a server answered is not known beforehand");
+    assert_eq!(fits(true, &real), None, "the responses of a server are not known in advance");
     let one = |content: &mut Content| (content.talk.history, content.turns) = (History::Scripted, 1);
     assert_eq!(fits(true, &one), None);
 }

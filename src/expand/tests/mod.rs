@@ -1,4 +1,4 @@
-//! Tests of expansion and identity, and the plans they share.
+//! Tests of expansion and identity, and their shared plans.
 
 mod expansion;
 mod golden;
@@ -46,7 +46,7 @@ fn plan(sweeps: Value) -> ResolvedPlan {
     serde_json::from_value(plan_json(sweeps)).expect("a plan")
 }
 
-/// A plan with one sweep `s` of one cell whose further fields are `extra`.
+/// A plan with a sweep `s` of one cell, with the additional fields `extra`.
 fn one(matrix: Value, extra: Value) -> ResolvedPlan {
     let mut sweep = json!({ "matrix": { "endpoint": "vllm", "model": "small", "scenario": "B1" } });
     for (key, value) in matrix.as_object().expect("a table") {

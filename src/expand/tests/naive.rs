@@ -1,13 +1,13 @@
-//! Matrices made at random, and what the documented rules make of them, written without a word of the code under test:
-//! every combination is made, then those that the rules forbid are thrown away.
+//! Random matrices, and their cells according to the documented rules, implemented independently of the
+//! code under test: every combination is created, then those that the rules exclude are removed.
 
 use proptest::prelude::*;
 use serde_json::{Map, Value, json};
 
-/// One cell: fields and values, in the order in which the plan names them.
+/// One cell: fields and values, in plan order.
 pub(crate) type Row = Vec<(String, Value)>;
 
-/// Fields that must match, each with what it takes: a value, a list, or bounds.
+/// Fields that must match, each with the values that it accepts: a value, a list, or bounds.
 pub(crate) type Rule = Vec<(String, Value)>;
 
 /// One point of an axis.
@@ -63,7 +63,7 @@ impl Axis {
 }
 
 impl Matrix {
-    /// The sweep as a plan has it.
+    /// The sweep as written in a plan.
     pub(crate) fn json(&self) -> Value {
         let axes = self.axes.iter().map(|axis| (axis.name.clone(), axis.json())).collect::<Map<_, _>>();
         let mut sweep = json!({ "matrix": axes, "repeats": 2 });
@@ -100,13 +100,13 @@ impl Matrix {
         all.iter().filter(|choice| allowed(choice)).map(|choice| row(choice)).filter(kept).collect()
     }
 
-    /// The combinations that no exclude takes.
+    /// The combinations that no exclude removes.
     pub(crate) fn left(&self) -> Vec<Row> {
         let excluded = |row: &Row| self.exclude.iter().any(|rule| matches(rule, row));
         self.combinations().into_iter().filter(|row| !excluded(row)).collect()
     }
 
-    /// All cells, in their order; `None` where a rule would change or repeat one.
+    /// All cells, in order; `None` if a rule would change or repeat one.
     pub(crate) fn cells(&self) -> Option<Vec<Row>> {
         let mut cells = Vec::new();
         for row in self.left() {
@@ -133,7 +133,7 @@ impl Matrix {
         Some(cells)
     }
 
-    /// Whether every rule does something: what `check` must find out without making a cell.
+    /// Whether every rule has an effect: `check` must determine this without creating a cell.
     pub(crate) fn makes_sense(&self) -> bool {
         let all = self.combinations();
         let left = self.left();
@@ -175,7 +175,7 @@ fn takes(wanted: &Value, value: &Value) -> bool {
     }
 }
 
-/// Something that a field may be asked for; not everything is on its axis.
+/// A value that a rule may require of a field; not every one is on its axis.
 fn wanted(name: &str) -> BoxedStrategy<Value> {
     if name == "endpoint" {
         let one = || proptest::sample::select(vec![json!("vllm"), json!("demo"), json!("other")]);
@@ -199,7 +199,7 @@ fn rule(names: &'static [&'static str], most: usize) -> impl Strategy<Value = Ru
 
 const ALL: &[&str] = &["endpoint", "batch_size", "prompt_tokens", "output_tokens", "turns"];
 
-/// Points of one axis of its own; those under a condition look at `others`.
+/// Points of a single axis; conditional ones depend on `others`.
 fn own(name: &'static str, others: &'static [&'static str]) -> impl Strategy<Value = Axis> {
     let when = move || proptest::option::weighted(0.3, rule(others, 2));
     proptest::sample::subsequence(vec![16i64, 17, 18, 19], 1..=3).prop_flat_map(move |values| {
@@ -212,7 +212,8 @@ fn own(name: &'static str, others: &'static [&'static str]) -> impl Strategy<Val
     })
 }
 
-/// Prompt and output lengths that go together: as a zip, or as tables that may lack one and hold under conditions.
+/// Prompt and output lengths that vary together: as a zip, or as tables that may lack one of them and
+/// may be conditional.
 fn shape() -> impl Strategy<Value = Axis> {
     let pair = (16i64..19, 16i64..19, any::<bool>(), proptest::option::weighted(0.2, rule(&["endpoint"], 1)));
     (proptest::collection::vec(pair, 1..4), any::<bool>()).prop_map(|(pairs, as_zip)| {
@@ -237,7 +238,7 @@ fn endpoints() -> impl Strategy<Value = Axis> {
     })
 }
 
-/// One value on an axis of every plan made here.
+/// A single value on an axis of every plan generated here.
 fn always(name: &str, value: &str) -> Axis {
     let point = Point { fields: vec![(name.to_owned(), json!(value))], when: None };
     Axis { name: name.to_owned(), points: vec![point], as_zip: false }

@@ -4,7 +4,7 @@ use super::{one, plan_json};
 use crate::expand::{canonical, expand, origin};
 use crate::plan::{ResolvedPlan, Step};
 
-/// Where `field` of the plan's last run comes from, joined with slashes.
+/// The origin of `field` in the plan's last run, joined with slashes.
 fn place(plan: &ResolvedPlan, field: &str) -> String {
     let expansion = expand(plan).expect("expands");
     let run = expansion.runs.last().expect("a run");
@@ -161,7 +161,7 @@ fn values_of_every_form_have_their_place() {
     assert_eq!(place(&added, "endpoint.name"), "sweeps/s/add/0/endpoint");
 }
 
-/// The value at a path of a plan, where one is written there; one value may stand for a list of one.
+/// The value at a path of a plan, if one is written there; a single value may replace a list of one.
 fn at<'v>(plan: &'v mut serde_json::Value, path: &[Step]) -> Option<&'v mut serde_json::Value> {
     path.iter().try_fold(plan, |value, step| match step {
         Step::Key(key) => value.get_mut(key),
@@ -170,7 +170,7 @@ fn at<'v>(plan: &'v mut serde_json::Value, path: &[Step]) -> Option<&'v mut serd
     })
 }
 
-/// What `why` points at is what decides: another number there, and the field is another one.
+/// The place that `why` points at determines the value: with another number there, the field changes.
 #[test]
 fn what_stands_at_a_field_s_place_decides_it() {
     let plans = [
@@ -197,7 +197,7 @@ fn what_stands_at_a_field_s_place_decides_it() {
             let Some(number) = at(&mut other, &origin(&plan, &run, field)).filter(|value| value.is_number()) else {
                 continue;
             };
-            // How often a cell is run is no part of what a run is, but of which one it is.
+            // The number of repeats is not part of a run's identity, but the repeat's number is.
             if field == "repeat" {
                 continue;
             }

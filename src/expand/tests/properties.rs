@@ -1,5 +1,6 @@
-//! What holds for every matrix: cells, their order and their count are those of a naive model; every written form of a
-//! plan names the same runs; edits that mean nothing name the same runs, and values that differ name different ones.
+//! Properties of every matrix: cells, their order and their number equal those of a naive model; all
+//! written forms of a plan yield the same run ids; irrelevant edits keep them, and different values
+//! change them.
 
 use std::collections::BTreeSet;
 use std::path::Path;
@@ -39,7 +40,7 @@ fn passes(json: &Value) -> Result<(), String> {
     }
 }
 
-/// `value` with the keys of every table turned round, but for matrices, whose order is that of the runs.
+/// `value` with the keys of every table reversed, except for matrices, whose order is that of the runs.
 fn turned(value: &Value) -> Value {
     let Value::Object(table) = value else { return value.clone() };
     let keep = |key: &str| matches!(key, "matrix" | "sweeps");
@@ -56,7 +57,7 @@ fn turned(value: &Value) -> Value {
     Value::Object(table.iter().rev().map(one).collect())
 }
 
-/// A plan as TOML, each of its tables in one line, so that it keeps the order of its keys.
+/// A plan as TOML, with each of its tables on one line to keep the order of keys.
 fn as_toml(plan: &Value) -> String {
     fn inline(value: &Value) -> String {
         match value {
@@ -73,7 +74,7 @@ fn as_toml(plan: &Value) -> String {
     entries.map(|(key, value)| format!("{key} = {}\n", inline(value))).collect()
 }
 
-/// The text of a plan with the axes of its sweeps under their other names.
+/// The text of a plan with the axes of its sweeps under their aliases.
 fn under_aliases(text: &str) -> String {
     let (head, sweeps) = text.split_at(text.find("\"sweeps\"").expect("sweeps"));
     let renamed = sweeps.replace("\"batch_size\"", "\"concurrency\"").replace("\"output_tokens\"", "\"max_tokens\"");
@@ -92,7 +93,7 @@ proptest! {
         let plan = read(&whole(&matrix));
         let cells = grid::cells("s", &plan.sweeps["s"]);
         let Some(expected) = matrix.cells() else {
-            prop_assert!(cells.is_err(), "a cell would be changed or made twice");
+            prop_assert!(cells.is_err(), "a cell would be changed or created twice");
             return Ok(());
         };
         let cells: Vec<Row> = cells.expect("cells").iter().map(row).collect();
@@ -110,7 +111,7 @@ proptest! {
                 prop_assert_eq!((run.repeat as usize, &row(&run.cell)), (repeat, &expected[at]));
             }
         }
-        // Every value that differs here decides what is measured.
+        // Every value that differs here affects the measurements.
         let distinct: BTreeSet<RunId> = runs.iter().map(|run| run.id).collect();
         let cells: BTreeSet<String> = expected.iter().map(|row| {
             let mut row = row.clone();
@@ -142,12 +143,12 @@ proptest! {
         prop_assert_eq!(&ids(&parsed(&as_toml(&resolved), Format::Toml)), &named, "the resolved form in TOML");
         let yaml = serde_yaml::to_string(&plan).expect("YAML");
         prop_assert_eq!(&ids(&parsed(&yaml, Format::Yaml)), &named, "YAML");
-        prop_assert_eq!(&ids(&parsed(&turned(&json).to_string(), Format::Yaml)), &named, "keys turned round");
+        prop_assert_eq!(&ids(&parsed(&turned(&json).to_string(), Format::Yaml)), &named, "keys reversed");
         prop_assert_eq!(&ids(&parsed(&under_aliases(&json.to_string()), Format::Yaml)), &named, "aliases");
     }
 }
 
-/// Texts of one sweep that mean the same, whatever is beside it.
+/// Texts of one sweep that are equivalent, whatever surrounds it.
 #[test]
 fn forms_that_mean_the_same_name_the_same_runs() {
     let head = "sweepline: 1\nname: a\nendpoints: { e: { engine: mock }, f: { url: \"http://h/v1\" } }\nmodels: { m: { id: m } }\n";
@@ -178,7 +179,7 @@ fn forms_that_mean_the_same_name_the_same_runs() {
     assert_eq!(
         set("matrix: { output_tokens: [32, 16], endpoint: [f, e], prompt_tokens: 64, batch_size: [8, 4, 2, 1] }"),
         first.iter().copied().collect(),
-        "another order is another order of runs, and the same runs"
+        "a different order of values yields the same runs in a different order"
     );
     assert_ne!(
         of("matrix: { endpoint: [e, f], batch_size: [1, 2, 4, 9], prompt_tokens: 64, output_tokens: [16, 32] }"),
@@ -215,7 +216,8 @@ fn one_run_has_one_generator() {
     let error = expand(&plan("spin")).expect_err("another").to_string();
     assert!(
         error.starts_with(
-            "sweep `b`, cell { endpoint: demo, model: small, scenario: B1, batch_size: 2 }: sweep `a` holds the same run"
+            "sweep `b`, cell { endpoint: demo, model: small, scenario: B1, batch_size: 2 }: \
+             sweep `a` contains the same run"
         ),
         "{error}"
     );

@@ -52,14 +52,14 @@ fn what_an_outage_means_is_said_by_the_scenario_or_the_endpoint() {
             json["scenarios"]["mixed"]["errors"] = mix.clone();
             first(&serde_json::from_value(json).expect("a plan")).errors == ErrorPolicy::Measured
         };
-        // `talk` has `chat` for its base.
+        // `talk` has `chat` as its base.
         ["B1", "chat", "talk", "mixed"].map(run)
     };
     let (measured, environment) = (json!("measured"), json!("environment"));
     assert_eq!(of(Value::Null, Value::Null, Value::Null), [false; 4]);
     assert_eq!(of(measured.clone(), Value::Null, Value::Null), [true; 4]);
     assert_eq!(of(measured.clone(), environment, Value::Null), [true, false, false, false]);
-    assert_eq!(of(Value::Null, measured.clone(), Value::Null), [false, true, true, true], "all of the mix say so");
+    assert_eq!(of(Value::Null, measured.clone(), Value::Null), [false, true, true, true], "all of the mix set it");
     assert_eq!(of(Value::Null, Value::Null, measured), [false, false, false, true]);
 }
 
@@ -152,8 +152,8 @@ fn a_mistake_names_sweep_and_cell() {
     assert!(mistake(json!({ "batch_size": 1.5 })).contains("a whole number"));
     assert!(mistake(json!({ "batch_size": 1, "stream": "yes" })).contains("true or false"));
     assert!(mistake(json!({ "qps": 1, "arrivals": "often" })).contains("poisson or constant"));
-    assert!(mistake(json!({ "batch_size": 1, "colour": "red" })).contains("`colour` is no axis"));
-    assert!(mistake(json!({ "batch_size": 1, "scenario": "E" })).contains("no scenario is called `E`"));
+    assert!(mistake(json!({ "batch_size": 1, "colour": "red" })).contains("`colour` is not an axis"));
+    assert!(mistake(json!({ "batch_size": 1, "scenario": "E" })).contains("unknown scenario `E`"));
 }
 
 #[test]

@@ -1,4 +1,4 @@
-//! Loads that earlier sweeps find, gates, and cells that `skip_if` leaves out: a function of what is known.
+//! Loads from earlier sweeps, gates, and cells that `skip_if` skips: a pure function of the findings.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -9,7 +9,7 @@ use super::{plan, plan_json};
 use crate::expand::{Expansion, Finding, Known, PlannedRun, RunId, Says, Waits, expand, expand_with};
 use crate::plan::{Format, ResolvedPlan, SweepMetric, parse};
 
-/// What `limit` has found for each endpoint.
+/// The findings of `limit` for each endpoint.
 fn known(of: &[(&str, Says)]) -> Known {
     let finding = |(endpoint, says): &(&str, Says)| Finding {
         sweep: Arc::from("limit"),
@@ -39,7 +39,7 @@ fn at_least(load: &str) -> Says {
     Says::Load { load, surely: Some(load), is_least: true, caveats: Vec::new() }
 }
 
-/// A search, and sweeps behind it, checked as any plan is.
+/// A search followed by these sweeps, checked like any plan.
 fn checked(later: Value) -> ResolvedPlan {
     let axes = json!({ "endpoint": ["vllm", "other"], "model": "small", "scenario": "B1" });
     let mut sweeps = json!({ "limit": { "matrix": axes, "search": { "qps": { "from": 1, "to": 100 } } } });
@@ -69,7 +69,7 @@ fn pairs(of: &[(&str, &str)]) -> BTreeSet<(String, String)> {
     of.iter().map(|(endpoint, load)| ((*endpoint).to_owned(), (*load).to_owned())).collect()
 }
 
-/// State and reason of each cell that is no run.
+/// State and reason of each cell that is not a run.
 fn stops(expansion: &Expansion) -> Vec<(Waits, &str)> {
     expansion.pending.iter().map(|pending| (pending.state, pending.why.as_str())).collect()
 }
@@ -89,7 +89,7 @@ fn each_cell_takes_the_load_that_was_found_for_it_and_is_then_a_run_like_any_oth
     let expected = [("vllm", "5"), ("vllm", "18.7"), ("other", "5"), ("other", "80")];
     assert_eq!(loads(&whole, "sustained"), pairs(&expected));
     assert!(whole.pending.is_empty());
-    // The ids are those of the loads written out; where they come from stands beside them.
+    // The ids are those of the loads written out; their origin is recorded separately.
     let written = sustained(json!([
         { "value": 18.7, "when": { "endpoint": "vllm" } }, { "value": 80, "when": { "endpoint": "other" } }, 5,
     ]));
@@ -124,7 +124,7 @@ fn one_load_for_all_is_the_least_that_was_found_and_none_where_one_is_lacking() 
     let lacking = known(&[("vllm", load("23.4")), ("other", Says::Below("1".parse().expect("a number")))]);
     let lacking = expand_with(&taken(Value::Null), &lacking).expect("expands");
     assert!(loads(&lacking, "sustained").is_empty());
-    let why = "there is no load to take: limit: other · small · B1: 1 qps, the lightest load, misses the objective";
+    let why = "no load to use: limit: other · small · B1: 1 qps, the lightest load, misses the objective";
     assert_eq!(stops(&lacking), [(Waits::Blocked, why); 2]);
 }
 
@@ -138,7 +138,7 @@ fn a_gate_stops_its_sweep_and_those_behind_it() {
     let plan = checked(later);
     let of =
         |vllm: Says, other: Says| expand_with(&plan, &known(&[("vllm", vllm), ("other", other)])).expect("expands");
-    assert_eq!(stops(&of(observed("21.5", Some("20")), load("40"))), [], "what is sure is enough");
+    assert_eq!(stops(&of(observed("21.5", Some("20")), load("40"))), [], "certainty is enough");
     let passed = of(load("20"), at_least("30"));
     assert!(passed.pending.is_empty(), "{:?}", passed.pending);
     let open = || Says::Open("3 runs so far".to_owned());
@@ -150,13 +150,13 @@ fn a_gate_stops_its_sweep_and_those_behind_it() {
             observed("20.5", Some("19.5")),
             load("40"),
             Waits::Undecided,
-            "limit: vllm · small · B1: 20.5 qps as observed, and surely 19.5 qps only: prolong `confirm`",
+            "limit: vllm · small · B1: 20.5 qps as observed, but surely only 19.5 qps: extend `confirm`",
         ),
         (
             observed("20.5", None),
             load("40"),
             Waits::Undecided,
-            "limit: vllm · small · B1: 20.5 qps as observed, and no load surely: prolong `confirm`",
+            "limit: vllm · small · B1: 20.5 qps as observed, but surely no load: extend `confirm`",
         ),
         (
             observed("19.5", Some("18.5")),
@@ -173,11 +173,11 @@ fn a_gate_stops_its_sweep_and_those_behind_it() {
         ),
     ] {
         let stopped = of(vllm, other);
-        let behind = format!("behind the gate of `sustained`: {why}");
+        let behind = format!("gate of `sustained`: {why}");
         assert_eq!(stops(&stopped), [(state, why), (state, why), (state, &behind), (state, &behind)]);
-        assert_eq!(loads(&stopped, "beside").len(), 2, "what is not behind it runs");
+        assert_eq!(loads(&stopped, "beside").len(), 2, "sweeps that do not depend on it run");
     }
-    // Without results nothing is stopped: what a plan may ask for is all of it.
+    // Without results nothing is stopped: all of the plan is possible.
     assert!(expand(&plan).expect("expands").pending.is_empty());
 }
 
@@ -203,7 +203,7 @@ fn a_sweep_that_asks_nothing_is_what_it_was() {
     assert_eq!(expand(&plan), expand_with(&plan, &Known::default()));
 }
 
-/// What a sweep `load` has measured at each of its loads.
+/// The measurements of a sweep `load` at each of its loads.
 fn measured(metric: &str, of: &[(&str, f64, Option<[f64; 2]>, usize)]) -> Known {
     let finding = |(load, value, ends, runs): &(&str, f64, Option<[f64; 2]>, usize)| Finding {
         sweep: Arc::from("load"),
@@ -237,7 +237,7 @@ fn gates_and_skips_hold_intervals_of_metrics_against_their_bounds() {
             .expect("stopped");
     let told = "load: vllm · small · B1 · 2: ttft_p99 is 612 ms (590 ms to 640 ms), above 500ms";
     assert_eq!((state, why.as_str()), (Waits::Stopped, told));
-    // The bound lies within the interval: a mean below it says nothing.
+    // The bound lies within the interval: a mean below it decides nothing.
     let (state, why) = says(&measured("ttft_p99", &[("1", 490.0, Some([460.0, 520.0]), 3)])).expect("undecided");
     assert_eq!(
         (state, why.as_str()),
@@ -248,16 +248,16 @@ fn gates_and_skips_hold_intervals_of_metrics_against_their_bounds() {
         (state, why.as_str()),
         (
             Waits::Undecided,
-            "load: vllm · small · B1 · 1: ttft_p99 is 300 ms of one run has no interval: give `load` repeats"
+            "load: vllm · small · B1 · 1: ttft_p99 is 300 ms of a single run has no interval: set `repeats` of `load`"
         )
     );
-    // The percentile lies among requests that failed: it is above what the others took.
+    // The percentile lies among failed requests: it is above the values of all others.
     let (state, why) = says(&measured("ttft_p99", &[("1", 900.0, Some([900.0, f64::INFINITY]), 3)])).expect("stopped");
     assert_eq!(
         (state, why.as_str()),
         (Waits::Stopped, "load: vllm · small · B1 · 1: ttft_p99 is above 900 ms, above 500ms")
     );
-    // A sweep at another load is left out by what was seen at any.
+    // A sweep at another load is skipped because of a finding at any load.
     let skip = checked(
         json!({ "load": load, "release": { "matrix": { "endpoint": "vllm", "qps": 50 }, "skip_if": { "sweep": "load", "metric": "error_share", "above": "1%" } } }),
     );

@@ -3,14 +3,14 @@
 use super::super::finding::{Finding, Scope};
 use super::super::view::View;
 
-/// M031: a budget, and no sweep that it could leave out.
+/// M031: a budget, but no sweep that it could skip.
 pub(crate) fn nothing_optional(view: &View) -> Vec<Finding> {
     let has_optional = view.plan.sweeps.values().any(|sweep| sweep.optional);
     if view.plan.budget.is_none() || has_optional {
         return Vec::new();
     }
     let message =
-        "a budget is kept by leaving out sweeps that are `optional`, and none is: everything runs, whatever it takes";
-    let remedy = "write optional: true in the sweeps that can be done without, the least needed last";
+        "a budget is kept by skipping `optional` sweeps, but no sweep is optional: everything runs, whatever it takes";
+    let remedy = "write optional: true in the sweeps that can be skipped, the least needed last";
     vec![Finding::of(Scope::Plan, &["budget"], message, remedy)]
 }

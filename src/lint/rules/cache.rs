@@ -1,4 +1,4 @@
-//! What prefix caches know beforehand.
+//! Rules about the prefix cache.
 
 use super::super::finding::Finding;
 use super::super::view::{SweepView, View, steps};
@@ -22,7 +22,7 @@ pub(crate) fn mixed_cache(view: &View, sweep: &SweepView) -> Option<Finding> {
             quoted(&alone),
             verb(&alone),
         ),
-        "put them into sweeps of their own, and never average over both",
+        "put them into separate sweeps, and never average over both",
     ))
 }
 
@@ -35,23 +35,24 @@ pub(crate) fn same_prompts(view: &View, sweep: &SweepView) -> Option<Finding> {
     Some(sweep.finding(
         first.at.clone(),
         format!(
-            "prompts of {} are to differ, and without a nonce every load point sends those of the one before",
+            "prompts of {} should differ, but without a nonce every load point repeats those of the one before",
             listed(&names)
         ),
-        "write nonce: on, the default, or nonce: run to keep what recorded texts share; where the same prompt is \
-                 meant, take scenario A1 or A2",
+        "write nonce: on, the default, or nonce: run to keep what recorded texts share; to repeat one prompt on \
+         purpose, use scenario A1 or A2",
     ))
 }
 
-/// A scenario whose prompts are meant to differ, and come again.
+/// A scenario whose prompts should differ but repeat.
 struct Again {
-    /// What it is called; of a mix whose other classes have a nonce, the classes that have none, and the mix.
+    /// Its name in messages; for a mix whose other classes have a nonce, the classes without one, and the
+    /// mix.
     told: String,
-    /// Where it is said that there is no nonce.
+    /// The place where the nonce is turned off.
     at: Vec<Step>,
 }
 
-/// A scenario, if some of its requests are meant to differ and have no nonce.
+/// Returns a scenario if some of its requests should differ but have no nonce.
 fn comes_again(plan: &Plan, sweep: &SweepView, name: &str, scenario: &Resolved) -> Option<Again> {
     let is_meant = |class: &Resolved| class.content.reuse != Reuse::SamePrompt;
     let again = |class: &Resolved| is_meant(class) && sweep.has_nonce(plan, class, NonceMode::Off);
@@ -63,19 +64,19 @@ fn comes_again(plan: &Plan, sweep: &SweepView, name: &str, scenario: &Resolved) 
     let first = classes.first()?;
     let others = scenario.mix.iter().any(|member| is_meant(&member.scenario) && !again(&member.scenario));
     let told = if others { format!("{} in `{name}`", quoted(&classes)) } else { quoted(&[name]) };
-    // What a mix says itself takes the place of what its classes say.
+    // A mix's own setting overrides those of its classes.
     Some(Again { told, at: place_of_nonce(plan, sweep, &[name, first]) })
 }
 
-/// Where it is said how far a nonce reaches: on the axis, by the first of `scenarios` that says it, itself or by one that it
-/// starts from, or by the plan.
+/// The place of the nonce setting: on the axis, in the first of `scenarios` that sets it, directly or
+/// through its bases, or in the plan.
 fn place_of_nonce(plan: &Plan, sweep: &SweepView, scenarios: &[&str]) -> Vec<Step> {
     if !sweep.values("nonce").is_empty() {
         return steps!["sweeps", sweep.name, "matrix", "nonce"];
     }
     for scenario in scenarios {
         let mut next = Some(*scenario);
-        // A circle of bases is no longer than the table.
+        // A cycle of bases is no longer than the table.
         for _ in 0..=plan.scenarios.len() {
             let Some((name, own)) = next.and_then(|name| plan.scenarios.get_key_value(name)) else { break };
             if own.nonce.is_some() {

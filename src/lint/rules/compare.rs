@@ -1,4 +1,4 @@
-//! Comparisons that cannot show what they are for.
+//! Comparisons that cannot show what they are meant to show.
 
 use super::super::finding::Finding;
 use super::super::view::{SweepView, View};
@@ -8,28 +8,28 @@ use crate::analysis::comparison;
 use crate::plan::model::content::Resolved;
 use crate::plan::{Compare, Endpoint, Plan, Scalar};
 
-/// The fewest repeats that a comparison rests on.
+/// Minimum number of repeats for a comparison.
 const REPEATS: u32 = 3;
-/// More repeats than this are not advised.
+/// Maximum number of repeats that is recommended.
 const MOST_REPEATS: u32 = 50;
-/// Values that are held against the baseline; a longer axis is a range, and its ends are alike.
+/// Maximum number of values compared with the baseline; a longer axis is a range, and its ends are alike.
 const MOST: usize = 100;
 
-/// M007: a comparison is declared, and cells have fewer than 3 runs.
+/// M007: a comparison is declared, but cells have fewer than 3 runs.
 pub(crate) fn no_repeats(_: &View, sweep: &SweepView) -> Option<Finding> {
     let compare = sweep.compare.filter(|_| sweep.sweep.repeats.at_most < REPEATS)?;
     let times = if sweep.sweep.repeats.at_most == 1 { "once" } else { "twice" };
     Some(sweep.finding(
         [&sweep.path()[..], &[crate::plan::Step::from("repeats")]].concat(),
-        format!("cells are compared by {}, and each is run {times}", compare.by),
+        format!("cells are compared by {}, but each is run {times}", compare.by),
         format!("write repeats: {REPEATS}, better 5, in the sweep"),
     ))
 }
 
-/// By how much rounds of arms that are alike may differ at least, for a margin not to be narrow.
+/// Minimum difference between rounds of equal arms that a margin must tolerate not to be narrow.
 const QUIET: f64 = 0.01;
 
-/// M025: a margin that as many repeats show only where rounds hardly differ.
+/// M025: a margin that this number of repeats shows only if rounds hardly differ.
 pub(crate) fn narrow_margin(_: &View, sweep: &SweepView) -> Option<Finding> {
     let compare = sweep.compare?;
     let margin = compare.margin?.to_f64();
@@ -43,7 +43,7 @@ pub(crate) fn narrow_margin(_: &View, sweep: &SweepView) -> Option<Finding> {
     let (allowed, differ) = (comparison::allowed(margin), comparison::percent(tolerated));
     Some(sweep.finding(
         at,
-        format!("{repeats} repeats show a margin of {allowed} only where rounds differ by less than {differ}"),
+        format!("{repeats} repeats show a margin of {allowed} only if rounds differ by less than {differ}"),
         match (repeats..=MOST_REPEATS).find(enough) {
             Some(enough) => format!("write repeats: {enough} in the sweep, or a wider margin"),
             None => "write a wider margin".to_owned(),
@@ -51,18 +51,18 @@ pub(crate) fn narrow_margin(_: &View, sweep: &SweepView) -> Option<Finding> {
     ))
 }
 
-/// M008: what is compared differs in more than the axis it is compared by.
+/// M008: the compared values differ in more than the axis.
 pub(crate) fn several_variables(view: &View, sweep: &SweepView) -> Option<Finding> {
     let compare = sweep.compare?;
     let (other, variables) = differing(view.plan, sweep, compare)?;
     Some(sweep.finding(
         sweep.path().into_iter().chain(super::super::view::steps!["matrix", compare.by.as_str()]).collect(),
         format!("`{other}` differs from the baseline `{}` in {}", compare.baseline, listed(&variables)),
-        "change one at a time: give each step between the two a value of its own, and compare neighbours",
+        "change one at a time: give each step between the two its own value, and compare neighbors",
     ))
 }
 
-/// The first value that differs from the baseline in several variables, and these.
+/// Returns the first value that differs from the baseline in several variables, and these variables.
 fn differing(plan: &Plan, sweep: &SweepView, compare: &Compare) -> Option<(Scalar, Vec<String>)> {
     let others = sweep.values(&compare.by).into_iter().filter(|value| *value != compare.baseline);
     others.take(MOST).find_map(|value| {
@@ -70,12 +70,13 @@ fn differing(plan: &Plan, sweep: &SweepView, compare: &Compare) -> Option<(Scala
         let own = variables.len();
         let sides = Sides { by: &compare.by, values: [&compare.baseline, &value] };
         variables.extend(sides::differing(plan, sweep, sides));
-        // One of them may be what is compared; what the matrix adds never is.
+        // One of the values' own differences may be the compared variable; a difference that the matrix
+        // adds never is.
         (own > 1 || variables.len() > own).then_some((value, variables))
     })
 }
 
-/// What a value of the axis and the baseline themselves differ in.
+/// Returns the variables in which a value of the axis and the baseline themselves differ.
 fn of_values(sweep: &SweepView, compare: &Compare, value: &Scalar) -> Option<Vec<String>> {
     let (baseline, other) = (compare.baseline.to_string(), value.to_string());
     Some(match compare.by.as_str() {

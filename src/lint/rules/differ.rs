@@ -1,11 +1,12 @@
-//! What two endpoints, models or scenarios differ in by themselves. What one does not say, or calls `unknown`, is not
-//! known to differ; that it is not known to be equal either, the rules of disclosure say.
+//! Differences between two endpoints, models or scenarios themselves. Values that one side omits or calls
+//! `unknown` are not counted as different; the disclosure rules report that they are not known to be equal
+//! either.
 
 use super::equal::facts;
 use crate::plan::model::content::Resolved;
 use crate::plan::{Endpoint, Engine, Model, Scalar};
 
-/// Settings that every engine has, so that they count between two engines too, with their other names.
+/// Settings that every engine has, so that they also count between two engines, with their aliases.
 const SHARED: [(&str, &[&str]); 6] = [
     ("tensor_parallel", &["tensor_parallel_size", "tp", "tp_size", "num_shard"]),
     ("pipeline_parallel", &["pipeline_parallel_size", "pp", "pp_size"]),
@@ -15,12 +16,12 @@ const SHARED: [(&str, &[&str]); 6] = [
     ("max_model_len", &["context_length"]),
 ];
 
-/// Of these, the ones that follow the number of accelerators.
+/// Shared settings that depend on the number of accelerators.
 const PARALLEL: [&str; 2] = ["tensor_parallel", "pipeline_parallel"];
-/// Of these, the ones that are off where nobody sets them: said on one side only, they differ.
+/// Shared settings that are off by default: if only one side sets them, they differ.
 const QUANTIZED: [&str; 2] = ["quantization", "kv_cache_dtype"];
 
-/// Whether a text says that a thing is not known.
+/// Whether a text marks a value as unknown.
 pub(crate) fn is_unknown(text: &str) -> bool {
     text.trim().eq_ignore_ascii_case("unknown")
 }
@@ -31,10 +32,10 @@ fn differ(a: Option<&str>, b: Option<&str>) -> bool {
     known(a).zip(known(b)).is_some_and(|(a, b)| a != b)
 }
 
-/// Things that two endpoints differ in, each named once: what follows from another engine, another accelerator or another
-/// number of them is no variable of its own.
+/// Variables in which two endpoints differ, each named once: a difference that follows from another engine,
+/// another accelerator or another number of accelerators is not a separate variable.
 pub(crate) fn endpoints(a: &Endpoint, b: &Endpoint) -> Vec<String> {
-    // A mock's figures are all there is to it.
+    // Mocks differ only in their figures, which do not count.
     if a.engine == Engine::Mock && b.engine == Engine::Mock {
         return Vec::new();
     }
@@ -60,7 +61,7 @@ fn hardware(a: &Endpoint, b: &Endpoint) -> Vec<String> {
     found.into_iter().filter(|(_, differs)| *differs).map(|(name, _)| name.to_owned()).collect()
 }
 
-/// Server facts in which two endpoints differ; of two engines only those that both have.
+/// Server facts in which two endpoints differ; for two engines only the facts that both engines have.
 fn settings(a: &Endpoint, b: &Endpoint) -> Vec<String> {
     let (left, right) = (named(a), named(b));
     let count = |endpoint: &Endpoint| endpoint.hardware.as_ref().and_then(|hardware| hardware.gpus());
@@ -85,7 +86,7 @@ fn settings(a: &Endpoint, b: &Endpoint) -> Vec<String> {
     found
 }
 
-/// The facts of an endpoint, shared settings under their first names.
+/// The facts of an endpoint, with shared settings under their primary names.
 fn named(endpoint: &Endpoint) -> Vec<(String, Scalar)> {
     let first = |name: String| {
         let shared = SHARED.iter().find(|(_, others)| others.contains(&name.as_str()));
@@ -94,13 +95,13 @@ fn named(endpoint: &Endpoint) -> Vec<(String, Scalar)> {
     facts(endpoint).into_iter().map(|(name, value)| (first(name), value)).collect()
 }
 
-/// How something is quantized; nothing where it is not, or where the checkpoint decides.
+/// The quantization; `None` if there is none, or if the checkpoint decides.
 fn quantized(value: Option<&str>) -> Option<String> {
     let value = value?.trim().to_lowercase();
     (!["none", "auto", "no", "false", "off"].contains(&value.as_str())).then_some(value)
 }
 
-/// The models that two engines know under ids of different weights.
+/// Models for which two engines have ids of different weights.
 pub(crate) fn ids(models: &[(&str, &Model)], a: Engine, b: Engine) -> Vec<String> {
     if a == Engine::Mock || b == Engine::Mock {
         return Vec::new();
@@ -111,29 +112,30 @@ pub(crate) fn ids(models: &[(&str, &Model)], a: Engine, b: Engine) -> Vec<String
     models.iter().filter(other).map(|(name, _)| format!("the id of model `{name}`")).collect()
 }
 
-/// What an id says of the weights: registries and engines write owner, case and punctuation in their own ways.
+/// The part of an id that identifies the weights: registries and engines write owner, case and punctuation
+/// differently.
 fn weights(id: &str) -> String {
     let last = id.trim_end_matches('/').rsplit('/').next().unwrap_or(id);
     last.chars().filter(|letter| letter.is_alphanumeric()).flat_map(char::to_lowercase).collect()
 }
 
-/// Things that two models differ in beside their weights.
+/// Variables in which two models differ, other than their weights.
 pub(crate) fn models(a: &Model, b: &Model) -> Vec<String> {
     let size = a.parameters.zip(b.parameters).is_some_and(|(a, b)| a != b).then(|| "parameters".to_owned());
     let precision = differ(a.precision.as_deref(), b.precision.as_deref()).then(|| "precision".to_owned());
     size.into_iter().chain(precision).collect()
 }
 
-/// Things that two scenarios differ in.
+/// Variables in which two scenarios differ.
 pub(crate) fn scenarios(a: &Resolved, b: &Resolved) -> Vec<String> {
     let (left, right) = (&a.content, &b.content);
-    // A system prompt or turns are how text is shared.
+    // Text is shared through a system prompt or turns.
     let shared = |content: &crate::plan::model::content::Content| {
         let by_profile = (content.sharing.clone(), content.turn_counts.clone());
         (content.reuse, content.system_tokens, content.turns, content.talk, content.prefix, content.cache, by_profile)
     };
     let differ = [
-        (shared(left) != shared(right), "what requests share"),
+        (shared(left) != shared(right), "shared text"),
         (left.prompt_tokens != right.prompt_tokens, "prompt_tokens"),
         (left.output_tokens != right.output_tokens, "output_tokens"),
         (left.lengths != right.lengths, "lengths"),

@@ -1,4 +1,4 @@
-//! What a result needs to say about where it was measured. Mocks have nothing to disclose.
+//! What a result must disclose about the system under test. Mocks have nothing to disclose.
 
 use super::super::finding::{Finding, Scope};
 use super::super::view::View;
@@ -7,7 +7,7 @@ use super::equal::facts;
 use super::listed;
 use crate::plan::{Endpoint, Engine, Model};
 
-/// An example for each field of `hardware`, as one would type it.
+/// An example value for each field of `hardware`, as a user would type it.
 const HARDWARE: [(&str, &str); 6] = [
     ("gpu", "H100-SXM-80GB"),
     ("gpus", "8"),
@@ -17,7 +17,7 @@ const HARDWARE: [(&str, &str); 6] = [
     ("storage", "NVMe"),
 ];
 
-/// An example for each fact of `server`.
+/// An example value for each fact of `server`.
 const SERVER: [(&str, &str); 6] = [
     ("version", "0.33.0"),
     ("tensor_parallel", "8"),
@@ -27,7 +27,7 @@ const SERVER: [(&str, &str); 6] = [
     ("flags", "{ max_num_seqs: 256 }"),
 ];
 
-/// Other names under which engines take these settings.
+/// Aliases under which engines accept these settings.
 const ALIASES: [(&str, &[&str]); 4] = [
     ("tensor_parallel", &["tensor_parallel_size", "tp", "tp_size", "num_shard", "tensor_split"]),
     ("pipeline_parallel", &["pipeline_parallel_size", "pp", "pp_size"]),
@@ -35,14 +35,14 @@ const ALIASES: [(&str, &[&str]); 4] = [
     ("scheduler", &["scheduling_policy", "schedule_policy"]),
 ];
 
-/// M011: hardware of an endpoint is not disclosed.
+/// M011: the hardware of an endpoint is not disclosed.
 pub(crate) fn hardware(name: &str, endpoint: &Endpoint) -> Option<Finding> {
     let hardware = endpoint.hardware.clone().unwrap_or_default();
     let given = |field: &str| match field {
         "gpu" => hardware.gpu.is_some(),
         "gpus" => hardware.gpus.is_some(),
         "memory" => hardware.memory.is_some(),
-        // One accelerator is connected with no other.
+        // A single accelerator has no interconnect.
         "interconnect" => hardware.interconnect.is_some() || hardware.gpus() == Some(1),
         "network" => hardware.network.is_some(),
         _ => hardware.storage.is_some(),
@@ -50,7 +50,7 @@ pub(crate) fn hardware(name: &str, endpoint: &Endpoint) -> Option<Finding> {
     missing(name, "hardware", &HARDWARE, given)
 }
 
-/// M012: how the server runs is not disclosed.
+/// M012: the server configuration is not disclosed.
 pub(crate) fn server(name: &str, endpoint: &Endpoint) -> Option<Finding> {
     let facts = facts(endpoint);
     let said = |wanted: &str| facts.iter().any(|(fact, _)| fact == wanted);
@@ -61,7 +61,7 @@ pub(crate) fn server(name: &str, endpoint: &Endpoint) -> Option<Finding> {
     missing(name, "server", &SERVER, given)
 }
 
-/// What a table of an endpoint does not give.
+/// Reports the fields that a table of an endpoint omits.
 fn missing(
     endpoint: &str,
     table: &str,
@@ -71,14 +71,15 @@ fn missing(
     let missing: Vec<&(&str, &str)> = fields.iter().filter(|(field, _)| !given(field)).collect();
     let names: Vec<&str> = missing.iter().map(|(field, _)| *field).collect();
     let example: Vec<String> = missing.iter().map(|(field, example)| format!("{field}: {example}")).collect();
-    let message = format!("`{table}` does not say {}", listed(&names));
-    let remedy = format!("write what is true, or `unknown`, like {table}: {{ {} }}", example.join(", "));
+    let message = format!("`{table}` does not specify {}", listed(&names));
+    let remedy = format!("write the true value, or `unknown`, like {table}: {{ {} }}", example.join(", "));
     let names = names.into_iter().map(str::to_owned);
     let finding = || Finding::of(Scope::Endpoint(endpoint.to_owned()), &[table], message, remedy);
     (!missing.is_empty()).then(|| finding().undisclosed(names))
 }
 
-/// What of an endpoint's table is `unknown`: it is disclosed, and it is not known to be equal to anything.
+/// Reports the fields of an endpoint's table that are `unknown`: they are disclosed, but not known to be
+/// equal to anything.
 fn unknown(endpoint: &str, table: &str, names: &[String]) -> Option<Finding> {
     let verb = if names.len() == 1 { "is" } else { "are" };
     let message = format!("{} of `{table}` {verb} unknown", listed(names));
@@ -86,9 +87,9 @@ fn unknown(endpoint: &str, table: &str, names: &[String]) -> Option<Finding> {
     (!names.is_empty()).then(|| finding().undisclosed(names.iter().cloned()))
 }
 
-const UNKNOWN: &str = "find it out before results are compared: what is unknown may differ";
+const UNKNOWN: &str = "find it out before you compare results: unknown values may differ";
 
-/// M011, as a note: hardware that is said to be unknown.
+/// M011, as a note: hardware that is marked as unknown.
 pub(crate) fn unknown_hardware(name: &str, endpoint: &Endpoint) -> Option<Finding> {
     let hardware = endpoint.hardware.as_ref()?;
     let fields = [
@@ -103,7 +104,7 @@ pub(crate) fn unknown_hardware(name: &str, endpoint: &Endpoint) -> Option<Findin
     unknown(name, "hardware", &named.map(|(field, _)| field.to_owned()).collect::<Vec<_>>())
 }
 
-/// M012, as a note: facts of a server that are said to be unknown.
+/// M012, as a note: server facts that are marked as unknown.
 pub(crate) fn unknown_server(name: &str, endpoint: &Endpoint) -> Option<Finding> {
     let named = facts(endpoint).into_iter().filter(|(_, value)| is_unknown(&value.to_string()));
     unknown(name, "server", &named.map(|(fact, _)| fact).collect::<Vec<_>>())
@@ -112,16 +113,17 @@ pub(crate) fn unknown_server(name: &str, endpoint: &Endpoint) -> Option<Finding>
 /// M013: the number format of a model's weights is not disclosed.
 pub(crate) fn precision(view: &View) -> Vec<Finding> {
     let missing = |model: &Model| model.precision.is_none();
-    of_models(view, missing, "its precision is not said", "write precision: bf16, or fp8, int4, …, or `unknown`")
+    of_models(view, missing, "its precision is not specified", "write precision: bf16, or fp8, int4, …, or `unknown`")
 }
 
-/// M013, as a note: a precision that is said to be unknown.
+/// M013, as a note: a precision that is marked as unknown.
 pub(crate) fn unknown_precision(view: &View) -> Vec<Finding> {
     let unknown = |model: &Model| model.precision.as_deref().is_some_and(is_unknown);
     of_models(view, unknown, "its precision is unknown", UNKNOWN)
 }
 
-/// A finding for each of `is_meant` among the models that are measured on endpoints that are no mocks.
+/// Returns a finding for each model that satisfies `is_meant` and is measured on an endpoint other than a
+/// mock.
 fn of_models(view: &View, is_meant: impl Fn(&Model) -> bool, message: &str, remedy: &str) -> Vec<Finding> {
     let measured = |name: &str| {
         view.sweeps.iter().any(|sweep| {

@@ -1,12 +1,12 @@
-//! Endpoints side by side that were not treated alike.
+//! Endpoints of one sweep that were not treated alike.
 
 use super::super::finding::Finding;
 use super::super::view::{SweepView, View, steps};
 use super::{listed, quoted};
 use crate::plan::{Endpoint, Fact, MetricName, Scalar};
 
-/// Facts of a server under one level of names, as flags and files write them alike: `--max-num-seqs` and
-/// `max_num_seqs` are one.
+/// Facts of a server as one flat list, with flags and file keys spelled alike: `--max-num-seqs` and
+/// `max_num_seqs` are the same.
 pub(crate) fn facts(endpoint: &Endpoint) -> Vec<(String, Scalar)> {
     let plain = |name: &str| name.trim_start_matches('-').replace('-', "_").to_lowercase();
     let mut facts = Vec::new();
@@ -19,7 +19,7 @@ pub(crate) fn facts(endpoint: &Endpoint) -> Vec<(String, Scalar)> {
     facts
 }
 
-/// M014: endpoints in one sweep, and one says settings that another does not.
+/// M014: endpoints of one sweep, one of which specifies settings that another does not.
 pub(crate) fn unequal_tuning(_: &View, sweep: &SweepView) -> Option<Finding> {
     let mut endpoints = sweep.real_endpoints();
     let first = endpoints.next()?;
@@ -27,19 +27,20 @@ pub(crate) fn unequal_tuning(_: &View, sweep: &SweepView) -> Option<Finding> {
     Some(sweep.finding(
         steps!["endpoints", name, "server"],
         message,
-        "start both with the same care and write down what each was given; flags: {} says that none were",
+        "tune both with the same care and list the settings of each; flags: {} states that there are none",
     ))
 }
 
-/// How two endpoints differ in what is said of their settings.
+/// Describes how the specified settings of two endpoints differ.
 fn unequal(a: &(&str, &Endpoint), b: &(&str, &Endpoint)) -> Option<String> {
-    // Versions are no tuning.
+    // A version is not tuning.
     let names = |endpoint: &Endpoint| -> Vec<String> {
         facts(endpoint).into_iter().map(|(name, _)| name).filter(|name| name != "version").collect()
     };
     let (left, right) = (names(a.1), names(b.1));
     if a.1.engine != b.1.engine {
-        // Their settings have other names; that one has none is comparable all the same.
+        // Between engines the settings have different names, but an endpoint without any settings is still
+        // comparable.
         let bare =
             |settings: &[String], endpoint: &Endpoint| settings.is_empty() && !endpoint.server.contains_key("flags");
         return match (bare(&left, a.1), bare(&right, b.1)) {
@@ -59,7 +60,7 @@ fn unequal(a: &(&str, &Endpoint), b: &(&str, &Endpoint)) -> Option<String> {
     }
 }
 
-/// Of a long list the first are enough.
+/// The first few of a long list are enough.
 fn lacks(name: &str, settings: &[String], other: &str) -> String {
     let shown: Vec<&str> = settings.iter().take(4).map(String::as_str).collect();
     let more = if settings.len() > shown.len() {
@@ -68,10 +69,11 @@ fn lacks(name: &str, settings: &[String], other: &str) -> String {
         String::new()
     };
     let listed = if more.is_empty() { listed(&shown) } else { shown.join(", ") };
-    format!("`{name}` says {listed}{more}, and `{other}` does not")
+    format!("`{name}` specifies {listed}{more}, but `{other}` does not")
 }
 
-/// M015: endpoints in one sweep with different numbers of accelerators, compared by what grows with the number.
+/// M015: endpoints of one sweep with different numbers of accelerators, compared by a metric that grows
+/// with the number.
 pub(crate) fn unequal_accelerators(_: &View, sweep: &SweepView) -> Option<Finding> {
     let gpus = |endpoint: &Endpoint| endpoint.hardware.as_ref().and_then(|hardware| hardware.gpus());
     let mut known = sweep.real_endpoints().filter_map(|(name, endpoint)| Some((*name, gpus(endpoint)?)));
@@ -79,12 +81,12 @@ pub(crate) fn unequal_accelerators(_: &View, sweep: &SweepView) -> Option<Findin
     let (other, other_count) = known.find(|(_, other)| *other != count)?;
     let fair = ["output_throughput_per_gpu", "cost_per_million_output_tokens", "tokens_per_unit_of_money"];
     let is_fair = |metric: &MetricName| fair.contains(&metric.key);
-    // Without a list throughput per accelerator is among what is compared.
+    // Without a list, throughput per accelerator is among the compared metrics.
     if sweep.compare.is_some_and(|compare| compare.metrics.is_empty() || compare.metrics.0.iter().any(is_fair)) {
         return None;
     }
     let remedy = format!(
-        "compare what each of them does: compare: {{ by: endpoint, baseline: {first}, metrics: [output_throughput_per_gpu] }}"
+        "compare per accelerator: compare: {{ by: endpoint, baseline: {first}, metrics: [output_throughput_per_gpu] }}"
     );
     Some(sweep.finding(
         steps!["sweeps", sweep.name, "matrix", "endpoint"],

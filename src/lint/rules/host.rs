@@ -1,4 +1,4 @@
-//! What steals from the measurement: a server that logs, a client beside it, a generator at its limit.
+//! What disturbs a measurement: a server that logs, a client on the same host, a generator at its limit.
 
 use super::super::finding::{Finding, Scope};
 use super::super::view::{Rung, SweepView, View};
@@ -10,26 +10,26 @@ use crate::plan::model::site::{is_loopback, is_one_host, leads_elsewhere};
 use crate::plan::{Endpoint, Engine, Scalar};
 use crate::workload::lengths::expected;
 
-/// Flags that log every request when they are on.
+/// Flags that log every request when enabled.
 const LOUD: [&str; 7] =
     ["enable_log_requests", "log_requests", "enable_log_outputs", "verbose", "log_verbose", "debug", "access_log"];
-/// Flags that say how much is logged.
+/// Flags that set the log level.
 const LEVELS: [&str; 7] =
     ["log_level", "uvicorn_log_level", "vllm_logging_level", "logging_level", "rust_log", "log_level_http", "loglevel"];
 
-/// M016: a server logs more than it needs.
+/// M016: a server logs more than necessary.
 pub(crate) fn verbose_logs(name: &str, endpoint: &Endpoint) -> Option<Finding> {
     let (what, remedy) = loud(endpoint)?;
-    let message = format!("the server logs while it is measured: {what}");
+    let message = format!("the server logs during the measurement: {what}");
     Some(Finding::of(Scope::Endpoint(name.to_owned()), &["server"], message, remedy))
 }
 
-/// Why a server is loud, and what to do.
+/// Returns why a server logs, and the remedy.
 fn loud(endpoint: &Endpoint) -> Option<(String, String)> {
     let facts = facts(endpoint);
     let is_on = |value: &Scalar| matches!(value, Scalar::Bool(true)) || value.to_string() == "1";
-    let quiet = || "restart the server without it, and take it out of the plan".to_owned();
-    let lower = "restart the server with log level warning, and write that down".to_owned();
+    let quiet = || "restart the server without it, and remove it from the plan".to_owned();
+    let lower = "restart the server with log level warning, and record that in the plan".to_owned();
     for (name, value) in &facts {
         let level = value.to_string().to_lowercase();
         if LEVELS.contains(&name.as_str()) && ["debug", "trace", "verbose", "all"].contains(&level.as_str()) {
@@ -44,12 +44,12 @@ fn loud(endpoint: &Endpoint) -> Option<(String, String)> {
     }
     let silenced = facts.iter().any(|(name, _)| name == "disable_log_requests");
     let version = facts.iter().find_map(|(name, value)| match value {
-        // As a number 0.10 and 0.1 would be the same.
+        // As numbers, 0.10 and 0.1 would be the same.
         Scalar::Text(text) if name == "version" => Some(text.clone()),
         _ => None,
     })?;
     (endpoint.engine == Engine::Vllm && !silenced && is_before(&version, (0, 10))).then(|| {
-        let what = "vLLM before 0.10 logs every request unless told not to".to_owned();
+        let what = "vLLM before 0.10 logs every request unless request logs are disabled".to_owned();
         (what, "restart it with --disable-log-requests, and write flags: { disable_log_requests: true }".to_owned())
     })
 }
@@ -60,20 +60,21 @@ fn is_before(version: &str, (major, minor): (u32, u32)) -> bool {
     parts.next().zip(parts.next()).is_some_and(|found| found < (major, minor))
 }
 
-/// M017: the server's address is this very host, and the plan does not say that this is meant.
+/// M017: the server's address is this host, and the plan does not declare that as intended.
 pub(crate) fn one_host(name: &str, endpoint: &Endpoint) -> Option<Finding> {
     let url = endpoint.url.as_deref()?;
     let host = reqwest::Url::parse(url).ok()?.host_str()?.trim_matches(['[', ']']).to_owned();
     let network = endpoint.hardware.as_ref().and_then(|hardware| hardware.network.as_deref());
-    let message = format!("client and server share one host ({host}): they take cores and memory from each other");
+    let message = format!("client and server share one host ({host}) and compete for its cores and memory");
     let remedy =
-        "measure from another host, or say so: hardware: { network: loopback }; behind a tunnel: network: tunnel";
+        "measure from another host, or declare it: hardware: { network: loopback }; behind a tunnel: network: tunnel";
     let says_so = |network: &str| is_one_host(network) || leads_elsewhere(network);
     let is_unsaid = is_loopback(&host) && !network.is_some_and(says_so);
     is_unsaid.then(|| Finding::of(Scope::Endpoint(name.to_owned()), &["url"], message, remedy))
 }
 
-/// M033: a page of metrics on another host than the endpoint, of whose engine nothing is known that would show whose page it is.
+/// M033: a metrics page on another host than the endpoint, whose unknown engine cannot show that the page
+/// is its own.
 pub(crate) fn foreign_metrics(name: &str, endpoint: &Endpoint) -> Option<Finding> {
     let telemetry = endpoint.telemetry.as_ref().filter(|_| endpoint.engine == Engine::Openai)?;
     let host = |url: &str| reqwest::Url::parse(url).ok().and_then(|url| Some(url.host_str()?.to_owned()));
@@ -81,14 +82,14 @@ pub(crate) fn foreign_metrics(name: &str, endpoint: &Endpoint) -> Option<Finding
     let is_foreign = |page: &&str| host(page).is_some_and(|host| host != own);
     let page = telemetry.pages().into_iter().find(is_foreign)?;
     let message = format!(
-        "`{page}` is on another host than the endpoint, and the plan does not name its engine: nothing shows \
-         that it is this server's"
+        "`{page}` is on another host than the endpoint, and the plan does not name the engine: nothing shows that \
+         the page belongs to this server"
     );
-    let remedy = "name the engine, and scrape its own page: prometheus: [on, …]; or say that it is meant: allow";
+    let remedy = "name the engine, and scrape its own page: prometheus: [on, …]; or accept it with `allow`";
     Some(Finding::of(Scope::Endpoint(name.to_owned()), &["telemetry"], message, remedy.to_owned()))
 }
 
-/// M018: a load beyond every one that the last calibration of this host showed to hold.
+/// M018: a load beyond every load that held in the last calibration of this host.
 pub(crate) fn beyond_calibration(view: &View, sweep: &SweepView) -> Option<Finding> {
     let calibrated = view.calibrated?;
     let (least, _) = sweep.tokens("output_tokens", |scenario| expected(&scenario.content).output as u32);
@@ -118,26 +119,27 @@ pub(crate) fn beyond_calibration(view: &View, sweep: &SweepView) -> Option<Findi
     Some(sweep.finding(
         worst.at.clone(),
         format!(
-            "`{}` is beyond what the last calibration of this host showed to hold: at most {what}",
+            "`{}` exceeds every load that held in the last calibration of this host: at most {what}",
             worst.written()
         ),
         format!("run `sweepline calibrate {flag} --output-tokens {}`, and lower the load if it fails", least.max(1)),
     ))
 }
 
-/// Whether answers have the length that is asked for and come token by token, so that a rate says the events too.
+/// Whether responses have the requested length and arrive token by token, so that a rate also determines
+/// the events.
 fn events_are_known(sweep: &SweepView) -> bool {
     let takes = |(_, endpoint): &(&str, &Endpoint)| endpoint.engine.takes_ignore_eos();
     sweep.streams && sweep.endpoints.iter().all(takes)
 }
 
-/// The highest rate of an open loop: what the generator must bear.
+/// The highest rate of an open loop, which the generator must sustain.
 fn peak(rung: &Rung) -> f64 {
     rung.course().map_or(0.0, |course| course.peak())
 }
 
-/// What is known of a run's pressure beforehand: what is in flight of a closed loop, arrivals and their tokens of an open
-/// one. What is not known is no reason to speak.
+/// The known part of a run's pressure: the requests in flight of a closed loop, the arrivals and their
+/// tokens of an open loop. Unknown parts are 0 and never exceed a calibration.
 fn pressure(rung: &Rung, output_tokens: u32, per_arrival: u32) -> Pressure {
     match &rung.load {
         Load::Closed { batch_size } => {

@@ -1,26 +1,26 @@
-//! What is known of the lengths of prompts.
+//! Rules about the lengths of prompts.
 
 use super::super::finding::{Finding, Scope};
 use super::super::view::{SweepView, View};
 use crate::plan::Model;
 use crate::plan::model::content::Resolved;
 
-/// M023: lengths in tokens, and a model whose tokenizer nobody knows.
+/// M023: lengths in tokens, but no tokenizer for the model.
 pub(crate) fn estimated_lengths(view: &View) -> Vec<Finding> {
     let is_measured = |name: &str| {
         let has = |sweep: &SweepView| sweep.models.iter().any(|(used, _)| *used == name);
         view.sweeps.iter().any(|sweep| has(sweep) && sweep.real_endpoints().next().is_some() && declares(sweep))
     };
     let meant = view.plan.models.iter().filter(|(name, model)| model.tokenizer.is_none() && is_measured(name));
-    let message = "without its tokenizer lengths in tokens are estimates: prompts come out 12-18 % shorter than declared with \
-                   common tokenizers, up to 36 % off with small vocabularies";
-    let remedy =
-        "write tokenizer: FILE (its tokenizer.json or the folder of it), or tokenizer: server where the server counts";
+    let message = "without the model's tokenizer, lengths in tokens are estimates: prompts come out 12-18 % shorter \
+                   than declared with common tokenizers, up to 36 % off with small vocabularies";
+    let remedy = "write tokenizer: FILE (its tokenizer.json or the folder of it), or tokenizer: server if the server \
+                  counts tokens";
     let finding = |(name, _): (&String, &Model)| Finding::of(Scope::Model(name.clone()), &[], message, remedy);
     meant.map(finding).collect()
 }
 
-/// Whether a sweep sends texts that are made to a length; those of a data set are as long as they are.
+/// Whether a sweep sends texts generated to a declared length; texts of a data set keep their own lengths.
 fn declares(sweep: &SweepView) -> bool {
     let is_made = |scenario: &Resolved| scenario.content.data.is_none();
     sweep.scenarios.iter().any(|(_, scenario)| match &scenario.mix[..] {

@@ -1,4 +1,5 @@
-//! Load that shows too little: one kind of loop, one load point, one length, one number for two kinds of work.
+//! Loads that show too little: one kind of loop, one load point, one length, one number for two kinds of
+//! work.
 
 use std::collections::BTreeSet;
 
@@ -9,7 +10,7 @@ use crate::expand::Load;
 use crate::plan::model::content::Content;
 use crate::plan::{Plan, Slo, Step};
 
-/// M002: latency is promised, and no sweep is an open loop.
+/// M002: latency is promised, but no sweep is an open loop.
 pub(crate) fn closed_loop_only(view: &View) -> Vec<Finding> {
     let open = |rung: &Rung| matches!(rung.load, Load::Open { .. });
     let Some((at, claim)) = latency_claim(view.plan) else { return Vec::new() };
@@ -19,13 +20,13 @@ pub(crate) fn closed_loop_only(view: &View) -> Vec<Finding> {
     vec![Finding {
         scope: Scope::Plan,
         at,
-        message: format!("`{claim}` speaks of latency, and no sweep is an open loop"),
+        message: format!("`{claim}` refers to latency, but no sweep is an open loop"),
         remedy: "add a sweep of rates: rates: { matrix: { qps: [1, 2, 5, 10] } }".to_owned(),
         undisclosed: Vec::new(),
     }]
 }
 
-/// Where a plan says something about latency, and the name of that.
+/// The place and name of the first field that makes a claim about latency.
 fn latency_claim(plan: &Plan) -> Option<(Vec<Step>, &'static str)> {
     let limits = |slo: &Slo| [&slo.ttft, &slo.itl, &slo.tpot, &slo.e2e].iter().any(|limits| !limits.is_empty());
     if plan.slo.as_ref().is_some_and(limits) {
@@ -60,7 +61,7 @@ pub(crate) fn one_load(view: &View) -> Vec<Finding> {
         found.push(Finding {
             scope: Scope::Endpoint(name.clone()),
             at: first.at.clone(),
-            message: format!("`{}` is the only load it is measured at", first.written()),
+            message: format!("`{}` is its only measured load", first.written()),
             remedy: format!("write several: {}", around(first)),
             undisclosed: Vec::new(),
         });
@@ -68,7 +69,7 @@ pub(crate) fn one_load(view: &View) -> Vec<Finding> {
     found
 }
 
-/// Loads below and above one, as an axis.
+/// Loads below and above a given one, as an axis.
 fn around(rung: &Rung) -> String {
     if rung.speed.is_some() {
         return "another scenario that replays the trace at another speed, like speed: 2".to_owned();
@@ -82,7 +83,7 @@ fn around(rung: &Rung) -> String {
             format!("batch_size: [{}]", sizes.join(", "))
         }
         Load::Open { arrivals, .. } if arrivals.own_rate().is_some() => {
-            "qps: [1, 2, 4], with the rates of the profile as shares of it, like 50%".to_owned()
+            "qps: [1, 2, 4], with the rates of the profile relative to it, like 50%".to_owned()
         }
         Load::Open { qps, .. } => {
             let half = rate_above(qps.to_f64() / 2.0);
@@ -132,7 +133,7 @@ fn shape(sweep: &SweepView) -> Extents {
     (whole, range("output_tokens", |c| c.output_tokens), range("turns", |c| c.turns))
 }
 
-/// M020: hypothesis or notes ask for prompt and output tokens together.
+/// M020: the hypothesis or notes give capacity in prompt and output tokens together.
 pub(crate) fn total_tokens(view: &View) -> Vec<Finding> {
     let plan = view.plan;
     let mut texts =
@@ -145,15 +146,16 @@ pub(crate) fn total_tokens(view: &View) -> Vec<Finding> {
     let asked = texts.into_iter().filter(|(_, _, text)| text.as_deref().is_some_and(asks_for_total));
     let finding = |(scope, at, _): (Scope, Vec<Step>, _)| Finding {
         scope,
-        message: "capacity is asked for in total tokens, prompt and output added up".to_owned(),
-        remedy: "name the two: output_throughput (decode) and prompt_throughput (prefill)".to_owned(),
+        message: "capacity is given in total tokens, the sum of prompt and output tokens".to_owned(),
+        remedy: "name both: output_throughput (decode) and prompt_throughput (prefill)".to_owned(),
         at,
         undisclosed: Vec::new(),
     };
     asked.map(finding).collect()
 }
 
-/// Whether a text speaks of total tokens as a throughput: "total" shortly before "tokens" or "throughput", and a rate.
+/// Whether a text mentions total tokens as a throughput: "total" shortly before "tokens" or "throughput",
+/// and a rate.
 fn asks_for_total(text: &str) -> bool {
     let text = text.to_lowercase();
     let words: Vec<&str> =

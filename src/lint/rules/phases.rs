@@ -6,14 +6,14 @@ use super::super::view::{Rung, SweepView, View};
 use super::{count, time_for};
 use crate::units::Nanos;
 
-/// The shortest warm-up.
+/// Minimum warm-up.
 const WARM_UP: Nanos = Nanos::from_secs(30);
-/// The fewest requests of a warm-up.
+/// Minimum number of requests in a warm-up.
 const WARM_UP_REQUESTS: f64 = 50.0;
-/// The shortest window.
+/// Minimum window.
 const WINDOW: Nanos = Nanos::from_secs(60);
 
-/// M001: fill and stabilize are shorter than 30 s, or hold fewer than 50 requests.
+/// M001: fill and stabilize are shorter than 30 s, or contain fewer than 50 requests.
 pub(crate) fn warm_up(view: &View, sweep: &SweepView) -> Option<Finding> {
     too_short(view, sweep).or_else(|| too_few(sweep))
 }
@@ -28,14 +28,14 @@ fn too_short(view: &View, sweep: &SweepView) -> Option<Finding> {
     let at = [written, "stabilize", "fill"].map(|phase| sweep.phase_path(view.plan, phase));
     Some(sweep.finding(
         at.into_iter().find(|at| *at != sweep.path()).unwrap_or_else(|| sweep.path()),
-        format!("`fill` and `stabilize` last {} together, less than {WARM_UP}", warming(rung)),
+        format!("`fill` and `stabilize` together last {}, less than {WARM_UP}", warming(rung)),
         "write phases: { fill: 30s, stabilize: 60s }, the defaults",
     ))
 }
 
 fn too_few(sweep: &SweepView) -> Option<Finding> {
     let expect = Expect::of(sweep);
-    // Before a profile that begins with nothing no stabilize, however long, sends anything.
+    // With a profile that starts at zero, no stabilize sends anything, however long.
     let short = |rung: &&Rung| expect.warming(rung) < WARM_UP_REQUESTS && expect.settled(rung) > 0.0;
     let worst = sweep.rungs.iter().filter(short).min_by(|a, b| expect.warming(a).total_cmp(&expect.warming(b)))?;
     let of_fill = expect.settled(worst) * worst.phases.fill.secs() / 2.0;
@@ -43,12 +43,12 @@ fn too_few(sweep: &SweepView) -> Option<Finding> {
     Some(sweep.finding(
         worst.at.clone(),
         format!(
-            "`{}` sends {} requests before it is measured, fewer than {WARM_UP_REQUESTS}{}",
+            "`{}` sends {} requests before its measure window, fewer than {WARM_UP_REQUESTS}{}",
             worst.written(),
             count(expect.warming(worst)),
             expect.assumption(worst),
         ),
-        format!("write phases: {{ stabilize: {stabilize} }}, or leave its lowest load out"),
+        format!("write phases: {{ stabilize: {stabilize} }}, or remove the lowest load"),
     ))
 }
 

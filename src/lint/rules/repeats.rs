@@ -4,15 +4,16 @@ use super::super::finding::Finding;
 use super::super::view::{SweepView, View, steps};
 use crate::analysis::student;
 
-/// By how much runs of one server differ at the least, as a share (one standard deviation): what `optimize` takes too
-/// (docs/SEARCH.md, The best settings of a server).
+/// Minimum difference between runs of one server, as a share (one standard deviation): `optimize` assumes
+/// the same (docs/SEARCH.md, The best settings of a server).
 const DIFFER: f64 = 0.01;
-/// The level of the intervals of means.
+/// Significance level of the intervals of means.
 const LEVEL: f64 = 0.05;
-/// Most repeats that are recommended.
+/// Maximum number of repeats that is recommended.
 const MOST: u32 = 100;
 
-/// M030: as many repeats as there may be do not bring the interval of a mean within `until`, where runs differ by one percent.
+/// M030: even the maximum number of repeats does not bring the interval of a mean within `until`, if runs
+/// differ by one percent.
 pub(crate) fn unreachable_until(_: &View, sweep: &SweepView) -> Option<Finding> {
     let repeats = &sweep.sweep.repeats;
     let until = repeats.until?;
@@ -22,8 +23,8 @@ pub(crate) fn unreachable_until(_: &View, sweep: &SweepView) -> Option<Finding> 
         return None;
     }
     let message = format!(
-        "{} repeats of runs that differ by 1% tell a mean to {:.2}%, not to {until}: all of them will most likely be made, and the mean not \
-         be known",
+        "{} repeats of runs that differ by 1% determine a mean to {:.2}%, not to {until}: most likely all of them \
+         will run, and the mean will not be known",
         repeats.at_most,
         100.0 * half(repeats.at_most),
     );

@@ -1,4 +1,4 @@
-//! Runs with too few requests for what is asked of them.
+//! Runs with too few requests for the requested percentiles.
 
 use super::super::expect::Expect;
 use super::super::finding::Finding;
@@ -10,15 +10,15 @@ use crate::metrics::{self, Kind, Of};
 use crate::plan::{AskedMetric, MetricName, Percentile, Plan, Step};
 use crate::units::Nanos;
 
-/// The percentile that is meant where a plan names none.
+/// The percentile to assume if a plan names none.
 const DEFAULT: Percentile = Percentile::P99;
 
-/// M005: fewer requests than the highest percentile that is asked for needs for its interval.
+/// M005: fewer requests than the highest requested percentile needs for its interval.
 pub(crate) fn few_requests(view: &View, sweep: &SweepView) -> Option<Finding> {
     let promised = promised(view.plan);
     let percentile = percentile(view, sweep);
     let need = quantile::need(percentile) as f64;
-    // Of a promise that cannot even be decided another rule speaks.
+    // M019 reports an objective that cannot even be decided.
     let decided = match promised.iter().any(|(promised, _)| *promised == percentile) {
         true => quantile::need_to_decide(percentile) as f64,
         false => 0.0,
@@ -26,30 +26,31 @@ pub(crate) fn few_requests(view: &View, sweep: &SweepView) -> Option<Finding> {
     let short = Short::of(sweep, |expected| (decided..need).contains(&expected))?;
     Some(sweep.finding(
         short.rung.at.clone(),
-        format!("{} needs {need} requests, {}", percentile.name(), short.says()),
+        format!("{} needs {need} requests, but {}", percentile.name(), short.says()),
         remedy(view, sweep),
     ))
 }
 
-/// M019: a service level objective about a percentile that cannot be decided.
+/// M019: a service level objective on a percentile that cannot be decided.
 pub(crate) fn undecidable_slo(view: &View, sweep: &SweepView) -> Option<Finding> {
-    // Of several about one percentile the first.
+    // The first of several on the same percentile.
     let (percentile, at) = promised(view.plan).into_iter().rev().max_by_key(|(percentile, _)| *percentile)?;
     let need = quantile::need_to_decide(percentile) as f64;
     let metric = at[1].to_string();
     let short = Short::of(sweep, |expected| expected < need)?;
     let ends = match sweep.sweep.search {
-        Some(_) => "; a search begins at its lightest load, and ends without an answer where no run can tell",
+        Some(_) => "; a search begins at its lightest load, and ends without a result if no run can decide",
         None => "",
     };
     Some(sweep.finding(
         at,
-        format!("whether {metric} {} holds takes {need} requests to decide, {}{ends}", percentile.name(), short.says()),
+        format!("{metric} {} needs {need} requests for a decision, but {}{ends}", percentile.name(), short.says()),
         remedy(view, sweep),
     ))
 }
 
-/// M032: a `gate` or `skip_if` about a percentile that the runs of the sweep it asks will have too few requests for.
+/// M032: a `gate` or `skip_if` on a percentile for which the runs of the sweep that it reads will have too
+/// few requests.
 pub(crate) fn undecidable_gate(view: &View, sweep: &SweepView) -> Option<Finding> {
     let gate = sweep.sweep.gate.iter().map(|gate| ("gate", &gate.sweep, gate.metric));
     let skip = sweep.sweep.skip_if.iter().map(|skip| ("skip_if", &skip.sweep, skip.metric));
@@ -58,7 +59,7 @@ pub(crate) fn undecidable_gate(view: &View, sweep: &SweepView) -> Option<Finding
         let need = needed(name)? as f64;
         let source = view.sweeps.iter().find(|source| source.name == asked)?;
         let short = Short::of(source, |expected| expected < need)?;
-        let message = format!("`{name}` of sweep `{asked}` takes {need} requests in a run, {}", short.says());
+        let message = format!("`{name}` of sweep `{asked}` needs {need} requests in a run, but {}", short.says());
         Some(sweep.finding(
             steps!["sweeps", sweep.name, word, "metric"],
             message,
@@ -67,7 +68,8 @@ pub(crate) fn undecidable_gate(view: &View, sweep: &SweepView) -> Option<Finding
     })
 }
 
-/// Fewest requests of a run that has the percentile, with an interval; none of what is no percentile.
+/// Minimum number of requests in a run for the percentile and its interval; `None` if the metric is not a
+/// percentile.
 fn needed(name: MetricName) -> Option<u64> {
     match metrics::find(name.key)?.kind {
         Kind::Distribution { of: Of::Requests, .. } => Some(quantile::need(name.or_median().percentile?)),
@@ -89,10 +91,10 @@ fn promised(plan: &Plan) -> Vec<(Percentile, Vec<Step>)> {
 
 /// The rungs of a sweep that expect too few requests.
 struct Short<'v> {
-    /// The one that expects fewest.
+    /// The rung that expects the fewest.
     rung: &'v Rung,
     expect: Expect,
-    /// How many there are, of how many.
+    /// The number of such rungs, and of all rungs.
     counts: (usize, usize),
 }
 
@@ -120,15 +122,15 @@ impl<'v> Short<'v> {
     }
 }
 
-/// What makes a sweep's runs enough, for its percentile and for those of all sweeps under the same `measure`: M005 and M019
-/// say the same, and whoever types it is done.
+/// The remedy that gives a sweep's runs enough requests, for its percentile and for those of all sweeps
+/// under the same `measure`: M005 and M019 give the same remedy, and applying it resolves both.
 fn remedy(view: &View, sweep: &SweepView) -> String {
     let own = |sweep: &SweepView| sweep.sweep.phases.measure.is_some();
     let together = |other: &&SweepView| other.name == sweep.name || (!own(sweep) && !own(other));
     windows(view.sweeps.iter().filter(together).map(|one| (one, quantile::need(percentile(view, one)) as f64)))
 }
 
-/// What makes the runs of each of these sweeps have so many requests.
+/// The remedy that gives the runs of each of these sweeps this number of requests.
 fn windows<'v, 'p: 'v>(sweeps: impl Iterator<Item = (&'v SweepView<'p>, f64)>) -> String {
     let (mut duration, mut time, mut at_most) = (Nanos::from_secs(0), Nanos::from_secs(0), Nanos::from_secs(0));
     let (mut most, mut is_closed) = (0.0_f64, false);
@@ -146,14 +148,15 @@ fn windows<'v, 'p: 'v>(sweeps: impl Iterator<Item = (&'v SweepView<'p>, f64)>) -
     }
     let (time, at_most) = (time.max(duration), at_most.max(duration));
     if is_closed {
-        // How long it takes is an assumption, so the window is told what it is for.
+        // The duration is an assumption, so the window also gets the number of requests that it must
+        // contain.
         return format!("write phases: {{ measure: {{ for: {duration}, min_requests: {most}, at_most: {at_most} }} }}");
     }
     format!("write phases: {{ measure: {time} }}, or qps of {} and more", rate_above(most / duration.secs()))
 }
 
-/// The highest percentile that the plan's `slo` and the sweep's `compare` ask for: with those that it reads of a metric, or of
-/// what is usual, where none is named.
+/// The highest percentile that the plan's `slo` and the sweep's `compare` use, including the percentiles
+/// that `compare` reads by default.
 fn percentile(view: &View, sweep: &SweepView) -> Percentile {
     let is_open = sweep.rungs.iter().any(|rung| matches!(rung.load, Load::Open { .. }));
     let compared = sweep.compare.iter().flat_map(|compare| comparison::expand(&compare.metrics.0, is_open));

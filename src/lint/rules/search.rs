@@ -1,4 +1,4 @@
-//! Searches, and loads that are taken from what was found.
+//! Searches, and loads that are taken from their results.
 
 use super::super::expect::Expect;
 use super::super::finding::Finding;
@@ -10,19 +10,20 @@ use crate::plan::model::phases::Measure;
 use crate::plan::model::search::{CONFIRM, Search};
 use crate::units::{Decimal, Nanos};
 
-/// Requests of a run at the right load from which on the simulated searches of docs/SEARCH.md were right to `RESOLUTION`.
+/// Minimum number of requests per run at the right load for which the simulated searches of docs/SEARCH.md
+/// were right to `RESOLUTION`.
 const REQUESTS: f64 = 4_000.0;
 /// The resolution of those searches.
 const RESOLUTION: f64 = 0.05;
 
-/// A search with the axis that it goes along and the window of its ordinary runs.
+/// A search with its axis and the window of its ordinary runs.
 fn searched<'p>(view: &View, sweep: &SweepView<'p>) -> Option<(&'p Search, Measure)> {
     let any = Load::Closed { batch_size: 1 };
     let measure = phases(&view.plan.phases, &sweep.sweep.phases, &any).ok()?.measure;
     Some((sweep.sweep.search.as_ref()?, measure))
 }
 
-/// M027: the run that confirms an answer is no longer than those that found it.
+/// M027: the run that confirms a result is no longer than those that found it.
 pub(crate) fn short_confirm(view: &View, sweep: &SweepView) -> Option<Finding> {
     let (search, measure) = searched(view, sweep)?;
     let confirm = search.confirm.unwrap_or(CONFIRM);
@@ -31,10 +32,10 @@ pub(crate) fn short_confirm(view: &View, sweep: &SweepView) -> Option<Finding> {
         return None;
     }
     let message = format!(
-        "`confirm: {confirm}` is no longer than an ordinary run, {window}: it shows nothing that the runs before it do not"
+        "`confirm: {confirm}` is no longer than an ordinary run, {window}: it adds nothing to the runs before it"
     );
     let longer = Nanos(window.0.saturating_mul(5));
-    let remedy = format!("write confirm: {longer}, five times the window, or confirm: 0s for none");
+    let remedy = format!("write confirm: {longer}, five times the window, or confirm: 0s to disable it");
     let at = match search.confirm {
         Some(_) => steps!["sweeps", sweep.name, "search", "confirm"],
         None => steps!["sweeps", sweep.name, "search"],
@@ -42,7 +43,7 @@ pub(crate) fn short_confirm(view: &View, sweep: &SweepView) -> Option<Finding> {
     Some(sweep.finding(at, message, remedy))
 }
 
-/// M028: even at the heaviest load of the range a window has fewer requests than the resolution takes.
+/// M028: even at the heaviest load of the range a window has fewer requests than the resolution needs.
 pub(crate) fn fine_resolution(view: &View, sweep: &SweepView) -> Option<Finding> {
     let (search, measure) = searched(view, sweep)?;
     let (axis, range) = search.axis()?;
@@ -62,12 +63,12 @@ pub(crate) fn fine_resolution(view: &View, sweep: &SweepView) -> Option<Finding>
     let (_, assumption) = expect.request();
     let assumption = if axis == "qps" { String::new() } else { assumption };
     let message = format!(
-        "a window has {} requests at the heaviest load{assumption}, and to tell loads {} apart takes some {}",
+        "a window has {} requests at the heaviest load{assumption}, but telling loads {} apart needs some {}",
         count(requests),
         range.within,
         count(takes),
     );
-    // Rounded up to whole percents, as a plan writes it.
+    // Rounded up to whole percent, as a plan writes it.
     let coarser = (100.0 * RESOLUTION * (REQUESTS / requests.max(1.0)).sqrt()).ceil();
     let longer = super::time_for(takes, rate);
     let remedy = match coarser <= 50.0 {
@@ -84,18 +85,18 @@ pub(crate) fn no_headroom(view: &View) -> Vec<Finding> {
         let from = &take.take.from;
         let message = match take.take.times > Decimal::from(1) {
             true => format!(
-                "`times: {}` is a load above the highest that `{from}` finds to meet the objective",
+                "`times: {}` is above the highest load that `{from}` finds to meet the objective",
                 take.take.times
             ),
             false => {
-                format!("the load is the highest that `{from}` finds to meet the objective: the next one misses it")
+                format!("this is the highest load that `{from}` finds to meet the objective: the next one misses it")
             }
         };
         let at = [steps!["sweeps", sweep.name], take.place].concat();
         Some(sweep.finding(
             at,
             message,
-            "write times: 0.8, say: what is found is known to its resolution, and servers vary",
+            "write times: 0.8, for example: a found load is known only to its resolution, and servers vary",
         ))
     };
     view.sweeps.iter().filter_map(of).collect()

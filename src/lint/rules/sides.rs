@@ -1,6 +1,6 @@
-//! What the cells on two sides of a comparison differ in beside the axis that is compared: values of a zip, of `when`, of
-//! `extend`. Only axes that decide such a thing are gone through, and within a bound; where it does not suffice nothing
-//! is said.
+//! Differences between the cells on two sides of a comparison, other than the compared axis: values of a
+//! zip, of `when`, of `extend`. The search visits only axes that can cause such a difference, up to a
+//! limit; if the limit is exceeded, nothing is reported.
 
 use std::collections::{BTreeMap, HashSet};
 
@@ -13,14 +13,14 @@ use crate::plan::model::content::{Resolved, resolve};
 use crate::plan::{Extend, FieldValue, Plan, Scalar};
 use crate::units::Decimal;
 
-/// Steps of the search on each side: far above any plan that a person writes, a moment for the machine.
+/// Limit of search steps on each side: far above any plan written by a person, a moment for the machine.
 const STEPS: u64 = 200_000;
-/// Different cells that are held for each side.
+/// Maximum number of distinct cells kept for each side.
 const MOST: usize = 2_000;
-/// Cells without a counterpart that are looked at; they show the same few fields.
+/// Number of cells without a counterpart to inspect; they show the same few fields.
 const FEW: usize = 16;
 
-/// What a cell has beside the axis that is compared, as far as that may depend on the axis.
+/// The fields of a cell other than the compared axis, as far as they may depend on it.
 type Rest<'p> = BTreeMap<&'p str, Scalar>;
 
 /// Two values of one axis, the baseline first.
@@ -32,7 +32,8 @@ pub(crate) struct Sides<'a> {
     pub values: [&'a Scalar; 2],
 }
 
-/// Fields in which cells on one side have no counterpart on the other, each with the values that show it.
+/// Returns the fields in which cells on one side have no counterpart on the other, each with the values
+/// that show it.
 pub(crate) fn differing(plan: &Plan, sweep: &SweepView, sides: Sides) -> Vec<String> {
     let Some(search) = Search::new(plan, sweep, sides.by) else { return Vec::new() };
     let [Some(left), Some(right)] = sides.values.map(|side| search.cells(side)) else { return Vec::new() };
@@ -41,7 +42,7 @@ pub(crate) fn differing(plan: &Plan, sweep: &SweepView, sides: Sides) -> Vec<Str
         [(&left, &right, sides.values), (&right, &left, [sides.values[1], sides.values[0]])]
     {
         for cell in mine.difference(theirs).take(FEW) {
-            // A cell that lacks its counterpart too is the likelier one.
+            // A cell that has no counterpart itself is the likelier one.
             let Some(near) = theirs.iter().min_by_key(|other| (apart(cell, other).len(), mine.contains(*other))) else {
                 continue;
             };
@@ -75,11 +76,11 @@ fn apart<'p>(a: &Rest<'p>, b: &Rest<'p>) -> Vec<&'p str> {
 struct Search<'p> {
     grid: Grid<'p>,
     extends: Vec<(Rule<'p>, &'p Extend)>,
-    /// The axis that is compared.
+    /// The compared axis.
     by: usize,
     /// Other fields that may depend on it.
     deciding: Vec<usize>,
-    /// What a cell has where no axis says it.
+    /// The values of a cell in fields that no axis sets.
     usual: Rest<'p>,
 }
 
@@ -96,7 +97,7 @@ impl<'p> Search<'p> {
         Some(Search { grid, extends, by, deciding, usual })
     }
 
-    /// The different cells where the axis has this value; none where they are too many to hold.
+    /// The distinct cells with this value on the axis; `None` if there are too many to keep.
     fn cells(&self, side: &Scalar) -> Option<IndexSet<Rest<'p>>> {
         let any = self.deciding.iter().map(|field| (*field, Want::Any));
         let wants: Vec<(usize, Want)> = [(self.by, Want::Is(side))].into_iter().chain(any).collect();
@@ -120,8 +121,8 @@ impl<'p> Search<'p> {
     }
 }
 
-/// The fields beside `by` that may depend on it: of its own axis, of axes with values under a condition, and those that
-/// conditions name.
+/// The fields other than `by` that may depend on it: those of its own axis, of axes with conditional
+/// values, and those named in conditions.
 fn deciding(sweep: &SweepView, grid: &Grid, by: usize) -> Vec<usize> {
     let axes = &grid.axes;
     let of_points = axes.axes.iter().flat_map(|(_, points)| points).filter_map(|point| point.when);
@@ -136,7 +137,7 @@ fn deciding(sweep: &SweepView, grid: &Grid, by: usize) -> Vec<usize> {
     (0..axes.names.len()).filter(decides).collect()
 }
 
-/// What a cell has in a field that no axis gives it, where that is one value for all of the sweep.
+/// The value of a field that no axis sets, if it is the same for the whole sweep.
 fn usual(plan: &Plan, sweep: &SweepView, field: &str) -> Option<Scalar> {
     let text = |name: &str| Some(Scalar::Text(name.to_owned()));
     match field {
@@ -155,7 +156,7 @@ fn usual(plan: &Plan, sweep: &SweepView, field: &str) -> Option<Scalar> {
     values.all(|value| value == first).then_some(first)?
 }
 
-/// What a scenario says of a field of its requests.
+/// The value of a request field in a scenario.
 fn sent(scenario: &Resolved, field: &str, streams: bool) -> Option<Scalar> {
     let tokens = |count: u32| Some(Scalar::Number(Decimal::from(count)));
     match field {

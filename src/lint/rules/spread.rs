@@ -1,4 +1,5 @@
-//! What figures per accelerator and costs are divided by, where flags of a launched server say over how many it is spread.
+//! The divisor of figures per accelerator and of costs, if flags of a launched server determine the number
+//! of accelerators.
 
 use std::fmt::Write as _;
 
@@ -8,7 +9,7 @@ use super::quoted;
 use crate::plan::model::axis::server_flag;
 use crate::plan::{Axis, Endpoint, PerCell, Sweep, What};
 
-/// Flags that say over how many accelerators a server is spread, as engines call them.
+/// Flags that set the number of accelerators of a server, under the engines' names.
 const PARALLELISM: [&str; 15] = [
     "tensor_parallel",
     "tensor_parallel_size",
@@ -27,7 +28,7 @@ const PARALLELISM: [&str; 15] = [
     "num_gpus",
 ];
 
-/// M026: a flag that changes the number of accelerators varies, and the number that is declared does not.
+/// M026: a flag that changes the number of accelerators varies, but the declared number does not.
 pub(crate) fn fixed_accelerators(view: &View) -> Vec<Finding> {
     view.sweeps.iter().flat_map(of_sweep).collect()
 }
@@ -47,7 +48,7 @@ fn of_sweep(sweep: &SweepView) -> Vec<Finding> {
         let hardware = endpoint.hardware.as_ref()?;
         let gpus = hardware.gpus.as_ref().and_then(PerCell::same)?;
         let axes: Vec<String> = varied.iter().map(|flag| format!("server.{flag}")).collect();
-        // In an expression a dash would subtract.
+        // In an expression a dash would mean subtraction.
         let names: Vec<String> = axes.iter().map(|axis| axis.replace('-', "_")).collect();
         let product = names.join(" * ");
         let mut remedy = format!("write gpus: \"{{{{ {product} }}}}\"");
@@ -56,16 +57,16 @@ fn of_sweep(sweep: &SweepView) -> Vec<Finding> {
                 write!(remedy, ", and price_per_hour likewise: price_per_hour: \"{{{{ PRICE_OF_ONE * {product} }}}}\"");
         }
         if axes != names {
-            let _ = write!(remedy, "; on the axis as well, write {} without dashes", quoted(&axes));
+            let _ = write!(remedy, "; also on the axis, write {} without dashes", quoted(&axes));
         }
         if axes.iter().any(|axis| is_left_out(sweep.sweep, axis)) {
-            remedy.push_str("; give it in every map of the axis");
+            remedy.push_str("; set it in every map of the axis");
         }
         Some(Finding {
             scope: Scope::Sweep(sweep.name.to_owned()),
             at: steps!["endpoints", *name, "hardware", "gpus"],
             message: format!(
-                "{} {} how many accelerators `{name}` takes, and `gpus: {gpus}` is the same in every cell",
+                "{} {} how many accelerators `{name}` uses, but `gpus: {gpus}` is the same in every cell",
                 quoted(&axes),
                 if axes.len() == 1 { "changes" } else { "change" },
             ),
@@ -77,7 +78,7 @@ fn of_sweep(sweep: &SweepView) -> Vec<Finding> {
     launched.filter_map(finding).collect()
 }
 
-/// Whether some points of an axis give a flag and others leave it to the server.
+/// Whether some points of an axis set a flag and others leave it to the server.
 fn is_left_out(sweep: &Sweep, flag: &str) -> bool {
     sweep.matrix.values().any(|axis| match axis {
         Axis::Values(items) => {

@@ -1,11 +1,11 @@
-//! What a plan declares and no sweep uses.
+//! Declarations that no sweep uses.
 
 use std::collections::HashSet;
 
 use super::super::finding::{Finding, Scope};
 use super::super::view::View;
 
-/// M022: a scenario that no sweep sends, no used scenario starts from and no used mix has.
+/// M022: a scenario that no sweep sends, no used scenario is based on and no used mix contains.
 pub(crate) fn scenarios(view: &View) -> Vec<Finding> {
     let table = &view.plan.scenarios;
     let mut used: HashSet<&str> = HashSet::new();
@@ -19,8 +19,8 @@ pub(crate) fn scenarios(view: &View) -> Vec<Finding> {
     }
     let unused = table.keys().filter(|name| !used.contains(name.as_str()));
     let finding = |name: &String| {
-        let remedy = format!("write scenario: {name} in the matrix that is meant to send it, or remove it");
-        Finding::of(Scope::Scenario(name.clone()), &[], "it is declared, and no sweep sends it", remedy)
+        let remedy = format!("write scenario: {name} in the matrix that should send it, or remove it");
+        Finding::of(Scope::Scenario(name.clone()), &[], "it is declared, but no sweep sends it", remedy)
     };
     unused.map(finding).collect()
 }
@@ -31,7 +31,7 @@ pub(crate) fn endpoints_and_models(view: &View) -> Vec<Finding> {
     endpoints.chain(unused(view, "model", view.plan.models.keys(), Scope::Model)).collect()
 }
 
-/// What is found of the names of a table that are on no sweep's axis.
+/// Returns findings for the names of a table that are on no sweep's axis.
 fn unused<'p>(
     view: &View,
     axis: &'p str,
@@ -40,8 +40,8 @@ fn unused<'p>(
 ) -> impl Iterator<Item = Finding> {
     let used = on_axis(view, axis);
     names.filter(move |name| !used.contains(*name)).map(move |name| {
-        let remedy = format!("write {axis}: {name} in the matrix that is meant to have it, or remove it");
-        Finding::of(scope(name.clone()), &[], "it is declared, and no sweep measures it", remedy)
+        let remedy = format!("write {axis}: {name} in the matrix that should have it, or remove it");
+        Finding::of(scope(name.clone()), &[], "it is declared, but no sweep measures it", remedy)
     })
 }
 

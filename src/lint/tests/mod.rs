@@ -1,4 +1,4 @@
-//! The rules over small plans, and their pages.
+//! The rules applied to small plans, and their pages.
 
 mod overview;
 mod page;
@@ -14,7 +14,7 @@ use crate::metrics;
 use crate::plan::model::compare::MetricName;
 use crate::plan::{Format, parse};
 
-/// What stands in for the keys that a small plan leaves out: a plan without any lint.
+/// Defaults for the keys that a small plan omits: together they make a plan without any lint.
 const REST: [(&str, &str); 6] = [
     ("sweepline", "sweepline: 1"),
     ("name", "name: example"),
@@ -24,7 +24,7 @@ const REST: [(&str, &str); 6] = [
     ("sweeps", "sweeps: { load: { matrix: { scenario: [B1, B2], qps: [5, 10] } } }"),
 ];
 
-/// A plan of what is given and of the rest.
+/// A plan of the given keys and the defaults.
 fn plan(text: &str) -> Loaded {
     let given = |key: &str| text.lines().any(|line| line.starts_with(&format!("{key}:")));
     let rest: String = REST.iter().filter(|(key, _)| !given(key)).map(|(_, line)| format!("{line}\n")).collect();
@@ -42,7 +42,7 @@ fn codes(lints: &[Lint]) -> Vec<&'static str> {
     lints.iter().map(|lint| lint.code.name()).collect()
 }
 
-/// The only lint of a code; none where it is not said.
+/// The only lint of a code; `None` if it is not reported.
 fn one(text: &str, code: &str) -> Option<Lint> {
     let mut found: Vec<Lint> = lints(text).into_iter().filter(|lint| lint.code.name() == code).collect();
     assert!(found.len() < 2, "{found:#?}");
@@ -71,7 +71,7 @@ fn the_overview_is_current() {
     let stored = std::fs::read_to_string(&file).unwrap_or_default();
     assert!(
         stored == page,
-        "docs/LINT.md is not what the rules and docs/codes say: run this test with SWEEPLINE_BLESS=1"
+        "docs/LINT.md does not match the rules and docs/codes: run this test with SWEEPLINE_BLESS=1"
     );
 }
 
@@ -115,7 +115,7 @@ fn examples_are_what_they_say() {
     for rule in &RULES {
         let page = LintPage::of(rule);
         let wrong = match rule.code {
-            // It takes a calibration.
+            // Needs a calibration.
             LintCode::BeyondCalibration => lint(&plan(&page.wrong), Some(&Calibrated::default())),
             _ => lints(&page.wrong),
         };

@@ -1,5 +1,5 @@
-//! The pages of the rules, `docs/codes/M….md`: written by hand, in one shape, which `docs/LINT.md` and the tests of their
-//! examples take apart.
+//! The pages of the rules, `docs/codes/M….md`: written by hand in one structure, which `docs/LINT.md` and
+//! the tests of their examples parse.
 
 use std::path::Path;
 
@@ -7,32 +7,32 @@ use crate::lint::rule::Rule;
 use crate::lint::show::name;
 use crate::plan::LintCode;
 
-/// What the page of a rule says, in its own lines.
+/// The parts of a rule's page, with their line breaks.
 pub(super) struct LintPage {
-    /// What is wrong, in a few words.
+    /// The problem, in a few words.
     title: String,
-    /// When it is said, with its thresholds.
+    /// The condition under which the rule reports, with its thresholds.
     pub(super) when: String,
     /// Why it matters.
     pub(super) reason: String,
-    /// Who says so: a paper, a tool's documentation, a section of METRICS.
+    /// The source: a paper, a tool's documentation, a section of METRICS.
     pub(super) source: String,
-    /// A plan, or the part of one that matters, about which it is said.
+    /// A plan, or the relevant part of one, for which the rule reports.
     pub(super) wrong: String,
-    /// The same as it should be.
+    /// The same part, corrected.
     pub(super) right: String,
-    /// Codes that are about something near.
+    /// Codes of related problems.
     related: String,
 }
 
-/// The page of a rule as it stands in `docs/codes`.
+/// Reads the page of a rule from `docs/codes`.
 pub(super) fn text_of(rule: &Rule) -> String {
     let file = Path::new(env!("CARGO_MANIFEST_DIR")).join(format!("docs/codes/{}.md", rule.code));
     std::fs::read_to_string(&file).unwrap_or_else(|error| panic!("{}: {error}", file.display()))
 }
 
 impl LintPage {
-    /// The parts of a rule's page.
+    /// Parses a rule's page.
     pub(super) fn of(rule: &Rule) -> LintPage {
         let text = text_of(rule);
         let between = |begin: &str, end: &str| {
@@ -42,7 +42,7 @@ impl LintPage {
         };
         LintPage {
             title: between(": ", "\n"),
-            when: between("Said when:", "\n\n## Why it matters\n\n").trim_start().to_owned(),
+            when: between("Reported when:", "\n\n## Why it matters\n\n").trim_start().to_owned(),
             reason: between("\n## Why it matters\n\n", "\n\nSource: "),
             source: between("\n\nSource: ", "\n\n"),
             wrong: between("\n## Wrong\n\n```yaml\n", "```\n"),
@@ -51,15 +51,15 @@ impl LintPage {
         }
     }
 
-    /// The whole page of these parts, its words as if they stood in one line.
+    /// Assembles the whole page from these parts, each block in one line.
     pub(super) fn words(&self, rule: &Rule) -> Vec<String> {
         let LintPage { title, when, reason, source, wrong, right, related } = self;
         let Rule { code, severity, .. } = rule;
         let how = match code {
-            LintCode::IdleAllow => "It is not left out: remove the entry.".to_owned(),
-            code => format!("Left out where it does not hold: `allow: [{{ code: {code}, because: … }}]`."),
+            LintCode::IdleAllow => "No opt-out: remove the entry.".to_owned(),
+            code => format!("To opt out: `allow: [{{ code: {code}, because: … }}]`."),
         };
-        let opening = format!("A {} of the methodology lint. Said when: {when}", name(*severity));
+        let opening = format!("A {} of the methodology lint. Reported when: {when}", name(*severity));
         let page = format!(
             "# {code}: {title}\n\n{opening}\n\n## Why it matters\n\n{reason}\n\nSource: {source}\n\n{how}\n\n\
              ## Wrong\n\n```yaml\n{wrong}```\n\n## Right\n\n```yaml\n{right}```\n\nRelated: {related}\n"
@@ -68,12 +68,12 @@ impl LintPage {
     }
 }
 
-/// Blocks of a text, each with its words in one line.
+/// Splits a text into blocks, each in one line.
 pub(super) fn words(text: &str) -> Vec<String> {
     text.split("\n\n").map(one_line).collect()
 }
 
-/// A text without its line breaks.
+/// Joins the lines of a text.
 pub(super) fn one_line(text: &str) -> String {
     text.split_whitespace().collect::<Vec<_>>().join(" ")
 }

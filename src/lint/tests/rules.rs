@@ -1,26 +1,26 @@
-//! Every rule on both sides of what it looks for.
+//! Every rule, on both sides of its threshold.
 
 use super::*;
 use crate::analysis::calibration::Pressure;
 use crate::expand::LoadEngine;
 
-/// Whether a code is said of a plan.
+/// Whether a code is reported for a plan.
 fn said(code: &str, text: &str) -> bool {
     one(text, code).is_some()
 }
 
-/// What is said of a plan under a code, with its remedy.
+/// The message and remedy reported for a plan under a code.
 fn words(code: &str, text: &str) -> (String, String) {
-    let lint = one(text, code).unwrap_or_else(|| panic!("{code} is not said of\n{text}"));
+    let lint = one(text, code).unwrap_or_else(|| panic!("{code} is not reported for\n{text}"));
     (lint.message, lint.remedy)
 }
 
-/// A server that is no mock, with these fields.
+/// A server that is not a mock, with these fields.
 fn real(fields: &str) -> String {
     format!("endpoints: {{ vllm: {{ url: \"http://node:8000/v1\", engine: vllm{fields} }} }}\n")
 }
 
-/// Two of them, in one sweep that is repeated.
+/// Two of them, in one sweep with repeats.
 fn pair(a: &str, b: &str) -> String {
     format!(
         "endpoints:\n  a: {{ url: \"http://a:8000/v1\", {a} }}\n  b: {{ url: \"http://b:8000/v1\", {b} }}\n\
@@ -37,19 +37,19 @@ fn warm_up() {
     let warm = |load: &str, phases: &str| with_load(load, &format!("{phases}, measure: 400s"));
     assert!(!said("M001", &warm("qps: [5, 10]", "fill: 10s, stabilize: 20s")));
     let (message, _) = words("M001", &warm("qps: [5, 10]", "fill: 10s, stabilize: 19999ms"));
-    assert_eq!(message, "`fill` and `stabilize` last 29999ms together, less than 30s");
+    assert_eq!(message, "`fill` and `stabilize` together last 29999ms, less than 30s");
     assert!(said("M001", &warm("qps: [5, 10]", "fill: 0s, stabilize: 0s")));
-    // The rate rises from nothing in fill: 10 requests in 20 s, then 40 in 40 s.
+    // The rate rises from zero in fill: 10 requests in 20 s, then 40 in 40 s.
     assert!(!said("M001", &warm("qps: [1, 10]", "fill: 20s, stabilize: 40s")));
     let (message, remedy) = words("M001", &warm("qps: [1, 10]", "fill: 20s, stabilize: 39s"));
-    assert_eq!(message, "`qps: 1` sends 49 requests before it is measured, fewer than 50");
-    assert_eq!(remedy, "write phases: { stabilize: 40s }, or leave its lowest load out");
+    assert_eq!(message, "`qps: 1` sends 49 requests before its measure window, fewer than 50");
+    assert_eq!(remedy, "write phases: { stabilize: 40s }, or remove the lowest load");
     let closed = format!("{}{}", real(""), warm("batch_size: [1, 8]", "fill: 30s, stabilize: 60s"));
     let (message, _) = words("M001", &closed);
     let expected =
-        "`batch_size: 1` sends 14 requests before it is measured, fewer than 50 (assuming 20ms per output token)";
+        "`batch_size: 1` sends 14 requests before its measure window, fewer than 50 (assuming 20ms per output token)";
     assert_eq!(message, expected);
-    // What the mock takes is known: 1.04 s for an answer.
+    // The mock's speed is known: 1.04 s per response.
     assert!(!said("M001", &warm("batch_size: [1, 8]", "fill: 30s, stabilize: 60s")));
 }
 
@@ -73,7 +73,7 @@ fn closed_loop_only() {
 fn one_load() {
     let sweeps = |sweeps: &str| format!("sweeps: {{ {sweeps} }}\n");
     let (message, remedy) = words("M003", &sweeps("a: { matrix: { scenario: [B1, B2], qps: 3 } }"));
-    assert_eq!(message, "`qps: 3` is the only load it is measured at");
+    assert_eq!(message, "`qps: 3` is its only measured load");
     assert_eq!(remedy, "write several: qps: [1.5, 3, 6]");
     assert!(!said("M003", &sweeps("a: { matrix: { qps: [3, 4] } }")));
     let two = "a: { matrix: { qps: 3 } }, b: { matrix: { batch_size: 8 } }";
@@ -81,7 +81,7 @@ fn one_load() {
     let endpoints = "endpoints: { x: { engine: mock }, y: { engine: mock }, z: { engine: mock } }\n";
     let each = "a: { matrix: { endpoint: [x, y], batch_size: 8 } }, b: { matrix: { endpoint: y, batch_size: 4 } }";
     let lint = one(&format!("{endpoints}{}", sweeps(each)), "M003").unwrap();
-    assert_eq!(lint.scopes, [Scope::Endpoint("x".to_owned())], "and one that is not used is not meant");
+    assert_eq!(lint.scopes, [Scope::Endpoint("x".to_owned())], "an unused endpoint does not count");
     assert_eq!(lint.remedy, "write several: batch_size: [2, 4, 8, 16]");
 }
 
@@ -95,7 +95,7 @@ fn one_length() {
     {
         assert!(!said("M004", &axes(other)), "{other}");
     }
-    assert!(said("M004", &axes("scenario: [B1, B2], prompt_tokens: 100")), "the axis makes them alike");
+    assert!(said("M004", &axes("scenario: [B1, B2], prompt_tokens: 100")), "the axis makes them equal");
 }
 
 #[test]
@@ -103,23 +103,23 @@ fn few_requests() {
     let at = |measure: &str| with_load("qps: [1, 10]", &format!("measure: {measure}"));
     assert!(!said("M005", &at("368s")));
     let (message, remedy) = words("M005", &at("367s"));
-    assert_eq!(message, "p99 needs 368 requests, `qps: 1` expects 367 in 367s");
+    assert_eq!(message, "p99 needs 368 requests, but `qps: 1` expects 367 in 367s");
     assert_eq!(remedy, "write phases: { measure: 368s }, or qps of 1.1 and more");
     let (message, remedy) = words("M005", &with_load("qps: [1, 2, 3]", "measure: 120s"));
-    assert_eq!(message, "p99 needs 368 requests, `qps: 1` expects 120 in 2m; all 3 loads expect too few");
+    assert_eq!(message, "p99 needs 368 requests, but `qps: 1` expects 120 in 2m; all 3 loads expect too few");
     assert_eq!(remedy, "write phases: { measure: 368s }, or qps of 3.1 and more");
-    // A window that is prolonged, at most fivefold unless the plan says so.
+    // A prolonged window, at most fivefold unless the plan sets another limit.
     assert!(!said("M005", &at("{ for: 120s, min_requests: 368 }")));
     assert!(said("M005", &at("{ for: 120s, min_requests: 368, at_most: 5m }")));
     assert!(said("M005", &at("{ for: 60s, min_requests: 368 }")));
-    // The percentile that is asked for.
+    // The requested percentile.
     let slo = |slo: &str, measure: &str| format!("slo: {{ ttft: {{ {slo} }} }}\n{}", at(measure));
     assert!(!said("M005", &slo("p90: 1s", "60s")));
     assert!(said("M005", &slo("p90: 1s", "35s")) && !said("M005", &slo("p90: 1s", "36s")));
     let compare = "compare: { by: qps, baseline: 1, metrics: [output_throughput, ttft_p999] }\n";
     assert!(words("M005", &format!("{compare}{}", at("1h"))).0.starts_with("p99.9 needs 3688 requests"));
     assert!(!said("M005", &format!("{compare}{}", at("3688s"))));
-    // Without a percentile `compare` reads p50 and p99, be there another that is named or promised.
+    // Without a percentile `compare` reads p50 and p99, even if another one is named or promised.
     let compared = |metrics: &str, slo: &str| {
         let compare = format!("compare: {{ by: qps, baseline: 1{metrics} }}\n{slo}");
         said("M005", &format!("{compare}{}", with_load("qps: [1, 2]", "measure: 100s")))
@@ -129,11 +129,11 @@ fn few_requests() {
     assert!(compared(", metrics: ttft", "slo: { ttft: { p90: 1s } }\n"));
     assert!(!compared(", metrics: output_throughput", "slo: { ttft: { p90: 1s } }\n"));
     assert!(compared("", "slo: { ttft: { p90: 1s } }\n"));
-    // One matter is told once: below 299 the SLO itself cannot be decided.
+    // Each problem is reported once: below 299 the SLO itself cannot be decided.
     assert!(said("M005", &slo("p99: 1s", "299s")) && !said("M005", &slo("p99: 1s", "298s")));
     let closed = format!("{}{}", real(""), with_load("batch_size: [1, 64]", "measure: 120s"));
     let (message, remedy) = words("M005", &closed);
-    let expected = "p99 needs 368 requests, `batch_size: 1` expects 23 in 2m (assuming 20ms per output token)";
+    let expected = "p99 needs 368 requests, but `batch_size: 1` expects 23 in 2m (assuming 20ms per output token)";
     assert_eq!(message, expected);
     assert_eq!(remedy, "write phases: { measure: { for: 2m, min_requests: 368, at_most: 63m } }");
 }
@@ -154,17 +154,14 @@ fn narrow_margins() {
         format!("{sweep}compare: {{ by: scenario, baseline: B1{margin} }}\n")
     };
     let (message, remedy) = words("M025", &plan(", margin: 1%", 3));
-    assert!(
-        message.starts_with("3 repeats show a margin of 1 % only where rounds differ by less than 0."),
-        "{message}"
-    );
+    assert!(message.starts_with("3 repeats show a margin of 1 % only if rounds differ by less than 0."), "{message}");
     let enough: u32 = remedy.split(&[' ', ','][..]).nth(2).unwrap().parse().unwrap();
     assert!(
         said("M025", &plan(", margin: 1%", enough - 1)) && !said("M025", &plan(", margin: 1%", enough)),
         "{remedy}"
     );
     assert!(!said("M025", &plan(", margin: 5%", 3)) && !said("M025", &plan("", 3)));
-    assert!(!said("M025", &plan(", margin: 1%", 2)), "M007 speaks of these");
+    assert!(!said("M025", &plan(", margin: 1%", 2)), "M007 is reported for these");
     assert_eq!(words("M025", &plan(", margin: 0.01%", 3)).1, "write a wider margin");
 }
 
@@ -177,7 +174,7 @@ fn no_repeats() {
     };
     let compare = "compare: { by: scenario, baseline: B1 }\n";
     assert!(!said("M007", &repeats(3, compare)) && !said("M007", &repeats(1, "")));
-    assert_eq!(words("M007", &repeats(1, compare)).0, "cells are compared by scenario, and each is run once");
+    assert_eq!(words("M007", &repeats(1, compare)).0, "cells are compared by scenario, but each is run once");
     assert!(said("M007", &repeats(2, compare)));
     let other = "compare: { by: endpoint, baseline: mock }\n";
     let two = "endpoints: { mock: { engine: mock }, other: { engine: mock } }\n\
@@ -209,11 +206,12 @@ fn several_variables() {
     assert!(!said("M008", &pair(&gpus("H100", 4), &gpus("H200", 8))), "nothing is compared");
     let scenarios = |a: &str, b: &str| {
         format!(
-            "compare: {{ by: scenario, baseline: {a} }}\nsweeps: {{ s: {{ matrix: {{ scenario: [{a}, {b}], qps: [5, 10] }} }} }}\n"
+            "compare: {{ by: scenario, baseline: {a} }}\nsweeps: {{ s: {{ matrix: {{ scenario: [{a}, {b}], qps: [5, \
+             10] }} }} }}\n"
         )
     };
     assert!(!said("M008", &scenarios("A1", "B1")) && !said("M008", &scenarios("B1", "B2")));
-    assert!(words("M008", &scenarios("A1", "B2")).0.ends_with("in what requests share and prompt_tokens"));
+    assert!(words("M008", &scenarios("A1", "B2")).0.ends_with(" in shared text and prompt_tokens"));
     let models = |large: &str| {
         format!(
             "compare: {{ by: model, baseline: s }}\nmodels: {{ s: {{ id: s, parameters: 8e9, precision: bf16 }}, l: {{ id: l, {large} }} }}\n\
@@ -221,7 +219,7 @@ fn several_variables() {
         )
     };
     assert!(!said("M008", &models("parameters: 70e9, precision: bf16")));
-    assert!(!said("M008", &models("precision: fp8")), "of what is not said nothing is known");
+    assert!(!said("M008", &models("precision: fp8")), "omitted values are unknown");
     assert!(said("M008", &models("parameters: 70e9, precision: fp8")));
 }
 
@@ -245,7 +243,7 @@ fn what_one_side_of_a_comparison_has_alone() {
         extended("connections: cold", "endpoint: vllm").as_deref(),
         Some("engine and connections (cold and warm)")
     );
-    assert_eq!(extended("connections: warm", "endpoint: vllm"), None, "what it is anyway");
+    assert_eq!(extended("connections: warm", "endpoint: vllm"), None, "the same as the default");
     assert_eq!(extended("connections: cold", "qps: 5"), None, "both have it");
     assert_eq!(
         matrix("qps: [5, 10], ignore_eos: { value: false, when: { endpoint: vllm } }").as_deref(),
@@ -276,7 +274,7 @@ fn what_one_side_of_a_comparison_has_alone() {
             "matrix: {{ {two}, qps: {{ from: 1, to: 9000, step: 1 }}, batch_size: {{ from: 1, to: 9, step: 1 }} }}"
         ),
     );
-    assert_eq!(wide, None, "axes that decide nothing are not gone through");
+    assert_eq!(wide, None, "axes that cause no difference are not searched");
 }
 
 #[test]
@@ -289,7 +287,7 @@ fn facts_of_two_engines_side_by_side() {
     let hardware = |fields: &str| format!("hardware: {{ gpu: H100, {fields} }}");
     assert_eq!(found(&hardware("network: 25GbE"), &hardware("network: 25gbe")), None);
     assert_eq!(found(&hardware("network: 25GbE"), &hardware("network: 1GbE")).as_deref(), Some("engine and network"));
-    assert_eq!(found(&hardware("network: 25GbE"), &hardware("network: unknown")), None, "a note says it");
+    assert_eq!(found(&hardware("network: 25GbE"), &hardware("network: unknown")), None, "a note reports it");
     assert_eq!(
         found(&hardware("memory: 80GB, storage: NVMe"), &hardware("memory: 96GB, storage: NFS")).as_deref(),
         Some("engine, memory and storage")
@@ -317,7 +315,7 @@ fn caches() {
     assert_eq!(message, "`A2` and `C` meet a warm prefix cache and `B1` meets a cold one, in one sweep");
     assert!(!said("M010", &scenarios("on", "B1, B2")) && !said("M010", &scenarios("off", "A1, A2")));
     assert!(said("M010", &scenarios("off", "A1, B1")) && said("M010", &scenarios("off", "D")));
-    // One nonce for a run keeps runs apart; a scenario or an axis wins over the plan.
+    // One nonce per run keeps runs apart; a scenario or an axis overrides the plan.
     assert!(!said("M010", &scenarios("run", "B1, C, D")));
     let own = |plan: &str, own: &str, axis: &str| {
         format!(
@@ -348,13 +346,13 @@ fn disclosure() {
         whole.replace("tensor_parallel: 2, ", "").replace("flags: {}", "flags: { --tensor-parallel-size: 2 }");
     assert!(codes_of(&own_names).is_empty(), "the engine's own names count");
     let (message, remedy) = words("M011", &real(", hardware: { gpu: g, gpus: 1, memory: m }"));
-    assert_eq!(message, "`hardware` does not say network and storage");
-    assert_eq!(remedy, "write what is true, or `unknown`, like hardware: { network: 25GbE, storage: NVMe }");
+    assert_eq!(message, "`hardware` does not specify network and storage");
+    assert_eq!(remedy, "write the true value, or `unknown`, like hardware: { network: 25GbE, storage: NVMe }");
     let model =
         |precision: &str| format!("{}models: {{ m: {{ id: m, tokenizer: server{precision} }} }}\n", real(whole));
     assert_eq!(codes(&lints(&model(""))), ["M013"]);
     assert_eq!(words("M013", &model("")).1, "write precision: bf16, or fp8, int4, …, or `unknown`");
-    // What is unknown is disclosed, and noted all the same.
+    // An unknown value is disclosed, but noted.
     let noted = |text: &str, code: &str, message: &str| {
         let found = lints(text);
         assert_eq!(codes(&found), [code], "{text}");
@@ -366,17 +364,17 @@ fn disclosure() {
     noted(&real(&server), "M012", "scheduler and flags of `server` are unknown");
     let allowed = format!("{}allow: [{{ code: M012, because: rented }}]\n", real(&server));
     assert!(codes(&lints(&allowed)).is_empty());
-    // Who has nothing to disclose: mocks, and what is not measured.
+    // Exempt from disclosure: mocks, and anything that is not measured.
     let mock = "endpoints: { mock: { engine: mock, url: \"http://127.0.0.1:1/v1\" }, vllm: { url: \"http://node:8000/v1\" } }\n\
                 models: { m: { id: m } }\nsweeps: { s: { matrix: { endpoint: mock, scenario: [B1, B2], qps: [5, 10] } } }\n";
-    assert_eq!(codes(&lints(mock)), ["M022"], "only that nobody measures it");
+    assert_eq!(codes(&lints(mock)), ["M022"], "only that no sweep measures it");
 }
 
 #[test]
 fn unequal_endpoints() {
     let flags = |flags: &str| format!("engine: vllm, server: {{ version: 1, flags: {{ {flags} }} }}");
     let (message, _) = words("M014", &pair(&flags("x: 1, y: 2"), &flags("x: 9")));
-    assert_eq!(message, "`a` says y, and `b` does not");
+    assert_eq!(message, "`a` specifies y, but `b` does not");
     assert!(!said("M014", &pair(&flags("x: 1"), &flags("--X: 9"))), "one name however it is written");
     assert!(
         !said("M014", &pair(&flags("x: 1"), "engine: sglang, server: { flags: { z: 1 } }")),
@@ -473,11 +471,11 @@ fn beyond_calibration() {
     assert!(found("batch_size: [1, 64]", Some(&held)).is_none());
     let beyond = found("batch_size: [1, 70, 68]", Some(&held)).unwrap();
     let expected =
-        "`batch_size: 70` is beyond what the last calibration of this host showed to hold: at most 64 in flight";
+        "`batch_size: 70` exceeds every load that held in the last calibration of this host: at most 64 in flight";
     assert_eq!(beyond.message, expected);
     assert!(beyond.remedy.contains("sweepline calibrate --batch-size 70 --output-tokens 256"), "{}", beyond.remedy);
     assert!(found("batch_size: [1, 70]", None).is_none(), "without a calibration nothing is known");
-    // 256 tokens each: the events decide, and one load must hold in every respect.
+    // 256 tokens each: the events are decisive, and one load must hold in every respect.
     assert!(found("qps: [10, 78]", Some(&held)).is_none());
     assert!(found("qps: [10, 90]", Some(&held)).is_some());
     assert!(found("qps: [10, 1900], output_tokens: 1", Some(&held)).is_none());
@@ -494,12 +492,12 @@ fn undecidable_slo() {
     };
     assert!(!said("M019", &at("e2e: { p99: 1s }", "299s")));
     let (message, remedy) = words("M019", &at("ttft: { p50: 1s }, e2e: { p99: 1s }", "298s"));
-    let expected = "whether e2e p99 holds takes 299 requests to decide, `qps: 1` expects 298 in 298s";
+    let expected = "e2e p99 needs 299 requests for a decision, but `qps: 1` expects 298 in 298s";
     assert_eq!(message, expected);
     assert_eq!(remedy, "write phases: { measure: 368s }, or qps of 1.3 and more");
     assert!(!said("M019", &at("ttft: { p95: 1s }", "59s")) && said("M019", &at("ttft: { p95: 1s }", "58s")));
     assert!(!said("M019", &with_load("qps: [1, 10]", "measure: 1s")), "nothing is promised");
-    // M005 and M019 of one plan say the same to type, whatever each found, and it ends both.
+    // M005 and M019 of one plan give the same remedy, and it resolves both.
     let text = |measure: &str| {
         format!(
             "slo: {{ ttft: {{ p99: 1s }} }}\nphases: {{ measure: {measure} }}\nsweeps:\n  a: {{ matrix: {{ scenario: [B1, B2], qps: [1, 30] }} }}\n  \
@@ -508,7 +506,7 @@ fn undecidable_slo() {
     };
     let found: Vec<Lint> =
         lints(&text("10s")).into_iter().filter(|lint| ["M005", "M019"].contains(&lint.code.name())).collect();
-    assert_eq!(codes(&found), ["M019", "M019", "M005"], "what threatens the verdict comes first");
+    assert_eq!(codes(&found), ["M019", "M019", "M005"], "threats to the verdict come first");
     let remedies: Vec<&str> = found.iter().map(|lint| lint.remedy.as_str()).collect();
     assert_eq!(remedies, ["write phases: { measure: 368s }, or qps of 37 and more"; 3]);
     assert!(!said("M005", &text("368s")) && lints(&text("368s")).is_empty());
@@ -545,12 +543,12 @@ fn what_is_allowed_is_not_said() {
     let idle = one(&format!("allow: [{{ code: M006, {because} }}]\n"), "M021").unwrap();
     assert_eq!(
         (idle.message.as_str(), idle.severity),
-        ("this allows M006, and M006 finds nothing here", Severity::Note)
+        ("this allows M006, but M006 finds nothing here", Severity::Note)
     );
     assert_eq!(idle.place.unwrap().to_string(), "plan.yaml:7:9");
     let twice = format!("{short}allow: [{{ code: M006, {because} }}, {{ code: M006, {because} }}]\n");
     assert_eq!(codes(&lints(&twice)), ["M005", "M021"], "one is enough");
-    // On a host without a calibration nothing is beyond it.
+    // Without a calibration of the host nothing is beyond it.
     assert!(lints(&format!("allow: [{{ code: M018, {because} }}]\n")).is_empty());
 }
 
@@ -566,10 +564,10 @@ fn a_sweep_allows_for_itself() {
     assert_eq!((codes(&left), &left[0].scopes), (vec!["M006"], &vec![Scope::Sweep("b".to_owned())]));
     let both = lints(&sweeps("M006").replace("b: {", "b: { allow: [{ code: M006, because: x }],"));
     assert!(both.is_empty(), "{both:#?}");
-    // Of an endpoint only the plan can say it.
+    // Only the plan can allow a finding about an endpoint.
     let of_endpoint = lints(&format!("{}{}", real(""), sweeps("M011")));
     let idle = of_endpoint.iter().find(|lint| lint.code == LintCode::IdleAllow).unwrap();
-    assert_eq!(idle.message, "this allows M011 for the sweep, and M011 is found outside it");
+    assert_eq!(idle.message, "this allows M011 for the sweep, but M011 is found outside it");
 }
 
 #[test]
@@ -580,7 +578,7 @@ fn the_same_is_said_once() {
     assert_eq!(found[0].scopes, ["b", "a"].map(|name| Scope::Sweep(name.to_owned())), "in the plan's order");
     let shown = text(&found, false);
     let lines: Vec<&str> = shown.lines().take(2).collect();
-    assert_eq!(lines[0], "the verdict: do these numbers stand?");
+    assert_eq!(lines[0], "the verdict: do these numbers hold?");
     assert!(
         lines[1].starts_with("  warning[M006] ") && lines[1].contains(": sweeps `b` and `a`: `measure` is"),
         "{shown}"
@@ -613,7 +611,7 @@ fn what_is_not_disclosed_is_one_line() {
         assert!(lines[0].contains(part), "{part}\n{shown}");
     }
     assert!(lines[2].starts_with("  note[M011] unknown: gpu of endpoint `a`"), "{shown}");
-    // What threatens more stands above, and nothing else is folded.
+    // The greater threat comes first, and nothing else is folded.
     let above = &shown[..shown.len() - disclosed.len()];
     assert!(above.contains("the verdict: ") && above.contains("warning[M006]"), "{shown}");
     assert_eq!(found.iter().filter(|lint| !lint.undisclosed.is_empty()).count(), 5, "each is kept for programs");
@@ -633,7 +631,7 @@ fn never_used() {
     assert_eq!(said_of(&plan(short, "prompt_tokens: [40, 60]")), [], "the only one is the default");
     assert_eq!(said_of(&plan(&format!("{short}, {long}"), "scenario: [short, B1]")), warned("long"));
     assert_eq!(said_of(&plan(&format!("{short}, {long}"), "scenario: [short, long]")), []);
-    // A base and the parts of a mix are in use where what has them is.
+    // A base and the parts of a mix are in use if the scenario that refers to them is.
     let based = format!("{short}, longer: {{ base: short, prompt_tokens: 900 }}");
     assert_eq!(said_of(&plan(&based, "scenario: longer")), []);
     assert_eq!(said_of(&plan(&based, "scenario: short")), warned("longer"));
@@ -642,7 +640,7 @@ fn never_used() {
     );
     assert_eq!(said_of(&plan(&mixed, "scenario: both")), []);
     assert_eq!(said_of(&plan(&mixed, "scenario: [short, long]")), warned("both"));
-    // A cell that is added has it too.
+    // An added cell uses it too.
     let added = "scenarios: { short: { prompt_tokens: 50 }, long: { prompt_tokens: 900 } }\nsweeps: { s: { matrix: { scenario: short, qps: [5, 10] }, \
                  add: [{ endpoint: mock, model: llama, scenario: long, qps: 5 }] } }\n";
     assert_eq!(said_of(added), []);
@@ -670,7 +668,7 @@ fn unshown_queue() {
     assert!(!said("M024", &plan("63s", slo)));
     assert!(!said("M024", &plan("62s", "")), "nothing is promised");
     let (message, remedy) = words("M024", &plan("62s", slo));
-    assert!(message.contains("less than 60 requests of 1.04s one after another: whether"), "{message}");
+    assert!(message.contains("shorter than 60 consecutive requests of 1.04s: it will"), "{message}");
     assert!(remedy.contains("measure: 63s"), "{remedy}");
     let one = "sweeps: { a: { matrix: { scenario: [B1, B2], qps: 5 } } }\n";
     assert!(!said("M024", &format!("{}{one}", plan("62s", slo))), "no ladder");
@@ -690,10 +688,11 @@ fn fixed_gpus() {
     let (message, remedy) = words("M026", &plan("gpus: 2", "server.tensor_parallel_size: [1, 2]"));
     assert_eq!(
         message,
-        "`server.tensor_parallel_size` changes how many accelerators `vllm` takes, and `gpus: 2` is the same in every cell"
+        "`server.tensor_parallel_size` changes how many accelerators `vllm` takes, and `gpus: 2` is the same in \
+         every cell"
     );
     assert_eq!(remedy, "write gpus: \"{{ server.tensor_parallel_size }}\"");
-    // Maps, other names, and money.
+    // Maps, aliases, and cost.
     let maps = "server: [{ tp-size: 1, dp_size: 1 }, { tp-size: 2, dp_size: 4 }]";
     let (message, remedy) = words("M026", &plan("gpus: 8, price_per_hour: 20", maps));
     assert!(message.starts_with("`server.tp-size` and `server.dp_size` change how many"), "{message}");
@@ -701,24 +700,25 @@ fn fixed_gpus() {
     for flag in PARALLEL {
         assert!(said("M026", &plan("gpus: 2", &format!("server.{flag}: [1, 2]"))), "{flag}");
     }
-    // One value, another flag, a number that follows, none at all.
+    // One value, another flag, a number that follows, no number at all.
     assert!(!said("M026", &plan("gpus: 2", "server.tensor_parallel_size: [2]")));
     assert!(!said("M026", &plan("gpus: 2", "server.max_num_seqs: [1, 2]")));
     let follows = "gpus: \"{{ server.tensor_parallel_size }}\"";
     assert!(!said("M026", &plan(follows, "server.tensor_parallel_size: [1, 2]")));
     assert!(!said("M026", &plan("gpu: H100", "server.tensor_parallel_size: [1, 2]")));
-    // A flag that one map gives and the other leaves to the server varies too.
+    // A flag that one map sets and the other leaves to the server varies too.
     assert!(said("M026", &plan("gpus: 2", "server: [{ max_num_seqs: 8 }, { tensor_parallel_size: 2 }]")));
 }
 
-/// Flags of parallelism as people write them.
+/// Parallelism flags in common spellings.
 const PARALLEL: [&str; 7] =
     ["tensor-parallel-size", "tp", "tp_size", "pipeline_parallel_size", "data_parallel_size", "dp_size", "pp-size"];
 
-/// A search of a real server, with this window.
+/// A search on a real server, with this window.
 fn searching(search: &str, measure: &str) -> String {
     format!(
-        "{}slo: {{ ttft: {{ p90: 2s }} }}\nphases: {{ measure: {measure} }}\nsweeps: {{ limit: {{ matrix: {{ scenario: B1 }}, search: {{ {search} }} }} }}\n",
+        "{}slo: {{ ttft: {{ p90: 2s }} }}\nphases: {{ measure: {measure} }}\nsweeps: {{ limit: {{ matrix: {{ \
+         scenario: B1 }}, search: {{ {search} }} }} }}\n",
         real("")
     )
 }
@@ -728,7 +728,7 @@ fn short_confirm() {
     let with = |confirm: &str, measure: &str| searching(&format!("qps: {{ from: 1, to: 50 }}{confirm}"), measure);
     assert!(said("M027", &with(", confirm: 60s", "60s")) && !said("M027", &with(", confirm: 61s", "60s")));
     assert!(said("M027", &with("", "300s")) && !said("M027", &with("", "299s")));
-    assert!(!said("M027", &with(", confirm: 0s", "60s")), "none on purpose");
+    assert!(!said("M027", &with(", confirm: 0s", "60s")), "disabled on purpose");
     let (message, remedy) = words("M027", &with(", confirm: 30s", "60s"));
     assert!(message.starts_with("`confirm: 30s` is no longer than an ordinary run, 1m"), "{message}");
     assert!(remedy.starts_with("write confirm: 300s,") || remedy.starts_with("write confirm: 5m,"), "{remedy}");
@@ -739,12 +739,12 @@ fn fine_resolution() {
     let with = |range: &str, measure: &str| searching(&format!("qps: {{ {range} }}"), measure);
     assert!(!said("M028", &with("from: 1, to: 40", "100s")), "4 000 requests, 5 %");
     let (message, remedy) = words("M028", &with("from: 1, to: 39", "100s"));
-    assert_eq!(message, "a window has 3900 requests at the heaviest load, and to tell loads 5% apart takes some 4000");
+    assert_eq!(message, "a window has 3900 requests at the heaviest load, but telling loads 5% apart needs some 4000");
     assert_eq!(remedy, "write within: 6%, or phases: { measure: 103s }");
     assert!(!said("M028", &with("from: 1, to: 10, within: 10%", "100s")));
     assert!(said("M028", &with("from: 1, to: 40, within: 4%", "100s")));
     assert!(!said("M028", &with("from: 1, to: 10", "{ for: 100s, min_requests: 4000, at_most: 400s }")));
-    // One token every 20 ms: 128 users have an answer of 256 tokens every 5.12 s.
+    // One token every 20 ms: 128 users get a response of 256 tokens every 5.12 s.
     let (message, _) = words("M028", &searching("batch_size: { from: 1, to: 128 }", "100s"));
     assert!(message.contains("(assuming 20ms per output token)"), "{message}");
 }
@@ -759,7 +759,7 @@ fn no_headroom() {
     };
     assert!(said("M029", &with("")) && said("M029", &with(", times: 1")) && !said("M029", &with(", times: 0.99")));
     let (message, _) = words("M029", &with(", times: 1.2"));
-    assert_eq!(message, "`times: 1.2` is a load above the highest that `limit` finds to meet the objective");
+    assert_eq!(message, "`times: 1.2` is above the highest load that `limit` finds to meet the objective");
 }
 
 #[test]
@@ -792,9 +792,9 @@ fn undecidable_gate() {
         )
     };
     let gate = |metric: &str| format!("gate: {{ sweep: smoke, metric: {metric}, at_most: 1s }}");
-    // p99 takes 368 requests, of which one in a second come at the lighter load.
+    // p99 needs 368 requests, and one arrives per second at the lighter load.
     let (message, remedy) = words("M032", &with("300s", &gate("ttft_p99")));
-    assert_eq!(message, "`ttft_p99` of sweep `smoke` takes 368 requests in a run, `qps: 1` expects 300 in 5m");
+    assert_eq!(message, "`ttft_p99` of sweep `smoke` needs 368 requests in a run, but `qps: 1` expects 300 in 5m");
     assert!(remedy.starts_with("write phases: { measure: 368s }"), "{remedy}");
     assert!(!said("M032", &with("368s", &gate("ttft_p99"))) && !said("M032", &with("300s", &gate("ttft_p95"))));
     // A metric without a percentile is its median, and gaps are many.

@@ -1,4 +1,4 @@
-//! Arrivals of a sweep: numbers within their ranges, profiles that offer something, and rates that say one thing.
+//! Arrivals of a sweep: numbers within their ranges, profiles that send requests, and rates in one unit.
 
 use super::checker::{Checker, steps};
 use crate::plan::diagnostic::error::{Code, Diagnostic};
@@ -9,12 +9,12 @@ use crate::plan::model::sweep::Sweep;
 use crate::plan::text::tree::Step;
 use crate::units::{Decimal, Nanos, Share};
 
-/// More steps and points than these are a trace.
+/// Maximum number of steps or points; more than these are a trace.
 const MOST_STEPS: usize = 1_000;
 const MOST_POINTS: usize = 10_000;
 
 impl Checker<'_> {
-    /// Checks how a sweep's arrivals are spaced.
+    /// Checks the arrival process of a sweep.
     pub(super) fn arrivals(&mut self, name: &str, sweep: &Sweep) {
         let at = steps!["sweeps", name, "arrivals"];
         let Some(Arrivals { process, profile }) = &sweep.arrivals else { return };
@@ -62,7 +62,7 @@ impl Checker<'_> {
         }
         let shares = rates.iter().filter(|rate| matches!(rate, Rate::OfQps(_))).count();
         if shares > 0 && shares < rates.len() {
-            let message = "some rates of this profile are requests per second and others shares of `qps`";
+            let message = "some rates of this profile are requests per second, others are shares of `qps`";
             let remedy = "write all as numbers, like 5, or all as shares of `qps`, like 50%";
             self.report_key(at, Diagnostic::new(Code::Contradiction, message).remedy(remedy));
         }
@@ -73,14 +73,15 @@ impl Checker<'_> {
         self.above_zero(&[at, &steps!["on"]].concat(), "on", *on);
         self.above_zero(&[at, &steps!["off"]].concat(), "off", *off);
         if *low >= Share(Decimal::from(1)) {
-            let message = format!("`low` is {low} of `qps`: pauses would have the whole rate, and nothing would burst");
+            let message =
+                format!("`low` is {low} of `qps`: pauses would have the full rate, so there would be no bursts");
             let remedy = "write less than 100%, or remove it";
             self.report(&[at, &steps!["low"]].concat(), Diagnostic::new(Code::OutOfRange, message).remedy(remedy));
         }
     }
 
     fn points(&mut self, at: &[Step], points: &[Point]) {
-        // The point before may be one that was told.
+        // The previous point may have been reported already.
         let damaged = self.tree.walk(at).node.is_damaged();
         let mut before: Option<Nanos> = None;
         for (index, Point(instant, rate)) in points.iter().enumerate() {
@@ -88,12 +89,12 @@ impl Checker<'_> {
             self.rate(&place(1), "curve", *rate);
             let wrong = match before {
                 None if *instant != Nanos::ZERO && !damaged => Some((
-                    format!("the first point of a curve is at {instant}, and its rate before that is not said"),
-                    "write the first point at 0s, the beginning of the measure window",
+                    format!("the first point of a curve is at {instant}, but the rate before it is not set"),
+                    "write the first point at 0s, the start of the measure window",
                 )),
                 Some(before) if *instant <= before => Some((
                     format!("the points of a curve go back in time: {instant} after {before}"),
-                    "write them in the order of their times, each time once; for a jump use `steps`",
+                    "write them in chronological order, each time once; for a jump use `steps`",
                 )),
                 _ => None,
             };
@@ -115,12 +116,12 @@ impl Checker<'_> {
         if !(least..=most).contains(&count) && !self.tree.walk(at).node.is_damaged() {
             let message = format!("`{field}` takes {least} to {most} entries, not {count}");
             let code = if count == 0 { Code::Empty } else { Code::OutOfRange };
-            let remedy = if count > most { "write fewer; longer courses are traces" } else { "write more" };
+            let remedy = if count > most { "write fewer; longer rate profiles are traces" } else { "write more" };
             self.report_key(at, Diagnostic::new(code, message).remedy(remedy));
         }
     }
 
-    /// A profile in requests per second says the load; `qps` would say another one.
+    /// Reports a `qps` axis next to a profile in requests per second, which already determines the load.
     fn rates_of_sweep(&mut self, at: &[Step], sweep: &Sweep, profile: &Profile) {
         if profile.own_rate().is_none() || profile.rates().iter().any(|rate| matches!(rate, Rate::OfQps(_))) {
             return;
@@ -130,7 +131,7 @@ impl Checker<'_> {
         let of_cells = sweep.add.iter().any(|cell| cell.contains_key("qps"));
         let of_extends = sweep.extend.iter().any(|extend| extend.with.contains_key("qps"));
         if sweep.fields().contains(&"qps") || self.is_given(&of_matrix, "qps") || of_cells || of_extends {
-            let message = "the rates of this profile are requests per second, and the sweep has a `qps` too";
+            let message = "the rates of this profile are requests per second, but the sweep also has a `qps`";
             let remedy = "write the profile's rates as shares of `qps`, like 50%, or remove `qps`";
             self.report_key(at, Diagnostic::new(Code::Contradiction, message).remedy(remedy));
         }

@@ -1,4 +1,4 @@
-//! What all checks share: the tree that paths are looked up in, and what was found.
+//! The state that all checks share: the tree in which paths are looked up, and the diagnostics.
 
 use std::collections::{HashMap, HashSet};
 
@@ -9,38 +9,38 @@ use crate::plan::text::span::Span;
 use crate::plan::text::tree::{Node, Step, Value};
 use crate::units::Decimal;
 
-/// Steps that searches for cells may take, all together: a fraction of a second. What they do not decide by then is
-/// believed to be right, and found by the expansion.
+/// Limit of steps for all searches for cells together: a fraction of a second. Anything undecided by then
+/// is assumed to be right, and the expansion finds it otherwise.
 const MOST_STEPS: u64 = 5_000_000;
 
-/// More values of axes than any plan has, ranges written out.
+/// Maximum number of axis values in a plan, with ranges written out.
 pub(super) const MOST_VALUES: usize = 100_000;
 
-/// A path into the plan from names and indices.
+/// Builds a path into the plan from names and indices.
 macro_rules! steps {
     ($($step:expr),* $(,)?) => { [$($crate::plan::text::tree::Step::from($step)),*] };
 }
 pub(super) use steps;
 
-/// The tree that paths are looked up in, and what was found.
+/// The tree in which paths are looked up, and the diagnostics.
 pub(super) struct Checker<'t> {
     pub(super) tree: &'t Node,
     pub(super) found: Vec<Diagnostic>,
-    /// How many more values the axes of the plan may have.
+    /// Remaining number of values that the axes of the plan may have.
     pub(super) values_left: usize,
-    /// How many more steps searches for cells may take; no plan written by hand comes near.
+    /// Remaining steps for searches for cells; no plan written by hand comes close to the limit.
     pub(super) steps_left: u64,
-    /// The names of tables, once looked up.
+    /// The names of tables, cached.
     names: HashMap<&'static str, HashSet<&'t str>>,
 }
 
 impl<'t> Checker<'t> {
-    /// With nothing found yet.
+    /// Creates a checker without diagnostics.
     pub(super) fn new(tree: &'t Node) -> Checker<'t> {
         Checker { tree, found: Vec::new(), values_left: MOST_VALUES, steps_left: MOST_STEPS, names: HashMap::new() }
     }
 
-    /// Notes a mistake at the value of a path, unless that is already known to be wrong.
+    /// Reports an error at the value of a path, unless the value is already known to be wrong.
     pub(super) fn report(&mut self, path: &[Step], diagnostic: Diagnostic) {
         let found = self.tree.walk(path);
         if !found.broken {
@@ -48,7 +48,7 @@ impl<'t> Checker<'t> {
         }
     }
 
-    /// Notes a mistake at the key of a path.
+    /// Reports an error at the key of a path.
     pub(super) fn report_key(&mut self, path: &[Step], diagnostic: Diagnostic) {
         let found = self.tree.walk(path);
         if !found.broken {
@@ -57,32 +57,32 @@ impl<'t> Checker<'t> {
         }
     }
 
-    /// Notes a number or time of a table that is outside its range: `wrong` is its value, if so.
+    /// Reports a number or time of a table that is outside its range: `wrong` is its value in that case.
     pub(super) fn outside(&mut self, table: &[Step], field: &str, wanted: &str, wrong: Option<impl std::fmt::Display>) {
         if let Some(value) = wrong {
             self.report(&[table, &steps![field]].concat(), out_of_range(field, wanted, value));
         }
     }
 
-    /// Whether the file gives something at exactly this path, right or wrong.
+    /// Whether the file sets exactly this path, rightly or wrongly.
     pub(super) fn is_given(&self, parents: &[Step], key: &str) -> bool {
         let parent = self.tree.walk(parents);
         !parent.broken && (parent.node.entry(key).is_some() || parent.node.holes.iter().any(|hole| hole == key))
     }
 
-    /// The names in a table of the plan, those of wrong entries too: they are declared all the same.
+    /// The names in a table of the plan, including wrong entries: they are declared, too.
     pub(super) fn declared(&self, table: &str) -> Vec<&'t str> {
         let Some(node) = self.tree.get(table) else { return Vec::new() };
         node.keys().chain(node.holes.iter().map(String::as_str)).collect()
     }
 
-    /// The names that a value of an axis may have.
+    /// The names that are allowed as values of an axis.
     pub(super) fn names(&self, table: &str) -> Vec<&'t str> {
         let built_in = BUILT_IN.iter().map(|(name, ..)| *name).filter(|_| table == "scenarios");
         self.declared(table).into_iter().chain(built_in).collect()
     }
 
-    /// The same names, to be looked up.
+    /// The same names, for lookups.
     pub(super) fn known_names(&mut self, table: &'static str) -> &HashSet<&'t str> {
         if !self.names.contains_key(table) {
             let names = self.names(table).into_iter().collect();
@@ -91,13 +91,13 @@ impl<'t> Checker<'t> {
         &self.names[table]
     }
 
-    /// Where the key of a path is, with what it is, to be shown beside a mistake.
+    /// The place of a path's key, with a label, to be shown next to an error.
     pub(super) fn key_of(&self, path: &[Step], what: &str) -> Option<(Span, String)> {
         let found = self.tree.walk(path);
         Some((found.key_span.cloned().unwrap_or_else(|| found.span()), what.to_owned()))
     }
 
-    /// Reports a name that is in no table.
+    /// Reports a name that is not declared.
     pub(super) fn unknown_name(&mut self, path: &[Step], what: &str, name: &str, known: &[&str]) {
         let remedy = if known.is_empty() || self.found.len() > MOST_MISTAKES {
             format!("add {what} `{name}` to the plan")
@@ -108,13 +108,13 @@ impl<'t> Checker<'t> {
                     format!("write a list: [{}]", parts.join(", "))
                 }
                 Some(near) => format!("did you mean `{near}`?"),
-                None => format!("the plan knows {}", suggest::choices(known.iter().copied()).replace(" or ", " and ")),
+                None => format!("the plan has {}", suggest::choices(known.iter().copied()).replace(" or ", " and ")),
             }
         };
-        self.report(path, Diagnostic::new(Code::UnknownName, format!("there is no {what} `{name}`")).remedy(remedy));
+        self.report(path, Diagnostic::new(Code::UnknownName, format!("unknown {what} `{name}`")).remedy(remedy));
     }
 
-    /// Reports a table or list that must have something in it.
+    /// Reports a table or list that must not be empty.
     pub(super) fn empty(&mut self, path: &[Step], message: impl Into<String>, remedy: &str) {
         let node = self.tree.walk(path).node;
         if node.holes.is_empty() && matches!(node.value, Value::List(_) | Value::Map(_) | Value::Text(_)) {
@@ -131,7 +131,7 @@ pub(super) fn is_not_positive(number: &Decimal) -> bool {
     !number.is_positive()
 }
 
-/// A number or time outside its range.
+/// A diagnostic about a number or time outside its range.
 pub(super) fn out_of_range(field: &str, wanted: &str, value: impl std::fmt::Display) -> Diagnostic {
     Diagnostic::new(Code::OutOfRange, format!("`{field}` must be {wanted}, not {value}"))
         .remedy(format!("write {wanted}, or remove it"))

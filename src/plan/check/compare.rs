@@ -1,4 +1,4 @@
-//! What a plan declares beside its runs: comparisons whose cells exist, and opt-outs of the lint that say why.
+//! Declarations next to the runs: comparisons whose cells exist, and lint opt-outs with a reason.
 
 use super::checker::{Checker, steps};
 use crate::plan::diagnostic::error::{Code, Diagnostic};
@@ -12,8 +12,8 @@ use crate::plan::model::sweep::Sweep;
 use crate::plan::text::tree::Step;
 
 impl Checker<'_> {
-    /// Checks `compare` and `allow` of the plan and of every sweep, whose matrices have their one form; the plan with the axes that are
-    /// compared by under their first names.
+    /// Checks `compare` and `allow` of the plan and of every sweep, whose matrices are normalized; returns
+    /// the plan with the compared axes under their primary names.
     pub(super) fn comparisons(&mut self, mut plan: Plan) -> Plan {
         self.allowed(&steps![], &plan.allow);
         for (name, sweep) in &plan.sweeps {
@@ -34,7 +34,7 @@ impl Checker<'_> {
         plan
     }
 
-    /// Checks that one of `sweeps` has the axis, the baseline on it and something to compare it with.
+    /// Checks that one of `sweeps` has the axis, the baseline on it and another value to compare with.
     fn compared(&mut self, at: &[Step], compare: &Compare, sweeps: Vec<(&String, &Sweep)>) {
         let Compare { by, baseline, metrics: _, margin, sequential: _ } = compare;
         let wrong = margin.filter(|margin| !is_margin(*margin));
@@ -47,7 +47,7 @@ impl Checker<'_> {
         let with: Vec<&Sweep> =
             sweeps.iter().map(|(_, sweep)| *sweep).filter(|sweep| sweep.fields().contains(&by.as_str())).collect();
         if with.is_empty() {
-            let message = format!("`{by}` is not an axis of any sweep that could be compared by it");
+            let message = format!("`{by}` is not an axis of any sweep to compare");
             let remedy = match suggest::nearest(by, axes.clone()) {
                 Some(near) => format!("did you mean `{near}`?"),
                 None => format!("add `{by}` to a matrix, or write {}", choices(axes)),
@@ -56,7 +56,8 @@ impl Checker<'_> {
         }
         let values: Vec<Scalar> = with.iter().flat_map(|sweep| sweep.values(by)).collect();
         if let Some(known) = self.names_with_slips(by, &values) {
-            // The slip on the axis was told; the baseline is only wrong if nothing has its name.
+            // An error on the axis itself was reported; the baseline is only wrong if no declaration has
+            // its name.
             if !matches!(baseline, Scalar::Text(name) if known.contains(&name.as_str())) {
                 self.unknown_name(&inside("baseline"), by, &baseline.to_string(), &known);
             }
@@ -75,12 +76,12 @@ impl Checker<'_> {
             let message = format!("the baseline `{baseline}` is not on axis `{by}`");
             return self.report(&inside("baseline"), Diagnostic::new(Code::UnknownName, message).remedy(remedy));
         }
-        let message = format!("there is nothing to compare `{baseline}` with: it is the only value on axis `{by}`");
+        let message = format!("nothing to compare `{baseline}` with: it is the only value on axis `{by}`");
         let remedy = format!("add another value to axis `{by}`, or remove `compare`");
         self.report_key(at, Diagnostic::new(Code::NoEffect, message).remedy(remedy));
     }
 
-    /// Whether something is wrong with an axis itself, so that nothing follows from it.
+    /// Whether an axis itself has an error, so that nothing can be concluded from it.
     fn is_axis_damaged(&self, sweep: &str, axis: &str) -> bool {
         let matrix = self.tree.walk(&steps!["sweeps", sweep, "matrix"]);
         let values = self.tree.walk(&steps!["sweeps", sweep, "matrix", axis]);
@@ -88,19 +89,19 @@ impl Checker<'_> {
         of_matrix || (!std::ptr::eq(matrix.node, values.node) && of_values)
     }
 
-    /// Checks that every opt-out of the lint says why.
+    /// Checks that every opt-out of the lint has a reason.
     fn allowed(&mut self, at: &[Step], allowed: &[Allow]) {
         for (index, Allow { code, because }) in allowed.iter().enumerate() {
             if because.trim().is_empty() {
                 let at = [at, &steps!["allow", index, "because"]].concat();
-                let message = format!("this allows {code} without saying why");
-                self.empty(&at, message, "write why the rule does not hold here, for those who read the results");
+                let message = format!("this allows {code} without a reason");
+                self.empty(&at, message, "write why the rule does not apply here, for readers of the results");
             }
         }
     }
 }
 
-/// Puts the axis under its first name, as those of matrices are.
+/// Renames the axis to its primary name, as in matrices.
 fn first_name(compare: &mut Compare) {
     if let Some(first) = axis::first_name(&compare.by) {
         compare.by = first.to_owned();

@@ -1,4 +1,5 @@
-//! Conditions: fields that are axes, and values that are on them. Decided from the values of the axes, without cells.
+//! Conditions: their fields are axes, and their values are on these axes. The check uses the values of the
+//! axes, without cells.
 
 use std::collections::{HashMap, HashSet};
 
@@ -14,32 +15,32 @@ use crate::plan::model::sweep::Sweep;
 use crate::plan::text::tree::Step;
 use crate::units::Decimal;
 
-/// More values than this are not listed in a remedy.
+/// Maximum number of values that a remedy lists.
 const MOST_LISTED: usize = 20;
 
-/// What a condition is for, in the words of its mistakes.
+/// The purpose of a condition, with the words of its diagnostics.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Purpose {
-    /// The kind of mistake.
+    /// The error code.
     pub code: Code,
-    /// What a condition does that matches nothing.
+    /// The message for a condition that matches nothing.
     pub nothing: &'static str,
-    /// What it is.
+    /// The name of the condition.
     pub name: &'static str,
 }
 
-/// Of a sweep and its values.
+/// The `when` of a sweep or of a value.
 pub(super) const WHEN: Purpose =
     Purpose { code: Code::DeadCondition, nothing: "this `when` matches nothing", name: "`when`" };
-/// Of `exclude`.
+/// The `exclude` of a sweep.
 pub(super) const EXCLUDE: Purpose =
-    Purpose { code: Code::DeadExclude, nothing: "this exclude leaves nothing out", name: "exclude" };
+    Purpose { code: Code::DeadExclude, nothing: "this exclude matches no cell", name: "exclude" };
 
-/// The values of one axis, to be looked up.
+/// The values of one axis, for lookups.
 #[derive(Debug, Default)]
 struct Known<'p> {
     values: HashSet<&'p Scalar>,
-    /// In the order written.
+    /// Values in the order written.
     listed: Vec<&'p Scalar>,
     /// Sorted.
     numbers: Vec<Decimal>,
@@ -57,17 +58,17 @@ impl Known<'_> {
     }
 }
 
-/// A sweep with what is asked of it often.
+/// A sweep with properties that are needed repeatedly.
 pub(super) struct CheckedSweep<'p> {
     /// Its name.
     pub name: &'p str,
-    /// The sweep, in its one form.
+    /// The sweep, normalized.
     pub sweep: &'p Sweep,
     /// Its grid.
     pub grid: &'p Grid<'p>,
-    /// Whether an axis was wrong and is not there.
+    /// Whether an axis had an error and was removed.
     pub(crate) lacks_axes: bool,
-    /// Whether its own `when` keeps no cell, so that nothing is to be said of what others match.
+    /// Whether its own `when` keeps no cell, so that the matches of other conditions are not reported.
     pub(crate) keeps_nothing: bool,
     known: HashMap<&'p str, Known<'p>>,
 }
@@ -91,7 +92,7 @@ impl<'p> CheckedSweep<'p> {
         CheckedSweep { name, sweep, grid, lacks_axes, keeps_nothing: false, known }
     }
 
-    /// What a search must want for its cells to match `condition`.
+    /// The search terms for cells that match `condition`.
     pub(crate) fn wants<'q>(&self, condition: &'q Condition) -> Vec<(usize, Want<'q>)> {
         condition
             .iter()
@@ -101,7 +102,7 @@ impl<'p> CheckedSweep<'p> {
 }
 
 impl<'t> Checker<'t> {
-    /// Checks a condition, written at `at` from the sweep on; whether it may match something.
+    /// Checks a condition, written at `at` relative to the sweep; returns whether it may match something.
     pub(super) fn condition(
         &mut self,
         asked: &CheckedSweep,
@@ -126,8 +127,8 @@ impl<'t> Checker<'t> {
         let query = Query { wants: &wants, with_excludes: false };
         let matches = asked.grid.any(query, &mut self.steps_left, &mut |_| true) != Some(false);
         if !matches {
-            let message = format!("{}: no cell has all of this at once", purpose.nothing);
-            let remedy = "look at what goes together on its axes, and at their `when`s";
+            let message = format!("{}: no cell has this combination", purpose.nothing);
+            let remedy = "check which values occur together on its axes, and their `when`s";
             self.report_key(&at, Diagnostic::new(purpose.code, message).remedy(remedy));
         }
         matches
@@ -144,7 +145,7 @@ impl<'t> Checker<'t> {
         }
         let slips = self.names_with_slips(field, known.listed.iter().copied()).unwrap_or_default();
         let right: HashSet<&str> = slips.into_iter().collect();
-        // Where a name on the axis is a slip, told there, the right name may be meant to be on it.
+        // If a name on the axis has an error, which is reported there, the correct name may be meant.
         let is_right = |pick: &Pick| matches!(pick, Pick::One(Scalar::Text(name)) if right.contains(name.as_str()));
         for (place, pick) in filter.0.iter().enumerate().filter(|(_, pick)| !known.has(pick) && !is_right(pick)) {
             let message = format!("{}: `{pick}` is not on axis `{field}`", purpose.nothing);
@@ -158,7 +159,7 @@ impl<'t> Checker<'t> {
         }
     }
 
-    /// The names that the values of an axis may have, where one of these values is none of them.
+    /// The allowed names on an axis, if one of its values is not among them.
     pub(super) fn names_with_slips<'v>(
         &mut self,
         axis: &str,
@@ -170,7 +171,7 @@ impl<'t> Checker<'t> {
         values.into_iter().any(is_slip).then(|| self.names(table))
     }
 
-    /// What to write instead of a value that is not on an axis.
+    /// The remedy for a value that is not on an axis.
     fn on_axis(&self, known: &Known, pick: &Pick) -> String {
         if let Some(bounds) = meant_bounds(known, pick) {
             return format!("write {bounds}");
@@ -204,9 +205,9 @@ impl<'t> Checker<'t> {
             (format!("`{field}` is not an axis of sweep `{name}`"), remedy)
         } else {
             let remedy = format!("name {}", suggest::choices(of_group));
-            (format!("`{field}` is a name for several axes; cells have the axes"), remedy)
+            (format!("`{field}` groups several axes; cells have the axes themselves"), remedy)
         };
-        // An axis that is wrong itself was reported; the condition may well be right.
+        // An axis with an error has been reported; the condition may well be right.
         if !asked.lacks_axes && !self.is_given(&steps!["sweeps", name, "matrix"], field)
             || asked.sweep.matrix.contains_key(field)
         {
@@ -215,7 +216,8 @@ impl<'t> Checker<'t> {
     }
 }
 
-/// The bounds that a text among numbers describes, `>8` or `<= 64`, as far as numbers of the axis lie in them.
+/// Parses the bounds that a text among numbers describes, `>8` or `<= 64`, if numbers of the axis lie
+/// within them.
 fn meant_bounds(known: &Known, pick: &Pick) -> Option<String> {
     let Pick::One(Scalar::Text(text)) = pick else { return None };
     let text = text.trim();

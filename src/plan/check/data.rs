@@ -1,4 +1,4 @@
-//! Data sets: what is said of one can be followed, and nothing beside it says the same.
+//! Data sets: their settings are usable, and no other field contradicts them.
 
 use super::checker::{Checker, steps};
 use crate::dataset::Format;
@@ -11,13 +11,13 @@ use crate::plan::model::sweep::Sweep;
 use crate::plan::text::tree::Step;
 
 impl Checker<'_> {
-    /// Checks `data` of a scenario. What its file holds was looked at when the plan was loaded.
+    /// Checks `data` of a scenario. The content of its file was checked when the plan was loaded.
     pub(super) fn data(&mut self, name: &str, scenario: &Scenario, plan: &Plan) {
         if let Some(data) = &scenario.data {
             self.table_of_data(&steps!["scenarios", name, "data"], &data.table());
             if !scenario.mix.is_empty() {
-                let message = format!("`data` beside `mix` in `{name}`: a mix sends what its scenarios send");
-                let remedy = "give `data` to a scenario of its own and name that in the mix";
+                let message = format!("`data` next to `mix` in `{name}`: a mix sends the requests of its scenarios");
+                let remedy = "move `data` to a separate scenario and name that in the mix";
                 let at = steps!["scenarios", name, "data"];
                 self.report_key(&at, Diagnostic::new(Code::Contradiction, message).remedy(remedy));
             }
@@ -29,22 +29,23 @@ impl Checker<'_> {
         if self.beside_data(name, scenario) || scenario.trace.is_some() {
             return;
         }
-        // What a mix sends is judged class by class, each under its own name: one says nothing of another.
+        // A mix is checked class by class, each under its own name: fields of one class do not affect
+        // another.
         let resolved = resolved.as_ref().filter(|resolved| resolved.mix.is_empty());
         if resolved.is_some_and(|resolved| resolved.profiled || resolved.content.trace.is_some()) {
-            let message = format!("scenario `{name}` sends a data set, and its base replays a trace or a profile");
-            let remedy = "start from B1 or D: what is recorded of other traffic says how long other texts are";
+            let message = format!("scenario `{name}` sends a data set, but its base replays a trace or a profile");
+            let remedy = "start from B1 or D: recorded traffic sets the lengths of other texts";
             let at = steps!["scenarios", name, if scenario.data.is_some() { "data" } else { "base" }];
             self.report_key(&at, Diagnostic::new(Code::Contradiction, message).remedy(remedy));
         } else if resolved.is_some_and(|resolved| shares(&resolved.content)) {
-            let message = format!("scenario `{name}` sends a data set, and its base says what prompts share");
+            let message = format!("scenario `{name}` sends a data set, but its base specifies what prompts share");
             let remedy = "start from B1 for first questions, or from D for whole conversations";
             let at = steps!["scenarios", name, if scenario.data.is_some() { "data" } else { "base" }];
             self.report_key(&at, Diagnostic::new(Code::Contradiction, message).remedy(remedy));
         }
     }
 
-    /// Checks that no axis of a sweep says what a data set says.
+    /// Checks that no axis of a sweep sets what a data set determines.
     pub(super) fn data_of_sweep(&mut self, plan: &Plan, name: &str, sweep: &Sweep) {
         let scenarios = sweep.values("scenario").into_iter().map(|value| value.to_string());
         let sends = |scenario: &String| resolve(scenario, &plan.scenarios).as_ref().is_some_and(sends_data);
@@ -52,37 +53,37 @@ impl Checker<'_> {
         for field in ["prompt_tokens", "system_tokens", "lengths"] {
             let Some((_, place)) = sweep.written(field).into_iter().next() else { continue };
             let message =
-                format!("scenario `{scenario}` of sweep `{name}` sends a data set, which says what `{field}` would");
-            let remedy = "remove the axis, or give the other scenarios a sweep of their own";
+                format!("scenario `{scenario}` of sweep `{name}` sends a data set, which already determines `{field}`");
+            let remedy = "remove the axis, or move the other scenarios to a separate sweep";
             let at = [steps!["sweeps", name].as_slice(), &place].concat();
             self.report(&at, Diagnostic::new(Code::Contradiction, message).remedy(remedy));
         }
     }
 
-    /// Reports fields that say what a data set says. Whether there are some.
+    /// Reports fields that set what a data set determines. Returns whether there are any.
     fn beside_data(&mut self, name: &str, scenario: &Scenario) -> bool {
         let given = [
             (
                 "prompt_tokens",
                 scenario.prompt_tokens.is_some(),
-                "its texts are sent as they are: filter: { prompt_tokens: … } chooses among them",
+                "texts of a data set are sent unchanged; to select some of them, write filter: { prompt_tokens: … }",
             ),
             (
                 "lengths",
                 scenario.lengths.is_some(),
-                "remove `lengths`, or `data`; lengths: { data: … } draws only the lengths of a data set",
+                "remove `lengths`, or `data`; lengths: { data: … } uses only the lengths of a data set",
             ),
             (
                 "system_tokens",
                 scenario.system_tokens.is_some_and(|tokens| tokens > 0),
-                "remove it: system messages are those of the data set",
+                "remove it: the data set contains the system messages",
             ),
-            ("prefix", scenario.prefix.is_some(), "remove it: a text of a data set stands as it is"),
-            ("profile", scenario.profile.is_some(), "keep one of the two: a profile has lengths and no texts"),
+            ("prefix", scenario.prefix.is_some(), "remove it: a text of a data set is sent unchanged"),
+            ("profile", scenario.profile.is_some(), "keep one of the two: a profile has lengths but no texts"),
         ];
         let mut found = false;
         for (field, _, remedy) in given.into_iter().filter(|(_, given, _)| *given) {
-            let message = format!("the data set of scenario `{name}` says what `{field}` would");
+            let message = format!("the data set of scenario `{name}` already determines `{field}`");
             let at = steps!["scenarios", name, field];
             self.report_key(&at, Diagnostic::new(Code::Contradiction, message).remedy(remedy));
             found = true;
@@ -90,14 +91,14 @@ impl Checker<'_> {
         found
     }
 
-    /// Checks how the file of a data set is to be read.
+    /// Checks how the file of a data set is read.
     pub(super) fn table_of_data(&mut self, at: &[Step], table: &TableOf) {
         let inside = |keys: &[Step]| [at, keys].concat();
         let known = table.format.filter(|format| *format != Format::Columns);
         if let Some(format) = known
             && !table.map.is_empty()
         {
-            let message = format!("`map` does nothing: the columns of {format} are known");
+            let message = format!("`map` has no effect: the columns of {format} are known");
             let remedy = "remove `map`, or write as: columns";
             self.report_key(&inside(&steps!["map"]), Diagnostic::new(Code::NoEffect, message).remedy(remedy));
         }
@@ -113,12 +114,12 @@ impl Checker<'_> {
     }
 }
 
-/// Whether a scenario, or one of a mix, sends a data set.
+/// Whether a scenario, or a scenario of a mix, sends a data set.
 fn sends_data(scenario: &Resolved) -> bool {
     scenario.content.data.is_some() || scenario.mix.iter().any(|member| sends_data(&member.scenario))
 }
 
-/// Whether a scenario says that its prompts share more than a conversation's history.
+/// Whether the prompts of a scenario share more than the history of a conversation.
 fn shares(content: &Content) -> bool {
     let reuse = matches!(content.reuse, Reuse::SamePrompt | Reuse::SharedSystem);
     reuse || content.system_tokens > 0 || content.prefix.is_some()

@@ -1,4 +1,5 @@
-//! Endpoints and models: can the server be reached, is a secret lying open, has the model an id where it is used.
+//! Endpoints and models: the server can be reached, no secret is exposed, and the model has an id wherever
+//! it is used.
 
 use std::path::{Component, Path};
 
@@ -20,21 +21,21 @@ use crate::plan::text::secret::SecretRef;
 use crate::plan::text::tree::Step;
 use crate::units::secrecy::carries_secret;
 
-/// A URL that can be asked, or what is wrong with it and what to type.
+/// Parses a usable URL, or returns the problem and its remedy.
 fn usable(url: &str) -> Result<reqwest::Url, (String, String)> {
     let like = "write it like http://127.0.0.1:8000/v1".to_owned();
     if url.trim().is_empty() {
         return Err(("`url` is empty".to_owned(), like));
     }
     if url.contains('$') {
-        let message = format!("`{url}` holds a variable of the shell, which a plan does not replace");
+        let message = format!("`{url}` contains a shell variable, which a plan does not expand");
         return Err((message, "write the address itself, like http://127.0.0.1:8000/v1".to_owned()));
     }
     if url.starts_with(['“', '”', '‘', '’', '«', '„']) {
-        let message = format!("the quotes of `{url}` are typographic, and a part of the text");
+        let message = format!("the quotes of `{url}` are typographic and part of the text");
         return Err((message, "write plain ones: \"http://127.0.0.1:8000/v1\"".to_owned()));
     }
-    // `localhost:8000` reads as the scheme `localhost`.
+    // `localhost:8000` parses as the scheme `localhost`.
     if let (false, Ok(whole)) = (url.contains(":/"), reqwest::Url::parse(&format!("http://{url}"))) {
         let path = if matches!(whole.path(), "" | "/") { "/v1" } else { "" };
         let message = format!("`{url}` does not begin with http:// or https://");
@@ -47,7 +48,7 @@ fn usable(url: &str) -> Result<reqwest::Url, (String, String)> {
     }
 }
 
-/// Headers that HTTP/2 has no use for (RFC 9113, section 8.2.2), but those that sweepline sends itself.
+/// Headers that HTTP/2 does not allow (RFC 9113, section 8.2.2), except those that sweepline sends itself.
 const OF_CONNECTIONS: [&str; 4] = ["keep-alive", "proxy-connection", "te", "upgrade"];
 
 impl Checker<'_> {
@@ -75,7 +76,7 @@ impl Checker<'_> {
 
     fn server(&mut self, name: &str, endpoint: &Endpoint) {
         let at = steps!["endpoints", name];
-        // What is wrong in it may have been meant as `url` or `engine: mock`.
+        // An unknown key in it may have been meant as `url` or `engine: mock`.
         let damaged = self.tree.walk(&at).node.is_damaged();
         let is_served = endpoint.url.is_some() || endpoint.launch.is_some() || self.is_given(&at, "launch");
         if !is_served && endpoint.engine != Engine::Mock && !damaged {
@@ -107,7 +108,7 @@ impl Checker<'_> {
         let Some(Http { version, streams }) = endpoint.http else { return };
         let of_connection = |header: &&String| OF_CONNECTIONS.iter().any(|own| own.eq_ignore_ascii_case(header));
         if let Some(header) = endpoint.headers.keys().find(of_connection).filter(|_| version == HttpVersion::Two) {
-            let message = format!("`{header}` is about one connection of HTTP/1.1: HTTP/2 cannot carry it");
+            let message = format!("`{header}` applies to one connection of HTTP/1.1: HTTP/2 cannot carry it");
             let at = steps!["endpoints", name, "headers", header.as_str()];
             self.report_key(&at, Diagnostic::new(Code::Contradiction, message).remedy("remove it, or `http: 2`"));
         }
@@ -126,7 +127,7 @@ impl Checker<'_> {
         let Some(ready) = &endpoint.ready else { return };
         if endpoint.is_embedded() {
             let message =
-                "`ready` is about a server that sweepline waits for, but the embedded server is started by sweepline";
+                "`ready` is for a server that sweepline waits for, but sweepline starts the embedded server itself";
             let remedy = "remove `ready`, or name the server with `url`";
             self.report_key(
                 &steps!["endpoints", name, "ready"],
@@ -149,25 +150,25 @@ impl Checker<'_> {
             Err((message, remedy)) => return self.report(&at, bad(message, &remedy)),
         };
         if carries_secret(&parsed) {
-            let message = "the URL carries a password or key, which would end up in results and logs";
+            let message = "the URL contains a password or key, which would end up in results and logs";
             let remedy = "remove it from the URL and write api_key: { secret: env:NAME }";
             return self.report(&at, Diagnostic::new(Code::Secret, message).remedy(remedy));
         }
         for call in ["/chat/completions", "/completions"] {
             if let Some(base) = url.trim_end_matches('/').strip_suffix(call) {
-                let message = format!("`url` is the base address of the API; `{call}` is added to it");
+                let message = format!("`url` is the base address of the API; sweepline appends `{call}`");
                 return self.report(&at, bad(message, &format!("write {base}, and choose the call with `api`")));
             }
         }
     }
 
-    /// Reports the file of a secret that lies outside of the plan's folder.
+    /// Reports a secret's file that is outside the plan's folder.
     pub(super) fn secret_file(&mut self, at: &[Step], secret: &SecretRef) {
         let SecretRef::File(file) = secret else { return };
         let inside = |part| matches!(part, Component::Normal(_) | Component::CurDir);
         if !Path::new(file).components().all(inside) {
             let message = format!("`{file}` is outside the plan's folder");
-            let remedy = "put the file beside the plan (and into .gitignore), or use env:NAME";
+            let remedy = "put the file into the plan's folder (and into .gitignore), or use env:NAME";
             self.report(at, Diagnostic::new(Code::PathOutside, message).remedy(remedy));
         }
     }
@@ -194,13 +195,13 @@ impl Checker<'_> {
         self.outside(&owned, "lifetime_years", "a number above 0", Some(lifetime_years).filter(is_not_positive));
         self.outside(&owned, "energy_price_per_kwh", "0 or more", energy_price_per_kwh.filter(is_negative));
         if energy_price_per_kwh.is_some() && hardware.watts.is_none() {
-            let message = "energy has a price, but how much the endpoint takes is not said";
+            let message = "energy has a price, but the power of the endpoint is not set";
             let remedy = "add `watts` to `hardware`: the power of the whole endpoint under load";
             let at = steps!["endpoints", name, "hardware", "owned", "energy_price_per_kwh"];
             self.report_key(&at, Diagnostic::new(Code::Contradiction, message).remedy(remedy));
         }
         if hardware.price_per_hour.is_some() {
-            let message = "the endpoint has a price per hour, and was bought as well";
+            let message = "the endpoint has both a price per hour and a purchase price";
             let remedy = "keep `price_per_hour` for rented hardware, or `owned` for your own";
             self.report_key(&owned, Diagnostic::new(Code::Contradiction, message).remedy(remedy));
         }
@@ -226,7 +227,7 @@ impl Checker<'_> {
         }
     }
 
-    /// Checks every model by itself; whether its ids suffice is seen where it is used.
+    /// Checks every model by itself; whether its ids suffice is checked where it is used.
     pub(super) fn models(&mut self, plan: &Plan) {
         for (name, model) in &plan.models {
             let at = steps!["models", name.as_str()];
@@ -235,7 +236,11 @@ impl Checker<'_> {
             match &model.id {
                 ModelId::Same(id) if id.is_empty() => {
                     let at = steps!["models", name.as_str(), "id"];
-                    self.empty(&at, format!("model `{name}` has an empty id"), "write the name its server knows it by");
+                    self.empty(
+                        &at,
+                        format!("model `{name}` has an empty id"),
+                        "write the name by which its server knows it",
+                    );
                 }
                 ModelId::Same(_) => {}
                 ModelId::ByEngine(ids) => ids.keys().for_each(|engine| self.id_engine(name, engine)),
@@ -249,7 +254,7 @@ impl Checker<'_> {
             self.report(&at, out_of_range("active_parameters", "a number above 0", active));
         } else if model.active_parameters.zip(model.parameters).is_some_and(|(active, all)| active > all) {
             let message = "a token uses more weights than the model has";
-            let remedy = "`parameters` counts all weights, `active_parameters` those that one token uses";
+            let remedy = "`parameters` counts all weights, `active_parameters` only those that one token uses";
             self.report(&at, Diagnostic::new(Code::Contradiction, message).remedy(remedy));
         }
         let Some(ModelShape { layers, kv_heads, head_dim, kv_precision: _ }) = &model.shape else { return };
@@ -261,18 +266,18 @@ impl Checker<'_> {
     fn id_engine(&mut self, model: &str, engine: &str) {
         let names = Engine::ALL.iter().map(|engine| engine.name()).chain(["default"]);
         if !names.clone().any(|name| name == engine) {
-            let message = format!("the ids of model `{model}` are by engine, and `{engine}` is none");
+            let message = format!("the ids of model `{model}` are by engine, but `{engine}` is not an engine");
             let remedy = suggest::remedy(engine, names);
             let at = steps!["models", model, "id", engine];
             self.report_key(&at, Diagnostic::new(Code::UnknownKey, message).remedy(remedy));
         }
     }
 
-    /// Reports a model that is measured on an endpoint whose engine it has no id for.
+    /// Reports a model that is measured on an endpoint whose engine has no id in the model.
     pub(super) fn model_on(&mut self, plan: &Plan, model: &str, endpoint: &str) {
         let (Some(found), Some(server)) = (plan.models.get(model), plan.endpoints.get(endpoint)) else { return };
         if self.tree.walk(&steps!["endpoints", endpoint]).node.is_damaged() {
-            return; // Its engine may be what is wrong.
+            return; // The engine itself may be wrong.
         }
         let engine = server.engine.name();
         let at = steps!["models", model, "id"];

@@ -1,5 +1,6 @@
-//! Further fields of a request's body: none that sweepline sends itself, values of the right kind, and only fields that
-//! the engine takes. A server ignores what it does not know, so that a slip of the pen would measure another thing.
+//! Additional fields of a request's body: no fields that sweepline sends itself, values of the right type,
+//! and only fields that the engine accepts. A server ignores unknown fields, so a slip would measure
+//! something else.
 
 use super::checker::{Checker, steps};
 use crate::plan::diagnostic::error::{Code, Diagnostic};
@@ -16,7 +17,7 @@ use crate::protocol::Api;
 use crate::units::secrecy::{is_secret_name, looks_like_key};
 
 impl Checker<'_> {
-    /// Checks `extra` of an endpoint: what is sent as it stands.
+    /// Checks `extra` of an endpoint, which is sent unchanged.
     pub(super) fn extra_of_endpoint(&mut self, name: &str, endpoint: &Endpoint) {
         for (field, value) in &endpoint.extra {
             let at = steps!["endpoints", name, "extra", field.as_str()];
@@ -25,10 +26,11 @@ impl Checker<'_> {
         }
     }
 
-    /// Checks `stop` and `extra` of a scenario by themselves; which engine takes a field is seen where it is sent.
+    /// Checks `stop` and `extra` of a scenario by themselves; whether the engine accepts a field is checked
+    /// where it is sent.
     pub(super) fn extra_of_scenario(&mut self, name: &str, scenario: &Scenario) {
         for (index, _) in scenario.stop.0.iter().enumerate().filter(|(_, text)| text.is_empty()) {
-            let message = "an empty text in `stop` would end every answer before it begins";
+            let message = "an empty text in `stop` would end every response before it begins";
             self.empty(&steps!["scenarios", name, "stop", index], message, "remove it");
         }
         for (field, value) in &scenario.extra {
@@ -37,7 +39,8 @@ impl Checker<'_> {
                 (None, _) => self.field(&at, field, value),
                 (Some(engine), Json::Table(own)) => self.fields_of_engine(&at, engine, own),
                 (Some(_), other) => {
-                    let message = format!("`{field}` holds the fields for that engine: a table, not {}", other.kind());
+                    let message =
+                        format!("`{field}` contains the fields for that engine: a table, not {}", other.kind());
                     let remedy = format!("write {field}: {{ top_k: 20 }}, or remove it");
                     self.report(&at, Diagnostic::new(Code::WrongType, message).remedy(remedy));
                 }
@@ -53,11 +56,11 @@ impl Checker<'_> {
         }
     }
 
-    /// Checks a scenario's further fields for an endpoint that it is sent to.
+    /// Checks a scenario's additional fields for an endpoint that it is sent to.
     pub(super) fn extra_on(&mut self, plan: &Plan, scenario: &str, endpoint: &str) {
         let Some(server) = plan.endpoints.get(endpoint) else { return };
         if self.tree.walk(&steps!["endpoints", endpoint]).node.is_damaged() {
-            return; // Its engine may be what is wrong.
+            return; // The engine itself may be wrong.
         }
         self.extra_sent_to(plan, scenario, server);
         for part in plan.scenarios.get(scenario).map_or(&[][..], |own| &own.mix) {
@@ -65,10 +68,10 @@ impl Checker<'_> {
         }
     }
 
-    /// Checks the further fields of a scenario and its bases for an endpoint.
+    /// Checks the additional fields of a scenario and its bases for an endpoint.
     fn extra_sent_to(&mut self, plan: &Plan, scenario: &str, server: &Endpoint) {
         let mut at = scenario;
-        // A circle of bases is no longer than the table.
+        // A cycle of bases is no longer than the table.
         for _ in 0..=plan.scenarios.len() {
             let Some(own) = plan.scenarios.get(at) else { return };
             for (field, _) in own.extra.iter().filter(|(field, _)| of_engine(field).is_none()) {
@@ -80,17 +83,17 @@ impl Checker<'_> {
         }
     }
 
-    /// Reports a field that would stand in a body twice, for it holds what is said there.
+    /// Reports a field that would appear in a body twice, because sweepline sends it already.
     fn beside_prompt(&mut self, at: &[Step], field: &str, api: Api) {
         if !api.prompt_fields().contains(&field) || dialect::refused(field).is_some() {
             return;
         }
         let message = format!("`{field}` cannot be an extra field of `api: {}`: sweepline sends it itself", api.name());
-        let remedy = "say with the scenario's fields what a prompt is";
+        let remedy = "describe prompts with the scenario's fields";
         self.report_key(at, Diagnostic::new(Code::Contradiction, message).remedy(remedy));
     }
 
-    /// Reports a field that an engine is known not to take.
+    /// Reports a field that an engine is known not to accept.
     fn taken_by(&mut self, at: &[Step], field: &str, engine: Engine) {
         if dialect::is_field(engine, field) || dialect::refused(field).is_some() {
             return;
@@ -104,20 +107,20 @@ impl Checker<'_> {
                 let table = elsewhere[0];
                 format!("it is a field of {}: write it as {table}: {{ {field}: … }}", suggest::choices(elsewhere))
             }
-            None => "if the server takes it all the same, write it under `extra` of the endpoint".to_owned(),
+            None => "if the server accepts it nevertheless, write it under `extra` of the endpoint".to_owned(),
         };
         let message = format!("requests to `{name}` have no field `{field}`");
         self.report_key(at, Diagnostic::new(Code::UnknownKey, message).remedy(remedy));
     }
 
-    /// Checks one field, whichever engine it is for.
+    /// Checks one field, for any engine.
     fn field(&mut self, at: &[Step], field: &str, value: &Json) {
         if let Some((why, remedy)) = dialect::refused(field) {
             let message = format!("`{field}` cannot be an extra field: {why}");
             return self.report_key(at, Diagnostic::new(Code::Contradiction, message).remedy(remedy));
         }
         if holds_key(value) || (dialect::takes(field).is_none() && is_secret_name(field)) {
-            let message = format!("the value of `{field}` looks like a secret, and would end up in results");
+            let message = format!("the value of `{field}` looks like a secret and would end up in results");
             let remedy = "remove it; a key belongs to the endpoint: api_key: { secret: env:NAME }";
             return self.report(at, Diagnostic::new(Code::Secret, message).remedy(remedy));
         }

@@ -1,4 +1,5 @@
-//! What stands at the top of a plan: its version and name, and that its tables have something in them, each under a name.
+//! The top level of a plan: its version and name, and that its tables are not empty and all entries have a
+//! name.
 
 use crate::plan::check::checker::{Checker, steps};
 use crate::plan::diagnostic::error::{Code, Diagnostic};
@@ -30,8 +31,8 @@ impl Checker<'_> {
                 self.report_key(&steps![table, ""], Diagnostic::new(Code::Empty, message).remedy("give it a name"));
             }
             for name in self.declared(table).into_iter().filter(|name| name.chars().any(char::is_control)) {
-                let message = format!("a name in `{table}` holds a line break or another control character");
-                let remedy = "names stand in tables: write it in one line of plain text";
+                let message = format!("a name in `{table}` contains a line break or another control character");
+                let remedy = "names appear in tables: write it in one line of plain text";
                 self.report_key(&steps![table, name], Diagnostic::new(Code::OutOfRange, message).remedy(remedy));
             }
         }

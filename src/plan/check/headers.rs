@@ -1,4 +1,5 @@
-//! Headers: names that HTTP takes and sweepline does not send itself, values that a header can carry, no secret in plain words.
+//! Headers: names that HTTP allows and sweepline does not send itself, values that a header can carry, no
+//! secret in plain text.
 
 use std::collections::HashSet;
 
@@ -14,21 +15,24 @@ use crate::units::secrecy::{is_secret_name, looks_like_key};
 use crate::units::text::is_variable;
 
 impl Checker<'_> {
-    /// Checks the headers at a place; `has_key`: a bearer key is sent too.
+    /// Checks the headers at a place; `has_key`: a bearer key is also sent.
     pub(super) fn headers(&mut self, at: &[Step], headers: &Table<TextOrSecret>, has_key: bool) {
         let mut seen: HashSet<String> = HashSet::new();
         for (name, value) in headers {
             let place = [at, &[Step::from(name.as_str())]].concat();
             let lower = name.to_ascii_lowercase();
             let refused = if HeaderName::try_from(name.as_str()).is_err() {
-                Some((format!("`{name}` is no name of a header"), "write letters, digits and dashes, like X-Tenant"))
+                Some((
+                    format!("`{name}` is not a valid header name"),
+                    "write letters, digits and dashes, like X-Tenant",
+                ))
             } else if is_sent_by_itself(name) {
                 Some((format!("`{name}` is sent by sweepline itself"), "remove it"))
             } else if lower == "authorization" && has_key {
-                let message = "`api_key` is sent as `Authorization: Bearer …`, and `headers` has that too".to_owned();
+                let message = "`api_key` is sent as `Authorization: Bearer …`, but `headers` also sets that".to_owned();
                 Some((message, "keep one of the two"))
             } else if !seen.insert(lower) {
-                Some((format!("`{name}` stands here twice: upper and lower case are one name"), "remove one"))
+                Some((format!("`{name}` appears twice: header names are case-insensitive"), "remove one"))
             } else {
                 None
             };
@@ -48,22 +52,24 @@ impl Checker<'_> {
     fn header_text(&mut self, at: &[Step], name: &str, text: &str) {
         let is_carried = HeaderValue::from_str(text).is_ok_and(|value| value.to_str().is_ok());
         if is_secret_name(name) || text.split_whitespace().any(looks_like_key) {
-            let message = format!("the value of header `{name}` looks like a secret, and would end up in results");
-            let remedy = format!("put it into a variable of the environment: {name}: {{ secret: env:NAME }}");
+            let message = format!("the value of header `{name}` looks like a secret and would end up in results");
+            let remedy = format!("put it into an environment variable: {name}: {{ secret: env:NAME }}");
             self.report(at, Diagnostic::new(Code::Secret, message).remedy(remedy));
         } else if let Some(reference) = reference_in(text) {
-            let message = format!("header `{name}` would be sent as `{text}`: a reference is none in plain text");
+            let message =
+                format!("header `{name}` would be sent literally as `{text}`: a plain text is not a reference");
             let remedy = format!("write {name}: {{ secret: {reference} }}");
             self.report(at, Diagnostic::new(Code::Contradiction, message).remedy(remedy));
         } else if text.is_empty() || text.trim() != text || !is_carried {
             let message = format!("header `{name}` cannot carry this value");
-            let remedy = "write visible characters of ASCII, without blanks at the ends";
+            let remedy = "write visible ASCII characters, without spaces at the ends";
             self.report(at, Diagnostic::new(Code::OutOfRange, message).remedy(remedy));
         }
     }
 }
 
-/// The reference that a text was meant to be: `$NAME`, `${NAME}`, `env:NAME` and `file:PATH` are sent as they stand.
+/// The reference that a text was meant to be: as plain text, `$NAME`, `${NAME}`, `env:NAME` and `file:PATH`
+/// are sent literally.
 fn reference_in(text: &str) -> Option<String> {
     let in_braces = |name: &str| Some(name.strip_prefix('{')?.strip_suffix('}')?.to_owned());
     if let Some(name) = text.strip_prefix('$') {

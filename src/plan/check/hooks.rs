@@ -1,4 +1,5 @@
-//! Hooks of endpoints, and what their servers are to forget: requests, commands, texts that cells fill.
+//! Hooks of endpoints, and the state that their servers must reset: requests, commands, texts that cells
+//! fill in.
 
 use super::checker::{Checker, steps};
 use super::launch::{cell_names, given};
@@ -14,7 +15,7 @@ use crate::units::Nanos;
 use crate::units::secrecy::{carries_secret, holds_key};
 
 impl Checker<'_> {
-    /// Checks the hooks of all endpoints and what their servers are to forget.
+    /// Checks the hooks of all endpoints and the state that their servers must reset.
     pub(super) fn hooks(&mut self, plan: &Plan) {
         let given = given(plan);
         for (name, endpoint) in &plan.endpoints {
@@ -34,7 +35,8 @@ impl Checker<'_> {
                     for (path, text) in hook.texts() {
                         let at = [&at[..], &path].concat();
                         if is_args(text) {
-                            let message = "`server.args` stands for the flags that a server is launched with, and a hook launches none";
+                            let message = "`server.args` stands for the flags that a server is launched with, but a \
+                                           hook launches no server";
                             let remedy = "name the flag that the hook needs: \"{{ server.max_num_seqs }}\"";
                             self.report(&at, Diagnostic::new(Code::Template, message).remedy(remedy));
                         } else {
@@ -51,7 +53,7 @@ impl Checker<'_> {
         let given = |checker: &Self, key| checker.is_given(at, key);
         match (&hook.request, &hook.command) {
             (Some(_), Some(_)) => {
-                let message = format!("this {point} hook has a `request` and a `command`");
+                let message = format!("this {point} hook has both a `request` and a `command`");
                 let remedy = format!("write two hooks: {point}: [{{ request: ... }}, {{ command: [...] }}]");
                 self.report(at, Diagnostic::new(Code::Contradiction, message).remedy(remedy));
             }
@@ -78,7 +80,7 @@ impl Checker<'_> {
             for (index, _) in command.iter().enumerate().filter(|(_, text)| holds_key(text)) {
                 let at = [&command_at[..], &steps![index]].concat();
                 let message =
-                    format!("argument {index} of the command looks like a secret, and would end up in results");
+                    format!("argument {index} of the command looks like a secret and would end up in results");
                 let remedy = "let the program read it from an environment variable, which it inherits";
                 self.report(&at, Diagnostic::new(Code::Secret, message).remedy(remedy));
             }
@@ -95,13 +97,13 @@ impl Checker<'_> {
         };
         let address = reqwest::Url::parse(&format!("http://server{path}"));
         if address.is_ok_and(|address| carries_secret(&address)) {
-            let message = "the path holds what looks like a secret, and would end up in results";
+            let message = "the path contains what looks like a secret and would end up in results";
             let remedy = "send it as a header of the endpoint: headers: { X-Key: { secret: env:NAME } }";
             self.report(at, Diagnostic::new(Code::Secret, message).remedy(remedy));
         }
     }
 
-    /// Reports a reset that nobody knows how to do.
+    /// Reports a reset for which no method is known.
     fn reset(&mut self, name: &str, endpoint: &Endpoint) {
         let at = steps!["endpoints", name, "reset"];
         match endpoint.reset {
@@ -110,19 +112,20 @@ impl Checker<'_> {
                 let knows = Engine::ALL.into_iter().filter(|engine| Dialect::of(*engine).reset.is_some());
                 let knows: Vec<&str> = knows.map(Engine::name).collect();
                 let message = format!(
-                    "`reset: prefix_cache` needs a request that empties the cache, and `{engine}` has none that is known ({} have)",
+                    "`reset: prefix_cache` needs a request that empties the cache, but none is known for `{engine}` \
+                     ({} have one)",
                     knows.join(", ")
                 );
-                let remedy = "write a hook of your own: hooks: { before_run: { request: POST /PATH } }; or launch the server and write \
-                              reset: restart";
+                let remedy = "write your own hook: hooks: { before_run: { request: POST /PATH } }; or launch the \
+                              server and write reset: restart";
                 self.report(&at, Diagnostic::new(Code::Contradiction, message).remedy(remedy));
             }
             Some(Reset::Restart)
                 if endpoint.launch.is_none() && !self.is_given(&steps!["endpoints", name], "launch") =>
             {
-                let message =
-                    format!("`reset: restart` starts the server again, and endpoint `{name}` has no `launch`");
-                let remedy = "add launch: { command: [...], port: auto }, or write reset: prefix_cache where the engine knows it";
+                let message = format!("`reset: restart` restarts the server, but endpoint `{name}` has no `launch`");
+                let remedy = "add launch: { command: [...], port: auto }, or write reset: prefix_cache if the engine \
+                              supports it";
                 self.report(&at, Diagnostic::new(Code::Contradiction, message).remedy(remedy));
             }
             _ => {}
@@ -130,7 +133,7 @@ impl Checker<'_> {
     }
 }
 
-/// What to write in the place of something that is no request.
+/// The remedy for something that is not a request.
 fn remedy_of_request(request: &str) -> String {
     let path_of = |text: &str| match reqwest::Url::parse(text) {
         Ok(url) if url.has_host() => {

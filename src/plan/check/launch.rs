@@ -1,4 +1,4 @@
-//! How servers are launched: addresses, ports, what texts ask of a cell, flags that axes set.
+//! Launching servers: addresses, ports, cell values in texts, flags that axes set.
 
 use std::collections::{BTreeMap, BTreeSet, HashSet};
 
@@ -45,18 +45,20 @@ impl Checker<'_> {
         }
     }
 
-    /// Reports variables of the plan that have the name of what a cell fills.
+    /// Reports variables of the plan that have the name of a value that a cell fills in.
     pub(super) fn reserved(&mut self, used: &[Step]) {
         let taken: Vec<&str> = self.declared("vars").into_iter().filter(|name| NAMES_OF_CELLS.contains(name)).collect();
         for name in taken {
-            let message = format!("the variable `{name}` has the name of what each cell fills in `launch` and `hooks`");
+            let message = format!(
+                "the variable `{name}` has the name of a value that each cell fills in for `launch` and `hooks`"
+            );
             let mut diagnostic = Diagnostic::new(Code::Contradiction, message).remedy("give the variable another name");
             diagnostic.related.extend(self.key_of(used, "used here"));
             self.report_key(&steps!["vars", name], diagnostic);
         }
     }
 
-    /// Reports what texts ask of a cell that no cell has.
+    /// Reports references in texts to values that no cell has.
     fn texts_of_cells(&mut self, name: &str, endpoint: &Endpoint, names: &CellNames) {
         let endpoint_at = steps!["endpoints", name];
         let at = |field: &str, path: &[Step]| [&endpoint_at[..], &[Step::from(field)], path].concat();
@@ -95,7 +97,7 @@ impl Checker<'_> {
         }
     }
 
-    /// Reports an address at which the launched server will not be.
+    /// Reports an address at which the launched server will not listen.
     fn address(&mut self, at: &[Step], endpoint: &Endpoint, launch: &Launch) {
         let port_at = [at, &steps!["port"]].concat();
         let url = endpoint.url.as_deref().and_then(|url| reqwest::Url::parse(url).ok());
@@ -108,16 +110,19 @@ impl Checker<'_> {
         };
         match (launch.port, of_url) {
             (Some(Port::Auto), Some(port)) => {
-                let message = format!("`url` says port {port}, and `port: auto` chooses another one");
-                let remedy = "remove the port from `url`, or write it in the place of `auto`";
+                let message = format!("`url` has port {port}, but `port: auto` chooses another one");
+                let remedy = "remove the port from `url`, or write it instead of `auto`";
                 self.report(&port_at, Diagnostic::new(Code::Contradiction, message).remedy(remedy));
             }
             (Some(Port::Fixed(port)), Some(of_url)) if port != of_url => {
-                let message = format!("the server is launched on port {port}, and `url` says {of_url}");
-                self.report(&port_at, Diagnostic::new(Code::Contradiction, message).remedy("write one of the two"));
+                let message = format!("the server is launched on port {port}, but `url` has port {of_url}");
+                self.report(
+                    &port_at,
+                    Diagnostic::new(Code::Contradiction, message).remedy("write the same port in both"),
+                );
             }
             (Some(Port::Auto), None) if !says_port() => {
-                let message = "`port: auto` chooses a port, and nothing of `launch` says it to the server";
+                let message = "`port: auto` chooses a port, but `launch` does not pass it to the server";
                 let remedy = "add it to the command: --port, \"{{ port }}\"";
                 self.report(&port_at, Diagnostic::new(Code::NoEffect, message).remedy(remedy));
             }
@@ -130,7 +135,7 @@ impl Checker<'_> {
         }
     }
 
-    /// Reports variables that no program can be given, and secrets in plain words.
+    /// Reports variables that cannot be passed to a program, and secrets in plain text.
     fn variables(&mut self, at: &[Step], launch: &Launch) {
         for (field, table) in [("env", &launch.env), ("host_env", &launch.host_env)] {
             for (name, value) in table {
@@ -147,15 +152,15 @@ impl Checker<'_> {
                         self.secret_file(&[&at[..], &steps!["secret"]].concat(), secret);
                     }
                     TextOrSecret::Text(text) if is_secret_name(name) || holds_key(text) => {
-                        let message = format!("the value of `{name}` looks like a secret, and would end up in results");
+                        let message = format!("the value of `{name}` looks like a secret and would end up in results");
                         let remedy = format!("write {name}: {{ secret: env:{name} }}");
                         self.report(&at, Diagnostic::new(Code::Secret, message).remedy(remedy));
                     }
                     TextOrSecret::Text(_) => {}
                 }
                 if field == "host_env" && launch.env.contains_key(name) {
-                    let message = format!("`{name}` stands in `env` and in `host_env`");
-                    let remedy = "keep it in `env` where it decides how fast the server is, else in `host_env`";
+                    let message = format!("`{name}` is in both `env` and `host_env`");
+                    let remedy = "keep it in `env` if it affects the speed of the server, otherwise in `host_env`";
                     self.report_key(&at, Diagnostic::new(Code::Contradiction, message).remedy(remedy));
                 }
             }
@@ -166,8 +171,8 @@ impl Checker<'_> {
             for (index, _) in command.iter().enumerate().filter(|(_, text)| holds_key(text)) {
                 let at = [at, path, &steps![index]].concat();
                 let message =
-                    format!("argument {index} of the command looks like a secret, and would end up in results");
-                let remedy = "give it to the server as a variable: env: { API_KEY: { secret: env:API_KEY } }";
+                    format!("argument {index} of the command looks like a secret and would end up in results");
+                let remedy = "pass it to the server as a variable: env: { API_KEY: { secret: env:API_KEY } }";
                 self.report(&at, Diagnostic::new(Code::Secret, message).remedy(remedy));
             }
         }
@@ -182,10 +187,10 @@ impl Checker<'_> {
             match first.get(&port) {
                 Some((other, of_other)) if *of_other != resource => {
                     let message = format!(
-                        "endpoints `{other}` and `{name}` both launch on port {port}, and may run at the same time: they have \
-                         other resources"
+                        "endpoints `{other}` and `{name}` both launch on port {port} and may run at the same time: \
+                         their resources differ"
                     );
-                    let remedy = "give each a port of its own, port: auto, or both the same `resource`";
+                    let remedy = "give each its own port, port: auto, or both the same `resource`";
                     let mut diagnostic = Diagnostic::new(Code::Contradiction, message).remedy(remedy);
                     diagnostic.related.extend(self.key_of(&steps!["endpoints", *other, "launch"], "launched here"));
                     self.report_key(&steps!["endpoints", name.as_str(), "launch"], diagnostic);
@@ -201,16 +206,17 @@ impl Checker<'_> {
             let port = here.and_then(|url| url.port_or_known_default());
             let Some((launched, _)) = port.and_then(|port| first.get(&port)) else { continue };
             let message = format!(
-                "`{name}` asks the server that the plan launches for `{launched}`: its results would be those of whatever runs there"
+                "`{name}` uses the address of the server that the plan launches for `{launched}`: its results would \
+                 be those of whatever runs there"
             );
-            let remedy = format!("leave out `{name}`; settings of one server are a `server` axis of `{launched}`");
+            let remedy = format!("remove `{name}`; settings of one server are a `server` axis of `{launched}`");
             let mut diagnostic = Diagnostic::new(Code::Contradiction, message).remedy(remedy);
             diagnostic.related.extend(self.key_of(&steps!["endpoints", *launched, "launch"], "launched here"));
             self.report(&steps!["endpoints", name.as_str(), "url"], diagnostic);
         }
     }
 
-    /// Reports flags that axes set and no server is started with.
+    /// Reports flags that axes set but with which no server is started.
     fn flags(&mut self, plan: &Plan, sweep_name: &str, sweep: &Sweep) {
         let flags: Vec<&str> = sweep.fields().into_iter().filter(|field| server_flag(field).is_some()).collect();
         if flags.is_empty() {
@@ -224,9 +230,9 @@ impl Checker<'_> {
         for axis in flags {
             for (_, place) in sweep.written(axis).into_iter().filter(|(value, _)| holds_key(&value.to_string())) {
                 let at = [&steps!["sweeps", sweep_name][..], &place].concat();
-                let message = format!("a value of `{axis}` looks like a secret, and would end up in results");
+                let message = format!("a value of `{axis}` looks like a secret and would end up in results");
                 let remedy =
-                    "give it to the server as a variable: launch: { env: { API_KEY: { secret: env:API_KEY } } }";
+                    "pass it to the server as a variable: launch: { env: { API_KEY: { secret: env:API_KEY } } }";
                 self.report(&at, Diagnostic::new(Code::Secret, message).remedy(remedy));
             }
             let at = self.place_of_flag(sweep_name, sweep, axis);
@@ -238,34 +244,35 @@ impl Checker<'_> {
                 let names: Vec<String> = meant.iter().map(|(name, _)| format!("`{name}`")).collect();
                 let have = if names.len() == 1 { "has" } else { "have" };
                 let message = format!(
-                    "`{axis}` sets a flag of the server, and nothing starts it with that flag: {} {have} no `launch`",
+                    "`{axis}` sets a flag of the server, but no server is started with it: {} {have} no `launch`",
                     names.join(" and ")
                 );
-                let remedy = "add launch: { command: [...], port: auto } to the endpoint, with \"{{ server.args }}\" in its command";
+                let remedy = "add launch: { command: [...], port: auto } to the endpoint, \
+                              with \"{{ server.args }}\" in its command";
                 self.report_key(&at, Diagnostic::new(Code::AxisNotPossible, message).remedy(remedy));
                 continue;
             }
             for (name, launch) in &launched {
                 if !uses(launch, flag) {
                     let message = format!(
-                        "the command of endpoint `{name}` does not use `{axis}`: every value would start the same server"
+                        "the command of endpoint `{name}` does not use `{axis}`: every value would start the same \
+                         server"
                     );
-                    let remedy = format!(
-                        "add \"{{{{ server.args }}}}\" to its command, or \"{{{{ {axis} }}}}\" behind its flag"
-                    );
+                    let remedy =
+                        format!("add \"{{{{ server.args }}}}\" to its command, or \"{{{{ {axis} }}}}\" after its flag");
                     self.report_key(&at, Diagnostic::new(Code::NoEffect, message).remedy(remedy));
                 }
             }
         }
     }
 
-    /// Reports what a sweep that measures starts cannot have.
+    /// Reports fields that a sweep cannot have if it measures the start.
     pub(super) fn measures_start(&mut self, plan: &Plan, name: &str, sweep: &Sweep) {
         let fields = sweep.fields();
         let fits = |field: &str| matches!(field, "endpoint" | "model" | "scenario") || server_flag(field).is_some();
         for field in fields.into_iter().filter(|field| !fits(field)) {
-            let message = format!("`{field}` says what is sent, and a sweep with `measure: start` sends no load");
-            let remedy = "remove the axis, or measure it in a sweep of its own";
+            let message = format!("`{field}` determines what is sent, but a sweep with `measure: start` sends no load");
+            let remedy = "remove the axis, or measure it in a separate sweep";
             let at = self.place_of_flag(name, sweep, field);
             self.report_key(&at, Diagnostic::new(Code::Contradiction, message).remedy(remedy));
         }
@@ -273,7 +280,7 @@ impl Checker<'_> {
             // A frozen plan has `phases: {}`.
             let is_empty = field == "phases" && sweep.phases == PhasesPatch::default();
             if !is_empty && self.is_given(&steps!["sweeps", name], field) {
-                let message = format!("`{field}` is about a load, and a sweep with `measure: start` has none");
+                let message = format!("`{field}` is about a load, but a sweep with `measure: start` has none");
                 let at = steps!["sweeps", name, field];
                 self.report_key(&at, Diagnostic::new(Code::NoEffect, message).remedy("remove it"));
             }
@@ -282,9 +289,8 @@ impl Checker<'_> {
         for name_of in named {
             let is_launched = plan.endpoints.get(&name_of).is_none_or(|endpoint| endpoint.launch.is_some());
             if !is_launched && !self.is_given(&steps!["endpoints", name_of.as_str()], "launch") {
-                let message = format!("`measure: start` starts servers, and endpoint `{name_of}` has no `launch`");
-                let remedy =
-                    "add launch: { command: [...], port: auto } to the endpoint, or leave it out of the matrix";
+                let message = format!("`measure: start` starts servers, but endpoint `{name_of}` has no `launch`");
+                let remedy = "add launch: { command: [...], port: auto } to the endpoint, or remove it from the matrix";
                 let at = steps!["sweeps", name, "measure"];
                 self.report(&at, Diagnostic::new(Code::AxisNotPossible, message).remedy(remedy));
             }
@@ -310,22 +316,22 @@ fn uses(launch: &Launch, flag: &str) -> bool {
         .any(|(_, text)| is_args(text) || asked(text).is_ok_and(|asked| asked.iter().any(|asked| asked.name == whole)))
 }
 
-/// What a sweep gives the servers of its cells.
+/// What a sweep passes to the servers of its cells.
 pub(super) struct Given<'p> {
-    /// The endpoints that it names; none of them means all.
+    /// The endpoints that it names; empty means all.
     endpoints: HashSet<String>,
     /// The flags that are axes or fields of its cells.
     flags: Vec<&'p str>,
 }
 
-/// What each sweep gives its servers: found once, since a sweep may have as many values as a plan.
+/// What each sweep passes to its servers: computed once, since a sweep may have as many values as a plan.
 pub(super) fn given(plan: &Plan) -> Vec<Given<'_>> {
     let of = |sweep: &'_ Sweep| sweep.values("endpoint").iter().map(ToString::to_string).collect();
     let flags = |sweep| Sweep::fields(sweep).into_iter().filter_map(server_flag).collect();
     plan.sweeps.values().map(|sweep| Given { endpoints: of(sweep), flags: flags(sweep) }).collect()
 }
 
-/// Every name that some cell of an endpoint fills.
+/// Every name that some cell of an endpoint fills in.
 pub(super) fn cell_names(given: &[Given<'_>], name: &str, endpoint: &Endpoint) -> CellNames {
     let text = |text: &str| CellValue::Text(text.to_owned());
     let all = |keys: &[&str]| keys.iter().map(|key| ((*key).to_owned(), text(""))).collect();

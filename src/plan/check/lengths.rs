@@ -1,4 +1,5 @@
-//! Lengths: one way of saying them, numbers within their range, distributions that can be drawn from.
+//! Lengths: exactly one way to specify them, numbers within their range, distributions that can be drawn
+//! from.
 
 use super::checker::{Checker, steps};
 use crate::plan::diagnostic::error::{Code, Diagnostic};
@@ -13,10 +14,10 @@ use crate::plan::model::table::Table;
 use crate::plan::text::tree::{Node, Step, Value};
 use crate::units::Decimal;
 
-/// The largest sigma: beyond it half of all values differ by a factor of a thousand and more.
+/// Maximum sigma: beyond it half of all values differ by a factor of a thousand or more.
 const MOST_SIGMA: Decimal = Decimal::new(5, 0);
 
-/// The fewest tokens of a prompt or an answer.
+/// Minimum number of tokens of a prompt or a response.
 #[derive(Clone, Copy)]
 struct Side(u32);
 
@@ -31,7 +32,7 @@ impl Checker<'_> {
         self.beside_lengths(name, scenario);
         let resolved = resolve(name, table);
         if resolved.is_some_and(|resolved| resolved.content.reuse == Reuse::SamePrompt) {
-            let message = format!("every request of scenario `{name}` is the same: its lengths cannot differ");
+            let message = format!("every request of scenario `{name}` is the same: its lengths cannot vary");
             let remedy = "start from a scenario whose prompts differ: base: B1";
             self.report_key(at, Diagnostic::new(Code::Contradiction, message).remedy(remedy));
         }
@@ -64,20 +65,20 @@ impl Checker<'_> {
         }
     }
 
-    /// Reports single lengths beside those that differ.
+    /// Reports single lengths next to a distribution of lengths.
     fn beside_lengths(&mut self, name: &str, scenario: &Scenario) {
         let asked = LengthField::ALL.map(|field| (field.key(), "output", scenario.tokens_under(field)));
         let given = [("prompt_tokens", "prompt", scenario.prompt_tokens)].into_iter().chain(asked);
         for (field, side, tokens) in given.filter_map(|(field, side, tokens)| Some((field, side, tokens?))) {
-            let message = format!("`{field}` and `lengths` of scenario `{name}` both say how long a request is");
-            let remedy = format!("keep one of the two; in `lengths` one length is {side}: {tokens}");
+            let message = format!("`{field}` and `lengths` of scenario `{name}` both set the length of a request");
+            let remedy = format!("keep one of the two; in `lengths`, a single length is {side}: {tokens}");
             let mut diagnostic = Diagnostic::new(Code::Contradiction, message).remedy(remedy);
-            diagnostic.related.extend(self.key_of(&steps!["scenarios", name, "lengths"], "lengths are given here"));
+            diagnostic.related.extend(self.key_of(&steps!["scenarios", name, "lengths"], "lengths are set here"));
             self.report_key(&steps!["scenarios", name, field], diagnostic);
         }
     }
 
-    /// Whether lengths are said in one way, wholly.
+    /// Whether lengths are specified in exactly one way, and completely.
     fn one_form(&mut self, at: &[Step], lengths: &WrittenLengths) -> bool {
         let WrittenLengths { preset, shape, prompt, output, pairs, histogram, data } = lengths;
         let each = prompt.is_some() || output.is_some();
@@ -90,15 +91,16 @@ impl Checker<'_> {
         ];
         let given: Vec<&str> = forms.into_iter().filter(|(given, _)| *given).map(|(_, key)| key).collect();
         if shape.is_some() && preset.is_none() {
-            let message = "`shape` says how a preset is read, and there is none";
-            let remedy = "add preset: chat, or remove `shape`; a median and a sigma are { lognormal: { median: 500, sigma: 0.8, … } }";
+            let message = "`shape` determines how a preset is read, but there is no preset";
+            let remedy = "add preset: chat, or remove `shape`; a median and a sigma are \
+                          { lognormal: { median: 500, sigma: 0.8, … } }";
             self.report_key(&[at, &steps!["shape"]].concat(), Diagnostic::new(Code::NoEffect, message).remedy(remedy));
         }
         if self.tree.walk(at).node.is_damaged() {
             return given.len() == 1;
         }
         if let [first, second, ..] = given[..] {
-            let message = format!("`{first}` and `{second}` both say the lengths");
+            let message = format!("`{first}` and `{second}` both set the lengths");
             let mut diagnostic = Diagnostic::new(Code::Contradiction, message).remedy("keep one of the two");
             diagnostic.related.extend(self.key_of(&[at, &steps![first]].concat(), "first here"));
             self.report_key(&[at, &steps![second]].concat(), diagnostic);
@@ -107,7 +109,7 @@ impl Checker<'_> {
         let missing = match (given.first(), prompt, output) {
             (None, ..) => {
                 let remedy = "write preset: chat, or prompt: and output:, or pairs: [[256, 1024]]";
-                let message = "these lengths say nothing";
+                let message = "`lengths` is empty";
                 self.report_key(at, Diagnostic::new(Code::Empty, message).remedy(remedy));
                 return false;
             }
@@ -116,7 +118,7 @@ impl Checker<'_> {
             _ => None,
         };
         if let Some((missing, given)) = missing {
-            let message = format!("`lengths` has `{given}` and no `{missing}`");
+            let message = format!("`lengths` has `{given}` but no `{missing}`");
             let remedy = format!("add {missing}: 256 for one length, or a distribution");
             self.report_key(at, Diagnostic::new(Code::MissingField, message).remedy(remedy));
         }
@@ -137,7 +139,7 @@ impl Checker<'_> {
         match given[..] {
             [] => {
                 let remedy = "write a number, or { lognormal: { mean: 500, sd: 300, min: 50, max: 4000 } }";
-                return self.empty(at, "this distribution says nothing", remedy);
+                return self.empty(at, "this distribution is empty", remedy);
             }
             [first, second, ..] => {
                 let message = format!("`{first}` and `{second}` are two distributions");
@@ -194,12 +196,12 @@ impl Checker<'_> {
         }
     }
 
-    /// Reports a mean or median outside of the cut.
+    /// Reports a mean or median outside the truncation bounds.
     fn centre(&mut self, at: &[Step], field: &str, value: Decimal, bounds: Option<(u32, u32)>) {
         let Some((min, max)) = bounds else { return };
         if value < Decimal::from(min) || value > Decimal::from(max) {
             let message = format!("`{field}` must lie within `min` and `max`, {min} to {max}, not at {value}");
-            let remedy = "it is the one before the cut; with it outside, hardly anything sent would be like it";
+            let remedy = "it applies before truncation; if it is outside, hardly any sent length would be near it";
             let at = [at, &steps![field]].concat();
             self.report(&at, Diagnostic::new(Code::OutOfRange, message).remedy(remedy));
         }
@@ -208,13 +210,13 @@ impl Checker<'_> {
     fn spread(&mut self, at: &[Step], field: &str, value: Decimal, most: Decimal) {
         if !value.is_positive() || value > most {
             let message = format!("`{field}` must be a number above 0, up to {most}, not {value}");
-            let remedy = "for one length write the number of tokens alone";
+            let remedy = "for a single length write only the number of tokens";
             let at = [at, &steps![field]].concat();
             self.report(&at, Diagnostic::new(Code::OutOfRange, message).remedy(remedy));
         }
     }
 
-    /// Whether a number of tokens can be sent.
+    /// Checks that a number of tokens can be sent.
     fn tokens_in_range(&mut self, at: &[Step], field: &str, tokens: u32, Side(least): Side) -> bool {
         let good = (least..=MOST_TOKENS).contains(&tokens);
         if !good {
@@ -226,7 +228,7 @@ impl Checker<'_> {
         good
     }
 
-    /// Whether two bounds are a range of tokens that can be sent.
+    /// Checks that two bounds form a range of tokens that can be sent.
     fn bounds(&mut self, at: &[Step], (low, high): (&str, &str), (min, max): (u32, u32), side: Side) -> bool {
         let inside = |key: &str| [at, &steps![key]].concat();
         let good = [(low, min), (high, max)].map(|(key, value)| self.tokens_in_range(&inside(key), key, value, side));
@@ -234,7 +236,7 @@ impl Checker<'_> {
             return false;
         }
         if min > max {
-            let message = format!("`{low}` is {min} and `{high}` only {max}");
+            let message = format!("`{low}` is {min} but `{high}` is only {max}");
             let mut diagnostic = Diagnostic::new(Code::OutOfRange, message).remedy("write the smaller number first");
             diagnostic.related.push((self.tree.walk(&inside(high)).span(), "the most".to_owned()));
             self.report(&inside(low), diagnostic);
@@ -242,7 +244,7 @@ impl Checker<'_> {
         min <= max
     }
 
-    /// Checks a table of buckets: what `row` says of each, and that there is something to draw from.
+    /// Checks a table of buckets: each row with `row`, and that there is something to draw from.
     fn buckets<'k>(
         &mut self,
         at: &[Step],
@@ -276,7 +278,7 @@ impl Checker<'_> {
         self.weights(at, rows, |index| row(index).1);
     }
 
-    /// Reports weights below zero, and a table in which nothing ever comes.
+    /// Reports weights below zero, and a table in which all weights are zero.
     fn weights(&mut self, at: &[Step], rows: usize, weight: impl Fn(usize) -> Decimal) {
         let zero = Decimal::default();
         for index in (0..rows).filter(|index| weight(*index) < zero) {
@@ -285,8 +287,8 @@ impl Checker<'_> {
                 Value::List(_) => Step::from(2),
                 _ => Step::from("weight"),
             };
-            let message = format!("a weight is never below 0, and this one is {}", weight(index));
-            let remedy = "write how often it comes, against the sum of all weights";
+            let message = format!("a weight must not be below 0, but this one is {}", weight(index));
+            let remedy = "write how often it occurs, relative to the sum of all weights";
             let at = [&row[..], &[last]].concat();
             self.report(&at, Diagnostic::new(Code::OutOfRange, message).remedy(remedy));
         }

@@ -1,4 +1,4 @@
-//! Phases, timeouts and thresholds: numbers that must fit each other.
+//! Phases, timeouts and thresholds: numbers that must be consistent.
 
 use indexmap::IndexMap;
 
@@ -12,7 +12,7 @@ use crate::plan::text::tree::Step;
 use crate::units::Nanos;
 
 impl Checker<'_> {
-    /// Checks what stands at the head of the plan and holds for every sweep.
+    /// Checks the settings at the top level of the plan, which apply to every sweep.
     pub(super) fn limits(&mut self, plan: &Plan) {
         self.phases(&steps!["phases"], &plan.phases);
         let timeouts = plan.timeouts;
@@ -46,7 +46,8 @@ impl Checker<'_> {
         }
     }
 
-    /// Objectives on tokens where an endpoint's answers have none: nothing could ever meet them.
+    /// Reports objectives on tokens for an endpoint whose responses have no tokens: nothing could ever meet
+    /// them.
     fn objectives_without_tokens(&mut self, plan: &Plan) {
         let Some((endpoint, server)) = plan.endpoints.iter().find(|(_, server)| !server.api.generates()) else {
             return;
@@ -54,9 +55,10 @@ impl Checker<'_> {
         let api = server.api.name();
         let mut refuse = |table: &str, field: &str| {
             let message = format!(
-                "`{field}` is about tokens, and answers of endpoint `{endpoint}` (`api: {api}`) have none: it has no `{field}`"
+                "`{field}` is about tokens, but responses of endpoint `{endpoint}` (`api: {api}`) have none: it has \
+                 no `{field}`"
             );
-            let remedy = "limit `e2e`, or measure that endpoint in a plan of its own";
+            let remedy = "limit `e2e`, or measure that endpoint in a separate plan";
             self.report_key(&steps![table, field], Diagnostic::new(Code::Contradiction, message).remedy(remedy));
         };
         if let Some(Slo { ttft, itl, tpot, e2e: _, cost_per_million }) = &plan.slo {
@@ -76,7 +78,7 @@ impl Checker<'_> {
         }
     }
 
-    /// Checks how the plan or a sweep wants the load generator built.
+    /// Checks the load generator settings of the plan or of a sweep.
     pub(super) fn engine(&mut self, at: &[Step], engine: LoadEnginePatch) {
         let most = LoadEnginePatch::MOST_THREADS;
         let wrong = engine.threads.filter(|threads| !(1..=most).contains(threads));
@@ -91,7 +93,7 @@ impl Checker<'_> {
             self.outside(&at_fill, "per_second", "a number above 0", fill.per_second.filter(is_not_positive));
             if fill.duration.is_none() && fill.per_second.is_none() {
                 let remedy = "write fill: 30s, or fill: { per_second: 1 }";
-                self.empty(&at_fill, "`fill` says neither how long nor how fast", remedy);
+                self.empty(&at_fill, "`fill` sets neither a duration nor a speed", remedy);
             }
         }
         let Some(measure) = phases.measure else { return };
@@ -109,8 +111,8 @@ impl Checker<'_> {
         if let (Some(suspect), Some(invalid)) = (limits.suspect, limits.invalid)
             && suspect > invalid
         {
-            let message = format!("`{reason}` is suspect above {suspect} but invalid already above {invalid}");
-            let remedy = "`suspect` must not be above `invalid`: exchange the two";
+            let message = format!("`{reason}` is suspect above {suspect} but already invalid above {invalid}");
+            let remedy = "`suspect` must not be above `invalid`: swap the two";
             let at = steps!["validity", reason, "suspect"];
             self.report(&at, Diagnostic::new(Code::Contradiction, message).remedy(remedy));
         }

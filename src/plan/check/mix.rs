@@ -1,4 +1,5 @@
-//! Mixes: scenarios that exist and are no mixes themselves, shares that add up, and what all members must have in common.
+//! Mixes: scenarios that exist and are not mixes themselves, shares that add up, and the settings that all
+//! members must have in common.
 
 use super::checker::{Checker, out_of_range, steps};
 use crate::plan::diagnostic::error::{Code, Diagnostic};
@@ -11,7 +12,7 @@ use crate::plan::model::talk::{Sessions, Talk};
 use crate::plan::text::tree::Step;
 use crate::units::Decimal;
 
-/// What a scenario says of one switch, if anything.
+/// The setting of one switch in a scenario, if any.
 type Said = fn(&Resolved) -> Option<bool>;
 
 impl Checker<'_> {
@@ -23,8 +24,8 @@ impl Checker<'_> {
             return;
         }
         if scenario.base.is_some() {
-            let message = format!("scenario `{name}` has a `mix` and a `base`: a mix begins with its scenarios");
-            let remedy = "remove `base`; what stands beside `mix` holds for all of its scenarios";
+            let message = format!("scenario `{name}` has both a `mix` and a `base`: a mix is based on its scenarios");
+            let remedy = "remove `base`; fields next to `mix` apply to all of its scenarios";
             self.report_key(&at, Diagnostic::new(Code::Contradiction, message).remedy(remedy));
         }
         if parts.len() > MOST_PARTS {
@@ -45,10 +46,10 @@ impl Checker<'_> {
         }
         let is_mix = |name: &str| plan.scenarios.get(name).is_some_and(|own| !own.mix.is_empty());
         let mut base = scenario;
-        // A circle of bases is no longer than the table.
+        // A cycle of bases is no longer than the table.
         for _ in 0..=plan.scenarios.len() {
             if is_mix(base) {
-                let message = format!("`{scenario}` is a mix, and a mix has none in it");
+                let message = format!("`{scenario}` is a mix itself, and a mix cannot contain mixes");
                 let remedy = "name its scenarios here, each with its share of the whole";
                 return self.report(at, Diagnostic::new(Code::Contradiction, message).remedy(remedy));
             }
@@ -58,19 +59,20 @@ impl Checker<'_> {
         if talk.think.is_some() || talk.sessions == Sessions::Open {
             let field = if talk.think.is_some() { "think" } else { "sessions: open" };
             let message = format!(
-                "`{scenario}` has `{field}`, which a mix cannot have: which class a request is of is drawn, not who waits"
+                "`{scenario}` has `{field}`, which a mix cannot have: the class is drawn for each request, not for \
+                 each user"
             );
-            let remedy = "name a scenario without it, or measure the conversations in a sweep of their own";
+            let remedy = "name a scenario without it, or measure the conversations in a separate sweep";
             self.report(at, Diagnostic::new(Code::Contradiction, message).remedy(remedy));
         }
         if before.iter().any(|part| part.scenario == scenario) {
             let message = format!("`{scenario}` is in this mix twice");
-            let remedy = "keep one of the two, with both shares";
+            let remedy = "keep one of the two, with the sum of both shares";
             self.report(at, Diagnostic::new(Code::DuplicateValue, message).remedy(remedy));
         }
     }
 
-    /// Shares that add up to 1, or whole numbers: anything else is a slip of the pen.
+    /// Checks that shares add up to 1, or are whole numbers: anything else is a slip.
     fn shares(&mut self, at: &[Step], parts: &[MixPart]) {
         let mut sound = true;
         for (index, part) in parts.iter().enumerate().filter(|(_, part)| !part.share.is_positive()) {
@@ -84,12 +86,12 @@ impl Checker<'_> {
             return;
         }
         let sum = sum.map_or_else(String::new, |sum| format!(": they add up to {sum}"));
-        let message = format!("shares of a mix add up to 1, or are whole numbers{sum}");
+        let message = format!("shares of a mix must add up to 1, or be whole numbers{sum}");
         let remedy = "write shares that add up to 1, like 0.8 and 0.2, or whole numbers, like 2 and 1";
         self.report_key(at, Diagnostic::new(Code::OutOfRange, message).remedy(remedy));
     }
 
-    /// What the engine decides once for a run.
+    /// Checks the settings that the engine applies to a whole run.
     fn alike(&mut self, at: &[Step], name: &str, plan: &Plan) {
         let Some(mixed) = resolve(name, &plan.scenarios) else { return };
         let differ = |field: Said| mixed.mix.windows(2).any(|two| field(&two[0].scenario) != field(&two[1].scenario));
@@ -99,9 +101,10 @@ impl Checker<'_> {
             ("errors", |one| one.errors.map(|errors| errors == ErrorPolicy::Measured)),
         ];
         for (field, _) in fields.into_iter().filter(|(_, of)| differ(*of)) {
-            let message =
-                format!("the scenarios of this mix differ in `{field}`, which is one for all requests of a run");
-            let remedy = format!("write `{field}` beside `mix`: it then holds for all of them");
+            let message = format!(
+                "the scenarios of this mix differ in `{field}`, which must be the same for all requests of a run"
+            );
+            let remedy = format!("write `{field}` next to `mix`: it then applies to all of them");
             self.report_key(at, Diagnostic::new(Code::Contradiction, message).remedy(remedy));
         }
     }

@@ -1,5 +1,5 @@
-//! What only the whole plan shows: names that nothing has, values outside their range, fields that exclude each other.
-//! Every mistake is addressed by its path in the plan; the tree says where that is written.
+//! Checks that need the whole plan: unknown names, values outside their range, conflicting fields. Every
+//! error is addressed by its path in the plan; the tree maps the path to its place in the text.
 
 mod arrivals;
 mod budget;
@@ -40,14 +40,15 @@ use crate::plan::model::matrix::Axis;
 use crate::plan::model::plan::{Plan, ResolvedPlan};
 use crate::plan::text::tree::Node;
 
-/// Whether the axes of a plan have more values than it may have, which is told where they are checked: nobody unfolds them before.
+/// Whether the axes of a plan have too many values, which is reported where they are checked: they are not
+/// expanded before.
 fn has_too_many_values(plan: &Plan) -> bool {
     let weights = plan.sweeps.values().flat_map(|sweep| sweep.matrix.values()).map(Axis::weight);
     weights.fold(0, usize::saturating_add) > MOST_VALUES
 }
 
-/// Checks a plan as it is written in `tree`, with the files that it names, and resolves it; what is resolved is only good where nothing
-/// was found.
+/// Checks a plan as it is written in `tree`, with the files that it names, and resolves it; the resolved
+/// plan is only valid if there are no diagnostics.
 pub(super) fn check(plan: &Plan, tree: &Node) -> (ResolvedPlan, Vec<Diagnostic>) {
     let mut checker = Checker::new(tree);
     checker.head(plan);

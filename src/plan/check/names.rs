@@ -1,5 +1,5 @@
-//! The names of axes: every axis of a sweep under its first name, wherever it stands; what is no axis is told and left
-//! out, so that the rest can be looked at.
+//! The names of axes: renames every axis of a sweep to its primary name, wherever it appears; unknown axes
+//! are reported and removed, so that the rest can be checked.
 
 use std::collections::HashSet;
 
@@ -15,7 +15,7 @@ use crate::plan::text::alias::ALIASES;
 use crate::plan::text::tree::Step;
 
 impl Checker<'_> {
-    /// Puts every axis of a sweep under its first name.
+    /// Renames every axis of a sweep to its primary name.
     pub(super) fn first_names(&mut self, name: &str, sweep: &mut Sweep) {
         let at = |words: &[Step]| [&steps!["sweeps", name], words].concat();
         let mut matrix = Table::new();
@@ -44,7 +44,7 @@ impl Checker<'_> {
         self.given_once(name, sweep);
     }
 
-    /// The name under which an axis of the matrix goes on; `None` if it cannot.
+    /// The primary name of an axis of the matrix; `None` if the axis has to be removed.
     fn axis_name(&mut self, at: &[Step], key: &str, written: &Axis) -> Option<String> {
         let is_table = |item: &Item| matches!(item.what, What::Fields(_));
         let is_group = match written {
@@ -55,16 +55,16 @@ impl Checker<'_> {
             if is_group {
                 return self.is_all_tables(at, key, written).then(|| key.to_owned());
             }
-            // A list whose elements were refused may have been one of several axes.
+            // A list whose elements were rejected may have been one of several axes.
             if !written.is_empty() || !self.tree.walk(at).node.is_damaged() {
                 self.no_axis(at, key);
             }
             return None;
         };
         if is_group {
-            let message =
-                format!("`{key}` is an axis of its own; several axes that go together have a name of their own");
-            let remedy = "call them what they are, like shape: { zip: { prompt_tokens: […], output_tokens: […] } }";
+            let message = format!("`{key}` is the name of a single axis; a group of axes needs another name");
+            let remedy =
+                "name the group for what it is, like shape: { zip: { prompt_tokens: […], output_tokens: […] } }";
             self.report_key(at, Diagnostic::new(Code::AxisValue, message).remedy(remedy));
             return None;
         }
@@ -78,19 +78,19 @@ impl Checker<'_> {
         Some(first.to_owned())
     }
 
-    /// Whether each element of an axis of several is a table of them.
+    /// Whether each element of an axis group is a table of axes.
     fn is_all_tables(&mut self, at: &[Step], key: &str, written: &Axis) -> bool {
         let Axis::Values(items) = written else { return true };
         let before = self.found.len();
         for (index, _) in items.iter().enumerate().filter(|(_, item)| !matches!(item.what, What::Fields(_))) {
-            let message = format!("the values of `{key}` are tables of axes, and this one is none");
+            let message = format!("the values of `{key}` are tables of axes, but this one is not");
             let remedy = "write it as { prompt_tokens: 256, output_tokens: 1024 }";
             self.report(&[at, &steps![index]].concat(), Diagnostic::new(Code::AxisValue, message).remedy(remedy));
         }
         self.found.len() == before
     }
 
-    /// First names inside an axis: lists of a zip, tables of axes, conditions.
+    /// Primary names inside an axis: lists of a zip, tables of axes, conditions.
     fn inside(&mut self, at: &[Step], axis: &mut Axis) {
         match axis {
             Axis::Zip(zip) => {
@@ -117,7 +117,7 @@ impl Checker<'_> {
         }
     }
 
-    /// Puts the fields of a table under their first names; of two names of one axis the first stays.
+    /// Renames the fields of a table to their primary names; if two names mean one axis, the first is kept.
     fn rename<T>(&mut self, at: &[Step], table: &mut Table<T>) {
         if table.keys().all(|key| axis::first_name(key).is_none_or(|first| first == key)) {
             return;
@@ -136,7 +136,7 @@ impl Checker<'_> {
         *table = renamed;
     }
 
-    /// Takes out what is no axis.
+    /// Removes entries that are not axes.
     fn only_axes<T>(&mut self, at: &[Step], table: &mut Table<T>) {
         for key in table.keys().filter(|key| axis::first_name(key).is_none()) {
             self.no_axis(&[at, &steps![key.as_str()]].concat(), key);
@@ -144,7 +144,7 @@ impl Checker<'_> {
         table.retain(|key, _| axis::first_name(key).is_some());
     }
 
-    /// Reports axes that two entries of the matrix give, and takes the second one out.
+    /// Reports axes that two entries of the matrix set, and removes the second one.
     fn given_once(&mut self, name: &str, sweep: &mut Sweep) {
         let mut given: Vec<(String, String)> = Vec::new();
         let mut twice: HashSet<String> = HashSet::new();
@@ -152,7 +152,7 @@ impl Checker<'_> {
             let fields = fields(key, axis);
             for field in &fields {
                 let Some((_, first)) = given.iter().find(|(known, _)| known == field) else { continue };
-                let message = format!("`{field}` is given by axis `{first}` and by axis `{key}`");
+                let message = format!("`{field}` is set by axis `{first}` and by axis `{key}`");
                 let remedy = format!("keep one of the two; a value of `{field}` comes from one axis only");
                 let at = steps!["sweeps", name, "matrix", key.as_str()];
                 let mut diagnostic = Diagnostic::new(Code::AxisTwice, message).remedy(remedy);
@@ -186,7 +186,7 @@ impl Checker<'_> {
     }
 }
 
-/// Names of axes under their first names; one that is no axis stays as it is.
+/// Renames axes to their primary names; unknown names are kept.
 fn first_names_of(names: &mut [String]) {
     for name in names {
         if let Some(first) = axis::first_name(name) {
@@ -195,7 +195,7 @@ fn first_names_of(names: &mut [String]) {
     }
 }
 
-/// The fields that an entry of a matrix gives, each once.
+/// The fields that an entry of a matrix sets, each once.
 pub(super) fn fields<'a>(key: &'a str, axis: &'a Axis) -> Vec<&'a str> {
     let mut fields: Vec<&str> = match axis {
         Axis::Zip(zip) => zip.lists.keys().map(String::as_str).collect(),

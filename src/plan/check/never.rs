@@ -1,4 +1,5 @@
-//! Metrics that a sweep never has, or never with an interval: a question for them has no answer, whatever is measured.
+//! Metrics that a sweep never has, or never with an interval: a reference to them can never be resolved,
+//! whatever is measured.
 
 use super::checker::Checker;
 use crate::metrics;
@@ -9,7 +10,8 @@ use crate::plan::model::search::Objective;
 use crate::plan::model::sweep::Sweep;
 
 impl Checker<'_> {
-    /// Why the sweep `from` never answers for a metric, and what to do; none where it may.
+    /// Returns why the sweep `from` can never provide a metric, and the remedy; `None` if it may provide
+    /// it.
     pub(super) fn never_measured(
         &self,
         plan: &Plan,
@@ -20,8 +22,8 @@ impl Checker<'_> {
         let is_of_start = key.starts_with("start_");
         if is_of_start != source.measures_start() {
             let (why, remedy) = match is_of_start {
-                true => ("it measures no start", "ask a sweep with `measure: start`"),
-                false => ("it measures starts alone", "ask it for start_ready, or a sweep that measures a load"),
+                true => ("it does not measure the start", "use a sweep with `measure: start`"),
+                false => ("it only measures the start", "use its start_ready, or a sweep that measures a load"),
             };
             return Some((why.to_owned(), remedy.to_owned()));
         }
@@ -30,7 +32,7 @@ impl Checker<'_> {
         let is_given = self.is_given(&[], "slo") || self.is_given(&[], "goodput");
         if matches!(key, "goodput" | "goodput_share") && !has_limits && !is_given {
             let remedy = "add limits at the top of the plan, like goodput: { ttft: 500ms, tpot: 50ms }";
-            return Some(("the plan does not say what is good".to_owned(), remedy.to_owned()));
+            return Some(("the plan does not define good requests".to_owned(), remedy.to_owned()));
         }
         let is_priced = matches!(key, "cost_per_million_output_tokens" | "tokens_per_unit_of_money");
         if let Some(endpoint) = self.unpriced(plan, source).filter(|_| is_priced) {
@@ -38,10 +40,11 @@ impl Checker<'_> {
             return Some((format!("endpoint `{endpoint}` has no price"), remedy));
         }
         if source.repeats.at_most == 1 && !has_interval_of_one_run(key) {
-            let why = "it runs each cell once, and one run has no interval of it that a bound could be held against";
+            let why =
+                "it runs each cell once, and a single run gives no interval for this metric to compare with a bound";
             let remedy = format!(
-                "write repeats: 5 in `{from}`, or ask for what has an interval in one run: a percentile like ttft_p99, error_share or \
-                 goodput_share"
+                "write repeats: 5 in `{from}`, or use a metric that has an interval in one run: a percentile like \
+                 ttft_p99, error_share or goodput_share"
             );
             return Some((why.to_owned(), remedy));
         }
@@ -49,7 +52,8 @@ impl Checker<'_> {
     }
 }
 
-/// Whether one run has a 95 % interval of a metric: percentiles of requests and of gaps, and shares of requests.
+/// Whether one run has a 95 % interval of a metric: percentiles of requests and of gaps, and shares of
+/// requests.
 fn has_interval_of_one_run(key: &str) -> bool {
     let is_distribution = metrics::find(key).is_some_and(|metric| metric.kind.is_distribution());
     is_distribution || matches!(key, "error_share" | "goodput_share" | "jitter_ratio")

@@ -1,4 +1,4 @@
-//! The best settings of a server: what looking for them needs of the plan, and what stands in its way.
+//! The best settings of a server: the requirements of the search on the plan, and what conflicts with it.
 
 use super::checker::{Checker, steps};
 use super::names::fields;
@@ -12,7 +12,7 @@ use crate::plan::model::sweep::Sweep;
 use crate::units::Nanos;
 
 impl Checker<'_> {
-    /// Checks a sweep that looks for the best settings of a server.
+    /// Checks a sweep that searches for the best settings of a server.
     pub(super) fn optimize(&mut self, plan: &Plan, name: &str, sweep: &Sweep) {
         let Some(optimize) = sweep.optimize else { return };
         let at = steps!["sweeps", name, "optimize"];
@@ -20,34 +20,34 @@ impl Checker<'_> {
         let is_whole = !matrix.is_damaged() && matrix.holes.is_empty();
         let mut axes = sweep.matrix.iter().flat_map(|(key, axis)| fields(key, axis));
         if is_whole && !axes.any(|axis| server_flag(axis).is_some()) {
-            let message = "`optimize` looks for the best settings of a server, and the matrix has no `server` axis";
+            let message = "`optimize` searches for the best settings of a server, but the matrix has no `server` axis";
             let remedy = "add one, like server.max_num_seqs: [64, 128, 256]; the endpoint needs `launch`";
             self.report_key(&at, Diagnostic::new(Code::MissingAxis, message).remedy(remedy));
         }
         for (other, is_there) in [("search", sweep.search.is_some()), ("stop", sweep.stop.is_some())] {
             if is_there {
-                let message = format!("`{other}` and `optimize` both decide which runs are made");
-                let remedy = format!("keep one of the two, or put `{other}` into a sweep of its own");
+                let message = format!("`{other}` and `optimize` both decide which runs are executed");
+                let remedy = format!("keep one of the two, or move `{other}` to a separate sweep");
                 self.report_key(&at, Diagnostic::new(Code::Contradiction, message).remedy(remedy));
             }
         }
         if sweep.repeats.at_most != 1 {
-            let message = "`repeats` has no effect beside `optimize`, which makes longer runs where settings are alike";
+            let message = "`repeats` has no effect with `optimize`, which adds longer runs if settings are equal";
             let diagnostic = Diagnostic::new(Code::NoEffect, message).remedy("remove `repeats`");
             self.report_key(&steps!["sweeps", name, "repeats"], diagnostic);
         }
         if sweep.measures_start() {
-            let message = "`optimize` compares settings under a load, and `measure: start` has none";
+            let message = "`optimize` compares settings under a load, but `measure: start` has none";
             self.report_key(&at, Diagnostic::new(Code::Contradiction, message).remedy("keep one of the two"));
         }
         if sweep.compare.is_some() {
-            let message = "settings that `optimize` leaves out have fewer runs, and nothing can be compared in rounds";
-            let remedy = "compare the best ones in a sweep of its own that comes `after` this one";
+            let message = "settings that `optimize` drops have fewer runs, so nothing can be compared in rounds";
+            let remedy = "compare the best ones in a separate sweep that comes `after` this one";
             let at = steps!["sweeps", name, "compare"];
             self.report_key(&at, Diagnostic::new(Code::Contradiction, message).remedy(remedy));
         }
         if !sweep.add.is_empty() {
-            let message = "`add` writes whole cells, and `optimize` compares settings in equal ones";
+            let message = "`add` writes whole cells, but `optimize` compares settings in equal cells";
             let remedy = "write the settings as axes of the matrix";
             self.report_key(
                 &steps!["sweeps", name, "add"],
@@ -57,34 +57,34 @@ impl Checker<'_> {
         self.aimed(plan, name, optimize.aim);
         let shortest = written(&plan.phases, &sweep.phases);
         if optimize.budget == Nanos::ZERO || optimize.budget < shortest {
-            let message = format!("a budget of {} is less than one run takes, {shortest}", optimize.budget);
-            let remedy = "write at least the time of a run of each of the settings, with their starts";
+            let message = format!("a budget of {} is less than the duration of one run, {shortest}", optimize.budget);
+            let remedy = "write at least the duration of one run for each of the settings, including their starts";
             let at = steps!["sweeps", name, "optimize", "budget"];
             self.report(&at, Diagnostic::new(Code::OutOfRange, message).remedy(remedy));
         }
     }
 
-    /// Checks that what the settings are to be best at is known.
+    /// Checks that the goal of the optimization is defined.
     fn aimed(&mut self, plan: &Plan, name: &str, aim: Aim) {
         let at = steps!["sweeps", name, "optimize", "for"];
         let is_given = |checker: &Self, key: &str| checker.is_given(&[], key);
         let has_limits = plan.slo.is_some() || plan.goodput.is_some();
         if aim == Aim::Goodput && !has_limits && !is_given(self, "slo") && !is_given(self, "goodput") {
-            let message = "`for: goodput` counts requests that are good, and the plan does not say what is good";
+            let message = "`for: goodput` counts good requests, but the plan does not define them";
             let remedy = "add limits at the top of the plan, like goodput: { ttft: 500ms, tpot: 50ms }";
             self.report(&at, Diagnostic::new(Code::MissingField, message).remedy(remedy));
         }
         let has_price =
             plan.endpoints.values().filter_map(|endpoint| endpoint.hardware.as_ref()).any(Hardware::has_price);
         if aim == Aim::CostPerMillion && !has_price {
-            let message = "`for: cost_per_million` needs a price, and no endpoint has one";
+            let message = "`for: cost_per_million` needs a price, but no endpoint has one";
             let remedy = "add hardware: { price_per_hour: 31.20 } to the endpoint";
             self.report(&at, Diagnostic::new(Code::MissingField, message).remedy(remedy));
         }
     }
 }
 
-/// What a run takes at least, as far as the plan writes it.
+/// The minimum duration of a run, as far as the plan determines it.
 fn written(plan: &PhasesPatch, sweep: &PhasesPatch) -> Nanos {
     let measure = sweep.measure.or(plan.measure).map(|measure| measure.duration);
     let fill = sweep.fill.or(plan.fill).and_then(|fill| fill.duration);

@@ -1,4 +1,5 @@
-//! What depends on two axes at once: models and the engines they are measured on, turns and scenarios without them.
+//! Checks that depend on two axes at once: models and the engines they are measured on, turns and scenarios
+//! without turns.
 
 use indexmap::IndexMap;
 
@@ -48,7 +49,7 @@ impl Checker<'_> {
         }
     }
 
-    /// The further fields of each scenario on each endpoint that it is sent to.
+    /// Checks the additional fields of each scenario on each endpoint that it is sent to.
     fn extra_of_cells(&mut self, plan: &Plan, asked: &CheckedSweep) {
         if plan.scenarios.values().all(|scenario| scenario.extra.is_empty()) {
             return;
@@ -62,7 +63,7 @@ impl Checker<'_> {
         }
     }
 
-    /// Each scenario on each endpoint whose protocol does not do what it asks for.
+    /// Checks each scenario on each endpoint whose protocol does not support what it needs.
     fn tasks_of_cells(&mut self, plan: &Plan, asked: &CheckedSweep) {
         for endpoint in asked.grid.axes.values("endpoint") {
             let Some(server) = plan.endpoints.get(&endpoint.to_string()) else { continue };
@@ -79,11 +80,11 @@ impl Checker<'_> {
 
     fn other_task(&mut self, at: &[Step], (scenario, endpoint): (&Scalar, &Scalar), api: Api, misfit: Misfit) {
         let Misfit { what, remedy } = misfit;
-        let message = format!("scenario `{scenario}` {what}, and endpoint `{endpoint}` has `api: {}`", api.name());
+        let message = format!("scenario `{scenario}` {what}, but endpoint `{endpoint}` has `api: {}`", api.name());
         self.report(at, Diagnostic::new(Code::Contradiction, message).remedy(remedy));
     }
 
-    /// Each model on each engine that it is measured on.
+    /// Checks each model on each engine that it is measured on.
     fn ids_of_models(&mut self, plan: &Plan, asked: &CheckedSweep) {
         let mut by_engine: IndexMap<Engine, Vec<&Scalar>> = IndexMap::new();
         for endpoint in asked.grid.axes.values("endpoint") {
@@ -105,7 +106,7 @@ impl Checker<'_> {
         }
     }
 
-    /// Turns, and what else conversations have, where there is no conversation.
+    /// Reports turns, and other fields of conversations, without a conversation.
     fn turns_of_cells(&mut self, plan: &Plan, asked: &CheckedSweep, field: &'static str) {
         let without: Vec<&Scalar> = asked
             .grid
@@ -120,9 +121,10 @@ impl Checker<'_> {
                 let idle = suggest::choices(idle.iter().map(String::as_str)).replace(" or ", " and ");
                 let what = if field == "turns" { "turns" } else { "it" };
                 let message =
-                    format!("`{field}: {value}` does nothing with scenario {idle}: only conversations have {what}");
+                    format!("`{field}: {value}` has no effect with scenario {idle}: only conversations have {what}");
                 let remedy = format!(
-                    "use scenario: [D] or one based on it, or give it a `when`: {{ value: {value}, when: {{ scenario: D }} }}"
+                    "use scenario: [D] or one based on it, or give it a `when`: \
+                     {{ value: {value}, when: {{ scenario: D }} }}"
                 );
                 self.report(&place, Diagnostic::new(Code::NoEffect, message).remedy(remedy));
             }
@@ -138,12 +140,12 @@ impl Checker<'_> {
     }
 }
 
-/// What a scenario asks for that is not this task.
+/// Returns the field of a scenario that does not fit this task.
 fn misfit(plan: &Plan, scenario: &Scalar, task: Task) -> Option<Misfit> {
     resolve(&scenario.to_string(), &plan.scenarios)?.misfit(task)
 }
 
-/// Whether a value of a conversation's field says what holds without it.
+/// Whether a value of a conversation's field equals the default.
 fn is_none(field: &str, value: &Scalar) -> bool {
     match (field, value) {
         ("turns", Scalar::Number(turns)) => *turns <= 1u32.into(),

@@ -1,4 +1,4 @@
-//! What prompts share: lengths within their range, and nothing that could not have an effect.
+//! Shared text of prompts: lengths within their range, and no setting without effect.
 
 use super::checker::{Checker, steps};
 use crate::plan::diagnostic::error::{Code, Diagnostic};
@@ -17,14 +17,15 @@ impl Checker<'_> {
         self.cold(name, scenario, plan);
     }
 
-    /// Reports a scenario that says with its own `cache` or `nonce` that its prompts are cold and have no nonces of their own.
+    /// Reports a scenario whose own `cache` or `nonce` make its prompts cold but without a nonce for each
+    /// prompt.
     fn cold(&mut self, name: &str, scenario: &Scenario, plan: &Plan) {
         let field = match (scenario.nonce.is_some(), scenario.cache.is_some()) {
             (true, _) => "nonce",
             (false, true) => "cache",
             (false, false) => return,
         };
-        // What an axis says takes the place of it: cells are looked at by themselves.
+        // An axis overrides it: cells are checked separately.
         if plan.sweeps.values().any(|sweep| !sweep.values("nonce").is_empty()) {
             return;
         }
@@ -32,8 +33,8 @@ impl Checker<'_> {
         let cold = resolved.classes().filter(|class| !class.content.cache.is_warm());
         if let Some(nonce) = cold.map(|class| class.nonce.unwrap_or(plan.nonce)).find(|nonce| *nonce != NonceMode::On) {
             let message = format!(
-                "`cache: cold` of scenario `{name}` needs `nonce: on`, and it has `nonce: {}`: a cold prompt opens with a \
-                 nonce of its own",
+                "`cache: cold` of scenario `{name}` needs `nonce: on`, but it has `nonce: {}`: a cold prompt begins \
+                 with its own nonce",
                 nonce.name()
             );
             let remedy = "write `nonce: on` in the scenario, or remove `cache: cold`";
@@ -53,14 +54,14 @@ impl Checker<'_> {
         }
         let resolved = resolve(name, &plan.scenarios);
         if resolved.is_some_and(|resolved| resolved.content.reuse == Reuse::SamePrompt) {
-            let message = format!("every request of scenario `{name}` is the same: a shared text adds nothing to it");
+            let message = format!("every request of scenario `{name}` is the same: a shared text has no effect");
             let remedy = "start from a scenario whose prompts differ: base: B1";
             let at = steps!["scenarios", name, "prefix"];
             self.report(&at, Diagnostic::new(Code::NoEffect, message).remedy(remedy));
         }
         if prefix.order == PrefixOrder::Tile && prefix.groups == 1 {
-            let message = format!("scenario `{name}` tiles over one text, which every cache holds");
-            let remedy = "write more `groups` than the cache holds: groups × tokens above its size in tokens";
+            let message = format!("scenario `{name}` tiles over one text, which fits into every cache");
+            let remedy = "write more `groups` than the cache can hold: groups × tokens above its size in tokens";
             self.report(&at("groups"), Diagnostic::new(Code::Contradiction, message).remedy(remedy));
         }
     }

@@ -1,4 +1,4 @@
-//! Profiles: what is said beside one can be followed, and what it does not tell is said.
+//! Profiles: fields next to a profile are usable, and values that it does not contain are set.
 
 use super::checker::{Checker, is_not_positive, steps};
 use super::trace::says_trace;
@@ -9,23 +9,24 @@ use crate::plan::model::scenario::Scenario;
 use crate::plan::model::sweep::Sweep;
 
 impl Checker<'_> {
-    /// Checks `profile` of a scenario. What its file holds was looked at when the plan was loaded.
+    /// Checks `profile` of a scenario. The content of its file was checked when the plan was loaded.
     pub(super) fn profile_of(&mut self, name: &str, scenario: &Scenario, plan: &Plan) {
         let Some(file) = &scenario.profile else { return };
         let at = steps!["scenarios", name, "profile"];
         self.outside(&at, "speed", "a number above 0", Some(file.speed).filter(is_not_positive));
         for (field, given) in [("trace", scenario.trace.is_some()), ("mix", !scenario.mix.is_empty())] {
             if given {
-                let message = format!("`profile` and `{field}` of scenario `{name}` both say what is sent");
+                let message = format!("`profile` and `{field}` of scenario `{name}` both determine what is sent");
                 let diagnostic = Diagnostic::new(Code::Contradiction, message).remedy("keep one of the two");
-                self.report_key(&at, diagnostic.with(self.key_of(&steps!["scenarios", name, field], "said here too")));
+                self.report_key(&at, diagnostic.with(self.key_of(&steps!["scenarios", name, field], "also set here")));
                 return;
             }
         }
         let resolved = resolve(name, &plan.scenarios).map(|resolved| resolved.content);
         let base = resolved.map_or(Reuse::None, |content| content.reuse);
         if base == Reuse::SamePrompt {
-            let message = format!("every request of scenario `{name}` is the same: a profile has requests that differ");
+            let message =
+                format!("every request of scenario `{name}` is the same, but the requests of a profile differ");
             let remedy = "start from a scenario whose prompts differ: base: B1";
             self.report_key(&at, Diagnostic::new(Code::Contradiction, message).remedy(remedy));
         }
@@ -33,16 +34,16 @@ impl Checker<'_> {
         if without.0 > 0 && scenario.asked_tokens().is_none() && scenario.lengths.is_none() {
             let (untold, all) = without;
             let message = format!(
-                "the profile `{}` does not tell how long answers are, of {untold} of its {all} requests",
+                "the profile `{}` does not contain the length of the response for {untold} of its {all} requests",
                 file.file.written()
             );
-            let remedy = "say how many tokens are asked for: output_tokens: 256";
+            let remedy = "write how many tokens to request: output_tokens: 256";
             self.report(&at, Diagnostic::new(Code::MissingField, message).remedy(remedy));
         }
     }
 }
 
-/// Whether every scenario of a sweep brings a rate of its own, by a trace or a profile, be it one that can be read or not.
+/// Whether every scenario of a sweep brings its own rate, by a trace or a profile, readable or not.
 pub(super) fn brings_load(plan: &Plan, sweep: &Sweep) -> bool {
     let unread = |name: &str| {
         let file = plan.scenarios.get(name).and_then(|scenario| scenario.profile.as_ref());

@@ -1,4 +1,4 @@
-//! Repeats of a sweep: how many, and until what is known.
+//! Repeats of a sweep: their number, and the precision that ends them.
 
 use super::checker::{Checker, steps};
 use crate::plan::diagnostic::error::{Code, Diagnostic};
@@ -7,9 +7,9 @@ use crate::plan::model::sweep::Sweep;
 use crate::plan::text::tree::Value;
 use crate::units::{Decimal, Share};
 
-/// Nothing is said of a mean from fewer repeats.
+/// Minimum number of repeats for statements about a mean.
 const FEWEST: u32 = 3;
-/// How well a mean is known at best and at worst.
+/// Highest and lowest precision of a mean.
 const WITHIN: (Share, Share) = (Share(Decimal::new(1, 3)), Share::percent(50));
 
 impl Checker<'_> {
@@ -22,7 +22,7 @@ impl Checker<'_> {
         let Some(until) = repeats.until else {
             self.outside(table, field, "1 or more", (repeats.at_most == 0).then_some(0));
             if !repeats.metrics.is_empty() && !self.is_given(&at, "until") {
-                let message = "`metrics` says which means have to be known, and there is no `until`";
+                let message = "`metrics` lists the means that have to be known, but there is no `until`";
                 let remedy = "add until: 2%, or remove `metrics`";
                 let at = [&at[..], &steps!["metrics"]].concat();
                 self.report_key(&at, Diagnostic::new(Code::NoEffect, message).remedy(remedy));
@@ -33,34 +33,32 @@ impl Checker<'_> {
         let is_within = until >= finest && until <= coarsest;
         self.outside(&at, "until", &format!("a share from {finest} to {coarsest}"), (!is_within).then_some(until));
         if repeats.at_most < FEWEST {
-            let message = format!(
-                "`at_most` is {}, and nothing is said of a mean from fewer than {FEWEST} runs",
-                repeats.at_most
-            );
+            let message =
+                format!("`at_most` is {}, but statements about a mean need at least {FEWEST} runs", repeats.at_most);
             let remedy = format!("write at_most: {FEWEST} or more, better 12");
             let at = [&at[..], &steps!["at_most"]].concat();
             self.report(&at, Diagnostic::new(Code::OutOfRange, message).remedy(remedy));
         }
         if sweep.stop.is_some() && sweep.search.is_none() {
-            let message = "`until` ends the repeats of a load, and `stop` judges a load by all of its repeats";
+            let message = "`until` ends the repeats of a load, but `stop` judges a load by all of its repeats";
             let remedy = "write a number of repeats, or remove `stop`";
             let at = [&at[..], &steps!["until"]].concat();
             self.report_key(&at, Diagnostic::new(Code::Contradiction, message).remedy(remedy));
         }
     }
 
-    /// Refuses repeats that end by themselves in cells that are compared: arms need the same rounds. The plan's comparisons have the first
-    /// names of their axes.
+    /// Rejects repeats with `until` in cells that are compared: arms need the same rounds. The plan's
+    /// comparisons use the primary names of their axes.
     pub(super) fn compared_until(&mut self, plan: &Plan) {
         for (name, sweep) in &plan.sweeps {
             if sweep.repeats.until.is_none() || plan.compared(sweep).is_none() {
                 continue;
             }
-            let message =
-                "these cells are compared, which takes the same rounds of each, and `until` ends every cell by itself";
+            let message = "these cells are compared, which needs the same rounds for each, but `until` ends every \
+                           cell separately";
             let remedy = format!(
-                "write repeats: {} and sequential: true in `compare`, which ends rounds once something is shown; or compare in \
-                 other sweeps alone, by a `compare` of their own",
+                "write repeats: {} and sequential: true in `compare`, which ends rounds once a difference is shown; \
+                 or compare only in other sweeps, with their own `compare`",
                 sweep.repeats.at_most
             );
             let at = steps!["sweeps", name.as_str(), "repeats", "until"];

@@ -1,5 +1,6 @@
-//! The rules over a matrix: `when`, `exclude`, `extend`, `add`. What they match is decided from the axes; where axes depend
-//! on each other, a search looks for one cell, with a bound on its steps. Cells are never built.
+//! The rules over a matrix: `when`, `exclude`, `extend`, `add`. Their matches are derived from the axes; if
+//! axes depend on each other, a search looks for one cell, with a limit on its steps. Cells are never
+//! built.
 
 use std::collections::{BTreeMap, HashSet};
 
@@ -11,7 +12,7 @@ use crate::plan::model::matrix::{Axis, Condition, Extend};
 use crate::plan::model::scalar::Scalar;
 use crate::plan::text::tree::Step;
 
-/// The axes that every cell needs, each with what is said of a cell without it.
+/// The axes that every cell needs, each with the message about a cell without it.
 const NEEDED: [(&[&str], Code, &str); 4] = [
     (&["endpoint"], Code::MissingAxis, "have no endpoint"),
     (&["model"], Code::MissingAxis, "have no model"),
@@ -34,7 +35,7 @@ impl Checker<'_> {
         for (index, extend) in asked.sweep.extend.iter().enumerate() {
             self.extend(asked, index, extend);
         }
-        // Where something is wrong already, that may be the cause of what would follow.
+        // An earlier error may be the cause of anything found from here on.
         let damaged = self.tree.walk(&steps!["sweeps", asked.name]).node.is_damaged();
         if self.found.len() == before && !damaged && !asked.lacks_axes && !asked.grid.axes.axes.is_empty() {
             self.all_excluded(asked);
@@ -62,7 +63,7 @@ impl Checker<'_> {
         }
     }
 
-    /// Reports rules that leave no cell over.
+    /// Reports rules that match every cell.
     fn all_excluded(&mut self, asked: &CheckedSweep) {
         let (name, sweep) = (asked.name, asked.sweep);
         if sweep.exclude.is_empty() && sweep.when.is_none() {
@@ -72,8 +73,8 @@ impl Checker<'_> {
         let query = Query { wants: &[], with_excludes: true };
         if has_values && asked.grid.any(query, &mut self.steps_left, &mut |_| true) == Some(false) {
             let word = if sweep.exclude.is_empty() { "when" } else { "exclude" };
-            let message = format!("`{word}` leaves no cell of sweep `{name}` over");
-            let remedy = "remove a rule, or add the fields that tell which cells are meant";
+            let message = format!("`{word}` leaves no cell of sweep `{name}`");
+            let remedy = "remove a rule, or add fields that narrow the matching cells";
             self.report_key(&steps!["sweeps", name, word], Diagnostic::new(Code::AllExcluded, message).remedy(remedy));
         }
     }
@@ -89,7 +90,7 @@ impl Checker<'_> {
         let mut wants = asked.wants(&extend.when);
         let query = Query { wants: &wants, with_excludes: true };
         if asked.grid.any(query, &mut self.steps_left, &mut |_| true) == Some(false) {
-            let message = "this `extend` matches nothing: every cell it means is excluded";
+            let message = "this `extend` has no effect: every cell that it matches is excluded";
             let at = [&steps!["sweeps", asked.name], &at[..]].concat();
             return self.report_key(&at, Diagnostic::new(Code::DeadCondition, message).remedy("remove it"));
         }
@@ -98,7 +99,8 @@ impl Checker<'_> {
         }
     }
 
-    /// Reports a field of an `extend` that a cell it matches has already, from an axis or from an `extend` before it.
+    /// Reports a field of an `extend` that a matching cell already has, from an axis or from an earlier
+    /// `extend`.
     fn overrides<'q>(
         &mut self,
         asked: &CheckedSweep<'q>,
@@ -110,7 +112,7 @@ impl Checker<'_> {
         if let Some(id) = asked.grid.axes.field(field) {
             wants.push((id, Want::Present));
             if self.is_there(asked, wants) {
-                let message = format!("this `extend` gives `{field}`, which the cells it matches have already");
+                let message = format!("this `extend` sets `{field}`, but the matching cells already have it");
                 let remedy =
                     format!("narrow its `when`, or put the value on axis `{field}`: {{ value: …, when: {{ … }} }}");
                 self.report_key(&at, Diagnostic::new(Code::Overrides, message).remedy(remedy));
@@ -121,7 +123,7 @@ impl Checker<'_> {
         for (first, other) in others.filter(|(_, other)| other.with.contains_key(field)) {
             let both = [&wants[..], &asked.wants(&other.when)].concat();
             if self.steps_left > 0 && self.is_there(asked, &both) {
-                let message = format!("two `extend`s give the same cells a `{field}`");
+                let message = format!("two `extend`s set `{field}` in the same cells");
                 let remedy = "narrow the `when` of one of them";
                 let mut diagnostic = Diagnostic::new(Code::Overrides, message).remedy(remedy);
                 let path = steps!["sweeps", asked.name, "extend", first, "with", field];
@@ -131,15 +133,15 @@ impl Checker<'_> {
         }
     }
 
-    /// Whether some cell meets `wants`, as far as the steps go.
+    /// Whether some cell meets `wants`, within the limit of steps.
     pub(super) fn is_there(&mut self, asked: &CheckedSweep, wants: &[(usize, Want)]) -> bool {
         asked.grid.any(Query { wants, with_excludes: true }, &mut self.steps_left, &mut |_| true) == Some(true)
     }
 
-    /// Reports cells that lack what every run needs, where only some do.
+    /// Reports cells without a field that every run needs, if only some cells lack it.
     fn needed(&mut self, asked: &CheckedSweep) {
         let name = asked.name;
-        // Without a scenario of its own a plan sends the built-in one.
+        // A plan without its own scenarios sends the built-in one.
         let built_in = self.declared("scenarios").is_empty();
         for (axes, code, what) in NEEDED.into_iter().filter(|(axes, ..)| !built_in || *axes != ["scenario"]) {
             let ids: Vec<usize> = axes.iter().filter_map(|axis| asked.grid.axes.field(axis)).collect();
@@ -152,10 +154,10 @@ impl Checker<'_> {
                 .map(|extend| (&extend.when, Rule::new(&asked.grid.axes, &extend.when)))
                 .collect();
             if ids.is_empty() && extends.is_empty() {
-                continue; // Nobody gives it: told where the axes are looked at.
+                continue; // No axis sets it: reported where the axes are checked.
             }
             let mut wants: Vec<(usize, Want)> = ids.iter().map(|id| (*id, Want::Absent)).collect();
-            // So that the search sees the fields on which an `extend` depends.
+            // Lets the search see the fields on which an `extend` depends.
             wants.extend(extends.iter().flat_map(|(when, _)| asked.wants(when)).map(|(id, _)| (id, Want::Any)));
             let query = Query { wants: &wants, with_excludes: true };
             let mut example = None;
@@ -168,14 +170,14 @@ impl Checker<'_> {
             if let Some(example) = example {
                 let message = format!("some cells of sweep `{name}` {what}, such as {example}");
                 let axes = axes.join("` or `");
-                let remedy = format!("give these cells `{axes}` too, or leave them out with `exclude`");
+                let remedy = format!("give these cells `{axes}` too, or remove them with `exclude`");
                 let at = steps!["sweeps", name, "matrix"];
                 self.report_key(&at, Diagnostic::new(code, message).remedy(remedy));
             }
         }
     }
 
-    /// Reports cells of `add` that are there already.
+    /// Reports cells of `add` that already exist.
     fn added(&mut self, asked: &CheckedSweep) {
         let extends: Vec<Rule> =
             asked.sweep.extend.iter().map(|extend| Rule::new(&asked.grid.axes, &extend.when)).collect();
@@ -184,19 +186,19 @@ impl Checker<'_> {
             let at = steps!["sweeps", asked.name, "add", index];
             let whole: BTreeMap<&str, &Scalar> = cell.iter().map(|(axis, value)| (axis.as_str(), value)).collect();
             if !seen.insert(whole.clone()) {
-                self.cell_twice(&at, "`add` has this cell already");
+                self.cell_twice(&at, "`add` already has this cell");
             } else if self.is_cell(asked, &whole, &extends) {
-                self.cell_twice(&at, "the matrix has this cell already");
+                self.cell_twice(&at, "the matrix already has this cell");
             }
         }
     }
 
     fn cell_twice(&mut self, at: &[Step], message: &str) {
-        let remedy = "remove it; to give a cell further fields write `extend`, to run it several times `repeats`";
+        let remedy = "remove it; to give a cell more fields use `extend`, to run it several times use `repeats`";
         self.report_key(at, Diagnostic::new(Code::CellTwice, message).remedy(remedy));
     }
 
-    /// Whether the matrix, extended, has exactly this cell; with every step used up: no.
+    /// Whether the matrix, with its extends, has exactly this cell; false if the steps are used up.
     fn is_cell(&mut self, asked: &CheckedSweep, whole: &BTreeMap<&str, &Scalar>, extends: &[Rule]) -> bool {
         let names = &asked.grid.axes.names;
         let mut wants: Vec<(usize, Want)> = Vec::with_capacity(names.len());
@@ -219,7 +221,7 @@ impl Checker<'_> {
     }
 }
 
-/// A cell in words, as far as a search has chosen it.
+/// Describes a cell in words, as far as a search has determined it.
 fn shown(asked: &CheckedSweep, cell: &Chosen) -> String {
     let mut fields: Vec<String> = Vec::new();
     for field in cell.fields.iter().flatten() {

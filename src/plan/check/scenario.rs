@@ -17,8 +17,8 @@ impl Checker<'_> {
         for (name, scenario) in &plan.scenarios {
             if built_in(name).is_some() {
                 let message =
-                    format!("`{name}` is a built-in scenario; a second one of that name would mislead readers");
-                let remedy = format!("give yours another name and start it with `base: {name}`");
+                    format!("`{name}` is a built-in scenario; another one of that name would mislead readers");
+                let remedy = format!("rename yours and start it with `base: {name}`");
                 let at = steps!["scenarios", name.as_str()];
                 self.report_key(&at, Diagnostic::new(Code::BuiltInName, message).remedy(remedy));
             }
@@ -50,7 +50,7 @@ impl Checker<'_> {
         }
         if let Some(circle) = circle_of_bases(name, table) {
             let message = format!("scenario `{name}` is based on itself: {}", circle.join(" → "));
-            let remedy = "let one of them start from a built-in: base: B1";
+            let remedy = "let one of them start from a built-in scenario: base: B1";
             self.report(&at, Diagnostic::new(Code::Circle, message).remedy(remedy));
         }
     }
@@ -64,27 +64,27 @@ impl Checker<'_> {
         }
     }
 
-    /// Reports a length that is asked for twice, and a model id that is none.
+    /// Reports a length that is requested twice, and an empty model id.
     fn asked(&mut self, name: &str, scenario: &Scenario) {
         if LengthField::ALL.iter().all(|field| scenario.tokens_under(*field).is_some()) {
             let [usual, unusual] = LengthField::KEYS;
             let message =
-                format!("`{usual}` and `{unusual}` of scenario `{name}` both say how many tokens are asked for");
-            let remedy = "keep one of the two: it decides under which name the length is sent";
+                format!("`{usual}` and `{unusual}` of scenario `{name}` both set the number of requested tokens");
+            let remedy = "keep one of the two: it determines the field name under which the length is sent";
             let mut diagnostic = Diagnostic::new(Code::Contradiction, message).remedy(remedy);
             diagnostic
                 .related
-                .extend(self.key_of(&steps!["scenarios", name, usual], &format!("`{usual}` is given here")));
+                .extend(self.key_of(&steps!["scenarios", name, usual], &format!("`{usual}` is set here")));
             self.report_key(&steps!["scenarios", name, unusual], diagnostic);
         }
         if scenario.model.as_ref().is_some_and(|model| model.trim().is_empty()) {
             let message = format!("`model` of scenario `{name}` is empty");
-            let remedy = "write the id that the server knows, or remove it: the model's own is sent";
+            let remedy = "write the id that the server knows, or remove it to send the model's own id";
             self.empty(&steps!["scenarios", name, "model"], message, remedy);
         }
     }
 
-    /// Reports what asks for tokens in a scenario whose requests are answered by vectors or scores.
+    /// Reports fields about generated tokens in a scenario whose responses are vectors or scores.
     fn without_tokens(&mut self, name: &str, scenario: &Scenario) {
         const OF_TOKENS: [&str; 8] =
             ["turns", "think", "history", "sessions", "context_limit", "stream", "ignore_eos", "stop"];
@@ -95,14 +95,15 @@ impl Checker<'_> {
             LengthField::KEYS.into_iter().chain(OF_TOKENS).chain(parameters).filter(|field| scenario.says(field))
         {
             let message = format!(
-                "`{field}` does nothing in scenario `{name}`: its requests have `{texts}` and are answered by {answered}"
+                "`{field}` has no effect in scenario `{name}`: its requests have `{texts}`, and the responses are \
+                 {answered}"
             );
-            let remedy = format!("remove it, or leave `{texts}` out");
+            let remedy = format!("remove it, or remove `{texts}`");
             let at = steps!["scenarios", name, field];
             self.report_key(&at, Diagnostic::new(Code::NoEffect, message).remedy(remedy));
         }
         if texts == "inputs" && scenario.says("documents") {
-            let message = format!("scenario `{name}` has `inputs` and `documents`: no request has both");
+            let message = format!("scenario `{name}` has both `inputs` and `documents`: no request has both");
             let remedy = "keep `inputs` for `api: embeddings`, `documents` for `api: rerank`";
             let at = steps!["scenarios", name, "documents"];
             self.report_key(&at, Diagnostic::new(Code::Contradiction, message).remedy(remedy));
@@ -111,25 +112,25 @@ impl Checker<'_> {
 
     fn turns(&mut self, name: &str, scenario: &Scenario, table: &Table<Scenario>) {
         if scenario.turns.is_some_and(|turns| turns > 1) && has_no_turns(name, table) {
-            let message = format!("`turns` does nothing in scenario `{name}`: it is no conversation");
+            let message = format!("`turns` has no effect in scenario `{name}`: it is not a conversation");
             let at = steps!["scenarios", name, "turns"];
             self.report(&at, Diagnostic::new(Code::NoEffect, message).remedy("start from a conversation: base: D"));
         }
     }
 }
 
-/// Whether a scenario is known to be no conversation.
+/// Whether a scenario is known not to be a conversation.
 pub(super) fn has_no_turns(name: &str, table: &Table<Scenario>) -> bool {
     resolve(name, table).is_some_and(|scenario| scenario.content.reuse != Reuse::Conversation)
 }
 
-/// The bases of `name` if they lead back to it.
+/// The chain of bases from `name` back to itself, if there is one.
 fn circle_of_bases<'a>(name: &'a str, table: &'a Table<Scenario>) -> Option<Vec<&'a str>> {
     let mut chain = vec![name];
     while let Some(base) = table.get(*chain.last()?).and_then(|scenario| scenario.base.as_deref()) {
         chain.push(base);
         if base == name {
-            // `A1: { base: A1 }` starts from the built-in; that its name is taken is another mistake.
+            // `A1: { base: A1 }` starts from the built-in; that its name is reserved is a separate error.
             return (chain.len() > 2 || built_in(name).is_none()).then_some(chain);
         }
         if chain.len() > table.len() {
@@ -139,7 +140,7 @@ fn circle_of_bases<'a>(name: &'a str, table: &'a Table<Scenario>) -> Option<Vec<
     None
 }
 
-/// The numbers that a scenario gives, as values of the axes of the same name.
+/// The numbers that a scenario sets, as values of the axes of the same name.
 fn given(scenario: &Scenario) -> Vec<(&'static str, Scalar)> {
     let Ok(serde_json::Value::Object(said)) = serde_json::to_value(scenario) else { return Vec::new() };
     let numbers = AXES.iter().filter(|(_, kind, _)| kind.is_number());

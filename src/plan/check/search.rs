@@ -1,4 +1,5 @@
-//! Searches for a load, and ladders of loads that end early: what they need of the plan, and what stands in their way.
+//! Searches for a load, and ladders of loads that end early: their requirements on the plan, and what
+//! conflicts with them.
 
 use super::checker::{Checker, steps};
 use crate::plan::diagnostic::error::{Code, Diagnostic};
@@ -14,20 +15,21 @@ use crate::plan::model::sweep::Sweep;
 use crate::plan::text::tree::Step;
 use crate::units::{Decimal, Share};
 
-/// No search tries among more loads than this.
+/// Maximum number of loads that a search may try.
 const MOST_LOADS: usize = 2_000;
 
 impl Checker<'_> {
-    /// Checks the search of a sweep, and writes out the loads that it may try as the axis that it searches.
+    /// Checks the search of a sweep, and expands the loads that it may try into the searched axis.
     pub(super) fn search(&mut self, plan: &Plan, name: &str, sweep: &mut Sweep) {
         let Some(search) = sweep.search.clone() else { return };
         let at = steps!["sweeps", name, "search"];
         let Some((axis, range)) = search.axis() else {
             let message = match search.qps {
-                None => "`search` does not say which load is searched",
-                Some(_) => "`search` names two loads, and a search looks for one",
+                None => "`search` does not specify which load is searched",
+                Some(_) => "`search` names two loads, but it can search only one",
             };
-            let remedy = "write qps: { from: 1, to: 200 } for an open loop, or batch_size: { from: 1, to: 256 } for a closed one";
+            let remedy = "write qps: { from: 1, to: 200 } for an open loop, \
+                          or batch_size: { from: 1, to: 256 } for a closed one";
             return self.report_key(&at, Diagnostic::new(Code::Contradiction, message).remedy(remedy));
         };
         self.has_objective(plan, &at, "a search looks for the highest load that meets the objective");
@@ -35,14 +37,14 @@ impl Checker<'_> {
         self.stands_alone(name, sweep, "search");
         if sweep.stop.is_some() {
             let message = "`search` and `stop` both decide which loads are run";
-            let remedy = "keep `search`, or name the loads of a ladder in the matrix and keep `stop`";
+            let remedy = "keep `search`, or list the loads of a ladder in the matrix and keep `stop`";
             self.report_key(
                 &steps!["sweeps", name, "stop"],
                 Diagnostic::new(Code::Contradiction, message).remedy(remedy),
             );
         }
         if sweep.repeats != Repeats::default() {
-            let message = "`repeats` has no effect beside `search`, which repeats a load as often as its answer takes";
+            let message = "`repeats` has no effect with `search`, which repeats a load as often as a decision needs";
             let diagnostic = Diagnostic::new(Code::NoEffect, message).remedy("remove `repeats`");
             self.report_key(&steps!["sweeps", name, "repeats"], diagnostic);
         }
@@ -51,7 +53,7 @@ impl Checker<'_> {
         }
         let loads = search.loads();
         if loads.len() > MOST_LOADS {
-            let message = format!("this search may try {} loads, and a search at most {MOST_LOADS}", loads.len());
+            let message = format!("this search may try {} loads, but the maximum is {MOST_LOADS}", loads.len());
             let remedy = "write a coarser `within`, or a narrower range";
             return self.report(
                 &steps!["sweeps", name, "search", axis],
@@ -61,12 +63,12 @@ impl Checker<'_> {
         self.writes_axis(name, sweep, axis, &loads);
     }
 
-    /// Checks what the load has to meet: each limit that is named is one of the plan's objective.
+    /// Checks what the load has to meet: each named limit must be in the plan's objective.
     fn met(&mut self, plan: &Plan, name: &str, search: &Search) {
         let at = steps!["sweeps", name, "search", "meets"];
         let asked = search.objectives(plan.slo.as_ref());
         if asked.is_empty() {
-            let message = "`meets` is empty, and a search has to know what the load is to meet";
+            let message = "`meets` is empty, but a search needs to know what the load must meet";
             let remedy = "write slo, each, or a list like [slo, ttft, tpot]; without `meets` it is slo";
             return self.report(&at, Diagnostic::new(Code::WrongValue, message).remedy(remedy));
         }
@@ -74,13 +76,14 @@ impl Checker<'_> {
             search.meets.0.iter().enumerate().filter(|(at, meets)| search.meets.0[..*at].contains(meets))
         {
             let word: &str = meets.objective().map_or("each", Objective::name);
-            let message = format!("`meets` asks for `{word}` twice");
+            let message = format!("`meets` lists `{word}` twice");
             let diagnostic = Diagnostic::new(Code::DuplicateValue, message).remedy("remove one of the two");
             self.report(&[at.as_slice(), &steps![index]].concat(), diagnostic);
         }
         if asked.iter().all(|objective| *objective == Objective::CostPerMillion) {
-            let message = "what tokens cost falls as the load rises, so that there is no highest load that keeps it";
-            let remedy = "ask for a latency beside it, like [slo, cost_per_million]: then the search also says from which load on it is kept";
+            let message = "the cost of tokens falls as the load rises, so there is no highest load that keeps it";
+            let remedy = "add a latency, like [slo, cost_per_million]: the search then also reports from which load \
+                          on the cost is met";
             self.report(&at, Diagnostic::new(Code::Contradiction, message).remedy(remedy));
         }
         let Some(slo) = &plan.slo else { return };
@@ -96,12 +99,12 @@ impl Checker<'_> {
             if is_there || self.is_given(&steps!["slo"], key) {
                 continue;
             }
-            let message = format!("`meets` asks for `{key}`, and the plan's `slo` has no limit on it");
+            let message = format!("`meets` lists `{key}`, but the plan's `slo` has no limit on it");
             let limit = if key == "cost_per_million" { "3" } else { "{ p99: 500ms }" };
             let remedy = format!(
-                "add one at the top of the plan, like slo: {{ {key}: {limit} }}, or take `{key}` out of `meets`"
+                "add one at the top of the plan, like slo: {{ {key}: {limit} }}, or remove `{key}` from `meets`"
             );
-            // Of one word that stands for a list of one, the path leads to the word.
+            // If one word stands for a list of one, the path leads to the word.
             self.report(
                 &[at.as_slice(), &steps![index]].concat(),
                 Diagnostic::new(Code::MissingField, message).remedy(remedy),
@@ -109,7 +112,7 @@ impl Checker<'_> {
         }
     }
 
-    /// Whether the range of a search has loads; reports what is wrong with it.
+    /// Checks that the range of a search contains loads; reports any problem with it.
     fn searched_range(&mut self, name: &str, axis: &str, range: SearchRange) -> bool {
         let at = steps!["sweeps", name, "search", axis];
         let before = self.found.len();
@@ -120,9 +123,9 @@ impl Checker<'_> {
         self.outside(&at, "to", wanted, Some(range.to).filter(is_wrong));
         let most = Decimal::from(if axis == "batch_size" { 100_000 } else { 1_000_000 });
         self.outside(&at, "to", &format!("at most {most}"), Some(range.to).filter(|to| *to > most));
-        // An end that could not be read was told.
+        // An unreadable bound has been reported.
         if range.from >= range.to && !self.tree.walk(&at).node.is_damaged() {
-            let message = format!("a search from {} to {} has nothing to look for", range.from, range.to);
+            let message = format!("nothing to search between {} and {}", range.from, range.to);
             self.report(&at, Diagnostic::new(Code::WrongValue, message).remedy("write the smaller number as `from`"));
         }
         let is_within = range.within >= FINEST && range.within <= Share::percent(50);
@@ -130,15 +133,16 @@ impl Checker<'_> {
         self.found.len() == before
     }
 
-    /// Adds the searched axis to the matrix. A plan that has it already, as a frozen one, has exactly these loads.
+    /// Adds the searched axis to the matrix. If a plan has it already, like a frozen one, it has exactly
+    /// these loads.
     fn writes_axis(&mut self, name: &str, sweep: &mut Sweep, axis: &str, loads: &[Decimal]) {
         let item = |load: &Decimal| Item { what: What::Values(vec![Scalar::Number(*load)]), when: None };
         let beside = |sweep: &Sweep| sweep.extend.iter().any(|extend| extend.with.contains_key(axis));
         let is_theirs = sweep.matrix.get(axis).is_some()
             && sweep.values(axis) == loads.iter().map(|load| Scalar::Number(*load)).collect::<Vec<_>>();
         if !is_theirs && (self.has_axis(name, sweep, axis) || beside(sweep)) {
-            let message = format!("`{axis}` is searched, and the matrix names values of it");
-            let remedy = format!("take `{axis}` out of the matrix, or `search` out of the sweep");
+            let message = format!("`{axis}` is searched, but the matrix also lists values of it");
+            let remedy = format!("remove `{axis}` from the matrix, or `search` from the sweep");
             let at = steps!["sweeps", name, "search"];
             return self.report_key(&at, Diagnostic::new(Code::Contradiction, message).remedy(remedy));
         }
@@ -161,7 +165,8 @@ impl Checker<'_> {
         }
         if let (StopRule::CostPerMillion(_), Some(endpoint)) = (stop, self.unpriced(plan, sweep)) {
             let message = format!(
-                "`stop: {{ cost_per_million: … }}` needs a price, and endpoint `{endpoint}` has none: nothing would end the ladder"
+                "`stop: {{ cost_per_million: … }}` needs a price, but endpoint `{endpoint}` has none: nothing would \
+                 end the ladder"
             );
             let remedy = format!("add hardware: {{ price_per_hour: 31.20 }} to endpoint `{endpoint}`");
             self.report(&at, Diagnostic::new(Code::MissingField, message).remedy(remedy));
@@ -169,43 +174,43 @@ impl Checker<'_> {
         let matrix = self.tree.walk(&steps!["sweeps", name, "matrix"]).node;
         let is_whole = !matrix.is_damaged() && matrix.holes.is_empty();
         let loads = sweep.values("qps").len().max(sweep.values("batch_size").len());
-        // Without any load that is another mistake, told where loads are checked.
+        // A missing load is a separate error, reported where loads are checked.
         if loads == 1 && is_whole {
-            let message = "`stop` ends a ladder of loads early, and this sweep has one load";
+            let message = "`stop` ends a ladder of loads early, but this sweep has only one load";
             let remedy = "add rising loads to its matrix, like qps: [1, 2, 5, 10], or remove `stop`";
             self.report_key(&at, Diagnostic::new(Code::NoEffect, message).remedy(remedy));
         }
     }
 
-    /// Reports what decides about the runs of a sweep beside a search or the end of a ladder.
+    /// Reports fields that decide about the runs of a sweep in conflict with a search or the end of a
+    /// ladder.
     fn stands_alone(&mut self, name: &str, sweep: &Sweep, word: &str) {
         let at = |key: &str| steps!["sweeps", name, key];
         if sweep.measures_start() {
-            let message = format!("`{word}` is about loads, and `measure: start` measures none");
+            let message = format!("`{word}` is about loads, but `measure: start` measures none");
             self.report_key(&at(word), Diagnostic::new(Code::Contradiction, message).remedy("keep one of the two"));
         }
         if sweep.own_rate().is_some() {
-            let message = format!("`{word}` is about loads, and these `arrivals` bring a rate of their own");
+            let message = format!("`{word}` is about loads, but these `arrivals` set their own rate");
             self.report_key(&at(word), Diagnostic::new(Code::Contradiction, message).remedy("keep one of the two"));
         }
         if sweep.compare.is_some() {
-            let message =
-                format!("with `{word}` each arm has loads of its own, and nothing can be compared at equal load");
-            let remedy =
-                "compare in a sweep of its own that comes `after` this one, with the loads that this one finds";
+            let message = format!("with `{word}` each arm has its own loads, so nothing can be compared at equal load");
+            let remedy = "compare in a separate sweep that comes `after` this one, with the loads that this one finds";
             self.report_key(&at("compare"), Diagnostic::new(Code::Contradiction, message).remedy(remedy));
         }
         if !sweep.add.is_empty() {
-            let message = format!("`add` writes whole cells, load and all, and `{word}` decides which loads are run");
-            let remedy = "write the cells as axes of the matrix, or put them into a sweep of their own";
+            let message =
+                format!("`add` writes whole cells including their load, but `{word}` decides which loads are run");
+            let remedy = "write the cells as axes of the matrix, or move them to a separate sweep";
             self.report_key(&at("add"), Diagnostic::new(Code::Contradiction, message).remedy(remedy));
         }
     }
 
-    /// The first endpoint of a sweep that says no price, not even a wrong one.
+    /// The first endpoint of a sweep that sets no price, not even a wrong one.
     pub(super) fn unpriced<'p>(&self, plan: &'p Plan, sweep: &Sweep) -> Option<&'p str> {
         let named = sweep.values("endpoint");
-        // Where the matrix names none, it is the one that the plan has.
+        // If the matrix names no endpoint, the sweep uses the only one of the plan.
         let is_meant = |name: &String| named.is_empty() || named.iter().any(|value| value.to_string() == *name);
         let mut known = plan.endpoints.iter().filter(|(name, _)| is_meant(name));
         let has_price = |name: &str, endpoint: &Endpoint| {
@@ -218,7 +223,7 @@ impl Checker<'_> {
 
     fn has_objective(&mut self, plan: &Plan, at: &[Step], why: &str) {
         if plan.slo.is_none() && !self.is_given(&[], "slo") {
-            let message = format!("{why}, and the plan has none");
+            let message = format!("{why}, but the plan has none");
             let remedy = "add one at the top of the plan, like slo: { ttft: { p99: 500ms } }";
             self.report_key(at, Diagnostic::new(Code::MissingField, message).remedy(remedy));
         }

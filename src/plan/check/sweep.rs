@@ -1,4 +1,4 @@
-//! Sweeps: which axes a matrix has, which values they take, and in which order sweeps run.
+//! Sweeps: the axes of a matrix, their values, and the order in which sweeps run.
 
 use std::collections::HashSet;
 
@@ -19,14 +19,14 @@ use crate::plan::model::table::Table;
 use crate::plan::text::alias::ALIASES;
 use crate::plan::text::tree::Step;
 
-/// No plan has more cells than this, whatever it allows itself: they are held in memory.
+/// Maximum number of cells of any plan, whatever its `max_cells`: they are kept in memory.
 const MOST_CELLS: u32 = 10_000_000;
 
-/// Names that a remedy lists.
+/// Number of names that a remedy lists.
 const MOST_NAMED: usize = 8;
 
 impl Checker<'_> {
-    /// Checks every sweep; the sweeps with their matrices in their one form.
+    /// Checks every sweep; returns the sweeps with normalized matrices.
     pub(super) fn sweeps(&mut self, plan: &Plan) -> Table<Sweep> {
         let mut sizes: Vec<(String, u128)> = Vec::new();
         let mut resolved = Table::new();
@@ -62,7 +62,7 @@ impl Checker<'_> {
         resolved
     }
 
-    /// Checks what takes all axes at once.
+    /// Checks that need all axes at once.
     fn grid(&mut self, plan: &Plan, name: &str, sweep: &Sweep, lacks_axes: bool) {
         match Grid::new(sweep) {
             Ok(grid) => {
@@ -71,17 +71,18 @@ impl Checker<'_> {
                 self.pairs(plan, &asked);
             }
             Err(GridError::Circle(axes)) => {
-                let message = format!("the `when`s of axes wait for each other in a circle: {}", axes.join(" → "));
-                let remedy = "let a `when` look at other axes only, and not at one that looks back";
+                let message = format!("dependency cycle between the `when`s of axes: {}", axes.join(" → "));
+                let remedy = "let each `when` refer only to axes that do not refer back to it";
                 let at = steps!["sweeps", name, "matrix", axes[0].as_str()];
                 self.report_key(&at, Diagnostic::new(Code::Circle, message).remedy(remedy));
             }
-            // Told where its values were looked at.
+            // Reported where its values are checked.
             Err(GridError::UnequalZip { .. } | GridError::FieldTwice { .. } | GridError::InZip { .. }) => {}
         }
     }
 
-    /// Writes out the axes that follow from the plan: its only endpoint, model and scenario; B1 where it declares none.
+    /// Adds the axes that follow from the plan: its only endpoint, model and scenario; B1 if it declares no
+    /// scenario.
     fn imply(&mut self, name: &str, sweep: &mut Sweep, lacks_axes: bool) {
         let mut matrix = Table::new();
         for (axis, table, built_in) in
@@ -91,7 +92,7 @@ impl Checker<'_> {
             let only = match declared[..] {
                 [] => built_in,
                 [only] => Some(only),
-                // Nothing of it is sent.
+                // It sends no load.
                 _ if axis == "scenario" && sweep.measures_start() => Some(SCENARIO),
                 _ => None,
             };
@@ -102,7 +103,8 @@ impl Checker<'_> {
             if let Some(only) = only {
                 matrix.insert(axis.to_owned(), Axis::one(Scalar::Text(only.to_owned())));
             } else if !declared.is_empty() {
-                let message = format!("sweep `{name}` does not say which {axis}, and the plan has {}", declared.len());
+                let message =
+                    format!("sweep `{name}` does not specify which {axis}, but the plan has {}", declared.len());
                 let shown = &declared[..declared.len().min(MOST_NAMED)];
                 let more = if shown.len() < declared.len() { ", …" } else { "" };
                 let remedy = format!("add {axis}: [{}{more}] to its matrix", shown.join(", "));
@@ -113,7 +115,7 @@ impl Checker<'_> {
         sweep.matrix = matrix;
     }
 
-    /// Writes out in the cells of `add` what follows from the plan.
+    /// Adds the fields that follow from the plan to the cells of `add`.
     fn imply_in_cells(&mut self, name: &str, sweep: &mut Sweep, axis: &str, only: Option<&str>) {
         for (index, cell) in sweep.add.iter_mut().enumerate() {
             let at = steps!["sweeps", name, "add", index];
@@ -123,20 +125,21 @@ impl Checker<'_> {
             if let Some(only) = only {
                 cell.insert(axis.to_owned(), Scalar::Text(only.to_owned()));
             } else {
-                let message = format!("this cell of `add` does not say which {axis}");
+                let message = format!("this cell of `add` does not specify which {axis}");
                 let remedy = format!("add {axis}: and its name; `add` writes whole cells");
                 self.report_key(&at, Diagnostic::new(Code::MissingAxis, message).remedy(remedy));
             }
         }
     }
 
-    /// Whether a table has keys, all of them axes: one that is none was probably meant to be one that is missing.
+    /// Whether a table has keys and all of them are axes: an unknown key was probably meant as a missing
+    /// axis.
     fn names_axes_only(&self, at: &[Step]) -> bool {
         let node = self.tree.walk(at).node;
         node.keys().next().is_some() && node.keys().all(|key| axis::first_name(key).is_some())
     }
 
-    /// Whether a sweep has this axis, or the file gives it under any of its names, right or wrong.
+    /// Whether a sweep has this axis, or the file sets it under any of its names, rightly or wrongly.
     pub(super) fn has_axis(&self, name: &str, sweep: &Sweep, axis: &str) -> bool {
         let matrix = steps!["sweeps", name, "matrix"];
         sweep.matrix.iter().any(|(key, written)| fields(key, written).contains(&axis))
@@ -144,14 +147,14 @@ impl Checker<'_> {
             || ALIASES.iter().any(|(alias, first)| *first == axis && self.is_given(&matrix, alias))
     }
 
-    /// Whether the file has an axis of several: where that is wrong, what it would have given is not known.
+    /// Whether the file has an axis group: if it has an error, the axes that it would have set are unknown.
     fn has_group(&self, name: &str) -> bool {
         let node = self.tree.walk(&steps!["sweeps", name, "matrix"]).node;
         let mut keys = node.keys().chain(node.holes.iter().map(String::as_str));
         keys.any(|key| axis::first_name(key).is_none())
     }
 
-    /// A key that is no axis was probably meant to be the one that is missing.
+    /// An unknown key was probably meant as the missing axis.
     fn missing_axis(&mut self, name: &str, diagnostic: Diagnostic) {
         let matrix = steps!["sweeps", name, "matrix"];
         let node = self.tree.walk(&matrix).node;
@@ -171,14 +174,14 @@ impl Checker<'_> {
         if lacks_axes && self.has_group(name) {
             return;
         }
-        // What is wrong with a search that gives no load was told.
+        // An error in a search that yields no load has been reported.
         let is_searched = self.is_given(&steps!["sweeps", name], "search");
         if !open && !is_searched && !self.has_axis(name, sweep, "batch_size") && !extends("batch_size") {
-            let message = format!("sweep `{name}` says no load: neither `batch_size` nor `qps`");
+            let message = format!("sweep `{name}` has no load: neither `batch_size` nor `qps`");
             let remedy = "add batch_size: [1, 8] to its matrix for a closed loop, or qps: [1, 2] for an open one";
             self.missing_axis(name, Diagnostic::new(Code::NoLoad, message).remedy(remedy));
         } else if !open && !sweep.add.iter().any(|cell| cell.contains_key("qps")) {
-            let message = "`arrivals` spaces the requests of an open loop, and this sweep has no `qps`";
+            let message = "`arrivals` spaces the requests of an open loop, but this sweep has no `qps`";
             let remedy = "remove `arrivals`, or add qps: [1, 2] to the matrix";
             let diagnostic = Diagnostic::new(Code::NoEffect, message).remedy(remedy);
             for at in [steps!["sweeps", name].as_slice(), &steps!["sweeps", name, "matrix"]] {
@@ -188,10 +191,10 @@ impl Checker<'_> {
             }
         }
         for field in ["arrivals", "connections", "stream"] {
-            // Without `qps` the mistake about `arrivals` is another one, told above.
+            // Without `qps`, the error about `arrivals` is a separate one, reported above.
             let told = field == "arrivals" && !open;
             if !told && sweep.fields().contains(&field) && self.is_given(&steps!["sweeps", name], field) {
-                let message = format!("`{field}` is given for the sweep and is an axis of its matrix");
+                let message = format!("`{field}` is set for the sweep and is also an axis of its matrix");
                 let diagnostic = Diagnostic::new(Code::Contradiction, message).remedy("keep one of the two");
                 self.report_key(&steps!["sweeps", name, field], diagnostic);
             }
@@ -211,14 +214,14 @@ impl Checker<'_> {
             let at = steps!["sweeps", name, "add", index];
             let gives = |axis: &str| cell.contains_key(axis) || self.is_given(&at, axis);
             if !gives("batch_size") && !gives("qps") && self.names_axes_only(&at) {
-                let message = "this cell of `add` says no load: neither `batch_size` nor `qps`";
+                let message = "this cell of `add` has no load: neither `batch_size` nor `qps`";
                 let remedy = "add batch_size: 8 for a closed loop, or qps: 2 for an open one; `add` writes whole cells";
                 self.report_key(&at, Diagnostic::new(Code::NoLoad, message).remedy(remedy));
             }
         }
     }
 
-    /// Reports a plan with more cells than it may have. They are counted, not made.
+    /// Reports a plan with more cells than allowed. Cells are counted, not created.
     fn size(&mut self, plan: &Plan, sizes: &[(String, u128)]) {
         let all = sizes.iter().fold(0u128, |sum, (_, size)| sum.saturating_add(*size));
         let Some((largest, size)) = sizes.iter().max_by_key(|(_, size)| *size) else { return };
@@ -228,14 +231,14 @@ impl Checker<'_> {
         }
         if all > u128::from(plan.max_cells) {
             let message = format!(
-                "the plan has {all} cells, repeats counted and before `when` and `exclude`, and `max_cells` is {}; sweep \
-                 `{largest}` alone has {size}",
+                "the plan has {all} cells, including repeats and before `when` and `exclude`, but `max_cells` is {}; \
+                 sweep `{largest}` alone has {size}",
                 plan.max_cells
             );
             let remedy = if all <= u128::from(MOST_CELLS) {
                 format!("shorten its axes, lower `repeats`, or write max_cells: {all} at the top of the plan")
             } else {
-                format!("shorten its axes or lower `repeats`; no plan has more than {MOST_CELLS}")
+                format!("shorten its axes or lower `repeats`; the maximum for any plan is {MOST_CELLS} cells")
             };
             let at = steps!["sweeps", largest.as_str()];
             self.report_key(&at, Diagnostic::new(Code::TooManyCells, message).remedy(remedy));
@@ -255,7 +258,7 @@ impl Checker<'_> {
         }
     }
 
-    /// Reports sweeps that wait for each other, by `after` or because one is asked what it finds.
+    /// Reports sweeps that wait for each other, through `after` or because one reads another's result.
     fn circles(&mut self, sweeps: &Table<Sweep>) {
         let mut reported: Vec<Vec<&str>> = Vec::new();
         for name in sweeps.keys() {
@@ -266,16 +269,16 @@ impl Checker<'_> {
             if reported.contains(&members) {
                 continue;
             }
-            let message = format!("sweeps wait for each other in a circle: {}", circle.join(" → "));
+            let message = format!("dependency cycle between sweeps: {}", circle.join(" → "));
             let diagnostic = Diagnostic::new(Code::Circle, message);
             let at = steps!["sweeps", name.as_str()];
             match self.place_of_question(name, &sweeps[name.as_str()], circle[1]) {
                 Some(place) if !self.is_given(&at, "after") => {
-                    let remedy = "ask another sweep, or none; a → b means that a waits for b";
+                    let remedy = "read from another sweep, or from none; a → b means that a waits for b";
                     self.report(&place, diagnostic.remedy(remedy));
                 }
                 _ => {
-                    let remedy = "remove one `after` of the circle; a → b means that a waits for b";
+                    let remedy = "remove one `after` of the cycle; a → b means that a waits for b";
                     self.report_key(&[&at[..], &steps!["after"]].concat(), diagnostic.remedy(remedy));
                 }
             }
@@ -284,7 +287,7 @@ impl Checker<'_> {
     }
 }
 
-/// A sweep comes after those that it asks what they found.
+/// A sweep runs after those whose results it reads.
 fn comes_after(sweep: &mut Sweep) {
     let asked: Vec<String> = sweep.asks().map(|(other, _)| other.to_owned()).collect();
     for other in asked {
@@ -294,13 +297,13 @@ fn comes_after(sweep: &mut Sweep) {
     }
 }
 
-/// How many cells a sweep has before `when` and `exclude`.
+/// The number of cells of a sweep before `when` and `exclude`.
 fn cells(sweep: &Sweep) -> u128 {
     let product = sweep.matrix.values().map(|axis| axis.len() as u128).fold(1, u128::saturating_mul);
     product.saturating_add(sweep.add.len() as u128)
 }
 
-/// The shortest way along `after` from a sweep back to itself.
+/// The shortest path along `after` from a sweep back to itself.
 fn circle_of_after<'a>(sweeps: &'a Table<Sweep>, start: &'a str) -> Option<Vec<&'a str>> {
     let mut ways: std::collections::VecDeque<Vec<&str>> = [vec![start]].into();
     let mut seen = HashSet::new();

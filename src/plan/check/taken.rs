@@ -1,4 +1,5 @@
-//! What sweeps ask earlier ones: sweeps that are there and can answer, and one value for each cell.
+//! References of sweeps to results of earlier ones: sweeps that exist and have the result, and one value
+//! for each cell.
 
 use super::checker::{Checker, out_of_range, steps};
 use crate::metrics::Unit;
@@ -15,12 +16,12 @@ use crate::plan::model::table::Table;
 use crate::plan::model::take::{SweepMetric, Take};
 use crate::plan::text::tree::Step;
 
-/// That a sweep has no such metric, and why.
+/// A diagnostic that a sweep does not have a metric, and why.
 fn has_none(from: &str, metric: AskedMetric, why: &str, remedy: String) -> Diagnostic {
     Diagnostic::new(Code::WrongValue, format!("sweep `{from}` has no `{metric}`: {why}")).remedy(remedy)
 }
 
-/// Why a search answers for a part of the plan's objective alone, and what helps; none where it answers for all of it.
+/// Why a search covers only a part of the plan's objective, and the remedy; `None` if it covers all of it.
 fn searches_for_a_part(plan: &Plan, from: &str, source: &Sweep) -> Option<(String, String)> {
     let (search, slo) = source.search.as_ref().zip(plan.slo.as_ref())?;
     if search.meets.0.is_empty() || search.answers_all_of(slo) {
@@ -29,12 +30,12 @@ fn searches_for_a_part(plan: &Plan, from: &str, source: &Sweep) -> Option<(Strin
     let asked: Vec<&str> = search.objectives(Some(slo)).into_iter().map(Objective::name).collect();
     let limited: Vec<&str> = Objective::latencies_of(slo).into_iter().map(Objective::name).collect();
     let (asked, limited) = (asked.join(" and "), limited.join(" and "));
-    let why = format!("its search answers for {asked} alone, and the plan's `slo` limits {limited}");
+    let why = format!("its search only covers {asked}, but the plan's `slo` limits {limited}");
     Some((why, format!("write meets: each, or add slo to `meets`, in the search of `{from}`")))
 }
 
 impl Checker<'_> {
-    /// Checks a value of an axis that an earlier sweep finds, as far as it needs no other sweep.
+    /// Checks a value of an axis that an earlier sweep finds, as far as it does not depend on that sweep.
     pub(super) fn taken_value(&mut self, at: &[Step], axis: &str, take: &Take) {
         let Take { from, take: metric, over, uses, times } = take;
         if *axis != *metric.axis() {
@@ -43,22 +44,23 @@ impl Checker<'_> {
             let other = SweepMetric::ALL.into_iter().find(|metric| metric.axis() == axis);
             let remedy = match other {
                 Some(other) => format!("write take: {}, or put the value on axis `{}`", other.name(), metric.axis()),
-                None => format!("loads alone are taken from other sweeps: put it on axis `{}`", metric.axis()),
+                None => format!("only loads are taken from other sweeps: put it on axis `{}`", metric.axis()),
             };
             return self
                 .report(&[at, &steps!["take"]].concat(), Diagnostic::new(Code::AxisValue, message).remedy(remedy));
         }
         self.outside(at, "times", "a number above 0", Some(times).filter(|times| !times.is_positive()));
         if uses.is_some() && over.is_empty() {
-            let message = "`use` says which of several values is used, and without `over` each cell takes one";
+            let message = "`use` selects one of several values, but without `over` each cell takes only one";
             let remedy = format!(
-                "write over: endpoint, say, to make one value of what `{from}` found for each of them; or remove `use`"
+                "write over: endpoint, for example, to combine the values that `{from}` found for each endpoint; or \
+                 remove `use`"
             );
             self.report_key(&[at, &steps!["use"]].concat(), Diagnostic::new(Code::NoEffect, message).remedy(remedy));
         }
     }
 
-    /// Checks what sweeps ask earlier ones; their matrices have their one form.
+    /// Checks the references of sweeps to results of earlier ones; their matrices are normalized.
     pub(super) fn questions(&mut self, plan: &Plan, sweeps: &Table<Sweep>) {
         for (name, sweep) in sweeps {
             for taken in sweep.takes() {
@@ -83,7 +85,7 @@ impl Checker<'_> {
         sweeps: &Table<Sweep>,
     ) {
         let Take { from, take, over, .. } = taken.take;
-        // A value of another axis was told.
+        // A value of another axis has been reported.
         if taken.axis != take.axis() {
             return;
         }
@@ -93,7 +95,7 @@ impl Checker<'_> {
         for (index, axis) in over.0.iter().enumerate() {
             let at = [at, &steps!["over", index]].concat();
             if *axis == *take.axis() || !source.fields().contains(&axis.as_str()) {
-                let message = format!("`{from}` has no axis `{axis}` over which one value could be made");
+                let message = format!("`{from}` has no axis `{axis}` over which to combine values");
                 let others = others(source, *take);
                 let remedy = match suggest::nearest(axis, others.iter().copied()) {
                     Some(near) => format!("did you mean `{near}`?"),
@@ -109,7 +111,7 @@ impl Checker<'_> {
                 let values = source.values(axis);
                 if values.len() > 1 {
                     let message = format!(
-                        "`{from}` finds a value for each of {} of `{axis}`, and sweep `{name}` has no such axis",
+                        "`{from}` finds a value for each of {} of `{axis}`, but sweep `{name}` has no such axis",
                         values.len()
                     );
                     let remedy = format!("write over: {axis}, use: min in this table, or add `{axis}` to the matrix");
@@ -121,7 +123,7 @@ impl Checker<'_> {
         }
     }
 
-    /// Reports values of an axis for which the sweep that is asked finds nothing.
+    /// Reports values of an axis for which the referenced sweep finds nothing.
     fn has_value(
         &mut self,
         (name, sweep): (&str, &Sweep),
@@ -135,8 +137,9 @@ impl Checker<'_> {
             if found.contains(&value) || concerned.is_some_and(|filter| !filter.matches(&value)) {
                 continue;
             }
-            let message = format!("sweep `{name}` asks `{from}` about {axis} `{value}`, and `{from}` does not run it");
-            let remedy = format!("add `{value}` to axis `{axis}` of `{from}`, or take it from here");
+            let message =
+                format!("sweep `{name}` needs a result of `{from}` for {axis} `{value}`, but `{from}` does not run it");
+            let remedy = format!("add `{value}` to axis `{axis}` of `{from}`, or remove it here");
             let at = [&steps!["sweeps", name][..], &place].concat();
             self.report(&at, Diagnostic::new(Code::UnknownName, message).remedy(remedy));
         }
@@ -148,7 +151,7 @@ impl Checker<'_> {
         if let (Some(below), Some(above)) = (skip.below, skip.above)
             && below.to_f64() > above.to_f64()
         {
-            let message = format!("every value is below {below} or above {above}: this leaves everything out");
+            let message = format!("every value is below {below} or above {above}: this skips everything");
             let remedy = "write the smaller number as `below`";
             self.report(&at, Diagnostic::new(Code::Contradiction, message).remedy(remedy));
         }
@@ -173,7 +176,7 @@ impl Checker<'_> {
         self.answering(plan, (&at, "sweep", "metric"), (name, gate.sweep.as_str(), gate.metric), sweeps);
     }
 
-    /// Reports a question without a bound, and bounds that no value of the metric has.
+    /// Reports a reference without a bound, and bounds that no value of the metric has.
     fn bounds_of_values(
         &mut self,
         at: &[Step],
@@ -183,16 +186,16 @@ impl Checker<'_> {
     ) {
         let (unit, example) = (metric.unit(), written_in(metric.unit()));
         if low.1.is_none() && high.1.is_none() && !self.is_given(at, low.0) && !self.is_given(at, high.0) {
-            let message = format!("nothing says which values are meant: neither `{}` nor `{}`", low.0, high.0);
-            let remedy = format!("write {}: {example}, say", low.0);
+            let message = format!("a bound is missing: neither `{}` nor `{}` is set", low.0, high.0);
+            let remedy = format!("write {}: {example}, for example", low.0);
             self.report_key(at, Diagnostic::new(Code::MissingField, message).remedy(remedy));
         }
         for (word, bound) in [low, high] {
             let Some(bound) = bound else { continue };
             let at = [at, &steps![word]].concat();
             if !bound.is_in(unit) {
-                let message = format!("`{metric}` is a {}, and `{bound}` is not", named(unit));
-                let remedy = format!("write {word}: {example}, say");
+                let message = format!("`{metric}` is a {}, but `{bound}` is not", named(unit));
+                let remedy = format!("write {word}: {example}, for example");
                 self.report(&at, Diagnostic::new(Code::WrongValue, message).remedy(remedy));
             } else if !bound.is_positive() {
                 self.report(&at, out_of_range(word, "a number above 0", bound));
@@ -200,8 +203,9 @@ impl Checker<'_> {
         }
     }
 
-    /// The sweep that a sweep asks for a metric; reports one that is not there, is the sweep itself, or cannot answer. The words are the
-    /// keys of the sweep and of the metric in the table at `at`.
+    /// The sweep from which a sweep reads a metric; reports one that does not exist, is the sweep itself,
+    /// or cannot have the metric. The words are the keys of the sweep and of the metric in the table at
+    /// `at`.
     fn answering<'s>(
         &mut self,
         plan: &Plan,
@@ -216,7 +220,7 @@ impl Checker<'_> {
             self.unknown_name(&place, "sweep", from, &others);
             return None;
         }
-        // One that asks itself was told as a circle.
+        // A reference of a sweep to itself was reported as a cycle.
         let source = sweeps.get(from).filter(|_| from != name)?;
         let node = self.tree.walk(&steps!["sweeps", from]).node;
         if node.is_damaged() {
@@ -224,8 +228,8 @@ impl Checker<'_> {
         }
         if source.optional && sweeps.get(name).is_some_and(|asking| !asking.optional) {
             let message =
-                format!("sweep `{from}` is optional, so the budget may leave it out, and then `{name}` has no answer");
-            let remedy = format!("mark `{name}` as optional too, or `{from}` not");
+                format!("sweep `{from}` is optional, so the budget may skip it, and then `{name}` has no value");
+            let remedy = format!("make `{name}` optional too, or `{from}` not optional");
             self.report(&place, Diagnostic::new(Code::Contradiction, message).remedy(remedy));
         }
         let metric_at = [at, &steps![metric_word]].concat();
@@ -236,28 +240,28 @@ impl Checker<'_> {
         is_answered.then_some(source)
     }
 
-    /// Whether a sweep answers for a metric that is measured; reports why it does not.
+    /// Whether a sweep has a measured metric; reports why not.
     fn measures(&mut self, plan: &Plan, metric_at: &[Step], (from, source): (&str, &Sweep), name: MetricName) -> bool {
         if source.chooses_runs() {
-            let why = "which loads it runs depends on what they show".to_owned();
-            // One that looks for settings finds no load either.
+            let why = "its loads depend on its results".to_owned();
+            // An `optimize` sweep does not find a load either.
             let asked = SweepMetric::ALL.into_iter().find(|load| source.fields().contains(&load.axis()));
             let remedy = match asked.filter(|_| source.optimize.is_none()) {
-                Some(load) => format!("ask it for {}, or ask a sweep that runs what its matrix says", load.name()),
-                None => "ask a sweep that runs what its matrix says".to_owned(),
+                Some(load) => format!("use its {}, or a sweep that runs exactly its matrix", load.name()),
+                None => "use a sweep that runs exactly its matrix".to_owned(),
             };
             self.report(metric_at, has_none(from, AskedMetric::Measured(name), &why, remedy));
             return false;
         }
         if let Some((why, remedy)) = self.never_measured(plan, (from, source), name) {
-            let message = format!("sweep `{from}` never answers for `{name}`: {why}");
+            let message = format!("sweep `{from}` never has `{name}`: {why}");
             self.report(metric_at, Diagnostic::new(Code::WrongValue, message).remedy(remedy));
             return false;
         }
         true
     }
 
-    /// Whether a sweep finds the highest load of a kind; reports why it does not.
+    /// Whether a sweep finds the highest load of a kind; reports why not.
     fn finds_load(
         &mut self,
         plan: &Plan,
@@ -266,7 +270,7 @@ impl Checker<'_> {
         metric: SweepMetric,
     ) -> bool {
         let axis = metric.axis();
-        // A search that is wrong gives its sweep no loads, and was told.
+        // An invalid search has no loads, and has been reported.
         let has_load = SweepMetric::ALL.into_iter().any(|load| source.fields().contains(&load.axis()));
         if !has_load && self.is_given(&steps!["sweeps", from], "search") {
             return false;
@@ -274,13 +278,13 @@ impl Checker<'_> {
         let wrong = if !source.fields().contains(&axis) {
             let other = SweepMetric::ALL.into_iter().find(|other| source.fields().contains(&other.axis()));
             let remedy = match other {
-                Some(other) => format!("ask it for {}, or another sweep", other.name()),
-                None => format!("ask a sweep that runs several loads: one with `search`, or with a list of `{axis}`"),
+                Some(other) => format!("use its {}, or another sweep", other.name()),
+                None => format!("use a sweep that runs several loads: one with `search`, or with a list of `{axis}`"),
             };
             Some((format!("it has no axis `{axis}`"), remedy))
         } else if metric == SweepMetric::MaxBatchSizeUnderSlo && source.fields().contains(&"qps") {
-            let remedy = format!("ask it for {}", SweepMetric::MaxQpsUnderSlo.name());
-            Some(("beside a rate its batch sizes are caps".to_owned(), remedy))
+            let remedy = format!("use its {}", SweepMetric::MaxQpsUnderSlo.name());
+            Some(("next to a rate its batch sizes are caps".to_owned(), remedy))
         } else if plan.slo.is_none() && !self.is_given(&[], "slo") {
             let remedy = "add an objective at the top of the plan, like slo: { ttft: { p99: 500ms } }".to_owned();
             Some(("the plan has no `slo`".to_owned(), remedy))
@@ -292,7 +296,7 @@ impl Checker<'_> {
         false
     }
 
-    /// Where a sweep asks another one.
+    /// The place where a sweep refers to another one.
     pub(super) fn place_of_question(&self, name: &str, sweep: &Sweep, other: &str) -> Option<Vec<Step>> {
         let of_sweep = |place: &[Step]| [&steps!["sweeps", name][..], place].concat();
         let taken = sweep.takes().find(|taken| taken.take.from == other).map(|taken| taken.place);
@@ -301,7 +305,7 @@ impl Checker<'_> {
         taken.into_iter().chain(skip).chain(gate).map(|place| of_sweep(&place)).next()
     }
 
-    /// Reports comparisons whose arms take loads of their own.
+    /// Reports comparisons whose arms take their own loads.
     pub(super) fn loads_of_arms(&mut self, plan: &Plan) {
         for (name, sweep) in &plan.sweeps {
             let Some(compare) = plan.compared(sweep) else { continue };
@@ -312,12 +316,13 @@ impl Checker<'_> {
                 }
                 let by = &compare.by;
                 let message = format!(
-                    "sweep `{name}` is compared by `{by}`, and each {by} takes the load that `{}` found for it: nothing can be \
-                     compared at equal load",
+                    "sweep `{name}` is compared by `{by}`, but each {by} takes the load that `{}` found for it: \
+                     nothing can be compared at equal load",
                     take.from
                 );
-                let remedy =
-                    format!("write over: {by}, use: min in this table, and all get the load that each of them bears");
+                let remedy = format!(
+                    "write over: {by}, use: min in this table, so that all get the load that each of them sustains"
+                );
                 let at = [&steps!["sweeps", name.as_str()][..], &place].concat();
                 self.report(&at, Diagnostic::new(Code::Contradiction, message).remedy(remedy));
             }
@@ -325,12 +330,12 @@ impl Checker<'_> {
     }
 }
 
-/// The axes of a sweep but for the load that is asked for.
+/// The axes of a sweep other than the requested load.
 fn others(source: &Sweep, metric: SweepMetric) -> Vec<&str> {
     source.fields().into_iter().filter(|field| *field != metric.axis()).collect()
 }
 
-/// What a bound in a unit is called.
+/// The name of a bound's unit.
 fn named(unit: Unit) -> &'static str {
     match unit {
         Unit::Millis => "time",
@@ -339,7 +344,7 @@ fn named(unit: Unit) -> &'static str {
     }
 }
 
-/// How a bound in a unit is written.
+/// An example of a bound in a unit.
 fn written_in(unit: Unit) -> &'static str {
     match unit {
         Unit::Millis => "500ms",

@@ -1,4 +1,4 @@
-//! How conversations go on: nothing that could not have an effect, distributions that exist, room for a first turn.
+//! Course of conversations: no setting without effect, distributions that exist, room for a first turn.
 
 use super::checker::{Checker, steps};
 use super::condition::CheckedSweep;
@@ -13,7 +13,7 @@ use crate::plan::model::talk::Sessions;
 use crate::plan::text::tree::Step;
 
 impl Checker<'_> {
-    /// Checks what a scenario says of its conversations.
+    /// Checks the conversation fields of a scenario.
     pub(super) fn talk(&mut self, name: &str, scenario: &Scenario, plan: &Plan) {
         let at = |field: &str| steps!["scenarios", name, field];
         let Scenario { think, history, sessions, context_limit, context_cut, .. } = scenario;
@@ -26,7 +26,7 @@ impl Checker<'_> {
         ];
         if has_no_turns(name, &plan.scenarios) {
             for (_, field) in given.iter().filter(|(given, _)| *given) {
-                let message = format!("`{field}` does nothing in scenario `{name}`: it is no conversation");
+                let message = format!("`{field}` has no effect in scenario `{name}`: it is not a conversation");
                 let remedy = "start from a conversation: base: D";
                 self.report(&at(field), Diagnostic::new(Code::NoEffect, message).remedy(remedy));
             }
@@ -47,7 +47,7 @@ impl Checker<'_> {
         let Some(limit) = content.talk.context_limit else {
             let on_axis = plan.sweeps.values().any(|sweep| !sweep.values("context_limit").is_empty());
             if is_other(&scenario.context_cut) && !on_axis {
-                let message = format!("`context_cut` does nothing in scenario `{name}`: there is no `context_limit`");
+                let message = format!("`context_cut` has no effect in scenario `{name}`: there is no `context_limit`");
                 let remedy = "add the length of the model's context: context_limit: 8192";
                 self.report(&at("context_cut"), Diagnostic::new(Code::NoEffect, message).remedy(remedy));
             }
@@ -56,15 +56,15 @@ impl Checker<'_> {
         let needs = content.least_context();
         if scenario.context_limit.is_some() && needs > u64::from(limit) {
             let message = format!(
-                "`context_limit: {limit}` is shorter than the first turn of scenario `{name}`: {needs} tokens, the output \
-                 asked for counted"
+                "`context_limit: {limit}` is shorter than the first turn of scenario `{name}`: {needs} tokens, \
+                 including the requested output"
             );
             let remedy = format!("write {needs} or more, or shorten prompt_tokens, output_tokens or system_tokens");
             self.report(&at("context_limit"), Diagnostic::new(Code::OutOfRange, message).remedy(remedy));
         }
     }
 
-    /// Arrivals of conversations where nothing arrives.
+    /// Reports arrivals of conversations in sweeps without arrivals.
     pub(super) fn sessions_of_cells(&mut self, plan: &Plan, asked: &CheckedSweep) {
         if asked.sweep.extend.iter().any(|extend| extend.with.contains_key("qps")) {
             return;
@@ -76,7 +76,7 @@ impl Checker<'_> {
             content
                 .is_some_and(|content| content.reuse == Reuse::Conversation && content.talk.sessions == Sessions::Open)
         };
-        // An axis takes the place of what scenarios say.
+        // An axis overrides the scenarios.
         let found = match asked.grid.axes.field("sessions") {
             Some(_) => placed(asked, "sessions", open),
             None => placed(asked, "scenario", of_scenario),
@@ -90,16 +90,16 @@ impl Checker<'_> {
             }
             let whose = if field == "scenario" { format!(" of scenario `{value}`") } else { String::new() };
             let message = format!(
-                "`sessions: open`{whose} does nothing in a closed loop: a slot begins its next conversation when the one \
-                 before is over"
+                "`sessions: open`{whose} has no effect in a closed loop: a slot begins its next conversation when \
+                 the previous one ends"
             );
-            let remedy = "give it a rate, `qps` (with `batch_size` as a cap), or leave `sessions: open` out";
+            let remedy = "add a rate, `qps` (with `batch_size` as a cap), or remove `sessions: open`";
             self.report(&place, Diagnostic::new(Code::NoEffect, message).remedy(remedy));
         }
     }
 }
 
-/// Whether a field says something else than what holds without it.
+/// Whether a field differs from its default.
 fn is_other<T: Default + PartialEq>(field: &Option<T>) -> bool {
     field.as_ref().is_some_and(|value| *value != T::default())
 }

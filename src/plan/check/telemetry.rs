@@ -1,4 +1,4 @@
-//! Telemetry of endpoints: can the pages be asked for, is a secret lying open, are names those that there are.
+//! Telemetry of endpoints: the pages can be requested, no secret is exposed, and names exist.
 
 use super::checker::{Checker, steps};
 use crate::plan::diagnostic::error::{Code, Diagnostic};
@@ -14,17 +14,17 @@ use crate::telemetry::canonical::{CANONICAL, canonical};
 use crate::telemetry::selector::Selector;
 use crate::units::secrecy::carries_secret;
 
-/// How an address is written.
+/// The remedy for an address.
 const LIKE: &str = "write it like http://127.0.0.1:8000/metrics, or `on` for the endpoint's own server";
 
 impl Checker<'_> {
-    /// Checks what is scraped of an endpoint.
+    /// Checks the telemetry of an endpoint.
     pub(super) fn telemetry(&mut self, name: &str, endpoint: &Endpoint) {
         let Some(telemetry) = &endpoint.telemetry else { return };
         let at = steps!["endpoints", name, "telemetry"];
         let pages = telemetry.pages();
         if pages.len() > Telemetry::MOST_PAGES {
-            let message = format!("{} pages are scraped, and at most {} can be", pages.len(), Telemetry::MOST_PAGES);
+            let message = format!("{} pages are scraped, but the maximum is {}", pages.len(), Telemetry::MOST_PAGES);
             let remedy = "name fewer, or have a Prometheus server gather them";
             self.report(&at, Diagnostic::new(Code::OutOfRange, message).remedy(remedy));
         }
@@ -41,8 +41,8 @@ impl Checker<'_> {
         for (index, raw) in telemetry.raw.0.iter().enumerate() {
             let is_name = raw.parse::<Selector>().is_ok_and(|selector| selector.metric == *raw);
             if !is_name {
-                let message = format!("`{raw}` is not the name of a metric");
-                let remedy = "write the name alone, without labels: all its series are kept";
+                let message = format!("`{raw}` is not a metric name");
+                let remedy = "write only the name, without labels: all its series are kept";
                 let at = self.step_of(&at, "raw", index);
                 self.report(&at, Diagnostic::new(Code::WrongValue, message).remedy(remedy));
             }
@@ -53,23 +53,23 @@ impl Checker<'_> {
         }
     }
 
-    /// GPUs can be read on this machine alone.
+    /// Checks that GPUs are read only on this machine.
     fn gpus(&mut self, at: &[Step], endpoint: &Endpoint, gpus: &LocalGpus) {
         let is_off = gpus.source == Some(GpuSource::Off);
         if let (Site::Elsewhere(why), false) = (endpoint.site(), is_off) {
-            let message = format!("the GPUs of this machine are not those of this endpoint: {why}");
-            let remedy = "run dcgm-exporter beside the server and scrape its page: prometheus: [on, http://HOST:9400/metrics]; \
-                          or leave `gpus` out";
+            let message = format!("the GPUs of this machine do not belong to this endpoint: {why}");
+            let remedy = "run dcgm-exporter on the server's host and scrape its page: prometheus: [on, \
+                          http://HOST:9400/metrics]; or remove `gpus`";
             self.report_key(at, Diagnostic::new(Code::Contradiction, message).remedy(remedy));
         }
         if is_off && !gpus.devices.is_empty() {
-            let message = "`devices` names GPUs, and `source: off` reads none";
-            self.report_key(at, Diagnostic::new(Code::Contradiction, message).remedy("leave out one of the two"));
+            let message = "`devices` selects GPUs, but `source: off` reads none";
+            self.report_key(at, Diagnostic::new(Code::Contradiction, message).remedy("remove one of the two"));
         }
         for (index, device) in gpus.devices.0.iter().enumerate() {
             if !device.is_one() {
                 let message = format!("`{}` is neither the number of a GPU nor a UUID", device.0);
-                let remedy = "write what `nvidia-smi -L` shows: 0, or GPU-8f6a1c2e…, or MIG-… of an instance";
+                let remedy = "write an entry from `nvidia-smi -L`: 0, or GPU-8f6a1c2e…, or MIG-… for an instance";
                 let at = self.step_of(at, "devices", index);
                 self.report(&at, Diagnostic::new(Code::WrongValue, message).remedy(remedy));
             }
@@ -80,7 +80,7 @@ impl Checker<'_> {
         for (key, selector) in &telemetry.map {
             let at = [at, &steps!["map", key.as_str()]].concat();
             if canonical(key).is_none() {
-                let message = format!("there is no canonical series `{key}`");
+                let message = format!("unknown canonical series `{key}`");
                 let remedy = suggest::remedy(key, CANONICAL.iter().map(|series| series.key));
                 self.report_key(&at, Diagnostic::new(Code::UnknownKey, message).remedy(remedy));
             }
@@ -91,7 +91,7 @@ impl Checker<'_> {
         }
     }
 
-    /// Where an entry stands that may be the only one, without a list or its key.
+    /// The place of an entry that may be the only one, without a list or its key.
     fn step_of(&self, table: &[Step], key: &str, index: usize) -> Vec<Step> {
         match self.tree.walk(table).node.value {
             Value::Text(_) => return table.to_vec(),
@@ -105,14 +105,14 @@ impl Checker<'_> {
         }
     }
 
-    /// `on` needs a server whose page is known.
+    /// Checks that `on` is used only for a server whose page is known.
     fn own_page(&mut self, at: &[Step], endpoint: &Endpoint) {
         let is_known = |engine| DIALECTS.iter().any(|dialect| dialect.engine == engine && dialect.gauges.is_some());
         if endpoint.engine == Engine::Mock || is_known(endpoint.engine) {
             return;
         }
         let engine = endpoint.engine.name();
-        let message = format!("where servers of engine `{engine}` have their metrics is not known");
+        let message = format!("the metrics page of engine `{engine}` is not known");
         let remedy = "name the engine, or write the page: telemetry: http://HOST:PORT/metrics";
         self.report_key(at, Diagnostic::new(Code::Contradiction, message).remedy(remedy));
     }
@@ -121,11 +121,11 @@ impl Checker<'_> {
         let bad = |message: String| Diagnostic::new(Code::Url, message).remedy(LIKE);
         let url = match reqwest::Url::parse(page) {
             Ok(url) if matches!(url.scheme(), "http" | "https") => url,
-            _ => return self.report(at, bad(format!("`{page}` is not the address of a page of metrics"))),
+            _ => return self.report(at, bad(format!("`{page}` is not the address of a metrics page"))),
         };
         if carries_secret(&url) {
-            let message = "the URL carries a password or key, which would end up in results and logs";
-            let remedy = "remove it; pages of the endpoint's own server are asked with its headers and api_key";
+            let message = "the URL contains a password or key, which would end up in results and logs";
+            let remedy = "remove it; pages of the endpoint's own server are requested with its headers and api_key";
             self.report(at, Diagnostic::new(Code::Secret, message).remedy(remedy));
         }
     }

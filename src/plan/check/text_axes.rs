@@ -1,4 +1,4 @@
-//! What axes say of the requests' texts that the scenarios of the same cells cannot follow.
+//! Axes about the texts of requests that the scenarios of the same cells cannot apply.
 
 use super::checker::Checker;
 use super::condition::CheckedSweep;
@@ -14,7 +14,7 @@ use crate::plan::model::scalar::Scalar;
 use crate::plan::text::tree::Step;
 
 impl Checker<'_> {
-    /// Lengths that differ, where every request is the same.
+    /// Reports varying lengths for scenarios in which every request is the same.
     pub(super) fn lengths_of_cells(&mut self, plan: &Plan, asked: &CheckedSweep) {
         let is_same = |scenario: &&Scalar| {
             let resolved = resolve(&scenario.to_string(), &plan.scenarios);
@@ -26,18 +26,18 @@ impl Checker<'_> {
             let met: Vec<String> = same.iter().filter(meets).map(ToString::to_string).collect();
             if !met.is_empty() {
                 let names = suggest::choices(met.iter().map(String::as_str)).replace(" or ", " and ");
-                let message = format!(
-                    "every request of scenario {names} is the same: `lengths: {value}` cannot make them differ"
-                );
+                let message =
+                    format!("every request of scenario {names} is the same: `lengths: {value}` cannot vary them");
                 let remedy = format!(
-                    "use scenarios whose prompts differ, like B1, or give it a `when`: {{ value: {value}, when: {{ scenario: B1 }} }}"
+                    "use scenarios whose prompts differ, like B1, or give it a `when`: \
+                     {{ value: {value}, when: {{ scenario: B1 }} }}"
                 );
                 self.report(&place, Diagnostic::new(Code::Contradiction, message).remedy(remedy));
             }
         }
     }
 
-    /// Cells whose length is asked for under both names.
+    /// Reports cells whose length is requested under both names.
     pub(super) fn lengths_asked_twice(&mut self, asked: &CheckedSweep) {
         let [usual, unusual] = LengthField::KEYS;
         let under_the_other: Vec<Scalar> = asked.sweep.values(usual);
@@ -45,14 +45,15 @@ impl Checker<'_> {
             let meets = |other: &&Scalar| self.meet(asked, (unusual, value), (usual, other));
             let Some(other) = under_the_other.iter().find(meets) else { continue };
             let message = format!(
-                "a cell has `{unusual}: {value}` and `{usual}: {other}`: both say how many tokens are asked for"
+                "a cell has `{unusual}: {value}` and `{usual}: {other}`: both set the number of requested tokens"
             );
-            let remedy = "keep one of the two axes: it decides under which name the length is sent";
+            let remedy = "keep one of the two axes: it determines the field name under which the length is sent";
             return self.report(&place, Diagnostic::new(Code::Contradiction, message).remedy(remedy));
         }
     }
 
-    /// Cold prompts without the nonce that makes them so. What is given to single cells the expansion looks at.
+    /// Reports cold prompts without the nonce that makes them cold. Fields of single cells are checked by
+    /// the expansion.
     pub(super) fn cold_cells(&mut self, plan: &Plan, asked: &CheckedSweep) {
         let cold = Scalar::Text(Cache::Cold.name().to_owned());
         for (value, place) in asked.sweep.written("cache") {
@@ -102,9 +103,10 @@ impl Checker<'_> {
 
     fn cold_cell(&mut self, asked: &CheckedSweep, place: &[Step], nonce: &str) {
         let message = format!(
-            "`cache: cold` needs `nonce: on`, and its cells have `nonce: {nonce}`: a cold prompt opens with a nonce of its own"
+            "`cache: cold` needs `nonce: on`, but its cells have `nonce: {nonce}`: a cold prompt begins with its own \
+             nonce"
         );
-        let remedy = "write `nonce: on`, or leave `cache: cold` out";
+        let remedy = "write `nonce: on`, or remove `cache: cold`";
         let at = [&super::checker::steps!["sweeps", asked.name][..], place].concat();
         self.report(&at, Diagnostic::new(Code::Contradiction, message).remedy(remedy));
     }

@@ -1,4 +1,4 @@
-//! Traces: what is said of one can be followed, and nothing beside it says the same.
+//! Traces: their settings are usable, and no other field contradicts them.
 
 use super::checker::{Checker, is_not_positive, steps};
 use crate::dataset::Format;
@@ -14,14 +14,14 @@ use crate::plan::model::trace::TraceFile;
 use crate::plan::text::tree::Step;
 
 impl Checker<'_> {
-    /// Checks `trace` of a scenario. What its file holds was looked at when the plan was loaded.
+    /// Checks `trace` of a scenario. The content of its file was checked when the plan was loaded.
     pub(super) fn trace(&mut self, name: &str, scenario: &Scenario, plan: &Plan) {
         let replays = |name: &str| resolve(name, &plan.scenarios).is_some_and(|found| found.content.trace.is_some());
         let in_mix = scenario.mix.iter().any(|part| replays(&part.scenario));
         if in_mix || (scenario.trace.is_some() && !scenario.mix.is_empty()) {
             let message =
-                format!("the mix `{name}` has a trace in it, and a trace says when each of its requests comes");
-            let remedy = "replay the trace in a sweep of its own";
+                format!("the mix `{name}` contains a trace, but a trace determines when each of its requests is sent");
+            let remedy = "replay the trace in a separate sweep";
             let at = steps!["scenarios", name, "mix"];
             self.report_key(&at, Diagnostic::new(Code::Contradiction, message).remedy(remedy));
         }
@@ -36,15 +36,15 @@ impl Checker<'_> {
         for field in given
             .filter(|field| scenario.says(field) && (*field != "system_tokens" || scenario.system_tokens > Some(0)))
         {
-            let message = format!("the trace of scenario `{name}` says what `{field}` would");
+            let message = format!("the trace of scenario `{name}` already determines `{field}`");
             let remedy = format!("remove `{field}`, or `trace`");
             let at = steps!["scenarios", name, field];
             self.report(&at, Diagnostic::new(Code::Contradiction, message).remedy(remedy));
         }
         let base = resolve(name, &plan.scenarios).map(|resolved| resolved.content);
         if base.is_some_and(|content| content.reuse != Reuse::None || content.system_tokens > 0) {
-            let message = format!("scenario `{name}` replays a trace, and its base says what prompts share");
-            let remedy = "remove `base`: the trace says it";
+            let message = format!("scenario `{name}` replays a trace, but its base specifies what prompts share");
+            let remedy = "remove `base`: the trace determines it";
             let at = steps!["scenarios", name, "trace"];
             self.report_key(&at, Diagnostic::new(Code::Contradiction, message).remedy(remedy));
         }
@@ -57,7 +57,7 @@ impl Checker<'_> {
         if let Some([from, to]) = trace.window
             && from >= to
         {
-            let message = format!("the window from {from} to {to} has no length");
+            let message = format!("the window from {from} to {to} is empty");
             let remedy = "write from and to on the trace's clock, like [0s, 10m]";
             self.report(&at("window"), Diagnostic::new(Code::OutOfRange, message).remedy(remedy));
         }
@@ -65,7 +65,7 @@ impl Checker<'_> {
         if let Some(format) = named
             && !trace.map.is_empty()
         {
-            let message = format!("`map` does nothing: the columns of {format} are known");
+            let message = format!("`map` has no effect: the columns of {format} are known");
             let remedy = "remove `map`, or write as: columns";
             self.report_key(&at("map"), Diagnostic::new(Code::NoEffect, message).remedy(remedy));
         }
@@ -75,7 +75,7 @@ impl Checker<'_> {
         }
     }
 
-    /// Checks that a sweep over traces leaves the rate to them.
+    /// Checks that a sweep over traces does not set the rate.
     pub(super) fn replays(&mut self, plan: &Plan, name: &str, sweep: &Sweep) {
         let is_trace = |value: &Scalar| says_trace(&value.to_string(), &plan.scenarios);
         let scenarios = sweep.values("scenario");
@@ -89,16 +89,16 @@ impl Checker<'_> {
                 (field == "arrivals" && self.is_given(&steps!["sweeps", name], field)).then(|| vec![Step::from(field)]);
             let place = own.or_else(|| sweep.written(field).into_iter().next().map(|(_, place)| place));
             let Some(place) = place else { continue };
-            let message = format!("sweep `{name}` replays a trace, which says what `{field}` would");
+            let message = format!("sweep `{name}` replays a trace, which already determines `{field}`");
             let remedy =
-                "remove it, or give the other scenarios a sweep of their own; a trace's `speed` makes it faster";
+                "remove it, or move the other scenarios to a separate sweep; to replay faster, set the trace's `speed`";
             let at = [steps!["sweeps", name].as_slice(), &place].concat();
             self.report(&at, Diagnostic::new(Code::Contradiction, message).remedy(remedy));
         }
     }
 }
 
-/// Whether a scenario, or one that it is based on, replays a trace, be it one that can be read or not.
+/// Whether a scenario, or one that it is based on, replays a trace, readable or not.
 pub(super) fn says_trace(name: &str, table: &Table<Scenario>) -> bool {
     let mut at = table.get(name);
     for _ in 0..=table.len() {

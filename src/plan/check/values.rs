@@ -1,4 +1,5 @@
-//! The values of axes: of the right kind, each once, in zips of equal length, and not more than a plan may have.
+//! The values of axes: of the right type, each once, in zips of equal length, and not more than a plan may
+//! have.
 
 use std::collections::HashSet;
 
@@ -16,7 +17,7 @@ use crate::plan::text::tree::Step;
 use crate::units::text::counted;
 
 impl Checker<'_> {
-    /// Checks the values of every axis of a sweep. Axes that cannot be written out are taken out.
+    /// Checks the values of every axis of a sweep. Axes that cannot be expanded are removed.
     pub(super) fn values(&mut self, name: &str, sweep: &mut Sweep) {
         let matrix = steps!["sweeps", name, "matrix"];
         if self.tree.walk(&matrix).node.keys().next().is_none() {
@@ -27,7 +28,7 @@ impl Checker<'_> {
             let at = [&matrix[..], &steps![key.as_str()]].concat();
             let zipped = self.tree.walk(&[&at[..], &steps!["zip"]].concat());
             let names_none = matches!(&axis, Axis::Zip(zip) if zip.lists.is_empty());
-            // Lists of a zip that are no axes were told.
+            // Lists of a zip that are not axes have been reported.
             if axis.is_empty() && !(names_none && zipped.node.keys().next().is_some()) {
                 let remedy = "write at least one value, or remove the axis";
                 self.empty(&at, format!("axis `{key}` has no values"), remedy);
@@ -76,16 +77,16 @@ impl Checker<'_> {
         let Some(kind) = axis::kind(axis) else { return };
         let Some(value) = range.values().map(Scalar::Number).find(|value| !kind.takes(value)) else { return };
         let (message, remedy) = if kind.is_number() {
-            let remedy = format!("choose ends and steps that give {}, or write the values out", kind.wanted());
-            (format!("a value of axis `{axis}` must be {}, and this range gives `{value}`", kind.wanted()), remedy)
+            let remedy = format!("choose bounds and steps that give {}, or list the values", kind.wanted());
+            (format!("a value of axis `{axis}` must be {}, but this range gives `{value}`", kind.wanted()), remedy)
         } else {
             let message = format!("a value of axis `{axis}` must be {}, not a range", kind.wanted());
-            (message, "write the values out".to_owned())
+            (message, "list the values".to_owned())
         };
         self.report(at, Diagnostic::new(Code::AxisValue, message).remedy(remedy));
     }
 
-    /// Checks the lists of a zip; whether they go together.
+    /// Checks the lists of a zip; returns whether they go together.
     fn zip(&mut self, at: &[Step], key: &str, zip: &Zip) -> bool {
         let at = [at, &steps!["zip"]].concat();
         let mut is_plain = true;
@@ -94,8 +95,9 @@ impl Checker<'_> {
             self.items(&at, field, &list.0);
             let odd = |item: &Item| item.when.is_some() || matches!(item.what, What::Fields(_) | What::Taken(_));
             for (index, _) in list.0.iter().enumerate().filter(|(_, item)| odd(item)) {
-                let message = format!("the lists of a zip hold plain values, and `{field}` holds a table with more");
-                let remedy = "put the `when` beside `zip`, or write the axis as a list of tables with a `when` each";
+                let message =
+                    format!("the lists of a zip contain plain values, but `{field}` contains a table with more");
+                let remedy = "put the `when` next to `zip`, or write the axis as a list of tables with a `when` each";
                 let at = [&at[..], &steps![index]].concat();
                 self.report(&at, Diagnostic::new(Code::AxisValue, message).remedy(remedy));
                 is_plain = false;
@@ -113,7 +115,7 @@ impl Checker<'_> {
             lengths.iter().map(|(field, count)| format!("`{field}` has {}", values(*count))).collect();
         let message = format!("the lists of `{key}` differ in length: {}", all.join(", "));
         let mut diagnostic = Diagnostic::new(Code::UnequalZip, message)
-            .remedy("give each list as many values; the first ones go together, the second ones, and so on");
+            .remedy("give each list the same number of values; the first ones go together, the second ones, and so on");
         let first = [at, &steps![lengths[0].0.as_str()]].concat();
         diagnostic.related.extend(self.key_of(&first, &values(lengths[0].1)));
         diagnostic.label = Some(values(other.1));
@@ -123,7 +125,7 @@ impl Checker<'_> {
         false
     }
 
-    /// Whether the plan may have as many values besides those of the axes before.
+    /// Whether the plan may have this many values in addition to those of the previous axes.
     fn has_room(&mut self, at: &[Step], key: &str, axis: &Axis) -> bool {
         match self.values_left.checked_sub(axis.weight()) {
             Some(left) => {
@@ -132,7 +134,7 @@ impl Checker<'_> {
             }
             None => {
                 let message = format!(
-                    "with the {} values of axis `{key}` the axes of this plan have more than {MOST_VALUES}",
+                    "with the {} values of axis `{key}`, the axes of this plan have more than {MOST_VALUES} values",
                     axis.weight()
                 );
                 self.report_key(
@@ -152,7 +154,7 @@ impl Checker<'_> {
     }
 
     fn not_empty(&mut self, at: &[Step], is_empty: bool) {
-        // What names no axis was told.
+        // A table that names no axis has been reported.
         if is_empty && self.tree.walk(at).node.keys().next().is_none() {
             self.empty(at, "this table names no axis", "write one, like { endpoint: NAME }, or remove the table");
         }
@@ -173,7 +175,7 @@ impl Checker<'_> {
         }
     }
 
-    /// Reports what is twice on an axis.
+    /// Reports duplicate values on an axis.
     fn twice(&mut self, name: &str, sweep: &Sweep) {
         let Ok(axes) = Axes::new(sweep) else { return };
         for (axis, (key, points)) in axes.axes.iter().enumerate() {
@@ -190,10 +192,10 @@ impl Checker<'_> {
                         format!("{{ {} }}", all.join(", "))
                     }
                 };
-                let message = format!("`{shown}` is twice on axis `{key}`");
+                let message = format!("`{shown}` appears twice on axis `{key}`");
                 let remedy = match point.when {
-                    Some(_) => "keep one, with a `when` that names all its cells: { endpoint: [a, b] }",
-                    None => "remove one; to run a cell several times write `repeats`",
+                    Some(_) => "keep one, with a `when` that lists all its cells: { endpoint: [a, b] }",
+                    None => "remove one; to run a cell several times use `repeats`",
                 };
                 let at = [&steps!["sweeps", name][..], &axes.place(axis, first, &sweep.matrix[*key])].concat();
                 self.report(&at, Diagnostic::new(Code::DuplicateValue, message).remedy(remedy));

@@ -1,4 +1,4 @@
-//! The mistakes of a plan and its fragments: each with a stable code, its place, its cause and its remedy.
+//! The errors of a plan and its fragments: each with a stable code, its place, its cause and its remedy.
 
 use std::fmt;
 use std::path::Path;
@@ -12,72 +12,73 @@ use crate::plan::text::place::Place;
 use crate::plan::text::source::Sources;
 use crate::plan::text::span::{Span, clamp, shifted};
 
-/// A file with more mistakes than this is not a plan; the rest is not worth the reader's time.
+/// Maximum number of errors in one report; a file with more is not a plan, and the rest is not worth
+/// reading.
 pub(crate) const MOST_MISTAKES: usize = 200;
 
-/// What kind of mistake it is. The number is stable: it is shown as `E012` and may be looked up.
+/// The kind of error. The number is stable: it is shown as `E012` and documented under it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, SerializeDisplay)]
 #[repr(u16)]
 pub enum Code {
-    /// The file cannot be read, or is neither YAML nor TOML by its name.
+    /// The file cannot be read, or its name identifies it as neither YAML nor TOML.
     File = 1,
-    /// The text is not YAML or not TOML.
+    /// The text is not valid YAML or TOML.
     Syntax = 2,
-    /// The text nests too deep or unfolds to too many values.
+    /// The text is nested too deeply or expands to too many values.
     TooLarge = 3,
-    /// A key stands twice in one table.
+    /// A duplicate key in one table.
     DuplicateKey = 4,
-    /// A key that no table of this kind has.
+    /// An unknown key.
     UnknownKey = 5,
-    /// A field that must be there is not.
+    /// A required field is missing.
     MissingField = 6,
-    /// A value of another type than the field takes.
+    /// A value of the wrong type.
     WrongType = 7,
-    /// A value that the field does not take: a wrong unit, an unknown choice.
+    /// A value that the field does not accept: a wrong unit, an unknown choice.
     WrongValue = 8,
     /// A key without a value.
     NoValue = 9,
-    /// A plan of another version of the format.
+    /// An unsupported version of the plan format.
     Version = 10,
     /// A table, list or text that must not be empty.
     Empty = 11,
-    /// An axis that does not exist.
+    /// An unknown axis.
     UnknownAxis = 12,
     /// The same axis under two names.
     AxisTwice = 13,
-    /// An axis that needs what this version does not have.
+    /// An axis that needs something this version does not have.
     AxisNotPossible = 14,
-    /// A name that nothing in the plan has.
+    /// An unknown name.
     UnknownName = 15,
     /// An axis value of the wrong kind.
     AxisValue = 16,
-    /// A value that is twice on an axis.
+    /// A duplicate value on an axis.
     DuplicateValue = 17,
-    /// An axis that is needed and does not follow from the plan.
+    /// A required axis that does not follow from the plan.
     MissingAxis = 18,
     /// A sweep without a load: neither `batch_size` nor `qps`.
     NoLoad = 19,
-    /// An `exclude` that leaves nothing out.
+    /// An `exclude` that matches no cell.
     DeadExclude = 20,
-    /// `exclude` leaves nothing over.
+    /// `exclude` matches every cell.
     AllExcluded = 21,
-    /// Sweeps, scenarios, fragments or variables that need each other in a circle.
+    /// A dependency cycle between sweeps, scenarios, fragments or variables.
     Circle = 22,
     /// A scenario with the name of a built-in one.
     BuiltInName = 23,
     /// An endpoint with neither `url` nor `engine: mock`.
     NoServer = 24,
-    /// Fields that exclude each other.
+    /// Conflicting fields.
     Contradiction = 25,
-    /// A URL that cannot be used.
+    /// An unusable URL.
     Url = 26,
     /// A secret, or what may be one, in the plan itself.
     Secret = 27,
-    /// A model without an id for an engine it is measured on.
+    /// A model without an id for an engine that measures it.
     NoModelId = 28,
     /// A number outside its range.
     OutOfRange = 29,
-    /// A field that has no effect where it stands.
+    /// A field that has no effect here.
     NoEffect = 30,
     /// A path that leaves the plan's folder.
     PathOutside = 31,
@@ -85,17 +86,17 @@ pub enum Code {
     UnequalZip = 32,
     /// A `when` that matches no cell.
     DeadCondition = 33,
-    /// An `extend` that gives an axis which the cell has already.
+    /// An `extend` that sets an axis which the cell already has.
     Overrides = 34,
-    /// An `add` of a cell that is there already.
+    /// An `add` of a cell that already exists.
     CellTwice = 35,
     /// More cells than `max_cells`.
     TooManyCells = 36,
-    /// A fragment that is not there or cannot be read.
+    /// A missing or unreadable fragment.
     Fragment = 40,
-    /// A template that cannot be computed.
+    /// A template that cannot be evaluated.
     Template = 41,
-    /// A `--set` that says no path and value, or whose path leads nowhere.
+    /// A `--set` without a path and a value, or with a path that leads nowhere.
     Set = 42,
 }
 
@@ -105,27 +106,27 @@ impl fmt::Display for Code {
     }
 }
 
-/// One mistake.
+/// One error.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Diagnostic {
-    /// The kind of mistake.
+    /// The kind of error.
     pub code: Code,
-    /// What is wrong, with the offending text.
+    /// The problem, with the offending text.
     pub message: String,
-    /// A word at the carets, where the message alone does not say what they point at.
+    /// A label at the carets, if the message alone does not make clear what they point at.
     pub label: Option<String>,
-    /// What to type instead.
+    /// The remedy: the text to write instead.
     pub remedy: Option<String>,
-    /// Where it is, in bytes of the plan's texts one after the other; `None` for the plan as a whole.
+    /// The place, in bytes of the plan's concatenated texts; `None` for the plan as a whole.
     pub span: Option<Span>,
-    /// Other places that belong to it, each with what it is.
+    /// Related places, each with a label.
     pub related: Vec<(Span, String)>,
-    /// The whole of what is refused: mistakes inside it are not worth a word of their own.
+    /// The whole of the rejected text: errors inside it are not reported separately.
     pub(crate) covers: Option<Span>,
 }
 
 impl Diagnostic {
-    /// A mistake without a place.
+    /// Creates an error without a place.
     pub(crate) fn new(code: Code, message: impl Into<String>) -> Diagnostic {
         Diagnostic {
             code,
@@ -138,13 +139,13 @@ impl Diagnostic {
         }
     }
 
-    /// Says where it is.
+    /// Sets the place.
     pub(crate) fn at(mut self, span: Option<Span>) -> Diagnostic {
         self.span = span;
         self
     }
 
-    /// Moves its places by as many bytes as its text begins after the first one.
+    /// Shifts its places by the offset of its text in the concatenated texts.
     pub(crate) fn shift(mut self, by: usize) -> Diagnostic {
         self.span = self.span.map(|span| shifted(span, by));
         self.covers = self.covers.map(|span| shifted(span, by));
@@ -152,21 +153,21 @@ impl Diagnostic {
         self
     }
 
-    /// Adds other places that belong to it, each with what it is.
+    /// Adds related places, each with a label.
     pub(crate) fn with(mut self, related: impl IntoIterator<Item = (Span, String)>) -> Diagnostic {
         self.related.extend(related);
         self
     }
 
-    /// Says what to do.
+    /// Sets the remedy.
     pub(crate) fn remedy(mut self, remedy: impl Into<String>) -> Diagnostic {
         self.remedy = Some(remedy.into());
         self
     }
 
-    /// A key that stands twice in one table.
+    /// Creates the error for a duplicate key in one table.
     pub(crate) fn duplicate_key(key: &str, second: Span, first: Option<(Span, String)>) -> Diagnostic {
-        let mut diagnostic = Diagnostic::new(Code::DuplicateKey, format!("`{key}` is given twice in the same table"))
+        let mut diagnostic = Diagnostic::new(Code::DuplicateKey, format!("`{key}` appears twice in the same table"))
             .at(Some(second))
             .remedy("keep one of the two");
         diagnostic.label = Some("again here".to_owned());
@@ -175,17 +176,18 @@ impl Diagnostic {
     }
 }
 
-/// All mistakes of a plan, its fragments and what the command line set.
+/// All errors of a plan, its fragments and the `--set` options.
 #[derive(Debug, Clone)]
 pub struct PlanErrors {
-    /// The texts, with whatever may be a secret masked; those that could not be read are empty.
+    /// The texts, with possible secrets masked; unreadable ones are empty.
     sources: Sources,
-    /// The mistakes: of the plan as a whole, then by place, the plan's own before those of its fragments. Never empty.
+    /// The errors: first those of the plan as a whole, then by place, the plan's own before those of its
+    /// fragments. Never empty.
     pub diagnostics: Vec<Diagnostic>,
 }
 
 impl PlanErrors {
-    /// Sorts by place, merges what is said twice, drops what lies inside something refused as a whole, masks secrets.
+    /// Sorts by place, merges duplicates, drops errors inside rejected text, and masks secrets.
     pub(crate) fn new(sources: &Sources, mask: &Mask, mut found: Vec<Diagnostic>) -> PlanErrors {
         let text = sources.text();
         let covered: Vec<Span> = found.iter().filter_map(|diagnostic| diagnostic.covers.clone()).collect();
@@ -195,7 +197,7 @@ impl PlanErrors {
             !covered.iter().any(|outer| diagnostic.covers.as_ref() != Some(outer) && inside(outer))
         });
         found.sort_by_key(|diagnostic| (diagnostic.span.as_ref().map(|span| span.start), diagnostic.code));
-        // A wrong value that aliases repeat is one mistake, whatever path it was met on.
+        // A wrong value that aliases repeat is one error, whatever its path.
         found.dedup_by(|a, b| a.code == b.code && a.span == b.span && a.remedy == b.remedy);
         found.truncate(MOST_MISTAKES);
         for diagnostic in &mut found {
@@ -207,19 +209,19 @@ impl PlanErrors {
         PlanErrors { sources: sources.with_text(mask.source(text)), diagnostics: found }
     }
 
-    /// A mistake of the file as a whole.
+    /// Creates an error about the file as a whole.
     pub(crate) fn of_file(file: &Path, diagnostic: Diagnostic) -> PlanErrors {
         let mut sources = Sources::default();
         sources.add(file, "");
         PlanErrors { sources, diagnostics: vec![diagnostic] }
     }
 
-    /// Where a mistake is.
+    /// The place of an error.
     pub fn place(&self, diagnostic: &Diagnostic) -> Option<Place> {
         diagnostic.span.as_ref().map(|span| self.sources.place(span.start))
     }
 
-    /// Where a span begins and ends.
+    /// The start and end of a span.
     pub(crate) fn range(&self, span: &Span) -> (Place, Place) {
         let end = self.sources.place(span.end.max(span.start));
         (self.sources.place(span.start), end)
@@ -230,7 +232,7 @@ impl PlanErrors {
         self.sources.first_name()
     }
 
-    /// The mistakes for a person to read, one paragraph each, without a newline at the end.
+    /// Formats the errors for readers, one paragraph each, without a final newline.
     pub fn render(&self, colour: bool) -> String {
         let renderer = if colour { Renderer::styled() } else { Renderer::plain() };
         let one = |diagnostic| renderer.render(&[self.group(diagnostic)]);

@@ -1,30 +1,30 @@
-//! Keeps secrets out of errors. A plan must not hold any, and the one that does by mistake is quoted in an error about
-//! it: whatever may be a secret is hidden there, in the message and in the quoted line.
+//! Keeps secrets out of errors. A plan must not contain any, but an error may quote one that is there by
+//! accident: anything that may be a secret is masked in the message and in the quoted line.
 
 use crate::plan::text::span::{Span, shifted};
 use crate::plan::text::tree::{Node, Value};
 use crate::units::secrecy::{is_secret_name, keys_in, without_secret};
 use crate::units::text::{is_unseen, sequence};
 
-/// What is hidden in the texts of a plan.
+/// The secrets in the texts of a plan.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Mask {
     spans: Vec<Span>,
     texts: Vec<String>,
 }
 
-/// Whether a text says where a secret is, and is none itself.
+/// Whether a text is a reference to a secret and not a secret itself.
 fn is_reference(text: &str) -> bool {
     text.parse::<crate::plan::text::secret::SecretRef>().is_ok()
 }
 
-/// Whether a line says where a secret is.
+/// Whether a line contains a reference to a secret.
 fn has_reference(line: &str) -> bool {
     line.split(|c: char| c.is_whitespace() || matches!(c, '"' | '\'' | '{' | '}' | ',' | '=')).any(is_reference)
 }
 
 impl Mask {
-    /// What to hide in a text: by its tree where there is one, by its lines where it could not be read.
+    /// Finds the secrets in a text: by its tree if there is one, by its lines if it could not be parsed.
     pub(crate) fn new(text: &str, tree: Option<&Node>) -> Mask {
         let mut mask = Mask::default();
         match tree {
@@ -36,13 +36,13 @@ impl Mask {
         mask
     }
 
-    /// Hides by lines too, for what is not in the tree.
+    /// Also scans the lines, for secrets that are not in the tree.
     pub(crate) fn add_lines(&mut self, text: &str) {
         self.collect_lines(text);
         self.collect_texts(text);
     }
 
-    /// Hides what is hidden in another text too, which begins `by` bytes after the first one.
+    /// Also masks the secrets of another text, which begins `by` bytes after the first one.
     pub(crate) fn join(&mut self, other: Mask, by: usize) {
         self.spans.extend(other.spans.into_iter().map(|span| shifted(span, by)));
         self.texts.extend(other.texts);
@@ -58,7 +58,7 @@ impl Mask {
         self.sort_texts();
     }
 
-    /// The longest first: a shorter one may be a part of it.
+    /// The longest first: a shorter one may be part of it.
     fn sort_texts(&mut self) {
         self.texts.sort_by_key(|text| std::cmp::Reverse(text.len()));
     }
@@ -74,7 +74,8 @@ impl Mask {
                 self.texts.push(text.clone());
             }
             Value::Int(_) | Value::Float(_) if secret => self.spans.push(node.span.clone()),
-            // In the file the characters that are not seen are escapes, so that the words of the text are not its words.
+            // In the file, invisible characters are escaped, so the words of the parsed text differ from
+            // the words in the file.
             Value::Text(text) if text.contains(is_unseen) => {
                 let mut found = Mask::default();
                 found.collect_words(text);
@@ -88,7 +89,8 @@ impl Mask {
         }
     }
 
-    /// `key: value` and `key = value` in a text that could not be read, and the lines indented below such a key.
+    /// `key: value` and `key = value` in a text that could not be parsed, and the lines indented below such
+    /// a key.
     fn collect_lines(&mut self, text: &str) {
         let mut start = 0;
         let mut hidden_below: Option<usize> = None;
@@ -108,14 +110,15 @@ impl Mask {
         }
     }
 
-    /// What is a secret by its own look, wherever it stands, also behind characters that are not seen: they would be taken
-    /// out before it is shown.
+    /// Values that look like secrets wherever they occur, even if interrupted by invisible characters:
+    /// these are removed before the text is shown.
     fn collect_words(&mut self, text: &str) {
         let is_hidden = |c: char| is_unseen(c) && !matches!(c, '\n' | '\r' | '\t');
         if !text.contains(is_hidden) {
             return self.collect_seen_words(text);
         }
-        // A terminal takes more than the escape character for a part of a sequence, who takes that out alone does not.
+        // A terminal treats more than the escape character as part of a sequence; removing only that
+        // character is not enough.
         for obeyed in [false, true] {
             let (mut seen, mut places) = (String::with_capacity(text.len()), Vec::with_capacity(text.len()));
             let mut behind = 0;
@@ -163,7 +166,7 @@ impl Mask {
         }
     }
 
-    /// The text with every hidden byte as `*`, so that lines and columns stay what they are.
+    /// Returns the text with every secret byte as `*`, so that lines and columns stay the same.
     pub(crate) fn source(&self, text: &str) -> String {
         let mut bytes = text.as_bytes().to_vec();
         for span in &self.spans {
@@ -173,13 +176,13 @@ impl Mask {
         String::from_utf8(bytes).unwrap_or_default()
     }
 
-    /// A message without any hidden text.
+    /// Returns a message without any secret.
     pub(crate) fn clean(&self, message: &str) -> String {
         self.texts.iter().fold(message.to_owned(), |message, text| without_secret(&message, text, "***"))
     }
 }
 
-/// Where the value begins in a line that gives a secret a value.
+/// The position of the value in a line that sets a secret.
 fn after_secret_key(line: &str) -> Option<usize> {
     for (at, separator) in line.match_indices([':', '=']) {
         let before = line[..at].trim_end().trim_end_matches(['"', '\'']);

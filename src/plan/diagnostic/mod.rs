@@ -1,7 +1,7 @@
-//! The mistakes of a plan: what each is (`error`), how it is quoted (`snippet`), what is hidden in it (`mask`), what may have been
-//! meant (`suggest`), and the same for programs (`report`).
+//! The errors of a plan: their kinds (`error`), their quoted lines (`snippet`), masked secrets (`mask`),
+//! suggestions (`suggest`), and the machine-readable report (`report`).
 //!
-//! Stands on `text` alone. Every room that finds mistakes uses it.
+//! Depends only on `text`. Every module that finds errors uses it.
 
 pub(crate) mod error;
 pub(crate) mod mask;

@@ -1,4 +1,5 @@
-//! What `check` found, for editors and CI: `sweepline check --format json`. Fields are added, never renamed or removed.
+//! The findings of `check`, for editors and CI: `sweepline check --format json`. Fields are added, never
+//! renamed or removed.
 
 use schemars::JsonSchema;
 use serde::Serialize;
@@ -6,74 +7,74 @@ use serde::Serialize;
 use crate::plan::diagnostic::error::{Diagnostic, PlanErrors};
 use crate::plan::text::place::Place;
 
-/// What `sweepline check --format json` prints.
+/// The output of `sweepline check --format json`.
 #[derive(Debug, Serialize, JsonSchema)]
 pub struct Report {
-    /// What was found in all plans of the call: plan by plan, in each by place. Empty where nothing is wrong.
+    /// The findings in all plans of the call: plan by plan, in each plan by place. Empty if there are none.
     pub diagnostics: Vec<Finding>,
 }
 
-/// How bad a finding is.
+/// Severity of a finding.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum Severity {
-    /// A mistake: the plan is refused, the exit code is 2.
+    /// An error: the plan is refused, the exit code is 2.
     Error,
-    /// A lint: results would say less than they seem to. The exit code is 2 with `--strict` only.
+    /// A lint: results would mean less than they seem to. The exit code is 2 only with `--strict`.
     Warning,
-    /// A lint: worth knowing before the results are read.
+    /// A lint: worth knowing before you read the results.
     Note,
 }
 
-/// A mistake or a lint, and where it is.
+/// An error or a lint, and its place.
 #[derive(Debug, Serialize, JsonSchema)]
 pub struct Finding {
-    /// What kind it is, like E012; stable. `sweepline explain CODE` says more.
+    /// Its code, like E012; stable. `sweepline explain CODE` describes it.
     #[schemars(regex(pattern = "^[EM][0-9]{3}$"))]
     pub code: String,
-    /// How bad it is.
+    /// Its severity.
     pub severity: Severity,
-    /// What is wrong, with the offending text. What may be a secret is masked.
+    /// The problem, with the offending text. Possible secrets are masked.
     pub message: String,
-    /// The file, as it was named in the call; a fragment's path; `--set` for the command line.
+    /// The file, as named in the call; for a fragment its path; for the command line `--set`.
     pub file: String,
-    /// The line where it begins, from 1; null for the file as a whole.
+    /// First line, from 1; null for the file as a whole.
     #[schemars(range(min = 1))]
     pub line: Option<usize>,
-    /// The column where it begins, from 1, in characters (Unicode scalar values; neither bytes nor UTF-16 units); null
+    /// First column, from 1, in characters (Unicode scalar values; neither bytes nor UTF-16 units); null
     /// for the file as a whole.
     #[schemars(range(min = 1))]
     pub column: Option<usize>,
-    /// The line where it ends; null for the file as a whole and where the end is not known.
+    /// Last line; null for the file as a whole and if the end is not known.
     #[schemars(range(min = 1))]
     pub end_line: Option<usize>,
     /// The column after its last character, in characters; null like `end_line`.
     #[schemars(range(min = 1))]
     pub end_column: Option<usize>,
-    /// What to type instead.
+    /// The remedy: what to write instead.
     pub remedy: Option<String>,
-    /// Other places that belong to it.
+    /// Related places.
     pub related: Vec<Related>,
-    /// What a lint is about, like `sweep saturation`; empty for mistakes.
+    /// The subject of a lint, like `sweep saturation`; empty for errors.
     pub about: Vec<String>,
     /// The command that prints the page of its code.
     pub docs: String,
 }
 
-/// Another place that belongs to a finding, such as where a key stands the first time.
+/// A place related to a finding, such as the first occurrence of a key.
 #[derive(Debug, Serialize, JsonSchema)]
 pub struct Related {
-    /// What is there.
+    /// A label of the place.
     pub message: String,
     /// The file.
     pub file: String,
-    /// The line where it begins, from 1.
+    /// First line, from 1.
     #[schemars(range(min = 1))]
     pub line: usize,
-    /// The column where it begins, from 1, in characters.
+    /// First column, from 1, in characters.
     #[schemars(range(min = 1))]
     pub column: usize,
-    /// The line where it ends.
+    /// Last line.
     #[schemars(range(min = 1))]
     pub(crate) end_line: usize,
     /// The column after its last character.
@@ -82,7 +83,7 @@ pub struct Related {
 }
 
 impl Finding {
-    /// A finding without an end, related places or something that it is about.
+    /// Creates a finding without an end, related places or subject.
     pub fn new(code: impl std::fmt::Display, severity: Severity, message: String, file: String) -> Finding {
         let code = code.to_string();
         let docs = format!("sweepline explain {code}");
@@ -102,14 +103,14 @@ impl Finding {
         }
     }
 
-    /// Says where it begins.
+    /// Sets the start.
     pub fn at(self, place: Option<&Place>) -> Finding {
         Finding { line: place.map(|place| place.line), column: place.map(|place| place.column), ..self }
     }
 }
 
 impl PlanErrors {
-    /// The mistakes for another program to read.
+    /// Returns the errors in machine-readable form.
     pub fn json(&self) -> Vec<Finding> {
         self.diagnostics.iter().map(|diagnostic| self.finding(diagnostic)).collect()
     }

@@ -1,18 +1,19 @@
-//! The lines of a plan that an error quotes. Only they are given to the renderer, which reads all that it is given: an
-//! error about a large file costs no more than one about a small one.
+//! The lines of a plan that an error quotes. Only these are passed to the renderer, which reads all of its
+//! input: an error about a large file costs no more than one about a small file.
 
 use annotate_snippets::{Annotation, AnnotationKind, Element, Origin, Snippet};
 
 use crate::plan::text::source::{Source, Sources};
 use crate::plan::text::span::{Span, clamp};
 
-/// Two places within so many bytes are shown in one piece, with what lies between them left out.
+/// Two places no further apart than this number of bytes are shown in one piece, with the text between them
+/// omitted.
 const NEAR: usize = 8_192;
 
-/// A longer line is not quoted: nobody looks for a caret in it.
+/// A longer line is not quoted, because a caret in it is hard to find.
 const LONG_LINE: usize = 8_192;
 
-/// What is said at a place: the kind of mark, the place in bytes of the common string, a word beside the mark.
+/// A mark: its kind, its place in bytes of the concatenated texts, and a label.
 pub(crate) type Mark<'a> = (AnnotationKind, &'a Span, Option<&'a str>);
 
 /// A piece of one text with its marks.
@@ -23,7 +24,7 @@ struct Piece<'a> {
     marks: Vec<(AnnotationKind, Span, Option<&'a str>)>,
 }
 
-/// The places of one mistake, quoted: those near each other in one piece.
+/// Quotes the places of one error; those near each other are in one piece.
 pub(crate) fn elements<'a>(sources: &'a Sources, marks: impl Iterator<Item = Mark<'a>>) -> Vec<Element<'a>> {
     let mut pieces: Vec<Piece<'a>> = Vec::new();
     for (kind, span, label) in marks {
@@ -62,19 +63,19 @@ impl<'a> Piece<'a> {
     }
 }
 
-/// How many bytes lie between two ranges.
+/// The number of bytes between two ranges.
 fn distance(a: &Span, b: &Span) -> usize {
     a.start.max(b.start).saturating_sub(a.end.min(b.end))
 }
 
-/// The lines that a range touches, without the last one's end.
+/// The lines that a range touches, without the final line break.
 fn whole_lines(text: &str, at: &Span) -> Span {
     let start = text[..at.start].rfind('\n').map_or(0, |before| before + 1);
     let end = text[at.end..].find('\n').map_or(text.len(), |after| at.end + after);
     start..end
 }
 
-/// Carets go under one line only, and under one character at least. The range is of the bytes of `source`.
+/// Carets mark only one line, and at least one character. The range is in bytes of `source`.
 fn first_line(span: &Span, source: Source<'_>) -> Span {
     let text = source.text;
     let span = clamp(span.start.saturating_sub(source.start)..span.end.saturating_sub(source.start), text);

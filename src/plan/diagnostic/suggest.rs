@@ -1,6 +1,6 @@
-//! What was probably meant.
+//! Suggestions for misspelt names and values.
 
-/// The name nearest to `wrong`, if it is near enough to be a slip of the fingers.
+/// Returns the name nearest to `wrong`, if it is near enough to be a typo.
 pub(crate) fn nearest<'a>(wrong: &str, names: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
     let folded = |text: &str| text.to_lowercase().replace('-', "_");
     let wrong = folded(wrong);
@@ -23,7 +23,7 @@ pub(crate) fn choices<'a>(names: impl IntoIterator<Item = &'a str>) -> String {
     }
 }
 
-/// "did you mean `x`?" where something is near, else all that there is.
+/// "did you mean `x`?" if there is a near match, otherwise all names.
 pub(crate) fn remedy<'a>(wrong: &str, names: impl IntoIterator<Item = &'a str> + Clone) -> String {
     match nearest(wrong, names.clone()) {
         Some(near) => format!("did you mean `{near}`?"),
@@ -69,12 +69,12 @@ pub(crate) fn meant_range(text: &str) -> Option<String> {
     Some(format!("write a range: {{ from: {from}, to: {to}, {goes_on} }}"))
 }
 
-/// What to type for a text that stands where a number must: `"8"`, `1_000`, `4k`, `10/s`, `1,2,4`, `1-64`.
+/// The remedy for a text where a number is required: `"8"`, `1_000`, `4k`, `10/s`, `1,2,4`, `1-64`.
 pub(crate) fn meant_number(text: &str) -> Option<String> {
     let text = text.trim();
     let is_number = |text: &str| !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit() || byte == b'.');
     if text.len() > 1 && text.starts_with('0') && text.bytes().all(|byte| byte.is_ascii_digit()) {
-        return Some("write it without leading zeros; a comma is no separator of thousands".to_owned());
+        return Some("write it without leading zeros; a comma is not a thousands separator".to_owned());
     }
     if text.parse::<f64>().is_ok() {
         return Some(format!("write it without quotes: {text}"));
@@ -97,7 +97,7 @@ pub(crate) fn meant_number(text: &str) -> Option<String> {
         "m" if !number.contains('.') => Some(format!("write it in full: {number}e6")),
         "b" => Some(format!("write it in full: {number}e9")),
         "/s" | "rps" | "qps" | "req/s" | "rq/s" | "hz" if is_number(number) => {
-            Some(format!("write the number alone; it is per second already: {number}"))
+            Some(format!("write only the number; it is already per second: {number}"))
         }
         _ => None,
     }

@@ -1,4 +1,4 @@
-//! From a file to the texts of a data set, or to pairs of lengths.
+//! Reads files into the texts of a data set, or into pairs of lengths.
 
 use std::collections::{BTreeMap, HashMap};
 use std::path::{Path, PathBuf};
@@ -17,10 +17,11 @@ use crate::plan::model::data::length_pairs;
 use crate::plan::model::data::length_pairs::FoundLengths;
 use crate::plan::text::span::Span;
 
-/// Bytes of text that are held in memory for the runs of a plan, of one data set: more are refused.
+/// Maximum bytes of text that the runs of a plan hold in memory for one data set; a larger one is
+/// rejected.
 const MOST_BYTES: usize = 1 << 30;
 
-/// The files of a plan, each read once in one way.
+/// The data files of a plan, each read once per way of reading it.
 #[derive(Default)]
 pub(crate) struct DataReader {
     texts: HashMap<(PathBuf, String, bool), Arc<Source>>,
@@ -30,7 +31,7 @@ pub(crate) struct DataReader {
 type Parsed<T> = Result<T, Box<Diagnostic>>;
 
 impl DataReader {
-    /// The texts of a data set; with `unanswered` also questions without an answer.
+    /// The texts of a data set; with `unanswered` also questions without a response.
     pub(crate) fn texts(
         &mut self,
         table: &TableOf,
@@ -68,9 +69,9 @@ impl DataReader {
         })?;
         let found = collected.found(left_out(&skipped));
         if found.is_empty() {
-            let remedy = "see what it holds: sweepline dataset inspect; a mapping says which columns are lengths";
+            let remedy = "inspect it with sweepline dataset inspect; a mapping names the columns with lengths";
             let message =
-                format!("the data set `{}` has no prompt with an answer: {}", table.file, all(&found.left_out));
+                format!("the data set `{}` has no prompt with a response: {}", table.file, all(&found.left_out));
             return Err(Diagnostic::new(Code::Empty, message).remedy(remedy).into());
         }
         self.pairs.insert(key, found.clone());
@@ -78,14 +79,15 @@ impl DataReader {
     }
 }
 
-/// What is wrong with a file, which lies at `path` and is told as the plan writes it.
+/// The error of the file at `path`, which is shown as the plan writes it.
 fn cannot(table: &TableOf, path: &Path, error: &DatasetError) -> Box<Diagnostic> {
     let told = error.to_string().replace(&path.display().to_string(), table.file);
-    let remedy = "`sweepline dataset inspect` shows what a file holds; docs/DATASETS.md says what is read";
+    let remedy =
+        "`sweepline dataset inspect` shows the content of a file; docs/DATASETS.md describes the supported formats";
     Diagnostic::new(Code::File, format!("the data set cannot be read: {told}")).remedy(remedy).into()
 }
 
-/// Gives every record to `take` until it wants no more; what was left out.
+/// Passes every record to `take` until it returns false; returns the skipped entries.
 fn each(path: &Path, table: &TableOf, mut take: impl FnMut(Record) -> bool) -> Parsed<Skipped> {
     let mut dataset = Dataset::open(path, &table.options()).map_err(|error| cannot(table, path, &error))?;
     for record in dataset.by_ref() {
@@ -96,7 +98,7 @@ fn each(path: &Path, table: &TableOf, mut take: impl FnMut(Record) -> bool) -> P
     Ok(dataset.skipped().clone())
 }
 
-/// What the reader left out, by reason in words.
+/// The entries that the reader skipped, by reason as text.
 fn left_out(skipped: &Skipped) -> BTreeMap<String, LeftOut> {
     let words = skipped.0.iter().map(|(reason, skips)| {
         let left_out = LeftOut { count: skips.count, first: skips.first, entry: skips.entry };
@@ -116,7 +118,7 @@ struct Collected {
 }
 
 impl Collected {
-    /// Takes a record; false where there are more texts than can be held.
+    /// Adds a record; false if there are more texts than can be held in memory.
     fn add(&mut self, record: Record) -> bool {
         let place = record.place;
         match self.dialogue(&record) {
@@ -132,7 +134,7 @@ impl Collected {
     fn dialogue(&self, record: &Record) -> Result<Dialogue, &'static str> {
         let mut asked: Vec<Exchange> = Vec::new();
         for exchange in record.exchanges() {
-            // What the file declares is said of the first answer.
+            // The declared lengths refer to the first response.
             let declared = record.output_tokens.filter(|_| asked.is_empty());
             let answer = exchange.answer.map(Box::from);
             let output_tokens = declared.or(exchange.answer.map(estimated_tokens));
@@ -154,11 +156,11 @@ impl Collected {
         }
     }
 
-    /// Adds a record to the digest; its bytes.
+    /// Adds a record to the digest; returns its size in bytes.
     fn hashed(&mut self, dialogue: &Dialogue) -> usize {
         let mut bytes = 0;
         let mut text = |text: Option<&str>| {
-            // An absent text differs from an empty one, and no text runs into the next.
+            // A missing text differs from an empty one, and adjacent texts cannot be confused.
             self.hash.update(text.map_or(0, |text| text.len() as u64 + 1).to_le_bytes());
             self.hash.update(text.unwrap_or_default());
             bytes += text.map_or(0, str::len);
@@ -179,8 +181,7 @@ impl Collected {
         let file = table.file;
         let mistake = |code, message: String, remedy: &str| Err(Diagnostic::new(code, message).remedy(remedy).into());
         if self.bytes > MOST_BYTES {
-            let message =
-                format!("the texts of the data set `{file}` have more than 1 GiB, and they are held in memory");
+            let message = format!("the texts of the data set `{file}` exceed 1 GiB, the limit of texts in memory");
             return mistake(
                 Code::TooLarge,
                 message,
@@ -189,13 +190,13 @@ impl Collected {
         }
         self.left_out.extend(left_out(skipped));
         if self.dialogues.is_empty() {
-            let message = format!("the data set `{file}` has nothing that can be sent: {}", all(&self.left_out));
+            let message = format!("the data set `{file}` has nothing to send: {}", all(&self.left_out));
             let remedy = match (self.left_out.contains_key(UNANSWERED), self.left_out.contains_key(NO_TEXT)) {
-                (true, _) => "say how many tokens to ask for: output_tokens: 256",
+                (true, _) => "set the number of requested tokens: output_tokens: 256",
                 (false, true) => {
-                    "it holds lengths: draw them with lengths: { data: … }, or replay it with trace: { … }"
+                    "it contains lengths: draw them with lengths: { data: … }, or replay it with trace: { … }"
                 }
-                (false, false) => "see what it holds: sweepline dataset inspect",
+                (false, false) => "inspect it with sweepline dataset inspect",
             };
             return mistake(Code::Empty, message, remedy);
         }

@@ -1,23 +1,24 @@
-//! Where the files of a plan are read from.
+//! The file systems that the files of a plan are read from.
 
 use std::fs::File;
 use std::io::{self, Read};
 use std::path::{Path, PathBuf};
 
-/// A place that has files: the disk, or a revision of a repository.
+/// A source of files: the disk, or a revision of a repository.
 pub trait Files {
-    /// The path without links and detours, so that two ways to one file are one path.
+    /// The canonical path, without links and `..`, so that two paths to one file become the same.
     fn canonical(&self, path: &Path) -> io::Result<PathBuf>;
 
-    /// The bytes of a file, or its first `most` bytes where it is larger.
+    /// The bytes of a file, or its first `most` bytes if it is larger.
     fn read(&self, path: &Path, most: usize) -> io::Result<Vec<u8>>;
 
-    /// The file of this machine at a canonical path, where these are its files: large ones are not read at once.
+    /// The local file at a canonical path, if this source is the local disk: large files are not read at
+    /// once.
     fn local(&self, _canonical: &Path) -> Option<PathBuf> {
         None
     }
 
-    /// The names in a folder, to find out what was meant; empty where it cannot be read.
+    /// The names in a folder, for suggestions; empty if the folder cannot be read.
     fn names(&self, folder: &Path) -> Vec<String>;
 }
 
@@ -25,7 +26,7 @@ pub trait Files {
 #[derive(Debug, Clone, Copy, Default)]
 pub struct Disk;
 
-/// More names of a folder than this are not looked at.
+/// Maximum number of names to read from a folder.
 const MOST_NAMES: usize = 1_000;
 
 impl Files for Disk {
@@ -35,8 +36,8 @@ impl Files for Disk {
 
     fn read(&self, path: &Path, most: usize) -> io::Result<Vec<u8>> {
         if !std::fs::metadata(path)?.is_file() {
-            // A pipe could keep the reader waiting for ever.
-            return Err(io::Error::other("it is no regular file"));
+            // A pipe could block the reader forever.
+            return Err(io::Error::other("it is not a regular file"));
         }
         let mut bytes = Vec::new();
         File::open(path)?.take(most as u64).read_to_end(&mut bytes)?;

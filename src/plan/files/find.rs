@@ -1,4 +1,4 @@
-//! Finds the files that a plan names; each is read once, however often it is named.
+//! Finds the files that a plan names; each file is read once, however often it is named.
 
 use std::path::PathBuf;
 
@@ -13,8 +13,8 @@ use crate::plan::model::plan::Plan;
 use crate::plan::text::span::Span;
 use crate::plan::text::tree::{Node, Step};
 
-/// The plan that was written in `tree`, with what was found in the files that it names; what cannot be read is told to the loader. What
-/// `check` will refuse is not looked for.
+/// The plan written in `tree`, with the content of the files that it names; unreadable files are
+/// reported to the loader. Files that `check` will reject are not searched for.
 pub(crate) fn find(written: &Plan, tree: &Node, loader: &mut Loader<'_>) -> Plan {
     let mut plan = written.clone();
     let (mut traces, mut data, mut profiles) = (Traces::default(), DataReader::default(), Profiles::default());
@@ -28,7 +28,7 @@ pub(crate) fn find(written: &Plan, tree: &Node, loader: &mut Loader<'_>) -> Plan
             let found = finder.read(&at(&["trace", "file"]), |span, loader| traces.read(trace, span, loader));
             finder.put(&mut trace.file, found);
         }
-        // Where the scenario says how much is asked for, a question needs no answer.
+        // If the scenario sets the output length, a question needs no response.
         let unanswered = scenario.asked_tokens().is_some();
         if let Some(file) = scenario.data.as_mut().filter(|data| data.table().is_sound()) {
             let table = file.table();
@@ -63,7 +63,8 @@ struct Finder<'a, 'l> {
 }
 
 impl<'l> Finder<'_, 'l> {
-    /// Reads a file that is named at a path of the plan; none where it cannot be read, or what names it is a mistake already.
+    /// Reads a file that is named at a path of the plan; `None` if it cannot be read, or if the value
+    /// that names it is already an error.
     fn read<T>(&mut self, at: &[Step], read: impl FnOnce(&Span, &Loader<'l>) -> Found<T>) -> Option<(T, PathBuf)> {
         let place = self.tree.walk(at);
         if place.broken {

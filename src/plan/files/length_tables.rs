@@ -1,6 +1,6 @@
-//! What is settled about lengths before the plan is read: `base: lengths` gets its long form, and a table that stands in a
-//! CSV file takes its place in the tree, every number at its place in the file. So a plan's lengths are what the file says
-//! now, wherever it lies, and behind this file there is no case for either.
+//! Normalizes lengths before the plan is read: `base: lengths` gets its long form, and a table in a CSV
+//! file is inserted into the tree, with every number at its place in the file. So a plan's lengths
+//! always reflect the current content of the file, and no later code has to handle either form.
 
 use std::collections::HashMap;
 use std::ops::Range;
@@ -12,16 +12,16 @@ use crate::plan::files::loader::Loader;
 use crate::plan::text::span::Span;
 use crate::plan::text::tree::{Entry, Node, Value};
 
-/// The base that says: a B1 with lengths.
+/// The base that means B1 with lengths.
 const BASE: &str = "lengths";
 
-/// The columns of a histogram of prompts and answers together.
+/// The columns of a joint histogram of prompts and responses.
 const JOINT: [&str; 5] = ["prompt_min", "prompt_max", "output_min", "output_max", "weight"];
 
-/// More wrong places of one file than these are not told.
+/// Maximum number of errors that are reported per file.
 const MOST_TOLD: usize = 20;
 
-/// Gives lengths their long form, with their tables read.
+/// Converts lengths to their long form and reads their tables.
 pub(crate) fn settle(tree: &mut Node, loader: &mut Loader<'_>) {
     let Some(Value::Map(entries)) = tree.at_mut(&["scenarios".into()]).map(|node| &mut node.value) else { return };
     let has_own = entries.iter().any(|entry| entry.key == BASE);
@@ -41,7 +41,7 @@ pub(crate) fn settle(tree: &mut Node, loader: &mut Loader<'_>) {
     }
 }
 
-/// `{ base: lengths, preset: chat }` becomes `{ lengths: { preset: chat } }`.
+/// Converts `{ base: lengths, preset: chat }` to `{ lengths: { preset: chat } }`.
 fn based(scenario: &mut Node, found: &mut Vec<Diagnostic>) {
     if !matches!(scenario.get("base"), Some(Node { value: Value::Text(base), .. }) if base == BASE) {
         return;
@@ -50,8 +50,8 @@ fn based(scenario: &mut Node, found: &mut Vec<Diagnostic>) {
     let given: Vec<Entry> = ["preset", "shape"].into_iter().filter_map(|key| scenario.take(key)).collect();
     match (given.first(), scenario.entry("lengths")) {
         (Some(first), Some(own)) => {
-            let message = format!("`{}` and `lengths` both say the lengths", first.key);
-            let own = (own.key_span.clone(), "lengths are given here too".to_owned());
+            let message = format!("`{}` and `lengths` both set the lengths", first.key);
+            let own = (own.key_span.clone(), "lengths are also set here".to_owned());
             let diagnostic = Diagnostic::new(Code::Contradiction, message).at(Some(first.key_span.clone()));
             found.push(diagnostic.with([own]).remedy("keep one of the two"));
         }
@@ -78,17 +78,17 @@ impl Columns {
     }
 }
 
-/// The files that tables stand in, each read once.
+/// The files that contain tables, each read once.
 struct Files<'l, 'f> {
     loader: &'l mut Loader<'f>,
     read: HashMap<PathBuf, Option<Span>>,
 }
 
-/// A cell of a line, without space around it, and where it is.
+/// A cell of a line, without surrounding space, and its place.
 type Field<'t> = (&'t str, Span);
 
 impl Files<'_, '_> {
-    /// Puts the table in place of the path of its file, if `parent` has one under `key`.
+    /// Replaces the path of a file with its table, if `parent` has one under `key`.
     fn inline(&mut self, parent: &mut Node, key: &str, columns: Columns) {
         let Some(node) = parent.at_mut(&[key.into()]) else { return };
         let Value::Text(written) = &node.value else { return };
@@ -99,7 +99,7 @@ impl Files<'_, '_> {
         node.spread = true;
     }
 
-    /// The rows of the file `written`, named at `span`; what is wrong is told.
+    /// The rows of the file `written`, named at `span`; reports its errors.
     fn table(&mut self, written: &str, span: &Span, columns: Columns) -> Option<Vec<Node>> {
         let place = match self.text(written, span) {
             Ok(place) => place?,
@@ -114,7 +114,7 @@ impl Files<'_, '_> {
         let few = told.is_empty();
         if few && rows.is_empty() {
             let message = format!("the file `{written}` has no rows");
-            let remedy = "write a line for each row under the names of the columns";
+            let remedy = "write one line per row below the column names";
             told.push(Diagnostic::new(Code::Empty, message).at(Some(span.clone())).remedy(remedy));
         } else if few && !self.loader.take_nodes(rows.iter().map(Node::count).sum()) {
             let message = format!("with the {} rows of `{written}` the plan has too many values", rows.len());
@@ -126,7 +126,7 @@ impl Files<'_, '_> {
         is_good.then_some(rows)
     }
 
-    /// Where the text of a file stands; `None` where that it cannot be read was told before.
+    /// The place of a file's text; `None` if a read error was already reported.
     fn text(&mut self, written: &str, span: &Span) -> Result<Option<Span>, Box<Diagnostic>> {
         let (path, canonical) = self.loader.locate(written, span)?;
         if let Some(known) = self.read.get(&canonical) {
@@ -138,7 +138,7 @@ impl Files<'_, '_> {
     }
 }
 
-/// The rows of a CSV text that begins at `start`, each a table under the names of its columns.
+/// The rows of a CSV text that begins at `start`, each a table keyed by the column names.
 fn rows(text: &str, start: usize, columns: Columns, told: &mut Vec<Diagnostic>) -> Vec<Node> {
     let mut lines = lines(text, start);
     let Some((_, header)) = lines.next() else { return Vec::new() };
@@ -149,7 +149,7 @@ fn rows(text: &str, start: usize, columns: Columns, told: &mut Vec<Diagnostic>) 
             break;
         }
         if fields.len() != header.len() {
-            let message = format!("this line has {} values and the head {}", fields.len(), header.len());
+            let message = format!("this line has {} values, but the header has {}", fields.len(), header.len());
             let remedy = "write one value for each column, with commas between them";
             told.push(Diagnostic::new(Code::WrongType, message).at(Some(place)).remedy(remedy));
             continue;
@@ -167,7 +167,7 @@ fn rows(text: &str, start: usize, columns: Columns, told: &mut Vec<Diagnostic>) 
     rows
 }
 
-/// Lines with something in them, `#` before remarks, each with its cells.
+/// Non-empty lines without `#` comments, each with its cells.
 fn lines(text: &str, start: usize) -> impl Iterator<Item = (Span, Vec<Field<'_>>)> {
     let mut next = 0;
     let all = text.split_inclusive('\n').map(move |line| {
@@ -188,7 +188,8 @@ fn lines(text: &str, start: usize) -> impl Iterator<Item = (Span, Vec<Field<'_>>
     })
 }
 
-/// Where a cell at `from` is without space and quotes around it, and without the mark that some programs begin files with.
+/// The range of a cell that starts at `from`, without space and quotes around it, and without a byte
+/// order mark.
 fn trimmed(cell: &str, from: usize) -> Range<usize> {
     let is_around = |c: char| c.is_whitespace() || c == '"' || c == '\u{feff}';
     let left = cell.len() - cell.trim_start_matches(is_around).len();
@@ -202,7 +203,7 @@ fn number(text: &str) -> Option<Value> {
     }
 }
 
-/// What is wrong with the names of the columns.
+/// Returns the errors in the column names.
 fn header_mistakes(header: &[Field<'_>], columns: Columns) -> Vec<Diagnostic> {
     let all: Vec<&str> = columns.all().collect();
     let wanted = all.join(",");
@@ -210,7 +211,7 @@ fn header_mistakes(header: &[Field<'_>], columns: Columns) -> Vec<Diagnostic> {
     for (at, (name, place)) in header.iter().enumerate() {
         let diagnostic = match () {
             () if header[..at].iter().any(|(other, _)| other == name) => {
-                Diagnostic::new(Code::DuplicateKey, format!("the column `{name}` is there twice")).remedy("keep one")
+                Diagnostic::new(Code::DuplicateKey, format!("duplicate column `{name}`")).remedy("keep one")
             }
             () if !all.contains(name) => {
                 let near = suggest::nearest(name, all.iter().copied());

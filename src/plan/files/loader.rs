@@ -1,4 +1,5 @@
-//! From files to one tree: the plan's text, the fragments it uses, what the command line sets, templates.
+//! Merges all sources into one tree: the plan's text, its fragments, values from the command line,
+//! templates.
 
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
@@ -18,43 +19,44 @@ use crate::plan::text::source::Sources;
 use crate::plan::text::span::Span;
 use crate::plan::text::tree::{Entry, Node, Step, Value};
 
-/// More text than this, all files together, is not a plan.
+/// Maximum bytes of text in a plan, all files together.
 pub(crate) const MOST_BYTES: usize = 1 << 20;
 
-/// More values than any plan has, aliases counted as often as they are used.
+/// Maximum number of values in a plan, with aliases counted each time they are used.
 const MOST_NODES: usize = 50_000;
 
-/// More fragments than this are not read.
+/// Maximum number of fragments to read.
 const MOST_FRAGMENTS: usize = 64;
 
-/// Values that may pass through merges, counted each time; fragments that use each other in many ways end here.
+/// Maximum number of values that merges may process, counted each time; it stops fragments that use each
+/// other in too many ways.
 const MOST_MERGED: usize = 500_000;
 
-/// What decides besides the plan's own text what is loaded.
+/// Options besides the plan's own text that affect loading.
 #[derive(Debug, Clone, Default)]
 pub struct Options {
-    /// Values set from outside, each `path=value`; the last one of a path wins.
+    /// Values set on the command line, each `path=value`; the last one for a path wins.
     pub set: Vec<String>,
-    /// Fragments may lie outside of the plan's folder.
+    /// Whether fragments outside the plan's folder are allowed.
     pub allow_outside: bool,
 }
 
-/// What is read so far.
+/// The texts and values read so far.
 pub(crate) struct Loader<'f> {
     pub(super) files: &'f dyn Files,
     pub(super) options: &'f Options,
-    /// The plan's folder without links.
+    /// The plan's folder, with links resolved.
     pub(super) root: Option<PathBuf>,
-    /// The files being read, each of which uses the next: without links, and as they were named.
+    /// The files being read, each of which uses the next: with links resolved, and as written.
     chain: Vec<(PathBuf, PathBuf)>,
-    /// Fragments that were read; `None` for those that cannot be.
+    /// Fragments that were read; `None` for those with errors.
     done: HashMap<PathBuf, Option<Node>>,
     pub(super) nodes_left: usize,
     merges_left: usize,
     pub sources: Sources,
     pub(crate) mask: Mask,
     pub found: Vec<Diagnostic>,
-    /// Something is missing in the tree: what depends on all of it cannot be judged.
+    /// Whether something is missing in the tree, so that properties of the whole cannot be checked.
     pub incomplete: bool,
 }
 
@@ -75,7 +77,7 @@ impl<'f> Loader<'f> {
         }
     }
 
-    /// The tree of a plan with everything in it that belongs to it; `None` if its text cannot be trusted.
+    /// The complete tree of a plan; `None` if its text cannot be trusted.
     pub(crate) fn tree(&mut self, name: &Path, text: &str, format: Format) -> Option<Node> {
         let own = self.text(name, text, format)?;
         let folder = name.parent().unwrap_or(Path::new(""));
@@ -93,13 +95,13 @@ impl<'f> Loader<'f> {
         Some(tree)
     }
 
-    /// Reads one more text: its tree, with places in the common string, if it can be trusted.
+    /// Reads one more text; returns its tree, with places in the common string, if it can be trusted.
     fn text(&mut self, name: &Path, text: &str, format: Format) -> Option<Node> {
         let is_plan = self.chain.is_empty();
         let (mut tree, found) = read_tree(text, format, self.nodes_left, is_plan);
         let mut mask = Mask::new(text, tree.as_ref());
         if tree.is_some() && !found.is_empty() {
-            // The second value of a key given twice is in no tree.
+            // The second value of a duplicate key is in no tree.
             mask.add_lines(text);
         }
         let start = self.sources.add(name, text);
@@ -112,7 +114,7 @@ impl<'f> Loader<'f> {
         tree
     }
 
-    /// The tree laid over the fragments it uses, of which later ones lie over earlier ones.
+    /// The tree merged over the fragments that it uses; later fragments override earlier ones.
     fn with_fragments(&mut self, mut tree: Node, folder: &Path, is_plan: bool) -> Node {
         let mut below: Option<Node> = None;
         let mut seen: Vec<PathBuf> = Vec::new();
@@ -158,11 +160,12 @@ impl<'f> Loader<'f> {
         merge(over, under)
     }
 
-    /// The paths of a tree's `use`, each with its place. What is no path is reported, and taken out.
+    /// The paths of a tree's `use`, each with its place. Values that are not paths are reported and
+    /// removed.
     fn uses(&mut self, tree: &mut Node, is_plan: bool) -> Vec<(String, Span)> {
         let Some(entry) = tree.entry("use") else { return Vec::new() };
         if let Err(error) = read::<OneOrMany<String>>(&entry.node) {
-            // In the plan itself the mistake is met again when the whole of it is read.
+            // In the plan itself, the error is found again when all of it is read.
             if !is_plan {
                 let path = [vec![Step::from("use")], error.path()].concat();
                 self.found.extend(recover::describe(&error, &path, tree, self.sources.text()));
@@ -182,7 +185,7 @@ impl<'f> Loader<'f> {
         items.iter().filter_map(path).collect()
     }
 
-    /// A fragment with those that it uses, read once however often it is used.
+    /// A fragment with the fragments that it uses; read once, however often it is used.
     fn fragment(&mut self, path: &Path, written: &str, span: &Span, seen: &mut Vec<PathBuf>) -> Option<Node> {
         let mistake = |diagnostic: Diagnostic| diagnostic.at(Some(span.clone()));
         let canonical = match self.find(path, written, seen) {
@@ -215,19 +218,19 @@ impl<'f> Loader<'f> {
         tree
     }
 
-    /// The one path of a fragment that may be used here.
+    /// The canonical path of a fragment that may be used here.
     fn find(&self, path: &Path, written: &str, seen: &[PathBuf]) -> Result<PathBuf, Box<Diagnostic>> {
         let canonical = self.files.canonical(path).map_err(|error| Box::new(self.not_found(path, written, &error)))?;
         if !self.may_read(&canonical) {
-            let message = format!("the fragment `{written}` is outside of the plan's folder");
+            let message = format!("the fragment `{written}` is outside the plan's folder");
             let remedy = "put it into the plan's folder, or allow it with --allow-outside";
             return Err(Diagnostic::new(Code::PathOutside, message).remedy(remedy).into());
         }
         if let Some(at) = self.chain.iter().position(|(other, _)| *other == canonical) {
             let names = self.chain[at..].iter().map(|(_, name)| name.as_path()).chain([path]);
             let circle: Vec<String> = names.map(|name| name.display().to_string()).collect();
-            let message = format!("files use each other in a circle: {}", circle.join(" → "));
-            return Err(Diagnostic::new(Code::Circle, message).remedy("remove one `use` of the circle").into());
+            let message = format!("circular `use` of files: {}", circle.join(" → "));
+            return Err(Diagnostic::new(Code::Circle, message).remedy("remove one `use` of the cycle").into());
         }
         if seen.contains(&canonical) {
             let message = format!("the fragment `{written}` is used twice here");
@@ -239,7 +242,7 @@ impl<'f> Loader<'f> {
     /// The text of a fragment.
     fn bytes_of(&self, path: &Path, written: &str) -> Result<(String, Format), Box<Diagnostic>> {
         let Some(format) = Format::of(path) else {
-            let message = format!("`{written}` is no fragment by its name");
+            let message = format!("`{written}` is not a fragment, judging by its name");
             return Err(Diagnostic::new(Code::Fragment, message)
                 .remedy("a fragment is a .yaml, .yml or .toml file")
                 .into());
@@ -251,7 +254,8 @@ impl<'f> Loader<'f> {
         Ok((self.read_text(path, &format!("the fragment `{written}`"), Code::Fragment)?, format))
     }
 
-    /// The text of a file, if the plan has room for it; `what` it is and the `code` are those of its mistakes.
+    /// The text of a file, if it does not exceed the limit of the plan; `what` names it in errors, which
+    /// have the `code`.
     pub(super) fn read_text(&self, path: &Path, what: &str, code: Code) -> Result<String, Box<Diagnostic>> {
         let most = MOST_BYTES.saturating_sub(self.sources.text().len());
         let bytes = self.files.read(path, most + 1).map_err(|error| Box::new(cannot_read(what, code, &error)))?;
@@ -266,12 +270,12 @@ impl<'f> Loader<'f> {
         })
     }
 
-    /// Where files are read from.
+    /// The source of files.
     pub(crate) fn files(&self) -> &'f dyn Files {
         self.files
     }
 
-    /// Whether a file may be read that lies here, without links.
+    /// Whether the file at this canonical path may be read.
     pub(crate) fn may_read(&self, canonical: &Path) -> bool {
         self.options.allow_outside || self.root.as_ref().is_some_and(|root| canonical.starts_with(root))
     }
@@ -280,14 +284,14 @@ impl<'f> Loader<'f> {
         if error.kind() != std::io::ErrorKind::NotFound {
             return cannot_read(&format!("the fragment `{written}`"), Code::Fragment, error);
         }
-        let diagnostic = Diagnostic::new(Code::Fragment, format!("there is no fragment `{written}`"));
+        let diagnostic = Diagnostic::new(Code::Fragment, format!("the fragment `{written}` does not exist"));
         let folder = path.parent().unwrap_or(Path::new(""));
         let shown = if folder.as_os_str().is_empty() { Path::new(".") } else { folder };
         let Ok(canonical) = self.files.canonical(folder) else {
             let from = "paths in `use` are relative to the file that names them";
-            return diagnostic.remedy(format!("there is no folder {}; {from}", shown.display()));
+            return diagnostic.remedy(format!("the folder {} does not exist; {from}", shown.display()));
         };
-        // What lies elsewhere on this machine is not told.
+        // Nothing about other places on this machine is revealed.
         if !self.may_read(&canonical) {
             return diagnostic.remedy("put it into the plan's folder");
         }
@@ -296,11 +300,11 @@ impl<'f> Loader<'f> {
         let readable = names.iter().map(String::as_str).filter(|name| Format::of(Path::new(name)).is_some());
         diagnostic.remedy(match suggest::nearest(&wrong, readable) {
             Some(near) => format!("did you mean `{}`?", Path::new(written).with_file_name(near).display()),
-            None => format!("no file in {} has a name like it", shown.display()),
+            None => format!("no file in {} has a similar name", shown.display()),
         })
     }
 
-    /// Lays what the command line sets over the tree.
+    /// Applies the values from the command line to the tree.
     fn set(&mut self, tree: &mut Node) {
         if self.options.set.is_empty() {
             return;
@@ -315,7 +319,7 @@ impl<'f> Loader<'f> {
         self.found.extend(aliases::settle(tree));
     }
 
-    /// The mistakes, without those that may only follow from a part that is missing.
+    /// The errors, without those that may only be consequences of a missing part.
     pub(crate) fn into_errors(mut self) -> PlanErrors {
         const UNSURE: [Code; 7] = [
             Code::MissingField,
@@ -337,21 +341,21 @@ fn cannot_read(what: &str, code: Code, error: &std::io::Error) -> Diagnostic {
     Diagnostic::new(code, format!("{what} cannot be read: {error}")).remedy("check the path and its permissions")
 }
 
-/// The line, from 1, that has the first bytes that are no text.
+/// The line, from 1, with the first bytes that are not text.
 pub(crate) fn bad_line(error: &std::string::FromUtf8Error) -> usize {
     let before = &error.as_bytes()[..error.utf8_error().valid_up_to()];
     before.iter().filter(|byte| **byte == b'\n').count() + 1
 }
 
-/// A fragment of another version of the format, which the plan's own version would hide.
+/// Reports a fragment with another version of the format, which the plan's own version would hide.
 fn other_version(tree: &Node) -> Option<Diagnostic> {
     let Entry { node, .. } = tree.entry("sweepline")?;
     let other = matches!(node.value, Value::Int(version) if version != 1);
-    let message = "this sweepline reads version 1 of the plan format, and the fragment is of another";
+    let message = "this sweepline reads version 1 of the plan format, but the fragment has another version";
     other.then(|| Diagnostic::new(Code::Version, message).at(Some(node.span.clone())).remedy("write sweepline: 1"))
 }
 
-/// The tree of a text, without keys given twice, and what is wrong with the text as such.
+/// The tree of a text without duplicate keys, and the errors in the text.
 fn read_tree(text: &str, format: Format, most_nodes: usize, is_plan: bool) -> (Option<Node>, Vec<Diagnostic>) {
     let (mut tree, mut found) = match format {
         Format::Toml => toml::read(text, most_nodes),
@@ -363,7 +367,7 @@ fn read_tree(text: &str, format: Format, most_nodes: usize, is_plan: bool) -> (O
         found.extend(aliases::settle(tree));
         if !matches!(tree.value, Value::Map(_)) {
             let (message, remedy) = match (is_plan, &tree.value) {
-                (true, Value::Null) => ("there is no plan in this file: it says nothing", "begin with `sweepline: 1`"),
+                (true, Value::Null) => ("this file is empty: it contains no plan", "begin with `sweepline: 1`"),
                 (true, _) => ("this is not a plan: a plan is a table of keys and values", "begin with `sweepline: 1`"),
                 (false, _) => {
                     ("this is not a fragment: a fragment is a table of a plan's keys", "begin with `endpoints:`")

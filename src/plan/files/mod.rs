@@ -1,7 +1,8 @@
-//! Everything that opens a file: the plan's own text and its fragments (`loader`), and what the plan names besides, such as data
-//! sets, traces, profiles, tokenizers and tables of lengths.
+//! Opens and reads all files: the plan's own text and its fragments (`loader`), and other files that the
+//! plan names, such as data sets, traces, profiles, tokenizers and tables of lengths.
 //!
-//! What was found is put into the types of `model`. Stands on `syntax`, `read` and `model`; only `load` calls it.
+//! Their content is stored in the types of `model`. Depends on `syntax`, `read` and `model`; only `load`
+//! calls it.
 
 pub(crate) mod data_reader;
 pub(crate) mod disk;

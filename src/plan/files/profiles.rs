@@ -12,7 +12,7 @@ use crate::plan::model::profiled::Profiled;
 use crate::plan::model::profiled::file::ProfileFile;
 use crate::plan::text::span::Span;
 
-/// Bytes of the largest profile that is read; one of 500 stretches has some 50 kB.
+/// Maximum bytes of a profile; one with 500 stretches has about 50 kB.
 const MOST_BYTES: usize = 16 << 20;
 
 /// The profiles of a plan, each read once.
@@ -22,13 +22,13 @@ pub(crate) struct Profiles {
 }
 
 impl Profiles {
-    /// What a scenario's profile says at its speed.
+    /// The content of a scenario's profile at its speed.
     pub(crate) fn read(&mut self, file: &ProfileFile, span: &Span, loader: &Loader<'_>) -> Found<Arc<Profiled>> {
         let written = file.file.written();
         let (path, canonical) = loader.locate(written, span)?;
         let no_profile = |what: String| {
             let remedy = "write one with `sweepline dataset profile LOG -o profile.json`";
-            Box::new(Diagnostic::new(Code::File, format!("`{written}` is no profile: {what}")).remedy(remedy))
+            Box::new(Diagnostic::new(Code::File, format!("`{written}` is not a profile: {what}")).remedy(remedy))
         };
         if !self.known.contains_key(&canonical) {
             let bytes = loader.files().read(&path, MOST_BYTES + 1).map_err(|error| {

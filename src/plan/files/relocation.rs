@@ -1,4 +1,5 @@
-//! A plan that is written down in another folder: the files that it names lie where they lay.
+//! Rewrites the paths of a plan that is written to another folder, so that they still lead to the same
+//! files.
 
 use std::ffi::OsStr;
 use std::fs::File;
@@ -9,16 +10,16 @@ use crate::plan::model::file_ref::NamedFile;
 use crate::plan::model::plan::Plan;
 use crate::plan::model::scenario::Scenario;
 
-/// A file that a plan in another folder could not name.
+/// A file that a plan in another folder cannot reach.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Unreachable {
-    /// As the plan names it.
+    /// The path as written in the plan.
     pub written: String,
 }
 
 impl Plan {
-    /// Names the files of a plan as one in `folder` has to, all of them relative to it. A plan may name files outside of its
-    /// folder only where `allow_outside`.
+    /// Rewrites the paths of all files so that they are valid for a plan in `folder`, relative to it. A
+    /// plan may name files outside its folder only with `allow_outside`.
     pub fn moved_to(&mut self, folder: &Path, allow_outside: bool) -> Result<(), Unreachable> {
         let Ok(folder) = std::fs::canonicalize(if folder.as_os_str().is_empty() { Path::new(".") } else { folder })
         else {
@@ -46,7 +47,8 @@ impl Plan {
     }
 }
 
-/// Gives a path the name that it has from `folder`; one that leads there already, or to a copy, is left as it is written.
+/// Rewrites a path relative to `folder`; a path that already leads to the file or to a copy of it stays
+/// as written.
 fn rename(written: &mut String, lies_at: Option<&Path>, folder: &Path, allow_outside: bool) -> Result<(), Unreachable> {
     let Some(lies_at) = lies_at else { return Ok(()) };
     let named = std::fs::canonicalize(folder.join(&*written));
@@ -60,7 +62,7 @@ fn rename(written: &mut String, lies_at: Option<&Path>, folder: &Path, allow_out
     Ok(())
 }
 
-/// Whether two files hold the same bytes.
+/// Whether two files have the same bytes.
 fn is_copy(one: &Path, other: &Path) -> io::Result<bool> {
     let [one, other] = [File::open(one)?, File::open(other)?];
     if !one.metadata()?.is_file() || one.metadata()?.len() != other.metadata()?.len() {
@@ -81,7 +83,7 @@ fn is_copy(one: &Path, other: &Path) -> io::Result<bool> {
     }
 }
 
-/// The way from a folder to a file, both without links.
+/// The relative path from a folder to a file, both canonical.
 fn from(folder: &Path, file: &Path) -> PathBuf {
     let mut below = file.components();
     let mut above = folder.components();

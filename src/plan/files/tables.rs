@@ -1,4 +1,4 @@
-//! Files beside a plan that are no plans: tables whose numbers take part in it.
+//! Files next to a plan that are not plans themselves: tables whose numbers become part of it.
 
 use std::path::{Path, PathBuf};
 
@@ -7,17 +7,18 @@ use crate::plan::diagnostic::mask::Mask;
 use crate::plan::files::loader::Loader;
 use crate::plan::text::span::Span;
 
-/// What was found in a file, and where that lies without links.
+/// The content of a file, and its canonical path.
 pub(crate) type Found<T> = Result<(T, PathBuf), Box<Diagnostic>>;
 
 impl Loader<'_> {
-    /// Where a file lies that is named at `span`: relative to the text that names it, and without links.
+    /// The location of a file that is named at `span`: relative to the text that names it, and
+    /// canonical.
     pub(crate) fn locate(&self, written: &str, span: &Span) -> Result<(PathBuf, PathBuf), Box<Diagnostic>> {
         let by = self.sources.of(span.start).name;
         let by = if by == Path::new("--set") { self.sources.first_name() } else { by };
         let path = by.parent().unwrap_or(Path::new("")).join(written);
         let canonical = self.files.canonical(&path);
-        // Whether something lies elsewhere on this machine is not told.
+        // Whether files elsewhere on this machine exist is not revealed.
         let inside = |path: &Path| self.root.as_ref().is_some_and(|root| path.starts_with(root));
         let is_inside = match &canonical {
             Ok(canonical) => inside(canonical),
@@ -25,7 +26,7 @@ impl Loader<'_> {
         };
         if !is_inside && !self.options.allow_outside {
             let message = format!("the file `{written}` is not in the plan's folder");
-            let remedy = "put it there, or allow files elsewhere with --allow-outside";
+            let remedy = "put it there, or allow other folders with --allow-outside";
             return Err(Diagnostic::new(Code::PathOutside, message).remedy(remedy).into());
         }
         let canonical = canonical.map_err(|error| {
@@ -35,21 +36,21 @@ impl Loader<'_> {
         Ok((path, canonical))
     }
 
-    /// The folder on the way to a file that is not there, as far as it goes.
+    /// The deepest existing folder on the path of a missing file.
     fn folder_of_missing(&self, path: &Path) -> Option<PathBuf> {
         path.ancestors().skip(1).find_map(|folder| self.files.canonical(folder).ok())
     }
 
-    /// Where a file lies on this machine, without links; `what` it is, for the message of an error.
+    /// The canonical path of a local file; `what` names it in errors.
     pub(crate) fn on_disk(&self, what: &str, written: &str, span: &Span) -> Result<PathBuf, Box<Diagnostic>> {
         let (_, canonical) = self.locate(written, span)?;
         self.files.local(&canonical).ok_or_else(|| {
-            let message = format!("the {what} `{written}` is read from the disk, not from a revision");
+            let message = format!("the {what} `{written}` can only be read from the disk, not from a revision");
             Diagnostic::new(Code::File, message).remedy("compare two files: sweepline diff A B").into()
         })
     }
 
-    /// Adds the text of a file that is no plan; what is wrong in it then has a place.
+    /// Adds the text of a file that is not a plan, so that errors in it have a place.
     pub(crate) fn add_text(&mut self, path: &Path, written: &str) -> Result<Span, Box<Diagnostic>> {
         let text = self.read_text(path, &format!("the file `{written}`"), Code::File)?;
         let start = self.sources.add(path, &text);
@@ -57,7 +58,7 @@ impl Loader<'_> {
         Ok(start..start + text.len())
     }
 
-    /// Takes as many values from those that a plan may have; false where there are too few.
+    /// Takes this many values from the limit of a plan; false if too few are left.
     pub(crate) fn take_nodes(&mut self, count: usize) -> bool {
         let left = self.nodes_left.checked_sub(count);
         self.nodes_left = left.unwrap_or(0);

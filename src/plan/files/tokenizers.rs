@@ -1,4 +1,4 @@
-//! Tokenizers that models name: each is read once, however many models name it.
+//! The tokenizers of models: each is read once, however many models name it.
 
 use std::collections::HashMap;
 use std::io;
@@ -14,19 +14,19 @@ use crate::plan::files::tables::Found;
 use crate::plan::model::tokenizer::FoundTokenizer;
 use crate::plan::text::span::Span;
 
-/// The main file, as Hugging Face's libraries write it.
+/// The main file, as written by Hugging Face's libraries.
 const TOKENIZER: &str = "tokenizer.json";
 
-/// Beside it: special tokens, what is put in front of a text, and the chat template.
+/// The file for special tokens, the prefix of texts, and the chat template.
 const CONFIG: &str = "tokenizer_config.json";
 
-/// The chat template in a file of its own, which wins over the one in the configuration.
+/// The chat template in its own file, which overrides the one in the configuration.
 const TEMPLATE: &str = "chat_template.jinja";
 
-/// Bytes of the largest `tokenizer.json` that is read; those of 250 000 tokens have 35 MB.
+/// Maximum bytes of a `tokenizer.json`; one with 250 000 tokens has 35 MB.
 const MOST_TOKENIZER: usize = 256 << 20;
 
-/// Bytes of the largest other file.
+/// Maximum bytes of any other file.
 const MOST_OTHER: usize = 4 << 20;
 
 /// The tokenizers of a plan, each read once.
@@ -36,15 +36,15 @@ pub(crate) struct Tokenizers {
 }
 
 impl Tokenizers {
-    /// The tokenizer at a path as it is written.
+    /// The tokenizer at a path, as written.
     pub(crate) fn read(&mut self, written: &str, span: &Span, loader: &Loader<'_>) -> Found<FoundTokenizer> {
         let (_, path) = loader.locate(written, span)?;
         if let Some(found) = self.known.get(&path) {
             return Ok((found.clone(), path));
         }
         let files = TokenizerFiles::read(loader.files(), &path).map_err(|error| {
-            let remedy = "name a tokenizer.json, or a folder that has one; its owner publishes it with the model";
-            Diagnostic::new(Code::File, format!("`{written}` is no tokenizer: {error}")).remedy(remedy)
+            let remedy = "name a tokenizer.json, or a folder that contains one; its owner publishes it with the model";
+            Diagnostic::new(Code::File, format!("`{written}` is not a tokenizer: {error}")).remedy(remedy)
         })?;
         let found = FoundTokenizer { path: path.clone(), digest: files.digest() };
         self.known.insert(path.clone(), found.clone());
@@ -57,13 +57,13 @@ impl Tokenizers {
 pub struct TokenizerFiles {
     /// `tokenizer.json`.
     pub tokenizer: Vec<u8>,
-    /// `tokenizer_config.json`, where the tokenizer is a folder that has one.
+    /// `tokenizer_config.json`, if the tokenizer is a folder that contains one.
     pub config: Option<Vec<u8>>,
-    /// `chat_template.jinja`, where the tokenizer is a folder that has one.
+    /// `chat_template.jinja`, if the tokenizer is a folder that contains one.
     pub template: Option<Vec<u8>>,
 }
 
-/// Why files are no tokenizer.
+/// Why files are not a tokenizer.
 #[derive(Debug, thiserror::Error)]
 pub enum TokenizerFilesError {
     /// A file cannot be read.
@@ -71,18 +71,18 @@ pub enum TokenizerFilesError {
     Read {
         /// The file.
         path: PathBuf,
-        /// Why.
+        /// The reason.
         source: io::Error,
     },
-    /// A file is larger than any of its kind.
+    /// A file is too large.
     #[error("{path} has more than {most} bytes")]
     TooLarge {
         /// The file.
         path: PathBuf,
-        /// The most that is read.
+        /// The maximum size.
         most: usize,
     },
-    /// A folder without the main file.
+    /// A folder without a `tokenizer.json`.
     #[error("the folder {path} has no {TOKENIZER}")]
     NoTokenizer {
         /// The folder.
@@ -91,7 +91,7 @@ pub enum TokenizerFilesError {
 }
 
 impl TokenizerFiles {
-    /// Reads a `tokenizer.json`, or a folder that has one and what belongs to it.
+    /// Reads a `tokenizer.json`, or a folder that contains one and its related files.
     pub fn read(files: &dyn Files, path: &Path) -> Result<TokenizerFiles, TokenizerFilesError> {
         if let Some(tokenizer) = optional(files, path.join(TOKENIZER), MOST_TOKENIZER)? {
             let config = optional(files, path.join(CONFIG), MOST_OTHER)?;
@@ -101,7 +101,7 @@ impl TokenizerFiles {
         match optional(files, path.to_owned(), MOST_TOKENIZER) {
             Ok(Some(tokenizer)) => Ok(TokenizerFiles { tokenizer, config: None, template: None }),
             Ok(None) => Err(TokenizerFilesError::Read { path: path.to_owned(), source: ErrorKind::NotFound.into() }),
-            // What is there and is no file is a folder without the file.
+            // A path that exists but is not a file is a folder without the file.
             Err(TokenizerFilesError::Read { source, .. }) if !is_refused(&source) => {
                 Err(TokenizerFilesError::NoTokenizer { path: path.to_owned() })
             }
@@ -109,7 +109,7 @@ impl TokenizerFiles {
         }
     }
 
-    /// SHA-256 over name, length and bytes of each file that is there, as 64 hex digits.
+    /// SHA-256 over name, length and bytes of each existing file, as 64 hex digits.
     pub fn digest(&self) -> String {
         let mut hash = Sha256::new();
         hash.update(b"sweepline tokenizer 1\0");
@@ -129,7 +129,7 @@ fn is_refused(error: &io::Error) -> bool {
     error.kind() == ErrorKind::PermissionDenied
 }
 
-/// The bytes of a file; none where there is no such file.
+/// The bytes of a file; `None` if it does not exist.
 fn optional(files: &dyn Files, path: PathBuf, most: usize) -> Result<Option<Vec<u8>>, TokenizerFilesError> {
     match files.read(&path, most + 1) {
         Ok(bytes) if bytes.len() > most => Err(TokenizerFilesError::TooLarge { path, most }),

@@ -11,17 +11,17 @@ use crate::plan::model::trace::{Replay, TraceFile, TraceRequest, TraceRequests};
 use crate::plan::text::span::Span;
 use crate::units::Nanos;
 
-/// Requests that are replayed: more are refused, because they are held in memory.
+/// Maximum number of requests in a trace, because they are held in memory.
 const MOST_REQUESTS: usize = 5_000_000;
 
-/// The traces of a plan, each read once in one way.
+/// The traces of a plan, each read once per way of reading it.
 #[derive(Default)]
 pub(crate) struct Traces {
     known: HashMap<(PathBuf, String), Replay>,
 }
 
 impl Traces {
-    /// What a scenario replays.
+    /// The requests that a scenario replays.
     pub(crate) fn read(&mut self, trace: &TraceFile, span: &Span, loader: &Loader<'_>) -> Found<Replay> {
         let written = trace.file.written();
         let path = loader.on_disk("trace", written, span)?;
@@ -31,7 +31,8 @@ impl Traces {
             return Ok((Replay { speed: trace.speed, repeat: trace.repeat, ..replay.clone() }, path));
         }
         let cannot = |error: DatasetError| {
-            let remedy = "`sweepline dataset inspect` shows what a file holds; docs/DATASETS.md says what is read";
+            let remedy = "`sweepline dataset inspect` shows the content of a file; docs/DATASETS.md describes \
+                          the supported formats";
             Diagnostic::new(Code::File, format!("the trace `{written}` cannot be read: {error}")).remedy(remedy)
         };
         let (mapping, on_bad) = (trace.map.mapping(), trace.on_bad);
@@ -44,25 +45,25 @@ impl Traces {
     }
 }
 
-/// Requests that can be replayed: neither too few nor too many, each with a time and lengths.
+/// Checks that requests can be replayed: neither too few nor too many, each with a time and lengths.
 fn enough(written: &str, requests: Option<Vec<TraceRequest>>) -> Result<TraceRequests, Box<Diagnostic>> {
     let (what, remedy) = match requests {
         Some(requests) if requests.len() > MOST_REQUESTS => {
             ("has more than 5 000 000 requests", "replay a part of it: window: [0s, 10m]")
         }
         Some(requests) if requests.len() < 2 => {
-            ("has fewer than two requests in its window", "see its times: sweepline dataset inspect")
+            ("has fewer than two requests in its window", "show its times with sweepline dataset inspect")
         }
         Some(requests) => return Ok(TraceRequests(requests.into())),
         None => (
-            "has entries without a time or without lengths",
-            "give it a column with times: map: { time: COLUMN }, and columns with prompt and answer tokens",
+            "has entries without a time or lengths",
+            "map a column with times: map: { time: COLUMN }, and columns with prompt and response tokens",
         ),
     };
     Err(Diagnostic::new(Code::Empty, format!("the trace `{written}` {what}")).remedy(remedy).into())
 }
 
-/// The requests of a file in a window; `None` where one has no time or no lengths.
+/// The requests of a file in a window; `None` if one has no time or no lengths.
 fn requests(
     path: &Path,
     options: &Options,

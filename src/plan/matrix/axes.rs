@@ -1,4 +1,4 @@
-//! The axes of a sweep with every value written out.
+//! The axes of a sweep with every value listed.
 
 use std::collections::HashMap;
 
@@ -11,34 +11,34 @@ use crate::plan::text::tree::Step;
 /// Why a matrix has no cells.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum GridError {
-    /// Lists of a zip of different lengths.
+    /// A zip with lists of different lengths.
     #[error("the lists of `{axis}` differ in length: {lists}")]
     UnequalZip {
         /// The axis.
         axis: String,
-        /// The lists and their lengths, in words.
+        /// The lists and their lengths, as text.
         lists: String,
     },
-    /// A field that two axes give.
-    #[error("`{field}` is given by axis `{first}` and by axis `{second}`")]
+    /// A field that two axes set.
+    #[error("`{field}` is set by axis `{first}` and by axis `{second}`")]
     FieldTwice {
         /// The field.
         field: String,
-        /// The axis that gives it first.
+        /// The axis that sets it first.
         first: String,
-        /// The axis that gives it again.
+        /// The axis that sets it again.
         second: String,
     },
-    /// Something in a zip that is no plain value.
-    #[error("`{field}` in the zip of `{axis}` holds a `when`, a value of another sweep or a table of axes")]
+    /// A zip contains something other than plain values.
+    #[error("`{field}` in the zip of `{axis}` contains a `when`, a value of another sweep or a table of axes")]
     InZip {
         /// The axis.
         axis: String,
         /// The list.
         field: String,
     },
-    /// Axes whose `when`s wait for each other.
-    #[error("`when` goes round in a circle: {}", .0.join(" → "))]
+    /// Axes whose `when`s depend on each other.
+    #[error("circular `when`: {}", .0.join(" → "))]
     Circle(Vec<String>),
 }
 
@@ -49,13 +49,13 @@ pub struct Field {
     pub name: usize,
     /// The value.
     pub value: Scalar,
-    /// Which element of the list it is written in.
+    /// The element of the list in which it is written, by index.
     item: usize,
-    /// Which value of that element's own list.
+    /// The index in that element's own list.
     inside: Option<usize>,
 }
 
-/// One point of an axis: a value, or several that go together.
+/// One point of an axis: a value, or several that belong together.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Point<'p> {
     /// Its values.
@@ -64,19 +64,19 @@ pub struct Point<'p> {
     pub when: Option<&'p Condition>,
 }
 
-/// The axes of a sweep with every value written out.
+/// The axes of a sweep with every value listed.
 #[derive(Debug, Clone)]
 pub struct Axes<'p> {
     /// Names of the fields.
     pub names: Vec<&'p str>,
-    /// For each field, the axis that gives it.
+    /// For each field, the axis that sets it.
     pub given_by: Vec<usize>,
     /// Axes by name, in declared order, each with its points.
     pub axes: Vec<(&'p str, Vec<Point<'p>>)>,
 }
 
 impl<'p> Axes<'p> {
-    /// Writes the axes of `sweep` out.
+    /// Lists the values of the axes of `sweep`.
     pub fn new(sweep: &'p Sweep) -> Result<Axes<'p>, GridError> {
         let mut axes = Axes { names: Vec::new(), given_by: Vec::new(), axes: Vec::new() };
         let mut ids = HashMap::new();
@@ -93,7 +93,7 @@ impl<'p> Axes<'p> {
         Ok(axes)
     }
 
-    /// The id of a field that the axis under way gives.
+    /// The id of a field that the current axis sets.
     fn id(&mut self, field: &'p str, ids: &mut HashMap<&'p str, usize>) -> Result<usize, GridError> {
         let axis = self.axes.len();
         let next = self.names.len();
@@ -182,12 +182,12 @@ impl<'p> Axes<'p> {
         self.names.iter().position(|known| *known == name)
     }
 
-    /// Every value of a field, in the order written.
+    /// Every value of a field, in written order.
     pub fn values(&self, name: &str) -> impl Iterator<Item = &Scalar> {
         self.fields(name).map(|(_, field)| &field.value)
     }
 
-    /// Every value of a field as it stands in its point, with the axis that gives it.
+    /// Every value of a field with its point, and the axis that sets it.
     pub fn fields(&self, name: &str) -> impl Iterator<Item = (usize, &Field)> {
         let id = self.field(name);
         let axis = id.map(|id| self.given_by[id]);
@@ -196,7 +196,7 @@ impl<'p> Axes<'p> {
         fields.filter(move |(_, field)| Some(field.name) == id)
     }
 
-    /// What an earlier sweep finds, where that is the value of an axis.
+    /// The load taken from an earlier sweep, if this is the value of the axis.
     pub fn taken<'w>(&self, field: &Field, written: &'w Axis) -> Option<&'w Take> {
         let Axis::Values(items) = written else { return None };
         match &items.get(field.item)?.what {
@@ -205,7 +205,7 @@ impl<'p> Axes<'p> {
         }
     }
 
-    /// Where a value of an axis is written, from `matrix` on.
+    /// The place where a value of an axis is written, starting at `matrix`.
     pub fn place(&self, axis: usize, field: &Field, written: &Axis) -> Vec<Step> {
         let name = self.names[field.name];
         let mut steps = vec![Step::from("matrix"), Step::from(self.axes[axis].0)];
@@ -223,7 +223,7 @@ impl<'p> Axes<'p> {
     }
 }
 
-/// The values of an element of a list, each with its place in the element.
+/// The values of an element of a list, each with its index in the element.
 fn values(item: &Item) -> Box<dyn Iterator<Item = (Scalar, Option<usize>)> + '_> {
     let is_plain = item.when.is_none() && item.len() == 1;
     match &item.what {

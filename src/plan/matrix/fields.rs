@@ -1,4 +1,4 @@
-//! Which fields and values the cells of a sweep may have.
+//! The fields and values that the cells of a sweep may have.
 
 use crate::plan::matrix::axes::Axes;
 use crate::plan::model::gate::AskedMetric;
@@ -9,27 +9,27 @@ use crate::plan::model::table::Table;
 use crate::plan::model::take::Take;
 use crate::plan::text::tree::Step;
 
-/// A load of a matrix that is taken from an earlier sweep.
+/// A load of a matrix that is derived from an earlier sweep.
 #[derive(Debug, Clone)]
 pub struct TakenLoad<'s> {
     /// Its axis.
     pub axis: &'s str,
-    /// What is taken.
+    /// The definition of the load.
     pub take: &'s Take,
-    /// Cells to which it applies; none: all.
+    /// Cells to which it applies; `None` for all.
     pub when: Option<&'s Condition>,
-    /// Where it is written, from the sweep on.
+    /// The place where it is written, starting at the sweep.
     pub place: Vec<Step>,
 }
 
 impl Sweep {
-    /// Every value that some cell may have on `field`, as far as the matrix, `extend` and `add` name it; each once, in
-    /// the order in which they are written.
+    /// Every value that some cell may have on `field`, as far as the matrix, `extend` and `add` list it;
+    /// each once, in written order.
     pub fn values(&self, field: &str) -> Vec<Scalar> {
         self.written(field).into_iter().map(|(value, _)| value).collect()
     }
 
-    /// The same values, each with the place where it is first written, from the sweep on.
+    /// The same values, each with the place where it is first written, starting at the sweep.
     pub fn written(&self, field: &str) -> Vec<(Scalar, Vec<Step>)> {
         let mut written: Vec<(Scalar, Vec<Step>)> = Vec::new();
         if let Ok(axes) = Axes::new(self) {
@@ -51,7 +51,7 @@ impl Sweep {
         written
     }
 
-    /// The loads that are taken from earlier sweeps.
+    /// The loads that are derived from earlier sweeps.
     pub fn takes(&self) -> impl Iterator<Item = TakenLoad<'_>> {
         let lists = self.matrix.iter().filter_map(|(axis, written)| match written {
             Axis::Values(items) => Some((axis.as_str(), items)),
@@ -68,14 +68,14 @@ impl Sweep {
         })
     }
 
-    /// What it asks earlier sweeps for, each sweep with the metric.
+    /// The results of earlier sweeps that it uses: each sweep with its metric.
     pub fn asks(&self) -> impl Iterator<Item = (&str, AskedMetric)> {
         let takes = self.takes().map(|TakenLoad { take, .. }| (take.from.as_str(), take.take.into()));
         let skips = self.skip_if.iter().map(|skip| (skip.sweep.as_str(), skip.metric));
         takes.chain(skips).chain(self.gate.iter().map(|gate| (gate.sweep.as_str(), gate.metric)))
     }
 
-    /// Every field that some cell may have, in the order in which they are written.
+    /// Every field that some cell may have, in written order.
     pub fn fields(&self) -> Vec<&str> {
         let mut fields: Vec<&str> = Vec::new();
         for (name, axis) in &self.matrix {

@@ -1,8 +1,8 @@
-//! From axes to cells: the rules ready to be asked, and one way through all combinations.
+//! Builds cells from axes: prepared rules, and an iteration over all combinations.
 //!
-//! Axes multiply in the order written, the last one fastest. A value under a `when` is there only in cells whose other
-//! axes match; an axis none of whose values is there is absent in the cell. `when` of the sweep keeps matching cells,
-//! `exclude` takes cells out. (`extend` and `add` come after that, in `expand`.)
+//! Axes multiply in written order, the last one fastest. A value with a `when` exists only in cells
+//! whose other axes match; an axis without any such value is absent from the cell. `when` of the sweep
+//! keeps matching cells, `exclude` removes cells. (`extend` and `add` come after that, in `expand`.)
 
 use std::collections::HashMap;
 use std::collections::hash_map::Entry;
@@ -16,14 +16,14 @@ use crate::plan::model::sweep::Sweep;
 #[derive(Debug, Clone)]
 pub struct Rule<'p> {
     fields: Vec<(usize, &'p Filter)>,
-    /// Names a field that no axis gives: matches nothing.
+    /// Whether it names a field that no axis sets, and so matches nothing.
     is_dead: bool,
-    /// The values it names: how long asking it may take.
+    /// Number of values in the condition: the cost of its evaluation.
     cost: u64,
 }
 
 impl<'p> Rule<'p> {
-    /// `condition` over the fields of `axes`.
+    /// Prepares `condition` for the fields of `axes`.
     pub fn new(axes: &Axes, condition: &'p Condition) -> Rule<'p> {
         let fields: Vec<_> = condition.iter().filter_map(|(name, filter)| Some((axes.field(name)?, filter))).collect();
         let cost = condition.values().map(|filter| filter.0.len() as u64).sum();
@@ -37,13 +37,13 @@ impl<'p> Rule<'p> {
         !self.is_dead && self.fields.iter().all(matches)
     }
 
-    /// The last axis it looks at.
+    /// The last axis that it depends on.
     fn last(&self, axes: &Axes) -> usize {
         self.fields.iter().map(|(name, _)| axes.given_by[*name]).max().unwrap_or_default()
     }
 }
 
-/// What a search wants of a field.
+/// The requirement of a search on a field.
 #[derive(Debug, Clone, Copy)]
 pub enum Want<'q> {
     /// One of these values.
@@ -54,7 +54,7 @@ pub enum Want<'q> {
     Present,
     /// No value at all.
     Absent,
-    /// Whatever it is: only that the search looks at it.
+    /// Any value or none: the search only has to consider the field.
     Any,
 }
 
@@ -71,23 +71,23 @@ impl Want<'_> {
     }
 }
 
-/// A cell under way: one value for each field that it has.
+/// A partial cell: one value for each field that it has.
 #[derive(Debug, Clone)]
 pub struct Chosen<'g> {
     /// The values, by the ids of their fields.
     pub fields: Vec<Option<&'g Field>>,
-    /// For each axis, the index of its point; `None` where the axis is absent.
+    /// For each axis, the index of its point; `None` if the axis is absent.
     pub points: Vec<Option<usize>>,
 }
 
-/// A rule that is asked once its last field is known.
+/// A rule that is evaluated once its last field is known.
 #[derive(Debug, Clone, Copy)]
 enum Due {
-    /// The cell is one of those that the sweep keeps.
+    /// The sweep keeps the cell.
     Kept,
-    /// The cell is not left out by this exclude.
+    /// This exclude does not exclude the cell.
     Excluded(usize),
-    /// What was chosen of this axis is what applies.
+    /// The chosen point of this axis applies.
     Applies(usize),
 }
 
@@ -98,14 +98,14 @@ pub struct Grid<'p> {
     pub axes: Axes<'p>,
     when: Option<Rule<'p>>,
     excludes: Vec<Rule<'p>>,
-    /// For each axis, the conditions of its points, where there are any.
+    /// For each axis, the conditions of its points, if there are any.
     conditions: Vec<Vec<Option<Rule<'p>>>>,
-    /// For each axis, what is asked once its point is chosen.
+    /// For each axis, the rules to evaluate once its point is chosen.
     due: Vec<Vec<Due>>,
 }
 
 impl<'p> Grid<'p> {
-    /// The grid of `sweep`.
+    /// Creates the grid of `sweep`.
     pub fn new(sweep: &'p Sweep) -> Result<Grid<'p>, GridError> {
         let axes = Axes::new(sweep)?;
         let excludes = sweep.exclude.iter().filter(|exclude| !exclude.is_empty());
@@ -132,7 +132,7 @@ impl<'p> Grid<'p> {
         }
     }
 
-    /// The axes whose values decide which points of `axis` apply.
+    /// The axes whose values determine which points of `axis` apply.
     fn waits_for(&self, axis: usize) -> impl Iterator<Item = usize> + '_ {
         let rules = self.conditions[axis].iter().flatten();
         rules.flat_map(|rule| &rule.fields).map(|(name, _)| self.axes.given_by[*name])
@@ -161,16 +161,16 @@ impl<'p> Grid<'p> {
         Ok(())
     }
 
-    /// Goes through all cells in declared order and shows each to `visit`, until that says to stop (`true`).
+    /// Visits all cells in declared order until `visit` returns `true`.
     pub fn walk<'g>(&'g self, visit: &mut dyn FnMut(&Chosen<'g>) -> bool) {
         let all = vec![true; self.axes.axes.len()];
         let query = Query { wants: &[], with_excludes: true };
         Walk { grid: self, query, steps: &mut u64::MAX.clone(), visit, chosen: self.nothing(), relevant: &all }.from(0);
     }
 
-    /// Whether there is a cell that meets every one of `wants` and that `accept` takes, looked for in at most `steps`
-    /// steps; `None` where they do not suffice. Axes that decide nothing are left out of the search: `accept` sees them
-    /// absent.
+    /// Whether there is a cell that meets all of `wants` and that `accept` accepts, searching at most
+    /// `steps` steps; `None` if they do not suffice. Axes without influence are excluded from the
+    /// search: `accept` sees them as absent.
     pub fn any(&self, query: Query, steps: &mut u64, accept: &mut dyn FnMut(&Chosen) -> bool) -> Option<bool> {
         let relevant = self.relevant(query);
         let mut found = false;
@@ -186,7 +186,7 @@ impl<'p> Grid<'p> {
         Chosen { fields: vec![None; self.axes.names.len()], points: vec![None; self.axes.axes.len()] }
     }
 
-    /// The axes that decide whether a cell is wanted and is there.
+    /// The axes that determine whether a cell matches and exists.
     fn relevant(&self, query: Query) -> Vec<bool> {
         let mut relevant = vec![false; self.axes.axes.len()];
         let excludes = self.excludes.iter().filter(|_| query.with_excludes);
@@ -201,7 +201,8 @@ impl<'p> Grid<'p> {
         relevant
     }
 
-    /// Whether the fields of a condition depend on each other or on others, so that a value of each need not be a cell.
+    /// Whether the fields of a condition depend on each other or on other fields, so that not every
+    /// combination of values is a cell.
     pub(crate) fn is_entangled(&self, condition: &Condition) -> bool {
         let rule = Rule::new(&self.axes, condition);
         let axes: Vec<usize> = rule.fields.iter().map(|(name, _)| self.axes.given_by[*name]).collect();
@@ -214,12 +215,12 @@ impl<'p> Grid<'p> {
     }
 }
 
-/// What cells a search is for.
+/// The cells that a search looks for.
 #[derive(Debug, Clone, Copy)]
 pub struct Query<'q> {
-    /// Fields by their ids, and what is wanted of them.
+    /// Fields by their ids, with their requirements.
     pub wants: &'q [(usize, Want<'q>)],
-    /// Whether cells that are excluded count as none.
+    /// Whether excluded cells are ignored.
     pub with_excludes: bool,
 }
 
@@ -228,7 +229,7 @@ fn conditions<'p>(axes: &Axes, points: &[Point<'p>]) -> Vec<Option<Rule<'p>>> {
     if rules.iter().any(Option::is_some) { rules } else { Vec::new() }
 }
 
-/// A way through the cells.
+/// An iteration over the cells.
 struct Walk<'w, 'g, 'p> {
     grid: &'g Grid<'p>,
     query: Query<'w>,
@@ -259,7 +260,7 @@ impl<'g> Walk<'_, 'g, '_> {
         may_be_absent && self.goes_on(axis) && self.from(axis + 1)
     }
 
-    /// Whether a cell may have what is chosen up to `axis`.
+    /// Whether a cell may have the points chosen up to `axis`.
     fn goes_on(&mut self, axis: usize) -> bool {
         *self.steps = self.steps.saturating_sub(1);
         let here = |(name, _): &&(usize, Want)| self.grid.axes.given_by[*name] == axis;

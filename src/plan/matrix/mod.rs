@@ -1,6 +1,6 @@
-//! From a sweep's axes, conditions and rules to its cells.
+//! Builds the cells of a sweep from its axes, conditions and rules.
 //!
-//! Stands on the types of `model`. `check`, `expand` and the lint count and choose cells with it.
+//! Depends on the types of `model`. `check`, `expand` and the lint use it to count and select cells.
 
 pub mod axes;
 pub mod compared;

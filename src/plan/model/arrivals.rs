@@ -1,6 +1,8 @@
-//! How the arrivals of an open loop are spaced, and how their rate changes over the run: `arrivals:` of a sweep.
+//! How the arrivals of an open loop are spaced, and how their rate changes over the run: `arrivals:` of
+//! a sweep.
 //!
-//! A word (`poisson`, `gamma cv 2`) says the process alone and may stand on an axis; a table says more.
+//! A word (`poisson`, `gamma cv 2`) names only the process and may be a value of an axis; a table gives
+//! more detail.
 
 use std::borrow::Cow;
 use std::sync::Arc;
@@ -17,12 +19,12 @@ use crate::units::{Decimal, Forms};
 pub struct Arrivals {
     /// How gaps are drawn.
     pub process: Process,
-    /// How the rate changes; none: it stays what `qps` says.
+    /// How the rate changes; `None` if it stays at `qps`.
     pub profile: Option<Arc<Profile>>,
 }
 
 impl Arrivals {
-    /// In one line, as a table shows it: `poisson`, `gamma cv 2`, `bursts 10s on, 20s off`.
+    /// A one-line label for tables: `poisson`, `gamma cv 2`, `bursts 10s on, 20s off`.
     pub fn label(&self) -> String {
         match (&self.profile, self.process) {
             (None, process) => process.to_string(),
@@ -31,7 +33,8 @@ impl Arrivals {
         }
     }
 
-    /// The highest rate of a profile that is written in requests per second, and so brings its own rate.
+    /// The highest rate of a profile that is written in requests per second and so defines the rate
+    /// itself.
     pub fn own_rate(&self) -> Option<Decimal> {
         self.profile.as_ref()?.own_rate()
     }
@@ -43,40 +46,41 @@ impl From<Process> for Arrivals {
     }
 }
 
-/// How arrivals are spaced, whole: `gamma`, or one profile.
+/// How arrivals are spaced, as a table: `gamma`, or one profile.
 #[serde_with::skip_serializing_none]
 #[derive(Default, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 #[schemars(rename = "Arrivals", transform = one_of_them)]
 struct Long {
-    /// Gaps of a gamma distribution, at the rate of `qps`.
+    /// Gaps drawn from a gamma distribution, at the rate of `qps`.
     #[serde(default)]
     #[schemars(with = "Option<GammaLong>", example = serde_json::json!({ "cv": 2 }))]
     gamma: Option<Gamma>,
-    /// The rate changes linearly once, from the beginning of the measure window.
+    /// One linear change of the rate, from the start of the measure window.
     #[schemars(example = serde_json::json!({ "from": 1, "to": 20, "over": "5m" }))]
     ramp: Option<Ramp>,
-    /// The rate changes in steps, from the beginning of the measure window.
+    /// Stepwise changes of the rate, from the start of the measure window.
     #[schemars(length(min = 1, max = 1000), example = serde_json::json!([{ "qps": 2, "for": "30s" }, { "qps": 8, "for": "30s" }]))]
     steps: Option<Vec<Step>>,
-    /// Bursts and pauses in turn, with `qps` as their mean.
+    /// Alternating bursts and pauses, with `qps` as the mean rate.
     #[schemars(example = serde_json::json!({ "on": "10s", "off": "20s" }))]
     bursts: Option<Bursts>,
-    /// The rate at instants of the measure window, linear between them.
+    /// The rate at points in time of the measure window, with linear interpolation between them.
     #[schemars(length(min = 2, max = 10000), example = serde_json::json!([["0s", 1], ["60s", 5]]))]
     curve: Option<Vec<Point>>,
-    /// How arrivals are drawn within a profile. Default poisson.
+    /// How arrivals are drawn within a profile. Default: poisson.
     #[schemars(extend("default" = "poisson"))]
     process: Option<Process>,
-    /// Begin a profile again when it has ended; otherwise its last rate stays. Bursts always go on.
+    /// Restart a profile when it has ended; otherwise its last rate stays. Bursts always repeat.
     #[schemars(extend("default" = false))]
     repeat: Option<bool>,
 }
 
-/// The fields of which there must be one.
+/// The fields of which exactly one must be present.
 const KINDS: [&str; 5] = ["gamma", "ramp", "steps", "bursts", "curve"];
 
-/// A schema says what [`Long`] says with a mistake: exactly one of the kinds, and what goes with it.
+/// Puts the rules that [`Long`] enforces into the schema: exactly one of the kinds, and the fields that
+/// go with it.
 fn one_of_them(schema: &mut Schema) {
     let alone = KINDS.map(|kind| match kind {
         "gamma" => serde_json::json!({ "required": [kind], "maxProperties": 1 }),
@@ -96,8 +100,8 @@ impl Long {
     fn arrivals(self) -> Result<Arrivals, String> {
         match self.kinds()[..] {
             [] => {
-                return Err("`arrivals` says nothing: write poisson, constant or a table with one of gamma, ramp, \
-                              steps, bursts and curve"
+                return Err("`arrivals` is empty: write poisson, constant or a table with one of gamma, ramp, \
+                            steps, bursts and curve"
                     .to_owned());
             }
             [first, second, ..] => {
@@ -111,10 +115,10 @@ impl Long {
                 return Err("`gamma` is a process itself: remove `process`".to_owned());
             }
             Long { gamma: Some(_), repeat: Some(_), .. } => {
-                return Err("`gamma` has no end after which it could repeat: remove `repeat`".to_owned());
+                return Err("`gamma` has no end, so it cannot repeat: remove `repeat`".to_owned());
             }
             Long { bursts: Some(_), repeat: Some(_), .. } => {
-                return Err("bursts always go on: remove `repeat`".to_owned());
+                return Err("bursts always repeat: remove `repeat`".to_owned());
             }
             Long { gamma: Some(gamma), .. } => return Ok(Process::Gamma(gamma).into()),
             Long { ramp: Some(ramp), .. } => RateShape::Ramp(ramp),

@@ -1,4 +1,5 @@
-//! The axes that a matrix may have, and which values each takes. The same ranges hold for the fields of a scenario.
+//! The axes that a matrix may have, and the values that each accepts. The same ranges apply to the
+//! fields of a scenario.
 
 use crate::plan::diagnostic::suggest;
 use crate::plan::model::lengths::presets::Preset;
@@ -12,33 +13,33 @@ use crate::plan::model::talk::{ContextCut, History, Sessions};
 use crate::plan::text::alias::ALIASES;
 use crate::units::{Decimal, Nanos};
 
-/// What the values of an axis are.
+/// The kind of values of an axis.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(crate) enum Kind {
-    /// Names of a table of the plan.
+    /// Names of entries of a table of the plan.
     Name(&'static str),
-    /// Whole numbers from this one to that one.
+    /// Whole numbers within these bounds.
     Whole(u32, u32),
-    /// Numbers above 0, up to this one.
+    /// Numbers above 0, up to this maximum.
     Rate(u32),
     /// true or false.
     Flag,
-    /// Numbers within these hundredths, or `omit`.
+    /// Numbers within these bounds (in hundredths), or `omit`.
     Parameter(i64, i64),
-    /// A process of arrivals, in words.
+    /// An arrival process, by name.
     Process,
     /// One of these texts.
     Choice(&'static [&'static str]),
     /// Durations.
     Time,
-    /// What a flag of a server may be: numbers, texts, true, false, and `none` for a flag that is not given.
+    /// Values of a server flag: numbers, texts, true, false, and `none` for a flag that is not passed.
     Setting,
 }
 
-/// How the axes begin that set a flag of a launched server: `server.max_num_seqs`.
+/// The prefix of axes that set a flag of a launched server: `server.max_num_seqs`.
 pub const SERVER_PREFIX: &str = "server.";
 
-/// The flag that an axis sets, if it is one of a server's.
+/// The flag that an axis sets; `None` if it is not a server axis.
 pub fn server_flag(axis: &str) -> Option<&str> {
     let flag = axis.strip_prefix(SERVER_PREFIX)?;
     let is_name = flag.starts_with(|c: char| c.is_ascii_alphabetic())
@@ -46,48 +47,53 @@ pub fn server_flag(axis: &str) -> Option<&str> {
     is_name.then_some(flag)
 }
 
-/// The axes but those of sampling parameters.
+/// The axes other than sampling parameters.
 const OF_THE_PLAN: [(&str, Kind, &str); 25] = [
-    ("endpoint", Kind::Name("endpoints"), "Endpoints of the plan. Not needed where the plan has only one."),
-    ("model", Kind::Name("models"), "Models of the plan. Not needed where the plan has only one."),
+    ("endpoint", Kind::Name("endpoints"), "Endpoints of the plan. Not needed if the plan has only one."),
+    ("model", Kind::Name("models"), "Models of the plan. Not needed if the plan has only one."),
     (
         "scenario",
         Kind::Name("scenarios"),
-        "Built-in scenarios (A1, A2, B1, B2, C, D) or the plan's own. Not needed where the plan has only one; B1 where it has none.",
+        "Built-in scenarios (A1, A2, B1, B2, C, D) or the plan's own. Not needed if the plan has only one; B1 \
+         if it has none.",
     ),
     (
         "batch_size",
         Kind::Whole(1, 100_000),
-        "Requests kept in flight (the concurrency): a closed loop; with `qps`, a cap.",
+        "Requests kept in flight (the concurrency): a closed loop; together with `qps`, a cap.",
     ),
     ("qps", Kind::Rate(1_000_000), "Requests started per second: an open loop."),
     ("arrivals", Kind::Process, "How the arrivals of an open loop are spaced: poisson, constant or gamma cv 2."),
     ("connections", Kind::Choice(&["warm", "cold", "per_request"]), "How requests get their connections."),
     ("prompt_tokens", Kind::Whole(LEAST_PROMPT, MOST_TOKENS), "Tokens of the user's text in one request."),
-    ("output_tokens", Kind::Whole(LEAST_OUTPUT, MOST_TOKENS), "Tokens asked for."),
+    ("output_tokens", Kind::Whole(LEAST_OUTPUT, MOST_TOKENS), "Requested output tokens."),
     (
         "max_completion_tokens",
         Kind::Whole(LEAST_OUTPUT, MOST_TOKENS),
-        "Tokens asked for, sent as max_completion_tokens.",
+        "Requested output tokens, sent as max_completion_tokens.",
     ),
     ("lengths", Kind::Choice(&Preset::NAMES), "Lengths that differ from request to request: a preset."),
     ("system_tokens", Kind::Whole(0, 4_000_000), "Tokens of the shared system prompt."),
     ("turns", Kind::Whole(1, 10_000), "Turns of a conversation."),
-    ("think", Kind::Time, "How long a user thinks between an answer and the next turn."),
-    ("history", Kind::Choice(History::NAMES), "Whose answers a conversation's history holds."),
-    ("sessions", Kind::Choice(Sessions::NAMES), "What an arrival of an open loop over conversations is."),
+    ("think", Kind::Time, "How long a user thinks between a response and the next turn."),
+    ("history", Kind::Choice(History::NAMES), "Whose responses the history of a conversation contains."),
+    ("sessions", Kind::Choice(Sessions::NAMES), "What an arrival is when an open loop runs conversations."),
     ("context_limit", Kind::Whole(17, 4_000_000), "The most tokens of a conversation's prompt and output together."),
-    ("context_cut", Kind::Choice(ContextCut::NAMES), "What happens to a conversation that would be longer."),
-    ("cache", Kind::Choice(&["warm", "cold"]), "Whether prompts share what the scenario declares, or nothing at all."),
-    ("nonce", Kind::Choice(NonceMode::NAMES), "How far the nonce that opens a prompt reaches."),
-    ("stream", Kind::Flag, "Ask for answers token by token."),
-    ("ignore_eos", Kind::Flag, "Go on past the model's end of answer."),
+    ("context_cut", Kind::Choice(ContextCut::NAMES), "What happens to a conversation that would exceed the context."),
+    (
+        "cache",
+        Kind::Choice(&["warm", "cold"]),
+        "Whether prompts share the text that the scenario declares, or nothing at all.",
+    ),
+    ("nonce", Kind::Choice(NonceMode::NAMES), "The scope of the nonce that opens a prompt."),
+    ("stream", Kind::Flag, "Stream responses token by token."),
+    ("ignore_eos", Kind::Flag, "Continue past the model's end-of-sequence token."),
     ("inputs", Kind::Whole(1, 10_000), "Texts of one request for embeddings."),
     ("documents", Kind::Whole(1, 10_000), "Documents of one request for reranking."),
-    ("query_tokens", Kind::Whole(LEAST_PROMPT, MOST_TOKENS), "Tokens of the query that documents are ranked for."),
+    ("query_tokens", Kind::Whole(LEAST_PROMPT, MOST_TOKENS), "Tokens of the query against which documents are ranked."),
 ];
 
-/// Every axis under its first name, with what it is for readers.
+/// Every axis by its canonical name, with its description for users.
 pub(crate) const AXES: [(&str, Kind, &str); OF_THE_PLAN.len() + PARAMETERS.len()] = {
     let mut all = [OF_THE_PLAN[0]; OF_THE_PLAN.len() + PARAMETERS.len()];
     let mut at = 0;
@@ -103,12 +109,12 @@ pub(crate) const AXES: [(&str, Kind, &str); OF_THE_PLAN.len() + PARAMETERS.len()
     all
 };
 
-/// Whether a matrix may have an axis of this (first) name.
+/// Whether a matrix may have an axis of this canonical name.
 pub fn is_axis(name: &str) -> bool {
     kind(name).is_some()
 }
 
-/// The first name of an axis.
+/// The canonical name of an axis.
 pub(crate) fn first_name(key: &str) -> Option<&str> {
     if server_flag(key).is_some() {
         return Some(key);
@@ -117,7 +123,7 @@ pub(crate) fn first_name(key: &str) -> Option<&str> {
     own.or_else(|| ALIASES.iter().find(|(alias, _)| *alias == key).map(|(_, first)| *first))
 }
 
-/// What the values of an axis are, by its first name.
+/// The kind of an axis's values, by its canonical name.
 pub(crate) fn kind(name: &str) -> Option<Kind> {
     if server_flag(name).is_some() {
         return Some(Kind::Setting);
@@ -152,7 +158,7 @@ impl Kind {
         }
     }
 
-    /// What a value must be.
+    /// A description of the expected value.
     pub(crate) fn wanted(self) -> String {
         match self {
             Kind::Name(table) => format!("the name of an entry of `{table}`"),
@@ -169,7 +175,7 @@ impl Kind {
         }
     }
 
-    /// What to type instead of a value that is not of this kind.
+    /// What to write instead of a value of another kind.
     pub(crate) fn remedy(self, value: &Scalar) -> String {
         match (self, value) {
             (Kind::Process, Scalar::Text(text)) => match text.parse::<Process>() {
@@ -192,7 +198,7 @@ impl Kind {
 mod tests {
     use super::*;
 
-    /// The page names every axis once, and nothing that is none.
+    /// The page names every axis once, and nothing else.
     #[test]
     fn the_page_of_plans_lists_just_these_axes() {
         let page = include_str!("../../../docs/PLAN.md");

@@ -1,4 +1,4 @@
-//! What all runs of a plan together may take.
+//! The budget for all runs of a plan together.
 
 use std::borrow::Cow;
 use std::fmt;
@@ -9,19 +9,19 @@ use serde::{Deserialize, Deserializer, Serialize};
 
 use crate::units::{Decimal, Forms, Nanos};
 
-/// What all runs of a plan together may take, those that are there already among them. It is kept by leaving out sweeps that are marked
-/// `optional`, the last declared one first; others always run.
+/// The budget for all runs of a plan together, including existing runs. To stay within it, sweeps marked
+/// `optional` are skipped, the last declared one first; all other sweeps always run.
 #[serde_with::skip_serializing_none]
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Budget {
-    /// Time, runs one after another, as `preview` counts it.
+    /// Total time of the runs, one after another, as `preview` estimates it.
     #[schemars(example = &"2h")]
     pub time: Option<Nanos>,
-    /// Prompt and output tokens, as `preview` counts them: 20M is 20 million.
+    /// Prompt and output tokens, as `preview` estimates them: 20M is 20 million.
     #[schemars(example = &"20M")]
     pub tokens: Option<TokenCount>,
-    /// Money at the declared prices, in the currency of the plan.
+    /// Money at the declared prices, in the plan's currency.
     #[schemars(extend("exclusiveMinimum" = 0), example = 50)]
     pub money: Option<Decimal>,
 }
@@ -31,7 +31,7 @@ pub struct Budget {
 #[serde(transparent)]
 pub struct TokenCount(pub u64);
 
-/// Ends of numbers, and what they stand for.
+/// Number suffixes and their factors.
 const ENDS: [(char, f64); 3] = [('k', 1e3), ('M', 1e6), ('G', 1e9)];
 
 impl FromStr for TokenCount {
@@ -46,7 +46,7 @@ impl FromStr for TokenCount {
         let count = count.filter(|count| (0.0..1e18).contains(count));
         count
             .map(|count| TokenCount(count.round() as u64))
-            .ok_or_else(|| format!("`{text}` is no number of tokens: write one like 500k or 20M"))
+            .ok_or_else(|| format!("`{text}` is not a number of tokens: write one like 500k or 20M"))
     }
 }
 
@@ -58,7 +58,7 @@ impl fmt::Display for TokenCount {
 
 impl<'de> Deserialize<'de> for TokenCount {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        // Below 0 there is nothing, which is told where the plan is checked.
+        // Negative numbers become 0, which the check of the plan reports.
         let forms = Forms::expecting("a number of tokens, like 500000, 500k or 20M");
         forms.number(|number: Decimal| TokenCount(number.to_f64().max(0.0).round() as u64)).parsed().read(deserializer)
     }

@@ -1,4 +1,4 @@
-//! What a plan says about the client itself: how requests get their connections, when they are given up, and how the
+//! The settings of the client itself: how requests get their connections, their timeouts, and how the
 //! load generator is built.
 
 use schemars::JsonSchema;
@@ -6,25 +6,25 @@ use serde::{Deserialize, Serialize};
 
 use crate::units::Nanos;
 
-/// How requests get their connections. It is in every number: a handshake lies before the first token of a request that
-/// waits for one.
+/// How requests get their connections. It affects every number: a request that waits for a connection
+/// has a handshake before its first token.
 #[derive(
     Debug, Clone, Copy, Default, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema, strum::IntoStaticStr,
 )]
 #[serde(rename_all = "snake_case")]
 #[strum(serialize_all = "snake_case")]
 pub enum Connections {
-    /// Opened before the run starts, then kept and used again.
+    /// Opened before the run starts, then kept alive and reused.
     #[default]
     Warm,
-    /// Opened by the first request that needs one, then kept and used again.
+    /// Opened by the first request that needs one, then kept alive and reused.
     Cold,
-    /// A new one for each request, closed after it.
+    /// A new connection for each request, closed after it.
     PerRequest,
 }
 
 impl Connections {
-    /// All of them, as they are documented.
+    /// All variants, in documentation order.
     pub const ALL: [Connections; 3] = [Connections::Warm, Connections::Cold, Connections::PerRequest];
 
     /// The name in plans.
@@ -32,24 +32,26 @@ impl Connections {
         self.into()
     }
 
-    /// What runs did before plans could say it; `run.json` of such a run has no field for it.
+    /// The behavior of runs from before plans had this field; `run.json` of such a run has no field for
+    /// it.
     pub(crate) fn before_plans_said() -> Connections {
         Connections::Cold
     }
 }
 
-/// What the load generator waits with for the next instant of its schedule.
+/// How the load generator waits for the next dispatch of its schedule.
 #[derive(
     Debug, Clone, Copy, Default, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema, strum::IntoStaticStr,
 )]
 #[serde(rename_all = "lowercase")]
 #[strum(serialize_all = "snake_case")]
 pub enum Timer {
-    /// An absolute timer of the kernel, set 50 µs early, and looks at the clock for the rest of waits that are long enough
-    /// to bear it: at most a tenth of a core.
+    /// An absolute kernel timer, set 50 µs early, followed by busy-waiting on the clock if the wait is
+    /// long enough: at most a tenth of a core.
     #[default]
     Timerfd,
-    /// Looks at the clock for the last 200 µs of every wait: punctual by some microseconds more, for up to a whole core.
+    /// Busy-waits on the clock for the last 200 µs of every wait: a few microseconds more precise, for
+    /// up to a whole core.
     Spin,
 }
 
@@ -60,8 +62,8 @@ impl Timer {
     }
 }
 
-/// How the load generator is built, where the plan or a sweep says so. It decides how much load one machine can make, not
-/// what a run is: a run keeps its result when this changes.
+/// How the load generator is built, if the plan or a sweep specifies it. It decides how much load one
+/// machine can generate, not the identity of a run: runs keep their results when it changes.
 #[serde_with::skip_serializing_none]
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
@@ -71,27 +73,27 @@ pub struct LoadEnginePatch {
     #[schemars(extend("default" = 1))]
     #[schemars(example = 4)]
     pub threads: Option<u32>,
-    /// What is waited with for the next instant of the schedule. Default timerfd.
+    /// How the generator waits for the next dispatch of the schedule. Default timerfd.
     #[schemars(extend("default" = "timerfd"))]
     pub timer: Option<Timer>,
 }
 
 impl LoadEnginePatch {
-    /// More threads than this are a slip of the pen.
+    /// A number of threads above this is a typo.
     pub(crate) const MOST_THREADS: u32 = 256;
 }
 
-/// When a request is given up; the outcome is then `timeout`, `connect` or `stalled`.
+/// When a request is given up; its outcome is then `timeout`, `connect` or `stalled`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct Timeouts {
-    /// For a connection to open. Default 10s.
+    /// Limit for opening a connection. Default 10s.
     #[schemars(schema_with = "crate::plan::model::field_schema::above_zero")]
     pub connect: Nanos,
-    /// For the whole request. Default 10m.
+    /// Limit for the whole request. Default 10m.
     #[schemars(schema_with = "crate::plan::model::field_schema::above_zero")]
     pub request: Nanos,
-    /// For the time between two pieces of an answer, and until its first. Default 60s.
+    /// Limit for the time between two chunks of a response, and until the first one. Default 60s.
     #[schemars(schema_with = "crate::plan::model::field_schema::above_zero")]
     pub stall: Nanos,
 }

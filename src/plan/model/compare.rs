@@ -1,4 +1,4 @@
-//! Which cells a plan means to compare, and by which metrics.
+//! The cells that a plan intends to compare, and the metrics for it.
 
 use std::borrow::Cow;
 use std::fmt;
@@ -16,48 +16,52 @@ use crate::plan::model::scalar::Scalar;
 use crate::plan::model::shorthand::OneOrMany;
 use crate::units::{Forms, Share};
 
-/// Which cells will be compared: those that differ in one axis. It is declared before the results are seen; `check` looks
-/// whether the plan can carry it, `run` puts what is compared in rounds, and `compare` answers.
+/// The planned comparison: cells that differ in one axis. It is declared before the results are seen;
+/// `check` tests whether the plan can support it, `run` arranges the compared cells in rounds, and
+/// `compare` gives the result.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Compare {
     /// The axis whose values are compared, like endpoint.
     #[schemars(example = &"endpoint")]
     pub by: String,
-    /// The value of that axis that all others are compared with.
+    /// The value of that axis to which all others are compared.
     #[schemars(example = &"vllm")]
     pub baseline: Scalar,
-    /// What is compared: metrics, like output_throughput or ttft; of a metric of requests also one percentile, like
-    /// ttft_p99; without one p50 and p99 of it. The unit at the end of an export's column may be there: ttft_p99_ms.
-    /// Default: output throughput, total and per accelerator, and p50 and p99 of TTFT, TPOT and E2E. docs/METRICS.md lists
-    /// the names under "Names".
+    /// Metrics to compare, like output_throughput or ttft; for a metric of requests optionally one
+    /// percentile, like ttft_p99; without one, its p50 and p99. The unit at the end of an export's
+    /// column is accepted: ttft_p99_ms. Default: output throughput, total and per accelerator, and p50
+    /// and p99 of TTFT, TPOT and E2E. docs/METRICS.md lists the names under "Names".
     #[serde(default, skip_serializing_if = "OneOrMany::is_empty")]
     pub metrics: OneOrMany<MetricName>,
-    /// By how much an arm may be worse than the baseline, like 2%: `compare` then says of each metric whether it is shown not to be worse
-    /// than that, and a gate passes only where it is. Of times, rates and money in percent of the baseline, of shares in points. Default:
-    /// none, and a gate fails where an arm is shown to be worse.
+    /// How much worse than the baseline an arm may be, like 2%: `compare` then reports for each metric
+    /// whether the arm is shown to be no worse than that, and a gate passes only if it is. For times,
+    /// rates and money in percent of the baseline, for shares in points. Default: none, and a gate fails
+    /// if an arm is shown to be worse.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(example = &"2%")]
     pub margin: Option<Share>,
-    /// End the rounds of a cell once each of its metrics is decided: a difference is shown, or its absence within the margin. `repeats`
-    /// is then the most rounds; `run` looks after each from the third on, and the p-values and intervals of `compare` hold over all looks
-    /// together. Default: all rounds are made, and looked at once.
+    /// End the rounds of a cell once each of its metrics is decided: a difference is shown, or its
+    /// absence within the margin. `repeats` is then the maximum number of rounds; `run` tests after each
+    /// round from the third on, and the p-values and intervals of `compare` hold over all tests
+    /// together. Default: all rounds run, with one test at the end.
     #[serde(default, skip_serializing_if = "crate::units::is_default")]
     #[schemars(example = true)]
     pub sequential: bool,
 }
 
-/// Whether a share can be a margin: that an arm is not worse by 0 % cannot be shown, and 100 % less is nothing.
+/// Whether a share can be a margin: no run can show that an arm is not worse by 0 %, and 100 % less
+/// leaves nothing.
 pub fn is_margin(share: Share) -> bool {
     share > Share::percent(0) && share < Share::percent(100)
 }
 
-/// An axis under its first name: `concurrency` is `batch_size`.
+/// The canonical name of an axis: `concurrency` is `batch_size`.
 pub fn axis_name(by: &str) -> &str {
     axis::first_name(by).unwrap_or(by)
 }
 
-/// The percentiles as ends of names.
+/// The percentiles, by the suffix of a metric's name.
 const ENDS: [(&str, Percentile); 6] = [
     ("_p50", Percentile::P50),
     ("_p75", Percentile::P75),
@@ -67,23 +71,24 @@ const ENDS: [(&str, Percentile); 6] = [
     ("_p999", Percentile::P999),
 ];
 
-/// Ends of columns that are no part of a metric's name.
+/// Suffixes of columns that are not part of a metric's name.
 const COLUMN_WORDS: [&str; 7] = ["ms", "mean", "sd", "max", "n", "failures", "effective"];
-/// Said where metrics are listed.
-const PERCENTILES: &str = "; of requests also one percentile, like ttft_p99 (docs/METRICS.md, Names)";
+/// Appended to lists of metrics.
+const PERCENTILES: &str = "; for metrics of requests also one percentile, like ttft_p99 (docs/METRICS.md, Names)";
 
-/// The name of a metric of a run, of a metric of requests with or without a percentile: `output_throughput`, `ttft`,
-/// `ttft_p99`. An export's column of such a value is its name with the unit, and read as well: `ttft_p99_ms`.
+/// The name of a metric of a run, or of a metric of requests with or without a percentile:
+/// `output_throughput`, `ttft`, `ttft_p99`. An export's column for such a value has the same name with
+/// the unit, which is accepted as well: `ttft_p99_ms`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, SerializeDisplay)]
 pub struct MetricName {
-    /// The metric, as in the table of metrics.
+    /// The key in the table of metrics.
     pub key: &'static str,
-    /// The percentile that is named.
+    /// The percentile, if the name contains one.
     pub percentile: Option<Percentile>,
 }
 
 impl MetricName {
-    /// One value of a run: of a metric of requests without a percentile the median.
+    /// A single value of a run: the median if this is a metric of requests without a percentile.
     pub fn or_median(self) -> MetricName {
         let is_of_requests = metrics::find(self.key).is_some_and(|metric| metric.kind.is_distribution());
         let median = is_of_requests.then_some(Percentile::P50);
@@ -95,7 +100,7 @@ impl FromStr for MetricName {
     type Err = String;
 
     fn from_str(text: &str) -> Result<Self, String> {
-        exact(text).ok_or_else(|| format!("there is no metric `{text}`: {}", remedy(text)))
+        exact(text).ok_or_else(|| format!("unknown metric `{text}`: {}", remedy(text)))
     }
 }
 
@@ -108,7 +113,7 @@ fn exact(text: &str) -> Option<MetricName> {
     METRICS.iter().find_map(|metric| named(metric, text))
 }
 
-/// The name of a value of this metric, where the text is one.
+/// The name of a value of this metric; `None` if the text does not name one.
 fn named(metric: &Metric, text: &str) -> Option<MetricName> {
     let Metric { key, unit, .. } = *metric;
     let end = text.strip_prefix(key)?;
@@ -123,13 +128,14 @@ fn named(metric: &Metric, text: &str) -> Option<MetricName> {
     Some(MetricName { key, percentile: Some(*percentile) })
 }
 
-/// What to write for a name that is none.
+/// What to write instead of an unknown name.
 fn remedy(text: &str) -> String {
     let text = text.to_lowercase().replace(['-', ' '], "_");
     if text.contains("total") {
         return "prompt and output tokens are never added up; write output_throughput and prompt_throughput".to_owned();
     }
-    // A percentile may stand at any end, and other columns of exports have a word of their own there.
+    // A percentile may be any suffix, and other columns of exports use a suffix of their own in its
+    // place.
     let is_end = |word: &&str| word.len() > 1 && word.starts_with('p') && word[1..].bytes().all(|b| b.is_ascii_digit());
     let end = text.split('_').find(is_end);
     let words: Vec<&str> = text.split('_').filter(|word| !is_end(word) && !COLUMN_WORDS.contains(word)).collect();
@@ -137,7 +143,7 @@ fn remedy(text: &str) -> String {
     let near = exact(&name).map(|known| known.key).or_else(|| suggest::nearest(&name, keys()));
     match (near, end) {
         (Some(key), Some(_)) if metrics::find(key).is_some_and(|metric| !metric.kind.is_distribution()) => {
-            format!("did you mean `{key}`? It is one number for each run and has no percentiles")
+            format!("did you mean `{key}`? It is a single number per run and has no percentiles")
         }
         (Some(key), Some(end)) if ENDS.iter().any(|(known, _)| known[1..] == *end) => {
             format!("did you mean `{key}_{end}`?")

@@ -1,4 +1,4 @@
-//! Scenarios with every default explicit: the built-ins, and what a plan makes of them.
+//! Scenarios with every default explicit: the built-in ones, and the ones that a plan defines.
 
 use crate::plan::RequestFields;
 use std::sync::Arc;
@@ -26,7 +26,7 @@ use crate::plan::model::talk::{Sessions, Talk};
 use crate::plan::model::trace::{Replay, TraceFile, TraceRequest};
 use crate::units::Nanos;
 
-/// What requests of one scenario have in common.
+/// What the requests of a scenario have in common.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize, strum::IntoStaticStr)]
 #[serde(rename_all = "snake_case")]
 #[strum(serialize_all = "snake_case")]
@@ -41,7 +41,7 @@ pub enum Reuse {
     Conversation,
 }
 
-/// The content of a scenario: all that decides what is sent, nothing that is only a name.
+/// The content of a scenario: everything that determines the requests, without names.
 #[serde_with::skip_serializing_none]
 #[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub struct Content {
@@ -49,78 +49,80 @@ pub struct Content {
     pub reuse: Reuse,
     /// Tokens of the shared system prompt; 0 for none.
     pub system_tokens: u32,
-    /// Tokens of the user's text of one request or turn; where they differ, the most.
+    /// Tokens of the user's text in one request or turn; the maximum if they vary.
     pub prompt_tokens: u32,
-    /// Tokens asked for; where they differ, the most.
+    /// Requested output tokens; the maximum if they vary.
     pub output_tokens: u32,
-    /// Turns of a conversation; 1 where there is none; where they differ, the most.
+    /// Turns of a conversation; 1 without conversations; the maximum if they vary.
     pub turns: u32,
-    /// How conversations go on.
+    /// How conversations proceed.
     #[serde(default, skip_serializing_if = "crate::units::is_default")]
     pub talk: Talk,
-    /// Lengths of prompts and answers, where they differ from request to request.
+    /// Lengths of prompts and responses, if they vary between requests.
     pub lengths: Option<Lengths>,
-    /// The trace that gives lengths and arrivals, and what prompts share.
+    /// The trace that provides lengths, arrivals, and what prompts share.
     pub trace: Option<Replay>,
-    /// The data set whose texts are sent.
+    /// The data set that provides the texts.
     pub data: Option<Corpus>,
-    /// Texts that prompts open with, shared by groups of them.
+    /// Opening texts of prompts, each shared by a group.
     pub prefix: Option<Prefix>,
-    /// What prompts have in common at their beginnings by a profile: a part of their length.
+    /// What prompts share at their beginnings, from a profile: a part of their length.
     pub sharing: Option<Rows<Sharing>>,
-    /// Turns of conversations, where they differ from one to the next.
+    /// Turns of conversations, if they vary.
     pub turn_counts: Option<Rows<TurnCount>>,
     /// Whether prompts share anything at all.
     #[serde(default, skip_serializing_if = "Cache::is_warm")]
     pub cache: Cache,
 }
 
-/// A scenario with its built-in, the plan's scenarios and the axes merged; `None` means: not said anywhere.
+/// A scenario, merged from its built-in, the plan's scenarios and the axes; `None` means not set
+/// anywhere.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Resolved {
-    /// What is sent.
+    /// The content of the requests.
     pub content: Content,
-    /// How far the nonce reaches, where the scenario says so.
+    /// The scope of the nonce, if the scenario sets it.
     pub nonce: Option<NonceMode>,
-    /// Streaming, where the scenario says so.
+    /// Streaming, if the scenario sets it.
     pub stream: Option<bool>,
-    /// `ignore_eos`, where the scenario says so.
+    /// `ignore_eos`, if the scenario sets it.
     pub ignore_eos: Option<bool>,
-    /// What requests carry beside their text.
+    /// Fields of the requests other than their text.
     pub fields: RequestFields,
-    /// What an outage means, where the scenario says so.
+    /// How outages are treated, if the scenario sets it.
     pub errors: Option<ErrorPolicy>,
-    /// Further fields of the body, an engine's own under its name.
+    /// Additional fields of the body; an engine's own fields are under its name.
     pub extra: Table<Json>,
-    /// When requests come, where a profile says it and the sweep does not.
+    /// Arrival times from a profile, if the sweep sets none.
     pub arrivals: Option<Arc<Recorded>>,
-    /// A profile says, here or at a base, what is not said otherwise.
+    /// A profile, here or in a base, provides the values that are not set otherwise.
     pub(crate) profiled: bool,
-    /// Arrivals of an open loop are conversations, as in the log of the profile.
+    /// Arrivals of an open loop start conversations, as in the log of the profile.
     pub opens_sessions: bool,
-    /// The scenarios of a mix; what stands above is then what holds for all of them, and the most that one of them sends.
+    /// The scenarios of a mix; the fields above then contain what applies to all of them, and the
+    /// maximum of any.
     pub mix: Vec<Member>,
 }
 
 /// One scenario of a mix.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Member {
-    /// Its name in the plan.
+    /// The name in the plan.
     pub name: String,
-    /// Its part of the sum of all weights is its share of the requests.
+    /// Its weight: its share of the requests is its part of the sum of all weights.
     pub weight: u64,
     /// What it sends.
     pub scenario: Resolved,
 }
 
-/// The built-in scenarios: name, what they send, and for whom.
+/// The built-in scenarios: name, content, and description for users.
 pub(crate) static BUILT_IN: [(&str, Content, &str); 6] = [
-    ("A1", content(Reuse::SamePrompt, 0, 50, 1), "the same short prompt every time: the best case of a prefix cache"),
+    ("A1", content(Reuse::SamePrompt, 0, 50, 1), "the same short prompt every time: the best case for a prefix cache"),
     ("A2", content(Reuse::SamePrompt, 0, 2_500, 1), "the same long prompt every time"),
-    ("B1", content(Reuse::None, 0, 50, 1), "short prompts that differ: nothing to reuse"),
-    ("B2", content(Reuse::None, 0, 2_500, 1), "long prompts that differ: prefill at work"),
-    ("C", content(Reuse::SharedSystem, 2_000, 50, 1), "one long system prompt, short questions that differ"),
-    ("D", content(Reuse::Conversation, 0, 50, 5), "conversations whose history grows with the server's own answers"),
+    ("B1", content(Reuse::None, 0, 50, 1), "distinct short prompts: nothing to reuse"),
+    ("B2", content(Reuse::None, 0, 2_500, 1), "distinct long prompts: a prefill-heavy load"),
+    ("C", content(Reuse::SharedSystem, 2_000, 50, 1), "one long system prompt, distinct short questions"),
+    ("D", content(Reuse::Conversation, 0, 50, 5), "conversations whose history grows with the server's own responses"),
 ];
 
 const fn content(reuse: Reuse, system_tokens: u32, prompt_tokens: u32, turns: u32) -> Content {
@@ -141,16 +143,16 @@ const fn content(reuse: Reuse, system_tokens: u32, prompt_tokens: u32, turns: u3
     }
 }
 
-/// The scenario of a plan that declares none, and what a scenario without `base` starts from.
+/// The scenario of a plan that declares none, and the default `base` of scenarios.
 pub(crate) const SCENARIO: &str = "B1";
 
-/// The content of a built-in scenario, by name.
+/// The content of a built-in scenario, by its name.
 pub fn built_in(name: &str) -> Option<&'static Content> {
     BUILT_IN.iter().find(|(built_in, ..)| *built_in == name).map(|(_, content, _)| content)
 }
 
 impl Content {
-    /// Tokens of a first turn, or of a request, with the output that is asked for: what a context must hold.
+    /// Tokens of a first turn, or of a request, plus the requested output: the minimum context.
     pub(crate) fn least_context(&self) -> u64 {
         let Content { system_tokens, prompt_tokens, output_tokens, data, prefix, .. } = self;
         if let Some(data) = data {
@@ -160,14 +162,14 @@ impl Content {
         [*system_tokens, prefix, *prompt_tokens, *output_tokens].into_iter().map(u64::from).sum()
     }
 
-    /// Requests that an arrival of an open loop brings, on average: where conversations arrive, their turns, as far as none
-    /// is cut short.
+    /// Mean number of requests per arrival of an open loop: the turns of a conversation if conversations
+    /// arrive and none is truncated.
     pub fn requests_per_arrival(&self) -> f64 {
         let arrive = self.reuse == Reuse::Conversation && self.talk.sessions == Sessions::Open;
         if arrive { self.mean_turns() } else { 1.0 }
     }
 
-    /// Turns of a conversation on average; 1 where there is none.
+    /// Mean number of turns of a conversation; 1 without conversations.
     pub fn mean_turns(&self) -> f64 {
         let counted = self.turn_counts.as_ref().map_or(f64::from(self.turns), Rows::mean);
         self.data.as_ref().map_or(counted, |data| data.means(self.turns).turns)
@@ -182,7 +184,8 @@ impl Default for Content {
 }
 
 impl Content {
-    /// Lays lengths over those that are there, then single lengths over these: a number takes the place of what varied.
+    /// Applies lengths over the existing ones, then single lengths over these: a number replaces varying
+    /// lengths.
     fn take_lengths(&mut self, lengths: Option<&WrittenLengths>, prompt: Option<u32>, output: Option<u32>) {
         let mut varied = lengths.and_then(WrittenLengths::resolve).or(self.lengths.take());
         if let Some(tokens) = prompt {
@@ -195,11 +198,11 @@ impl Content {
         }
         let Some(lengths) = varied else { return };
         (self.prompt_tokens, self.output_tokens) = (lengths.prompt_range().max, lengths.output_range().max);
-        // Requests of one length are what they would be without `lengths`, and the same run.
+        // Requests of constant length are the same with or without `lengths`, and so is the run.
         self.lengths = Some(lengths).filter(|lengths| !lengths.is_constant());
     }
 
-    /// Lays a profile over what is there.
+    /// Applies a profile over the existing settings.
     fn take_profile(&mut self, profiled: &Profiled) {
         let lengths = Lengths::Joint(profiled.lengths.clone());
         (self.prompt_tokens, self.output_tokens) = (lengths.prompt_range().max, lengths.output_range().max);
@@ -212,7 +215,7 @@ impl Content {
         }
     }
 
-    /// Lays a trace over the lengths that are there.
+    /// Applies a trace over the existing lengths.
     fn take_trace(&mut self, replay: &Replay) {
         let most = |of: fn(&TraceRequest) -> u32| replay.requests.0.iter().map(of).max().unwrap_or(0);
         self.prompt_tokens = most(|request| request.prompt_tokens);
@@ -234,7 +237,7 @@ impl Resolved {
         Resolved { mix, ..Resolved::default() }.summed_up()
     }
 
-    /// A mix, with what all its members have in common, or the most that one of them has.
+    /// A mix, with what all its members have in common, or the maximum of any.
     fn summed_up(mut self) -> Resolved {
         let contents = || self.mix.iter().map(|member| &member.scenario.content);
         let most = |of: fn(&Content) -> u32| contents().map(of).max();
@@ -255,18 +258,18 @@ impl Resolved {
         };
         let first = &self.mix[0].scenario;
         (self.stream, self.ignore_eos, self.errors) = (first.stream, first.ignore_eos, first.errors);
-        // Classes may differ in it; what all of them say is what the mix says.
+        // Classes may differ in this; the mix gets the value that all of them share.
         self.nonce = first.nonce.filter(|nonce| self.mix.iter().all(|member| member.scenario.nonce == Some(*nonce)));
         self
     }
 
-    /// This scenario, or those of the mix that it is.
+    /// This scenario, or the members of the mix.
     pub fn classes(&self) -> impl Iterator<Item = &Resolved> {
         let one = self.mix.is_empty().then_some(self);
         one.into_iter().chain(self.mix.iter().map(|member| &member.scenario))
     }
 
-    /// Lays the fields that `patch` gives over this scenario, or over each one of a mix.
+    /// Applies the fields that `patch` sets to this scenario, or to each member of a mix.
     pub fn apply(&mut self, patch: &Scenario) {
         if self.mix.is_empty() {
             return self.apply_to_one(patch);
@@ -307,7 +310,7 @@ impl Resolved {
             model: _,
             errors,
             extra,
-            // All at once below.
+            // Handled together below.
             temperature: _,
             top_p: _,
             presence_penalty: _,
@@ -318,7 +321,7 @@ impl Resolved {
             self.content.take_profile(profiled);
             self.arrivals = profiled.arrivals.clone();
             self.profiled = true;
-            // The times of a file of conversations are those of their beginnings.
+            // The times in a file of conversations are the start times of the conversations.
             self.opens_sessions = profiled.turns.is_some() && profiled.arrivals.is_some();
         }
         let asked = patch.asked_tokens();
@@ -328,7 +331,7 @@ impl Resolved {
         self.content.turn_counts.take_if(|_| turns.is_some());
         let talk = &mut self.content.talk;
         if let Some(think) = think {
-            // No time to think is no think time.
+            // A think time of 0 is the same as no think time.
             talk.think = Some(*think).filter(|think| think.constant() != Some(Nanos::ZERO));
         }
         talk.history = history.unwrap_or(talk.history);
@@ -355,8 +358,8 @@ impl Resolved {
     }
 }
 
-/// The scenario called `name` in a plan whose own scenarios are `table`; `None` for an unknown name, a circle of bases or a
-/// mix that cannot be (all are plan errors that `check` names).
+/// Returns the scenario called `name` in a plan whose own scenarios are `table`; `None` for an unknown
+/// name, a cycle of bases or an invalid mix (`check` reports each as an error in the plan).
 pub fn resolve(name: &str, table: &Table<Scenario>) -> Option<Resolved> {
     let (chain, content) = chain(name, table)?;
     let Some(at) = chain.iter().position(|(_, own)| !own.mix.is_empty()) else {
@@ -375,7 +378,8 @@ pub fn resolve(name: &str, table: &Table<Scenario>) -> Option<Resolved> {
     Some(patched(Resolved::mixed(members.collect::<Option<_>>()?), &chain[..=at]))
 }
 
-/// The plan's own scenarios from the one called `name` down, the nearest first, and the built-in that they end at.
+/// The chain of the plan's own scenarios that starts at `name`, nearest first, and the built-in where it
+/// ends.
 pub(crate) fn chain<'t>(name: &str, table: &'t Table<Scenario>) -> Option<(Chain<'t>, &'static Content)> {
     let mut chain: Chain<'t> = Vec::new();
     let mut at = name;
@@ -395,10 +399,10 @@ pub(crate) fn chain<'t>(name: &str, table: &'t Table<Scenario>) -> Option<(Chain
     }
 }
 
-/// Scenarios by name, each based on the next.
+/// Scenarios by name, each based on the next one.
 pub(crate) type Chain<'t> = Vec<(&'t str, &'t Scenario)>;
 
-/// A scenario with patches laid over it, the last one first.
+/// Applies the patches of a chain to a scenario, last one first.
 fn patched(mut scenario: Resolved, chain: &[(&str, &Scenario)]) -> Resolved {
     chain.iter().rev().for_each(|(_, patch)| scenario.apply(patch));
     scenario

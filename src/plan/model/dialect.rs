@@ -1,95 +1,99 @@
-//! What each engine accepts, reports and calls things: the one table that requests, the probe, the load gauge and
-//! `docs/SERVERS.md` read. Every entry names what it was read from; what could not be checked is absent, never guessed.
-//! Which further fields of a request an engine takes is in `extra/dialect.rs`, from the same sources.
+//! What each engine accepts and reports, and the names it uses: the one table behind requests, the
+//! probe, the load gauge and `docs/SERVERS.md`. Every entry names its source; unverified facts are
+//! absent, never guessed. `extra/dialect.rs` lists the additional request fields of each engine, from
+//! the same sources.
 
 use crate::plan::model::engine::Engine;
 
-/// What is known of one engine.
+/// The known facts about one engine.
 #[derive(Debug, Clone, Copy)]
 pub struct Dialect {
     /// The engine.
     pub engine: Engine,
-    /// What people call it.
+    /// The usual name of the engine.
     pub title: &'static str,
-    /// The version that the entry was read from, and where.
+    /// The version that the entry is based on, and where it was read.
     pub source: &'static str,
-    /// Whether requests may carry `ignore_eos`; none where that was not checked.
+    /// Whether requests may carry `ignore_eos`; `None` if not verified.
     pub ignore_eos: Option<bool>,
-    /// Whether sweepline sends `ignore_eos`. A part of what a run is, so it does not follow `ignore_eos` by itself.
+    /// Whether sweepline sends `ignore_eos`. This is part of a run's identity, so it does not follow
+    /// `ignore_eos` automatically.
     pub(crate) sends_ignore_eos: bool,
-    /// Whether requests may carry `min_tokens`; none where that was not checked.
+    /// Whether requests may carry `min_tokens`; `None` if not verified.
     pub min_tokens: Option<bool>,
-    /// Whether `stream_options: { include_usage: true }` brings the usage of a stream; none where that was not checked.
+    /// Whether a stream reports its usage on `stream_options: { include_usage: true }`; `None` if not
+    /// verified.
     pub include_usage: Option<bool>,
-    /// The fields of a delta that carry reasoning, the newest name first; empty where none is known.
+    /// The fields of a delta that carry reasoning, the newest name first; empty if none is known.
     pub reasoning: &'static [&'static str],
-    /// Where a usage tells tokens that came from the prefix cache.
+    /// Where a usage reports tokens from the prefix cache.
     pub cached_tokens: Option<Place>,
-    /// The request that empties the prefix cache.
+    /// The request that clears the prefix cache.
     pub reset: Option<Reset>,
-    /// The pages that tell the version, the likeliest first.
+    /// The pages that report the version, the likeliest first.
     pub version: &'static [Page],
-    /// Where requests that run and wait are told.
+    /// Where the server reports running and waiting requests.
     pub gauges: Option<Gauges>,
-    /// What `owned_by` says in the list of models.
+    /// The value of `owned_by` in the list of models.
     pub owner: Option<&'static str>,
-    /// What the `Server` header says.
+    /// The value of the `Server` header.
     pub header: Option<&'static str>,
-    /// Flags that are taken from the page of the version, by their JSON pointers. Never the whole page: it may hold keys.
+    /// Flags to take from the version page, by JSON pointer. Never the whole page: it may contain keys.
     pub flags: &'static [&'static str],
-    /// Where the page of the version tells the file or name of the model that is served.
+    /// Where the version page reports the file or name of the served model.
     pub model: Option<&'static str>,
-    /// Where the page of the version, or an entry of the list of models, tells the most tokens of a prompt with its answer.
+    /// Where the version page, or an entry of the list of models, reports the maximum tokens of a prompt
+    /// and its response together.
     pub context: &'static [&'static str],
 }
 
-/// A place in an answer, and what the server must be started with to have it.
+/// A place in a response, and what the server needs at startup to report it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Place {
     /// The place.
     pub name: &'static str,
-    /// The flag or variable that it needs, if any.
+    /// The flag or variable that this requires, if any.
     pub needs: Option<&'static str>,
 }
 
-/// A request that empties the prefix cache.
+/// A request that clears the prefix cache.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Reset {
     /// The method.
     pub method: &'static str,
     /// The path, from the server's root.
     pub path: &'static str,
-    /// The flag or variable that it needs, if any.
+    /// The flag or variable that this requires, if any.
     pub needs: Option<&'static str>,
-    /// What makes it do nothing, if anything.
+    /// The condition under which the request has no effect, if any.
     pub unless: Option<&'static str>,
 }
 
-/// A page that tells a version.
+/// A page that reports a version.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Page {
     /// The path, from the server's root.
     pub path: &'static str,
     /// The key of the version in its JSON.
     pub key: &'static str,
-    /// Whether no other known engine answers so: the page shows the engine.
+    /// Whether no other known engine has this page: it identifies the engine.
     pub is_telling: bool,
 }
 
-/// The gauges of requests in Prometheus' text format.
+/// The gauges of requests in the Prometheus text format.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Gauges {
     /// The page, from the server's root.
     pub path: &'static str,
-    /// Requests that run.
+    /// The gauge of running requests.
     pub running: &'static str,
-    /// Requests that wait.
+    /// The gauge of waiting requests.
     pub waiting: &'static str,
-    /// The flag that it needs, if any.
+    /// The flag that this requires, if any.
     pub needs: Option<&'static str>,
 }
 
-/// Where OpenAI's usage tells what came from the prefix cache.
+/// Where OpenAI's usage reports tokens from the prefix cache.
 const DETAILS: &str = "usage.prompt_tokens_details.cached_tokens";
 
 const fn page(path: &'static str, key: &'static str, is_telling: bool) -> Page {
@@ -101,8 +105,9 @@ pub const DIALECTS: [Dialect; 7] = [
     Dialect {
         engine: Engine::Vllm,
         title: "vLLM",
-        source: "vLLM 0.11.0, `vllm/entrypoints/openai/{protocol,api_server}.py` and `vllm/v1/metrics/loggers.py`; the field \
-                 `reasoning` from its main branch (commit 040a2cc), which keeps `reasoning_content` beside it",
+        source: "vLLM 0.11.0, `vllm/entrypoints/openai/{protocol,api_server}.py` and \
+                 `vllm/v1/metrics/loggers.py`; the field `reasoning` from its main branch (commit 040a2cc), \
+                 which keeps `reasoning_content` alongside it",
         ignore_eos: Some(true),
         sends_ignore_eos: true,
         min_tokens: Some(true),
@@ -139,7 +144,12 @@ pub const DIALECTS: [Dialect; 7] = [
         include_usage: Some(true),
         reasoning: &["reasoning_content"],
         cached_tokens: Some(Place { name: DETAILS, needs: Some("--enable-cache-report") }),
-        reset: Some(Reset { method: "POST", path: "/flush_cache", needs: None, unless: Some("requests run or wait") }),
+        reset: Some(Reset {
+            method: "POST",
+            path: "/flush_cache",
+            needs: None,
+            unless: Some("requests are running or waiting"),
+        }),
         version: &[page("/server_info", "version", true), page("/get_server_info", "version", true)],
         gauges: Some(Gauges {
             path: "/metrics",
@@ -175,8 +185,8 @@ pub const DIALECTS: [Dialect; 7] = [
     Dialect {
         engine: Engine::Nim,
         title: "NVIDIA NIM",
-        source: "NVIDIA's reference of NIM for LLMs 2.0.0 and 2.0.1, the gauges from its page on observability before 2.0; `ignore_eos` \
-                 and usage were not checked",
+        source: "NVIDIA's reference of NIM for LLMs 2.0.0 and 2.0.1, the gauges from its page on observability \
+                 before 2.0; `ignore_eos` and usage were not verified",
         ignore_eos: None,
         sends_ignore_eos: false,
         min_tokens: None,
@@ -225,7 +235,7 @@ pub const DIALECTS: [Dialect; 7] = [
         engine: Engine::Llamacpp,
         title: "llama.cpp",
         source: "llama.cpp's `tools/server/README.md` (commit 00dc805), and a stream recorded from it; \
-                 `ignore_eos` is taken, and not sent so that earlier results keep their ids",
+                 `ignore_eos` is accepted, but not sent so that earlier results keep their ids",
         ignore_eos: Some(true),
         sends_ignore_eos: false,
         min_tokens: Some(false),
@@ -249,7 +259,7 @@ pub const DIALECTS: [Dialect; 7] = [
     Dialect {
         engine: Engine::Openai,
         title: "another server",
-        source: "nothing: what stands behind it is not known",
+        source: "none: the server is unknown",
         ignore_eos: None,
         sends_ignore_eos: false,
         min_tokens: None,
@@ -292,21 +302,21 @@ pub const DIALECTS: [Dialect; 7] = [
 ];
 
 impl Engine {
-    /// Whether sweepline sends the engine `ignore_eos`: where it is known to take it, but for those whose results are older than
-    /// this knowledge.
+    /// Whether sweepline sends `ignore_eos` to the engine: yes if the engine is known to accept it,
+    /// except for engines whose results are older than this knowledge.
     pub fn takes_ignore_eos(self) -> bool {
         Dialect::of(self).sends_ignore_eos
     }
 }
 
 impl Dialect {
-    /// What is known of an engine.
+    /// The known facts about an engine.
     pub fn of(engine: Engine) -> &'static Dialect {
         let at = Engine::ALL.iter().position(|other| *other == engine).unwrap_or_default();
         &DIALECTS[at]
     }
 
-    /// The dialect whose servers say so of themselves in the list of models or in their `Server` header.
+    /// The dialect whose servers report this owner in the list of models or this `Server` header.
     pub fn said_by(owner: &str, header: &str) -> Option<&'static Dialect> {
         let (owner, header) = (owner.to_ascii_lowercase(), header.to_ascii_lowercase());
         let by_owner = DIALECTS.iter().find(|dialect| dialect.owner.is_some_and(|name| owner.contains(name)));

@@ -1,22 +1,26 @@
-//! What a result needs to say about the server that it was measured on: the facts of `server` that have a name of their
-//! own. A plan may give others beside them.
+//! Facts about the server that a result should disclose: the well-known keys of `server`. A plan may add
+//! others.
 
 use schemars::{Schema, SchemaGenerator};
 use serde_json::{Map, Value, json};
 
 use crate::plan::model::scalar::Fact;
 
-/// The well-known facts of a server, each with what it is. All facts are part of a run's identity.
+/// The well-known facts of a server, each with its description. All facts are part of a run's identity.
 pub const SERVER_FACTS: [(&str, &str); 6] = [
     ("version", "Version of the engine, like 0.33.0."),
     ("tensor_parallel", "Accelerators that share each layer's weights."),
-    ("pipeline_parallel", "Stages that the layers are divided into; 1 where they are not."),
+    ("pipeline_parallel", "Stages that the layers are divided into; 1 if they are not."),
     ("attention_backend", "Attention kernels, like flashinfer or flash_attn_3."),
     ("scheduler", "How requests are batched, like chunked_prefill or priority."),
-    ("flags", "Flags that the server was started with, as a table: { max_num_seqs: 256 }. An empty table says: none."),
+    (
+        "flags",
+        "Flags that the server was started with, as a table: { max_num_seqs: 256 }. An empty table means that \
+         there were none.",
+    ),
 ];
 
-/// The schema of `server`, so that an editor knows the well-known facts.
+/// The schema of `server`, so that editors know the well-known facts.
 pub(crate) fn server_schema(generator: &mut SchemaGenerator) -> Schema {
     let fact = generator.subschema_for::<Fact>();
     let mut facts = Map::new();
@@ -33,7 +37,7 @@ pub(crate) fn server_schema(generator: &mut SchemaGenerator) -> Schema {
     schema
 }
 
-/// What an editor offers as the value of a well-known fact.
+/// The example value that editors offer for a well-known fact.
 fn example(fact: &str) -> Value {
     match fact {
         "version" => json!("0.33.0"),

@@ -1,4 +1,4 @@
-//! A server under test: where it is, what answers there, and what is declared of it.
+//! A server under test: its address, what runs there, and its declared facts.
 
 use indexmap::IndexMap;
 use schemars::{JsonSchema, Schema};
@@ -29,15 +29,16 @@ use crate::units::Nanos;
 #[serde(deny_unknown_fields)]
 #[schemars(transform = crate::plan::model::endpoint::one_server)]
 pub struct Endpoint {
-    /// Base address of the OpenAI-compatible API, like http://127.0.0.1:8000/v1. With `launch` where the server will listen, by
-    /// default http://127.0.0.1 with the port of `launch`. Absent for the embedded mock.
+    /// Base address of the OpenAI-compatible API, like http://127.0.0.1:8000/v1. With `launch`, where
+    /// the server will listen; default: http://127.0.0.1 with the port of `launch`. Absent for the
+    /// embedded mock.
     #[serde(default)]
     #[schemars(schema_with = "crate::plan::model::field_schema::url")]
     pub url: Option<String>,
-    /// Which inference engine answers; decides which extensions are sent (such as ignore_eos).
+    /// The inference engine at this address; decides which extensions are sent (such as ignore_eos).
     #[serde(default)]
     pub engine: Engine,
-    /// Which API is called.
+    /// The API to call.
     #[serde(default)]
     pub api: Api,
     /// The API key, as a reference: { secret: env:VLLM_API_KEY } or { secret: file:key.txt }. Never the key itself.
@@ -45,70 +46,76 @@ pub struct Endpoint {
     pub api_key: Option<SecretRef>,
     /// The hardware the server runs on.
     pub hardware: Option<Hardware>,
-    /// Facts about the running server that decide its speed. Well-known are `version`, `tensor_parallel`,
-    /// `pipeline_parallel`, `attention_backend`, `scheduler` and `flags`; others may stand beside them. Every fact is part
-    /// of a run's identity.
+    /// Facts about the running server that affect its speed. Well-known are `version`,
+    /// `tensor_parallel`, `pipeline_parallel`, `attention_backend`, `scheduler` and `flags`; others are
+    /// allowed too. Every fact is part of a run's identity.
     #[serde(default, skip_serializing_if = "IndexMap::is_empty")]
     #[schemars(schema_with = "crate::plan::model::disclosure::server_schema")]
     pub server: Table<Fact>,
-    /// How the server is started for the runs that need it, and ended behind them. A `server` axis of a matrix starts it with
-    /// several settings.
+    /// How the server is started for the runs that need it, and stopped after them. A `server` axis of a
+    /// matrix starts it with several settings.
     #[schemars(example = serde_json::json!({ "command": ["vllm", "serve", "{{ model.id }}", "--port", "{{ port }}", "{{ server.args }}"], "port": "auto" }))]
     pub launch: Option<Launch>,
-    /// What the server forgets before every run: `prefix_cache` by the request that its engine knows, `restart` by being ended and
-    /// launched again. Part of what a run is.
+    /// State of the server to reset before every run: `prefix_cache` by the engine's own request,
+    /// `restart` by stopping and launching the server again. Part of a run's identity.
     #[schemars(example = &"prefix_cache")]
     pub reset: Option<Reset>,
-    /// Requests and commands before and after runs and cells, outside of the measured time.
+    /// Requests and commands before and after runs and cells, outside the measured time.
     #[serde(default, skip_serializing_if = "Hooks::is_empty")]
     #[schemars(example = serde_json::json!({ "before_run": { "request": "POST /reset_prefix_cache" }, "after_cell": { "command": ["./collect.sh", "{{ model.id }}"] } }))]
     pub hooks: Hooks,
-    /// When the server is ready, and how long a sweep waits for it. Decides no number: results stay.
+    /// When the server is ready, and how long a sweep waits for it. Does not affect measurements:
+    /// results stay.
     #[schemars(example = serde_json::json!({ "path": "/health", "within": "15m" }))]
     pub ready: Option<Ready>,
-    /// What the endpoint shares with others: runs on one resource never overlap. Default: its server, which endpoints with
-    /// the same scheme, host and port share; an embedded mock shares nothing.
+    /// A resource that the endpoint shares with others: runs on one resource never overlap. Default: its
+    /// server, which endpoints with the same scheme, host and port share; an embedded mock shares
+    /// nothing.
     #[schemars(example = "node-a")]
     pub resource: Option<String>,
-    /// The embedded mock's behaviour; only with `engine: mock` and without `url`.
+    /// The embedded mock's behavior; only with `engine: mock` and without `url`.
     pub mock: Option<MockFigures>,
-    /// Set to true to accept any TLS certificate of this endpoint. Say why in `notes`.
+    /// Set to true to accept any TLS certificate of this endpoint. Explain why in `notes`.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     #[schemars(extend("default" = false))]
     pub insecure_tls: bool,
-    /// Which HTTP measured requests go over: 1.1, or 2 with at most so many requests on one connection. Default 1.1.
+    /// HTTP version of measured requests: 1.1, or 2 with an optional limit on requests per connection.
+    /// Default 1.1.
     #[schemars(extend("default" = 1.1), example = serde_json::json!({ "version": 2, "streams": 64 }))]
     pub http: Option<Http>,
-    /// The client stands on the same host, or in the same rack: what the probe measures of the way to the server is held
-    /// against it. No part of a run's identity.
+    /// The client runs on the same host or in the same rack; the network times that the probe measures
+    /// are checked against this. Not part of a run's identity.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     #[schemars(extend("default" = false))]
     pub near: bool,
-    /// What is scraped of the server and its hardware while runs go on: pages in Prometheus' text format. `on` is /metrics of the
-    /// endpoint's own server. No part of a run's identity. Default: nothing.
+    /// Metrics of the server and its hardware to scrape during runs: pages in the Prometheus text
+    /// format. `on` is /metrics of the endpoint's own server. Not part of a run's identity. Default:
+    /// nothing.
     #[schemars(example = serde_json::json!({ "prometheus": ["on", "http://127.0.0.1:9400/metrics"], "every": "1s" }))]
     pub telemetry: Option<Telemetry>,
-    /// How often a run is tried again that the environment spoiled; then it is given up. Default { runs: 3 }.
+    /// How often to retry a run that the environment spoiled before it is given up. Default { runs: 3 }.
     #[schemars(example = serde_json::json!({ "runs": 10 }))]
     pub retries: Option<Retries>,
-    /// What a server that is away, or turns the load away by 429, means: `environment` ends the attempt and commits nothing of
-    /// it, `measured` makes every error a measurement. Default: environment. No part of a run's identity.
+    /// How to treat a server that is unavailable or rejects load with 429: `environment` ends the
+    /// attempt and commits none of it, `measured` counts every error as a measurement. Default:
+    /// environment. Not part of a run's identity.
     #[schemars(extend("default" = "environment"), example = &"measured")]
     pub errors: Option<ErrorPolicy>,
-    /// Headers that all requests to this endpoint carry, by name: a text, or { secret: env:NAME }. A scenario's lie over them.
+    /// Headers that all requests to this endpoint carry, by name: a text, or { secret: env:NAME }. A
+    /// scenario's headers override them.
     #[serde(default, skip_serializing_if = "IndexMap::is_empty")]
     #[schemars(with = "IndexMap<String, TextOrSecret>")]
     #[schemars(example = serde_json::json!({ "X-Tenant": "bench", "X-Gateway-Key": { "secret": "env:GATEWAY_KEY" } }))]
     pub headers: Table<TextOrSecret>,
-    /// Fields that every request to this endpoint carries in its body, sent as they stand: what this server takes and
-    /// sweepline does not know. A scenario's `extra` lies over them.
+    /// Fields that every request to this endpoint carries in its body, sent unchanged: for fields that
+    /// this server accepts and sweepline does not know. A scenario's `extra` overrides them.
     #[serde(default, skip_serializing_if = "IndexMap::is_empty")]
     #[schemars(with = "crate::plan::model::extra::schema::Fields", example = serde_json::json!({ "route": "pool-a" }))]
     pub extra: Table<Json>,
 }
 
 impl Endpoint {
-    /// How long a sweep waits for the server: in all, of a launched one from each start on.
+    /// How long a sweep waits for the server: in total, or from each start of a launched server.
     pub fn ready_within(&self) -> Nanos {
         let default = if self.launch.is_some() { Launch::READY_WITHIN } else { Ready::WITHIN };
         self.ready.as_ref().and_then(|ready| ready.within).unwrap_or(default)
@@ -119,12 +126,12 @@ impl Endpoint {
         self.engine == Engine::Mock && self.url.is_none() && self.launch.is_none()
     }
 
-    /// Whether a server is there without our doing: neither launched nor embedded.
+    /// Whether the server runs independently of sweepline: neither launched nor embedded.
     pub fn is_served_elsewhere(&self) -> bool {
         self.url.is_some() && self.launch.is_none()
     }
 
-    /// The port that a launched server listens on, where the plan says one.
+    /// The port that a launched server listens on, if the plan sets one.
     pub fn launch_port(&self) -> Option<u16> {
         match self.launch.as_ref()?.port {
             Some(Port::Fixed(port)) => Some(port),
@@ -133,7 +140,7 @@ impl Endpoint {
         }
     }
 
-    /// The address of a launched server that listens on `port`; none where `url` is no address.
+    /// The address of a launched server that listens on `port`; `None` if `url` is not an address.
     pub fn launched_url(&self, port: u16) -> Option<String> {
         let Some(url) = &self.url else { return Some(format!("http://127.0.0.1:{port}/v1")) };
         let mut url = reqwest::Url::parse(url).ok()?;
@@ -141,18 +148,18 @@ impl Endpoint {
         Some(url.to_string().trim_end_matches('/').to_owned())
     }
 
-    /// The path that says whether the server is ready, if there is one.
+    /// The path that reports whether the server is ready, if there is one.
     pub fn ready_path(&self) -> Option<String> {
         self.ready.as_ref()?.path.clone()
     }
 
-    /// How often a run is tried again that the environment spoiled.
+    /// How often to retry a run that the environment spoiled.
     pub fn retries(&self) -> u32 {
         self.retries.unwrap_or_default().runs
     }
 }
 
-/// An endpoint is a `url` or the embedded mock, and `mock` describes only the latter.
+/// Requires a `url` or the embedded mock, and allows `mock` only for the latter.
 pub(super) fn one_server(schema: &mut Schema) {
     let mock = json!({ "pattern": r"^mock$|\{\{" });
     let embedded = json!({ "required": ["engine"], "properties": { "engine": mock } });

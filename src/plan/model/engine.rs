@@ -19,19 +19,19 @@ pub enum Engine {
     Tgi,
     /// llama.cpp's server.
     Llamacpp,
-    /// Any other OpenAI-compatible server.
+    /// Any other server with an OpenAI-compatible API.
     #[default]
     Openai,
-    /// sweepline's own mock; embedded when the endpoint has no `url`.
+    /// sweepline's own mock; embedded if the endpoint has no `url`.
     Mock,
 }
 
 impl Engine {
-    /// All of them, as they are documented.
+    /// All engines, in documentation order.
     pub const ALL: [Engine; 7] =
         [Engine::Vllm, Engine::Sglang, Engine::Nim, Engine::Tgi, Engine::Llamacpp, Engine::Openai, Engine::Mock];
 
-    /// The name in plans and rows.
+    /// The name in plans and in rows.
     pub fn name(self) -> &'static str {
         self.into()
     }

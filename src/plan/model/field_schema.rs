@@ -1,4 +1,4 @@
-//! The JSON Schema of kinds of fields that several tables have.
+//! The JSON Schema of field types that several tables share.
 
 use std::borrow::Cow;
 
@@ -7,10 +7,10 @@ use serde_json::Value;
 
 use crate::units::Nanos;
 
-/// A name: something to read, in one line.
+/// A name: one line of visible text.
 pub(crate) const NAME: &str = r"^(?=.*\S)[^\x00-\x1f\x7f-\x9f]+$";
 
-/// A table with at least one entry of this type, under names that people can read.
+/// A table with at least one entry of this type, under readable names.
 pub(crate) fn named<T: JsonSchema>(generator: &mut SchemaGenerator) -> Schema {
     let entry = generator.subschema_for::<T>();
     json_schema!({
@@ -21,7 +21,7 @@ pub(crate) fn named<T: JsonSchema>(generator: &mut SchemaGenerator) -> Schema {
     })
 }
 
-/// The base address of an API: http or https, and no call behind it.
+/// The base address of an API: http or https, without the path of a call.
 pub(crate) fn url(_: &mut SchemaGenerator) -> Schema {
     json_schema!({
         "type": "string",
@@ -31,12 +31,12 @@ pub(crate) fn url(_: &mut SchemaGenerator) -> Schema {
     })
 }
 
-/// A duration longer than none.
+/// A duration above zero.
 pub(crate) fn above_zero(generator: &mut SchemaGenerator) -> Schema {
     generator.subschema_for::<AboveZero>()
 }
 
-/// The type of such a duration, for schemas alone.
+/// The type of such a duration, used only in schemas.
 pub(crate) struct AboveZero;
 
 impl JsonSchema for AboveZero {

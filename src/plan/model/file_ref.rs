@@ -1,4 +1,4 @@
-//! A file that a plan names: as it is written, and what was found there.
+//! A file that a plan names: its path as written, and its content.
 
 use std::borrow::Cow;
 use std::path::{Path, PathBuf};
@@ -6,8 +6,8 @@ use std::path::{Path, PathBuf};
 use schemars::{JsonSchema, Schema, SchemaGenerator};
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
-/// The path of a file, relative to the text that names it. In a plan that was resolved also what was found in it; nothing
-/// where it could not be read, which is a mistake of the plan.
+/// The path of a file, relative to the text that names it. In a resolved plan it also holds the file's
+/// content, or nothing if the file could not be read, which is an error in the plan.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct FileRef<T> {
     written: String,
@@ -16,25 +16,26 @@ pub struct FileRef<T> {
 }
 
 impl<T> FileRef<T> {
-    /// As it is written.
+    /// The path as written.
     pub fn written(&self) -> &str {
         &self.written
     }
 
-    /// What was found in it.
+    /// The content of the file, if it was read.
     pub fn found(&self) -> Option<&T> {
         self.found.as_ref()
     }
 
-    /// Keeps what was found, and where, without links.
+    /// Stores the content, and the file's location with links resolved.
     pub(crate) fn put(&mut self, found: T, lies_at: PathBuf) {
         (self.found, self.lies_at) = (Some(found), Some(lies_at));
     }
 }
 
-/// A file that a plan names, whatever was found in it.
+/// A file that a plan names, whatever its content.
 pub(crate) trait NamedFile {
-    /// As it is written, to be written otherwise, and where it was found, without links.
+    /// The path as written, mutable so that it can be rewritten, and the file's location with links
+    /// resolved.
     fn named(&mut self) -> (&mut String, Option<&Path>);
 }
 

@@ -1,4 +1,5 @@
-//! Questions to an earlier sweep that decide whether a sweep runs, as the user writes them.
+//! Conditions on the results of an earlier sweep that decide whether a sweep runs, as the user writes
+//! them.
 
 use std::borrow::Cow;
 use std::fmt;
@@ -15,7 +16,7 @@ use crate::plan::model::take::SweepMetric;
 use crate::units::text::digits;
 use crate::units::{Decimal, Forms, Nanos, Share};
 
-/// What a sweep is asked: the highest load that it found, or a metric that it measured.
+/// The value to read from a sweep: the highest load that it found, or a metric that it measured.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, SerializeDisplay)]
 pub enum AskedMetric {
     /// The highest load of each of its cells that meets the objective.
@@ -25,7 +26,7 @@ pub enum AskedMetric {
 }
 
 impl AskedMetric {
-    /// What its bounds are written in.
+    /// The unit of its bounds.
     pub fn unit(self) -> Unit {
         match self {
             AskedMetric::Load(SweepMetric::MaxQpsUnderSlo) => Unit::RequestsPerSecond,
@@ -34,8 +35,8 @@ impl AskedMetric {
         }
     }
 
-    /// Whether it is asked for whatever the value of this axis is: of a load that is found there is one for all loads, and a metric is
-    /// asked for at every load.
+    /// Whether one value covers all values of this axis: a found load covers all loads, whereas a metric
+    /// is read at every load.
     pub fn is_over(self, axis: &str) -> bool {
         match self {
             AskedMetric::Load(metric) => metric.axis() == axis,
@@ -43,7 +44,7 @@ impl AskedMetric {
         }
     }
 
-    /// One of its values, as it is printed: `24 qps`, `512 ms`, `1.2 %`.
+    /// One of its values, formatted: `24 qps`, `512 ms`, `1.2 %`.
     pub fn words(self, value: f64) -> String {
         match self {
             AskedMetric::Load(load) => format!("{value} {}", load.unit()),
@@ -53,7 +54,7 @@ impl AskedMetric {
     }
 }
 
-/// As numbers are shown everywhere, without zeros that say nothing: `5 %` and not `5.00 %`.
+/// A number as shown everywhere, without trailing zeros: `5 %` and not `5.00 %`.
 fn rounded(value: f64) -> String {
     let text = digits(value);
     match text.contains('.') {
@@ -88,7 +89,7 @@ impl FromStr for AskedMetric {
             let names = || SweepMetric::ALL.into_iter().map(SweepMetric::name);
             let begun = || names().find(|name| text.len() > 2 && name.starts_with(text));
             match suggest::nearest(text, names()).or_else(begun) {
-                Some(near) => format!("there is no metric `{text}`: did you mean `{near}`?"),
+                Some(near) => format!("unknown metric `{text}`: did you mean `{near}`?"),
                 None => why,
             }
         })
@@ -112,19 +113,20 @@ impl JsonSchema for AskedMetric {
     }
 }
 
-/// A bound of a metric, in the metric's own unit: `500ms` of a time, `1%` of a share, a number of anything else.
+/// A bound of a metric, in the metric's own unit: `500ms` for a time, `1%` for a share, a number for
+/// anything else.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Bound {
-    /// Of a load, a rate, a count, a ratio or money.
+    /// For a load, a rate, a count, a ratio or money.
     Number(Decimal),
-    /// Of a latency.
+    /// For a latency.
     Time(Nanos),
-    /// Of a share.
+    /// For a share.
     Share(Share),
 }
 
 impl Bound {
-    /// Whether a metric in this unit can have it.
+    /// Whether a metric in this unit can have this bound.
     pub fn is_in(self, unit: Unit) -> bool {
         match unit {
             Unit::Millis => matches!(self, Bound::Time(_)),
@@ -133,7 +135,8 @@ impl Bound {
         }
     }
 
-    /// It as values of the metric are: milliseconds, a share between 0 and 1, or the number.
+    /// The bound in the unit of the metric's values: milliseconds, a share between 0 and 1, or the
+    /// number.
     pub fn to_f64(self) -> f64 {
         match self {
             Bound::Number(number) => number.to_f64(),
@@ -142,7 +145,7 @@ impl Bound {
         }
     }
 
-    /// Whether a value can lie below it.
+    /// Whether a value can lie below this bound.
     pub fn is_positive(self) -> bool {
         self.to_f64() > 0.0
     }
@@ -191,7 +194,7 @@ impl JsonSchema for Bound {
     }
 }
 
-/// When a sweep is left out, by what an earlier one found.
+/// When to skip the cells of a sweep, based on the results of an earlier one.
 #[serde_with::skip_serializing_none]
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
@@ -199,17 +202,17 @@ pub struct SkipIf {
     /// The earlier sweep.
     #[schemars(example = &"limit")]
     pub sweep: String,
-    /// What it is asked for.
+    /// The metric to read.
     pub metric: AskedMetric,
-    /// Cells are left out where the value is below this, in the metric's unit: 2, 500ms, 1%.
+    /// Cells are skipped if the value is below this, in the metric's unit: 2, 500ms, 1%.
     #[schemars(example = 2)]
     pub below: Option<Bound>,
-    /// Cells are left out where the value is above this, in the metric's unit: 200, 500ms, 1%.
+    /// Cells are skipped if the value is above this, in the metric's unit: 200, 500ms, 1%.
     #[schemars(example = 200)]
     pub above: Option<Bound>,
 }
 
-/// What an earlier sweep must have found before a sweep and those behind it run.
+/// The required result of an earlier sweep before a sweep and those that depend on it run.
 #[serde_with::skip_serializing_none]
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
@@ -217,12 +220,12 @@ pub struct Gate {
     /// The earlier sweep.
     #[schemars(example = &"limit")]
     pub sweep: String,
-    /// What it is asked for.
+    /// The metric to read.
     pub metric: AskedMetric,
-    /// The gate says no where a value is below this, in the metric's unit: 20, 500ms, 1%.
+    /// The gate fails if a value is below this, in the metric's unit: 20, 500ms, 1%.
     #[schemars(example = 20)]
     pub at_least: Option<Bound>,
-    /// The gate says no where a value is above this, in the metric's unit: 200, 500ms, 1%.
+    /// The gate fails if a value is above this, in the metric's unit: 200, 500ms, 1%.
     #[schemars(example = 200)]
     pub at_most: Option<Bound>,
 }
@@ -254,7 +257,7 @@ mod tests {
         assert_eq!(read("ttft_p99").map(|metric| metric.to_string()).as_deref(), Ok("ttft_p99"));
         assert_eq!(
             read("max_qps_under_sl").unwrap_err(),
-            "there is no metric `max_qps_under_sl`: did you mean `max_qps_under_slo`?"
+            "unknown metric `max_qps_under_sl`: did you mean `max_qps_under_slo`?"
         );
         assert!(read("ttft_p42").is_err());
     }

@@ -1,4 +1,4 @@
-//! What a server runs on.
+//! The hardware that a server runs on.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -7,8 +7,8 @@ use crate::plan::model::per_cell::PerCell;
 use crate::plan::model::price::Owned;
 use crate::units::Decimal;
 
-/// The declared hardware of an endpoint. `gpu` and `gpus` are part of a run's identity; the rest is for readers of the
-/// results, and a run keeps its result when it is added or changed.
+/// The declared hardware of an endpoint. `gpu` and `gpus` are part of a run's identity; the rest is for
+/// readers of the results, and runs keep their results when it changes.
 #[serde_with::skip_serializing_none]
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
@@ -16,7 +16,7 @@ pub struct Hardware {
     /// The accelerator, like H100-SXM-80GB.
     #[schemars(example = "H100-SXM-80GB")]
     pub gpu: Option<String>,
-    /// How many of them serve this endpoint.
+    /// Number of accelerators that serve this endpoint.
     #[schemars(range(min = 1))]
     #[schemars(example = 8)]
     pub gpus: Option<PerCell<u32>>,
@@ -26,20 +26,21 @@ pub struct Hardware {
     /// Memory bandwidth of one accelerator, like 3.35TB/s.
     #[schemars(example = "3.35TB/s")]
     pub memory_bandwidth: Option<String>,
-    /// How the accelerators are connected, like nvlink.
+    /// Interconnect of the accelerators, like nvlink.
     #[schemars(example = &"nvlink")]
     pub interconnect: Option<String>,
-    /// The network between the client and the server, like 25GbE in one rack; `loopback` where both are one host.
+    /// The network between client and server, like 25GbE in one rack; `loopback` if both are on one
+    /// host.
     #[schemars(example = &"25GbE, one rack")]
     pub network: Option<String>,
-    /// What the server loads its weights from, like local NVMe.
+    /// Storage that the server loads its weights from, like local NVMe.
     #[schemars(example = &"local NVMe")]
     pub storage: Option<String>,
     /// Price of the whole endpoint per hour, in your currency.
     #[schemars(range(min = 0))]
     #[schemars(example = 31.2)]
     pub price_per_hour: Option<PerCell<Decimal>>,
-    /// What it cost, where it was bought, in the place of `price_per_hour`.
+    /// Cost of purchased hardware, instead of `price_per_hour`.
     #[schemars(example = serde_json::json!({ "purchase_price": 240_000, "lifetime_years": 4, "energy_price_per_kwh": 0.25 }))]
     pub owned: Option<Owned>,
     /// Power of the whole endpoint under load, in watts.
@@ -51,22 +52,22 @@ pub struct Hardware {
 const HOURS_PER_YEAR: f64 = 8_760.0;
 
 impl Hardware {
-    /// Whether it says what it costs.
+    /// Whether a price is declared.
     pub(crate) fn has_price(&self) -> bool {
         self.price_per_hour.is_some() || self.owned.is_some()
     }
 
-    /// How many accelerators serve the endpoint, where that is the same in every cell.
+    /// Number of accelerators that serve the endpoint, if it is the same in every cell.
     pub fn gpus(&self) -> Option<u32> {
         self.gpus.as_ref()?.same()
     }
 
-    /// Power of the whole endpoint under load, where that is the same in every cell.
+    /// Power of the whole endpoint under load, if it is the same in every cell.
     pub fn watts(&self) -> Option<Decimal> {
         self.watts.as_ref()?.same()
     }
 
-    /// The expressions that each cell fills, by their fields.
+    /// The expressions that each cell evaluates, by their fields.
     pub(crate) fn expressions(&self) -> impl Iterator<Item = (&'static str, &str)> {
         let gpus = self.gpus.as_ref().and_then(PerCell::expression).map(|text| ("gpus", text));
         let price = self.price_per_hour.as_ref().and_then(PerCell::expression).map(|text| ("price_per_hour", text));
@@ -74,7 +75,8 @@ impl Hardware {
         [gpus, price, watts].into_iter().flatten()
     }
 
-    /// What the whole endpoint costs per hour, rented or owned; none where neither is declared, or each cell fills it.
+    /// Hourly cost of the whole endpoint, rented or owned; `None` if neither is declared, or if it
+    /// differs by cell.
     pub fn cost_per_hour(&self) -> Option<f64> {
         if let Some(price) = &self.price_per_hour {
             return price.same().map(Decimal::to_f64);

@@ -1,4 +1,4 @@
-//! HTTP headers that requests carry besides those that sweepline sends itself.
+//! HTTP headers of requests in addition to those that sweepline sends itself.
 
 use std::collections::BTreeMap;
 
@@ -8,7 +8,7 @@ use crate::plan::model::table::Table;
 use crate::plan::model::text_or_secret::TextOrSecret;
 use crate::plan::text::secret::SecretRef;
 
-/// Headers that sweepline sends itself, or that say how a message is cut; in lower case.
+/// Headers that sweepline sends itself, or that define how a message is framed; in lower case.
 const SENT_BY_ITSELF: [&str; 10] = [
     "host",
     "content-type",
@@ -22,7 +22,7 @@ const SENT_BY_ITSELF: [&str; 10] = [
     "x-request-id",
 ];
 
-/// Whether sweepline sends a header of this name itself, so that a plan cannot.
+/// Whether sweepline sends a header of this name itself, so that plans cannot set it.
 pub fn is_sent_by_itself(name: &str) -> bool {
     SENT_BY_ITSELF.iter().any(|own| own.eq_ignore_ascii_case(name))
 }
@@ -33,27 +33,27 @@ pub fn is_sent_by_itself(name: &str) -> bool {
 pub struct Headers(BTreeMap<String, TextOrSecret>);
 
 impl Headers {
-    /// Whether there are none.
+    /// Whether there are no headers.
     pub fn is_empty(&self) -> bool {
         self.0.is_empty()
     }
 
-    /// Name and value of each, sorted.
+    /// Name and value of each header, sorted.
     pub fn iter(&self) -> impl Iterator<Item = (&str, &TextOrSecret)> {
         self.0.iter().map(|(name, value)| (name.as_str(), value))
     }
 
-    /// The references of those that are secret.
+    /// The references of the secret headers.
     pub fn secrets(&self) -> impl Iterator<Item = &SecretRef> {
         self.0.values().filter_map(TextOrSecret::secret)
     }
 
-    /// Lays what a plan says over them, by name.
+    /// Applies the headers of a plan over the existing ones, by name.
     pub fn lay(&mut self, said: &Table<TextOrSecret>) {
         self.0.extend(said.iter().map(|(name, value)| (name.to_ascii_lowercase(), value.clone())));
     }
 
-    /// The same below what is said already.
+    /// Applies the headers of a plan below the existing ones: existing values win.
     pub(crate) fn lay_below(&mut self, said: &Table<TextOrSecret>) {
         for (name, value) in said {
             self.0.entry(name.to_ascii_lowercase()).or_insert_with(|| value.clone());

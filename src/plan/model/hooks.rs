@@ -1,7 +1,9 @@
-//! What happens beside the runs of an endpoint: requests to its server and commands of this host, before and after runs and cells.
+//! Hooks of an endpoint: requests to its server and commands on this host, before and after runs and
+//! cells.
 //!
-//! Texts may hold `{{ … }}` over what each cell fills, as in `launch`. What happens before a run decides what it measures, so `before_*`
-//! hooks are a part of what the run is; what happens after it is not. `hash` of a hook says otherwise.
+//! Texts may contain `{{ … }}` expressions that each cell evaluates, as in `launch`. Actions before a
+//! run affect its measurements, so `before_*` hooks are part of a run's identity; later ones are not.
+//! The field `hash` of a hook overrides this.
 
 use std::fmt;
 
@@ -17,31 +19,31 @@ use crate::units::text::quoted;
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Hooks {
-    /// Before the first run of a cell that an invocation does, in front of `before_run`.
+    /// Before the first run of a cell in an invocation, ahead of `before_run`.
     #[serde(default, skip_serializing_if = "OneOrMany::is_empty")]
     #[schemars(example = serde_json::json!({ "command": ["./set-clocks.sh", "{{ model.id }}"] }))]
     pub before_cell: OneOrMany<Hook>,
-    /// Before every run, when its server is idle and before the run's clock starts.
+    /// Before every run, when its server is idle and the run's clock has not started.
     #[serde(default, skip_serializing_if = "OneOrMany::is_empty")]
     #[schemars(example = serde_json::json!({ "request": "POST /reset_prefix_cache" }))]
     pub before_run: OneOrMany<Hook>,
-    /// After every run, when its drain has ended and before it is committed.
+    /// After every run, when its drain has ended and it is not yet committed.
     #[serde(default, skip_serializing_if = "OneOrMany::is_empty")]
     #[schemars(example = serde_json::json!({ "command": ["./collect.sh"], "within": "2m" }))]
     pub after_run: OneOrMany<Hook>,
-    /// After the last run of a cell that an invocation does, behind `after_run`.
+    /// After the last run of a cell in an invocation, following `after_run`.
     #[serde(default, skip_serializing_if = "OneOrMany::is_empty")]
     #[schemars(example = serde_json::json!({ "command": ["./collect.sh", "{{ model.id }}"] }))]
     pub after_cell: OneOrMany<Hook>,
 }
 
 impl Hooks {
-    /// Whether there are none.
+    /// Whether there are no hooks.
     pub fn is_empty(&self) -> bool {
         HookPoint::ALL.into_iter().all(|point| self.at(point).is_empty())
     }
 
-    /// Those of one point, in their order.
+    /// The hooks of one point, in order.
     pub fn at(&self, point: HookPoint) -> &[Hook] {
         let Hooks { before_cell, before_run, after_run, after_cell } = self;
         let hooks = match point {
@@ -54,23 +56,23 @@ impl Hooks {
     }
 }
 
-/// When a hook happens.
+/// When a hook runs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, strum::IntoStaticStr)]
 #[serde(rename_all = "snake_case")]
 #[strum(serialize_all = "snake_case")]
 pub enum HookPoint {
-    /// Before the first run of a cell that an invocation does.
+    /// Before the first run of a cell in an invocation.
     BeforeCell,
     /// Before every run.
     BeforeRun,
     /// After every run.
     AfterRun,
-    /// After the last run of a cell that an invocation does.
+    /// After the last run of a cell in an invocation.
     AfterCell,
 }
 
 impl HookPoint {
-    /// All of them, in the order in which they happen.
+    /// All points, in execution order.
     pub const ALL: [HookPoint; 4] =
         [HookPoint::BeforeCell, HookPoint::BeforeRun, HookPoint::AfterRun, HookPoint::AfterCell];
 
@@ -79,56 +81,58 @@ impl HookPoint {
         self.into()
     }
 
-    /// Whether it happens once for a cell, however many runs that has.
+    /// Whether it happens once per cell, regardless of its number of runs.
     pub fn is_of_cell(self) -> bool {
         matches!(self, HookPoint::BeforeCell | HookPoint::AfterCell)
     }
 
-    /// Whether it comes before what is measured.
+    /// Whether it precedes the measurement.
     pub fn is_before(self) -> bool {
         matches!(self, HookPoint::BeforeCell | HookPoint::BeforeRun)
     }
 }
 
-/// A request to the endpoint's server, or a command of this host.
+/// A request to the endpoint's server, or a command on this host.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Hook {
-    /// Method and path of the server, from its root, sent with the endpoint's key and headers: `POST /reset_prefix_cache`. An answer
-    /// of 2xx is a success.
+    /// Method and path, from the server's root, sent with the endpoint's key and headers: `POST
+    /// /reset_prefix_cache`. A 2xx response is a success.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(regex(pattern = r"^[A-Z]+ /|\{\{"), example = "POST /reset_prefix_cache")]
     pub request: Option<String>,
-    /// The program and its arguments, one element each; no shell is between. It runs in the plan's folder, and exit code 0 is a
-    /// success.
+    /// The program and its arguments, one element each, without a shell. It runs in the plan's folder,
+    /// and exit code 0 is a success.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(length(min = 1), example = serde_json::json!(["./collect.sh", "{{ model.id }}"]))]
     pub command: Option<Vec<String>>,
-    /// How long it may take; then it is given up, and a command is killed with its process group. Default 60s.
+    /// Time limit; when it expires, the hook is given up, and a command is killed with its process
+    /// group. Default 60s.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(extend("default" = "60s"), example = "5m")]
     pub within: Option<Nanos>,
-    /// What its failure means: `end` fails the attempt, `note` makes the run suspect. Default: end before a run, note after it.
+    /// The effect of a failure: `end` fails the attempt, `note` makes the run suspect. Default: end
+    /// before a run, note after it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(example = &"note")]
     pub on_failure: Option<OnFailure>,
-    /// Whether it is a part of what a run is. Default: true before a run, false after it.
+    /// Whether the hook is part of a run's identity. Default: true before a run, false after it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(example = false)]
     pub hash: Option<bool>,
 }
 
-/// What the failure of a hook means.
+/// The effect of a failed hook.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum OnFailure {
-    /// The attempt has failed, and nothing of it is committed.
+    /// The attempt fails, and none of it is committed.
     End,
     /// The run is committed and suspect: `hook_failed`.
     Note,
 }
 
-/// What a hook does.
+/// The action of a hook.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum HookAction {
@@ -139,7 +143,7 @@ pub enum HookAction {
 }
 
 impl fmt::Display for HookAction {
-    /// As one would type it.
+    /// Formats it as a user would type it.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             HookAction::Request(request) => f.write_str(request),
@@ -152,10 +156,10 @@ impl fmt::Display for HookAction {
 }
 
 impl Hook {
-    /// How long a hook may take where the plan does not say.
+    /// Default time limit of a hook.
     pub const WITHIN: Nanos = Nanos::from_secs(60);
 
-    /// What it does, as it is written; none where it says neither or both.
+    /// The action as written; `None` if the hook has neither or both.
     pub fn action(&self) -> Option<HookAction> {
         match (&self.request, &self.command) {
             (Some(request), None) => Some(HookAction::Request(request.clone())),
@@ -164,23 +168,23 @@ impl Hook {
         }
     }
 
-    /// How long it may take.
+    /// The time limit of the hook.
     pub fn within(&self) -> Nanos {
         self.within.unwrap_or(Hook::WITHIN)
     }
 
-    /// What its failure means at a point.
+    /// The effect of a failure at this point.
     pub fn on_failure(&self, point: HookPoint) -> OnFailure {
         let default = if point.is_before() { OnFailure::End } else { OnFailure::Note };
         self.on_failure.unwrap_or(default)
     }
 
-    /// Whether it is a part of what a run is.
+    /// Whether the hook is part of a run's identity.
     pub fn is_hashed(&self, point: HookPoint) -> bool {
         self.hash.unwrap_or(point.is_before())
     }
 
-    /// Every text that may hold a template, each with the path that leads to it from the hook.
+    /// Every text that may contain a template, each with its path from the hook.
     pub(crate) fn texts(&self) -> Vec<(Vec<Step>, &str)> {
         let request = self.request.iter().map(|text| (vec![Step::from("request")], text.as_str()));
         let command = self.command.iter().flatten().enumerate();
@@ -189,7 +193,7 @@ impl Hook {
 }
 
 impl HookAction {
-    /// As it is hashed: a program by its base name, for where that lies is this host's matter.
+    /// The action as hashed: a program by its base name, because its location is specific to this host.
     pub(crate) fn hashed(&self) -> HookAction {
         match self {
             HookAction::Request(request) => HookAction::Request(request.clone()),
@@ -204,7 +208,7 @@ impl HookAction {
     }
 }
 
-/// Method and path of a request, where it has the form `METHOD /path`.
+/// Method and path of a request, if it has the form `METHOD /path`.
 pub fn method_and_path(request: &str) -> Option<(&str, &str)> {
     let (method, path) = request.trim().split_once(' ')?;
     let path = path.trim_start();
@@ -212,14 +216,14 @@ pub fn method_and_path(request: &str) -> Option<(&str, &str)> {
     (is_method && path.starts_with('/')).then_some((method, path))
 }
 
-/// What a server forgets before every run.
+/// State of a server to reset before every run.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema, strum::IntoStaticStr)]
 #[serde(rename_all = "snake_case")]
 #[strum(serialize_all = "snake_case")]
 pub enum Reset {
-    /// Its prefix cache, by the request that its engine knows (vLLM, SGLang).
+    /// The prefix cache, by the engine's own request (vLLM, SGLang).
     PrefixCache,
-    /// Everything: a launched server is ended and started again.
+    /// Everything: a launched server is stopped and started again.
     Restart,
 }
 

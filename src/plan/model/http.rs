@@ -1,4 +1,4 @@
-//! Which HTTP measured requests go over.
+//! The HTTP version of measured requests.
 
 use std::borrow::Cow;
 
@@ -8,25 +8,27 @@ use serde::{Deserialize, Serialize, Serializer};
 
 use crate::units::Decimal;
 
-/// Which HTTP measured requests go over.
+/// The HTTP version of measured requests.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Http {
-    /// The version: 1.1, or 2. HTTP/2 is spoken at once where the address begins with http:// (prior knowledge), and agreed on
-    /// by ALPN where it begins with https://; a server that does not speak it is an error before anything is measured.
+    /// The version: 1.1, or 2. HTTP/2 is used from the start if the address begins with http:// (prior
+    /// knowledge), and negotiated by ALPN if it begins with https://; a server without HTTP/2 is an
+    /// error before any measurement.
     #[schemars(example = 2)]
     pub version: HttpVersion,
-    /// HTTP/2: most requests under way on one connection. A server may allow fewer, and then it is that many. Default 100.
+    /// HTTP/2: maximum in-flight requests per connection. If a server allows fewer, its limit applies.
+    /// Default 100.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(range(min = 1, max = 100_000), extend("default" = 100), example = 64)]
     pub streams: Option<u32>,
 }
 
 impl Http {
-    /// Requests under way on one connection of HTTP/2, where the plan does not say: what RFC 9113 recommends servers to allow at
-    /// least, and what most of them do.
+    /// Default for in-flight requests per HTTP/2 connection: the minimum that RFC 9113 recommends
+    /// servers to allow, and the limit of most servers.
     pub const STREAMS: u32 = 100;
-    /// The most streams that a plan may ask for on one connection.
+    /// The maximum number of streams per connection that a plan may request.
     pub const MOST_STREAMS: u32 = 100_000;
 }
 
@@ -42,7 +44,7 @@ pub enum HttpVersion {
 impl HttpVersion {
     const ALL: [HttpVersion; 2] = [HttpVersion::One, HttpVersion::Two];
 
-    /// As a plan writes it.
+    /// The number as written in plans.
     fn number(self) -> Decimal {
         match self {
             HttpVersion::One => Decimal::new(11, 1),

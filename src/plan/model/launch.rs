@@ -1,8 +1,9 @@
 //! How a sweep starts the server of an endpoint itself.
 //!
-//! Texts may hold `{{ … }}` over names that each cell fills: `model`, `server`, `endpoint` and `port` (`plan/syntax/cell_template.rs`). What a
-//! server is started with is part of what a run is: its program by base name, its arguments and `env`. Where that happens is
-//! not: `folder`, `host_env`, the port, `stop`.
+//! Texts may contain `{{ … }}` expressions over names that each cell defines: `model`, `server`,
+//! `endpoint` and `port` (`plan/template/cell.rs`). The settings that a server is started with are part
+//! of a run's identity: its program by base name, its arguments and `env`. Where it is started is not:
+//! `folder`, `host_env`, the port, `stop`.
 
 use std::fmt;
 
@@ -17,48 +18,52 @@ use crate::plan::text::secret::SecretRef;
 use crate::plan::text::tree::Step;
 use crate::units::Nanos;
 
-/// How the server of an endpoint is started, and ended.
+/// How the server of an endpoint is started and stopped.
 #[derive(Debug, Clone, PartialEq, Serialize, serde::Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Launch {
-    /// The program and its arguments, one element each; no shell is between. The element "{{ server.args }}" becomes the flags of the
-    /// cell: `max_num_seqs: 64` → `--max-num-seqs 64`.
+    /// The program and its arguments, one element each, without a shell. The element "{{ server.args }}"
+    /// becomes the flags of the cell: `max_num_seqs: 64` → `--max-num-seqs 64`.
     #[schemars(length(min = 1))]
     #[schemars(example = serde_json::json!(["vllm", "serve", "{{ model.id }}", "--port", "{{ port }}", "{{ server.args }}"]))]
     pub command: Vec<String>,
-    /// The port that the server listens on: a number, or `auto` for one that is free. Default: the port of `url`.
+    /// The port that the server listens on: a number, or `auto` for a free one. Default: the port of
+    /// `url`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(example = &"auto")]
     pub port: Option<Port>,
-    /// Where the command runs; relative to the plan's folder. Default: the plan's folder.
+    /// The working directory of the command, relative to the plan's folder. Default: the plan's folder.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(example = "../deploy")]
     pub folder: Option<String>,
-    /// Environment variables that decide how fast the server is: part of what a run is, a secret one by its reference.
+    /// Environment variables that affect the server's speed: part of a run's identity, secrets by their
+    /// reference.
     #[serde(default, skip_serializing_if = "IndexMap::is_empty")]
     #[schemars(with = "IndexMap<String, TextOrSecret>")]
     #[schemars(example = serde_json::json!({ "VLLM_USE_V1": "1", "HF_TOKEN": { "secret": "env:HF_TOKEN" } }))]
     pub env: Table<TextOrSecret>,
-    /// Environment variables of this host, like devices and paths: no part of what a run is.
+    /// Environment variables specific to this host, like devices and paths: not part of a run's
+    /// identity.
     #[serde(default, skip_serializing_if = "IndexMap::is_empty")]
     #[schemars(with = "IndexMap<String, TextOrSecret>")]
     #[schemars(example = serde_json::json!({ "CUDA_VISIBLE_DEVICES": "0,1" }))]
     pub host_env: Table<TextOrSecret>,
-    /// How the server is ended. Default: TERM to its process group, KILL after 30s.
+    /// How the server is stopped. Default: TERM to its process group, KILL after 30s.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub stop: Option<Stop>,
 }
 
 impl Launch {
-    /// How long a launched server may take until it is ready, where the plan does not say: it loads a model.
+    /// Default time that a launched server may take until it is ready, including the time to load its
+    /// model.
     pub const READY_WITHIN: Nanos = Nanos::from_secs(15 * 60);
 
-    /// How long the server has to end before it is killed.
+    /// How long the server has to exit before it is killed.
     pub fn stop_within(&self) -> Nanos {
         self.stop.as_ref().and_then(|stop| stop.within).unwrap_or(Stop::WITHIN)
     }
 
-    /// Every text that may hold a template, each with the path that leads to it from `launch`.
+    /// Every text that may contain a template, each with its path from `launch`.
     pub(crate) fn texts(&self) -> Vec<(Vec<Step>, &str)> {
         let stop = self.stop.as_ref().and_then(|stop| stop.command.as_deref()).unwrap_or_default();
         let of_command =
@@ -73,38 +78,38 @@ impl Launch {
         of_command.chain(of_stop).map(|(path, text)| (path, text.as_str())).chain(variables).collect()
     }
 
-    /// The references of the secrets that the server is given.
+    /// The references of the secrets that are passed to the server.
     pub fn secrets(&self) -> impl Iterator<Item = &SecretRef> {
         self.env.values().chain(self.host_env.values()).filter_map(TextOrSecret::secret)
     }
 }
 
-/// How a launched server is ended.
+/// How a launched server is stopped.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, serde::Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Stop {
-    /// A command that ends the server, for one that runs elsewhere (docker, ssh, kubectl). What is left of the process group gets TERM
-    /// behind it.
+    /// A command that stops the server, for servers that run elsewhere (docker, ssh, kubectl). The rest
+    /// of the process group gets TERM afterwards.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(example = serde_json::json!(["docker", "stop", "bench"]))]
     pub command: Option<Vec<String>>,
-    /// How long the server has to end before its process group is killed. Default 30s.
+    /// How long the server has to exit before its process group is killed. Default 30s.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(extend("default" = "30s"), example = "60s")]
     pub within: Option<Nanos>,
 }
 
 impl Stop {
-    /// How long a server has to end where the plan does not say.
+    /// Default time that a server has to exit.
     pub const WITHIN: Nanos = Nanos::from_secs(30);
 }
 
 /// The port of a launched server.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Port {
-    /// One that is free when the server is started.
+    /// A port that is free when the server is started.
     Auto,
-    /// This one.
+    /// This port.
     Fixed(u16),
 }
 

@@ -1,26 +1,26 @@
-//! The names under which a request may ask for the length of its answer.
+//! The field names in which a request may specify the length of its response.
 
 use serde::{Deserialize, Serialize};
 
-/// The name under which a request asks for a length.
+/// The field name in which a request specifies the length of its response.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash, Serialize, Deserialize, strum::IntoStaticStr)]
 #[serde(rename_all = "snake_case")]
 #[strum(serialize_all = "snake_case")]
 pub enum LengthField {
-    /// `max_tokens`, which every server of this kind takes.
+    /// `max_tokens`, which every server of this kind accepts.
     #[default]
     MaxTokens,
-    /// `max_completion_tokens`, which OpenAI's newer models ask for.
+    /// `max_completion_tokens`, which OpenAI's newer models require.
     MaxCompletionTokens,
 }
 
 impl LengthField {
-    /// Both.
+    /// Both names.
     pub const ALL: [LengthField; 2] = [LengthField::MaxTokens, LengthField::MaxCompletionTokens];
-    /// The keys of scenarios and axes that ask for a length.
+    /// The keys of scenarios and axes that set a length.
     pub const KEYS: [&str; 2] = [LengthField::MaxTokens.key(), LengthField::MaxCompletionTokens.key()];
 
-    /// The key of scenarios and axes that asks for the length under this name.
+    /// The key of scenarios and axes that sets the length under this name.
     pub const fn key(self) -> &'static str {
         match self {
             LengthField::MaxTokens => "output_tokens",

@@ -7,41 +7,44 @@ use crate::plan::model::shorthand::OneOrMany;
 use crate::telemetry::gpus::Tool;
 use crate::units::Forms;
 
-/// Which GPUs of this machine are read while runs of an endpoint go on, and by what. Their server must run on this machine.
+/// Which GPUs of this machine are read during the runs of an endpoint, and by which tool. The endpoint's
+/// server must run on this machine.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct LocalGpus {
-    /// What reads them. Default: auto.
+    /// The tool that reads them. Default: auto.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(extend("default" = "auto"), example = &"nvml")]
     pub source: Option<GpuSource>,
-    /// Which of them, by number as the source counts, or by UUID or its beginning. Default: those that the launched server was given by
-    /// CUDA_VISIBLE_DEVICES, ROCR_VISIBLE_DEVICES or HIP_VISIBLE_DEVICES, else those that its processes are on, else all.
+    /// The GPUs, each by its number in the source, or by its UUID or the beginning of it. Default: the
+    /// ones passed to the launched server in CUDA_VISIBLE_DEVICES, ROCR_VISIBLE_DEVICES or
+    /// HIP_VISIBLE_DEVICES, else those that its processes use, else all.
     #[serde(default, skip_serializing_if = "OneOrMany::is_empty")]
     #[schemars(example = serde_json::json!([0, 1]))]
     pub devices: OneOrMany<GpuId>,
 }
 
-/// What reads the GPUs of this machine.
+/// The tool that reads the GPUs of this machine.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum GpuSource {
-    /// The first of these that has one: nvml, nvidia-smi, amd-smi, rocm-smi. Nothing where none has.
+    /// The first of these that finds a GPU: nvml, nvidia-smi, amd-smi, rocm-smi. None if no tool finds
+    /// one.
     Auto,
-    /// Nothing does.
+    /// None: GPUs are not read.
     Off,
     /// NVIDIA's library, libnvidia-ml.so.1.
     Nvml,
-    /// NVIDIA's program.
+    /// NVIDIA's command-line tool.
     NvidiaSmi,
-    /// AMD's program.
+    /// AMD's command-line tool.
     AmdSmi,
-    /// AMD's older program.
+    /// AMD's older command-line tool.
     RocmSmi,
 }
 
 impl GpuSource {
-    /// What is tried, in this order.
+    /// The tools to try, in order.
     pub fn tools(self) -> Vec<Tool> {
         match self {
             GpuSource::Auto => Tool::ALL.to_vec(),
@@ -53,7 +56,7 @@ impl GpuSource {
         }
     }
 
-    /// Its name in plans.
+    /// The name in plans.
     pub fn name(self) -> &'static str {
         match self {
             GpuSource::Auto => "auto",
@@ -68,7 +71,8 @@ impl GpuSource {
 pub struct GpuId(pub String);
 
 impl GpuId {
-    /// Whether it can be one: a number, or text that begins like a UUID of a GPU, or of an instance by MIG.
+    /// Whether this can be a GPU: a number, or text that begins like the UUID of a GPU or of a MIG
+    /// instance.
     pub fn is_one(&self) -> bool {
         let GpuId(text) = self;
         text.parse::<u32>().is_ok() || ["GPU-", "MIG-", "0x"].iter().any(|begin| text.starts_with(begin))

@@ -1,4 +1,4 @@
-//! A mix: requests of several scenarios in one run, each with its share.
+//! A mix: several scenarios in one run, each with a share of the requests.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -9,19 +9,21 @@ use crate::units::Decimal;
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct MixPart {
-    /// The scenario: a built-in or one of the plan's, but no mix.
+    /// The scenario: a built-in or one of the plan's, but not another mix.
     #[schemars(example = &"B1")]
     pub scenario: String,
-    /// Its share of the requests. Shares add up to 1, or are whole numbers: 3 and 1 are three quarters and one.
+    /// Share of the requests. Shares add up to 1, or are whole numbers: 3 and 1 mean three quarters and
+    /// one quarter.
     #[schemars(extend("exclusiveMinimum" = 0))]
     #[schemars(example = 0.8)]
     pub share: Decimal,
 }
 
-/// More scenarios than these are no mix that a reader of its results could follow.
+/// The maximum number of scenarios: with more, results would be unreadable.
 pub const MOST_PARTS: usize = 64;
 
-/// The shares as the smallest whole numbers in the same proportion; none where one is not above 0 or beyond any use.
+/// The shares as the smallest whole numbers in the same proportion; `None` if one is not above 0 or is
+/// too large.
 pub fn weights(parts: &[MixPart]) -> Option<Vec<u64>> {
     let scale = parts.iter().map(|part| part.share.parts().1).max()?;
     let widened = |part: &MixPart| {

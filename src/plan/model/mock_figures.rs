@@ -5,25 +5,27 @@ use serde::{Deserialize, Serialize};
 
 use crate::units::{Decimal, Nanos, PerToken, Seed, Share};
 
-/// What the embedded mock does; every field is part of the run's identity.
+/// Behavior of the embedded mock; every field is part of the run's identity.
 #[serde_with::skip_serializing_none]
 #[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct MockFigures {
     /// Time from a free slot to the first token, without prefill. Default 20ms.
     pub ttft: Nanos,
-    /// Time between tokens of one stream when it is alone. Default 4ms.
+    /// Time between tokens of a stream without other streams. Default 4ms.
     pub itl: Nanos,
     /// Streams served at once; others wait in a queue. Default 8.
     #[schemars(range(min = 1))]
     pub slots: u32,
     /// Extra time to first token per prompt token that is not in the prefix cache, like 0.1ms/token. Default 0s/token.
     pub prefill: PerToken,
-    /// Tokens of prompts and answers that the prefix cache keeps, at least one block. Default: no prefix cache.
+    /// Tokens of prompts and responses that the prefix cache holds, at least one block. Default: no
+    /// prefix cache.
     #[schemars(range(min = 1))]
     #[schemars(example = 100_000)]
     pub prefix_cache: Option<u32>,
-    /// Tokens of a block of the prefix cache: only full blocks are kept and found. Default: 16, as vLLM has.
+    /// Tokens per block of the prefix cache: only full blocks are cached and found. Default: 16, as in
+    /// vLLM.
     #[schemars(range(min = 1))]
     #[schemars(example = 16)]
     pub prefix_block: Option<u32>,
@@ -39,7 +41,7 @@ pub struct MockFigures {
 }
 
 impl MockFigures {
-    /// Tokens of a block of the prefix cache where the plan says none.
+    /// Default number of tokens per block of the prefix cache.
     pub const PREFIX_BLOCK: u32 = 16;
 }
 

@@ -1,7 +1,8 @@
-//! The types of a plan, each as the user writes it and as runs carry it.
+//! The types of a plan, as the user writes them and as runs carry them.
 //!
-//! Types, their rules of reading and writing, and their schemas alone: nothing here opens a file or judges a plan. Stands on `text`,
-//! `diagnostic` (what may have been meant) and `dataset`; every other room stands on it. Inside `plan` import from the defining file.
+//! Only types, their rules for reading and writing, and their schemas: nothing here opens a file or
+//! validates a plan. It depends on `text`, `diagnostic` (suggestions) and `dataset`; every other module
+//! depends on it. Inside `plan`, import from the defining file.
 
 pub mod allow;
 pub mod arrivals;

@@ -1,4 +1,5 @@
-//! The nonce: the few tokens that open a prompt, so that no run meets a cache that another one warmed.
+//! The nonce: a few tokens at the start of a prompt, so that no run hits a cache that another one
+//! warmed.
 
 use std::borrow::Cow;
 
@@ -7,22 +8,24 @@ use serde::{Deserialize, Deserializer, Serialize};
 
 use crate::units::{Forms, Misfit};
 
-/// How far a nonce reaches: `on`, `run` or `off` (also true and false).
+/// Scope of a nonce: `on`, `run` or `off` (also true and false).
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash, Serialize, strum::IntoStaticStr)]
 #[serde(rename_all = "snake_case")]
 #[strum(serialize_all = "snake_case")]
 pub enum NonceMode {
-    /// Prompts share what the scenario declares, and nothing else: those that share nothing open with a nonce of their own.
+    /// Prompts share only the text that the scenario declares; prompts that share nothing each open with
+    /// their own nonce.
     #[default]
     On,
-    /// All prompts of an attempt open with the same nonce: they share what their texts share, with no other run.
+    /// All prompts of an attempt open with the same nonce: they share what their texts share, but
+    /// nothing with other runs.
     Run,
-    /// Prompts are sent as they are.
+    /// Prompts are sent without a nonce.
     Off,
 }
 
 impl NonceMode {
-    /// All of them, as they are documented.
+    /// All modes, in documentation order.
     pub const ALL: &'static [NonceMode] = &[NonceMode::On, NonceMode::Run, NonceMode::Off];
     /// Their names in plans.
     pub const NAMES: &'static [&'static str] = &["on", "run", "off"];
@@ -50,9 +53,9 @@ impl JsonSchema for NonceMode {
         "NonceMode".into()
     }
     fn json_schema(_: &mut SchemaGenerator) -> Schema {
-        let meaning = "on: prompts share what the scenario declares, and nothing else. run: one nonce for all prompts of an \
-                       attempt, so that they share what their texts share, with no other run. off: none. true and false say \
-                       on and off.";
+        let meaning = "on: prompts share only the text that the scenario declares. run: one nonce for all \
+                       prompts of an attempt, so that they share what their texts share, but nothing with \
+                       other runs. off: no nonce. true and false mean on and off.";
         json_schema!({ "description": meaning, "enum": ["on", "run", "off", true, false] })
     }
 }

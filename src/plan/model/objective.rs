@@ -8,7 +8,7 @@ use serde_json::{Map, json};
 use crate::plan::model::field_schema::above_zero;
 use crate::units::{Decimal, Nanos, Share};
 
-/// Thresholds of the verdict, by reason. Absent fields keep the default of METRICS.
+/// Thresholds of the verdict, by reason. Fields that are not set keep the default in METRICS.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct Validity {
@@ -17,42 +17,43 @@ pub struct Validity {
     pub client_late: Limits,
     /// Share of failed requests. Default: suspect above 1%, invalid above 10%.
     pub errors: Limits,
-    /// Share of requests with another output length than asked for. Default: suspect above 1%.
+    /// Share of requests whose output length differs from the requested one. Default: suspect above 1%.
     pub output_length: Limits,
-    /// Share of prompt tokens from the prefix cache beyond what the scenario declares. Default: suspect above 2%, invalid above
-    /// 10%.
+    /// Share of prompt tokens from the prefix cache beyond the reuse that the scenario declares.
+    /// Default: suspect above 2%, invalid above 10%.
     pub warm_cache: Limits,
-    /// The server's prompt tokens against ours, beyond what the chat template adds to each prompt. Default: suspect above
-    /// 5%.
+    /// Deviation of the server's prompt tokens from ours, beyond the tokens that the chat template adds
+    /// to each prompt. Default: suspect above 5%.
     pub prompt_length: Limits,
-    /// How far the output rate (and, doubled, TTFT, TPOT and E2E) moved within the window, a warm-up that reaches into it too
-    /// (`warming_up`), and by how many points the share of failures. Default: suspect above 5%.
+    /// How far the output rate (and, doubled, TTFT, TPOT and E2E) moved within the window, including a
+    /// warm-up that extends into it (`warming_up`), and by how many points the share of failures moved.
+    /// Default: suspect above 5%.
     pub unsteady: Limits,
-    /// Share of the window in which nothing came on any stream, in pauses longer than the run's other silences explain. Default:
-    /// suspect above 1%.
+    /// Share of the window in which no stream received data, in pauses longer than the run's other
+    /// silences explain. Default: suspect above 1%.
     pub paused: Limits,
 }
 
-/// Thresholds where the plan says none, in percent: above the first a run is suspect, above the second invalid.
+/// Default thresholds, in percent: above the first a run is suspect, above the second invalid.
 pub type Defaults = (i64, Option<i64>);
 
 impl Validity {
-    /// Of `client_late`.
+    /// Defaults of `client_late`.
     pub const CLIENT_LATE: Defaults = (1, Some(10));
-    /// Of `errors`.
+    /// Defaults of `errors`.
     pub const ERRORS: Defaults = (1, Some(10));
-    /// Of `output_length`.
+    /// Defaults of `output_length`.
     pub const OUTPUT_LENGTH: Defaults = (1, None);
-    /// Of `warm_cache`.
+    /// Defaults of `warm_cache`.
     pub const WARM_CACHE: Defaults = (2, Some(10));
-    /// Of `prompt_length`.
+    /// Defaults of `prompt_length`.
     pub const PROMPT_LENGTH: Defaults = (5, None);
-    /// Of `unsteady`.
+    /// Defaults of `unsteady`.
     pub const UNSTEADY: Defaults = (5, None);
-    /// Of `paused`.
+    /// Defaults of `paused`.
     pub const PAUSED: Defaults = (1, None);
 
-    /// The thresholds that hold, those that the plan leaves open too.
+    /// The effective thresholds, with defaults for those that the plan does not set.
     pub fn explicit(&self) -> Validity {
         Validity {
             client_late: self.client_late.or(Validity::CLIENT_LATE),
@@ -67,7 +68,7 @@ impl Validity {
 }
 
 impl Limits {
-    /// These, with `defaults` where they say nothing.
+    /// These limits, with `defaults` for those that are not set.
     pub fn or(self, (suspect, invalid): Defaults) -> Limits {
         Limits {
             suspect: self.suspect.or(Some(Share::percent(suspect))),
@@ -109,7 +110,7 @@ pub struct Slo {
     #[serde(skip_serializing_if = "IndexMap::is_empty")]
     #[schemars(schema_with = "crate::plan::model::objective::by_percentile")]
     pub e2e: IndexMap<Percentile, Nanos>,
-    /// The most that a million output tokens may cost, in the currency of `price_per_hour`.
+    /// Maximum cost of a million output tokens, in the currency of `price_per_hour`.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(extend("exclusiveMinimum" = 0))]
     #[schemars(example = 2.5)]
@@ -124,7 +125,7 @@ impl Slo {
     }
 }
 
-/// The percentiles that are reported.
+/// A percentile that is reported.
 #[derive(
     Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema, strum::IntoStaticStr,
 )]
@@ -171,19 +172,19 @@ pub struct Goodput {
 }
 
 impl Percentile {
-    /// All of them, as they are documented.
+    /// All percentiles, in documentation order.
     pub const ALL: [Percentile; 6] =
         [Percentile::P50, Percentile::P75, Percentile::P90, Percentile::P95, Percentile::P99, Percentile::P999];
 
-    /// What a limit on it limits, for editors.
+    /// The meaning of a limit on this percentile, for editors.
     pub(crate) fn meaning(self) -> &'static str {
         match self {
-            Percentile::P50 => "The most that the median may be.",
-            Percentile::P75 => "The most that three requests of four may take.",
-            Percentile::P90 => "The most that 90 % of the requests may take.",
-            Percentile::P95 => "The most that 95 % of the requests may take.",
-            Percentile::P99 => "The most that 99 % of the requests may take.",
-            Percentile::P999 => "The most that 99.9 % of the requests may take.",
+            Percentile::P50 => "Maximum of the median.",
+            Percentile::P75 => "Maximum for three of four requests.",
+            Percentile::P90 => "Maximum for 90 % of the requests.",
+            Percentile::P95 => "Maximum for 95 % of the requests.",
+            Percentile::P99 => "Maximum for 99 % of the requests.",
+            Percentile::P999 => "Maximum for 99.9 % of the requests.",
         }
     }
 

@@ -1,33 +1,35 @@
-//! The best settings of a server at a load, as the user writes the question.
+//! A search for the best settings of a server at a load, as the user writes it.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::units::Nanos;
 
-/// A longer run is so many times as long as one before it, and this share of the settings goes on.
+/// Each rung's runs are this many times as long as the previous rung's, and one in this many settings
+/// continues.
 pub const FACTOR: u32 = 3;
 
-/// What the best settings are best at.
+/// The quantity to optimize.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema, strum::IntoStaticStr)]
 #[serde(rename_all = "snake_case")]
 #[strum(serialize_all = "snake_case")]
 pub enum Aim {
     /// Most requests per second that meet the plan's `goodput`, or the limits of its `slo`.
     Goodput,
-    /// Most output tokens per second. Settings that miss the plan's `slo` are none.
+    /// Most output tokens per second. Settings that miss the plan's `slo` are excluded.
     OutputThroughput,
-    /// The cheapest output tokens, by `price_per_hour`. Settings that miss the plan's `slo` are none.
+    /// The cheapest output tokens, by `price_per_hour`. Settings that miss the plan's `slo` are
+    /// excluded.
     CostPerMillion,
 }
 
 impl Aim {
-    /// The name in plans and answers.
+    /// The name in plans and results.
     pub fn name(self) -> &'static str {
         self.into()
     }
 
-    /// What its values count.
+    /// The unit of its values.
     pub fn unit(self) -> &'static str {
         match self {
             Aim::Goodput => "good requests/s",
@@ -37,20 +39,23 @@ impl Aim {
     }
 }
 
-/// The settings of the server that are best at the loads of the sweep, for each cell but for its `server` axes.
+/// The best settings of the server at the loads of the sweep, for each combination of the axes other
+/// than its `server` axes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Optimize {
-    /// What they are best at: goodput, output_throughput or cost_per_million.
+    /// The quantity to optimize: goodput, output_throughput or cost_per_million.
     #[serde(rename = "for")]
     #[schemars(example = &"goodput")]
     pub aim: Aim,
-    /// The most time that all runs of a cell may take, with the starts of their servers. It ends at a run that would be longer.
+    /// Maximum time for all runs of a cell, including server starts. The search ends before a run that
+    /// would exceed it.
     #[schemars(example = &"2h")]
     pub budget: Nanos,
 }
 
-/// How many lengths of runs so many settings take: the last two or three meet in the longest, and there are at least two.
+/// Number of run lengths needed for this many settings: the last two or three settings meet in the
+/// longest runs, and there are at least two lengths.
 pub fn rungs(configurations: usize) -> u32 {
     let (mut left, mut rungs) = (configurations, 1);
     while left > FACTOR as usize || rungs < 2 {

@@ -1,4 +1,4 @@
-//! What a plan says of a sampling parameter: a number, or `omit`.
+//! The value of a sampling parameter in a plan: a number, or `omit`.
 
 use std::borrow::Cow;
 
@@ -7,22 +7,22 @@ use serde::{Deserialize, Deserializer, Serialize};
 
 use crate::units::{Decimal, Forms, Misfit};
 
-/// A number that is sent, or `omit`: the field is not sent, and the server's default holds.
+/// A number to send, or `omit`: the field is not sent, and the server's default applies.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum ParameterValue {
-    /// Nothing is sent.
+    /// The field is not sent.
     Omit,
-    /// This is sent.
+    /// The value to send.
     #[serde(untagged)]
     Number(Decimal),
 }
 
 impl ParameterValue {
-    /// The word for nothing.
+    /// The word for a field that is not sent.
     pub(crate) const OMIT: &str = "omit";
 
-    /// The number; none where nothing is sent.
+    /// The number; `None` if the field is not sent.
     pub fn number(self) -> Option<Decimal> {
         match self {
             ParameterValue::Number(number) => Some(number),

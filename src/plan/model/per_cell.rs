@@ -1,4 +1,4 @@
-//! Values that each cell may fill: written as they are, or as an expression over `server`.
+//! Values that may differ by cell: written literally, or as an expression over `server`.
 
 use std::fmt;
 use std::marker::PhantomData;
@@ -10,7 +10,7 @@ use serde::de::{self, Deserialize, Deserializer, Visitor};
 
 use crate::units::Decimal;
 
-/// A value of a plan, or the expression that makes it once the cell is known.
+/// A value of a plan, or the expression that yields it once the cell is known.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[serde(untagged)]
 pub enum PerCell<T> {
@@ -21,7 +21,7 @@ pub enum PerCell<T> {
 }
 
 impl<T> PerCell<T> {
-    /// The expression, where each cell fills it.
+    /// The expression, if the value differs by cell.
     pub fn expression(&self) -> Option<&str> {
         match self {
             PerCell::Same(_) => None,
@@ -31,7 +31,7 @@ impl<T> PerCell<T> {
 }
 
 impl<T: Copy> PerCell<T> {
-    /// The value, where it is the same in every cell.
+    /// The value, if it is the same in every cell.
     pub fn same(&self) -> Option<T> {
         match self {
             PerCell::Same(value) => Some(*value),
@@ -40,14 +40,14 @@ impl<T: Copy> PerCell<T> {
     }
 }
 
-/// A number that is written in digits.
+/// A number written in digits.
 pub trait Written: for<'de> Deserialize<'de> {
-    /// What is expected in its place.
+    /// The expected value, for error messages.
     const EXPECTED: &'static str;
 }
 
 impl Written for u32 {
-    // The words of serde for a `u32`, by which remedies are chosen.
+    // Serde's wording for a `u32`, which selects the remedy.
     const EXPECTED: &'static str = "u32";
 }
 
@@ -85,7 +85,7 @@ impl<'de, T: Written> Deserialize<'de> for PerCell<T> {
     }
 }
 
-/// As the value alone: that any value may be an expression, `schema` says of all.
+/// Uses the schema of the plain value: `schema` allows an expression for any value.
 impl<T: JsonSchema> JsonSchema for PerCell<T> {
     fn inline_schema() -> bool {
         true

@@ -1,6 +1,6 @@
-//! The plan as the user writes it: one Rust type per table of the file. The doc comments here are the descriptions in
-//! `schemas/plan.schema.json`. Defaults that depend on nothing else are filled in while reading; those that depend on
-//! the sweep, the engine or the scenario are filled in by `expand`.
+//! The plan as the user writes it: one Rust type per table of the file. The doc comments here are the
+//! descriptions in `schemas/plan.schema.json`. Defaults that depend on nothing else are filled in on
+//! reading; those that depend on the sweep, the engine or the scenario are filled in by `expand`.
 
 use indexmap::IndexMap;
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
@@ -24,15 +24,15 @@ use crate::plan::model::table::Table;
 use crate::plan::model::under_test::Model;
 use crate::units::{Currency, Seed};
 
-/// A plan without mistakes, resolved: every matrix has the axes `endpoint`, `model` and `scenario`, all axes are under their first names,
-/// and what was found in the files that it names stands beside their paths.
+/// A resolved plan without errors: every matrix has the axes `endpoint`, `model` and `scenario`, all
+/// axes have their canonical names, and each path holds the content of its file.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 #[cfg_attr(test, derive(Deserialize))]
 #[serde(transparent)]
 pub struct ResolvedPlan(Plan);
 
 impl ResolvedPlan {
-    /// From a plan that is so already.
+    /// Wraps a plan that is already resolved.
     pub(crate) fn new(plan: Plan) -> ResolvedPlan {
         ResolvedPlan(plan)
     }
@@ -46,7 +46,8 @@ impl std::ops::Deref for ResolvedPlan {
     }
 }
 
-/// A sweepline plan: which endpoints, models and scenarios are measured under which load, and how the results are judged.
+/// A sweepline plan: the endpoints, models and scenarios to measure, the loads, and how the results are
+/// judged.
 #[serde_with::skip_serializing_none]
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
@@ -66,15 +67,17 @@ pub struct Plan {
     /// Anything a reader of the results should know.
     #[schemars(example = "shared node, nightly batch may run")]
     pub notes: Option<String>,
-    /// Currency of every price in the plan, as a code of three letters: shown beside money. Nothing is converted.
+    /// Currency of every price in the plan, as a three-letter code; shown with amounts of money. Nothing
+    /// is converted.
     #[schemars(example = &"EUR")]
     pub currency: Option<Currency>,
-    /// Fragments: files with parts of a plan, relative to this file. This file's values win over theirs, later fragments'
-    /// over earlier ones'; tables are merged key by key.
+    /// Fragments: files with parts of a plan, relative to this file. Values in this file override those
+    /// of fragments, and later fragments override earlier ones; tables are merged key by key.
     #[serde(rename = "use", default, skip_serializing_if = "OneOrMany::is_empty")]
     #[schemars(example = serde_json::json!(["fragments/h100.yaml"]))]
     pub uses: OneOrMany<String>,
-    /// Variables for expressions in values, like "{{ measure }}" or "{{ n * 2 }}s"; they may name each other.
+    /// Variables for expressions in values, like "{{ measure }}" or "{{ n * 2 }}s"; they may refer to
+    /// each other.
     #[serde(default, skip_serializing_if = "IndexMap::is_empty")]
     pub vars: Table<serde_json::Value>,
     /// Seed of arrival times, prompt texts and run order.
@@ -91,7 +94,7 @@ pub struct Plan {
     #[serde(default, skip_serializing_if = "IndexMap::is_empty")]
     #[schemars(schema_with = "crate::plan::model::plan::own_scenarios")]
     pub scenarios: Table<Scenario>,
-    /// How long each phase of a run lasts.
+    /// Length of each phase of a run.
     #[serde(default)]
     pub phases: PhasesPatch,
     /// The pause between two runs on the same resource.
@@ -100,26 +103,27 @@ pub struct Plan {
     /// When a request is given up.
     #[serde(default)]
     pub timeouts: Timeouts,
-    /// How requests get their connections. Also per sweep, or an axis.
+    /// How requests get their connections. Can also be set per sweep, or as an axis.
     #[serde(default)]
     pub connections: Connections,
-    /// How the load generator is built; decides how much load this machine can make, not what a run is.
+    /// How the load generator is built; determines how much load this machine can generate, not the
+    /// identity of a run.
     #[serde(default, skip_serializing_if = "crate::units::is_default")]
     pub engine: LoadEnginePatch,
-    /// What runs keep besides their numbers. Decides no number: results stay.
+    /// What runs record in addition to their numbers. Does not affect measurements: results stay.
     #[serde(default, skip_serializing_if = "crate::units::is_default")]
     pub record: RecordPatch,
-    /// Ask for answers token by token. Also per scenario, or an axis.
+    /// Stream responses token by token. Can also be set per scenario, or as an axis.
     #[serde(default = "yes")]
     pub stream: bool,
-    /// Open every prompt with a few tokens that no other run used, so that no run meets a cache another one warmed: `on`, or
-    /// `run` with the same ones for all prompts of an attempt, so that what recorded texts share stays shared. Also per
-    /// scenario, or an axis.
+    /// Start every prompt with a few tokens that no other run used, so that no run hits a cache that
+    /// another one warmed: `on`, or `run` to use the same tokens for all prompts of an attempt, so that
+    /// prefixes shared by recorded texts stay shared. Can also be set per scenario, or as an axis.
     #[serde(default)]
     pub nonce: NonceMode,
-    /// What to do when a server is not the one that its results were measured on: another engine, release or served model.
-    /// `match` measures those results again, `pin` ends the sweep before anything is sent, `ignore` compares nothing. No part of
-    /// a run's identity.
+    /// What to do when a server differs from the one that its results were measured on: another engine,
+    /// release or served model. `match` measures those results again, `pin` ends the sweep before any
+    /// request is sent, `ignore` skips the comparison. Not part of a run's identity.
     #[serde(default)]
     pub environment: EnvironmentPolicy,
     /// Thresholds of the verdict's reasons.
@@ -129,18 +133,20 @@ pub struct Plan {
     pub slo: Option<Slo>,
     /// Limits a single request must meet to count as good. Default: the thresholds of `slo`.
     pub goodput: Option<Goodput>,
-    /// The most cells that all sweeps may have together, each counted as often as it is repeated, before `when` and
-    /// `exclude`. A plan with more is refused. Default 1000000.
+    /// Maximum number of cells of all sweeps together, each counted once per repeat, before `when` and
+    /// `exclude`. A plan with more is rejected. Default 1000000.
     #[serde(default = "max_cells", skip_serializing_if = "is_max_cells")]
     #[schemars(range(min = 1, max = 10_000_000), example = 5_000)]
     pub max_cells: u32,
-    /// Which cells will be compared, in every sweep that has the axis and the baseline. Also per sweep.
+    /// The cells to compare, in every sweep that has the axis and the baseline. Can also be set per
+    /// sweep.
     pub compare: Option<Compare>,
-    /// What all runs together may take: { time: 2h, tokens: 20M, money: 50 }. Kept by leaving out sweeps that are `optional`, the last
-    /// declared one first. Decides no number: results stay.
+    /// The budget for all runs together: { time: 2h, tokens: 20M, money: 50 }. To stay within it, sweeps
+    /// marked `optional` are skipped, the last declared one first. Does not affect measurements: results
+    /// stay.
     #[schemars(example = serde_json::json!({ "time": "2h" }))]
     pub budget: Option<Budget>,
-    /// Rules of the methodology lint that do not hold for this plan. Also per sweep.
+    /// Rules of the methodology lint that do not apply to this plan. Can also be set per sweep.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub allow: Vec<Allow>,
     /// The sweeps, by name, in the order in which they run.
@@ -148,7 +154,7 @@ pub struct Plan {
     pub sweeps: Table<Sweep>,
 }
 
-/// What expands in seconds and in memory that every machine has; more is a slip of the pen.
+/// A number that expands in seconds and in the memory of any machine; more is a typo.
 fn max_cells() -> u32 {
     1_000_000
 }
@@ -161,20 +167,20 @@ fn yes() -> bool {
     true
 }
 
-/// What to do when the server that is found differs from the one measured before.
+/// What to do when the server differs from the one measured before.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum EnvironmentPolicy {
-    /// Measure again what was measured on another one, and say so.
+    /// Repeats the measurements made on another server, and reports this.
     #[default]
     Match,
-    /// End the sweep before anything is sent.
+    /// Ends the sweep before any request is sent.
     Pin,
-    /// Compare nothing: results stay.
+    /// Skips the comparison: results stay.
     Ignore,
 }
 
-/// The plan's own scenarios: none may have the name of a built-in one.
+/// The plan's own scenarios, whose names must differ from the built-in ones.
 pub(super) fn own_scenarios(generator: &mut SchemaGenerator) -> Schema {
     let taken: Vec<&str> = BUILT_IN.iter().map(|(name, ..)| *name).collect();
     let entry = generator.subschema_for::<Scenario>();

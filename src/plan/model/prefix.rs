@@ -1,4 +1,4 @@
-//! What prompts are declared to share, and whether a prefix cache is given the chance to profit from it.
+//! The text that prompts are declared to share, and whether a prefix cache can benefit from it.
 
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::de::{self, Deserializer, Visitor};
@@ -6,51 +6,54 @@ use serde::{Deserialize, Serialize};
 
 use crate::units::{Decimal, Share};
 
-/// Texts that prompts open with, each shared by a group of them: documents, few-shot examples, system prompts. They come on
-/// top of `prompt_tokens`.
+/// Texts at the start of prompts, each shared by a group of prompts: documents, few-shot examples,
+/// system prompts. Their tokens come on top of `prompt_tokens`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Prefix {
-    /// Share of the requests (of the conversations, where there are turns) that open with one of the shared texts. The others
-    /// open with as many tokens of their own, so that lengths stay the same. Like 0.6 or 60%. Default 1.
+    /// Share of the requests (of the conversations, if there are turns) that open with one of the shared
+    /// texts. The others open with the same number of unique tokens, so that lengths stay the same. Like
+    /// 0.6 or 60%. Default 1.
     #[serde(default = "all", deserialize_with = "share")]
     #[schemars(schema_with = "share_schema", extend("default" = 1))]
     pub share: Share,
     /// Tokens of each shared text.
     #[schemars(range(min = 16, max = 4_000_000), example = 2048)]
     pub tokens: u32,
-    /// How many different shared texts there are. Default 1.
+    /// Number of different shared texts. Default 1.
     #[serde(default = "one")]
     #[schemars(range(min = 1, max = 1_000_000), extend("default" = 1), example = 8)]
     pub groups: u32,
-    /// How requests spread over the groups. Default uniform.
+    /// How requests are distributed over the groups. Default uniform.
     #[serde(default)]
     pub order: PrefixOrder,
 }
 
 impl Prefix {
-    /// Tokens that a shared text may have.
+    /// Range of the tokens in a shared text.
     pub const TOKENS: (u32, u32) = (16, 4_000_000);
-    /// How many there may be: what is known of each stays in memory.
+    /// Range of the number of groups: the state of each stays in memory.
     pub(crate) const GROUPS: (u32, u32) = (1, 1_000_000);
 }
 
-/// How requests spread over groups of prompts that share a text.
+/// How requests are distributed over groups of prompts that share a text.
 #[derive(
     Debug, Clone, Copy, Default, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema, strum::IntoStaticStr,
 )]
 #[serde(rename_all = "snake_case")]
 #[strum(serialize_all = "snake_case")]
 pub enum PrefixOrder {
-    /// Each request draws its group; all are equally likely.
+    /// Each request draws its group at random; all groups are equally likely.
     #[default]
     Uniform,
-    /// Each request draws its group; group k is 1/k as likely as the first (Zipf's law with exponent 1).
+    /// Each request draws its group at random; group k is 1/k as likely as the first (Zipf's law with
+    /// exponent 1).
     Zipf,
-    /// One group after the other, then again from the first.
+    /// One group after the other, then from the first again.
     Cycle,
-    /// As `cycle`, over more text than the server's cache holds: each text is gone again when its turn comes. No reuse is
-    /// declared, and what the cache gives back all the same is told by the verdict.
+    /// Like `cycle`, over more text than the server's cache holds: each text has been evicted when its
+    /// turn comes. No reuse is declared, and the verdict reports any reuse that the cache provides
+    /// nevertheless.
     Tile,
 }
 
@@ -61,18 +64,18 @@ impl PrefixOrder {
     }
 }
 
-/// Whether a prefix cache is given the chance to profit from what prompts share.
+/// Whether a prefix cache can benefit from what prompts share.
 #[derive(
     Debug, Clone, Copy, Default, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema, strum::IntoStaticStr,
 )]
 #[serde(rename_all = "lowercase")]
 #[strum(serialize_all = "snake_case")]
 pub enum Cache {
-    /// Prompts share what the scenario declares.
+    /// Prompts share the text that the scenario declares.
     #[default]
     Warm,
-    /// The same prompts, but each opens with a nonce of its own, so that nothing of them can be reused: the twin of the warm
-    /// scenario with the same lengths.
+    /// The same prompts, but each opens with its own nonce, so that none of them can be reused: the
+    /// counterpart of the warm scenario with the same lengths.
     Cold,
 }
 
@@ -82,7 +85,7 @@ impl Cache {
         self.into()
     }
 
-    /// What a plan says by leaving it out.
+    /// Whether this is the default, which plans may omit.
     pub(crate) fn is_warm(&self) -> bool {
         *self == Cache::Warm
     }
@@ -121,13 +124,13 @@ pub(crate) fn share<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Share,
 }
 
 fn number<E: de::Error>(text: &str) -> Result<Share, E> {
-    let outside = || E::custom(format!("`{text}` is outside 0 to 1: write a share between them, like 0.6 or 60%"));
+    let outside = || E::custom(format!("`{text}` is outside 0 to 1: write a share in this range, like 0.6 or 60%"));
     let share: Decimal = text.parse().map_err(|_| outside())?;
     let inside = (Decimal::default()..=Decimal::new(1, 0)).contains(&share);
     if inside { Ok(Share(share)) } else { Err(outside()) }
 }
 
-/// What an editor knows of such a share.
+/// The schema of such a share, for editors.
 pub(crate) fn share_schema(generator: &mut SchemaGenerator) -> Schema {
     let percent = generator.subschema_for::<Share>();
     json_schema!({ "anyOf": [{ "type": "number", "minimum": 0, "maximum": 1 }, percent], "examples": [0.6, "60%"] })

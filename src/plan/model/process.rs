@@ -10,7 +10,7 @@ use serde::{Deserialize, Deserializer, Serialize, de};
 use crate::plan::diagnostic::suggest;
 use crate::units::{Decimal, Forms};
 
-/// How the gaps between arrivals are drawn. The mean gap is one over the rate for each of them.
+/// How the gaps between arrivals are drawn. The mean gap of every process is one over the rate.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash, Serialize, strum::IntoStaticStr)]
 #[serde(rename_all = "snake_case")]
 #[strum(serialize_all = "snake_case")]
@@ -20,17 +20,18 @@ pub enum Process {
     Poisson,
     /// Equal gaps.
     Constant,
-    /// Gaps as a trace has them: no process of a plan, but that of a run whose scenario replays one.
+    /// Gaps recorded in a trace: not available in plans, but used by runs whose scenario replays a
+    /// trace.
     Trace,
     /// Gaps of a gamma distribution: more (cv above 1) or less (below 1) bursty than independent users.
     Gamma(Gamma),
 }
 
-/// The words of processes that need no number.
+/// The names of processes that need no number.
 const WORDS: [&str; 2] = ["poisson", "constant"];
 
 impl Process {
-    /// The name in identity.
+    /// The name in a run's identity.
     pub fn name(self) -> &'static str {
         self.into()
     }
@@ -40,7 +41,7 @@ impl Process {
         match self {
             Process::Poisson => 1.0,
             Process::Constant => 0.0,
-            // What it really is its file says; as of independent users where somebody has to guess.
+            // The actual value is in the trace file; independent users are the best guess here.
             Process::Trace => 1.0,
             Process::Gamma(gamma) => 1.0 / gamma.shape().sqrt(),
         }
@@ -48,7 +49,7 @@ impl Process {
 }
 
 impl fmt::Display for Process {
-    /// As a plan writes it in a word: `poisson`, `gamma cv 2`.
+    /// Formats it as a plan writes it on one line: `poisson`, `gamma cv 2`.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Process::Gamma(Gamma::Cv(cv)) => f.pad(&format!("gamma cv {cv}")),
@@ -63,15 +64,15 @@ impl FromStr for Process {
 
     fn from_str(text: &str) -> Result<Process, String> {
         let wrong = || match suggest::nearest(text, WORDS) {
-            Some(near) => format!("`{text}` is no way to space arrivals: did you mean `{near}`?"),
-            None => format!("`{text}` is no way to space arrivals: write poisson, constant or gamma cv 2"),
+            Some(near) => format!("unknown arrival process `{text}`: did you mean `{near}`?"),
+            None => format!("unknown arrival process `{text}`: write poisson, constant or gamma cv 2"),
         };
         let words: Vec<&str> = text.split_whitespace().collect();
         let (field, number) = match words[..] {
             ["poisson"] => return Ok(Process::Poisson),
             ["constant"] => return Ok(Process::Constant),
             ["gamma"] => {
-                return Err("`gamma` does not say how bursty: write gamma cv 2, or gamma burstiness 0.25".to_owned());
+                return Err("`gamma` needs its burstiness: write gamma cv 2, or gamma burstiness 0.25".to_owned());
             }
             ["gamma", field @ ("cv" | "burstiness"), number] => (field, number),
             _ => return Err(wrong()),
@@ -85,19 +86,19 @@ impl FromStr for Process {
     }
 }
 
-/// How bursty gamma gaps are. Both words say the same; where one can be written as the other exactly, it is the `cv`, so
-/// that equal runs have one id.
+/// Burstiness of gamma gaps. Both parameters express the same thing; `burstiness` is stored as `cv` if
+/// the conversion is exact, so that equal runs have one id.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Gamma {
     /// Coefficient of variation of the gaps: standard deviation over mean.
     Cv(Decimal),
-    /// Shape of the distribution, 1 / cv²: vLLM's word.
+    /// Shape of the distribution, 1 / cv²: vLLM's parameter.
     Burstiness(Decimal),
 }
 
 impl Gamma {
-    /// From vLLM's word for it.
+    /// Converts vLLM's parameter.
     fn of_burstiness(burstiness: Decimal) -> Gamma {
         let cv = || {
             Gamma::Burstiness(burstiness).out_of_range().is_none().then_some(())?;
@@ -108,7 +109,7 @@ impl Gamma {
         cv().map_or(Gamma::Burstiness(burstiness), Gamma::Cv)
     }
 
-    /// The number, whichever word it belongs to.
+    /// The number, whichever parameter it belongs to.
     pub(crate) fn number(self) -> Decimal {
         match self {
             Gamma::Cv(number) | Gamma::Burstiness(number) => number,
@@ -123,8 +124,9 @@ impl Gamma {
         }
     }
 
-    /// The field, what it must be and what to do, where the number is outside its range. Gaps with a larger cv come to
-    /// crowds of requests at one instant, and with a smaller one nobody can tell them from equal gaps.
+    /// The field, the required range and the remedy, if the number is outside its range. Gaps with a
+    /// larger cv produce crowds of simultaneous requests, and gaps with a smaller one are
+    /// indistinguishable from equal gaps.
     pub(crate) fn out_of_range(self) -> Option<(&'static str, &'static str, &'static str)> {
         let within =
             |value: Decimal, (low, high): (i64, i64)| (Decimal::new(low, 2)..=Decimal::new(high, 2)).contains(&value);
@@ -144,7 +146,7 @@ impl Gamma {
     }
 }
 
-/// How bursty gamma gaps are: one of the two.
+/// Burstiness of gamma gaps: exactly one of the two parameters.
 #[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 #[schemars(rename = "Gamma", extend("minProperties" = 1, "maxProperties" = 1))]
@@ -152,7 +154,7 @@ pub(crate) struct GammaLong {
     /// Coefficient of variation of the gaps: standard deviation over mean. 1 is as bursty as poisson.
     #[schemars(extend("minimum" = 0.01, "maximum" = 10), example = 2)]
     cv: Option<Decimal>,
-    /// vLLM's word: the shape of the distribution, 1 / cv².
+    /// vLLM's parameter: the shape of the distribution, 1 / cv².
     #[schemars(extend("minimum" = 0.01, "maximum" = 10000), example = 0.25)]
     burstiness: Option<Decimal>,
 }
@@ -162,14 +164,14 @@ impl<'de> Deserialize<'de> for Gamma {
         let message = match GammaLong::deserialize(deserializer)? {
             GammaLong { cv: Some(cv), burstiness: None } => return Ok(Gamma::Cv(cv)),
             GammaLong { cv: None, burstiness: Some(burstiness) } => return Ok(Gamma::of_burstiness(burstiness)),
-            GammaLong { cv: None, burstiness: None } => "`gamma` does not say how bursty: write { gamma: { cv: 2 } }",
-            _ => "`cv` and `burstiness` (1 / cv²) say the same thing twice: keep one of the two",
+            GammaLong { cv: None, burstiness: None } => "`gamma` needs its burstiness: write { gamma: { cv: 2 } }",
+            _ => "`cv` and `burstiness` (1 / cv²) are the same parameter: keep one of the two",
         };
         Err(de::Error::custom(message))
     }
 }
 
-/// A process, whole.
+/// A process, as a table.
 #[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 #[schemars(rename = "Process")]
@@ -188,7 +190,7 @@ impl<'de> Deserialize<'de> for Process {
     }
 }
 
-/// The words for a process, for schemas.
+/// The one-line forms of a process, for schemas.
 pub(crate) fn words_schema() -> Schema {
     json_schema!({
         "type": "string",

@@ -1,7 +1,7 @@
-//! How the rate of an open loop changes over a run: what a sweep's `arrivals:` says of it.
+//! How the rate of an open loop changes over a run, as written in a sweep's `arrivals:`.
 //!
-//! Rates are requests per second, or shares of `qps`, never both in one profile. A profile in requests per second brings
-//! its own rate, and no `qps` stands beside it; one in shares scales with the `qps` axis.
+//! Rates are requests per second, or shares of `qps`, never both in one profile. A profile in requests
+//! per second defines the rate itself, and excludes `qps`; one in shares scales with the `qps` axis.
 
 use std::borrow::Cow;
 use std::fmt;
@@ -16,61 +16,62 @@ use crate::units::{Decimal, Forms, Nanos, Share, UnitError, is_default};
 /// How the rate changes.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub struct Profile {
-    /// In which way.
+    /// The shape of the profile.
     pub shape: RateShape,
-    /// Whether it begins again when it has ended; bursts always do. Otherwise its last rate stays.
+    /// Whether it restarts when it has ended; bursts always do. Otherwise its last rate stays.
     pub repeats: bool,
 }
 
-/// In which way the rate changes, from the beginning of the measure window.
+/// The shape of a rate profile, from the start of the measure window.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub enum RateShape {
-    /// Linearly, once.
+    /// One linear change.
     Ramp(Ramp),
-    /// In steps.
+    /// Steps.
     Steps(Vec<Step>),
-    /// Bursts and pauses in turn; the mean is `qps`.
+    /// Alternating bursts and pauses; the mean is `qps`.
     Bursts(Bursts),
-    /// Linearly between points.
+    /// Linear interpolation between points.
     Curve(Vec<Point>),
 }
 
-/// The rate changes linearly.
+/// One linear change of the rate.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Ramp {
-    /// The rate at the beginning of the window, and in fill and stabilize before it.
+    /// The rate at the start of the window, and before that in fill and stabilize.
     #[schemars(example = 1)]
     pub from: Rate,
     /// The rate at the end of the ramp, and after it.
     #[schemars(example = 20)]
     pub to: Rate,
-    /// How long it takes.
+    /// Duration of the ramp.
     #[schemars(schema_with = "crate::plan::model::field_schema::above_zero", example = &"5m")]
     pub over: Nanos,
 }
 
-/// One rate for some time.
+/// A constant rate for some time.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Step {
     /// The rate in this step.
     #[schemars(example = 2)]
     pub qps: Rate,
-    /// How long it stays.
+    /// Duration of the step.
     #[serde(rename = "for")]
     #[schemars(schema_with = "crate::plan::model::field_schema::above_zero", example = &"30s")]
     pub duration: Nanos,
 }
 
-/// Bursts and pauses in turn. `qps` is the mean of both, so that bursts of one `qps` offer as much as a steady load does.
+/// Alternating bursts and pauses. `qps` is their overall mean, so that bursts offer as much load as a
+/// steady rate at the same `qps`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Bursts {
-    /// How long a burst lasts.
+    /// Duration of a burst.
     #[schemars(schema_with = "crate::plan::model::field_schema::above_zero", example = &"10s")]
     pub on: Nanos,
-    /// How long the pause after it lasts.
+    /// Duration of the pause after it.
     #[schemars(schema_with = "crate::plan::model::field_schema::above_zero", example = &"20s")]
     pub off: Nanos,
     /// The rate in pauses as a share of `qps`. Default 0%.
@@ -80,18 +81,19 @@ pub struct Bursts {
 }
 
 impl Bursts {
-    /// Rate of a burst, as a factor of `qps`: what the pauses leave to it.
+    /// Rate of a burst, as a factor of `qps`, so that the mean including pauses is `qps`.
     pub fn high(&self) -> f64 {
         let (on, off) = (self.on.secs(), self.off.secs());
         (on + off * (1.0 - self.low.to_f64())) / on
     }
 }
 
-/// The rate at an instant, counted from the beginning of the window: [60s, 5].
+/// The rate at a point in time, counted from the start of the window: [60s, 5].
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize)]
 pub struct Point(pub Nanos, pub Rate);
 
-/// A list of two. What is wrong in it is told of the point as a whole: without its instant the rate would be read as one.
+/// A list of two values. Errors in it are reported for the point as a whole: without its time the rate
+/// would be read as one.
 struct PointVisitor;
 
 impl<'de> Visitor<'de> for PointVisitor {
@@ -100,7 +102,8 @@ impl<'de> Visitor<'de> for PointVisitor {
         f.write_str("a point of a curve, like [60s, 5]")
     }
     fn visit_seq<A: SeqAccess<'de>>(self, mut seq: A) -> Result<Point, A::Error> {
-        let length = || de::Error::custom("a point of a curve is an instant and the rate then: write it like [60s, 5]");
+        let length =
+            || de::Error::custom("a point of a curve is a time and the rate at that time: write it like [60s, 5]");
         let instant: Scalar = seq.next_element()?.ok_or_else(length)?;
         let rate: Scalar = seq.next_element()?.ok_or_else(length)?;
         if seq.next_element::<Scalar>()?.is_some() {
@@ -128,7 +131,7 @@ impl JsonSchema for Point {
     fn json_schema(generator: &mut SchemaGenerator) -> Schema {
         json_schema!({
             "type": "array",
-            "description": "An instant of the window, and the rate then.",
+            "description": "A time in the window, and the rate at that time.",
             "prefixItems": [generator.subschema_for::<Nanos>(), generator.subschema_for::<Rate>()],
             "items": false,
             "minItems": 2,
@@ -144,13 +147,13 @@ impl JsonSchema for Point {
 pub enum Rate {
     /// Requests per second.
     PerSecond(Decimal),
-    /// A share of `qps`; more than all of it is possible.
+    /// A share of `qps`; more than 100% is allowed.
     OfQps(Share),
 }
 
-/// The largest rates: of requests per second as for `qps`, and of shares.
+/// The maximum rate in requests per second, the same as for `qps`.
 pub(crate) const MOST_PER_SECOND: u32 = 1_000_000;
-/// A hundred times `qps`.
+/// The maximum share, in percent: a hundred times `qps`.
 const MOST_SHARE: u32 = 100;
 
 impl Rate {
@@ -162,7 +165,7 @@ impl Rate {
         }
     }
 
-    /// What it must be, where it is outside its range.
+    /// The required range, if the rate is outside it.
     pub(crate) fn out_of_range(self) -> Option<&'static str> {
         let (most, wanted) = match self {
             Rate::PerSecond(_) => (MOST_PER_SECOND, "a number of requests per second from 0 to 1000000"),
@@ -171,12 +174,12 @@ impl Rate {
         (!(Decimal::default()..=Decimal::from(most)).contains(&self.number())).then_some(wanted)
     }
 
-    /// Whether there is load at all.
+    /// Whether there is any load.
     pub(crate) fn is_positive(self) -> bool {
         self.number().is_positive()
     }
 
-    /// Requests per second, where `qps` is this.
+    /// Requests per second, given `qps`.
     pub fn at(self, qps: f64) -> f64 {
         match self {
             Rate::PerSecond(rate) => rate.to_f64(),
@@ -201,7 +204,7 @@ fn share_of_qps(text: &str) -> Result<Rate, String> {
         Rate::OfQps(Share(Decimal::new(mantissa, scale + 2)))
     });
     share.ok_or_else(|| {
-        let what = format!("`{text}` is no rate of a profile");
+        let what = format!("`{text}` is not a rate of a profile");
         format!("{what}: write requests per second, like 5, or a share of `qps`, like 50%")
     })
 }
@@ -233,7 +236,7 @@ impl JsonSchema for Rate {
 }
 
 impl Profile {
-    /// Its rates in the order in which they are written; bursts have none of their own.
+    /// Its rates in written order; none for bursts.
     pub(crate) fn rates(&self) -> Vec<Rate> {
         match &self.shape {
             RateShape::Ramp(Ramp { from, to, .. }) => vec![*from, *to],
@@ -243,7 +246,7 @@ impl Profile {
         }
     }
 
-    /// The highest of its rates, where they are requests per second.
+    /// The highest of its rates, if they are in requests per second.
     pub fn own_rate(&self) -> Option<Decimal> {
         let own = |rate: &Rate| match rate {
             Rate::PerSecond(rate) => Some(*rate),
@@ -252,7 +255,7 @@ impl Profile {
         self.rates().iter().filter_map(own).max()
     }
 
-    /// How long it takes until it has ended or begins again.
+    /// Time until it ends or restarts.
     pub fn length(&self) -> Nanos {
         match &self.shape {
             RateShape::Ramp(ramp) => ramp.over,
@@ -262,14 +265,14 @@ impl Profile {
         }
     }
 
-    /// Whether it begins again when it has ended.
+    /// Whether it restarts when it has ended.
     pub fn goes_on(&self) -> bool {
         self.repeats || matches!(self.shape, RateShape::Bursts(_))
     }
 
-    /// In one line, as a table shows it: `ramp 1 to 20 over 5m`.
+    /// A one-line label for tables: `ramp 1 to 20 over 5m`.
     pub fn label(&self) -> String {
-        let again = if self.repeats { ", again and again" } else { "" };
+        let again = if self.repeats { ", repeating" } else { "" };
         let (rates, length) = (self.rates(), self.length());
         let ends = rates.iter().min_by_key(|rate| rate.number()).zip(rates.iter().max_by_key(|rate| rate.number()));
         let (low, high) = ends.unwrap_or((&NOTHING, &NOTHING));
@@ -288,7 +291,8 @@ impl Profile {
 const NOTHING: Rate = Rate::OfQps(Share(Decimal::new(0, 0)));
 
 impl fmt::Display for Profile {
-    /// In full: what identity hashes and `why` prints. Another text for the same profile would change every id with one.
+    /// The full form: identity hashes it and `why` prints it. A different text for the same profile
+    /// would change every id that contains one.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match &self.shape {
             RateShape::Ramp(Ramp { from, to, over }) => write!(f, "ramp from {from} to {to} over {over}")?,

@@ -1,4 +1,5 @@
-//! When a server counts as ready, and how long a sweep waits for it. Scheduling only: nothing of it is a part of what a run is.
+//! When a server counts as ready, and how long a sweep waits for it. Affects scheduling only and is not
+//! part of a run's identity.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -9,18 +10,19 @@ use crate::units::Nanos;
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Ready {
-    /// A path of the server that answers with 2xx once it is ready, like /health; asked before the first completion.
+    /// A path of the server that returns 2xx once it is ready, like /health; checked before the first
+    /// completion.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(regex(pattern = "^/"), example = "/health")]
     pub path: Option<String>,
-    /// How long a sweep waits for the server in all, each time that it runs: for one that is absent, loading (503) or slow to
-    /// answer. 0s asks once. Default 60s.
+    /// Total time that a sweep waits for the server, each time that the sweep runs: for a server that is
+    /// absent, loading (503) or slow to respond. 0s checks once. Default 60s.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(extend("default" = "60s"), example = "15m")]
     pub within: Option<Nanos>,
 }
 
 impl Ready {
-    /// How long a sweep waits where the plan does not say.
+    /// Default time that a sweep waits.
     pub const WITHIN: Nanos = Nanos::from_secs(60);
 }

@@ -1,14 +1,15 @@
-//! What a run keeps besides its numbers.
+//! What a run records in addition to its numbers.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// What a run keeps besides its numbers, where the plan or a sweep says so. It decides no number: a run keeps its result
-/// when this changes.
+/// What a run records in addition to its numbers, as set by the plan or a sweep. It does not affect
+/// measurements: runs keep their results when it changes.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct RecordPatch {
-    /// Keep what was sent and answered, word by word, in a file of its own, texts.parquet. Default false.
+    /// Record the texts of all requests and responses verbatim, in a separate file, texts.parquet.
+    /// Default false.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(extend("default" = false))]
     #[schemars(example = true)]

@@ -1,4 +1,4 @@
-//! How often each cell of a sweep is run: a number of times, or until its means are known.
+//! How often each cell of a sweep runs: a number of times, or until its means are known.
 
 use std::borrow::Cow;
 use std::fmt;
@@ -12,38 +12,41 @@ use crate::plan::model::compare::MetricName;
 use crate::plan::model::shorthand::OneOrMany;
 use crate::units::Share;
 
-/// How often each cell is run.
+/// How often each cell runs.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Repeats {
-    /// The most repeats of a cell; all of them where there is no `until`.
+    /// Maximum number of repeats of a cell; the exact number without `until`.
     pub at_most: u32,
-    /// How well means have to be known for the repeats of a cell to end; none where all are made.
+    /// Required precision of the means for the repeats of a cell to end early; `None` to run all of
+    /// them.
     pub until: Option<Share>,
-    /// The metrics whose means have to be known, where the plan names them.
+    /// The metrics whose means must be known; empty for the default.
     pub metrics: OneOrMany<MetricName>,
 }
 
-/// The same as a table of a plan.
+/// Repeats as a table of a plan.
 #[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 #[schemars(rename = "Repeats")]
 struct Long {
-    /// The most repeats of a cell; all of them where there is no `until`.
+    /// Maximum number of repeats of a cell; the exact number without `until`.
     #[schemars(range(min = 1), example = 12)]
     at_most: u32,
-    /// End the repeats of a cell as soon as each mean over its runs is known this well, from the third on: 2% where the 95 % interval of
-    /// the mean lies within 2 % of it. Which repeats are left out follows from what was measured.
+    /// End the repeats of a cell as soon as each mean over its runs is known this precisely, from the
+    /// third run on: 2% means that the 95 % interval of the mean lies within 2 % of it. Which repeats
+    /// are skipped depends on the measurements.
     #[serde(default)]
     #[schemars(example = &"2%")]
     until: Option<Share>,
-    /// The metrics whose means have to be known, by the names of `compare`. Default: output throughput and the percentiles that the
-    /// plan's `slo` limits; without an `slo` output throughput and the medians of TTFT and E2E; of starts how long they took.
+    /// The metrics whose means must be known, by the names of `compare`. Default: output throughput and
+    /// the percentiles that the plan's `slo` limits; without an `slo` output throughput and the medians
+    /// of TTFT and E2E; for server starts, their durations.
     #[serde(default)]
     metrics: OneOrMany<MetricName>,
 }
 
 impl Repeats {
-    /// So many of each cell.
+    /// A fixed number of repeats for each cell.
     pub fn times(count: u32) -> Repeats {
         Repeats { at_most: count, until: None, metrics: OneOrMany::default() }
     }
@@ -55,7 +58,7 @@ impl Default for Repeats {
     }
 }
 
-/// A number is written as one.
+/// Written as a plain number if possible.
 impl Serialize for Repeats {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         #[serde_with::skip_serializing_none]

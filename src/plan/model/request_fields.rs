@@ -1,8 +1,9 @@
-//! What a request carries beside its text, whatever the engine: sampling parameters, texts at which it stops, under which name the
-//! length is asked for, another model id.
+//! Engine-independent request fields other than the text: sampling parameters, stop texts, the field
+//! name for the length, a different model id.
 //!
-//! This is the one home of such a field: scenarios are laid over each other here (`apply`), and what a run is, provenance, the lint's
-//! comparison of scenarios and the body of a request read it here. A field is added by its entry in `scenario.rs` and here.
+//! This is the single home of such fields: scenarios are merged here (`apply`), and a run's identity,
+//! provenance, the lint's comparison of scenarios and the body of a request read them from here. To add
+//! a field, add its entry in `scenario.rs` and here.
 
 use std::borrow::Cow;
 
@@ -19,29 +20,29 @@ use crate::units::Decimal;
 #[serde_with::skip_serializing_none]
 #[derive(Debug, Clone, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub struct RequestFields {
-    /// Sampling parameters, each under its name.
+    /// Sampling parameters, by name.
     #[serde(flatten)]
     pub sampling: Sampling,
-    /// Texts at which an answer ends.
+    /// Texts at which a response ends.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub stop: Vec<String>,
-    /// Under which name the length is asked for.
+    /// The field name in which the length is specified.
     #[serde(default, skip_serializing_if = "crate::units::is_default")]
     pub length_field: LengthField,
-    /// The model id that is sent in the place of the model's own.
+    /// The model id to send instead of the model's own.
     pub model: Option<String>,
-    /// Headers, those of the endpoint among them.
+    /// Headers, including those of the endpoint.
     #[serde(default, skip_serializing_if = "Headers::is_empty")]
     pub headers: Headers,
-    /// Texts of a request for vectors; none where it asks for something else.
+    /// Texts per embeddings request; `None` for other requests.
     pub inputs: Option<u32>,
-    /// Documents of a request for scores; none where it asks for something else.
+    /// Documents per rerank request; `None` for other requests.
     pub documents: Option<u32>,
-    /// Tokens of the query that documents are scored for.
+    /// Tokens of the query against which documents are scored.
     pub query_tokens: Option<u32>,
 }
 
-/// A field as it stands in the identity of a run.
+/// The value of a field in a run's identity.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum FieldValue {
     /// A number.
@@ -53,7 +54,7 @@ pub enum FieldValue {
 }
 
 impl RequestFields {
-    /// Lays what a scenario says over them; what it does not say stays.
+    /// Applies the fields that a scenario sets; others stay.
     pub fn apply(&mut self, scenario: &Scenario) {
         self.sampling.apply(scenario.sampling());
         if !scenario.stop.is_empty() {
@@ -73,7 +74,8 @@ impl RequestFields {
         self.query_tokens = scenario.query_tokens.or(self.query_tokens);
     }
 
-    /// Those that are not as they are by default, and temperature, by name, sorted: what a run is.
+    /// The fields that differ from their defaults, and temperature, sorted by name: what identifies a
+    /// run.
     pub fn entries(&self) -> Vec<(Cow<'static, str>, FieldValue)> {
         let RequestFields { sampling, stop, length_field, model, headers, inputs, documents, query_tokens } = self;
         let mut entries: Vec<(Cow<'static, str>, FieldValue)> =
@@ -93,7 +95,7 @@ impl RequestFields {
         entries.extend(headers.iter().map(|(name, value)| {
             let value = match value {
                 TextOrSecret::Text(text) => FieldValue::Text(text.clone()),
-                // By its reference: the secret itself is nobody's identity.
+                // By its reference: the secret itself is never part of an identity.
                 TextOrSecret::Secret(_) => FieldValue::Json(serde_json::to_string(value).unwrap_or_default()),
             };
             (format!("headers.{name}").into(), value)
@@ -102,12 +104,12 @@ impl RequestFields {
         entries
     }
 
-    /// The one of this name, where it is not as by default.
+    /// The field of this name, if it differs from its default.
     pub fn get(&self, name: &str) -> Option<FieldValue> {
         self.entries().into_iter().find(|(other, _)| *other == name).map(|(_, value)| value)
     }
 
-    /// The names of those in which two differ.
+    /// The names of the fields in which two differ.
     pub fn differences(&self, other: &RequestFields) -> Vec<String> {
         let (mine, theirs) = (self.entries(), other.entries());
         let mut names: Vec<String> = mine.iter().chain(&theirs).map(|(name, _)| name.to_string()).collect();

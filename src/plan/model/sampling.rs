@@ -1,7 +1,7 @@
-//! Sampling parameters: the numbers that a request carries beside its text, each described once.
+//! Sampling parameters: the numbers that a request carries in addition to its text, each described once.
 //!
-//! Axes, ranges, what is sent, what a run is, provenance, the lint's comparison of sides and import come from this table. One is added by
-//! its entry here and its field in `scenario.rs`.
+//! Axes, ranges, request bodies, a run's identity, provenance, the lint's comparison of sides and import
+//! are based on this table. To add a parameter, add its entry here and its field in `scenario.rs`.
 
 use std::fmt;
 
@@ -16,13 +16,13 @@ use crate::units::Decimal;
 pub struct Parameter {
     /// Its name in plans, in the bodies of requests and in the canonical form of a run.
     pub name: &'static str,
-    /// The least and the greatest value, in hundredths.
+    /// The minimum and maximum value, in hundredths.
     pub hundredths: (i64, i64),
-    /// What it is, for readers.
+    /// Its description for users.
     pub meaning: &'static str,
-    /// What is sent where nobody says it, in hundredths; none: nothing.
+    /// The value sent by default, in hundredths; `None` to send nothing.
     default_hundredths: Option<i64>,
-    /// Values that an editor offers, in hundredths.
+    /// Example values for editors, in hundredths.
     pub(crate) examples: [i64; 2],
 }
 
@@ -36,10 +36,10 @@ const fn parameter(
     Parameter { name, hundredths, meaning, default_hundredths, examples }
 }
 
-/// How many there are.
+/// Number of parameters.
 pub(crate) const COUNT: usize = 4;
 
-/// All of them, in the order in which they are sent.
+/// All parameters, in the order in which they are sent.
 pub const PARAMETERS: [Parameter; COUNT] = [
     parameter("temperature", (0, 200), "Sampling temperature; omit: not sent.", Some(0), [0, 70]),
     parameter("top_p", (1, 100), "Nucleus sampling; omit: not sent.", None, [95, 100]),
@@ -63,12 +63,12 @@ impl Default for Sampling {
 }
 
 impl Sampling {
-    /// Nothing is sent.
+    /// No parameters.
     pub fn nothing() -> Sampling {
         Sampling([None; COUNT])
     }
 
-    /// The defaults with these values over them.
+    /// The defaults, overridden by these values.
     #[cfg(test)]
     pub fn of<const N: usize>(values: [(&str, Decimal); N]) -> Sampling {
         let mut sampling = Sampling::default();
@@ -78,18 +78,18 @@ impl Sampling {
         sampling
     }
 
-    /// What is sent of a parameter; none where it is not.
+    /// The value to send for a parameter; `None` if it is not sent.
     pub fn get(&self, name: &str) -> Option<Decimal> {
         let at = PARAMETERS.iter().position(|parameter| parameter.name == name)?;
         self.0[at]
     }
 
-    /// What is sent, by name, in the order of the table.
+    /// The values to send, by name, in the order of the table.
     pub fn sent(&self) -> impl Iterator<Item = (&'static str, Decimal)> {
         PARAMETERS.iter().zip(&self.0).filter_map(|(parameter, value)| Some((parameter.name, (*value)?)))
     }
 
-    /// Lays what is said over it; what is not said stays.
+    /// Applies the values that are set; others stay.
     pub fn apply(&mut self, said: [Option<ParameterValue>; COUNT]) {
         for (value, said) in self.0.iter_mut().zip(said) {
             match said {
@@ -100,7 +100,8 @@ impl Sampling {
         }
     }
 
-    /// As a plan says it: every parameter that would be sent by default, or is.
+    /// The parameters as a plan would write them: every parameter that is sent by default or that has a
+    /// value.
     pub fn said(&self) -> [Option<ParameterValue>; COUNT] {
         let mut said = [None; COUNT];
         for (at, parameter) in PARAMETERS.iter().enumerate() {
@@ -124,7 +125,7 @@ impl Serialize for Sampling {
 }
 
 impl<'de> Deserialize<'de> for Sampling {
-    /// From a table that may hold other fields too.
+    /// Reads from a table that may contain other fields too.
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         struct V;
         impl<'de> Visitor<'de> for V {

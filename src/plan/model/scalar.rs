@@ -1,5 +1,6 @@
-//! Values of several types: an axis takes numbers and names, a model one id or several. Their visitors are written out,
-//! because serde's derive for untagged enums loses the place of a mistake and what was expected.
+//! Values of several types: an axis takes numbers and names, a model one id or several. Their visitors
+//! are written by hand because serde's derive for untagged enums loses the location of an error and the
+//! expected types.
 
 use std::fmt;
 
@@ -64,18 +65,18 @@ impl<'de> Deserialize<'de> for Fact {
     }
 }
 
-/// A model id, the same everywhere or by engine.
+/// A model id, the same for all engines or one per engine.
 #[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
 #[serde(untagged)]
 pub enum ModelId {
-    /// The same for every engine.
+    /// The same id for every engine.
     Same(#[schemars(length(min = 1))] String),
-    /// By engine name; `default` serves the others.
+    /// By engine name; `default` applies to the others.
     ByEngine(#[schemars(schema_with = "crate::plan::model::scalar::by_engine")] Table<String>),
 }
 
 impl ModelId {
-    /// The id that a server of this engine knows.
+    /// The id of the model on servers of this engine.
     pub fn for_engine(&self, engine: Engine) -> Option<&str> {
         match self {
             ModelId::Same(id) => Some(id),
@@ -95,8 +96,8 @@ impl<'de> Deserialize<'de> for ModelId {
 
 /// Ids of a model, each under the name of an engine.
 pub(super) fn by_engine(_: &mut SchemaGenerator) -> Schema {
-    let engines = Engine::ALL.iter().map(|engine| (engine.name(), format!("The id that {} knows.", engine.name())));
-    let others = std::iter::once(("default", "The id that every other engine knows.".to_owned()));
+    let engines = Engine::ALL.iter().map(|engine| (engine.name(), format!("The model id on {}.", engine.name())));
+    let others = std::iter::once(("default", "The model id on all other engines.".to_owned()));
     let ids = engines.chain(others).map(|(name, meaning)| {
         let id = json!({ "type": "string", "description": meaning, "examples": ["llama-3.1-70b"] });
         (name.to_owned(), id)

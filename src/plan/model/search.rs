@@ -9,62 +9,62 @@ use crate::plan::model::objective::Slo;
 use crate::plan::model::shorthand::OneOrMany;
 use crate::units::{Decimal, Nanos, Share};
 
-/// How often a search runs one load at most, before it calls it undecided.
+/// Maximum number of times that a search runs one load before it counts as undecided.
 pub const MOST_OF_A_LOAD: u32 = 8;
-/// How often a search confirms one load at most.
+/// Maximum number of times that a search confirms one load.
 pub const MOST_CONFIRMATIONS: u32 = 5;
 
-/// What a load has to meet, as it is written.
+/// The objective that a load must meet, as written.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Meets {
-    /// The plan's `slo`, all limits on latencies together.
+    /// The plan's `slo`: all limits on latencies together.
     Slo,
-    /// The plan's `slo`, and then each of its limits alone.
+    /// The plan's `slo`, then each of its limits separately.
     Each,
-    /// Its limits on the time to first token alone.
+    /// Only its limits on the time to first token.
     Ttft,
-    /// Its limits on the inter-token latency alone.
+    /// Only its limits on the inter-token latency.
     Itl,
-    /// Its limits on the time per output token alone.
+    /// Only its limits on the time per output token.
     Tpot,
-    /// Its limits on the end-to-end latency alone.
+    /// Only its limits on the end-to-end latency.
     E2e,
-    /// Its limit on what a million output tokens cost: the lowest load from which on it is kept.
+    /// Its limit on the cost of a million output tokens: the lowest load from which on it is met.
     CostPerMillion,
 }
 
-/// What one search answers: for the whole objective, or for one limit of it.
+/// The objective of one search result: the whole objective, or one limit of it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, strum::IntoStaticStr)]
 #[strum(serialize_all = "snake_case")]
 pub enum Objective {
     /// All limits on latencies together.
     Slo,
-    /// Those on the time to first token.
+    /// Limits on the time to first token.
     Ttft,
-    /// Those on the inter-token latency.
+    /// Limits on the inter-token latency.
     Itl,
-    /// Those on the time per output token.
+    /// Limits on the time per output token.
     Tpot,
-    /// Those on the end-to-end latency.
+    /// Limits on the end-to-end latency.
     E2e,
-    /// What a million output tokens may cost.
+    /// The limit on the cost of a million output tokens.
     CostPerMillion,
 }
 
 impl Objective {
-    /// The name in plans and answers.
+    /// The name in plans and results.
     pub fn name(self) -> &'static str {
         self.into()
     }
 
-    /// Whether a limit on this metric, by its key in the metric table, is one of its limits.
+    /// Whether a limit on this metric, given by its key in the metric table, belongs to this objective.
     pub fn has(self, metric: &str) -> bool {
-        // In open loops users wait from the schedule on, and the metric says so.
+        // In open loops users wait from the scheduled time on, and the name of the metric shows this.
         self == Objective::Slo || metric.strip_suffix("_from_schedule").unwrap_or(metric) == self.name()
     }
 
-    /// The latencies that an objective limits, in the order in which it is written about.
+    /// The latencies that an objective limits, in documentation order.
     pub fn latencies_of(slo: &Slo) -> Vec<Objective> {
         let Slo { ttft, itl, tpot, e2e, cost_per_million: _ } = slo;
         let limits = [(Objective::Ttft, ttft), (Objective::Itl, itl), (Objective::Tpot, tpot), (Objective::E2e, e2e)];
@@ -73,7 +73,7 @@ impl Objective {
 }
 
 impl Meets {
-    /// The one objective that it names; none of `each`.
+    /// The single objective that it names; `None` for `each`.
     pub fn objective(self) -> Option<Objective> {
         Some(match self {
             Meets::Slo => Objective::Slo,
@@ -87,17 +87,18 @@ impl Meets {
     }
 }
 
-/// Between which loads is searched, and how finely.
+/// The range of loads to search, and the resolution.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct SearchRange {
-    /// The lightest load that is tried.
+    /// The lightest load to try.
     #[schemars(example = 1)]
     pub from: Decimal,
-    /// The heaviest load that is tried.
+    /// The heaviest load to try.
     #[schemars(example = 200)]
     pub to: Decimal,
-    /// How far two neighbouring loads lie apart, as a share of the lighter one: the resolution of the answer. Default 5%.
+    /// Distance between two neighboring loads, as a share of the lighter one: the resolution of the
+    /// result. Default 5%.
     #[serde(default = "five_percent")]
     #[schemars(extend("default" = "5%"), example = &"5%")]
     pub within: Share,
@@ -111,7 +112,7 @@ const fn five_percent() -> Share {
     Share::percent(5)
 }
 
-/// How long a run is that confirms the answer, where nobody says otherwise.
+/// Default length of the run that confirms the result.
 pub const CONFIRM: Nanos = Nanos::from_secs(300);
 
 /// The highest load that meets the objective, for each cell of the matrix.
@@ -123,12 +124,15 @@ pub struct Search {
     pub qps: Option<SearchRange>,
     /// Search the largest batch of a closed loop, in requests kept in flight.
     pub batch_size: Option<SearchRange>,
-    /// What the load has to meet: `slo` (default), all latencies of the plan's objective together; `each`, and then each limit alone, what tokens
-    /// may cost among them; or a list of what is asked, in this order, like [slo, ttft, tpot, cost_per_million]. Each run says something of all.
+    /// The objective for the load: `slo` (default), all latencies of the plan's objective together;
+    /// `each`, the same and then each limit separately, including the limit on the cost of tokens; or a
+    /// list of objectives in this order, like [slo, ttft, tpot, cost_per_million]. Each run contributes
+    /// to all of them.
     #[serde(default = "the_slo")]
     #[schemars(extend("default" = "slo"), example = &"each")]
     pub meets: OneOrMany<Meets>,
-    /// The window of the run that confirms the answer; 0s: none. Where it misses, the search goes on below. Default 5m.
+    /// The window of the run that confirms the result; 0s for no confirmation. If it misses the
+    /// objective, the search continues below. Default 5m.
     #[schemars(extend("default" = "5m"), example = &"5m")]
     pub confirm: Option<Nanos>,
 }
@@ -137,7 +141,7 @@ pub struct Search {
 pub const FINEST: Share = Share(Decimal::new(5, 3));
 
 impl Search {
-    /// The axis that is searched, and its range; none where neither or both are given.
+    /// The axis to search, and its range; `None` if neither or both are given.
     pub fn axis(&self) -> Option<(&'static str, SearchRange)> {
         match (self.qps, self.batch_size) {
             (Some(range), None) => Some(("qps", range)),
@@ -146,13 +150,13 @@ impl Search {
         }
     }
 
-    /// What is asked, in its order, each once; `slo` is the plan's objective.
+    /// The requested objectives, in order and without duplicates; `slo` is the plan's objective.
     pub fn objectives(&self, slo: Option<&Slo>) -> Vec<Objective> {
         let mut asked = Vec::new();
         for meets in &self.meets.0 {
             let each = || {
                 let latencies = slo.map(Objective::latencies_of).unwrap_or_default();
-                // One limit alone is the whole.
+                // A single limit is the whole objective.
                 let alone = if latencies.len() > 1 { latencies } else { Vec::new() };
                 let cost = slo.and_then(|slo| slo.cost_per_million).map(|_| Objective::CostPerMillion);
                 [Objective::Slo].into_iter().chain(alone).chain(cost).collect()
@@ -165,32 +169,33 @@ impl Search {
         asked
     }
 
-    /// Whether its answer is one for the whole of the plan's objective: `slo` is asked, or the one latency that it limits.
+    /// Whether its result covers the whole of the plan's objective: `slo` is requested, or the one
+    /// latency that it limits.
     pub fn answers_all_of(&self, slo: &Slo) -> bool {
         let asked = self.objectives(Some(slo));
         let latencies = Objective::latencies_of(slo);
         asked.contains(&Objective::Slo) || (latencies.len() == 1 && asked.contains(&latencies[0]))
     }
 
-    /// The window of the run that confirms the answer; none where nothing is confirmed.
+    /// The window of the run that confirms the result; `None` without confirmation.
     pub fn confirmation(&self) -> Option<Nanos> {
         Some(self.confirm.unwrap_or(CONFIRM)).filter(|window| *window > Nanos::ZERO)
     }
 
-    /// The loads that may be tried, rising: powers of the root of 1 + `within`, rounded to 3 significant digits (4 below 3 %, whole
-    /// numbers of a batch), and both ends of the range. They do not depend on the ends, so that a search over another range asks for
-    /// runs that are there already.
+    /// The loads that may be tried, ascending: powers of the root of 1 + `within`, rounded to 3
+    /// significant digits (4 below 3 %, whole numbers for a batch), and both ends of the range. The
+    /// powers do not depend on the ends, so that a search over another range can reuse existing runs.
     pub fn loads(&self) -> Vec<Decimal> {
         let Some((axis, range)) = self.axis() else { return Vec::new() };
         let ends = [range.from, range.to].map(Decimal::to_f64);
         let loads = grid(ends, range.within.to_f64(), axis == "batch_size").into_iter();
-        // The shortest text of a number is a decimal of as few digits.
+        // The shortest text of a number parses to the decimal with the fewest digits.
         loads.filter_map(|load| load.to_string().parse().ok()).collect()
     }
 }
 
-/// The loads from one end to the other, rising; those of [`Search::loads`], for whoever has them as numbers. The bits are those of the
-/// decimals read from text.
+/// The loads between both ends, ascending, as numbers: the values of [`Search::loads`], bit for bit
+/// equal to those decimals parsed from text.
 pub fn grid([from, to]: [f64; 2], within: f64, whole: bool) -> Vec<f64> {
     let step = (1.0 + within).ln() / 2.0;
     let digits = if within < 0.03 { 4 } else { 3 };
@@ -204,7 +209,7 @@ pub fn grid([from, to]: [f64; 2], within: f64, whole: bool) -> Vec<f64> {
     loads
 }
 
-/// A number with so many significant digits; a whole one where that is wanted.
+/// A number with this many significant digits, rounded to a whole number if `whole`.
 fn rounded(number: f64, digits: usize, whole: bool) -> f64 {
     if whole { number.round() } else { format!("{number:.*e}", digits - 1).parse().unwrap_or(number) }
 }

@@ -1,6 +1,6 @@
-//! Values that a plan may write short: one field of a table in the place of the table (`fill: 30s` is `fill: { for: 30s }`),
-//! one value in the place of a list. `read` puts the field into its table, so that nothing behind it has cases for the short
-//! form; `schema` offers both.
+//! Values with a short form in plans: one field of a table instead of the table (`fill: 30s` is `fill: {
+//! for: 30s }`), or one value instead of a list. `read` expands the short form, so that no later code
+//! has to handle it; `schema` offers both.
 
 use std::borrow::Cow;
 use std::fmt;
@@ -11,23 +11,23 @@ use serde::de::value::{MapAccessDeserializer, SeqAccessDeserializer};
 use serde::de::{self, Deserializer, MapAccess, SeqAccess, Visitor};
 use serde::{Deserialize, Serialize};
 
-/// A table in whose place one of its fields may stand.
+/// A table that one of its fields can replace.
 pub(crate) struct Shorthand {
-    /// The table's name: that of its type for serde and schemars.
+    /// The name of the table, as in serde and schemars.
     pub table: &'static str,
-    /// The field that stands for it.
+    /// The field that can replace the table.
     pub field: &'static str,
-    /// What is expected in its place, for the message of an error.
+    /// The expected value, for error messages.
     pub expected: &'static str,
-    /// Whether the field is a number, and not a text or a number.
+    /// Whether the field is only a number, not a text or a number.
     pub is_number: bool,
-    /// Whether that number may have decimals.
+    /// Whether the number may have decimals.
     pub has_decimals: bool,
-    /// Whether a list of values may stand for it, too.
+    /// Whether a list of values may replace the table, too.
     pub takes_list: bool,
 }
 
-/// All of them.
+/// All shorthands.
 pub(crate) const SHORTHANDS: [Shorthand; 9] = [
     Shorthand {
         table: "Fill",
@@ -104,18 +104,18 @@ pub(crate) const SHORTHANDS: [Shorthand; 9] = [
 ];
 
 impl Shorthand {
-    /// That of a table.
+    /// The shorthand of a table.
     pub(crate) fn of(table: &str) -> Option<&'static Shorthand> {
         SHORTHANDS.iter().find(|shorthand| shorthand.table == table)
     }
 
-    /// Whether a field of this name stands for its table somewhere.
+    /// Whether a field of this name can replace its table anywhere.
     pub(crate) fn is_field(field: &str) -> bool {
         SHORTHANDS.iter().any(|shorthand| shorthand.field == field)
     }
 }
 
-/// A list, or one value that stands for a list of one.
+/// A list, or one value that represents a list of one.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize)]
 pub struct OneOrMany<T>(pub Vec<T>);
 
@@ -125,7 +125,7 @@ impl<T> Default for OneOrMany<T> {
     }
 }
 
-/// What [`OneOrMany`] says that it expects.
+/// The expected value of [`OneOrMany`], for error messages.
 pub(crate) const VALUE_OR_VALUES: &str = "a value or a list of values";
 
 impl<T> OneOrMany<T> {

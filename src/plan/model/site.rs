@@ -1,36 +1,36 @@
-//! Where the server of an endpoint runs, as far as the plan tells.
+//! Where the server of an endpoint runs, as far as the plan shows.
 
 use std::net::IpAddr;
 
 use crate::plan::model::endpoint::Endpoint;
 use crate::plan::model::local_gpus::GpuSource;
 
-/// Where a server runs, seen from sweepline.
+/// The location of a server, relative to sweepline.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Site {
     /// On this machine.
     Here,
-    /// At an address of this machine, behind which anything may stand.
+    /// At a local address, which may forward to any machine.
     Unsaid,
-    /// Not on this machine, or on none of its GPUs; why.
+    /// Not on this machine, or not on its GPUs; with the reason.
     Elsewhere(&'static str),
 }
 
 /// Programs that start a server on another machine.
 const REMOTE: [&str; 4] = ["ssh", "kubectl", "srun", "sbatch"];
 
-/// Whether a host's name or address is that of this machine alone.
+/// Whether a host's name or address always refers to this machine.
 pub fn is_loopback(host: &str) -> bool {
     let host = host.trim_matches(['[', ']']);
     host == "localhost" || host.ends_with(".localhost") || host.parse::<IpAddr>().is_ok_and(|ip| ip.is_loopback())
 }
 
-/// Whether the words for a network say that client and server are one host.
+/// Whether the description of a network states that client and server are on one host.
 pub fn is_one_host(network: &str) -> bool {
     says(network, &["loopback", "same host", "one host"])
 }
 
-/// Whether the words for a network say that an address of this machine leads elsewhere.
+/// Whether the description of a network states that a local address leads to another machine.
 pub fn leads_elsewhere(network: &str) -> bool {
     says(network, &["tunnel", "forward", "proxy"])
 }
@@ -41,10 +41,10 @@ fn says(network: &str, words: &[&str]) -> bool {
 }
 
 impl Endpoint {
-    /// Where its server runs.
+    /// The location of its server.
     pub fn site(&self) -> Site {
         if self.is_embedded() {
-            return Site::Elsewhere("the mock inside of sweepline uses no GPU");
+            return Site::Elsewhere("the embedded mock uses no GPU");
         }
         let network = self.hardware.as_ref().and_then(|hardware| hardware.network.as_deref()).unwrap_or_default();
         let host = self
@@ -52,10 +52,10 @@ impl Endpoint {
             .as_deref()
             .map(|url| reqwest::Url::parse(url).ok().and_then(|url| Some(url.host_str()?.to_owned())));
         if host.is_some_and(|host| !host.is_some_and(|host| is_loopback(&host))) {
-            return Site::Elsewhere("its address is not one of this machine alone");
+            return Site::Elsewhere("its address is not a loopback address");
         }
         if leads_elsewhere(network) {
-            return Site::Elsewhere("`hardware.network` says that its address leads elsewhere");
+            return Site::Elsewhere("`hardware.network` states that its address leads to another machine");
         }
         let program = self.launch.as_ref().and_then(|launch| launch.command.first());
         let program = program.and_then(|program| program.rsplit('/').next());
@@ -69,8 +69,8 @@ impl Endpoint {
         }
     }
 
-    /// What reads the GPUs of this machine beside its runs: what the plan says; where it does not, whatever there is, if the server is known to
-    /// run on this machine. None where nothing is read.
+    /// The tool that reads the GPUs of this machine during runs: the plan's setting, or by default any
+    /// available tool if the server is known to run on this machine. `None` if no GPUs are read.
     pub fn gpu_source(&self) -> Option<GpuSource> {
         let written = self.telemetry.as_ref()?.gpus.as_ref();
         let source = match (written, self.site()) {

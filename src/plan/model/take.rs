@@ -1,4 +1,4 @@
-//! A load that is taken from what an earlier sweep found, as the user writes it.
+//! A load derived from the result of an earlier sweep, as the user writes it.
 
 use std::fmt;
 
@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 use crate::plan::model::shorthand::OneOrMany;
 use crate::units::Decimal;
 
-/// What a sweep is asked for.
+/// The result to read from a sweep.
 #[derive(
     Debug,
     Clone,
@@ -32,7 +32,7 @@ pub enum SweepMetric {
 }
 
 impl SweepMetric {
-    /// All of them.
+    /// Both results.
     pub const ALL: [SweepMetric; 2] = [SweepMetric::MaxQpsUnderSlo, SweepMetric::MaxBatchSizeUnderSlo];
 
     /// The name in plans.
@@ -40,7 +40,7 @@ impl SweepMetric {
         self.into()
     }
 
-    /// The axis whose values it is one of.
+    /// The axis to which its values belong.
     pub fn axis(self) -> &'static str {
         match self {
             SweepMetric::MaxQpsUnderSlo => "qps",
@@ -48,7 +48,7 @@ impl SweepMetric {
         }
     }
 
-    /// What it is counted in.
+    /// The unit of its values.
     pub fn unit(self) -> &'static str {
         match self {
             SweepMetric::MaxQpsUnderSlo => "qps",
@@ -57,14 +57,14 @@ impl SweepMetric {
     }
 }
 
-/// Which of several values is used.
+/// Which of several values to use.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum Use {
-    /// The least of them: the load that each of them bears.
+    /// The smallest: a load that all of them sustain.
     #[default]
     Min,
-    /// The greatest of them.
+    /// The largest.
     Max,
 }
 
@@ -78,22 +78,22 @@ impl Use {
     }
 }
 
-/// A load that is taken from an earlier sweep: of each cell what that sweep found in the cell with the same values on the axes that both
-/// sweeps have.
+/// A load derived from an earlier sweep: for each cell, the sweep's result in the cell with the same
+/// values on all common axes.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Take {
     /// The sweep.
     pub from: String,
-    /// What it is asked for.
+    /// The result to read.
     pub take: SweepMetric,
-    /// Axes of that sweep over which one value is made, so that all their values get the same load.
+    /// Axes of that sweep to aggregate over, so that all their values get the same load.
     #[serde(default, skip_serializing_if = "OneOrMany::is_empty")]
     pub over: OneOrMany<String>,
-    /// Which of the values over those axes is used.
+    /// Which of the values over those axes to use.
     #[serde(rename = "use", default, skip_serializing_if = "Option::is_none")]
     pub uses: Option<Use>,
-    /// By what the value is multiplied.
+    /// The factor for the value.
     #[serde(default = "one", skip_serializing_if = "is_one")]
     pub times: Decimal,
 }
@@ -106,7 +106,7 @@ fn is_one(times: &Decimal) -> bool {
     *times == one()
 }
 
-/// As it is shown before its value is known: `0.8 × limit.max_qps_under_slo`.
+/// Formats it for display before its value is known: `0.8 × limit.max_qps_under_slo`.
 impl fmt::Display for Take {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         if !is_one(&self.times) {
@@ -120,12 +120,13 @@ impl fmt::Display for Take {
     }
 }
 
-/// Significant digits of a rate that was taken.
+/// Significant digits of a derived rate.
 const DIGITS: u32 = 3;
 
 impl Take {
-    /// The load that follows from a value of the sweep: multiplied, then rounded down, a rate to three significant digits, a batch to a
-    /// whole number. None where that is no load: 0, or too large a number.
+    /// The load that results from a value of the sweep: multiplied, then rounded down, a rate to three
+    /// significant digits, a batch to a whole number. `None` if the result is not a load: 0, or too
+    /// large.
     pub fn load(&self, value: Decimal) -> Option<Decimal> {
         let product = value.checked_mul(self.times)?;
         let load = match self.take {

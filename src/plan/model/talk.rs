@@ -1,5 +1,6 @@
-//! How conversations go on, besides how many turns they have: whose answers the history holds, how long users think, when
-//! new conversations begin, and what is sent when the history outgrows the model's context.
+//! How conversations proceed, apart from their number of turns: whose responses the history contains,
+//! how long users think, when new conversations start, and what is sent when the history outgrows the
+//! model's context.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -7,27 +8,27 @@ use serde::{Deserialize, Serialize};
 pub use crate::plan::model::think::Lognormal;
 pub(crate) use crate::plan::model::think::{Exponential, Think, Uniform};
 
-/// All of that, resolved.
+/// The resolved conversation settings.
 #[serde_with::skip_serializing_none]
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub struct Talk {
-    /// How long a user thinks between an answer and the next turn; none: not at all.
+    /// How long a user thinks between a response and the next turn; `None` for no think time.
     pub think: Option<Think>,
-    /// Whose answers the history holds.
+    /// Whose responses the history contains.
     #[serde(default, skip_serializing_if = "crate::units::is_default")]
     pub history: History,
     /// What an arrival of an open loop is.
     #[serde(default, skip_serializing_if = "crate::units::is_default")]
     pub sessions: Sessions,
-    /// The most tokens that a prompt and the output asked for may have together; none: no bound.
+    /// The most tokens that a prompt and the requested output may have together; `None` for no limit.
     pub context_limit: Option<u32>,
-    /// What happens to a conversation that would be longer.
+    /// What happens to a conversation that would exceed the limit.
     #[serde(default, skip_serializing_if = "crate::units::is_default")]
     pub context_cut: ContextCut,
 }
 
 impl Talk {
-    /// Conversations without pauses, bounds or scripts, which share an open loop's arrivals.
+    /// Conversations without pauses, limits or scripted responses, which share an open loop's arrivals.
     pub const PLAIN: Talk = Talk {
         think: None,
         history: History::Real,
@@ -37,36 +38,36 @@ impl Talk {
     };
 }
 
-/// Whose answers the history of a conversation holds.
+/// Whose responses the history of a conversation contains.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum History {
-    /// The answers that came from the server.
+    /// The responses of the server.
     #[default]
     Real,
-    /// Answers written beforehand, each of `output_tokens`: every server is sent the same.
+    /// Scripted responses, each of `output_tokens`: every server receives the same requests.
     Scripted,
 }
 
-/// What an arrival of an open loop over conversations is.
+/// What an arrival is when an open loop runs conversations.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Sessions {
     /// A request: the next turn of the conversation that has waited longest for one, or the first of a new one.
     #[default]
     Pooled,
-    /// A new conversation; its later turns follow their answers by themselves.
+    /// A new conversation; each later turn follows its previous response automatically.
     Open,
 }
 
-/// What happens to a conversation whose next turn would be longer than the context.
+/// What happens to a conversation whose next turn would exceed the context.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum ContextCut {
-    /// Its oldest turns are left out, whole, as few as will do. The system message stays.
+    /// Its oldest turns are dropped, whole and as few as necessary. The system message stays.
     #[default]
     OldestTurns,
-    /// It ends.
+    /// The conversation ends.
     End,
 }
 
@@ -74,7 +75,7 @@ pub enum ContextCut {
 macro_rules! names {
     ($($type:ident: $($variant:ident = $name:literal),*;)*) => {$(
         impl $type {
-            /// All of them, the default first.
+            /// All values, the default first.
             pub const ALL: &[$type] = &[$($type::$variant),*];
             /// Their names, in the same order.
             pub const NAMES: &[&'static str] = &[$($name),*];

@@ -1,5 +1,5 @@
-//! A scenario as the protocol of an endpoint carries it: what a request says of several texts, and nothing of an answer's tokens
-//! where there are none.
+//! Adapts a scenario to the protocol of an endpoint: how many texts a request contains, and no settings
+//! of output tokens if the protocol has none.
 
 use crate::plan::model::content::{Content, Resolved, Reuse};
 use crate::plan::model::length_field::LengthField;
@@ -7,30 +7,31 @@ use crate::plan::model::request_fields::RequestFields;
 use crate::plan::model::sampling::Sampling;
 use crate::protocol::Task;
 
-/// Texts of a request, where nobody says otherwise.
+/// Default number of texts per request.
 const INPUTS: u32 = 1;
-/// Documents of a request, where nobody says otherwise.
+/// Default number of documents per request.
 const DOCUMENTS: u32 = 10;
-/// Tokens of a query, where nobody says otherwise.
+/// Default number of query tokens.
 const QUERY_TOKENS: u32 = 32;
 
-/// What a scenario asks for that a protocol does not do, and what to do about it.
+/// A property of a scenario that a protocol does not support, and the remedy.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Misfit {
-    /// What it asks for, as it goes on from its name.
+    /// The property, as a phrase that follows the scenario's name.
     pub what: &'static str,
-    /// What to do.
+    /// The remedy.
     pub remedy: &'static str,
 }
 
 impl Resolved {
-    /// What this scenario, or a class of the mix that it is, asks for and a protocol of this task does not do.
+    /// The property of this scenario, or of a member of its mix, that a protocol of this task does not
+    /// support.
     pub(crate) fn misfit(&self, task: Task) -> Option<Misfit> {
         self.classes().find_map(|class| misfit(task, class))
     }
 
-    /// Fits it to a protocol of this task: without what asks for tokens where there are none, and explicit in how many texts a
-    /// request says.
+    /// Adapts the scenario to a protocol of this task: removes settings of output tokens if the protocol
+    /// has none, and makes the number of texts per request explicit.
     pub fn fit(&mut self, task: Task) {
         if task != Task::Generate {
             self.mix.iter_mut().map(|member| &mut member.scenario).for_each(|class| without_tokens(task, class));
@@ -39,7 +40,7 @@ impl Resolved {
     }
 }
 
-/// What a scenario asks for that is not this task, and what to do.
+/// The property of a scenario that does not fit this task, and the remedy.
 fn misfit(task: Task, scenario: &Resolved) -> Option<Misfit> {
     let RequestFields { inputs, documents, query_tokens, .. } = &scenario.fields;
     let Content { reuse, data, trace, .. } = &scenario.content;
@@ -47,24 +48,24 @@ fn misfit(task: Task, scenario: &Resolved) -> Option<Misfit> {
     let says_several = task == Task::Rank || inputs.is_some_and(|inputs| inputs > 1);
     match task {
         Task::Generate | Task::Rank if inputs.is_some() => {
-            misfit("has `inputs`", "leave them out there, or measure it on an endpoint with `api: embeddings`")
+            misfit("has `inputs`", "remove them there, or use an endpoint with `api: embeddings`")
         }
         Task::Generate | Task::Embed if documents.is_some() || query_tokens.is_some() => {
-            misfit("has `documents`", "leave them out there, or measure it on an endpoint with `api: rerank`")
+            misfit("has `documents`", "remove them there, or use an endpoint with `api: rerank`")
         }
         Task::Generate => None,
         _ if *reuse == Reuse::Conversation => {
-            misfit("is a conversation", "use a scenario without turns there, like B1: nothing is said in answer")
+            misfit("is a conversation", "use a scenario without turns there, like B1: this API returns no text")
         }
         _ if says_several && (data.is_some() || trace.is_some()) => {
-            let remedy = "use a scenario there whose texts are written, like B1";
+            let remedy = "use a scenario there whose texts are generated, like B1";
             misfit("takes its texts from a file, one for each request", remedy)
         }
         _ => None,
     }
 }
 
-/// Leaves out what asks for tokens, and makes explicit how many texts there are.
+/// Removes settings of output tokens, and makes the number of texts explicit.
 fn without_tokens(task: Task, scenario: &mut Resolved) {
     let fields = &mut scenario.fields;
     match task {

@@ -1,4 +1,5 @@
-//! What is scraped of a server and its hardware beside its runs. Watching only: nothing of it is a part of what a run is.
+//! Metrics of a server and its hardware that are scraped during its runs. Observation only: not part of
+//! a run's identity.
 
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::{Deserialize, Serialize};
@@ -10,32 +11,36 @@ use crate::telemetry::canonical::CANONICAL;
 use crate::telemetry::selector::Selector;
 use crate::units::Nanos;
 
-/// Which pages of metrics are scraped while runs of an endpoint go on, and what is kept of them. `on` alone is the page of the endpoint's own
-/// server.
+/// Which metrics pages are scraped during runs of an endpoint, and which metrics are kept. `on` alone is
+/// the page of the endpoint's own server.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Telemetry {
-    /// Addresses of pages in the text format of Prometheus or OpenMetrics: the server's, its replicas', those of a DCGM exporter and a node
-    /// exporter. `on` stands for /metrics of the endpoint's own server, which is asked with the endpoint's headers and key; other
-    /// servers get neither. Default: on.
+    /// Addresses of pages in the text format of Prometheus or OpenMetrics: those of the server, its
+    /// replicas, a DCGM exporter or a node exporter. `on` is /metrics of the endpoint's own server,
+    /// which is requested with the endpoint's headers and key; other servers get neither. Default: on.
     #[serde(default, skip_serializing_if = "OneOrMany::is_empty")]
     #[schemars(schema_with = "crate::plan::model::telemetry::pages", extend("default" = "on"))]
     pub prometheus: OneOrMany<String>,
-    /// How often each page is scraped; a scrape that takes longer than this, or than 5s, is a gap. Default 1s.
+    /// Scrape interval of each page; a scrape that takes longer than this, or longer than 5s, is a gap.
+    /// Default 1s.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(extend("default" = "1s"), example = "2s")]
     pub every: Option<Nanos>,
-    /// The GPUs of this machine, where the server runs on it and no page has them. Default: auto where sweepline starts the server, or
-    /// `hardware.network` says that it is on the same host; else off.
+    /// The GPUs of this machine, if the server runs on it and no page reports them. Default: auto if
+    /// sweepline starts the server, or if `hardware.network` states that it is on the same host; else
+    /// off.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(example = &"nvml")]
     pub gpus: Option<LocalGpus>,
-    /// Metrics whose series are kept as they are, beside the canonical ones; a name stands for its `_total`, `_sum`, `_count` and `_bucket`, too.
+    /// Metrics whose series are kept unchanged, in addition to the canonical ones; a name also includes
+    /// its `_total`, `_sum`, `_count` and `_bucket`.
     #[serde(default, skip_serializing_if = "OneOrMany::is_empty")]
     #[schemars(example = serde_json::json!(["vllm:iteration_tokens_total"]))]
     pub raw: OneOrMany<String>,
-    /// Canonical series, each with the metric of a page that it is: `metric`, `metric{label="value"}`, with ` * 0.001` behind it where its
-    /// unit is another. In the place of what sweepline knows of that series.
+    /// Canonical series, each with the metric of a page that provides it: `metric` or
+    /// `metric{label="value"}`, followed by a factor like ` * 0.001` if its unit differs. Replaces the
+    /// built-in source of that series.
     #[serde(default, skip_serializing_if = "Table::is_empty")]
     #[schemars(schema_with = "crate::plan::model::telemetry::map")]
     #[schemars(example = serde_json::json!({ "requests_running": "my_server_active{pool=\"a\"}" }))]
@@ -43,16 +48,16 @@ pub struct Telemetry {
 }
 
 impl Telemetry {
-    /// What stands for the page of the endpoint's own server.
+    /// The word for the page of the endpoint's own server.
     pub const OWN: &str = "on";
-    /// How often where the plan does not say.
+    /// Default scrape interval.
     pub const EVERY: Nanos = Nanos::from_secs(1);
-    /// How often at most, and at least.
+    /// The minimum and maximum interval.
     pub const RANGE: [Nanos; 2] = [Nanos::from_millis(100), Nanos::from_secs(600)];
-    /// The most pages of one endpoint.
+    /// Maximum number of pages of one endpoint.
     pub const MOST_PAGES: usize = 256;
 
-    /// How often each page is scraped.
+    /// The scrape interval of each page.
     pub fn every(&self) -> Nanos {
         self.every.unwrap_or(Telemetry::EVERY)
     }
@@ -65,7 +70,7 @@ impl Telemetry {
         }
     }
 
-    /// The canonical series that the plan maps itself; what is none is left out, for a check refuses it.
+    /// The canonical series that the plan maps itself, without invalid entries, which `check` reports.
     pub fn mapped(&self) -> impl Iterator<Item = (&str, Selector)> {
         self.map.iter().filter_map(|(key, selector)| Some((key.as_str(), selector.parse().ok()?)))
     }
@@ -76,7 +81,7 @@ pub(crate) fn pages(_: &mut SchemaGenerator) -> Schema {
     let page = serde_json::json!({
         "type": "string",
         "pattern": r"^on$|^https?://[^/\s]",
-        "patternErrorMessage": "write the address of a page of metrics, like http://127.0.0.1:9400/metrics, or `on`",
+        "patternErrorMessage": "write the address of a metrics page, like http://127.0.0.1:9400/metrics, or `on`",
         "examples": ["on", "http://127.0.0.1:9400/metrics"],
     });
     json_schema!({ "anyOf": [page, { "type": "array", "items": page }] })

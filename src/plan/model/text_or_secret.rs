@@ -1,4 +1,5 @@
-//! A value that is written as it is used, or found elsewhere because it is secret: of a header, of a variable.
+//! A value that is written literally, or stored elsewhere because it is secret: for headers and
+//! environment variables.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Deserializer, Serialize};
@@ -6,18 +7,18 @@ use serde::{Deserialize, Deserializer, Serialize};
 use crate::plan::text::secret::SecretRef;
 use crate::units::Forms;
 
-/// A text, or the reference to a secret one.
+/// A text, or the reference to a secret.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, JsonSchema)]
 #[serde(untagged)]
 pub enum TextOrSecret {
-    /// The value as it is sent.
+    /// The literal value.
     Text(String),
     /// A secret value, as a reference.
     Secret(SecretRef),
 }
 
 impl TextOrSecret {
-    /// The text; none of a secret.
+    /// The text; `None` for a secret.
     pub fn text(&self) -> Option<&str> {
         match self {
             TextOrSecret::Text(text) => Some(text),
@@ -25,7 +26,7 @@ impl TextOrSecret {
         }
     }
 
-    /// The reference, where it is secret.
+    /// The reference; `None` for a text.
     pub fn secret(&self) -> Option<&SecretRef> {
         match self {
             TextOrSecret::Text(_) => None,

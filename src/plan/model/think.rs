@@ -1,5 +1,5 @@
-//! Think time: how long a user reads and writes between an answer and the next turn. One duration, or a distribution of
-//! which each turn draws its own.
+//! Think time: how long a user reads and writes between a response and the next turn. One duration, or a
+//! distribution from which each turn draws.
 
 use std::borrow::Cow;
 use std::fmt;
@@ -15,68 +15,69 @@ use crate::units::{Nanos, UnitError};
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Think {
-    /// An exponential distribution, cut.
+    /// A truncated exponential distribution.
     Exponential(Exponential),
-    /// A lognormal distribution, cut.
+    /// A truncated lognormal distribution.
     Lognormal(Lognormal),
-    /// Any time of a range.
+    /// Uniform over a range.
     Uniform(Uniform),
-    /// Always as long.
+    /// Always the same duration.
     #[serde(untagged)]
     Constant(Nanos),
 }
 
-/// An exponential distribution, cut: most turns come soon, a few much later.
+/// A truncated exponential distribution: most turns come soon, a few much later.
 #[serde_with::skip_serializing_none]
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 #[schemars(rename = "ThinkExponential")]
 pub struct Exponential {
-    /// Mean before the cut.
+    /// Mean before truncation.
     #[schemars(schema_with = "crate::plan::model::field_schema::above_zero")]
     pub mean: Nanos,
-    /// What is shorter is not drawn. Default: 0s.
+    /// Lower bound: shorter times are not drawn. Default: 0s.
     #[schemars(example = &"1s")]
     pub min: Option<Nanos>,
-    /// What is longer is not drawn. Default: no bound.
+    /// Upper bound: longer times are not drawn. Default: no bound.
     #[schemars(example = &"60s")]
     pub max: Option<Nanos>,
 }
 
-/// A lognormal distribution with this mean and standard deviation, cut: what people's pauses look like.
+/// A truncated lognormal distribution with this mean and standard deviation, the typical shape of human
+/// pauses.
 #[serde_with::skip_serializing_none]
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 #[schemars(rename = "ThinkLognormal")]
 pub struct Lognormal {
-    /// Mean before the cut.
+    /// Mean before truncation.
     #[schemars(schema_with = "crate::plan::model::field_schema::above_zero")]
     pub mean: Nanos,
-    /// Standard deviation before the cut.
+    /// Standard deviation before truncation.
     #[schemars(schema_with = "crate::plan::model::field_schema::above_zero")]
     pub sd: Nanos,
-    /// What is shorter is not drawn. Default: 0s.
+    /// Lower bound: shorter times are not drawn. Default: 0s.
     #[schemars(example = &"1s")]
     pub min: Option<Nanos>,
-    /// What is longer is not drawn. Default: no bound.
+    /// Upper bound: longer times are not drawn. Default: no bound.
     #[schemars(example = &"60s")]
     pub max: Option<Nanos>,
 }
 
-/// Any time of a range, each as often as the others.
+/// A uniform distribution over a range.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 #[schemars(rename = "ThinkUniform")]
 pub struct Uniform {
-    /// The shortest.
+    /// The shortest time.
     #[schemars(example = &"2s")]
     pub min: Nanos,
-    /// The longest.
+    /// The longest time.
     #[schemars(example = &"10s")]
     pub max: Nanos,
 }
 
-/// Think time, drawn anew for each turn: exactly one of the fields is given.
+/// Think time, drawn again for each turn: exactly one of the fields is given.
 #[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 #[schemars(rename = "Think", extend("minProperties" = 1, "maxProperties" = 1))]
@@ -84,16 +85,16 @@ struct Long {
     /// Exponential: many short pauses, few long ones.
     #[schemars(example = serde_json::json!({ "mean": "8s", "max": "60s" }))]
     exponential: Option<Exponential>,
-    /// Lognormal: most pauses near one length, a long tail.
+    /// Lognormal: most pauses near one length, with a long tail.
     #[schemars(example = serde_json::json!({ "mean": "8s", "sd": "6s", "min": "1s", "max": "60s" }))]
     lognormal: Option<Lognormal>,
-    /// Uniform: any time of a range, each as often as the others.
+    /// Uniform: all times of a range are equally likely.
     #[schemars(example = serde_json::json!({ "min": "2s", "max": "10s" }))]
     uniform: Option<Uniform>,
 }
 
 impl Think {
-    /// The time where it is always the same.
+    /// The time, if it is constant.
     pub fn constant(&self) -> Option<Nanos> {
         if let Think::Constant(time) = self { Some(*time) } else { None }
     }
@@ -108,7 +109,7 @@ impl Think {
         }
     }
 
-    /// Its mean; of a distribution that is cut, before the cut.
+    /// Its mean; for a truncated distribution, the mean before truncation.
     pub fn mean(&self) -> Nanos {
         match *self {
             Think::Constant(time) => time,
@@ -117,7 +118,7 @@ impl Think {
         }
     }
 
-    /// The field that no distribution can have so, what is wrong with it, and what to do.
+    /// The first invalid field, the problem and the remedy.
     pub fn mistake(&self) -> Option<(&'static str, &'static str, &'static str)> {
         let (mean, min, max) = match *self {
             Think::Constant(_) => return None,
@@ -126,18 +127,18 @@ impl Think {
             }
             Think::Exponential(Exponential { mean, min, max }) => (mean, min, max),
             Think::Lognormal(Lognormal { mean, sd, .. }) if mean > Nanos::ZERO && sd == Nanos::ZERO => {
-                return Some(("sd", "must be longer than 0s", "write `think: 8s` for a time that is always the same"));
+                return Some(("sd", "must be longer than 0s", "write `think: 8s` for a constant time"));
             }
             Think::Lognormal(Lognormal { mean, min, max, .. }) => (mean, min, max),
         };
         let (min, max) = (min.unwrap_or(Nanos::ZERO), max.unwrap_or(Nanos(u64::MAX)));
         if mean == Nanos::ZERO {
-            return Some(("mean", "must be longer than 0s", "leave `think` out where nobody thinks"));
+            return Some(("mean", "must be longer than 0s", "remove `think` for no think time"));
         }
         if min >= max {
             return Some(("max", "must be longer than `min`", "write the shorter one as `min`"));
         }
-        // So a good part of all draws lies inside the cut.
+        // This keeps a good part of the draws within the bounds.
         (mean < min || mean > max).then_some((
             "mean",
             "must lie between `min` and `max`",
@@ -147,7 +148,7 @@ impl Think {
 }
 
 impl fmt::Display for Think {
-    /// As a plan writes it.
+    /// Formats it as a plan writes it.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let bounds = |f: &mut fmt::Formatter<'_>, min: Option<Nanos>, max: Option<Nanos>| {
             min.iter().try_for_each(|min| write!(f, ", min: {min}"))?;
@@ -190,7 +191,7 @@ impl<'de> Deserialize<'de> for Think {
                     (None, Some(lognormal), None) => Ok(Think::Lognormal(lognormal)),
                     (None, None, Some(uniform)) => Ok(Think::Uniform(uniform)),
                     _ => Err(de::Error::custom(
-                        "`think` is drawn from one distribution: write one of exponential, lognormal and uniform",
+                        "`think` takes one distribution: write one of exponential, lognormal and uniform",
                     )),
                 }
             }

@@ -1,7 +1,7 @@
-//! Traces that a scenario replays: when requests came, how long they were, and what their prompts share.
+//! Traces that a scenario replays: arrival times, lengths, and what the prompts share.
 //!
-//! When a plan is loaded each file is read once, however many scenarios name it: its SHA-256 goes into the identity of runs,
-//! its path does not, and its requests are held in memory for the runs.
+//! When a plan is loaded, each file is read once, however many scenarios name it: its SHA-256 is part of
+//! a run's identity, its path is not, and its requests are held in memory for the runs.
 
 use std::borrow::Cow;
 use std::collections::BTreeMap;
@@ -14,7 +14,8 @@ use crate::dataset::{Field, Format, Mapping, OnBad, TimeUnit};
 use crate::plan::model::file_ref::FileRef;
 use crate::units::{Decimal, Nanos};
 
-/// Requests of a trace: when they came, how long they were, and what their prompts share. No text of the file is sent.
+/// Requests of a trace: their arrival times, lengths, and what their prompts share. No text of the file
+/// is sent.
 #[serde_with::skip_serializing_none]
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
@@ -22,24 +23,25 @@ pub struct TraceFile {
     /// The file, relative to the plan's: JSON lines, JSON, CSV or Parquet, in the order of its times.
     #[schemars(example = "data/mooncake.jsonl")]
     pub file: FileRef<Replay>,
-    /// What its entries are. Default: what the first one looks like.
+    /// The format of its entries. Default: detected from the first entry.
     #[serde(rename = "as")]
     pub format: Option<Format>,
-    /// Which of its columns mean what, where it is no known format.
+    /// The meaning of its columns, if the format is not a known one.
     #[serde(default, skip_serializing_if = "Columns::is_empty")]
     pub map: Columns,
-    /// What happens when an entry breaks its format: `fail` names its line, `skip` leaves it out. Default fail.
+    /// What to do with an invalid entry: `fail` reports its line, `skip` skips it. Default fail.
     #[serde(default, skip_serializing_if = "crate::units::is_default")]
     pub on_bad: OnBad,
-    /// How many times as fast as it was recorded. Default 1.
+    /// Replay speed relative to the recording. Default 1.
     #[serde(default = "one")]
     #[schemars(extend("default" = 1), range(min = 0.000001), example = 2)]
     pub speed: Decimal,
-    /// The part that is replayed: from and to, on the trace's clock, whose 0 is its first time. Default: all of it.
+    /// The part to replay: from and to, on the trace's clock, which starts at the first time. Default:
+    /// all of it.
     #[schemars(example = serde_json::json!(["0s", "10m"]))]
     pub window: Option<[Nanos; 2]>,
-    /// Begin again when it has ended: from its first request, one last gap after its last, or where the window ends. Default
-    /// false: the load ends with it.
+    /// Restart the trace when it has ended: from its first request, one last gap after its last request,
+    /// or at the end of the window. Default false: the load ends with the trace.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     #[schemars(extend("default" = false))]
     pub repeat: bool,
@@ -49,32 +51,32 @@ fn one() -> Decimal {
     Decimal::new(1, 0)
 }
 
-/// Which columns of a file mean what; in JSON and Parquet a dot leads into an object.
+/// The meaning of a file's columns; in JSON and Parquet a dot leads into an object.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(transparent)]
 pub struct Columns(BTreeMap<String, String>);
 
-/// The key that says what the numbers of a time column count, and what they can count.
+/// The key for the unit of a time column, and its possible values.
 const TIME_UNIT: &str = "time_unit";
 const TIME_UNITS: [(&str, TimeUnit); 4] =
     [("s", TimeUnit::S), ("ms", TimeUnit::Ms), ("us", TimeUnit::Us), ("ns", TimeUnit::Ns)];
 
 impl Columns {
-    /// Whether nothing is mapped.
+    /// Whether no column is mapped.
     pub(crate) fn is_empty(&self) -> bool {
         self.0.is_empty()
     }
 
-    /// The first key or unit that means nothing, with what is known.
+    /// The first unknown key or unit, with the known ones.
     pub(crate) fn unknown(&self) -> Option<(&str, String)> {
         self.0.iter().find_map(|(key, value)| match key.as_str() {
             TIME_UNIT if TIME_UNITS.iter().any(|(unit, _)| unit == value) => None,
-            TIME_UNIT => Some((key.as_str(), format!("`{value}` is no unit of time: write s, ms, us or ns"))),
+            TIME_UNIT => Some((key.as_str(), format!("unknown time unit `{value}`: write s, ms, us or ns"))),
             key => key.parse::<Field>().err().map(|error| (key, error.0)),
         })
     }
 
-    /// As readers of files take it.
+    /// The mapping in the form that file readers accept.
     pub(crate) fn mapping(&self) -> Mapping {
         let field = |(key, column): (&String, &String)| Some((key.parse().ok()?, column.clone()));
         let unit = self.0.get(TIME_UNIT).and_then(|unit| TIME_UNITS.iter().find(|(name, _)| name == unit));
@@ -82,7 +84,7 @@ impl Columns {
         Mapping { columns: self.0.iter().filter_map(field).collect(), time_unit }
     }
 
-    /// In one line, as it stands in identities.
+    /// One line, as it appears in a run's identity.
     pub(crate) fn line(&self) -> String {
         self.0.iter().map(|(field, column)| format!(" {field}={column}")).collect()
     }
@@ -99,7 +101,7 @@ impl JsonSchema for Columns {
             (field.name().to_owned(), column)
         };
         let mut properties: serde_json::Map<_, _> = Field::ALL.iter().copied().map(column).collect();
-        let about = "What the numbers of the time column count; dates need no unit. Default s.";
+        let about = "Unit of the numbers in the time column; dates need no unit. Default s.";
         let unit =
             serde_json::json!({ "enum": TIME_UNITS.map(|(name, _)| name), "default": "s", "description": about });
         properties.insert(TIME_UNIT.to_owned(), unit);
@@ -107,28 +109,28 @@ impl JsonSchema for Columns {
             "type": "object",
             "properties": properties,
             "additionalProperties": false,
-            "description": "Which columns mean what; in JSON and Parquet a dot leads into an object.",
+            "description": "The meaning of columns; in JSON and Parquet a dot leads into an object.",
             "examples": [{ "time": "ts", "input_tokens": "in", "output_tokens": "out", "time_unit": "ms" }],
         })
     }
 }
 
-/// A trace as part of a run: all that decides what is sent and when.
+/// A trace as part of a run: everything that determines what is sent and when.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub struct Replay {
     /// SHA-256 of the file's bytes, as 64 hex digits.
     pub sha256: String,
-    /// How its entries are read, in one line.
+    /// How its entries are read, on one line.
     pub reading: String,
-    /// How many times as fast as it was recorded.
+    /// Replay speed relative to the recording.
     pub speed: Decimal,
-    /// The part that is replayed: from and to, on the trace's clock; none: all of it.
+    /// The part to replay: from and to, on the trace's clock; `None` for all of it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub window: Option<[Nanos; 2]>,
-    /// It begins again when it has ended.
+    /// Whether it restarts when it has ended.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub repeat: bool,
-    /// The requests; no part of what is stored or compared, because the digest stands for them.
+    /// The requests; not stored or compared, because the digest represents them.
     #[serde(skip)]
     pub requests: TraceRequests,
 }
@@ -152,33 +154,34 @@ impl std::hash::Hash for TraceRequests {
 /// One request of a trace.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct TraceRequest {
-    /// When it came, on the trace's clock.
+    /// Arrival time on the trace's clock.
     pub at: Nanos,
     /// Tokens of its prompt.
     pub prompt_tokens: u32,
-    /// Tokens of its answer.
+    /// Tokens of its response.
     pub output_tokens: u32,
-    /// Names of its prompt's blocks of 512 tokens from the beginning: equal names are equal text.
+    /// Names of its prompt's blocks of 512 tokens, from the beginning: equal names mean equal text.
     pub blocks: Box<[u64]>,
 }
 
 impl Replay {
-    /// Requests per second at the speed of the replay, on average over its window.
+    /// Mean requests per second over the window, at the speed of the replay.
     pub fn qps(&self) -> Decimal {
         let length = if self.repeat { self.period() } else { self.length() };
         let seconds = length.secs() / self.speed.to_f64();
         let rate = self.requests.0.len() as f64 / seconds.max(1e-9);
-        // Six digits behind the point: an average has no more, and the digits are part of the run's identity.
+        // Six decimal places: an average needs no more, and the digits are part of the run's identity.
         Decimal::new((rate * 1e6).round().clamp(1.0, 1e15) as i64, 6)
     }
 
-    /// From where to where on the trace's clock it goes.
+    /// The start and end of the replayed part on the trace's clock.
     pub fn window(&self) -> [Nanos; 2] {
         let last = self.requests.0.last().map_or(Nanos::ZERO, |request| request.at);
         self.window.unwrap_or([Nanos::ZERO, Nanos(last.0.saturating_add(1))])
     }
 
-    /// What one turn takes on the trace's clock, where it begins again: its window, or up to one last gap after its last request.
+    /// The length of one pass on the trace's clock, if it restarts: its window, or the time up to one
+    /// last gap after its last request.
     pub(crate) fn period(&self) -> Nanos {
         let last_gap = match &self.requests.0[..] {
             [.., before, last] => last.at.saturating_sub(before.at),
@@ -190,13 +193,13 @@ impl Replay {
         }
     }
 
-    /// How much of the trace's time is replayed: up to its last request.
+    /// The length of the trace's time that is replayed, up to its last request.
     fn length(&self) -> Nanos {
         let last = self.requests.0.last().map_or(Nanos::ZERO, |request| request.at);
         last.saturating_sub(self.window()[0])
     }
 
-    /// Means of prompt and answer tokens.
+    /// Mean tokens of prompts and responses.
     pub(crate) fn mean_tokens(&self) -> [f64; 2] {
         let count = self.requests.0.len().max(1) as f64;
         let mean =
@@ -206,20 +209,20 @@ impl Replay {
 }
 
 impl TraceFile {
-    /// How the file's entries are read, in one line.
+    /// How the file's entries are read, on one line.
     pub(crate) fn reading(&self) -> String {
         let format = self.format.map_or_else(|| "as found".to_owned(), |format| format!("as {format}"));
         let on_bad = if self.on_bad == OnBad::Skip { ", skip bad" } else { "" };
         format!("{format}{on_bad}{}", self.map.line())
     }
 
-    /// Whether what is said beside the file can be followed; `check` tells what cannot.
+    /// Whether the fields other than the file are valid; `check` reports the problems.
     pub(crate) fn is_sound(&self) -> bool {
         let has_length = self.window.is_none_or(|[from, to]| from < to);
         self.speed.is_positive() && has_length && self.map.unknown().is_none()
     }
 
-    /// The trace as part of a run; none where its file could not be read, which is a mistake of the plan.
+    /// The trace as part of a run; `None` if its file could not be read, which is an error in the plan.
     pub fn replay(&self) -> Option<&Replay> {
         self.file.found()
     }

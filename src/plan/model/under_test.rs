@@ -1,4 +1,4 @@
-//! `models:` of a plan: what is measured.
+//! `models:` of a plan: the models under test.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -19,12 +19,12 @@ pub struct Model {
     #[schemars(extend("exclusiveMinimum" = 0))]
     #[schemars(example = 70.6e9)]
     pub parameters: Option<Decimal>,
-    /// Of a mixture of experts: number of weights that one token uses.
+    /// For a mixture of experts: number of weights used per token.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(extend("exclusiveMinimum" = 0))]
     #[schemars(example = 3.3e9)]
     pub active_parameters: Option<Decimal>,
-    /// What its KV cache follows from.
+    /// The dimensions that determine the size of its KV cache.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(example = serde_json::json!({ "layers": 80, "kv_heads": 8, "head_dim": 128 }))]
     pub shape: Option<ModelShape>,
@@ -33,27 +33,28 @@ pub struct Model {
     #[schemars(example = &"bf16")]
     #[schemars(example = &"fp8")]
     pub precision: Option<String>,
-    /// The model's tokenizer: its tokenizer.json, or a folder that has it with tokenizer_config.json and
-    /// chat_template.jinja. Relative to the plan's file. Prompts then have exactly the asked number of tokens, those of the
-    /// chat template among them; without it lengths are estimates. `server`: the server counts by its /tokenize, where it has
-    /// one (vLLM, SGLang, llama.cpp).
+    /// The model's tokenizer: its tokenizer.json, or a folder that contains it together with
+    /// tokenizer_config.json and chat_template.jinja. Relative to the plan's file. Prompts then have
+    /// exactly the requested number of tokens, including those of the chat template; without it lengths
+    /// are estimates. `server`: the server counts with its /tokenize, if available (vLLM, SGLang,
+    /// llama.cpp).
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(example = &"tokenizers/llama-3.1")]
     #[schemars(example = &"server")]
     pub tokenizer: Option<TokenizerPath>,
 }
 
-/// What a model's KV cache follows from, as its config.json says.
+/// The dimensions that determine the size of a model's KV cache, as in its config.json.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct ModelShape {
-    /// Layers with attention (`num_hidden_layers`).
+    /// Number of attention layers (`num_hidden_layers`).
     #[schemars(range(min = 1), example = 80)]
     pub layers: u32,
-    /// Heads of keys and values (`num_key_value_heads`).
+    /// Number of key and value heads (`num_key_value_heads`).
     #[schemars(range(min = 1), example = 8)]
     pub kv_heads: u32,
-    /// Numbers of a head (`head_dim`, or hidden_size / num_attention_heads).
+    /// Dimension of a head (`head_dim`, or hidden_size / num_attention_heads).
     #[schemars(range(min = 1), example = 128)]
     pub head_dim: u32,
     /// Number format of the cache. Default: 16 bits.

@@ -1,5 +1,5 @@
-//! Values that reading would change without a word: a version written as a number loses its last zero, and `no` is a text,
-//! which an expression takes for true.
+//! Values that parsing would change silently: a version written as a number loses its trailing zero, and
+//! `no` is a text, which an expression treats as true.
 
 use crate::plan::diagnostic::error::{Code, Diagnostic};
 use crate::plan::model::scalar::Scalar;
@@ -7,10 +7,10 @@ use crate::plan::read::reader::read;
 use crate::plan::text::span::{Span, clamp};
 use crate::plan::text::tree::{Node, Value};
 
-/// Words that other YAML readers take for true and false, and that are texts here.
+/// Words that other YAML parsers treat as true and false, but that are texts here.
 const SWITCHES: [&str; 6] = ["yes", "no", "on", "off", "y", "n"];
 
-/// Reports variables that are such a word without quotes, before any expression sees them.
+/// Reports variables that are such a word without quotes, before any expression uses them.
 pub(crate) fn switches(tree: &mut Node, text: &str) -> Vec<Diagnostic> {
     let mut found = Vec::new();
     let Value::Map(entries) = &mut tree.value else { return found };
@@ -37,8 +37,9 @@ fn switch(node: &mut Node, text: &str, found: &mut Vec<Diagnostic>) {
     }
 }
 
-/// Reports facts of a server that are numbers written otherwise than they are kept, and texts about endpoints and models
-/// that a template made of such a number. A version, a flag or a model's id is compared by its letters.
+/// Reports server facts that are numbers written differently from how they are stored, and texts about
+/// endpoints and models that a template made of such a number. A version, a flag or a model's id is
+/// compared character by character.
 pub(crate) fn lost(tree: &mut Node, text: &str) -> Vec<Diagnostic> {
     let mut found = Vec::new();
     let Value::Map(tables) = &mut tree.value else { return found };
@@ -66,7 +67,7 @@ fn look(node: &mut Node, fact: bool, text: &str, found: &mut Vec<Diagnostic>) {
         (Value::Int(_) | Value::Float(_), true) if fact => {
             changed(&node.span, text).map(|number| (node.span.clone(), number))
         }
-        // What is computed of a number is no longer what was written.
+        // The result of a computation no longer has the original spelling.
         (Value::Int(_) | Value::Float(_), false) if fact => {
             let kept = read::<Scalar>(node).map(|value| value.to_string()).unwrap_or_default();
             from_vars.find(|(_, number)| number.kept == kept)
@@ -76,31 +77,31 @@ fn look(node: &mut Node, fact: bool, text: &str, found: &mut Vec<Diagnostic>) {
     };
     let Some((span, Changed { written, kept })) = lost else { return };
     let message = format!("`{written}` is read as the number {kept}");
-    let remedy = format!("write \"{written}\" in quotes, or {kept} where a number is meant");
+    let remedy = format!("write \"{written}\" in quotes, or {kept} if a number is intended");
     found.push(Diagnostic::new(Code::WrongValue, message).at(Some(span)).remedy(remedy));
     node.fail();
 }
 
-/// A number that is written in more than one way.
+/// A number that can be written in more than one way.
 struct Changed {
-    /// As it is written.
+    /// As written.
     written: String,
-    /// As it is kept.
+    /// As stored.
     kept: String,
 }
 
-/// The number written at a place, if it is kept in other letters: `0.10`, `1.0`, `1e5`, `0x1f`.
+/// The number written at a place, if it is stored with another spelling: `0.10`, `1.0`, `1e5`, `0x1f`.
 fn changed(span: &Span, text: &str) -> Option<Changed> {
     let written = bare(span, text)?.trim();
     let digits = written.replace('_', "");
     let digits = digits.strip_prefix('+').unwrap_or(&digits);
     let unsigned = digits.strip_prefix('-').unwrap_or(digits);
     let zero_first = unsigned.len() > 1 && unsigned.starts_with('0') && unsigned.as_bytes()[1].is_ascii_digit();
-    // `007` is a text, and so are `inf` and `nan` as far as this goes.
+    // `007` is a text, and so are `inf` and `nan` for this purpose.
     if zero_first || !unsigned.starts_with(|c: char| c.is_ascii_digit() || c == '.') {
         return None;
     }
-    // Only a mantissa and a size in plain digits, like `12e3`, may be the name of a commit.
+    // Only a mantissa and an exponent in plain digits, like `12e3`, may be the name of a commit.
     if unsigned.contains(['e', 'E']) && !unsigned.starts_with("0x") && unsigned.contains(['.', '-', '+']) {
         return None;
     }
@@ -117,7 +118,7 @@ fn changed(span: &Span, text: &str) -> Option<Changed> {
     (kept != digits).then(|| Changed { written: written.to_owned(), kept })
 }
 
-/// What is written at a place, if no quotes stand around it.
+/// The text written at a place, if it is not quoted.
 fn bare<'t>(span: &Span, text: &'t str) -> Option<&'t str> {
     let span = clamp(span.clone(), text);
     let quoted = text[..span.start].ends_with(['"', '\'']) || text[span.clone()].starts_with(['"', '\'']);

@@ -1,6 +1,8 @@
-//! From a tree to the types of a plan: the serde derives of `model` read it, all mistakes in one pass, each with its remedy.
+//! From a tree to the types of a plan: the serde derives of `model` read it; all errors are reported in one
+//! pass, each with its remedy.
 //!
-//! Stands on `text`, `diagnostic` and `model`; opens no file and judges no plan as a whole. `files` and `load` call it.
+//! Depends on `text`, `diagnostic` and `model`; opens no files and does not check a plan as a whole.
+//! `files` and `load` call it.
 
 pub(crate) mod lossy_values;
 pub(crate) mod other_tools;

@@ -1,16 +1,16 @@
-//! Words of other tools: what someone who comes from vLLM's benchmark, GuideLLM, GenAI-Perf, k6, Locust or MLPerf types,
-//! and how a plan says it. Asked only after a key turned out to be unknown.
+//! Words from other tools: the names that users of vLLM's benchmark, GuideLLM, GenAI-Perf, k6, Locust or
+//! MLPerf type, and the equivalent in a plan. Used only after a key turned out to be unknown.
 
 use crate::plan::model::axis;
 use crate::plan::text::tree::Step;
 
-/// What a word of another tool is here.
+/// The equivalent of a word from another tool.
 enum Here {
-    /// An axis, and mostly a field of a scenario too.
+    /// An axis, and usually also a field of a scenario.
     Axis(&'static str),
     /// A key of the same table.
     Key(&'static str),
-    /// Something that is said in another way.
+    /// Something that a plan expresses differently.
     Said(&'static str),
 }
 
@@ -19,26 +19,29 @@ use Here::{Axis, Key, Said};
 const RATE: Here = Axis("qps");
 const IN_FLIGHT: Here = Axis("batch_size");
 const WINDOW: Here = Said("the length of the measurement is phases: { measure: 120s }");
-const RISE: Here = Said("load rises in `fill` and settles in `stabilize`: phases: { fill: 30s, stabilize: 60s }");
+const RISE: Here = Said("the load rises in `fill` and settles in `stabilize`: phases: { fill: 30s, stabilize: 60s }");
 const COUNT: Here = Said(
-    "a run lasts a time; to wait for a number of requests write phases: { measure: { for: 60s, min_requests: 1000 } }",
+    "a run has a fixed duration; to wait for a number of requests write \
+     phases: { measure: { for: 60s, min_requests: 1000 } }",
 );
 const POINTS: Here = Said(
-    "write the load points as an axis: matrix: { batch_size: [1, 8] } for a closed loop, { qps: [1, 2] } for an open one",
+    "write the load points as an axis: matrix: { batch_size: [1, 8] } for a closed loop, \
+     { qps: [1, 2] } for an open one",
 );
 const PROMPTS: Here =
-    Said("prompts are made by sweepline: say how long with `prompt_tokens` and `output_tokens` of a scenario");
+    Said("sweepline generates prompts: set their length with `prompt_tokens` and `output_tokens` of a scenario");
 const RESULTS: Here = Said("results go to the folder that `sweepline run --results DIR` names; remove it");
 const SPREAD: Here = Said(
-    "lengths that differ are said in `lengths`: { prompt: { normal: { mean: 512, sd: 64, min: 64, max: 1024 } }, output: 128 }",
+    "varying lengths go under `lengths`: { prompt: { normal: { mean: 512, sd: 64, min: 64, max: 1024 } }, output: \
+     128 }",
 );
 const SERVER: Here = Said(
-    "a flag that servers are started with is an axis `server.FLAG` of an endpoint with `launch`; servers that already run \
-     are endpoints of their own, each with its `server: { … }` facts",
+    "a flag that servers are started with is an axis `server.FLAG` of an endpoint with `launch`; servers that \
+     already run are separate endpoints, each with its `server: { … }` facts",
 );
-const PRECISION: Here = Said("it stands at a model: precision: bf16");
+const PRECISION: Here = Said("it belongs to a model: precision: bf16");
 
-/// Words as they are after [`folded`], each with what it is here.
+/// Words as returned by [`folded`], each with its equivalent.
 const WORDS: &[(&[&str], Here)] = &[
     (&["rate", "rates", "rps", "target_qps", "queries_per_second", "request_rates", "arrival_rate"], RATE),
     (
@@ -139,7 +142,7 @@ const WORDS: &[(&[&str], Here)] = &[
     (&["tensor_parallel", "tensor_parallel_size", "tp", "pipeline_parallel", "max_num_seqs", "quantization"], SERVER),
     (&["base_url", "host", "address", "server_url", "endpoint_url", "uri"], Key("url")),
     (&["target"], Said("the address is the `url` of an endpoint: endpoints: { NAME: { url: http://HOST:PORT/v1 } }")),
-    (&["backend", "framework", "server_type"], Said("`engine` says which server answers, `api` which call is made")),
+    (&["backend", "framework", "server_type"], Said("`engine` names the server, `api` the call")),
     (&["token", "key", "auth"], Key("api_key")),
     (&["env"], Said("write { secret: env:NAME } with the name of the variable")),
     (&["file"], Said("write { secret: file:PATH } with a path in the plan's folder")),
@@ -150,7 +153,7 @@ const WORDS: &[(&[&str], Here)] = &[
     (&["excludes", "ignore"], Key("exclude")),
     (&["axes", "params", "parameters"], Key("matrix")),
     (&["thresholds", "sla", "slos", "objectives"], Key("slo")),
-    (&["version", "api_version"], Said("the version of the plan format is said by `sweepline: 1`")),
+    (&["version", "api_version"], Said("`sweepline: 1` sets the version of the plan format")),
     (&["p999"], Key("p99.9")),
     (&["median"], Key("p50")),
 ];
@@ -159,8 +162,8 @@ fn folded(key: &str) -> String {
     key.to_lowercase().replace('-', "_")
 }
 
-/// What to type for a key that is unknown under `parents`, where other tools have a word like it. `known` are the keys
-/// that may stand there.
+/// The remedy for a key that is unknown under `parents`, if another tool has a word like it. `known` are
+/// the keys that are allowed there.
 pub(crate) fn remedy(parents: &[Step], key: &str, known: &[&str]) -> Option<String> {
     let key = folded(key);
     let (_, here) = WORDS.iter().find(|(words, _)| words.contains(&key.as_str()))?;
@@ -182,31 +185,32 @@ const RANGE_WORDS: &[(&[&str], &str)] = &[
     (&["if", "where", "only", "unless"], "when"),
 ];
 
-/// Whether the keys that may stand somewhere are those of a table on an axis.
+/// Whether the allowed keys at a place are those of a table on an axis.
 pub(crate) fn is_axis_table(known: &[&str]) -> bool {
     known.contains(&"zip")
 }
 
-/// Whether a word stands for a key of a range, of bounds or of a condition.
+/// Whether a word means a key of a range, of bounds or of a condition.
 pub(crate) fn stands_for(word: &str, key: &str) -> bool {
     RANGE_WORDS.iter().any(|(words, own)| *own == key && words.contains(&folded(word).as_str()))
 }
 
-/// What to type for an unknown key of a range, of bounds or beside a condition, where `known` are the right ones.
+/// The remedy for an unknown key of a range, of bounds or next to a condition, if `known` are the correct
+/// ones.
 pub(crate) fn range_key(key: &str, known: &[&str]) -> Option<String> {
     let key = folded(key);
     if is_axis_table(known) && ["double", "doubling", "log2", "geometric"].contains(&key.as_str()) {
         return Some("write `times: 2`".to_owned());
     }
     let (_, own) = RANGE_WORDS.iter().find(|(words, own)| words.contains(&key.as_str()) && known.contains(own))?;
-    // Words like `max` mean other things elsewhere.
+    // Words like `max` have other meanings elsewhere.
     if !known.contains(&"from") && *own != "when" {
         return None;
     }
     Some(format!("did you mean `{own}`?"))
 }
 
-/// What to type for a key of a matrix that is no axis.
+/// The remedy for a matrix key that is not an axis.
 pub(crate) fn axis_of(key: &str) -> Option<String> {
     let key = folded(key);
     if let Some(first) = axis::first_name(&key) {
@@ -219,12 +223,12 @@ pub(crate) fn axis_of(key: &str) -> Option<String> {
     }
 }
 
-/// Where an axis belongs that was written elsewhere.
+/// The remedy for an axis that was written elsewhere.
 pub(crate) fn axis_remedy(axis: &str) -> String {
     format!("`{axis}` is an axis: write it under `matrix:` of a sweep")
 }
 
-/// `ttft_p99` and `p99_ttft` as an objective is written, for a key of `slo`.
+/// `ttft_p99` and `p99_ttft` written as an objective, for a key of `slo`.
 pub(crate) fn objective(key: &str) -> Option<String> {
     let (first, last) = key.split_once('_')?;
     let (metric, percentile) = if last.starts_with('p') { (first, last) } else { (last, first) };

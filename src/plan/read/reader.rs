@@ -1,5 +1,5 @@
-//! Tree → any type with a serde derive. The derives stay the one truth for fields, defaults and the schema; this file adds
-//! where in the tree a mistake is and what it is, as data instead of prose.
+//! Tree → any type with a serde derive. The derives remain the single source for fields, defaults and the
+//! schema; this file adds the place of an error in the tree and its kind, as data instead of prose.
 
 use std::fmt;
 
@@ -11,29 +11,29 @@ use crate::plan::model::shorthand::Shorthand;
 use crate::plan::read::wanted::Wanted;
 use crate::plan::text::tree::{Entry, Node, Step, Value};
 
-/// What is wrong with the node at a path.
+/// The problem with the node at a path.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) enum Mistake {
-    /// The key at the path is none of those expected.
+    /// The key at the path is not one of the expected keys.
     UnknownKey(&'static [&'static str]),
     /// The table at the path lacks a field.
     MissingField(&'static str),
-    /// The value is of another type than this.
+    /// The value has another type than this one.
     WrongType(Wanted),
-    /// The text is none of these.
+    /// The text is not one of these.
     UnknownChoice(&'static [&'static str]),
     /// A key without a value.
     NoValue,
-    /// Anything else, in the words of the type.
+    /// Any other problem, in the words of the type.
     Other(String),
 }
 
-/// A mistake and where it is.
+/// An error and its place.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct ReadError {
-    /// The deepest node that was being read, from the inside out.
+    /// The deepest node that was being read, as the path from the inside out.
     reversed: Vec<Step>,
-    /// What is wrong.
+    /// The problem.
     pub mistake: Mistake,
 }
 
@@ -111,8 +111,8 @@ impl<'de> Deserializer<'de> for Reader<'_> {
         }
     }
 
-    /// A derive would also take a list for a struct, field by field in their order; no plan means that. A field that stands for
-    /// its table is read as the table's only one.
+    /// A derive would also accept a list for a struct, field by field in order; no plan intends that. A
+    /// field that stands for its table is read as the table's only field.
     fn deserialize_struct<V: Visitor<'de>>(
         self,
         name: &'static str,
@@ -158,7 +158,7 @@ impl<'de> Deserializer<'de> for Reader<'_> {
         match &self.0.value {
             Value::Text(text) => visitor.visit_enum(Choice { key: text, value: None, variants }),
             Value::Null => Err(Mistake::NoValue.into()),
-            // A choice that has a value of its own: `{ cost_per_million: 3 }`.
+            // A choice that has its own value: `{ cost_per_million: 3 }`.
             Value::Map(entries) => match &entries[..] {
                 [entry] if variants.contains(&entry.key.as_str()) => {
                     visitor.visit_enum(Choice { key: &entry.key, value: Some(&entry.node), variants })
@@ -175,7 +175,7 @@ impl<'de> Deserializer<'de> for Reader<'_> {
     }
 }
 
-/// The only field of a table in whose place it stands: a mistake in it is where it stands.
+/// The only field of a table that a value stands for: an error in the field is placed at the value.
 struct Only<'t> {
     field: Option<&'static str>,
     node: &'t Node,
@@ -194,7 +194,7 @@ impl<'de> de::MapAccess<'de> for Only<'_> {
     }
 }
 
-/// A choice by its name, or as the only entry of a table with its value.
+/// Reads a choice by its name, or as the only entry of a table with its value.
 struct Choice<'t> {
     key: &'t str,
     value: Option<&'t Node>,
@@ -272,7 +272,7 @@ impl<'de> de::MapAccess<'de> for Entries<'_> {
         let Some(entry) = self.entries.get(self.next) else { return Ok(None) };
         let key: StrDeserializer<'_, ReadError> = entry.key.as_str().into_deserializer();
         seed.deserialize(key).map(Some).map_err(|error| {
-            // A key that is one of several choices (p50, p99) is an unknown key too.
+            // A key that is one of several choices (p50, p99) is an unknown key, too.
             let mistake = match error.mistake {
                 Mistake::UnknownChoice(expected) => Mistake::UnknownKey(expected),
                 other => other,

@@ -1,5 +1,5 @@
-//! Reads a whole plan and names every mistake of type in it. serde stops at the first one; here that one is written down,
-//! taken out of the tree, and the tree is read again, until a plan comes out or nothing is left.
+//! Reads a whole plan and reports every type error in it. serde stops at the first error; this module
+//! records it, removes it from the tree and reads the tree again, until a plan results or nothing is left.
 
 use crate::plan::diagnostic::error::{Code, Diagnostic, MOST_MISTAKES};
 use crate::plan::diagnostic::suggest;
@@ -11,20 +11,20 @@ use crate::plan::read::{other_tools, remedy};
 use crate::plan::text::span::Span;
 use crate::plan::text::tree::{Dotted, Node, Step, Value};
 
-/// A plan as far as it can be read, the tree without what is wrong, and the mistakes.
+/// A plan as far as it can be read, the tree without the errors, and the errors.
 pub(crate) struct Recovered {
-    /// The plan with fillers for what is missing; `None` if even that cannot be read.
+    /// The plan with placeholders for missing parts; `None` if even that cannot be read.
     pub plan: Option<Plan>,
     /// The tree that the plan was read from.
     pub tree: Node,
-    /// The mistakes, in the order in which they were met.
+    /// The errors, in the order in which they were found.
     pub found: Vec<Diagnostic>,
 }
 
-/// Reads a plan from `tree`; `text` is quoted in messages.
+/// Reads a plan from `tree`; messages quote `text`.
 pub(crate) fn recover(mut tree: Node, text: &str) -> Recovered {
     let mut found = Vec::new();
-    // Each mistake needs at most one round to be taken out and a few more to fill its gap.
+    // Each error needs at most one round to remove it and a few more to fill its gap.
     for _ in 0..MOST_MISTAKES * 8 {
         let error = match read::<Plan>(&tree) {
             Ok(plan) => return Recovered { plan: Some(plan), tree, found },
@@ -39,7 +39,7 @@ pub(crate) fn recover(mut tree: Node, text: &str) -> Recovered {
     Recovered { plan: None, tree, found }
 }
 
-/// Changes the tree so that the same mistake does not come again.
+/// Changes the tree so that the same error does not recur.
 fn repair(tree: &mut Node, path: &[Step], mistake: &Mistake) -> bool {
     if let Mistake::MissingField(field) = mistake {
         return fill(tree, path, field);
@@ -53,12 +53,12 @@ fn repair(tree: &mut Node, path: &[Step], mistake: &Mistake) -> bool {
             node.value = value;
             true
         }
-        // No filler fits: what it stands in cannot be read either.
+        // No placeholder fits: its parent cannot be read either.
         None => path.split_last().is_some_and(|(_, parents)| tree.remove(parents)),
     }
 }
 
-/// Puts something where a field is missing, so that what stands beside it can be read.
+/// Inserts a placeholder for a missing field, so that its siblings can be read.
 fn fill(tree: &mut Node, path: &[Step], field: &str) -> bool {
     let Some(table) = tree.at_mut(path) else { return false };
     let span = table.span.clone();
@@ -69,7 +69,7 @@ fn fill(tree: &mut Node, path: &[Step], field: &str) -> bool {
     true
 }
 
-/// The values that some field takes, tried one after the other.
+/// The values that some field accepts, tried one after the other.
 fn next_filler(value: &Value) -> Option<Value> {
     match value {
         Value::Map(_) => Some(Value::Text(String::new())),
@@ -81,7 +81,7 @@ fn next_filler(value: &Value) -> Option<Value> {
     }
 }
 
-/// The mistake in words; `None` if it only follows from one that was named before.
+/// The error in words; `None` if it only follows from an error that was already reported.
 pub(crate) fn describe(error: &ReadError, path: &[Step], tree: &Node, text: &str) -> Option<Diagnostic> {
     let at = tree.walk(path);
     if at.broken {
@@ -96,14 +96,14 @@ pub(crate) fn describe(error: &ReadError, path: &[Step], tree: &Node, text: &str
     let written = tree.written(path);
     let diagnostic = match &error.mistake {
         Mistake::UnknownKey(expected) => unknown_key(path, name, expected, at.key_span.cloned(), tree),
-        // It was wrong, or an unknown key was meant to be it.
+        // The field had an error, or an unknown key was meant as this field.
         Mistake::MissingField(field) if was_meant(field, &at.node.holes) => return None,
         Mistake::MissingField(field) => missing(&written, field),
-        // What a type says about a table that has lost a field follows from the loss.
+        // A type's complaint about a table that has lost a field follows from that loss.
         Mistake::Other(_) if at.node.is_damaged() => return None,
         Mistake::NoValue => Diagnostic::new(Code::NoValue, format!("`{}` has no value", Dotted(&written)))
             .remedy(remedy::of_nothing(path, tree, text)),
-        // A choice whose value was wrong has lost it.
+        // A choice whose value had an error has lost the value.
         Mistake::UnknownChoice(_) if at.node.is_damaged() || !at.node.holes.is_empty() => return None,
         Mistake::UnknownChoice(expected) => {
             let near = match &at.node.value {
@@ -114,7 +114,7 @@ pub(crate) fn describe(error: &ReadError, path: &[Step], tree: &Node, text: &str
             let remedy = match near {
                 Some(near) => format!("did you mean `{near}`?"),
                 None if matches!(path, [.., Step::Key(key)] if key == "engine") => {
-                    format!("write {}; `openai` serves for any other that speaks OpenAI's API", choices())
+                    format!("write {}; use `openai` for any other server that supports OpenAI's API", choices())
                 }
                 None => format!("write {}", choices()),
             };
@@ -122,20 +122,20 @@ pub(crate) fn describe(error: &ReadError, path: &[Step], tree: &Node, text: &str
                 format!("`{}` cannot be {}", Dotted(&written), shown(at.node, text).trim_start_matches("the text "));
             Diagnostic::new(Code::WrongValue, message).remedy(remedy)
         }
-        // A table that lacks a key of its own was wrong there.
+        // A table without a required key already had an error there.
         Mistake::Other(_) if !at.node.holes.is_empty() => return None,
         Mistake::WrongType(expected) => wrong_type(at.node, &written, expected, text),
         Mistake::Other(message) => other(message, path),
     };
     Some(match &error.mistake {
         Mistake::UnknownKey(_) => diagnostic,
-        // A missing field is a mistake of the table: point at its name.
+        // A missing field is an error of the table: point at the table's name.
         Mistake::MissingField(_) if path.is_empty() => diagnostic.at(Some(0..0)),
         _ => diagnostic.at(span).with(at.related()),
     })
 }
 
-/// What the unit types say is "what is wrong: what to write".
+/// Messages of the unit types have the form "problem: remedy".
 fn other(message: &str, path: &[Step]) -> Diagnostic {
     let is_secret = matches!(path, [.., Step::Key(key)] if key == "secret" || key == "api_key");
     let code = if is_secret { Code::Secret } else { Code::WrongValue };
@@ -145,7 +145,7 @@ fn other(message: &str, path: &[Step]) -> Diagnostic {
     }
 }
 
-/// Whether a key that was taken out was meant to be this field.
+/// Whether a removed key was meant as this field.
 fn was_meant(field: &str, holes: &[String]) -> bool {
     let glued = |hole: &String| {
         hole.strip_prefix(field).is_some_and(|rest| rest.starts_with(':')) || other_tools::stands_for(hole, field)
@@ -174,8 +174,8 @@ fn missing(path: &[Step], field: &str) -> Diagnostic {
 fn unknown_key(path: &[Step], key: &str, expected: &[&'static str], span: Option<Span>, tree: &Node) -> Diagnostic {
     let parents = &path[..path.len().saturating_sub(1)];
     let message = match parents {
-        [] => format!("a plan has no key `{key}`"),
-        parents => format!("`{}` has no key `{key}`", Dotted(&tree.written(parents))),
+        [] => format!("unknown key `{key}` in the plan"),
+        parents => format!("unknown key `{key}` in `{}`", Dotted(&tree.written(parents))),
     };
     let remedy = remedy::of_key(parents, key, expected, tree);
     let mut diagnostic = Diagnostic::new(Code::UnknownKey, message).at(span).remedy(remedy);

@@ -1,4 +1,5 @@
-//! What to type instead, for mistakes that the types themselves find: unknown keys, missing values, values of another type.
+//! Remedies for errors that the types themselves find: unknown keys, missing values, values of another
+//! type.
 
 use std::borrow::Cow;
 
@@ -17,7 +18,7 @@ use crate::plan::read::wanted::Wanted;
 use crate::plan::text::span::Span;
 use crate::plan::text::tree::{Entry, Node, Step, Value};
 
-/// What to do about a key that does not exist where it stands.
+/// The remedy for an unknown key.
 pub(crate) fn of_key(parents: &[Step], key: &str, expected: &[&'static str], tree: &Node) -> String {
     let table = tree.walk(parents).node;
     let value = table.get(key).map_or(&Value::Null, |node| &node.value);
@@ -51,7 +52,7 @@ pub(crate) fn of_key(parents: &[Step], key: &str, expected: &[&'static str], tre
         && scenarios == "scenarios"
         && keys::<Scenario>().contains(&key)
     {
-        return format!("`{key}` is a key of the scenario: write it in `{name}`, beside `{inner}`");
+        return format!("`{key}` is a key of the scenario: write it in `{name}`, next to `{inner}`");
     }
     if !parents.is_empty() && keys::<Plan>().contains(&key) {
         return format!("`{key}` is a key of the plan itself: write it at the top level, above any table");
@@ -62,17 +63,17 @@ pub(crate) fn of_key(parents: &[Step], key: &str, expected: &[&'static str], tre
     format!("its keys are {}", suggest::choices(expected.iter().copied()).replace(" or ", " and "))
 }
 
-/// What a table on an axis may be: a list of all its keys would hide that they belong to three kinds of tables.
+/// The kinds of tables on an axis: a list of all keys would hide that they belong to three kinds of tables.
 fn of_axis_table(table: &Node) -> String {
     match ["from", "to", "step", "times"].iter().any(|key| table.get(key).is_some()) {
-        true => "a range has `from`, `to` and one of `step` and `times`, and perhaps a `when`".to_owned(),
+        true => "a range has `from`, `to` and one of `step` and `times`, and optionally a `when`".to_owned(),
         false => "write a range { from: 1, to: 64, times: 2 }, a value with a condition { value: 8, when: { … } }, or \
                   axes by name { prompt_tokens: 256, output_tokens: 1024 }"
             .to_owned(),
     }
 }
 
-/// What to do about a key at the head of a plan that is a variable of it, or a key of one of its tables.
+/// The remedy for a top-level key that is a variable of the plan, or a key of one of its tables.
 fn of_inner_key(key: &str, value: &Value, tree: &Node) -> Option<String> {
     if tree.get("vars").is_some_and(|vars| vars.get(key).is_some()) {
         return Some(format!("it is a variable: write it under `vars`, on the command line `--set vars.{key}=…`"));
@@ -92,7 +93,7 @@ fn of_inner_key(key: &str, value: &Value, tree: &Node) -> Option<String> {
     Some(format!("write {table}: {{ {key}: {shown} }}, on the command line `--set {table}.{key}={shown}`"))
 }
 
-/// The keys of a table: serde tells them when it meets one that is none.
+/// The keys of a table: serde lists them when it finds an unknown one.
 fn keys<T: DeserializeOwned>() -> &'static [&'static str] {
     let nameless = Entry { key: String::new(), key_span: 0..0, node: Node::new(Value::Null, 0..0) };
     let table = Node::new(Value::Map(vec![nameless]), 0..0);
@@ -102,7 +103,7 @@ fn keys<T: DeserializeOwned>() -> &'static [&'static str] {
     }
 }
 
-/// A key without a value was meant to get one, or what stands below it belongs to it.
+/// The remedy for a key without a value: its value is missing, or the lines below belong to it.
 pub(crate) fn of_nothing(path: &[Step], tree: &Node, text: &str) -> &'static str {
     let Some((last, parents)) = path.split_last() else { return "give it a value" };
     let Step::Key(key) = last else { return "write a value, or remove it" };
@@ -115,12 +116,12 @@ pub(crate) fn of_nothing(path: &[Step], tree: &Node, text: &str) -> &'static str
         column(&own.key_span) == column(&next.key_span) && between.trim_end().ends_with(':') && !parents.is_empty()
     });
     match below {
-        true => "if the lines below belong to it, indent them further; else give it a value, or remove the line",
+        true => "if the lines below belong to it, indent them further; otherwise give it a value, or remove the line",
         false => "give it a value, or remove the line",
     }
 }
 
-/// What to type for a value of another type than the field takes.
+/// The remedy for a value of another type than the field accepts.
 pub(crate) fn of_type(node: &Node, path: &[Step], wanted: &Wanted, text: &str) -> String {
     if let Some(remedy) = of_place(node, path, text) {
         return remedy;
@@ -170,7 +171,7 @@ pub(crate) fn of_type(node: &Node, path: &[Step], wanted: &Wanted, text: &str) -
     }
 }
 
-/// What to write at places where a value of another type is a habit from elsewhere.
+/// The remedy for places where users of other tools often write a value of another type.
 fn of_place(node: &Node, path: &[Step], text: &str) -> Option<String> {
     let keys: Vec<&str> = path
         .iter()
@@ -186,23 +187,23 @@ fn of_place(node: &Node, path: &[Step], text: &str) -> Option<String> {
             match text[..crate::plan::text::span::clamp(node.span.clone(), text).start].ends_with("[[")
                 || toml_list(node, text)
             {
-                true => format!("give each entry a name: [{table}.NAME] in place of [[{table}]]"),
+                true => format!("give each entry a name: [{table}.NAME] instead of [[{table}]]"),
                 false => format!("give each entry a name: {table}: {{ NAME: {{ … }} }}"),
             }
         }
         (["endpoints", _], Value::Text(url)) if url.contains("://") => format!("write {{ url: \"{url}\" }}"),
         (["models", _], Value::Text(id)) => format!("write {{ id: {id} }}"),
-        (["slo", _], Value::Text(limit)) => format!("say for which percentile: {{ p99: {limit} }}"),
-        (["slo", _], _) => "say for which percentile: { p99: 500ms }".to_owned(),
-        (["goodput", _], Value::Map(_)) => "write one limit, which each request must meet: 500ms".to_owned(),
-        (["validity", _], _) => "say from where on: { suspect: 1%, invalid: 10% }".to_owned(),
+        (["slo", _], Value::Text(limit)) => format!("write the percentile: {{ p99: {limit} }}"),
+        (["slo", _], _) => "write the percentile: { p99: 500ms }".to_owned(),
+        (["goodput", _], Value::Map(_)) => "write a single limit, which each request must meet: 500ms".to_owned(),
+        (["validity", _], _) => "write the thresholds: { suspect: 1%, invalid: 10% }".to_owned(),
         (["allow"] | ["sweeps", _, "allow"], Value::Text(code)) => {
-            format!("say why: {{ code: {code}, because: … }}")
+            format!("add a reason: {{ code: {code}, because: … }}")
         }
-        (["phases"] | ["sweeps", _, "phases"], Value::Text(time)) => format!("say which phase: {{ measure: {time} }}"),
+        (["phases"] | ["sweeps", _, "phases"], Value::Text(time)) => format!("write the phase: {{ measure: {time} }}"),
         (["sweeps", _, "add", _], Value::List(_)) => "write a cell for each value: `add` writes whole cells".to_owned(),
         (["sweeps", _, "extend", "with", _], Value::List(_)) => {
-            "`with` gives one value; several stand on an axis: [{ value: 1, when: { … } }]".to_owned()
+            "`with` sets one value; several values belong on an axis: [{ value: 1, when: { … } }]".to_owned()
         }
         (["sweeps", _, "matrix", axis], Value::List(values)) if matches!(path.last(), Some(Step::Index(_))) => {
             of_nested_list(axis, values, text)
@@ -213,15 +214,15 @@ fn of_place(node: &Node, path: &[Step], text: &str) -> Option<String> {
     })
 }
 
-/// What to write for a list among the values of an axis: lengths in pairs have names.
+/// The remedy for a list among the values of an axis: pairs of lengths need names.
 fn of_nested_list(axis: &str, values: &[Node], text: &str) -> String {
     match values {
         _ if axis::first_name(axis).is_some() => "write its values into the list itself, without inner brackets".into(),
         [prompt, output] => {
             let (prompt, output) = (quoted(prompt, text), quoted(output, text));
-            format!("name what they are: {{ prompt_tokens: {prompt}, output_tokens: {output} }}")
+            format!("name the values: {{ prompt_tokens: {prompt}, output_tokens: {output} }}")
         }
-        _ => "name what they are, like { prompt_tokens: 256, output_tokens: 1024 }".to_owned(),
+        _ => "name the values, like { prompt_tokens: 256, output_tokens: 1024 }".to_owned(),
     }
 }
 
@@ -231,7 +232,7 @@ fn toml_list(node: &Node, text: &str) -> bool {
     text[span].starts_with("[[")
 }
 
-/// A node as it is written, or what its template gave, short enough for a message.
+/// A node as written, or the result of its template, short enough for a message.
 pub(crate) fn quoted<'a>(node: &'a Node, text: &'a str) -> Cow<'a, str> {
     let written = &text[crate::plan::text::span::clamp(node.span.clone(), text)];
     let made = match &node.value {

@@ -1,14 +1,15 @@
-//! What a type wants to be given: serde says it in words, here they become a choice that remedies decide by.
+//! The value that a type expects: serde describes it in words; this module converts them to an enum on
+//! which remedies depend.
 
 use std::fmt;
 
 use crate::plan::model::shorthand;
 use crate::units::Share;
 
-/// What a value must be.
+/// The expected value.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) enum Wanted {
-    /// A whole number from 0 to this.
+    /// A whole number from 0 to this maximum.
     Whole(u64),
     /// Any number.
     Number,
@@ -18,20 +19,20 @@ pub(crate) enum Wanted {
     Bool,
     /// A list.
     List,
-    /// A table whose names the user chooses.
+    /// A table with user-defined names.
     Names,
-    /// A table of fields of its own.
+    /// A table with its own fields.
     Fields,
-    /// A value or several, as on an axis.
+    /// One value or several, as on an axis.
     ValueOrValues,
     /// A share in percent.
     Share,
-    /// What only the type has words for.
+    /// An expectation that only the type can describe.
     Other(String),
 }
 
 impl Wanted {
-    /// From the words of serde's derives and of the types' visitors.
+    /// Parses the words of serde's derives and of the types' visitors.
     pub(crate) fn from_words(words: &str) -> Wanted {
         match words {
             "u32" => Wanted::Whole(u32::MAX.into()),
@@ -43,14 +44,14 @@ impl Wanted {
             "a map" => Wanted::Names,
             Share::EXPECTED => Wanted::Share,
             shorthand::VALUE_OR_VALUES => Wanted::ValueOrValues,
-            // A derive says which struct of the program it is.
+            // A derive names the struct of the program.
             name if name.starts_with("struct ") => Wanted::Fields,
             other => Wanted::Other(other.to_owned()),
         }
     }
 }
 
-/// In a user's words.
+/// Returns the expectation in words for users.
 impl fmt::Display for Wanted {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {

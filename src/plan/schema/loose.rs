@@ -1,15 +1,15 @@
-//! What a schema must let stand because it is made elsewhere: values that an expression gives, and what a fragment that the
-//! plan uses may add.
+//! Relaxes a schema for values that it cannot see: results of expressions, and values that a fragment
+//! adds.
 
 use serde_json::{Map, Value, json};
 
-/// How an expression begins, in a value that is otherwise no text.
+/// The start of an expression, in a value that is not a text otherwise.
 const EXPRESSION: &str = r"\{\{";
 
-/// Fields that are never made by an expression: which files are read, what expressions are made of, and secrets.
+/// Fields that are never computed by an expression: file names, the variables themselves, and secrets.
 const WRITTEN_OUT: [&str; 4] = ["sweepline", "use", "vars", "api_key"];
 
-/// Lets every value be an expression too; the plan as a whole cannot.
+/// Allows an expression for every value, except for the plan as a whole.
 pub(crate) fn expressions(schema: &mut Value) {
     let Value::Object(fields) = schema else { return };
     for (key, value) in fields.iter_mut() {
@@ -64,7 +64,7 @@ fn value_or_expression(schema: &mut Value) {
     }
 }
 
-/// What values of these types are, for people.
+/// A description of the values of these types, for users.
 fn wanted(types: &[Value]) -> String {
     let words = types.iter().filter_map(Value::as_str).map(|one| match one {
         "integer" => "a whole number",
@@ -76,7 +76,7 @@ fn wanted(types: &[Value]) -> String {
     words.collect::<Vec<_>>().join(" or ")
 }
 
-/// A plan that uses fragments may leave to them what it must otherwise say itself, down to the entries of its tables.
+/// Allows a plan with fragments to omit required fields, even in the entries of its tables.
 pub(crate) fn fragments(schema: &mut Value) {
     let Value::Object(plan) = schema else { return };
     let needed = plan.shift_remove("required").unwrap_or_else(|| json!([]));

@@ -1,5 +1,6 @@
-//! The JSON Schema of a plan, for editors. It is made from the types, so it cannot know less than they do; what a type
-//! does not say (a table must have an entry, a server is a `url` or the mock) is added here, where a schema can say it.
+//! The JSON Schema of a plan, for editors. It is generated from the types, so it cannot miss any of
+//! them; rules that a type does not express (a table needs an entry, a server is a `url` or the mock)
+//! are added here if a schema can express them.
 
 mod loose;
 mod shape;
@@ -11,7 +12,7 @@ use crate::plan::model::plan::Plan;
 use crate::plan::model::sampling;
 use crate::units::Decimal;
 
-/// The dialect that the schema is written in.
+/// The dialect of the schema.
 const DIALECT: &str = "https://json-schema.org/draft/2020-12/schema";
 
 /// The JSON Schema (draft 2020-12) of a plan.
@@ -40,7 +41,7 @@ pub fn schema_text() -> String {
     text
 }
 
-/// What an editor offers as values of an axis; the others are choices already.
+/// Example values of an axis for editors; the remaining axes already have choices.
 fn example_of_axis(name: &str) -> Option<Value> {
     Some(match name {
         "endpoint" => json!(["vllm", "sglang"]),
@@ -64,7 +65,7 @@ fn example_of_axis(name: &str) -> Option<Value> {
     })
 }
 
-/// Gives every table of axes, wherever it stands, an example for each.
+/// Adds an example for each axis to every table of axes.
 fn examples_of_axes(schema: &mut Value) {
     match schema {
         Value::Array(items) => items.iter_mut().for_each(examples_of_axes),

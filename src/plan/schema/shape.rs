@@ -1,11 +1,11 @@
-//! The schema that the types give, in the shape that editors show best: one description for each field, choices as one
-//! list, errors that name the field and not a branch.
+//! Converts the schema of the types to the form that editors display best: one description per field,
+//! choices as one list, errors about the field and not about a branch.
 
 use serde_json::{Map, Value, json};
 
 use crate::plan::model::shorthand::Shorthand;
 
-/// Gives a schema its shape.
+/// Converts a schema to this form.
 pub(crate) fn shape(schema: &mut Value) {
     each(schema, &mut without_null);
     each(schema, &mut unwrap_lines);
@@ -14,7 +14,7 @@ pub(crate) fn shape(schema: &mut Value) {
     each(schema, &mut |fields| either(fields, &defs));
     let defs = schema["$defs"].clone();
     each(schema, &mut |fields| one_of_types(fields, &defs));
-    // The definitions that were merged may themselves hold what had not been merged yet.
+    // Merged definitions may contain parts that were not yet merged.
     let defs = schema["$defs"].clone();
     each(schema, &mut |fields| one_of_types(fields, &defs));
     drop_unused(schema);
@@ -32,7 +32,7 @@ fn each(schema: &mut Value, change: &mut impl FnMut(&mut Map<String, Value>)) {
     }
 }
 
-/// An optional field may be left out, but a key without a value is a mistake: null is taken out of the types.
+/// An optional field may be omitted, but a key without a value is an error: removes null from the types.
 fn without_null(fields: &mut Map<String, Value>) {
     if fields.get("default") == Some(&Value::Null) {
         fields.shift_remove("default");
@@ -54,7 +54,7 @@ fn without_null(fields: &mut Map<String, Value>) {
     }
 }
 
-/// Where a field may stand for its table, both are offered.
+/// If a field may replace its table, offers both forms.
 fn either(fields: &mut Map<String, Value>, defs: &Value) {
     let table = fields.get("$ref").and_then(|reference| reference.as_str()?.strip_prefix("#/$defs/"));
     let Some(shorthand) = table.and_then(Shorthand::of) else { return };
@@ -66,15 +66,15 @@ fn either(fields: &mut Map<String, Value>, defs: &Value) {
     fields.insert("anyOf".to_owned(), json!([short, long]));
 }
 
-/// Doc comments are wrapped where the source is; a description is one paragraph.
+/// Doc comments are wrapped as in the source; a description is one paragraph.
 fn unwrap_lines(fields: &mut Map<String, Value>) {
     if let Some(Value::String(text)) = fields.get_mut("description") {
         *text = text.replace('\n', " ");
     }
 }
 
-/// Constants, each with its description, become one list of choices: an editor then shows them all, and the field's own
-/// description above them.
+/// Merges constants with descriptions into one list of choices: editors then show all of them, below the
+/// field's own description.
 fn choices(fields: &mut Map<String, Value>) {
     let Some(Value::Array(constants)) = fields.get("oneOf") else { return };
     let Some(values) = constants.iter().map(|one| one.get("const").cloned()).collect::<Option<Vec<_>>>() else {
@@ -86,14 +86,15 @@ fn choices(fields: &mut Map<String, Value>) {
     fields.insert("enumDescriptions".to_owned(), meanings.into());
 }
 
-/// What says something about a value of any type; a branch with one of these cannot be merged with another.
+/// Keywords that apply to values of any type; a branch with one of these cannot be merged with another.
 const OF_ANY_TYPE: [&str; 8] = ["enum", "const", "anyOf", "oneOf", "allOf", "not", "if", "$ref"];
 
-/// What a branch says to readers; the field says it better.
+/// Keywords for readers; the field's own ones are better than a branch's.
 const FOR_READERS: [&str; 4] = ["description", "title", "examples", "default"];
 
-/// Alternatives of different types become one schema with several types: every other keyword holds for values of its own
-/// type alone, so both say the same, and an error is then about the value and not about a branch.
+/// Merges alternatives of different types into one schema with several types: every other keyword
+/// applies only to values of its own type, so both are equivalent, and an error is then about the value
+/// and not about a branch.
 fn one_of_types(fields: &mut Map<String, Value>, defs: &Value) {
     let Some(Value::Array(branches)) = fields.get("anyOf") else { return };
     let resolve = |branch: &Value| {
@@ -119,7 +120,8 @@ fn one_of_types(fields: &mut Map<String, Value>, defs: &Value) {
     fields.shift_remove("anyOf");
     fields.insert("type".to_owned(), types.into());
     for mut branch in branches {
-        // What a table or list holds stands apart: an editor that completes the key would else begin the long form.
+        // The content of a table or list stays separate: an editor that completes the key would
+        // otherwise start the long form.
         let long = branch.get("type").is_some_and(|one| *one == json!("object") || *one == json!("array"));
         branch.retain(|key, _| key != "type" && (key == "examples" || !FOR_READERS.contains(&key.as_str())));
         if let Some(examples) = branch.shift_remove("examples").filter(|_| !fields.contains_key("default")) {
@@ -133,7 +135,7 @@ fn one_of_types(fields: &mut Map<String, Value>, defs: &Value) {
     }
 }
 
-/// Definitions that nothing refers to any more are left out.
+/// Removes definitions that are no longer referenced.
 fn drop_unused(schema: &mut Value) {
     loop {
         let text = schema.to_string();

@@ -1,13 +1,13 @@
-//! The other name of a scenario's field: `max_tokens`, as in a matrix, is `output_tokens`. It is settled before texts are laid
-//! over each other, so that nothing behind this file has a case for it.
+//! The alias of a scenario's field: `max_tokens`, as in a matrix, is `output_tokens`. It is resolved
+//! before texts are merged, so that no later code has to handle it.
 
 use crate::plan::diagnostic::error::Diagnostic;
 use crate::plan::text::tree::{Node, Step, Value};
 
-/// The name that requests have for it, and the plan's own.
+/// The name of the field in requests, and its name in plans.
 const OTHER: (&str, &str) = ("max_tokens", "output_tokens");
 
-/// Gives the fields of scenarios their first names; reports those that are given under both.
+/// Renames the fields of scenarios to their canonical names; reports fields with both names.
 pub(crate) fn settle(tree: &mut Node) -> Vec<Diagnostic> {
     let mut found = Vec::new();
     let path = [Step::from("scenarios")];
@@ -25,7 +25,7 @@ pub(crate) fn settle(tree: &mut Node) -> Vec<Diagnostic> {
     found
 }
 
-/// The first name of a step of a path into a plan.
+/// The canonical name of a step of a path into a plan.
 pub(crate) fn step(parents: &[Step], step: Step) -> Step {
     match parents {
         [Step::Key(table), Step::Key(_)] if table == "scenarios" && step == Step::from(OTHER.0) => Step::from(OTHER.1),

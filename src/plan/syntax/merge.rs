@@ -1,19 +1,21 @@
-//! How texts of a plan are laid over each other: tables key by key, at every depth; of anything else the upper one stays.
+//! Merges the texts of a plan: tables key by key, at every depth; for anything else the upper value
+//! wins.
 //!
-//! Keys keep the order of the lower text, new ones of the upper follow: a fragment reads as if it stood at the top of the
-//! file that uses it. Where no key has a table in one text and something else in another, merging is associative.
+//! Keys keep the order of the lower text, new keys of the upper text follow: a fragment behaves as if it
+//! were at the top of the file that uses it. Merging is associative if no key has a table in one text
+//! and something else in another.
 
 use indexmap::IndexMap;
 
 use crate::plan::model::axis;
 use crate::plan::text::tree::{Entry, Node, Value};
 
-/// Lays `over` over `under`.
+/// Merges `over` over `under`.
 pub(crate) fn merge(over: Node, under: Node) -> Node {
     merge_as(over, under, false)
 }
 
-/// Of a matrix, one axis under two of its names is one key.
+/// In a matrix, two names of one axis are one key.
 fn merge_as(mut over: Node, under: Node, matrix: bool) -> Node {
     if !matches!((&over.value, &under.value), (Value::Map(_), Value::Map(_))) {
         return over;

@@ -1,6 +1,7 @@
-//! From text to a tree: YAML and TOML are read, fragments are merged, `--set` is laid over.
+//! From text to a tree: parses YAML and TOML, merges fragments, applies `--set`.
 //!
-//! Stands on `text` and `diagnostic`, and of `model` knows only which names mean one axis. `files` calls it with the texts that it has read.
+//! Depends on `text` and `diagnostic`, and of `model` only on the names of axes. `files` calls it with
+//! the texts that it has read.
 
 pub(crate) mod aliases;
 pub(crate) mod merge;

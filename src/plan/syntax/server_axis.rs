@@ -1,15 +1,15 @@
-//! The axis `server` of a matrix: maps of flags, as `vllm bench sweep` has them, become values of axes that set one flag each, `server.FLAG`.
-//! Behind this file there are only those.
+//! Expands the axis `server` of a matrix: maps of flags, as in `vllm bench sweep`, become values of axes
+//! that set one flag each, `server.FLAG`. Later code sees only those.
 
 use crate::plan::model::axis::SERVER_PREFIX;
 use crate::plan::text::tree::{Entry, Node, Value};
 
-/// The axis and, in cells and conditions, the table of flags.
+/// The name of the axis and, in cells and conditions, of the table of flags.
 const SERVER: &str = "server";
-/// Keys that stand beside flags in a point of the axis, and name none.
+/// Keys in a point of the axis that are not flags.
 const WHEN: &str = "when";
 
-/// Puts every flag that a sweep sets under a name of its own.
+/// Gives every flag that a sweep sets its own axis name.
 pub(crate) fn settle(tree: &mut Node) {
     let Some(Value::Map(sweeps)) = tree.get_mut("sweeps").map(|node| &mut node.value) else { return };
     for sweep in sweeps {
@@ -47,12 +47,12 @@ fn matrix(node: &mut Node) {
             _ => {}
         }
     }
-    // What is neither a list nor a zip names axes of their own.
+    // An element that is neither a list nor a zip names the axes directly.
     splice(
         axes,
         |axis| matches!(&axis.node.value, Value::Map(fields) if fields.iter().all(|f| f.key != "zip" && f.key != WHEN)),
     );
-    // Conditions may look at flags, wherever they stand.
+    // Conditions may refer to flags anywhere.
     axes.iter_mut().for_each(|axis| conditions(&mut axis.node));
 }
 
@@ -64,14 +64,14 @@ fn conditions(node: &mut Node) {
     }
 }
 
-/// A table of fields by name, as a cell or a condition.
+/// Expands a table of fields by name, such as a cell or a condition.
 fn cell(node: &mut Node) {
     if let Value::Map(fields) = &mut node.value {
         splice(fields, |field| matches!(field.node.value, Value::Map(_)));
     }
 }
 
-/// Puts the flags of each `server` that `is_table` in its place.
+/// Replaces each `server` for which `is_table` holds with its flags.
 fn splice(entries: &mut Vec<Entry>, is_table: impl Fn(&Entry) -> bool) {
     let Some(at) = entries.iter().position(|entry| entry.key == SERVER && is_table(entry)) else { return };
     let mut server = entries.remove(at);
@@ -81,7 +81,7 @@ fn splice(entries: &mut Vec<Entry>, is_table: impl Fn(&Entry) -> bool) {
     }
 }
 
-/// Gives the flags of a table the names of their axes.
+/// Renames the flags of a table to the names of their axes.
 fn prefix(node: &mut Node) {
     let Value::Map(flags) = &mut node.value else { return };
     for flag in flags.iter_mut().filter(|flag| flag.key != WHEN && !flag.key.starts_with(SERVER_PREFIX)) {

@@ -1,6 +1,7 @@
-//! `--set path=value`: a value of the plan given on the command line, with a place like one in a file.
+//! `--set path=value`: a value of the plan from the command line, with a place as in a file.
 //!
-//! The arguments are the lines of a text called `--set`, so `--set:2:7` is the seventh character of the second one.
+//! The arguments are the lines of a text called `--set`, so `--set:2:7` is the seventh character of the
+//! second one.
 
 use std::ops::Range;
 
@@ -12,7 +13,7 @@ use crate::plan::text::alias::alias;
 use crate::plan::text::span::{Span, shifted};
 use crate::plan::text::tree::{Dotted, Entry, Node, Step, Value};
 
-/// Tables whose keys are names of the plan's own: a new one there is a slip of the pen.
+/// Tables whose keys are chosen by the plan: an unknown key in `--set` is a typo.
 const NAMES: [(&str, &str); 5] = [
     ("endpoints", "endpoint"),
     ("models", "model"),
@@ -21,7 +22,7 @@ const NAMES: [(&str, &str); 5] = [
     ("vars", "variable"),
 ];
 
-/// One value and where it goes.
+/// One value and its destination.
 pub(crate) struct Change {
     /// The path, each step with its place.
     steps: Vec<(Step, Span)>,
@@ -38,19 +39,19 @@ impl Change {
     }
 }
 
-/// The arguments, read.
+/// The parsed arguments.
 pub(crate) struct Arguments {
-    /// They as a text, one a line.
+    /// The arguments as a text, one per line.
     pub text: String,
-    /// What they change, in their order.
+    /// The changes, in order.
     pub changes: Vec<Change>,
-    /// What is wrong with them, with places in the text.
+    /// The errors, with places in the text.
     pub found: Vec<Diagnostic>,
-    /// What is hidden in the text.
+    /// The hidden parts of the text.
     pub mask: Mask,
 }
 
-/// Reads arguments; values have at most `most_nodes` parts each.
+/// Parses arguments; each value has at most `most_nodes` nodes.
 pub(crate) fn read(arguments: &[String], most_nodes: usize) -> Arguments {
     let mut all = Arguments { text: String::new(), changes: Vec::new(), found: Vec::new(), mask: Mask::default() };
     for (at, argument) in arguments.iter().enumerate() {
@@ -58,7 +59,7 @@ pub(crate) fn read(arguments: &[String], most_nodes: usize) -> Arguments {
             all.text.push('\n');
         }
         let start = all.text.len();
-        // A line each; a break inside is refused below, with its place.
+        // One line each; a line break inside an argument is rejected below, at its place.
         let line = argument.replace(['\n', '\r'], " ");
         all.text.push_str(&line);
         let read = if line == *argument { one(argument, most_nodes) } else { Err(vec![broken_line(argument)]) };
@@ -77,9 +78,9 @@ pub(crate) fn read(arguments: &[String], most_nodes: usize) -> Arguments {
 
 fn broken_line(argument: &str) -> Diagnostic {
     let at = argument.find(['\n', '\r']).unwrap_or(0);
-    Diagnostic::new(Code::Set, "a value that is set has no line breaks")
+    Diagnostic::new(Code::Set, "a value of --set must not contain line breaks")
         .at(Some(at..at + 1))
-        .remedy("write it in one line; \"a\\nb\" is a text with a line break")
+        .remedy("write it on one line; \"a\\nb\" is a text with a line break")
 }
 
 fn one(argument: &str, most_nodes: usize) -> Result<Change, Vec<Diagnostic>> {
@@ -105,10 +106,10 @@ fn one(argument: &str, most_nodes: usize) -> Result<Change, Vec<Diagnostic>> {
     }
 }
 
-/// Steps with their places in the argument, and where the value begins.
+/// Steps with their places in the argument, and the start of the value.
 type Way = (Vec<(Step, Span)>, usize);
 
-/// The steps of `sweeps.a.matrix.batch_size[0]="a.b".c=`, and where the value begins.
+/// The steps of `sweeps.a.matrix.batch_size[0]="a.b".c=`, and the start of the value.
 fn path(argument: &str) -> Result<Way, (Range<usize>, String)> {
     let mut steps = Vec::new();
     let mut at = 0;
@@ -118,7 +119,8 @@ fn path(argument: &str) -> Result<Way, (Range<usize>, String)> {
             let digits = inner.find(']').ok_or((at..argument.len(), "the bracket `[` is not closed".to_owned()))?;
             let index = inner[..digits].parse::<usize>();
             let span = at..at + digits + 2;
-            let index = index.map_err(|_| (span.clone(), format!("`{}` is no place in a list", &inner[..digits])))?;
+            let index =
+                index.map_err(|_| (span.clone(), format!("`{}` is not an index of a list", &inner[..digits])))?;
             (Step::Index(index), span)
         } else if let Some(quote) = rest.chars().next().filter(|c| matches!(c, '"' | '\'')) {
             let end = rest[1..].find(quote).ok_or((at..argument.len(), "a quote is not closed".to_owned()))?;
@@ -136,14 +138,14 @@ fn path(argument: &str) -> Result<Way, (Range<usize>, String)> {
             Some('=') => return Ok((steps, at + 1)),
             Some('.') => at += 1,
             Some('[') => {}
-            None => return Err((0..argument.len(), format!("`{argument}` gives no value"))),
-            Some(other) => return Err((at..at + other.len_utf8(), format!("`{other}` does not belong into a path"))),
+            None => return Err((0..argument.len(), format!("`{argument}` has no value"))),
+            Some(other) => return Err((at..at + other.len_utf8(), format!("unexpected `{other}` in the path"))),
         }
     }
 }
 
 impl Change {
-    /// The value under its path, for what is hidden by its name.
+    /// The value under its path, to find parts that are hidden by name.
     fn as_tree(&self) -> Node {
         self.steps.iter().rev().fold(self.node.clone(), |node, (step, span)| {
             let key = step.to_string();
@@ -152,7 +154,7 @@ impl Change {
     }
 }
 
-/// Puts the value of a change into the tree.
+/// Applies a change to the tree.
 pub(crate) fn apply(tree: &mut Node, change: Change) -> Result<(), Box<Diagnostic>> {
     refuse_new_names(tree, &change.steps)?;
     let mut path: Vec<Step> = Vec::with_capacity(change.steps.len());
@@ -178,7 +180,8 @@ pub(crate) fn apply(tree: &mut Node, change: Change) -> Result<(), Box<Diagnosti
     Ok(())
 }
 
-/// The value under a key, made where there is none; the key's place becomes the one given where its value is replaced.
+/// The value under a key, created if it does not exist; if the value is replaced, the key gets the new
+/// place.
 fn enter(entries: &mut Vec<Entry>, key: String, span: Span, in_matrix: bool, is_last: bool) -> &mut Node {
     let is_it = |entry: &Entry| {
         entry.key == key || in_matrix && (alias(&key) == Some(&entry.key) || alias(&entry.key) == Some(&key))
@@ -195,11 +198,11 @@ fn enter(entries: &mut Vec<Entry>, key: String, span: Span, in_matrix: bool, is_
     &mut entry.node
 }
 
-/// A name that the plan does not have, where only its own names make sense.
+/// Reports a name that the plan does not have, in tables where only existing names make sense.
 fn refuse_new_names(tree: &Node, steps: &[(Step, Span)]) -> Result<(), Box<Diagnostic>> {
     let [(Step::Key(table), first), rest @ ..] = steps else { return Ok(()) };
     if table == "use" {
-        let message = "`use` cannot be set: fragments are read before anything is set";
+        let message = "`use` cannot be set: fragments are read before `--set` is applied";
         let remedy = "write it into the plan";
         return Err(Diagnostic::new(Code::Set, message).at(Some(first.clone())).remedy(remedy).into());
     }
@@ -215,11 +218,11 @@ fn refuse_new_names(tree: &Node, steps: &[(Step, Span)]) -> Result<(), Box<Diagn
         None if known.is_empty() => format!("the plan has no `{table}`: write it into the plan first"),
         None => format!("the plan has {}", suggest::choices(known).replace(" or ", " and ")),
     };
-    let message = format!("there is no {what} `{name}` to set");
+    let message = format!("unknown {what} `{name}`");
     Err(Diagnostic::new(Code::UnknownName, message).at(Some(span.clone())).remedy(remedy).into())
 }
 
-/// What is wrong with a step into a value; nothing where it leads somewhere.
+/// The error of a step that does not exist in a value; `None` if it exists.
 fn leads_nowhere(parents: &[Step], step: &Step, value: &Value) -> Option<Diagnostic> {
     let at = Dotted(parents).to_string();
     let (message, remedy) = match (step, value) {
@@ -227,19 +230,19 @@ fn leads_nowhere(parents: &[Step], step: &Step, value: &Value) -> Option<Diagnos
         (Step::Index(index), Value::List(items)) if *index < items.len() => return None,
         (Step::Index(index), Value::List(items)) => {
             let message = format!("`{at}` has no element [{index}]: it has {}", items.len());
-            (message, "the first one is [0]; to make the list longer, set the whole of it".to_owned())
+            (message, "the first one is [0]; to extend the list, set all of it".to_owned())
         }
         (Step::Index(_), _) => {
-            (format!("`{at}` is no list"), format!("write `{at}` and a name, or set the whole of it"))
+            (format!("`{at}` is not a list"), format!("write `{at}` and a name, or replace the whole value"))
         }
         (Step::Key(key), Value::List(_)) => match key.parse::<usize>() {
-            Ok(_) => (format!("`{at}` is a list, and `{key}` the name of a field"), format!("write `{at}[{key}]`")),
+            Ok(_) => (format!("`{at}` is a list, but `{key}` is a field name"), format!("write `{at}[{key}]`")),
             Err(_) => {
                 (format!("`{at}` is a list and has no `{key}`"), "set the whole list, or an element: [0]".to_owned())
             }
         },
         (Step::Key(key), _) => {
-            (format!("`{at}` is one value and has no `{key}`"), format!("set the whole of it: {at}={{{key}: …}}"))
+            (format!("`{at}` is a single value and has no field `{key}`"), format!("set all of it: {at}={{{key}: …}}"))
         }
     };
     Some(Diagnostic::new(Code::Set, message).remedy(remedy))

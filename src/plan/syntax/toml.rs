@@ -1,4 +1,4 @@
-//! TOML text → tree. The only file that knows the TOML crate.
+//! Parses TOML text into a tree. The only file that uses the TOML crate.
 
 use toml::Spanned;
 use toml::de::{DeInteger, DeTable, DeValue};
@@ -7,11 +7,11 @@ use crate::plan::diagnostic::error::{Code, Diagnostic, MOST_MISTAKES};
 use crate::plan::text::span::{Span, clamp};
 use crate::plan::text::tree::{Entry, Node, Value};
 
-/// How the parser speaks of a key given twice.
+/// The parser's message for a duplicate key.
 const DUPLICATE: &str = "duplicate key";
 
-/// Reads TOML text; several syntax errors of a file are found at once. A tree comes back when it can be trusted: when
-/// nothing but keys given twice is wrong.
+/// Parses TOML text; several syntax errors of a file are found at once. Returns a tree if it can be
+/// trusted: if there are no errors other than duplicate keys.
 pub(crate) fn read(text: &str, most_nodes: usize) -> (Option<Node>, Vec<Diagnostic>) {
     let (table, errors) = DeTable::parse_recoverable(text);
     let span = table.span();
@@ -24,8 +24,8 @@ pub(crate) fn read(text: &str, most_nodes: usize) -> (Option<Node>, Vec<Diagnost
     (trusted.then_some(node), found)
 }
 
-/// The errors by place, as many as are told: of several syntax errors of a line the first, because what follows it on its
-/// line is mostly its consequence.
+/// The errors by place, up to the limit: only the first syntax error of each line, because the others on
+/// it are usually its consequences.
 fn first_of_lines<'e>(errors: &'e [toml::de::Error], text: &str) -> Vec<&'e toml::de::Error> {
     let start = |error: &toml::de::Error| error.span().map_or(0, |span| clamp(span, text).start);
     let mut sorted: Vec<&toml::de::Error> = errors.iter().collect();
@@ -54,35 +54,35 @@ fn diagnostic(error: &toml::de::Error, text: &str, tree: &Node) -> Diagnostic {
     }
     let bare = span.as_ref().map_or("", |span| bare_word(text, span.start));
     let remedy = syntax_remedy(message, bare, line_at(text, span.as_ref()));
-    // The parser takes a bare word for a misspelt `true` or `nan`, depending on its first letter.
+    // The parser reports a bare word as a misspelt `true` or `nan`, depending on its first letter.
     let is_bare = message.contains("invalid boolean") || message.contains("expected `nan`");
     let message = if is_bare { "a text without quotes" } else { message };
     let code = if message.contains("recursion") { Code::TooLarge } else { Code::Syntax };
     Diagnostic::new(code, format!("this is not TOML: {message}")).at(span).remedy(remedy)
 }
 
-/// What is usually meant where TOML fails.
+/// The usual remedy for a TOML syntax error.
 fn syntax_remedy(message: &str, bare: &str, line: &str) -> &'static str {
     let key_end = line.find(|c: char| !(c.is_alphanumeric() || matches!(c, '_' | '-' | ' ' | '"' | '.')));
     let has_colon = key_end.is_some_and(|at| at > 0 && line[at..].starts_with(':'));
     match bare.to_ascii_lowercase().as_str() {
         _ if has_colon => "TOML sets a key with `=`: name = \"chat\"",
-        _ if message.contains("recursion") => "no plan needs to nest this deep",
-        "true" | "false" => "write it in small letters: true or false",
+        _ if message.contains("recursion") => "no plan needs such deep nesting",
+        "true" | "false" => "write it in lower case: true or false",
         "none" | "null" | "nil" => "TOML has no empty value: remove the line",
         _ if message.contains("expected `nan`") => "put quotes around a text: name = \"chat\"",
         _ if ["must be quoted", "unquoted", "invalid boolean"].iter().any(|words| message.contains(words)) => {
             "put quotes around a text: name = \"chat\""
         }
         _ if message.contains("literal string") || message.contains("basic string") => {
-            "close the quote on the same line, with the sign that opened it"
+            "close the quote on the same line with the same character"
         }
         _ if message.contains("unclosed table") => "close the header: [endpoints.NAME]",
-        _ => "look at this line: a quote or bracket left open, a text without quotes, a missing `=`",
+        _ => "check this line for an open quote or bracket, a text without quotes, or a missing `=`",
     }
 }
 
-/// The word that a place lies in.
+/// The word that contains a place.
 fn bare_word(text: &str, at: usize) -> &str {
     let is_word = |c: char| c.is_alphanumeric() || c == '_';
     let start = text[..at]
@@ -92,13 +92,14 @@ fn bare_word(text: &str, at: usize) -> &str {
     &text[start..end]
 }
 
-/// The line that a place lies in.
+/// The line that contains a place.
 fn line_at<'t>(text: &'t str, span: Option<&Span>) -> &'t str {
     let start = span.map_or(0, |span| text[..span.start].rfind('\n').map_or(0, |before| before + 1));
     text[start..].lines().next().unwrap_or_default()
 }
 
-/// Where the key is written, if exactly one table has it: TOML's parser does not say which table it was in.
+/// The place of the key, if exactly one table has it: TOML's parser does not report which table it was
+/// in.
 fn only_key(node: &Node, key: &str) -> Option<Span> {
     fn collect(node: &Node, key: &str, found: &mut Vec<Span>) {
         match &node.value {
@@ -133,7 +134,7 @@ fn node(value: Spanned<DeValue<'_>>) -> Node {
         DeValue::Integer(number) => integer(&number),
         DeValue::Float(number) => Value::Float(number.as_str().parse().unwrap_or(f64::INFINITY)),
         DeValue::Boolean(value) => Value::Bool(value),
-        // No field of a plan is a date: as a text it gives the error of the field it was written for.
+        // No field of a plan is a date: as a text it produces the error of its field.
         DeValue::Datetime(date) => Value::Text(date.to_string()),
         DeValue::Array(items) => Value::List(items.into_iter().map(node).collect()),
         DeValue::Table(table) => map(table),
@@ -141,7 +142,7 @@ fn node(value: Spanned<DeValue<'_>>) -> Node {
     Node::new(value, span)
 }
 
-/// TOML's own limit of 64 bits is not the limit of a seed, so the digits are read here.
+/// TOML's limit of 64 bits does not apply to a seed, so the digits are parsed here.
 fn integer(number: &DeInteger<'_>) -> Value {
     let digits = number.as_str();
     i128::from_str_radix(digits, number.radix())

@@ -1,4 +1,4 @@
-//! YAML text → tree. The only file that knows the YAML crate.
+//! Parses YAML text into a tree. The only file that uses the YAML crate.
 
 use std::fmt;
 
@@ -10,10 +10,10 @@ use crate::plan::diagnostic::error::{Code, Diagnostic};
 use crate::plan::text::span::Span;
 use crate::plan::text::tree::{Entry, Node, Value};
 
-/// Deeper than any plan, and shallow enough for every stack.
+/// Maximum nesting: deeper than any plan needs, and shallow enough for every stack.
 const DEEPEST: usize = 32;
 
-/// Reads YAML text. A syntax error ends the reading: what follows it cannot be trusted.
+/// Parses YAML text. A syntax error ends the parsing: the text after it cannot be trusted.
 pub(crate) fn read(text: &str, most_nodes: usize) -> (Option<Node>, Vec<Diagnostic>) {
     match serde_yaml::from_str_with_options::<Spanned<Raw>>(text, options(most_nodes)) {
         Ok(raw) => (Some(raw.into_node()), Vec::new()),
@@ -23,11 +23,12 @@ pub(crate) fn read(text: &str, most_nodes: usize) -> (Option<Node>, Vec<Diagnost
 
 fn options(most_nodes: usize) -> serde_yaml::Options {
     serde_yaml::options! {
-        // `on`, `off`, `yes` and `no` are texts, as in YAML 1.2; `017` and `1_000` are no numbers either.
+        // `on`, `off`, `yes` and `no` are texts, as in YAML 1.2; `017` and `1_000` are not numbers
+        // either.
         strict_booleans: true,
         leading_zero_numbers_as_strings: true,
         underscored_numbers_as_strings: true,
-        // All duplicates of a file are wanted, not the first: they are collected from the tree.
+        // All duplicates of a file are needed, not only the first: they are collected from the tree.
         duplicate_keys: serde_yaml::DuplicateKeyPolicy::PassThrough,
         with_snippet: false,
         alias_limits: serde_yaml::alias_limits! { max_total_replayed_events: most_nodes },
@@ -44,7 +45,7 @@ fn options(most_nodes: usize) -> serde_yaml::Options {
 fn diagnostic(error: &serde_yaml::Error, text: &str) -> Diagnostic {
     use serde_yaml::Error as E;
     let too_large = || {
-        let message = format!("the file nests deeper than {DEEPEST} levels or has more values than any plan");
+        let message = format!("the file is nested deeper than {DEEPEST} levels or has too many values for a plan");
         let remedy = "check the indentation, and aliases that repeat aliases";
         (Code::TooLarge, message, remedy.to_owned())
     };
@@ -55,13 +56,13 @@ fn diagnostic(error: &serde_yaml::Error, text: &str) -> Diagnostic {
         *span = line + 1..line + 4;
     }
     let (code, message, remedy) = match error {
-        // A limit that is broken in an alias comes wrapped in another error, with only its words left.
+        // A limit exceeded in an alias is wrapped in another error, of which only the message is left.
         E::Budget { .. } => too_large(),
         E::AliasError { .. } if plain_message(error).contains("exceeded") => too_large(),
         E::MultipleDocuments { .. } => (
             Code::Syntax,
             "the file has more than one YAML document".to_owned(),
-            "keep one plan in a file: remove the line `---` and what follows".to_owned(),
+            "keep one plan per file: remove the line `---` and the text after it".to_owned(),
         ),
         other => {
             let plain = plain_message(other);
@@ -72,7 +73,7 @@ fn diagnostic(error: &serde_yaml::Error, text: &str) -> Diagnostic {
     Diagnostic::new(code, message).at(span).remedy(remedy)
 }
 
-/// The crate's own words, without its repetition of line and column.
+/// The crate's message without its repetition of line and column.
 fn plain_message(error: &serde_yaml::Error) -> String {
     let mut options = serde_yaml::RenderOptions::default();
     options.snippets = serde_yaml::SnippetMode::Off;
@@ -91,7 +92,7 @@ fn plain_message(error: &serde_yaml::Error) -> String {
     }
 }
 
-/// What is usually meant where YAML fails.
+/// The usual remedy for a YAML syntax error.
 fn syntax_remedy(message: &str, text: &str, span: Option<&Span>) -> String {
     let line = span.map_or("", |span| {
         let start = text[..span.start].rfind('\n').map_or(0, |at| at + 1);
@@ -101,19 +102,19 @@ fn syntax_remedy(message: &str, text: &str, span: Option<&Span>) -> String {
         line.find(|c: char| !(c.is_alphanumeric() || matches!(c, '_' | '-' | ' ' | '{' | '[' | ','))).unwrap_or(0);
     let indented_by_tab = line.chars().take_while(|c| c.is_whitespace()).any(|c| c == '\t');
     if message.ends_with("is not finite") {
-        "write a number of digits; a limit that is not meant is left out".to_owned()
+        "write a number in digits; to set no limit, remove the line".to_owned()
     } else if message.contains("unclosed") {
-        "close it, or take it away".to_owned()
+        "close it, or remove it".to_owned()
     } else if message.contains("quoted scalar") {
-        "close the quote that is open on a line above".to_owned()
+        "close the quote opened on a line above".to_owned()
     } else if indented_by_tab || message.contains("tabs") {
-        "indent with spaces; YAML takes no tabs".to_owned()
+        "indent with spaces; YAML does not allow tabs".to_owned()
     } else if message.contains("unknown anchor") {
-        "define it above with `&` and this name, or correct the name".to_owned()
+        "define it above with `&` and this name, or fix the name".to_owned()
     } else if line.trim_start().starts_with("{%") {
-        "templates stand inside values, never around lines: write the entries out".to_owned()
+        "templates are allowed inside values, not around lines: write the entries out".to_owned()
     } else if line.contains("{{") {
-        "put quotes around a text that has braces".to_owned()
+        "put quotes around a text with braces".to_owned()
     } else if message.contains("may not precede")
         || (message.contains("key without") && line[key_end..].starts_with(':') && !line[key_end..].starts_with(": "))
     {
@@ -124,16 +125,16 @@ fn syntax_remedy(message: &str, text: &str, span: Option<&Span>) -> String {
     {
         "put a space after the `-` of a list".to_owned()
     } else if message.contains("did not find expected key") {
-        "indent this line like the other keys of its table, or close what is open above it".to_owned()
+        "indent this line like the other keys of its table, or close an open quote or bracket above it".to_owned()
     } else if message.contains("mapping values") {
-        "put quotes around a text that has a colon, or start a new line for the next key".to_owned()
+        "put quotes around a text with a colon, or start a new line for the next key".to_owned()
     } else {
-        "look at this line and the one before: indentation, an open quote or bracket, a missing `:` or space after it"
+        "check this line and the one before: indentation, an open quote or bracket, a missing `:` or space after it"
             .to_owned()
     }
 }
 
-/// The parser gives bytes for values; for syntax errors it gives line and column only.
+/// The parser reports bytes for values, but only line and column for syntax errors.
 fn span_of(location: Location, text: &str) -> Span {
     if location.span().byte_offset().is_some() {
         return crate::plan::text::span::clamp(bytes(location), text);
@@ -145,14 +146,14 @@ fn span_of(location: Location, text: &str) -> Span {
     crate::plan::text::span::clamp(line_start + column..line_start + column + 1, text)
 }
 
-/// A value before its places are bytes.
+/// A value before its places are converted to bytes.
 enum Raw {
     Leaf(Value),
     List(Vec<Spanned<Raw>>),
     Map(Vec<(Spanned<Key>, Spanned<Raw>)>),
 }
 
-/// A key: any scalar, as the text it was written as.
+/// A key: any scalar, as the text in which it was written.
 struct Key(String);
 
 fn bytes(location: Location) -> Span {
@@ -166,7 +167,7 @@ trait IntoNode {
 }
 
 impl IntoNode for Spanned<Raw> {
-    /// The place of an aliased value is where it is defined: that is what must be changed.
+    /// The place of an aliased value is its definition: this is the place to change.
     fn into_node(self) -> Node {
         let value = match self.value {
             Raw::Leaf(value) => value,

@@ -1,4 +1,5 @@
-//! What each cell fills: the texts of `launch` and `hooks`, and what hardware and facts say of a server.
+//! Expressions that each cell evaluates: the texts of `launch` and `hooks`, and the values of `hardware`
+//! and `server`.
 
 use std::collections::BTreeMap;
 use std::ops::Range;
@@ -10,10 +11,10 @@ use crate::plan::template::segments::{Part, is_template, parts};
 use crate::plan::text::span::Span;
 use crate::plan::text::tree::{Entry, Node, Value};
 
-/// The name of all flags of a server as arguments, an element of its own in a command.
+/// The name for all flags of a server as arguments, in a separate element of a command.
 const ARGS: &str = "server.args";
 
-/// A value that expressions of a cell may use.
+/// A value for expressions of a cell.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) enum CellValue {
     /// true or false.
@@ -26,7 +27,7 @@ pub(crate) enum CellValue {
     Text(String),
 }
 
-/// What a cell fills the names of expressions with.
+/// The values of names in a cell's expressions.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub(crate) struct CellNames {
     /// Name and id of the model, as `model.name` and `model.id`.
@@ -35,19 +36,19 @@ pub(crate) struct CellNames {
     pub endpoint: BTreeMap<String, CellValue>,
     /// The server's flags by name, as `server.max_num_seqs`.
     pub flags: BTreeMap<String, CellValue>,
-    /// Its other facts, as `server.version`; a flag of the same name goes before one.
+    /// Its other facts, as `server.version`; a flag of the same name takes precedence.
     pub facts: BTreeMap<String, CellValue>,
-    /// The port. Expressions that name it stay as they are written where it is not known.
+    /// The port. If it is unknown, expressions that use it stay as written.
     pub port: Option<u16>,
 }
 
-/// What is wrong with an expression of a cell.
+/// An error in an expression of a cell.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{message}; {remedy}")]
 pub struct CellMistake {
-    /// What is wrong.
+    /// The error.
     pub message: String,
-    /// What to type instead.
+    /// What to write instead.
     pub remedy: String,
 }
 
@@ -57,12 +58,12 @@ impl CellMistake {
     }
 }
 
-/// A name that a text asks a cell for.
+/// A name that a text uses from the cell.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Asked {
-    /// Like `server.max_num_seqs`, or `port`.
+    /// The name, like `server.max_num_seqs`, or `port`.
     pub name: String,
-    /// Where its expression stands, in bytes of the text.
+    /// The place of its expression, in bytes of the text.
     pub at: Range<usize>,
 }
 
@@ -72,7 +73,7 @@ pub(crate) fn is_args(text: &str) -> bool {
     inner.is_some_and(|inner| inner.trim() == ARGS)
 }
 
-/// The names that a text asks cells for.
+/// The names that a text uses from the cell.
 pub(crate) fn asked(text: &str) -> Result<Vec<Asked>, CellMistake> {
     if !is_template(text) {
         return Ok(Vec::new());
@@ -88,7 +89,7 @@ pub(crate) fn asked(text: &str) -> Result<Vec<Asked>, CellMistake> {
     Ok(asked)
 }
 
-/// Fills a text; of one expression alone the value keeps its type.
+/// Evaluates a text; for a single expression the value keeps its type.
 pub(crate) fn fill(text: &str, names: &CellNames) -> Result<CellValue, CellMistake> {
     if !is_template(text) {
         return Ok(CellValue::Text(text.to_owned()));
@@ -100,7 +101,7 @@ pub(crate) fn fill(text: &str, names: &CellNames) -> Result<CellValue, CellMista
     let wrong = |mistakes: Vec<super::segments::Mistake>| {
         let first = mistakes.into_iter().next();
         first.map_or_else(
-            || CellMistake::new("the expression gives nothing", "give it a value in every case"),
+            || CellMistake::new("the expression has no value", "make it return a value in every case"),
             |mistake| CellMistake::new(mistake.message, mistake.remedy),
         )
     };
@@ -109,7 +110,7 @@ pub(crate) fn fill(text: &str, names: &CellNames) -> Result<CellValue, CellMista
         false => evaluator.template(text, &NOWHERE),
     };
     let made = made.map_err(wrong)?.ok_or_else(|| wrong(Vec::new()))?;
-    let nothing = || CellMistake::new(format!("`{text}` gives neither a number nor a text"), "let it give one value");
+    let nothing = || CellMistake::new(format!("`{text}` is neither a number nor a text"), "make it return one value");
     Ok(match made.value {
         Value::Bool(value) => CellValue::Bool(value),
         Value::Int(value) => CellValue::Int(value),
@@ -122,7 +123,7 @@ pub(crate) fn fill(text: &str, names: &CellNames) -> Result<CellValue, CellMista
 const NOWHERE: Span = 0..0;
 
 impl CellNames {
-    /// Whether it has the value that an expression asks for.
+    /// Checks that the cell has a value for this name.
     pub(crate) fn has(&self, dotted: &str) -> Result<(), CellMistake> {
         let (root, part) = dotted.split_once('.').unwrap_or((dotted, ""));
         let (values, what): (&[&BTreeMap<String, CellValue>], &str) = match root {
@@ -133,9 +134,9 @@ impl CellNames {
             _ => {
                 let known = suggest::choices(NAMES_OF_CELLS).replace(" or ", " and ");
                 let remedy = suggest::nearest(root, NAMES_OF_CELLS)
-                    .map_or_else(|| format!("each cell fills {known}"), |near| format!("did you mean `{near}`?"));
+                    .map_or_else(|| format!("each cell defines {known}"), |near| format!("did you mean `{near}`?"));
                 return Err(CellMistake::new(
-                    format!("`{dotted}` is neither a variable nor filled by the cell"),
+                    format!("`{dotted}` is neither a variable nor defined by the cell"),
                     remedy,
                 ));
             }
@@ -144,8 +145,8 @@ impl CellNames {
             return Ok(());
         }
         if dotted == ARGS {
-            let remedy = "let it be an element of its own in `command`: \"{{ server.args }}\"";
-            return Err(CellMistake::new("`server.args` stands for several arguments", remedy));
+            let remedy = "write it as a separate element of `command`: \"{{ server.args }}\"";
+            return Err(CellMistake::new("`server.args` expands to several arguments", remedy));
         }
         let known: Vec<&str> = values.iter().flat_map(|values| values.keys()).map(String::as_str).collect();
         let remedy = match suggest::nearest(part, known.iter().copied()) {
@@ -239,7 +240,7 @@ mod tests {
             "`server.tensor_paralel_size` has no value here; did you mean `server.tensor_parallel_size`?"
         );
         assert_eq!(wrong("{{ model.path }}"), "`model.path` has no value here; a model has `id` and `name`");
-        assert!(wrong("x{{ server.args }}").starts_with("`server.args` stands for several arguments"));
-        assert!(wrong("{{ hostname }}").contains("neither a variable nor filled by the cell"));
+        assert!(wrong("x{{ server.args }}").starts_with("`server.args` expands to several arguments"));
+        assert!(wrong("{{ hostname }}").contains("neither a variable nor defined by the cell"));
     }
 }

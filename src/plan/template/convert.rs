@@ -1,4 +1,4 @@
-//! Values of the plan as minijinja has them, and back.
+//! Converts values of the plan to minijinja values, and back.
 
 use minijinja::Value as Jinja;
 use minijinja::value::ValueKind;
@@ -6,10 +6,10 @@ use minijinja::value::ValueKind;
 use crate::plan::text::span::Span;
 use crate::plan::text::tree::{Entry, Node, Value};
 
-/// A longer text is not made by a template.
+/// Maximum length of a text that a template may produce.
 const MOST_TEXT: usize = 1 << 16;
 
-/// What may still be made.
+/// The remaining limits for new values.
 pub(super) struct Room {
     /// Values.
     pub nodes: usize,
@@ -18,14 +18,14 @@ pub(super) struct Room {
 }
 
 impl Room {
-    /// Uses up room for `more` bytes behind a text of `length` bytes; false if there is none.
+    /// Takes space for `more` bytes appended to a text of `length` bytes; false if not enough is left.
     pub(crate) fn takes(&mut self, length: usize, more: usize) -> bool {
         let left = self.bytes.checked_sub(more).filter(|_| length + more <= MOST_TEXT);
         self.bytes = left.unwrap_or(self.bytes);
         left.is_some()
     }
 
-    /// Uses up room for a copy of a value; false if there is none.
+    /// Takes space for a copy of a value; false if not enough is left.
     pub(crate) fn takes_copy(&mut self, nodes: usize, bytes: usize) -> bool {
         let left = self.nodes.checked_sub(nodes).zip(self.bytes.checked_sub(bytes));
         (self.nodes, self.bytes) = left.unwrap_or((self.nodes, self.bytes));
@@ -33,20 +33,20 @@ impl Room {
     }
 }
 
-/// Why something is no value of a plan.
+/// Why something is not a value of a plan.
 #[derive(Debug, PartialEq)]
 pub(super) enum NoValue {
-    /// None, or nothing at all.
+    /// None, or undefined.
     Nothing,
-    /// A number that is infinite or none.
+    /// A number that is infinite or NaN.
     NoNumber,
-    /// More than there is room for.
+    /// The limits are exceeded.
     TooMuch,
     /// Neither a number, a text, true or false, a list nor a table.
     Other,
 }
 
-/// A value as expressions see it.
+/// A value in the form that expressions use.
 pub(super) fn to_jinja(node: &Node) -> Jinja {
     match &node.value {
         Value::Null => Jinja::from(()),
@@ -61,7 +61,7 @@ pub(super) fn to_jinja(node: &Node) -> Jinja {
     }
 }
 
-/// What an expression gave, as a value of the plan at `span`.
+/// Converts the result of an expression to a value of the plan at `span`.
 pub(super) fn from_jinja(value: &Jinja, span: &Span, room: &mut Room) -> Result<Value, NoValue> {
     room.nodes = room.nodes.checked_sub(1).ok_or(NoValue::TooMuch)?;
     let inner = |value: &Jinja, room: &mut Room| Ok(Node::new(from_jinja(value, span, room)?, span.clone()));
@@ -92,7 +92,8 @@ pub(super) fn from_jinja(value: &Jinja, span: &Span, room: &mut Room) -> Result<
     })
 }
 
-/// Arithmetic leaves traces beyond the digits that count (0.1 * 3), and a division that comes out even gives a whole number.
+/// Arithmetic leaves traces beyond the significant digits (0.1 * 3), and a division without remainder
+/// yields a whole number.
 fn number(value: &Jinja) -> Result<Value, NoValue> {
     if value.is_integer() {
         return i128::try_from(value.clone()).map(Value::Int).map_err(|_| NoValue::NoNumber);
@@ -107,7 +108,7 @@ fn number(value: &Jinja) -> Result<Value, NoValue> {
     }
 }
 
-/// A value as a part of a text; none for lists and tables.
+/// A value as part of a text; `None` for lists and tables.
 pub(super) fn as_text(value: &Value) -> Option<String> {
     match value {
         Value::Bool(value) => Some(value.to_string()),
@@ -118,7 +119,7 @@ pub(super) fn as_text(value: &Value) -> Option<String> {
     }
 }
 
-/// Bytes that an expression may have to copy for each use of a value.
+/// Bytes that an expression may copy for each use of a value.
 pub(super) fn size(node: &Node) -> usize {
     16 + match &node.value {
         Value::Text(text) => text.len(),

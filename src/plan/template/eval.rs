@@ -1,4 +1,4 @@
-//! Expressions and what they give. The only file that knows minijinja's engine.
+//! Evaluates expressions. The only file that uses minijinja's engine.
 
 use indexmap::IndexMap;
 use minijinja::{Environment, Error, ErrorKind, Expression, UndefinedBehavior, Value as Jinja, filters};
@@ -10,23 +10,24 @@ use crate::plan::template::segments::{Mistake, Part, parts, without_texts, word}
 use crate::plan::text::span::Span;
 use crate::plan::text::tree::{Node, Value};
 
-/// Steps that one expression may take.
+/// Maximum number of steps of one expression.
 const FUEL: u64 = 10_000;
 
-/// Bytes that all expressions of a plan may go through: length of the expression times size of what it uses.
+/// Maximum bytes that all expressions of a plan may process: the length of the expression times the size
+/// of the values that it uses.
 const MOST_WORK: usize = 1 << 26;
 
-/// Variables that a value remembers it is made of; more are no help to a reader.
+/// Maximum number of variables recorded as origins of a value; more do not help readers.
 const MOST_ORIGINS: usize = 8;
 
-/// Filters that expressions may use: none of them makes much out of little.
+/// Filters that expressions may use: none of them turns a small value into a large one.
 const FILTERS: [&str; 12] =
     ["abs", "first", "float", "int", "last", "length", "lower", "max", "min", "round", "trim", "upper"];
 
-/// The names that each cell fills.
+/// The names that each cell defines.
 pub(crate) const NAMES_OF_CELLS: [&str; 4] = ["endpoint", "model", "port", "server"];
 
-/// Evaluates expressions over the variables that are known so far.
+/// Evaluates expressions over the variables known so far.
 pub(super) struct Evaluator {
     environment: Environment<'static>,
     variables: IndexMap<String, Variable>,
@@ -36,24 +37,24 @@ pub(super) struct Evaluator {
 
 /// A variable's value.
 struct Variable {
-    /// The value; none if it could not be made.
+    /// The value; `None` if it could not be computed.
     node: Option<Node>,
     value: Jinja,
     size: usize,
-    /// Where it is written.
+    /// The place where it is written.
     place: Span,
 }
 
-/// What a template gives.
+/// The result of a template.
 pub(super) struct Made {
     /// The value.
     pub value: Value,
-    /// The variables it is made of, and those that these are made of.
+    /// The variables that it uses, directly or through other variables.
     pub(crate) via: Vec<(String, Span)>,
 }
 
 impl Evaluator {
-    /// Without any variable.
+    /// Creates an evaluator without variables.
     pub(crate) fn new() -> Evaluator {
         let mut environment = Environment::empty();
         environment.set_undefined_behavior(UndefinedBehavior::Strict);
@@ -75,13 +76,13 @@ impl Evaluator {
         Evaluator { environment, variables: IndexMap::new(), room, work_left: MOST_WORK }
     }
 
-    /// Makes a name known, before its value is.
+    /// Declares a name before its value is known.
     pub(crate) fn declare(&mut self, name: &str, place: Span) {
         let variable = Variable { node: None, value: Jinja::UNDEFINED, size: 0, place };
         self.variables.insert(name.to_owned(), variable);
     }
 
-    /// Gives a declared variable its value.
+    /// Sets the value of a declared variable.
     pub(crate) fn define(&mut self, name: &str, node: &Node) {
         if let Some(variable) = self.variables.get_mut(name) {
             variable.value = to_jinja(node);
@@ -90,7 +91,7 @@ impl Evaluator {
         }
     }
 
-    /// The variables that a template names, whether there are such or not.
+    /// The variables that a template names, whether or not they exist.
     pub(crate) fn uses(&self, template: &str) -> Vec<String> {
         let names = |part: Part| match part {
             Part::Expression(range) => self.names_in(&template[range]),
@@ -99,7 +100,7 @@ impl Evaluator {
         parts(template).unwrap_or_default().into_iter().flat_map(names).collect()
     }
 
-    /// Whether a template names something that each cell fills.
+    /// Whether a template uses a name that each cell defines.
     pub(super) fn names_a_cell(&self, template: &str) -> bool {
         self.uses(template).iter().any(|name| self.is_of_cell(name))
     }
@@ -112,7 +113,8 @@ impl Evaluator {
         compiled.map_or_else(|_| Vec::new(), |compiled| names(&compiled))
     }
 
-    /// What a template at `span` gives; `None` if it depends on a variable that could not be made.
+    /// The result of the template at `span`; `None` if it depends on a variable that could not be
+    /// computed.
     pub(crate) fn template(&mut self, template: &str, span: &Span) -> Result<Option<Made>, Vec<Mistake>> {
         let parts = parts(template).map_err(|mistake| vec![mistake])?;
         let is_blank = |part: &Part| matches!(part, Part::Text(range) if template[range.clone()].trim().is_empty());
@@ -124,11 +126,11 @@ impl Evaluator {
         self.text(template, &parts, span)
     }
 
-    /// What a template gives that is more than one expression.
+    /// The result of a template with more than one expression.
     fn text(&mut self, template: &str, parts: &[Part], span: &Span) -> Result<Option<Made>, Vec<Mistake>> {
         let (mut text, mut via, mut mistakes, mut depends) = (String::new(), Vec::new(), Vec::new(), false);
         for part in parts {
-            // What is used up is so for the rest of them too.
+            // A used-up limit applies to the remaining expressions too.
             if mistakes.len() >= MOST_MISTAKES
                 || mistakes.last().is_some_and(|last: &Mistake| last.code == Code::TooLarge)
             {
@@ -153,8 +155,8 @@ impl Evaluator {
                             .push(mistake_of_value(NoValue::Nothing, &template[range.clone()]).moved(range.start)),
                         None => mistakes.push(Mistake::new(
                             range.clone(),
-                            "a list or table cannot stand in a text",
-                            "let the expression be the whole value: \"{{ … }}\"",
+                            "a list or table cannot be part of a text",
+                            "make the expression the whole value: \"{{ … }}\"",
                         )),
                     },
                 },
@@ -166,12 +168,12 @@ impl Evaluator {
         }
     }
 
-    /// Whether each cell fills this name; a variable of the plan goes before it.
+    /// Whether each cell defines this name; a variable of the plan takes precedence.
     pub(super) fn is_of_cell(&self, name: &str) -> bool {
         NAMES_OF_CELLS.contains(&name) && !self.variables.contains_key(name)
     }
 
-    /// The dotted names that an expression asks for, like `server.max_num_seqs`.
+    /// The dotted names that an expression uses, like `server.max_num_seqs`.
     pub(super) fn dotted_names(&self, expression: &str) -> Result<Vec<String>, Mistake> {
         if let Some(mistake) = multiplied_text(expression) {
             return Err(mistake);
@@ -183,7 +185,8 @@ impl Evaluator {
         Ok(names)
     }
 
-    /// What a template gives at load whose cells fill the rest: their expressions stay as they are written.
+    /// The result of a template on loading, if cells evaluate the rest: their expressions stay as
+    /// written.
     pub(super) fn keeping_cells(&mut self, template: &str, span: &Span) -> Result<Option<Made>, Vec<Mistake>> {
         let parts = parts(template).map_err(|mistake| vec![mistake])?;
         let (mut text, mut via, mut mistakes) = (String::new(), Vec::new(), Vec::new());
@@ -208,8 +211,8 @@ impl Evaluator {
                     }
                 }
             } else if let Some(name) = of_plan.first() {
-                let message = format!("`{name}` is known when the plan is read, `{}` only when a cell is", of_cell[0]);
-                let remedy = "give each an expression of its own: \"{{ a }}{{ b }}\"";
+                let message = format!("`{name}` is known when the plan is read, but `{}` only in a cell", of_cell[0]);
+                let remedy = "write separate expressions: \"{{ a }}{{ b }}\"";
                 mistakes.push(Mistake::new(range.clone(), message, remedy));
             } else {
                 text.push_str(&template[range.start - 2..range.end + 2]);
@@ -218,7 +221,7 @@ impl Evaluator {
         if mistakes.is_empty() { Ok(Some(Made { value: Value::Text(text), via })) } else { Err(mistakes) }
     }
 
-    /// What one expression gives.
+    /// The result of one expression.
     fn expression(&mut self, expression: &str, span: &Span) -> Result<Option<Made>, Vec<Mistake>> {
         if let Some(mistake) = multiplied_text(expression) {
             return Err(vec![mistake]);
@@ -239,7 +242,7 @@ impl Evaluator {
             return Ok(None);
         }
         let via = origins(&known);
-        // A variable alone is what it is, its parts at their own places.
+        // A single variable keeps its value, with its parts at their own places.
         if let [(name, variable)] = &known[..]
             && expression.trim() == *name
             && let Some(node) = &variable.node
@@ -272,7 +275,7 @@ impl Evaluator {
         let at = word(expression, name).unwrap_or(0..expression.len());
         let after = expression[at.end..].trim_start();
         if after.starts_with('(') {
-            let message = format!("there are no functions in expressions, and no `{name}`");
+            let message = format!("expressions have no functions, and no `{name}`");
             return Mistake::new(at, message, "use a filter, like n | round, or write the value out");
         }
         let part = after.strip_prefix('.').map(|part| part.trim_end().to_owned());
@@ -281,22 +284,22 @@ impl Evaluator {
                 format!("write its name alone: {{{{ {} }}}}", part.unwrap_or_default())
             }
             Some(near) => format!("did you mean `{near}`?"),
-            None if matches!(name, "null" | "nil") => "write none, which leaves the key out".to_owned(),
+            None if matches!(name, "null" | "nil") => "write none, which omits the key".to_owned(),
             None if self.variables.is_empty() => format!("add it to the plan: vars: {{ {name}: … }}"),
             None => format!("`vars` has {}", suggest::choices(known).replace(" or ", " and ")),
         };
-        Mistake { code: Code::UnknownName, ..Mistake::new(at, format!("there is no variable `{name}`"), remedy) }
+        Mistake { code: Code::UnknownName, ..Mistake::new(at, format!("unknown variable `{name}`"), remedy) }
     }
 }
 
-/// The variables that an expression names, in a fixed order.
+/// The variables that an expression names, in a stable order.
 fn names(compiled: &Expression<'_, '_>) -> Vec<String> {
     let mut names: Vec<String> = compiled.undeclared_variables(false).into_iter().collect();
     names.sort_unstable();
     names
 }
 
-/// The places of variables and of what these are made of.
+/// The places of variables and of the variables that they use.
 fn origins(known: &[(&String, &Variable)]) -> Vec<(String, Span)> {
     let mut via: Vec<(String, Span)> = Vec::new();
     for (name, variable) in known {
@@ -314,8 +317,8 @@ fn moved(mistakes: Vec<Mistake>, by: usize) -> Vec<Mistake> {
     mistakes.into_iter().map(|mistake| mistake.moved(by)).collect()
 }
 
-/// `'x' * 1000000000` would fill the memory before anyone could count: what is multiplied is numbers. Said before the
-/// expression is compiled, which computes its constant parts.
+/// `'x' * 1000000000` would fill the memory before any limit applies: only numbers can be multiplied.
+/// This is checked before the expression is compiled, because compilation evaluates constant parts.
 fn multiplied_text(expression: &str) -> Option<Mistake> {
     let outside = without_texts(expression);
     let at = outside.find('*')?;
@@ -327,7 +330,7 @@ fn multiplied_text(expression: &str) -> Option<Mistake> {
     makes_text.then(|| numbers_only(at))
 }
 
-/// The same for the variables of an expression.
+/// The same check for the variables of an expression.
 fn multiplied_variable(
     expression: &str,
     compiled: &Expression<'_, '_>,
@@ -345,11 +348,11 @@ fn multiplied_variable(
 }
 
 fn numbers_only(at: usize) -> Mistake {
-    let message = "`*` multiplies numbers; an expression with it has no texts or lists";
-    Mistake::new(at..at + 1, message, "let texts stand outside of the braces: \"{{ n * 2 }}s\"")
+    let message = "`*` multiplies numbers; an expression with `*` cannot contain texts or lists";
+    Mistake::new(at..at + 1, message, "write texts outside the braces: \"{{ n * 2 }}s\"")
 }
 
-/// An error of the engine in a user's words.
+/// Converts an error of the engine to a message for users.
 fn mistake_of(error: &Error, expression: &str) -> Mistake {
     let at = error.range().filter(|range| range.start < range.end && range.end <= expression.len());
     let at = at.filter(|range| expression.is_char_boundary(range.start) && expression.is_char_boundary(range.end));
@@ -357,23 +360,23 @@ fn mistake_of(error: &Error, expression: &str) -> Mistake {
     let formula = "an expression is like n * 2, a ~ 's' or a if b else c";
     let (message, remedy) = match error.kind() {
         ErrorKind::SyntaxError if has_bare_time(expression) => {
-            let remedy = "a text in an expression has quotes: {{ '10s' if a else '60s' }}";
-            (format!("this is no expression: {detail}"), remedy.to_owned())
+            let remedy = "a text in an expression needs quotes: {{ '10s' if a else '60s' }}";
+            (format!("this is not an expression: {detail}"), remedy.to_owned())
         }
-        ErrorKind::SyntaxError => (format!("this is no expression: {detail}"), formula.to_owned()),
+        ErrorKind::SyntaxError => (format!("this is not an expression: {detail}"), formula.to_owned()),
         ErrorKind::InvalidOperation if detail.ends_with(" / 0") => {
-            (format!("the expression cannot be computed: {detail}"), "nothing is divided by 0".to_owned())
+            (format!("the expression cannot be computed: {detail}"), "do not divide by 0".to_owned())
         }
         ErrorKind::UndefinedError => {
-            ("the expression asks for a part that its variable does not have".to_owned(), "look at `vars`".to_owned())
+            ("the expression uses a part that its variable does not have".to_owned(), "check `vars`".to_owned())
         }
         ErrorKind::UnknownFilter => {
             let filters = suggest::choices(FILTERS).replace(" or ", " and ");
-            (detail, format!("the filters are {filters}"))
+            (detail, format!("the available filters are {filters}"))
         }
         ErrorKind::OutOfFuel => ("the expression takes too many steps".to_owned(), "make it shorter".to_owned()),
         _ if expression.contains(['/', '%']) => {
-            let remedy = format!("look for a division by zero; {formula}");
+            let remedy = format!("check for a division by zero; {formula}");
             (format!("the expression cannot be computed: {detail}"), remedy)
         }
         _ => (format!("the expression cannot be computed: {detail}"), formula.to_owned()),
@@ -381,7 +384,7 @@ fn mistake_of(error: &Error, expression: &str) -> Mistake {
     Mistake::new(at.unwrap_or(0..expression.len()), message, remedy)
 }
 
-/// Whether an expression has something like `10s` outside of quotes.
+/// Whether an expression contains something like `10s` outside of quotes.
 fn has_bare_time(expression: &str) -> bool {
     let outside = without_texts(expression);
     let mut words = outside.split(|c: char| !c.is_alphanumeric() && c != '_');
@@ -391,12 +394,12 @@ fn has_bare_time(expression: &str) -> bool {
 fn mistake_of_value(error: NoValue, expression: &str) -> Mistake {
     let (message, remedy) = match error {
         NoValue::Nothing => (
-            "the expression gives nothing",
-            "give it a value in every case: {{ a if b else c }}; none alone leaves its key out",
+            "the expression has no value",
+            "make it return a value in every case: {{ a if b else c }}; none as the result omits the key",
         ),
-        NoValue::NoNumber => ("the expression gives no finite number", "look for a division by zero"),
-        NoValue::TooMuch => ("the plan's templates make more than any plan needs", "use shorter texts and lists"),
-        NoValue::Other => ("the expression gives no value of a plan", "give a number, a text, true, false or a list"),
+        NoValue::NoNumber => ("the result of the expression is not a finite number", "check for a division by zero"),
+        NoValue::TooMuch => ("the plan's templates produce too much data", "use shorter texts and lists"),
+        NoValue::Other => ("the result is not a value of a plan", "return a number, a text, true, false or a list"),
     };
     let code = if error == NoValue::TooMuch { Code::TooLarge } else { Code::Template };
     Mistake { code, ..Mistake::new(0..expression.len(), message, remedy) }

@@ -1,11 +1,12 @@
-//! `{{ … }}` in values: expressions of minijinja over the plan's `vars`.
+//! `{{ … }}` in values: minijinja expressions over the plan's `vars`.
 //!
-//! A value that is one expression keeps its type; in a longer text each expression is replaced by what it gives. There are
-//! expressions only, no statements: nothing loops, nothing is defined, no clock, environment or chance can be asked. Keys
-//! and secrets are never made this way.
+//! A value that is a single expression keeps its type; in a longer text each expression is replaced by
+//! its result. There are only expressions, no statements: no loops, no definitions, and no access to the
+//! clock, the environment or random numbers. Keys and secrets never contain expressions.
 //!
-//! How a server is started, its hardware and its facts may also name what each cell fills (`cell`): such expressions stay as they are
-//! written until the cell is known. Stands on `text` and `diagnostic`; `files` expands trees with it, `check` and `expand` fill cells.
+//! The launch settings of a server, its hardware and its facts may also use names that each cell defines
+//! (`cell`): such expressions stay as written until the cell is known. Depends on `text` and
+//! `diagnostic`; `files` expands trees with it, `check` and `expand` evaluate cells.
 
 pub(crate) mod cell;
 mod convert;
@@ -20,8 +21,8 @@ use crate::plan::text::span::{Span, clamp};
 use crate::plan::text::tree::{Node, Value};
 use crate::units::secrecy::is_secret_name;
 
-/// Replaces every template in the tree by its value; `text` is what its places are in. A value that cannot be made is
-/// left as a filler.
+/// Replaces every template in the tree with its value; `text` contains its places. A value that cannot
+/// be computed is replaced with a filler.
 pub(crate) fn expand(tree: &mut Node, text: &str) -> Vec<Diagnostic> {
     let mut templates = Templates { text, evaluator: Evaluator::new(), found: Vec::new(), in_cells: false };
     let Value::Map(entries) = &mut tree.value else { return Vec::new() };
@@ -36,7 +37,7 @@ pub(crate) fn expand(tree: &mut Node, text: &str) -> Vec<Diagnostic> {
     templates.found
 }
 
-/// The fields of an endpoint whose expressions may name what each cell fills.
+/// The fields of an endpoint whose expressions may use names that each cell defines.
 const OF_CELLS: [&str; 4] = ["launch", "hooks", "hardware", "server"];
 
 /// The templates of one plan.
@@ -44,7 +45,7 @@ struct Templates<'t> {
     text: &'t str,
     evaluator: Evaluator,
     found: Vec<Diagnostic>,
-    /// Whether expressions may name what each cell fills.
+    /// Whether expressions may use names that each cell defines.
     in_cells: bool,
 }
 
@@ -67,7 +68,8 @@ impl Templates<'_> {
         true
     }
 
-    /// Expands a value and all below it; false where a template gives none, so that there is no such entry.
+    /// Expands a value and everything below it; false if a template has no value, so that the entry is
+    /// removed.
     fn value(&mut self, node: &mut Node, secret: bool) -> bool {
         match &mut node.value {
             Value::List(items) => items.retain_mut(|item| self.value(item, secret)),
@@ -86,7 +88,7 @@ impl Templates<'_> {
 
     fn template(&mut self, node: &mut Node, template: &str, secret: bool) {
         if secret {
-            let message = "a secret is never made by a template";
+            let message = "a secret cannot be the result of a template";
             let remedy = "write the reference itself: { secret: env:NAME }";
             self.found.push(Diagnostic::new(Code::Secret, message).at(Some(node.span.clone())).remedy(remedy));
             return node.fail();
@@ -103,7 +105,7 @@ impl Templates<'_> {
                 node.value = made.value;
                 node.via = made.via;
             }
-            // What it depends on failed, and that was told.
+            // A dependency failed, which has been reported.
             Ok(None) => node.fail(),
             Err(mistakes) => {
                 let all = mistakes.into_iter().map(|mistake| self.diagnostic(mistake, template, &node.span));
@@ -114,10 +116,10 @@ impl Templates<'_> {
         }
     }
 
-    /// A mistake at its place in the file.
+    /// An error at its place in the file.
     fn diagnostic(&self, mistake: Mistake, template: &str, span: &Span) -> Diagnostic {
         let Mistake { code, message, remedy, at } = mistake;
-        // Where the text is written as it is read, its characters have places of their own.
+        // If the text is written literally, each of its characters has its own place.
         let written = clamp(span.clone(), self.text);
         let place = match self.text[written.clone()].find(template) {
             Some(offset) => written.start + offset + at.start..written.start + offset + at.end,

@@ -1,35 +1,35 @@
-//! A template's text, cut into literal text and expressions.
+//! Splits a template into literal text and expressions.
 
 use std::ops::Range;
 
 use crate::plan::diagnostic::error::Code;
 
-/// A longer expression is no formula that a reader of the plan could follow.
+/// Maximum length of an expression, so that readers of the plan can follow it.
 const MOST_EXPRESSION: usize = 1_000;
 
-/// A text with more is made elsewhere, and pasted in.
+/// Maximum number of expressions in a text: a longer text should be generated elsewhere and pasted in.
 const MOST_EXPRESSIONS: usize = 100;
 
-/// A mistake in a template.
+/// An error in a template.
 #[derive(Debug, PartialEq)]
 pub(super) struct Mistake {
-    /// Its kind.
+    /// The error code.
     pub code: Code,
-    /// What is wrong.
+    /// The error message.
     pub message: String,
-    /// What to type instead.
+    /// What to write instead.
     pub remedy: String,
-    /// Where, in bytes of the template.
+    /// The place, in bytes of the template.
     pub at: Range<usize>,
 }
 
 impl Mistake {
-    /// A mistake of a template.
+    /// Creates an error of a template.
     pub(crate) fn new(at: Range<usize>, message: impl Into<String>, remedy: impl Into<String>) -> Mistake {
         Mistake { code: Code::Template, message: message.into(), remedy: remedy.into(), at }
     }
 
-    /// It in a text of which its own begins at `by`.
+    /// The error, moved into a text in which its own text begins at `by`.
     pub(crate) fn moved(self, by: usize) -> Mistake {
         Mistake { at: self.at.start + by..self.at.end + by, ..self }
     }
@@ -38,13 +38,13 @@ impl Mistake {
 /// A part of a template, as a range of its bytes.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) enum Part {
-    /// Text that stays.
+    /// Text that stays unchanged.
     Text(Range<usize>),
-    /// What stands between `{{` and `}}`.
+    /// The text between `{{` and `}}`.
     Expression(Range<usize>),
 }
 
-/// Whether a text has an expression, or a statement, which is refused.
+/// Whether a text has an expression, or a statement, which is rejected.
 pub(super) fn is_template(text: &str) -> bool {
     text.contains("{{") || text.contains("{%")
 }
@@ -56,21 +56,21 @@ pub(super) fn parts(template: &str) -> Result<Vec<Part>, Mistake> {
     while let Some(found) = template[at..].find("{{").into_iter().chain(template[at..].find("{%")).min() {
         let open = at + found;
         if template[open..].starts_with("{%") {
-            let remedy = "choose with {{ a if b else c }}; a text with braces of its own: {{ '{%' }}";
+            let remedy = "choose with {{ a if b else c }}; for literal braces write {{ '{%' }}";
             return Err(Mistake::new(open..open + 2, "templates have no statements, only {{ expressions }}", remedy));
         }
         let inner = open + 2..end_of(template, open + 2)?;
         if parts.iter().filter(|part| matches!(part, Part::Expression(_))).count() == MOST_EXPRESSIONS {
             let message = format!("a value has at most {MOST_EXPRESSIONS} expressions");
-            return Err(Mistake::new(open..inner.end, message, "divide it between several variables"));
+            return Err(Mistake::new(open..inner.end, message, "split it into several variables"));
         }
         if inner.len() > MOST_EXPRESSION {
             let message = format!("an expression has at most {MOST_EXPRESSION} characters");
-            return Err(Mistake::new(open..inner.end + 2, message, "make parts of it variables of their own"));
+            return Err(Mistake::new(open..inner.end + 2, message, "move parts of it to separate variables"));
         }
         if template[inner.clone()].starts_with('-') || template[inner.clone()].ends_with('-') {
-            let remedy = "leave blanks inside the braces: {{ n }}, or {{ -n }} for a negative number";
-            return Err(Mistake::new(open..inner.end + 2, "braces with a `-` trim nothing here", remedy));
+            let remedy = "put spaces inside the braces: {{ n }}, or {{ -n }} for a negative number";
+            return Err(Mistake::new(open..inner.end + 2, "`-` next to the braces does not trim here", remedy));
         }
         parts.push(Part::Text(at..open));
         at = inner.end + 2;
@@ -81,7 +81,8 @@ pub(super) fn parts(template: &str) -> Result<Vec<Part>, Mistake> {
     Ok(parts)
 }
 
-/// Where the `}}` of an expression is that begins at `start`: not in a quoted text, not the end of a table in it.
+/// The position of the `}}` of an expression that begins at `start`, ignoring quoted texts and the ends
+/// of tables.
 fn end_of(template: &str, start: usize) -> Result<usize, Mistake> {
     let mut quote = None;
     let mut depth = 0usize;
@@ -97,11 +98,11 @@ fn end_of(template: &str, start: usize) -> Result<usize, Mistake> {
             _ => {}
         }
     }
-    let remedy = "close it with }}; a text with braces of its own: {{ '{{' }}";
+    let remedy = "close it with }}; for literal braces write {{ '{{' }}";
     Err(Mistake::new(start - 2..start, "`{{` is not closed", remedy))
 }
 
-/// Where a name stands in an expression as a word of its own, outside of quotes.
+/// The place of a name as a whole word in an expression, outside of quotes.
 pub(super) fn word(expression: &str, name: &str) -> Option<Range<usize>> {
     let is_name = |c: char| c.is_alphanumeric() || c == '_';
     let outside = without_texts(expression);
@@ -113,7 +114,7 @@ pub(super) fn word(expression: &str, name: &str) -> Option<Range<usize>> {
     found.map(|(at, _)| at..at + name.len())
 }
 
-/// The expression with every quoted text blanked out, quotes included, of the same length.
+/// The expression with every quoted text, including quotes, replaced by blanks, at the same length.
 pub(super) fn without_texts(expression: &str) -> String {
     let mut quote = None;
     let mut escaped = false;

@@ -1,4 +1,4 @@
-//! The plan's variables: their names, and the order in which they are made of each other.
+//! The plan's variables: their names, and the order of their evaluation.
 
 use std::collections::VecDeque;
 
@@ -9,11 +9,11 @@ use crate::plan::text::span::Span;
 use crate::plan::text::tree::{Entry, Node, Value};
 use crate::units::secrecy::is_secret_name;
 
-/// Words of expressions, which name no variable.
+/// Keywords of expressions, which cannot be variables.
 const WORDS: [&str; 12] = ["and", "else", "false", "False", "if", "in", "is", "none", "None", "not", "or", "true"];
 
 impl Templates<'_> {
-    /// Makes every variable, whatever order they are written in.
+    /// Evaluates every variable, in any written order.
     pub(super) fn vars(&mut self, node: &mut Node) {
         let Value::Map(entries) = &mut node.value else { return };
         for entry in entries.iter() {
@@ -46,7 +46,7 @@ impl Templates<'_> {
         self.circles(entries, &uses, &waits);
     }
 
-    /// Reports a name that no expression could use, or that of a secret.
+    /// Reports a name that expressions cannot use, or that looks like a secret.
     fn name(&mut self, entry: &Entry) {
         let mut letters = entry.key.chars();
         let first = letters.next().is_some_and(|c| c.is_ascii_alphabetic() || c == '_');
@@ -55,15 +55,15 @@ impl Templates<'_> {
             Diagnostic::new(Code::WrongValue, format!("`{}` cannot be the name of a variable", entry.key))
                 .remedy("write letters, digits and `_`, like measure_time")
         } else if is_secret_name(&entry.key) {
-            Diagnostic::new(Code::Secret, format!("the variable `{}` is named like a secret", entry.key))
-                .remedy("secrets do not go through variables: write { secret: env:NAME } where it is used")
+            Diagnostic::new(Code::Secret, format!("the name of the variable `{}` suggests a secret", entry.key))
+                .remedy("variables cannot hold secrets: write { secret: env:NAME } where it is used")
         } else {
             return;
         };
         self.found.push(diagnostic.at(Some(entry.key_span.clone())));
     }
 
-    /// For each variable, which others it is made of.
+    /// For each variable, the others that it uses.
     fn dependencies(&self, entries: &[Entry]) -> Vec<Vec<usize>> {
         let places: std::collections::HashMap<&str, usize> =
             entries.iter().enumerate().map(|(at, entry)| (entry.key.as_str(), at)).collect();
@@ -87,14 +87,15 @@ impl Templates<'_> {
         }
     }
 
-    /// Reports variables that wait for themselves; what depends on them fails in silence.
+    /// Reports variables that depend on themselves; variables that use them fail silently.
     fn circles(&mut self, entries: &mut [Entry], uses: &[Vec<usize>], waits: &[usize]) {
         let mut told = vec![false; entries.len()];
         let mut step_of = vec![usize::MAX; entries.len()];
         for start in (0..entries.len()).filter(|at| waits[*at] > 0) {
             let mut way = Vec::new();
             let mut at = start;
-            // Each of these waits for another of them, so the way comes back to a place it has been at, or to a told one.
+            // Each of these depends on another of them, so the path returns to an earlier one, or to one
+            // already reported.
             while !told[at] && step_of[at] == usize::MAX {
                 step_of[at] = way.len();
                 way.push(at);
@@ -107,9 +108,9 @@ impl Templates<'_> {
             if let Some(first) = again {
                 let circle = &way[first..];
                 let names = circle.iter().chain(circle.first()).map(|at| entries[*at].key.as_str());
-                let message = format!("variables are made of each other: {}", names.collect::<Vec<_>>().join(" → "));
+                let message = format!("circular variables: {}", names.collect::<Vec<_>>().join(" → "));
                 let at = Some(entries[circle[0]].node.span.clone());
-                let remedy = "give one of them a value of its own";
+                let remedy = "set one of them to a fixed value";
                 self.found.push(Diagnostic::new(Code::Circle, message).at(at).remedy(remedy));
             }
             way.iter().for_each(|at| told[*at] = true);
@@ -118,13 +119,13 @@ impl Templates<'_> {
     }
 }
 
-/// A variable that a template makes none: only what uses it can be left out.
+/// The error for a variable whose template yields none: only a value that uses it can be omitted.
 fn nothing(node: &Node) -> Diagnostic {
-    let remedy = "let the value that uses it be none: \"{{ a if b else none }}\"";
+    let remedy = "set the value that uses it to none: \"{{ a if b else none }}\"";
     Diagnostic::new(Code::Template, "a variable cannot be none").at(Some(node.span.clone())).remedy(remedy)
 }
 
-/// Where a variable is given its value.
+/// The place where a variable gets its value.
 fn place(entry: &Entry) -> Span {
     match entry.node.value {
         Value::List(_) | Value::Map(_) | Value::Null => entry.key_span.clone(),

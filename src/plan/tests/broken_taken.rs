@@ -1,9 +1,9 @@
-//! Broken questions to earlier sweeps and what is said about them. Read the snapshots aloud.
+//! Broken references to earlier sweeps and their errors. Read the snapshots aloud.
 
 use super::broken::{errors, snapshots};
 use super::*;
 
-/// A search over two endpoints, and sweeps behind it.
+/// A search over two endpoints, followed by these sweeps.
 fn behind(sweeps: &str) -> String {
     format!(
         "sweepline: 1\nname: test\nendpoints:\n  demo: {{ engine: mock }}\n  other: {{ engine: mock }}\nmodels: {{ small: {{ id: small }} }}\n\

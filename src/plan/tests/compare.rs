@@ -1,9 +1,9 @@
-//! What a plan declares beside its runs: `compare` and `allow`.
+//! Declarations of a plan other than its runs: `compare` and `allow`.
 
 use super::*;
 use crate::units::Decimal;
 
-/// What is wrong with a plan of two sweeps that ends like this.
+/// The errors of a plan with two sweeps that ends with this text.
 fn errors(end: &str) -> String {
     let text = format!(
         "sweepline: 1\nname: test\nendpoints: {{ a: {{ engine: mock }}, b: {{ engine: mock }} }}\nmodels: {{ m: {{ id: m }} }}\n\

@@ -1,4 +1,4 @@
-//! Texts that want to break the reader, and secrets that must not come out of it.
+//! Texts that try to break the reader, and secrets that must not leak from it.
 
 use std::time::{Duration, Instant};
 
@@ -8,8 +8,8 @@ use super::*;
 
 const CANARY: &str = "canary-4f9a1c";
 
-/// Refused with a place and a message, and not after a long time: what these texts blow up to would take hours, so the
-/// bound tells the two apart on any machine.
+/// The text is rejected with a place and a message, and quickly: fully expanded, these texts would take
+/// hours, so the time limit separates the two cases on any machine.
 fn refused(text: &str, format: Format) -> String {
     let start = Instant::now();
     let errors = parse(Path::new("plan"), text, format).unwrap_err();
@@ -100,7 +100,7 @@ fn harmless_words_are_shown() {
     assert!(refused(text, Format::Yaml).contains("fifty"));
 }
 
-/// A good plan with some characters changed, cut out or doubled.
+/// A valid plan with some characters changed, removed or duplicated.
 fn mutated(text: &'static str) -> impl Strategy<Value = String> {
     let edit =
         (0..text.len(), 0usize..12, prop_oneof![Just(String::new()), "[-\\[\\]{}:,&*!|>'\"#%@\t\n 0-9a-zé]{0,4}"]);
@@ -115,7 +115,7 @@ fn mutated(text: &'static str) -> impl Strategy<Value = String> {
     })
 }
 
-/// Reads a text in both formats and shows whatever is wrong with it.
+/// Reads a text in both formats and prints its errors.
 fn exercise(text: &str) {
     for format in [Format::Yaml, Format::Toml] {
         if let Err(errors) = parse(Path::new("plan"), text, format) {

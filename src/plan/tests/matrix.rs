@@ -1,4 +1,4 @@
-//! Ranges, filters and the forms in which a matrix is written.
+//! Ranges, filters and the written forms of a matrix.
 
 use proptest::prelude::*;
 
@@ -6,7 +6,7 @@ use super::*;
 use crate::plan::model::matrix::range::{By, Range};
 use crate::units::Decimal;
 
-/// A plan whose one sweep has this matrix besides its endpoint and model.
+/// A plan whose only sweep has this matrix in addition to its endpoint and model.
 fn with(axes: &str) -> Loaded {
     good(
         &format!(
@@ -62,7 +62,7 @@ fn a_value_is_found_where_it_is_written() {
     let first = line("batch_size/0/value/1");
     assert_eq!(first, Some(6));
     assert_eq!(line("shape/zip/prompt_tokens/0"), Some(8));
-    assert_eq!(line("shape/zip/output_tokens/1"), Some(9), "under its other name");
+    assert_eq!(line("shape/zip/output_tokens/1"), Some(9), "under its alias");
     assert_eq!(line("qps/1"), Some(9));
 }
 
@@ -73,8 +73,8 @@ fn decimal() -> impl Strategy<Value = Decimal> {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(256))]
 
-    /// Value k of a range of steps is `from + k × step`, computed in whole numbers; the last is the last one not above
-    /// the end.
+    /// Value k of a range of steps is `from + k × step`, computed in whole numbers; the last value is
+    /// the last one not above the end.
     #[test]
     fn a_range_of_steps_is_its_sum(from in decimal(), way in decimal(), step in decimal()) {
         let to = from.checked_add(way).unwrap();

@@ -1,4 +1,5 @@
-//! Plans that are right: YAML and TOML mean the same, what is read comes back, places are found. `broken` has the others.
+//! Valid plans: YAML and TOML are equivalent, plans survive a round trip, places are found. `broken` has
+//! the invalid ones.
 
 mod broken;
 mod broken_matrix;
@@ -17,7 +18,7 @@ use super::*;
 const YAML: &str = include_str!("full.yaml");
 const TOML: &str = include_str!("full.toml");
 
-/// Reads a plan that must be right.
+/// Reads a plan that must be valid.
 fn good(text: &str, format: Format) -> Loaded {
     let name = if format == Format::Yaml { "plan.yaml" } else { "plan.toml" };
     parse(Path::new(name), text, format).unwrap_or_else(|errors| panic!("{errors}"))
@@ -47,7 +48,8 @@ fn the_full_plan_meets_its_own_schema() {
     assert!(errors.is_empty(), "{errors:#?}");
 }
 
-/// Where the full plan holds every key: a type of the schema, and the path of its tables in a plan, `*` for any name.
+/// The tables of the full plan that must contain every key: a type of the schema, and the path of its
+/// tables in a plan, with `*` for any name.
 const WHOLE: [(&str, &str); 10] = [
     ("", ""),
     ("Sweep", "sweeps/*"),
@@ -61,10 +63,10 @@ const WHOLE: [(&str, &str); 10] = [
     ("Telemetry", "endpoints/*/telemetry"),
 ];
 
-/// Keys that no loaded plan has: fragments and variables are put in place while it is read.
+/// Keys that no loaded plan has: fragments and variables are resolved during reading.
 const GONE: [&str; 2] = ["use", "vars"];
 
-/// The tables at a path, `*` for any name.
+/// The tables at a path, with `*` for any name.
 fn tables<'v>(value: &'v serde_json::Value, path: &str) -> Vec<&'v serde_json::Map<String, serde_json::Value>> {
     let (first, rest) = path.split_once('/').unwrap_or((path, ""));
     let Some(table) = value.as_object() else { return Vec::new() };
@@ -82,7 +84,7 @@ fn the_full_plan_has_every_key_of_plans_and_sweeps() {
     let mut missing = Vec::new();
     for (name, path) in WHOLE {
         let table = if name.is_empty() { &schema } else { &schema["$defs"][name] };
-        let keys = table["properties"].as_object().unwrap_or_else(|| panic!("{name} is no table")).keys();
+        let keys = table["properties"].as_object().unwrap_or_else(|| panic!("{name} is not a table")).keys();
         let is_there = |key: &&String| tables(&plan, path).iter().any(|table| table.contains_key(*key));
         missing.extend(
             keys.filter(|key| !is_there(key) && !GONE.contains(&key.as_str())).map(|key| format!("{path}: {key}")),
@@ -100,7 +102,7 @@ fn the_schema_file_is_current() {
     }
     let stored = std::fs::read_to_string(&file).unwrap_or_default();
     let how = "run `sweepline schema plan > schemas/plan.schema.json`, or this test with SWEEPLINE_BLESS=1";
-    assert!(stored == schema_text(), "schemas/plan.schema.json is not what the types say: {how}");
+    assert!(stored == schema_text(), "schemas/plan.schema.json is out of date with the types: {how}");
 }
 
 #[test]
@@ -163,10 +165,10 @@ fn places_point_at_what_was_written() {
     let place = |path: &str| yaml.place(&steps(path)).unwrap().to_string();
     assert_eq!(place("endpoints/vllm/url"), "plan.yaml:9:10");
     assert_eq!(place("sweeps/saturation/matrix/endpoint/1"), "plan.yaml:49:24");
-    // An axis is found under the name it was written with; a single value stands for the list.
+    // An axis is found under the name it was written with; a single value is found as the list's first.
     assert_eq!(place("sweeps/saturation/matrix/batch_size/3"), "plan.yaml:52:30");
     assert_eq!(place("sweeps/saturation/matrix/model/0"), "plan.yaml:50:14");
-    // What was not written is found at what it would stand in.
+    // A value that was not written is found at its nearest written parent.
     assert_eq!(place("sweeps/ladder/matrix/turns/0"), "plan.yaml:58:5");
     assert_eq!(yaml.place(&steps("nothing")), None);
     let toml = good(TOML, Format::Toml);

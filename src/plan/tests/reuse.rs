@@ -1,4 +1,4 @@
-//! Plans of several texts: fragments, variables, what is set from outside.
+//! Plans from several texts: fragments, variables, `--set`.
 
 use std::collections::BTreeMap;
 use std::io;
@@ -6,7 +6,7 @@ use std::path::PathBuf;
 
 use super::*;
 
-/// Files in memory, in folders `plans` and what lies beside it.
+/// Files in memory, in the folder `plans` and next to it.
 struct Memory(BTreeMap<PathBuf, String>);
 
 impl Files for Memory {
@@ -36,7 +36,7 @@ impl Files for Memory {
 const PLAN: &str = "sweepline: 1\nname: test\nendpoints: { demo: { engine: mock } }\nmodels: { m: { id: m } }\n\
                     sweeps: { s: { matrix: { batch_size: [1, 8] } } }\n";
 
-/// Reads `plans/p.yaml` among other files.
+/// Reads `plans/p.yaml` along with other files.
 fn load_among(files: &[(&str, &str)], set: &[&str]) -> Result<Loaded, PlanErrors> {
     let files = Memory(files.iter().map(|(name, text)| (PathBuf::from(name), (*text).to_owned())).collect());
     let text = files.0[Path::new("plans/p.yaml")].clone();
@@ -44,7 +44,7 @@ fn load_among(files: &[(&str, &str)], set: &[&str]) -> Result<Loaded, PlanErrors
     parse_with(Path::new("plans/p.yaml"), &text, Format::Yaml, &options, &files)
 }
 
-/// A plan that must be right, of its own text alone.
+/// A plan that must be valid, from its own text alone.
 fn good_with(text: &str, set: &[&str]) -> Loaded {
     load_among(&[("plans/p.yaml", text)], set).unwrap_or_else(|errors| panic!("{errors}"))
 }
@@ -53,7 +53,7 @@ fn errors_among(files: &[(&str, &str)], set: &[&str]) -> String {
     load_among(files, set).map(|_| String::new()).unwrap_or_else(|errors| errors.render(false))
 }
 
-/// The errors of the plan above with lines before it.
+/// The errors of the plan above with these lines added before it.
 fn errors_with(head: &str, set: &[&str]) -> String {
     errors_among(&[("plans/p.yaml", &format!("{head}\n{PLAN}"))], set)
 }
@@ -138,7 +138,7 @@ fn a_plan_is_no_fragment_of_itself() {
 
 #[test]
 fn bombs_of_fragments_are_refused() {
-    // Each uses all that follow; the last one is large.
+    // Each uses all that follow it; the last one is large.
     let count = 60;
     let text = |at: usize| {
         let uses: Vec<String> = (at + 1..count).map(|other| format!("f{other}.yaml")).collect();
@@ -215,7 +215,7 @@ fn secrets_pass_through_no_template() {
         errors_among(&[("plans/p.yaml", &format!("{head}\n{plan}"))], &["endpoints.demo.api_key=canary-4f9a1c"]);
     assert!(shown.matches("E027").count() >= 2 && !shown.contains("canary-4f9a1c"), "{shown}");
     let shown = errors_among(&[("plans/p.yaml", &format!("{head}\n{plan}"))], &[]);
-    assert!(shown.contains("never made by a template"), "{shown}");
+    assert!(shown.contains("cannot be the result of a template"), "{shown}");
 }
 
 #[test]
@@ -232,7 +232,7 @@ fn template_bombs_are_refused() {
     assert!(errors_with(&deep, &[]).contains("E041"));
     let long = format!("vars: {{ n: 1 }}\nseed: \"{{{{ {}1 }}}}\"", "n + ".repeat(240));
     assert_eq!(errors_with(&long, &[]), "");
-    // A chain and a circle of many variables, in the worst order.
+    // A chain and a cycle of many variables, in the worst order.
     let chain: String = (0..5_000).map(|at| format!("  v{at}: \"{{{{ v{} }}}}\"\n", at + 1)).collect();
     assert_eq!(errors_with(&format!("vars:\n{chain}  v5000: 1"), &[]), "");
     assert!(errors_with(&format!("vars:\n{chain}  v5000: \"{{{{ v0 }}}}\""), &[]).contains("E022"));
@@ -294,7 +294,7 @@ fn numbers_that_lose_something_are_refused_where_letters_count() {
         "{ version: \"0.10\", tensor_parallel: 8, build: 007, other: 0.33.0, flags: { share: 0.9, \"1.0\": 2 } }";
     good_with(&server(honest), &["vars={ n: 1.50 }", "seed=\"{{ n * 2 }}\""]);
     for (text, set, wanted) in [
-        (server("{ version: 0.10 }"), "name=a", "write \"0.10\" in quotes, or 0.1 where a number is meant"),
+        (server("{ version: 0.10 }"), "name=a", "write \"0.10\" in quotes, or 0.1 if a number is intended"),
         (server("{ flags: { share: 1.0 } }"), "name=a", "write \"1.0\" in quotes"),
         (PLAN.to_owned(), "endpoints.demo.server={ version: 0.10 }", "write \"0.10\" in quotes"),
         (server("{ version: \"{{ v }}\" }"), "vars={ v: 0.10 }", "--set:1:11"),
@@ -338,9 +338,9 @@ fn a_template_that_gives_none_leaves_its_key_out() {
     assert_eq!(of(true), (None, "[1]".to_owned()));
     for (head, wanted) in [
         ("vars: { a: \"{{ none }}\" }\nnotes: \"{{ a }}\"", "a variable cannot be none"),
-        ("notes: \"n = {{ none }}\"", "the expression gives nothing"),
-        ("seed: \"{{ null }}\"", "write none, which leaves the key out"),
-        ("seed: \"{{ 1 if false }}\"", "none alone leaves its key out"),
+        ("notes: \"n = {{ none }}\"", "the expression has no value"),
+        ("seed: \"{{ null }}\"", "write none, which omits the key"),
+        ("seed: \"{{ 1 if false }}\"", "none as the result omits the key"),
     ] {
         let shown = errors_with(head, &[]);
         assert!(shown.contains(wanted) && shown.matches("error[").count() == 1, "{head}: {shown}");

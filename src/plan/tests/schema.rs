@@ -1,4 +1,5 @@
-//! The schema knows what `check` knows, as far as a schema can, and explains every field to an editor.
+//! The schema accepts and rejects the same plans as `check`, as far as a schema can, and describes every
+//! field for editors.
 
 use std::collections::BTreeSet;
 use std::path::PathBuf;
@@ -7,7 +8,7 @@ use serde_json::{Value, json};
 
 use super::*;
 
-/// What a node of the schema refers to; itself where it refers to nothing.
+/// The target of a schema node's reference; the node itself if it has none.
 fn target<'s>(root: &'s Value, node: &'s Value) -> &'s Value {
     let name = node["$ref"].as_str().and_then(|reference| reference.strip_prefix("#/$defs/"));
     name.map_or(node, |name| &root["$defs"][name])
@@ -29,13 +30,13 @@ fn properties<'s>(at: &str, node: &'s Value, look: &mut impl FnMut(&str, &'s Val
                         }
                     }
                     "$defs" => named.iter().for_each(|(name, def)| properties(name, def, look)),
-                    // Conditions say when something holds; they describe nothing.
+                    // Conditions only restrict; they contain no descriptions.
                     "if" | "then" | "else" | "not" | "default" | "example" => {}
                     _ => properties(at, value, look),
                 }
             }
             for key in ["anyOf", "oneOf", "allOf"] {
-                // Those of a table are conditions too.
+                // The properties of a table are conditions too.
                 if !fields.contains_key("properties") {
                     properties(at, &node[key], look);
                 }
@@ -45,7 +46,7 @@ fn properties<'s>(at: &str, node: &'s Value, look: &mut impl FnMut(&str, &'s Val
     }
 }
 
-/// Whether an editor can offer a value, here or where this refers to.
+/// Whether an editor can offer a value, here or at the target of the reference.
 fn offers(root: &Value, node: &Value) -> bool {
     let here = ["examples", "enum", "const", "default"].iter().any(|key| node.get(key).is_some());
     let within =
@@ -54,18 +55,18 @@ fn offers(root: &Value, node: &Value) -> bool {
     here || within() || (!std::ptr::eq(target, node) && offers(root, target)) || first_type(node) == "boolean"
 }
 
-/// Whether the value is a table or a list of tables: what stands in it is described there.
+/// Whether the value is a table or a list of tables, whose fields are described there.
 fn is_table(root: &Value, node: &Value) -> bool {
     let node = target(root, node);
     first_type(node) == "object" || (first_type(node) == "array" && is_table(root, &node["items"]))
 }
 
-/// The type that a value is meant to have; an expression may stand for it.
+/// The intended type of a value; an expression may replace it.
 fn first_type(node: &Value) -> &str {
     node["type"].as_str().or_else(|| node["type"][0].as_str()).unwrap_or_default()
 }
 
-/// Scalars for which an example would say nothing that the description does not.
+/// Scalars for which an example would add nothing to the description.
 const WITHOUT_EXAMPLE: [&str; 0] = [];
 
 #[test]
@@ -86,30 +87,30 @@ fn every_field_is_described_and_has_a_value_to_offer() {
     assert_eq!(mute, BTreeSet::from(WITHOUT_EXAMPLE.map(str::to_owned)), "without example, default or choices");
 }
 
-/// Mistakes that a schema sees wherever they are made.
+/// Errors that a schema detects everywhere.
 const SEEN: [Code; 5] = [Code::UnknownKey, Code::MissingField, Code::WrongType, Code::NoValue, Code::Version];
 
-/// Mistakes that a schema cannot see, and why.
+/// Errors that a schema cannot detect, with the reason.
 const UNSEEN: [(Code, &str); 16] = [
     (Code::File, "it sees a text, not a file"),
-    (Code::Syntax, "an editor shows it before it asks a schema"),
-    (Code::TooLarge, "how much aliases unfold to is not written in the text"),
-    (Code::DuplicateKey, "an editor shows it before it asks a schema"),
+    (Code::Syntax, "an editor reports it before it applies a schema"),
+    (Code::TooLarge, "the expanded size of aliases is not visible in the text"),
+    (Code::DuplicateKey, "an editor reports it before it applies a schema"),
     (Code::UnknownName, "names are declared elsewhere in the plan"),
-    (Code::AxisTwice, "it is a question of two names for one thing, and of excludes too"),
+    (Code::AxisTwice, "it depends on two names for one thing, and on excludes"),
     (Code::MissingAxis, "whether an axis is needed depends on how many entries another table has"),
-    (Code::NoLoad, "what a matrix must have may stand elsewhere"),
+    (Code::NoLoad, "required axes of a matrix may be set elsewhere"),
     (Code::DeadExclude, "it depends on the values of another table"),
     (Code::AllExcluded, "it depends on the values of another table"),
     (Code::Circle, "it follows names through the plan"),
     (Code::Contradiction, "most are between tables, or between two durations"),
     (Code::NoModelId, "it depends on the engine of an endpoint elsewhere"),
     (Code::NoEffect, "it depends on other tables"),
-    (Code::PathOutside, "a path is read part by part"),
+    (Code::PathOutside, "a path is checked part by part"),
     (Code::TooManyCells, "cells are a product of the lengths of axes"),
 ];
 
-/// The codes of what `check` says of a text.
+/// The codes of the errors that `check` reports for a text.
 fn codes(name: &Path, text: &str) -> BTreeSet<Code> {
     let checked = parse(name, text, Format::of(name).unwrap_or(Format::Yaml));
     checked.err().iter().flat_map(|errors| errors.diagnostics.iter().map(|found| found.code)).collect()
@@ -123,7 +124,7 @@ fn files(folder: &str) -> Vec<PathBuf> {
     files
 }
 
-/// What a text says, read by readers that know nothing of plans; none where it is not even YAML or TOML.
+/// The content of a text, parsed without knowledge of plans; `None` if it is not valid YAML or TOML.
 fn value(path: &Path, text: &str) -> Option<Value> {
     match Format::of(path)? {
         Format::Yaml => serde_yaml::from_str(text).ok(),
@@ -149,17 +150,18 @@ fn plans_meet_the_schema_and_broken_ones_do_not_where_it_can_see() {
         let refuses = !validator.is_valid(&plan);
         refused += usize::from(refuses);
         let name = path.file_name().unwrap().display().to_string();
-        // The mistakes of a plan of several files may all be in the others, which are named before their places then.
+        // The errors of a plan with several files may all be in the other files, which are then named
+        // before the places.
         let in_another = |line: &str| line.starts_with("# expect: ") && line.split(' ').count() > 4;
         let several = plan.get("use").is_some() || text.lines().any(in_another);
         if sees && !refuses && !several && !codes.contains(&Code::Syntax) {
-            wrong.push(format!("{name}: {codes:?}, and the schema takes it"));
+            wrong.push(format!("{name}: {codes:?}, but the schema accepts it"));
         }
         if refuses && codes.is_empty() {
-            wrong.push(format!("{name}: `check` takes it, the schema does not"));
+            wrong.push(format!("{name}: `check` accepts it, but the schema does not"));
         }
     }
-    println!("{refused} broken plans refused by the schema");
+    println!("{refused} broken plans rejected by the schema");
     assert!(wrong.is_empty(), "{wrong:#?}");
     assert!(refused > 30, "{refused}");
 }
@@ -179,7 +181,7 @@ fn nodes(at: &str, value: &Value, found: &mut Vec<String>) {
     }
 }
 
-/// The plan with one thing changed at `at`: what was changed, and the plan.
+/// Variants of the plan with one change at `at`: a description of the change, and the plan.
 fn mutants(plan: &Value, at: &str) -> Vec<(String, Value)> {
     let with = |what: &str, change: &dyn Fn(&mut Value)| {
         let mut mutant = plan.clone();
@@ -216,14 +218,15 @@ fn the_schema_and_the_check_agree_on_every_change_of_a_plan() {
         let codes = codes(Path::new("plan.yaml"), &mutant.to_string());
         tried += 1;
         match (validator.is_valid(&mutant), codes.is_empty()) {
-            // A field of an exclude with an empty list matches nothing; `check` lets it stand.
+            // A field of an exclude with an empty list matches nothing; `check` accepts it.
             (false, true) if what.contains("/exclude/") && what.ends_with("= []") => {}
-            (false, true) => wrong.push(format!("{what}: `check` takes it, the schema does not")),
-            // What one part of a plan asks of another no schema sees: the price that `budget.money` counts by, the objective of a gate.
+            (false, true) => wrong.push(format!("{what}: `check` accepts it, but the schema does not")),
+            // No schema can detect dependences between parts of a plan: the price for `budget.money`,
+            // the objective of a gate.
             (true, false) if what.contains("hardware") || what == " - slo" || what.starts_with("/slo ") => {}
             (true, false) => {
                 if codes.iter().any(|code| SEEN.contains(code)) {
-                    wrong.push(format!("{what}: {codes:?}, and the schema takes it"));
+                    wrong.push(format!("{what}: {codes:?}, but the schema accepts it"));
                 }
                 for code in codes {
                     blind.entry(code).or_insert_with(Vec::new).push(what.clone());
@@ -233,7 +236,7 @@ fn the_schema_and_the_check_agree_on_every_change_of_a_plan() {
             (true, true) => {}
         }
     }
-    println!("{tried} changed plans, {refused} refused by both; seen by `check` alone: {blind:#?}");
+    println!("{tried} changed plans, {refused} rejected by both; detected by `check` only: {blind:#?}");
     assert!(wrong.is_empty(), "{} of {tried}: {wrong:#?}", wrong.len());
 }
 
@@ -263,7 +266,7 @@ fn expressions_and_fragments_leave_the_schema_content() {
 fn a_field_of_a_scenario_is_no_field_of_extra() {
     let schema = serde_json::to_value(schemars::schema_for!(crate::plan::model::scenario::Scenario)).unwrap();
     let own: Vec<&String> = schema["properties"].as_object().unwrap().keys().collect();
-    // `documents` of a scenario is a number; what rerank sends under that name is asked for each endpoint.
+    // `documents` of a scenario is a number; the rerank field of that name is checked for each endpoint.
     let other = |field: &str| field != "documents" && crate::plan::model::extra::dialect::takes(field).is_some();
     let twice: Vec<_> = own.iter().filter(|field| other(field)).collect();
     assert!(own.len() > 20);

@@ -1,4 +1,4 @@
-//! The part of `docs/SERVERS.md` that is made from the table of dialects.
+//! The part of `docs/SERVERS.md` that is generated from the table of dialects.
 
 use std::fmt::Write;
 
@@ -6,14 +6,14 @@ use crate::plan::model::dialect::{DIALECTS, Dialect, Gauges, Page, Place, Reset}
 use crate::plan::model::engine::Engine;
 use crate::plan::model::extra::dialect::fields_of;
 
-const BEGIN: &str = "<!-- made from src/plan/model/dialect.rs by `SWEEPLINE_BLESS=1 cargo test -p sweepline-core --lib -- current` -->\n";
-const END: &str = "<!-- end of what is made from the table -->\n";
+const BEGIN: &str = "<!-- generated from src/plan/model/dialect.rs by `SWEEPLINE_BLESS=1 cargo test -p sweepline-core --lib -- current` -->\n";
+const END: &str = "<!-- end of the generated part -->\n";
 
 /// A cell of the tables.
 type Cell = fn(&Dialect) -> String;
 
 fn known(is: Option<bool>) -> String {
-    is.map_or("not checked", |is| if is { "yes" } else { "no" }).to_owned()
+    is.map_or("not verified", |is| if is { "yes" } else { "no" }).to_owned()
 }
 
 fn code(text: &str) -> String {
@@ -28,18 +28,18 @@ fn or_dash(parts: Vec<String>) -> String {
     if parts.is_empty() { "–".to_owned() } else { parts.join(", ") }
 }
 
-/// The rows: what, and how it is told of each engine.
+/// The rows: a label, and the cell for each engine.
 const ROWS: [(&str, Cell); 13] = [
-    ("takes `ignore_eos`", |dialect| known(dialect.ignore_eos)),
-    ("is sent `ignore_eos`", |dialect| known(Some(dialect.engine.takes_ignore_eos()))),
-    ("takes `min_tokens`", |dialect| known(dialect.min_tokens)),
-    ("sends usage of streams (`include_usage`)", |dialect| known(dialect.include_usage)),
+    ("accepts `ignore_eos`", |dialect| known(dialect.ignore_eos)),
+    ("receives `ignore_eos`", |dialect| known(Some(dialect.engine.takes_ignore_eos()))),
+    ("accepts `min_tokens`", |dialect| known(dialect.min_tokens)),
+    ("reports usage of streams (`include_usage`)", |dialect| known(dialect.include_usage)),
     ("reasoning in a delta", |dialect| or_dash(dialect.reasoning.iter().map(|name| code(name)).collect())),
     ("cached tokens", |dialect| {
         let place = dialect.cached_tokens.map(|Place { name, needs }| code(name) + &with(needs));
         or_dash(place.into_iter().collect())
     }),
-    ("empties its prefix cache", |dialect| {
+    ("clears its prefix cache", |dialect| {
         let reset = dialect.reset.map(|Reset { method, path, needs, unless }| {
             let unless = unless.map(|unless| format!("; not while {unless}")).unwrap_or_default();
             code(&format!("{method} {path}")) + &with(needs) + &unless
@@ -50,7 +50,7 @@ const ROWS: [(&str, Cell); 13] = [
         let page = |Page { path, key, .. }: &Page| format!("{} of {}", code(key), code(path));
         or_dash(dialect.version.iter().map(page).collect())
     }),
-    ("shows itself by", |dialect| {
+    ("identified by", |dialect| {
         let owner = dialect.owner.map(|name| format!("`owned_by` {}", code(name)));
         let header = dialect.header.map(|name| format!("`Server` {}", code(name)));
         let telling = dialect.version.iter().filter(|page| page.is_telling).map(|page| code(page.path));
@@ -65,10 +65,10 @@ const ROWS: [(&str, Cell); 13] = [
             dialect.context.iter().map(|pointer| code(&pointer.trim_start_matches('/').replace('/', "."))).collect(),
         )
     }),
-    ("flags that are recorded", |dialect| {
+    ("recorded flags", |dialect| {
         or_dash(dialect.flags.iter().map(|pointer| code(pointer.trim_start_matches('/'))).collect())
     }),
-    ("gauges of its load", |dialect| {
+    ("load gauges", |dialect| {
         let gauges = dialect.gauges.map(|Gauges { path, running, waiting, needs }| {
             format!("{} and {} at {}{}", code(running), code(waiting), code(path), with(needs))
         });
@@ -76,7 +76,7 @@ const ROWS: [(&str, Cell); 13] = [
     }),
 ];
 
-/// What is made from the table, between its two comments.
+/// The generated part, between its two comments.
 fn made() -> String {
     let mut page = BEGIN.to_owned();
     for dialect in DIALECTS.iter().filter(|dialect| dialect.engine != Engine::Openai) {
@@ -93,7 +93,7 @@ fn made() -> String {
         }
         let fields: Vec<String> = fields_of(dialect.engine).map(code).collect();
         if !fields.is_empty() {
-            let _ = writeln!(page, "\nFurther fields of a request (`extra`): {}.", fields.join(", "));
+            let _ = writeln!(page, "\nAdditional request fields (`extra`): {}.", fields.join(", "));
         }
     }
     page.push('\n');
@@ -104,8 +104,8 @@ fn made() -> String {
 fn the_page_of_servers_is_current() {
     let file = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/SERVERS.md");
     let stored = std::fs::read_to_string(file).unwrap();
-    let (before, rest) = stored.split_once(BEGIN).expect("the comment that opens the made part");
-    let (_, behind) = rest.split_once(END).expect("the comment that closes the made part");
+    let (before, rest) = stored.split_once(BEGIN).expect("the comment that opens the generated part");
+    let (_, behind) = rest.split_once(END).expect("the comment that closes the generated part");
     let page = format!("{before}{}{behind}", made());
     if std::env::var_os("SWEEPLINE_BLESS").is_some() {
         std::fs::write(file, &page).unwrap();
@@ -113,6 +113,6 @@ fn the_page_of_servers_is_current() {
     let stored = std::fs::read_to_string(file).unwrap();
     assert!(
         stored == page,
-        "docs/SERVERS.md is not what src/plan/model/dialect.rs says: run this test with SWEEPLINE_BLESS=1"
+        "docs/SERVERS.md is out of date with src/plan/model/dialect.rs: run this test with SWEEPLINE_BLESS=1"
     );
 }

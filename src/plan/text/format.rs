@@ -1,8 +1,8 @@
-//! In what a plan is written.
+//! The formats of plans.
 
 use std::path::Path;
 
-/// In what a plan is written.
+/// The format of a plan.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Format {
     /// YAML 1.2.
@@ -12,10 +12,10 @@ pub enum Format {
 }
 
 impl Format {
-    /// By the ending of the file's name: .yaml, .yml or .toml.
+    /// Determines the format from the file extension: .yaml, .yml or .toml.
     pub fn of(path: &Path) -> Option<Format> {
         match path.extension()?.to_str()?.to_ascii_lowercase().as_str() {
-            // What `freeze` writes is a plan in YAML.
+            // `freeze` writes plans in YAML.
             "yaml" | "yml" | "lock" => Some(Format::Yaml),
             "toml" => Some(Format::Toml),
             _ => None,

@@ -1,6 +1,7 @@
-//! The texts of a plan as data: trees of values that know where they were written, and the places themselves.
+//! The texts of a plan as data: trees of values with the places where they were written, and the places
+//! themselves.
 //!
-//! Knows nothing of plans, of YAML or of mistakes. Everybody in `plan` may use it; it uses nobody.
+//! Independent of plans, YAML and errors. Every module in `plan` may use it; it uses none of them.
 
 pub(crate) mod alias;
 pub(crate) mod format;

@@ -1,11 +1,11 @@
-//! A place in a file, as editors and terminals understand it.
+//! A place in a file, as editors and terminals show it.
 
 use std::fmt;
 use std::path::{Path, PathBuf};
 
 use crate::plan::text::span::clamp;
 
-/// A place in a file, as editors and terminals understand it.
+/// A place in a file, as editors and terminals show it.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Place {
     /// The file.
@@ -17,7 +17,7 @@ pub struct Place {
 }
 
 impl Place {
-    /// The place of a byte of `text`.
+    /// The place of a byte in `text`.
     pub(crate) fn of(file: &Path, text: &str, byte: usize) -> Place {
         let before = &text[..clamp(byte..byte, text).start];
         let line_start = before.rfind('\n').map_or(0, |at| at + 1);

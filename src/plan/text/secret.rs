@@ -11,7 +11,7 @@ use serde_with::{DisplayFromStr, serde_as};
 use crate::units::Forms;
 use crate::units::text::is_variable;
 
-/// Where a secret is found when it is needed. The secret itself never enters a plan.
+/// Where to find a secret when it is needed. The secret itself never enters a plan.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum SecretRef {
     /// An environment variable.
@@ -20,8 +20,8 @@ pub enum SecretRef {
     File(String),
 }
 
-// The text is read where it stands, so that a mistake in it has its place.
-/// Where a secret is found.
+// The text is parsed during reading, so that an error in it has its place.
+/// Where to find a secret.
 #[serde_as]
 #[derive(Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
@@ -42,16 +42,16 @@ impl FromStr for SecretRef {
         match text.split_once(':') {
             Some(("env", name)) if is_variable(name) => Ok(SecretRef::Env(name.to_owned())),
             Some(("env", _)) => {
-                Err("a secret's reference must name an environment variable: write { secret: env:NAME } \
-                                     and put the secret itself into that variable"
+                Err("a secret reference must name an environment variable: write { secret: env:NAME } and put \
+                     the secret itself into that variable"
                     .to_owned())
             }
             Some(("file", path)) if !path.is_empty() => Ok(SecretRef::File(path.to_owned())),
             _ if shell_variable(text).is_some() => Err(format!(
-                "a secret's variable is named without `$`: write {{ secret: env:{} }}",
+                "the variable of a secret is written without `$`: write {{ secret: env:{} }}",
                 shell_variable(text).unwrap_or_default()
             )),
-            // The text may be a key that someone pasted: it is not repeated.
+            // The text may be a key that was pasted in: it is not repeated.
             _ => Err(
                 "a secret is a reference, never the secret itself: write { secret: env:NAME } or { secret: file:PATH }"
                     .to_owned(),
@@ -60,7 +60,7 @@ impl FromStr for SecretRef {
     }
 }
 
-/// The name in `$NAME` and `${NAME}`, in capitals as such names are: nobody's key looks like this.
+/// The name in `$NAME` or `${NAME}`, in capitals as is usual for such names: no key looks like this.
 fn shell_variable(text: &str) -> Option<&str> {
     let name = text.strip_prefix('$')?;
     let name = name.strip_prefix('{').and_then(|name| name.strip_suffix('}')).unwrap_or(name);
@@ -87,7 +87,7 @@ impl<'de> Deserialize<'de> for SecretRef {
         Forms::expecting("a reference like { secret: env:NAME }")
             .text(|text| {
                 let reference: SecretRef = text.parse()?;
-                let why = format!("a secret's reference stands in a table: write {{ secret: {reference} }}");
+                let why = format!("a secret reference must be a table: write {{ secret: {reference} }}");
                 Err(why.into())
             })
             .table(|long: SecretLong| Ok(long.secret))

@@ -1,20 +1,20 @@
-//! The texts that a plan is made of: its file, the fragments it uses, what the command line set.
+//! The texts of a plan: its file, the fragments it uses, and the values set on the command line.
 //!
-//! They stand one after the other in one string, so a place in any of them is one number: spans, trees and mistakes know
-//! their file without carrying it, and sorting by place sorts by file too.
+//! They are concatenated in one string, so that a place in any of them is one number: spans, trees and
+//! errors know their file without storing it, and sorting by place also sorts by file.
 
 use std::path::{Path, PathBuf};
 
 use crate::plan::text::place::Place;
 
-/// Texts under their names, in the order in which they were read.
+/// Named texts, in the order in which they were read.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Sources {
     text: String,
     files: Vec<File>,
 }
 
-/// One text's name and where it begins in the common string.
+/// The name of one text, and its start in the common string.
 #[derive(Debug, Clone)]
 struct File {
     name: PathBuf,
@@ -24,19 +24,19 @@ struct File {
 /// One text of several.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Source<'s> {
-    /// What it is called in messages: the path as it was given, `--set` for the command line.
+    /// The name in messages: the path as given, `--set` for the command line.
     pub name: &'s Path,
     /// The text.
     pub text: &'s str,
-    /// Where it begins in the common string.
+    /// Its start in the common string.
     pub start: usize,
 }
 
 impl Sources {
-    /// Adds a text; what is added to its places to make them places of the common string.
+    /// Adds a text; returns the offset that converts its places to places of the common string.
     pub(crate) fn add(&mut self, name: &Path, text: &str) -> usize {
         if !self.files.is_empty() {
-            // The end of one text is not the beginning of the next.
+            // Keeps the end of one text apart from the start of the next.
             self.text.push('\n');
         }
         let start = self.text.len();
@@ -55,7 +55,7 @@ impl Sources {
         Sources { text, files: self.files.clone() }
     }
 
-    /// The text that a byte of the common string belongs to.
+    /// The text that contains a byte of the common string.
     pub(crate) fn of(&self, byte: usize) -> Source<'_> {
         let after = self.files.partition_point(|file| file.start <= byte);
         let Some(file) = self.files.get(after.saturating_sub(1)) else {
@@ -65,7 +65,7 @@ impl Sources {
         Source { name: &file.name, text: &self.text[file.start..end], start: file.start }
     }
 
-    /// Where a byte of the common string stands, for people.
+    /// The place of a byte of the common string, for users.
     pub(crate) fn place(&self, byte: usize) -> Place {
         let source = self.of(byte);
         source.place(byte.saturating_sub(source.start))
@@ -78,7 +78,7 @@ impl Sources {
 }
 
 impl Source<'_> {
-    /// Where a byte of this text stands, for people.
+    /// The place of a byte of this text, for users.
     pub(crate) fn place(&self, byte: usize) -> Place {
         Place::of(self.name, self.text, byte)
     }

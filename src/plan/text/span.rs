@@ -2,10 +2,10 @@
 
 use std::ops::Range;
 
-/// A range of bytes in the texts of a plan, which stand one after the other.
+/// A range of bytes in the concatenated texts of a plan.
 pub(crate) type Span = Range<usize>;
 
-/// Cuts a range to the text and to the borders of its characters.
+/// Clips a range to the text and to character boundaries.
 pub(crate) fn clamp(span: Span, text: &str) -> Span {
     let border = |at: usize| (0..=at.min(text.len())).rev().find(|at| text.is_char_boundary(*at)).unwrap_or(0);
     let start = border(span.start);

@@ -1,5 +1,5 @@
-//! The text of a plan as a tree of values that know where they were written. YAML and TOML both become this; everything
-//! behind it (reading, checking, places) has no case for either.
+//! The text of a plan as a tree of values with the places where they were written. YAML and TOML are
+//! both converted to this; later code (reading, checking, places) does not distinguish them.
 
 use std::fmt;
 
@@ -36,7 +36,7 @@ impl From<usize> for Step {
     }
 }
 
-/// A path as people write it: `sweeps.saturation.matrix.endpoint[1]`.
+/// A path as users write it: `sweeps.saturation.matrix.endpoint[1]`.
 pub(crate) struct Dotted<'a>(pub &'a [Step]);
 
 impl fmt::Display for Dotted<'_> {
@@ -71,20 +71,21 @@ pub(crate) enum Value {
     Map(Vec<Entry>),
 }
 
-/// A value and where it is written.
+/// A value and the place where it is written.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct Node {
     /// The value.
     pub value: Value,
-    /// Where; of a table or list, at least where it begins.
+    /// The place; for a table or list, at least its start.
     pub span: Span,
-    /// The keys of entries that were taken out because they are wrong; of a list the places, as they were written.
+    /// The keys of entries that were removed because they are wrong; for a list, the indices as written.
     pub(crate) holes: Vec<String>,
-    /// Stands for a value that is missing or wrong, so that reading can go on. It is never in an accepted plan.
+    /// Whether it replaces a missing or invalid value, so that reading can continue. An accepted plan
+    /// contains none.
     pub(crate) filler: bool,
-    /// Parts of it stand in other texts; its own place is a whole one all the same.
+    /// Whether parts of it are in other texts; its own place is complete nevertheless.
     pub spread: bool,
-    /// The variables that a template made it of, each with the place of its value.
+    /// The variables that its template used, each with the place of its value.
     pub(crate) via: Vec<(String, Span)>,
 }
 
@@ -93,36 +94,36 @@ pub(crate) struct Node {
 pub(crate) struct Entry {
     /// The key.
     pub key: String,
-    /// Where the key is written.
+    /// The place where the key is written.
     pub(crate) key_span: Span,
     /// The value.
     pub node: Node,
 }
 
-/// A key given twice in one table.
+/// A duplicate key in one table.
 pub(crate) struct Duplicate {
     /// The key.
     pub key: String,
-    /// Where it was first.
+    /// The place of the first occurrence.
     pub first: Span,
-    /// Where it came again.
+    /// The place of the second occurrence.
     pub second: Span,
 }
 
-/// What a path leads to.
+/// The result of following a path.
 pub(crate) struct Found<'t> {
-    /// The deepest node of the path that exists.
+    /// The deepest existing node of the path.
     pub node: &'t Node,
-    /// The key it stands under, if it stands in a table.
+    /// The key of the node, if it is in a table.
     pub(crate) key_span: Option<&'t Span>,
-    /// Whether the path leads through something that is missing or wrong and was reported as such.
+    /// Whether the path leads through something missing or invalid that was already reported.
     pub broken: bool,
-    /// How many steps of the path led to it.
+    /// How many steps of the path exist.
     pub depth: usize,
 }
 
 impl Found<'_> {
-    /// Where to point: at the value, or at the key of a table or list, whose own beginning says little.
+    /// The place to point at: the value, or the key of a table or list, whose own start would not help.
     pub(crate) fn span(&self) -> Span {
         match (&self.node.value, self.key_span) {
             (Value::List(_) | Value::Map(_) | Value::Null, Some(key)) => key.clone(),
@@ -130,14 +131,14 @@ impl Found<'_> {
         }
     }
 
-    /// The variables that a template made the value of, for a mistake in it.
+    /// The variables that the template of the value used, to be shown with an error in it.
     pub(crate) fn related(&self) -> impl Iterator<Item = (Span, String)> {
-        self.node.via.iter().map(|(name, span)| (span.clone(), format!("`{name}` is given here")))
+        self.node.via.iter().map(|(name, span)| (span.clone(), format!("`{name}` is set here")))
     }
 }
 
 impl Node {
-    /// A value at its place.
+    /// Creates a value with its place.
     pub(crate) fn new(value: Value, span: Span) -> Node {
         Node { value, span, holes: Vec::new(), filler: false, spread: false, via: Vec::new() }
     }
@@ -155,7 +156,7 @@ impl Node {
         self.entry(key).map(|entry| &entry.node)
     }
 
-    /// The value of a table's entry, to be changed.
+    /// The value of a table's entry, mutable.
     pub(crate) fn get_mut(&mut self, key: &str) -> Option<&mut Node> {
         match &mut self.value {
             Value::Map(entries) => entries.iter_mut().find(|entry| entry.key == key).map(|entry| &mut entry.node),
@@ -163,14 +164,14 @@ impl Node {
         }
     }
 
-    /// Takes an entry out of a table, as if it had never been there.
+    /// Removes an entry from a table without a trace.
     pub(crate) fn take(&mut self, key: &str) -> Option<Entry> {
         let Value::Map(entries) = &mut self.value else { return None };
         let at = entries.iter().position(|entry| entry.key == key)?;
         Some(entries.remove(at))
     }
 
-    /// Marks a value that is known to be wrong, and told.
+    /// Marks a value as invalid and already reported.
     pub(crate) fn fail(&mut self) {
         self.value = Value::Map(Vec::new());
         self.filler = true;
@@ -185,7 +186,7 @@ impl Node {
         entries.iter().map(|entry| entry.key.as_str())
     }
 
-    /// Moves the places of this value and all below it by `by` bytes.
+    /// Moves the places of this value and everything below it by `by` bytes.
     pub(crate) fn shift(&mut self, by: usize) {
         self.span = shifted(self.span.clone(), by);
         match &mut self.value {
@@ -198,8 +199,8 @@ impl Node {
         }
     }
 
-    /// Goes down `path` as far as there are nodes. An axis written under another of its names is found too, and so is the
-    /// one value that stands for a list.
+    /// Follows `path` as far as nodes exist. Also finds an axis under an alternative name, and a single
+    /// value that replaces a list.
     pub(crate) fn walk(&self, path: &[Step]) -> Found<'_> {
         let mut found = Found { node: self, key_span: None, broken: self.filler, depth: 0 };
         for step in path {
@@ -210,7 +211,7 @@ impl Node {
                     (entry.map(|entry| (&entry.node, Some(&entry.key_span))), hole)
                 }
                 (Step::Index(index), Value::List(items)) => (items.get(*index).map(|node| (node, None)), false),
-                // The one value that stands for a list.
+                // A single value that replaces a list.
                 (Step::Index(0), _) => continue,
                 (Step::Index(_), _) => (None, false),
             };
@@ -224,7 +225,7 @@ impl Node {
         found
     }
 
-    /// The node at `path`, to change it.
+    /// The node at `path`, mutable.
     pub(crate) fn at_mut(&mut self, path: &[Step]) -> Option<&mut Node> {
         let mut node = self;
         for step in path {
@@ -237,7 +238,7 @@ impl Node {
         Some(node)
     }
 
-    /// Takes the last step of `path` out of the tree and remembers the hole; false if there is nothing there.
+    /// Removes the last step of `path` from the tree and remembers the hole; false if it does not exist.
     pub(crate) fn remove(&mut self, path: &[Step]) -> bool {
         let Some((last, parents)) = path.split_last() else { return false };
         let Some(parent) = self.at_mut(parents) else { return false };
@@ -259,14 +260,14 @@ impl Node {
         }
     }
 
-    /// Where an element of this list was written that is at `index` after others were taken out.
+    /// The written index of the list element that is now at `index`, after others were removed.
     fn place(&self, index: usize) -> usize {
         let mut holes: Vec<usize> = self.holes.iter().filter_map(|hole| hole.parse().ok()).collect();
         holes.sort_unstable();
         holes.into_iter().fold(index, |at, hole| if hole <= at { at + 1 } else { at })
     }
 
-    /// A path of this tree as its user would write it, who counts the elements that were taken out.
+    /// A path of this tree as its user would write it, counting the removed elements.
     pub(crate) fn written(&self, path: &[Step]) -> Vec<Step> {
         let mut node = Some(self);
         let mut written = Vec::with_capacity(path.len());
@@ -284,7 +285,7 @@ impl Node {
         written
     }
 
-    /// Whether this node or one below it has lost something.
+    /// Whether this node or one below it has lost an entry.
     pub(crate) fn is_damaged(&self) -> bool {
         self.filler
             || !self.holes.is_empty()
@@ -295,7 +296,7 @@ impl Node {
             }
     }
 
-    /// How many values there are in this one, itself included.
+    /// The number of values in this one, including itself.
     pub(crate) fn count(&self) -> usize {
         1 + match &self.value {
             Value::List(items) => items.iter().map(Node::count).sum(),
@@ -304,7 +305,7 @@ impl Node {
         }
     }
 
-    /// From the beginning of this value to the end of the last one in it.
+    /// The range from the start of this value to the end of its last part.
     pub(crate) fn extent(&self) -> Span {
         let end = |span: Span, node: &Node| span.start..span.end.max(node.extent().end);
         match &self.value {
@@ -315,20 +316,20 @@ impl Node {
         }
     }
 
-    /// Keeps its extent as its place, before it gets parts that stand in another text.
+    /// Stores its extent as its place, before it gets parts from another text.
     pub(crate) fn spread(&mut self) {
         self.span = self.extent();
         self.spread = true;
     }
 
-    /// Lengthens its place to the end of a part that is taken out.
+    /// Extends its place to the end of a part that is removed.
     fn reach(&mut self, end: usize) {
         if !self.spread {
             self.span.end = self.span.end.max(end);
         }
     }
 
-    /// Takes out every key that stands twice in its table; the first one stays.
+    /// Removes every duplicate key from its table; the first occurrence stays.
     pub(crate) fn take_duplicates(&mut self, found: &mut Vec<Duplicate>) {
         match &mut self.value {
             Value::List(items) => items.iter_mut().for_each(|node| node.take_duplicates(found)),

@@ -1,4 +1,4 @@
-//! What was asked, and under which conditions it was measured.
+//! The question of a decision, and the conditions of its measurements.
 
 use indexmap::IndexMap;
 
@@ -15,7 +15,7 @@ pub(super) fn text(evidence: &Evidence) -> String {
     out.push_str(&question(evidence));
     out.push_str("\n## Contract\n\n");
     out.push_str(&list(&terms(evidence)));
-    out.push_str("\nWhat was measured where, as declared and as read back:\n\n");
+    out.push_str("\nServers and clients, as declared and as read back:\n\n");
     out.push_str(&places(&evidence.runs));
     out.push_str("\nWorkload and load, as measured:\n\n");
     out.push_str(&workloads(evidence));
@@ -27,7 +27,7 @@ fn question(evidence: &Evidence) -> String {
     let mut out = plan.hypothesis.as_ref().map(|text| quote(text)).unwrap_or_default();
     for (name, sweep) in &plan.sweeps {
         if let Some(text) = &sweep.hypothesis {
-            out.push_str(&format!("\nOf the sweep {}:\n\n{}", code(name), quote(text)));
+            out.push_str(&format!("\nSweep {}:\n\n{}", code(name), quote(text)));
         }
     }
     if out.is_empty() { "The plan states no hypothesis.\n".to_owned() } else { out.trim_start().to_owned() }
@@ -36,7 +36,7 @@ fn question(evidence: &Evidence) -> String {
 fn terms(evidence: &Evidence) -> Vec<String> {
     let limits = evidence.objective().map(|slo| inert(&objective(slo)));
     let mut terms = vec![
-        format!("Objective: {}", limits.unwrap_or_else(|| "none is declared".to_owned())),
+        format!("Objective: {}", limits.unwrap_or_else(|| "none declared".to_owned())),
         format!("Plan: {} in {}, SHA-256 `{}`", code(&evidence.plan.name), code(&evidence.file), evidence.sha256),
     ];
     let set = evidence.set.iter().map(|path| code(path)).collect::<Vec<_>>().join(", ");
@@ -44,7 +44,7 @@ fn terms(evidence: &Evidence) -> Vec<String> {
         terms.push(format!("Set on the command line (`--set`), values not repeated here: {set}"));
     }
     if !evidence.chosen.is_empty() {
-        terms.push(format!("Of the plan's runs those of {}", code(evidence.chosen.trim())));
+        terms.push(format!("Of the plan's runs, those of {}", code(evidence.chosen.trim())));
     }
     let started = evidence.runs.iter().map(|run| run.record.started).min();
     let ended = evidence.runs.iter().map(|run| run.record.ended).max();
@@ -72,7 +72,7 @@ fn places(runs: &[MeasuredRun]) -> String {
         };
         let version =
             endpoint.server.get("version").map(|version| format!(" {} (declared)", inert(&version.to_string())));
-        let unsaid = if is_mock { "the embedded mock" } else { "it did not say" };
+        let unsaid = if is_mock { "the embedded mock" } else { "not reported" };
         let read_back = found.fingerprint.in_words().or_else(|| found.server.clone());
         [
             code(&endpoint.name),
@@ -89,7 +89,7 @@ fn places(runs: &[MeasuredRun]) -> String {
     table(&headings, &rows)
 }
 
-/// What a sweep sent of one scenario.
+/// Requests that a sweep sent for one scenario.
 #[derive(Default)]
 struct Sent<'a> {
     loads: Vec<(Axis, f64)>,
@@ -147,13 +147,13 @@ fn workloads(evidence: &Evidence) -> String {
     table(&headings, &all.into_iter().map(row).collect::<Vec<_>>())
 }
 
-/// How long requests were to be; lengths that differ are not told by one pair of numbers.
+/// The requested lengths; varying lengths are not given as one pair of numbers.
 fn tokens(spec: &RunSpec) -> String {
     let content = &spec.scenario;
     match () {
         () if !spec.mix.is_empty() => format!("a mix of {} classes", spec.mix.len()),
-        () if content.data.is_some() => "those of a data set".to_owned(),
-        () if content.trace.is_some() => "those of a trace".to_owned(),
+        () if content.data.is_some() => "from a data set".to_owned(),
+        () if content.trace.is_some() => "from a trace".to_owned(),
         () if content.lengths.is_some() => "drawn from declared lengths".to_owned(),
         () => format!("{} / {}", content.prompt_tokens, content.output_tokens),
     }

@@ -1,4 +1,4 @@
-//! What was decided, as the record keeps it for the next call.
+//! The decision, as stored in the record for the next call.
 
 use std::collections::BTreeMap;
 
@@ -10,22 +10,22 @@ use crate::analysis::curve::{Axis, Curve};
 /// One decision.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub(crate) struct Decided {
-    /// What was accepted.
+    /// The accepted configuration.
     pub(crate) configuration: Chosen,
-    /// What it was called then.
+    /// Its name at the time of the decision.
     pub(crate) name: String,
-    /// What was known of it then.
+    /// Its outcome at the time of the decision.
     pub(crate) outcome: Outcome,
-    /// Why, in the decider's words.
+    /// The reason, in the decider's words.
     pub(crate) because: String,
-    /// Who decided; none where nobody said.
+    /// Who decided; `None` if not given.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) by: Option<String>,
     /// The day, in UTC.
     pub(crate) on: String,
 }
 
-/// The configuration that was accepted, by what its runs have in common.
+/// The accepted configuration, identified by what its runs have in common.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub(crate) struct Chosen {
     sweep: String,
@@ -38,7 +38,7 @@ pub(crate) struct Chosen {
     axes: BTreeMap<String, String>,
     /// `qps` or `batch_size`.
     axis: String,
-    /// The load, where one was named.
+    /// The load, if one was named.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) load: Option<f64>,
 }
@@ -59,7 +59,7 @@ impl Chosen {
         }
     }
 
-    /// Whether a curve is of this configuration, and has its load.
+    /// Whether a curve belongs to this configuration and has its load.
     pub(crate) fn is(&self, curve: &Curve) -> bool {
         let has_load = self.load.is_none_or(|load| curve.rung(load).is_some());
         has_load && Chosen::of(curve, self.load) == *self

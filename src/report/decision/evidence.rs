@@ -1,4 +1,4 @@
-//! What a record is made of. All of it was computed before.
+//! The inputs of a record, all computed beforehand.
 
 use super::standing::{Standing, standing};
 use crate::analysis::Verdict;
@@ -10,33 +10,33 @@ use crate::report::capacity::Configuration;
 use crate::report::curves::{differ, title};
 use crate::store::RunRecord;
 
-/// What a record is made of.
+/// The inputs of a record.
 pub(crate) struct Evidence<'a> {
     /// The plan.
     pub(crate) plan: &'a Plan,
-    /// Its file, as it was named.
+    /// Its file name, as given.
     pub(crate) file: String,
     /// SHA-256 of that file.
     pub(crate) sha256: String,
-    /// The values that the call set in it, by their paths; never what they were set to.
+    /// Paths of the values that the call set in it; never the values themselves.
     pub(crate) set: Vec<String>,
-    /// How runs were chosen; empty where all of the plan were.
+    /// How runs were selected; empty if all runs of the plan were.
     pub(crate) chosen: String,
     /// The runs with results, in the plan's order.
     pub(crate) runs: Vec<MeasuredRun<'a>>,
-    /// The states of those without: `not measured`, `given up` or `unreadable`.
+    /// The states of the runs without results: `not measured`, `given up` or `unreadable`.
     pub(crate) without: Vec<&'static str>,
-    /// Loads and what they bring.
+    /// Loads with their results.
     pub(crate) curves: &'a [Curve<'a>],
-    /// What each curve says of its endpoint as an instance; empty where the plan has no objective.
+    /// What each curve shows about its endpoint as an instance; empty if the plan has no objective.
     pub(crate) configurations: &'a [Configuration<'a>],
-    /// How searches, ladders and the like came to stand where they do.
+    /// The paths of searches, ladders and the like.
     pub(crate) trails: &'a [Trail],
-    /// What the plan declares to be compared, answered.
+    /// The comparison that the plan declares, with its results.
     pub(crate) comparison: Option<&'a Comparison>,
-    /// Endpoints whose results are of several servers, a sentence each.
+    /// Endpoints whose results come from several servers, one sentence each.
     pub(crate) mixed: Vec<String>,
-    /// What the methodology lint says of the plan, a sentence each.
+    /// Findings of the methodology lint about the plan, one sentence each.
     pub(crate) lints: Vec<String>,
 }
 
@@ -44,25 +44,25 @@ pub(crate) struct Evidence<'a> {
 pub(crate) struct MeasuredRun<'a> {
     /// The plan's sweep.
     pub(crate) sweep: &'a str,
-    /// What was committed.
+    /// Its committed record.
     pub(crate) record: &'a RunRecord,
-    /// What it is worth.
+    /// Its verdict.
     pub(crate) verdict: &'a Verdict,
 }
 
 impl Evidence<'_> {
-    /// What a curve is called among all of them.
+    /// The name of a curve that distinguishes it from the others.
     pub(crate) fn name(&self, at: usize) -> String {
         let (models, sweeps) = differ(self.curves.iter().map(|curve| &curve.series));
         title(&self.curves[at].series, models, sweeps)
     }
 
-    /// The objective; none where the plan has none.
+    /// The plan's objective, if it has one.
     pub(super) fn objective(&self) -> Option<&Slo> {
         self.plan.slo.as_ref().filter(|slo| !Slo::is_empty(slo))
     }
 
-    /// What is known of each curve; of the accepted one at its load, where one was named.
+    /// The standing of each curve; for the accepted one, at its load if one was named.
     pub(crate) fn standings(&self, accepted: usize, load: Option<f64>) -> Vec<Standing> {
         let of = |at: usize| standing(&self.curves[at], self.configurations.get(at), load.filter(|_| at == accepted));
         (0..self.curves.len()).map(of).collect()

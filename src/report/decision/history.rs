@@ -1,4 +1,4 @@
-//! What was decided before.
+//! Earlier decisions.
 
 use super::decided::Decided;
 use super::markdown::{code, inert, quote};

@@ -1,13 +1,14 @@
-//! Texts of others in Markdown, inert: no mark, link, mention or HTML of theirs works.
+//! Foreign text in Markdown, made inert: none of its markup, links, mentions or HTML has an effect.
 
 use crate::report::format::plain;
 
-/// A text that stands in a line of its own or behind words of ours: what Markdown and HTML would take for marks is escaped.
+/// Escapes everything that Markdown and HTML would interpret, in a text on a line of its own or after our
+/// words.
 pub(crate) fn inert(text: &str) -> String {
     escaped(plain(text).trim())
 }
 
-/// A sentence of ours, in which names stand between backticks: these are code, the rest is inert.
+/// Escapes one of our sentences, in which names are in backticks: these are code, the rest is inert.
 pub(super) fn prose(text: &str) -> String {
     let text = plain(text);
     let parts: Vec<&str> = text.trim().split('`').collect();
@@ -24,10 +25,10 @@ fn escaped(text: &str) -> String {
     for (at, c) in text.char_indices() {
         let rest = &text[at..];
         let begins = at == 0 && "-+=|:".contains(c);
-        // `1.` and `1)` begin a list.
+        // `1.` and `1)` start a list.
         let is_last = rest.chars().nth(1).is_none_or(char::is_whitespace);
         let numbers = at > 0 && at == number && ".)".contains(c) && is_last;
-        // Bare addresses and names of people become links in some renderings.
+        // Some renderers turn bare addresses and user names into links.
         let linked = rest.starts_with("://") || c == '@' || rest.starts_with('.') && ends_with_www(&text[..at]);
         if begins || numbers || linked || "\\`*_[]<>#~&$".contains(c) {
             out.push('\\');
@@ -41,7 +42,7 @@ fn ends_with_www(text: &str) -> bool {
     text.len() >= 3 && text.as_bytes()[text.len() - 3..].eq_ignore_ascii_case(b"www")
 }
 
-/// A name as code, in which nothing is a mark.
+/// Formats a name as code, in which nothing is markup.
 pub(crate) fn code(text: &str) -> String {
     let text = plain(text);
     let longest = text.split(|c| c != '`').map(str::len).max().unwrap_or(0);
@@ -50,7 +51,7 @@ pub(crate) fn code(text: &str) -> String {
     format!("{fence}{pad}{text}{pad}{fence}")
 }
 
-/// A text of several lines as a quotation.
+/// Formats a text of several lines as a quotation.
 pub(super) fn quote(text: &str) -> String {
     let lines = text.trim().lines().map(|line| match inert(line) {
         line if line.is_empty() => ">\n".to_owned(),
@@ -59,7 +60,7 @@ pub(super) fn quote(text: &str) -> String {
     lines.collect()
 }
 
-/// A table; a heading that ends with `#` is of numbers.
+/// Formats a table; a heading that ends with `#` marks a column of numbers.
 pub(super) fn table(headings: &[&str], rows: &[Vec<String>]) -> String {
     let line = |cells: Vec<String>| format!("| {} |\n", cells.join(" | "));
     let mut out = line(headings.iter().map(|heading| heading.trim_end_matches('#').to_owned()).collect());
@@ -70,12 +71,12 @@ pub(super) fn table(headings: &[&str], rows: &[Vec<String>]) -> String {
     out
 }
 
-/// Sentences as a list; a sentence may be of others in parts that are inert already.
+/// Formats sentences as a list; foreign parts of a sentence are already inert.
 pub(super) fn list(items: &[String]) -> String {
     items.iter().map(|item| format!("- {item}\n")).collect()
 }
 
-/// With a full stop at its end.
+/// Adds a full stop at the end.
 pub(super) fn sentence(text: &str) -> String {
     let text = text.trim();
     if text.ends_with(['.', '!', '?']) { text.to_owned() } else { format!("{text}.") }

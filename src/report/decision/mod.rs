@@ -1,5 +1,6 @@
-//! The record of a decision, in Markdown: what was asked and promised, what was accepted and what was not, with the numbers of `curves`,
-//! `capacity` and `compare`, and what is not known. Each part is a block of its own, so that people write between them.
+//! The record of a decision, in Markdown: the question and the contract, the accepted configuration and the
+//! others, with the numbers of `curves`, `capacity` and `compare`, and what remains unknown. Each part is a
+//! separate block, so that people can write between them.
 //!
 //! Nothing here reads a file or computes a statistic. `cli/decide` puts the parts into the file.
 
@@ -21,11 +22,11 @@ pub(crate) use markdown::inert;
 pub(crate) use numbers::{Kin, kin};
 pub(crate) use standing::{Outcome, Standing};
 
-/// The parts of a record, in the order in which a new one has them.
+/// The parts of a record, in the order of a new one.
 pub(crate) const PARTS: [&str; 7] =
     ["decision", "contract", "configurations", "outcome", "not-known", "stopped", "history"];
 
-/// The text of each part, in the order of [`PARTS`]. `decisions` are all that were made, the one that stands last.
+/// Renders each part, in the order of [`PARTS`]. `decisions` contains all decisions, the current one last.
 pub(crate) fn parts(evidence: &Evidence, accepted: usize, decisions: &[Decided]) -> Option<[String; 7]> {
     let (stands, earlier) = decisions.split_last()?;
     let standings: Vec<Standing> = evidence.standings(accepted, stands.configuration.load);

@@ -1,4 +1,4 @@
-//! What is not known: runs that do not count, what is undecided, what rests on little, what is missing.
+//! What remains unknown: excluded runs, undecided results, results from few runs, missing results.
 
 use super::evidence::Evidence;
 use super::markdown::{code, inert, list, prose, sentence};
@@ -10,13 +10,13 @@ use crate::report::curves::left_out;
 use crate::report::format::counts;
 use crate::units::text::counted;
 
-/// Most sentences of one kind.
+/// Maximum number of sentences of one kind.
 const MOST: usize = 12;
 
 pub(super) fn text(evidence: &Evidence, accepted: usize, standings: &[Standing]) -> String {
     let mut items = Vec::new();
     items.extend(of_runs(evidence));
-    items.extend(first(left_out(evidence.curves).iter().map(|line| format!("Invalid, left out: {line}"))));
+    items.extend(first(left_out(evidence.curves).iter().map(|line| format!("Invalid, excluded: {line}"))));
     items.extend(suspects(evidence));
     items.extend(first(failed(evidence.configurations).iter().map(|line| format!("Errors: {line}"))));
     let undecided = |at: &usize| standings[*at].outcome == Outcome::Undecided;
@@ -37,14 +37,14 @@ pub(super) fn text(evidence: &Evidence, accepted: usize, standings: &[Standing])
     let mut out = "## Not known\n\n".to_owned();
     match items.is_empty() {
         true => out.push_str(
-            "Every run of the plan is valid and counted, and the methodology lint has no finding about the plan.\n",
+            "Every run of the plan is valid and counted, and the methodology lint has no findings about the plan.\n",
         ),
         false => out.push_str(&list(&items)),
     }
     out
 }
 
-/// The first few sentences, and how many more there are.
+/// The first few sentences, and the number of further ones.
 fn first(all: impl ExactSizeIterator<Item = String>) -> Vec<String> {
     let more = all.len().saturating_sub(MOST);
     let shown = all.take(MOST).map(|text| sentence(&prose(&text)));
@@ -75,12 +75,12 @@ fn few_repeats(evidence: &Evidence) -> Option<String> {
     let all = rungs().count();
     match single {
         0 => None,
-        _ if single == all => Some("Each load rests on one run: how far runs differ is not known.".to_owned()),
-        _ => Some(format!("{single} of {all} loads rest on one run: how far runs differ there is not known.")),
+        _ if single == all => Some("Each load rests on one run: the variation between runs is unknown.".to_owned()),
+        _ => Some(format!("{single} of {all} loads rest on one run: the variation between runs is unknown there.")),
     }
 }
 
-/// That the limit of the accepted configuration was not reached.
+/// States that the limit of the accepted configuration was not reached.
 fn limit(evidence: &Evidence, accepted: usize) -> Option<String> {
     let curve = &evidence.curves[accepted];
     let found = curve.bracket()?;
@@ -91,7 +91,8 @@ fn limit(evidence: &Evidence, accepted: usize) -> Option<String> {
     Some(match untold.is_empty() {
         true => format!("No load misses the objective: {limit} lies above {axis} {holds}."),
         false => format!(
-            "No load is shown to miss the objective: {limit} may lie anywhere above {axis} {holds}, for {axis} {} did not tell.",
+            "No load is shown to miss the objective: {limit} may lie anywhere above {axis} {holds}; {axis} {} \
+            was inconclusive.",
             untold.join(", ")
         ),
     })

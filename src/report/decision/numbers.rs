@@ -1,4 +1,4 @@
-//! What was accepted and what was not, with the figures of `curves` and `capacity`.
+//! The accepted configuration and the others, with the figures of `curves` and `capacity`.
 
 use schemars::JsonSchema;
 use serde::Serialize;
@@ -15,7 +15,7 @@ use crate::report::curves::{FEW, lines, marked, unknown};
 use crate::report::format::digits;
 use crate::report::spread;
 
-/// What a configuration is to the accepted one.
+/// How a configuration relates to the accepted one.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub(crate) enum Kin {
@@ -23,13 +23,13 @@ pub(crate) enum Kin {
     Accepted,
     /// It is the accepted one under another kind of load.
     Same,
-    /// It serves the same requests otherwise, and was not taken.
+    /// It serves the same requests differently and was not chosen.
     Rejected,
-    /// It serves other requests, and says nothing of this choice.
+    /// It serves other requests, so it does not bear on this choice.
     ServesOther,
 }
 
-/// What the second curve is to the first, which was accepted.
+/// How `other` relates to the accepted curve.
 pub(crate) fn kin(accepted: &Curve, other: &Curve) -> Kin {
     let (a, b) = (&accepted.series, &other.series);
     if a == b && accepted.axis == other.axis {
@@ -59,7 +59,8 @@ const SHOWN: [(&str, &str); 7] = [
     ("error_share", "error share#"),
 ];
 
-/// The figures of a row with their headings: those of every record, and the percentiles that the objective limits.
+/// The figures of a row with their headings: those of every record, and the percentiles that the objective
+/// limits.
 fn shown(slo: Option<&Slo>) -> Vec<(&'static Ordinate, String)> {
     let all = SHOWN.iter().filter_map(|(name, heading)| Some((Ordinate::named(name)?, (*heading).to_owned())));
     let mut shown: Vec<(&Ordinate, String)> = all.collect();
@@ -92,8 +93,8 @@ pub(super) fn text(evidence: &Evidence, accepted: usize, standings: &[Standing])
         [] => out.push_str("Nothing else that serves the same requests was measured.\n"),
         ref rejected => {
             out.push_str(match evidence.objective() {
-                Some(_) => "Each at the highest load that holds, else at the lightest that was measured:\n\n",
-                None => "Each at its heaviest load, for there is no objective:\n\n",
+                Some(_) => "Each at the highest load that holds, else at the lightest measured load:\n\n",
+                None => "Each at its heaviest load, since there is no objective:\n\n",
             });
             out.push_str(&overview(evidence, rejected, standings));
             if evidence.objective().is_some() {
@@ -104,7 +105,7 @@ pub(super) fn text(evidence: &Evidence, accepted: usize, standings: &[Standing])
     let others = of_kin(Kin::ServesOther);
     if !others.is_empty() {
         let names: Vec<String> = others.iter().map(|at| code(&evidence.name(*at))).collect();
-        out.push_str(&format!("\nMeasured too, and serving other requests: {}.\n", names.join(", ")));
+        out.push_str(&format!("\nAlso measured, serving other requests: {}.\n", names.join(", ")));
     }
     out.push_str("\n### Cost\n\n");
     out.push_str(&costs(evidence));
@@ -112,13 +113,13 @@ pub(super) fn text(evidence: &Evidence, accepted: usize, standings: &[Standing])
     out
 }
 
-/// How each of these stands, a sentence each.
+/// The standing of each of these configurations, one sentence each.
 fn reasons(evidence: &Evidence, which: &[usize], standings: &[Standing]) -> String {
     let why = |at: &usize| format!("{}: {}", code(&evidence.name(*at)), inert(&sentence(&standings[*at].words)));
     list(&which.iter().map(why).collect::<Vec<_>>())
 }
 
-/// What must be known to read the tables.
+/// The legend of the tables.
 fn legend(curves: &[Curve], slo: Option<&Slo>) -> String {
     let rungs = || curves.iter().flat_map(|curve| &curve.rungs);
     let readings = shown(slo);
@@ -127,9 +128,13 @@ fn legend(curves: &[Curve], slo: Option<&Slo>) -> String {
     let is_short = |rung: &Rung| shown().any(|one| rung.figure(one).is_none() && rung.too_few(one).is_some());
     let has_few = |rung: &Rung| shown().filter_map(|one| rung.figure(one)).any(|figure| figure.few_samples);
     let parts = [
-        Some("In square brackets: 95 % intervals, over runs where there are three or more, else within the run; of two runs their values.".to_owned()),
+        Some(
+            "In square brackets: 95 % intervals, over runs for loads with three or more, else within the run; \
+            for two runs, both values."
+                .to_owned(),
+        ),
         is_open.then(|| "Latencies of open loops are from the schedule.".to_owned()),
-        rungs().any(is_short).then(|| "n/a with n: so few requests in a run do not give that percentile.".to_owned()),
+        rungs().any(is_short).then(|| "n/a with n: too few requests in a run for that percentile.".to_owned()),
         rungs().any(has_few).then(|| sentence(&inert(FEW))),
     ];
     parts.into_iter().flatten().collect::<Vec<_>>().join(" ")
@@ -150,7 +155,7 @@ fn ladder(curve: &Curve, slo: Option<&Slo>) -> String {
     table(&headings, &curve.rungs.iter().map(row).collect::<Vec<_>>())
 }
 
-/// What is to be known of a load at which the server is not shown to keep up.
+/// The note on a load at which the server is not shown to keep up.
 fn not_kept_up(rung: &Rung) -> &'static str {
     match rung.state() {
         _ if rung.runs.is_empty() => "",
@@ -160,7 +165,7 @@ fn not_kept_up(rung: &Rung) -> &'static str {
     }
 }
 
-/// Configurations, a row each.
+/// Configurations, one row each.
 fn overview(evidence: &Evidence, which: &[usize], standings: &[Standing]) -> String {
     let shown = shown(evidence.objective());
     let mut headings = vec!["configuration", "objective", "load", "actual requests/s#", "runs"];
@@ -188,11 +193,11 @@ fn arrived(rung: &Rung) -> String {
     rung.arrived_rate().map_or_else(na, digits)
 }
 
-/// How many runs count, the beginnings of their ids, and how many do not.
+/// The number of counted runs, the beginnings of their ids, and the number of excluded runs.
 fn runs(rung: &Rung) -> String {
     let ids: Vec<String> = rung.runs.iter().map(|run| code(&run.labels.run_id[..8])).collect();
     let out = rung.left_out.len() + rung.excluded.len();
-    let out = if out > 0 { format!("{out} left out") } else { String::new() };
+    let out = if out > 0 { format!("{out} excluded") } else { String::new() };
     let given_up = rung.why_given_up().map(|why| format!("given up: {}", inert(&why))).unwrap_or_default();
     let parts: Vec<String> = [ids.join(" "), out, given_up].into_iter().filter(|part| !part.is_empty()).collect();
     if parts.is_empty() { na() } else { parts.join("; ") }
@@ -210,7 +215,7 @@ fn with_ends(figure: &Figure) -> String {
     format!("{}{}", marked(figure).replace('*', "\\*"), spread.unwrap_or_default())
 }
 
-/// What instances cost, and which configuration is cheapest.
+/// The cost of instances, and the cheapest configuration.
 fn costs(evidence: &Evidence) -> String {
     let configurations = evidence.configurations;
     let best = cheapest(configurations, None).concat();
@@ -237,9 +242,9 @@ fn costs(evidence: &Evidence) -> String {
     let rows: Vec<Vec<String>> = (0..configurations.len()).filter_map(row).collect();
     if rows.is_empty() {
         let why = if evidence.objective().is_none() {
-            "the plan has no objective, and cost is counted at the highest load that holds one"
+            "the plan has no objective, and cost is computed at the highest load that meets one"
         } else {
-            "no open loop is shown to hold the objective, and cost is computed at the highest rate that does"
+            "no open loop is shown to meet the objective, and cost is computed at the highest rate that does"
         };
         return format!("n/a: {why}.\n");
     }
@@ -257,9 +262,12 @@ fn costs(evidence: &Evidence) -> String {
     let unpriced = rows.iter().any(|row| row[5] == "n/a");
     let mut out = table(&headings, &rows);
     let currency = evidence.plan.currency.map_or_else(|| "the plan's currency".to_owned(), |code| code.to_string());
-    out.push_str(&format!("\nMoney is in {currency}, of an instance that is kept at the highest load that holds.\n"));
+    out.push_str(&format!("\nMoney is in {currency}, for an instance that runs at the highest load that holds.\n"));
     if unpriced {
-        out.push_str("n/a: the plan declares neither `price_per_hour` nor `owned` of that endpoint, or no watts, and `telemetry` has no energy of it.\n");
+        out.push_str(
+            "n/a: the plan declares neither `price_per_hour` nor `owned` for that endpoint, or no \
+            watts, and `telemetry` has no energy for it.\n",
+        );
     }
     out
 }

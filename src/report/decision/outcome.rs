@@ -1,4 +1,4 @@
-//! The hypothesis against what came out: the tests of `compare`, as they stand.
+//! The hypothesis and the outcome: the tests of `compare`, unchanged.
 
 use super::evidence::Evidence;
 use super::markdown::{code, inert, prose, sentence, table};
@@ -6,7 +6,7 @@ use crate::analysis::comparison::{Comparison, Family, Test};
 use crate::report::comparison::{changed, conclusion, left_out, named, verdict};
 use crate::report::estimate::chance;
 
-/// Most tests that are written out.
+/// Maximum number of tests that are written out.
 const MOST: usize = 80;
 
 pub(super) fn text(evidence: &Evidence) -> String {
@@ -18,7 +18,7 @@ pub(super) fn text(evidence: &Evidence) -> String {
     let states =
         evidence.plan.hypothesis.is_some() || evidence.plan.sweeps.values().any(|sweep| sweep.hypothesis.is_some());
     if states {
-        out.push_str("\nWhether the hypothesis holds is for people to say: write it below.\n");
+        out.push_str("\nWhether the hypothesis holds is for you to judge: write it below.\n");
     }
     out
 }
@@ -34,12 +34,12 @@ fn tests(comparison: &Comparison) -> String {
         }
         let excluded = family.cells.iter().flat_map(left_out).collect::<std::collections::BTreeSet<_>>();
         for line in excluded {
-            out.push_str(&format!("\nLeft out: {}\n", sentence(&inert(&line))));
+            out.push_str(&format!("\nExcluded: {}\n", sentence(&inert(&line))));
         }
     }
     let all: usize = comparison.families.iter().flat_map(|family| &family.cells).map(|cell| cell.tests.len()).sum();
     if all > MOST {
-        out.push_str(&format!("\n{} more tests: `sweepline compare` prints all.\n", all - MOST));
+        out.push_str(&format!("\n{} more tests: `sweepline compare` prints all of them.\n", all - MOST));
     }
     out
 }

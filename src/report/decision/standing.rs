@@ -1,4 +1,4 @@
-//! What is known of a configuration under the objective: that it holds, misses, is undecided, or was not judged.
+//! The standing of a configuration under the objective: it holds, misses, is undecided, or was not judged.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -9,33 +9,34 @@ use crate::report::capacity::{Answer, Configuration};
 use crate::report::curves::bracket;
 use crate::report::not_held::why_not_held;
 
-/// How a configuration stands under the objective.
+/// The outcome of a configuration under the objective.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub(crate) enum Outcome {
-    /// A load holds it.
+    /// A load meets it.
     Holds,
     /// It misses it.
     Misses,
-    /// What was measured does not decide it.
+    /// The measurements do not decide it.
     Undecided,
     /// The plan has no objective.
     NotJudged,
 }
 
-/// What is known of a configuration.
+/// The standing of a configuration.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct Standing {
-    /// How it stands.
+    /// Its outcome.
     pub(crate) outcome: Outcome,
-    /// The load that its figures are of: the one that was named, the highest that holds, else the lightest that was measured (the
-    /// heaviest, where nothing was judged). None where no run of it counts.
+    /// The load of its figures: the named one, the highest that holds, else the lightest measured one (the
+    /// heaviest, if nothing was judged). `None` if none of its runs count.
     pub(crate) load: Option<f64>,
-    /// Why, in a sentence.
+    /// The reason, in one sentence.
     pub(crate) words: String,
 }
 
-/// How a curve stands, as a whole or at one of its loads. There is no configuration where the plan has no objective.
+/// Returns the standing of a curve, as a whole or at one of its loads. There is no configuration if the
+/// plan has no objective.
 pub(crate) fn standing(curve: &Curve, configuration: Option<&Configuration>, load: Option<f64>) -> Standing {
     let measured = |rung: &&Rung| !rung.runs.is_empty();
     let Some(configuration) = configuration else {
@@ -66,7 +67,7 @@ pub(crate) fn standing(curve: &Curve, configuration: Option<&Configuration>, loa
     }
 }
 
-/// Of a ladder of which no load is known to hold.
+/// The outcome of a ladder without a load that is known to hold.
 fn without_one_that_holds(found: &Bracket) -> Outcome {
     let is_open = found.holds.is_some() || !found.undecided.is_empty() || !found.unknown.is_empty();
     let has_missed = found.misses.is_some() || !found.too_dear.is_empty();
@@ -77,7 +78,7 @@ fn at_load(curve: &Curve, rung: &Rung) -> Standing {
     let axis = curve.axis.name().replace('_', " ");
     let load = rung.load;
     let why = || match why_not_held(rung).join("; ") {
-        why if why.is_empty() => "no run of it counts".to_owned(),
+        why if why.is_empty() => "none of its runs count".to_owned(),
         why => why,
     };
     let below = curve.bracket().and_then(|found| found.misses).filter(|misses| *misses < load);
@@ -94,7 +95,7 @@ fn at_load(curve: &Curve, rung: &Rung) -> Standing {
 }
 
 impl Outcome {
-    /// In a table: `holds`, `misses`, `undecided`, `not judged`.
+    /// The word in a table: `holds`, `misses`, `undecided`, `not judged`.
     pub(crate) fn word(self) -> &'static str {
         match self {
             Outcome::Holds => "holds",
@@ -104,12 +105,12 @@ impl Outcome {
         }
     }
 
-    /// As a sentence about a configuration in the past.
+    /// A sentence about a configuration in the past.
     pub(super) fn then(self) -> &'static str {
         match self {
-            Outcome::Holds => "it held the objective",
+            Outcome::Holds => "it met the objective",
             Outcome::Misses => "it missed the objective",
-            Outcome::Undecided => "it was undecided whether it held the objective",
+            Outcome::Undecided => "it was undecided whether it met the objective",
             Outcome::NotJudged => "the plan had no objective",
         }
     }

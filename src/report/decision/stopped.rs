@@ -1,4 +1,4 @@
-//! Why no more was measured, as far as the results tell.
+//! Why measuring stopped, as far as the results show.
 
 use super::evidence::Evidence;
 use super::markdown::{code, inert, list, sentence};
@@ -21,7 +21,7 @@ pub(super) fn text(evidence: &Evidence, accepted: usize) -> String {
         items.push(format!("{name}: {}", sentence(&inert(&bracket(&found, &axis)))));
     }
     if let Some(load) = curve.rejected_from() {
-        items.push(format!("Loads from {axis} {load} on were given up: the server does not meet them."));
+        items.push(format!("Loads from {axis} {load} on were given up: the server does not sustain them."));
     }
     let budget = evidence.comparison.map(|comparison| {
         let refused = comparison.families.iter().flat_map(|family| &family.cells).flat_map(|cell| &cell.tests);

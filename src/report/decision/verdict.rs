@@ -1,4 +1,4 @@
-//! What was decided: the first lines of a record.
+//! The decision: the first lines of a record.
 
 use super::decided::Decided;
 use super::evidence::Evidence;
@@ -12,9 +12,9 @@ pub(super) fn text(evidence: &Evidence, standing: &Standing, decided: &Decided) 
     let limits = evidence.objective().map(|slo| inert(&objective(slo))).unwrap_or_default();
     let words = inert(&standing.words);
     let first = match standing.outcome {
-        Outcome::Holds => format!("It holds the objective ({limits}): {words}"),
+        Outcome::Holds => format!("It meets the objective ({limits}): {words}"),
         Outcome::Misses => format!("**It misses the objective** ({limits}): {words}"),
-        Outcome::Undecided => format!("**Undecided: it is not shown to hold the objective** ({limits}): {words}"),
+        Outcome::Undecided => format!("**Undecided: it is not shown to meet the objective** ({limits}): {words}"),
         Outcome::NotJudged => "**Nothing was judged:** the plan has no objective".to_owned(),
     };
     out.push_str(&format!("{}\n", sentence(&first)));

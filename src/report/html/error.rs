@@ -1,17 +1,17 @@
-//! Why a page could not be made. Neither can happen for a reason that lies in the results.
+//! Why a page could not be created. No result can cause these errors.
 
 use plotters::drawing::DrawingAreaErrorKind;
 
-/// Why a page could not be made.
+/// Why a page could not be created.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum PageError {
     /// The chart library could not draw.
     #[error("a chart of the report cannot be drawn: {0}")]
     Chart(#[from] DrawingAreaErrorKind<std::io::Error>),
-    /// A template does not fit what it is given.
+    /// A template does not match its data.
     #[error("the report's template cannot be filled: {0:#}")]
     Template(#[from] minijinja::Error),
-    /// A picture.
-    #[error("a figure could not be made into a picture: {0}")]
+    /// A picture could not be created.
+    #[error("a figure could not be converted to a picture: {0}")]
     Picture(String),
 }

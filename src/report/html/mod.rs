@@ -1,7 +1,7 @@
-//! The report: one HTML file that asks nobody, from results that were computed before.
+//! The report: one self-contained HTML file, from results that were computed before.
 //!
-//! `sections` make data (`view`) of `sources`, `chart` draws, `render` puts both into the templates, which escape. Nothing here reads a
-//! file or computes a statistic.
+//! `sections` turn `sources` into data (`view`), `chart` draws, `render` puts both into the templates,
+//! which escape. Nothing here reads a file or computes a statistic.
 
 mod chart;
 mod error;
@@ -28,14 +28,14 @@ pub(crate) use watched::{LIVE_PLACE, LiveView, Watched, live, waiting};
 use crate::report::format::plain;
 use view::{Block, Figure, Found, Page, Section};
 
-/// A report that was made and not written yet.
+/// A report that has not been written yet.
 pub(crate) struct Report {
     page: Page,
 }
 
-/// A figure as a file of its own.
+/// A figure as a separate file.
 pub(crate) struct FigureFile {
-    /// The name of the file, without its ending.
+    /// The name of the file, without its extension.
     pub(crate) name: String,
     /// The finding that it shows.
     pub(crate) title: String,
@@ -77,17 +77,17 @@ impl Report {
         Ok(Report { page })
     }
 
-    /// As one HTML file.
+    /// Renders one HTML file.
     pub(crate) fn html(&self) -> Result<String, PageError> {
         Ok(render::render(&self.page)?)
     }
 
-    /// As it is served while a sweep runs, with a place for what is going on.
+    /// Renders the page served while a sweep runs, with a placeholder for its current state.
     pub(crate) fn watched(&self) -> Result<Watched, PageError> {
         Ok(Watched { html: render::watched(&self.page, LIVE_PLACE)? })
     }
 
-    /// Each figure as a file of its own.
+    /// Renders each figure as a separate file.
     pub(crate) fn figures(&self) -> Result<Vec<FigureFile>, PageError> {
         let of = |figure: &Figure| {
             let svg = render::figure(figure, &self.page.made)?;

@@ -1,30 +1,31 @@
-//! What curves and runs are called on the page: the names that the text of `curves` has.
+//! Names of curves and runs on the page, equal to those in the output of `curves`.
 
 use crate::analysis::curve::{Axis, Curve};
 use crate::report::curves::{differ, title};
 use crate::report::format::plain;
 use crate::rows::RunLabels;
 
-/// Names of curves, as long as it takes to tell them apart.
+/// Names of curves, just long enough to be distinct.
 pub(super) struct Names {
     models: bool,
     sweeps: bool,
 }
 
 impl Names {
-    /// For all curves of a plan.
+    /// The names of all curves of a plan.
     pub(super) fn of(curves: &[Curve]) -> Names {
         let (models, sweeps) = differ(curves.iter().map(|curve| &curve.series));
         Names { models, sweeps }
     }
 
-    /// A curve among all of them.
+    /// The name of a curve among all curves.
     pub(super) fn curve(&self, curve: &Curve) -> String {
         title(&curve.series, self.models, self.sweeps)
     }
 }
 
-/// A curve among those that serve the same: its endpoint, and its cap where it has one.
+/// The name of a curve among those with the same model and scenario: its endpoint, and its cap if it has
+/// one.
 pub(super) fn arm(curve: &Curve) -> String {
     let cap = curve.series.cap.map(|cap| format!(", at most {cap} in flight"));
     format!("{}{}", plain(&curve.series.endpoint), cap.unwrap_or_default())
@@ -53,13 +54,13 @@ pub(super) fn load(labels: &RunLabels) -> String {
     }
 }
 
-/// What a run sent: its scenario with further axes.
+/// The content of a run: its scenario with further axes.
 pub(super) fn content(labels: &RunLabels) -> String {
     let axes = labels.axes.iter().map(|(axis, value)| format!(" · {}={}", plain(axis), plain(value)));
     format!("{}{}", plain(&labels.scenario), axes.collect::<String>())
 }
 
-/// The beginning of a run's id, as tables have it.
+/// The beginning of a run's id, as in tables.
 pub(super) fn short(id: &str) -> String {
     id.chars().take(8).collect()
 }

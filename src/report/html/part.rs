@@ -1,4 +1,4 @@
-//! The parts of runs on a page: as many as it has room for, and the links to them.
+//! The parts for single runs on a page, as many as it has room for, and the links to them.
 
 use indexmap::IndexMap;
 
@@ -8,19 +8,20 @@ use super::sections::{self, RunPart};
 use super::sources::Sources;
 use super::view::{Block, Page, Section, Table};
 
-/// Bytes of a page that is still quick to open and to send.
+/// Size of a page that is still quick to open and to send, in bytes.
 const MOST_BYTES: usize = 4_800_000;
 
-/// So much of parts needs no look at how large the rest is: no page of so few runs is large.
+/// Total size of parts below which the rest of the page need not be measured: no page of so few runs is
+/// large.
 const SMALL: usize = 400_000;
 
-/// Bytes of a link to a part, and of the lines around it.
+/// Size of a link to a part, with the lines around it, in bytes.
 const AROUND: usize = 64;
 
 /// Headings of columns that name runs.
 const OF_RUNS: [&str; 2] = ["run", "id"];
 
-/// Adds the section with a part of each run, as far as there is room, behind that of the table of runs.
+/// Adds a section with a part for each run, as far as there is room, after the table of runs.
 pub(super) fn add(page: &mut Page, sources: &Sources) -> Result<(), PageError> {
     let runs = sections::parts(sources);
     let Some(behind) = page.sections.iter().position(|section| section.id == "runs").filter(|_| !runs.is_empty())
@@ -42,22 +43,23 @@ pub(super) fn add(page: &mut Page, sources: &Sources) -> Result<(), PageError> {
     Ok(())
 }
 
-/// What the section holds, and what it leaves out.
+/// The description of the section, including omissions.
 fn said(count: usize, of: usize, sources: &Sources) -> String {
-    let order = "Invalid runs come first, then suspect ones, those that were given up or cannot be read, those with the lowest and the highest \
-                 figures, and then the rest in the order of the plan.";
-    let prints = "What is open is printed.";
+    let order = "Invalid runs come first, then suspect ones, those that were given up or cannot be read, those \
+                 with the lowest and the highest figures, and then the rest in the order of the plan.";
+    let prints = "Open parts are printed.";
     if count == of {
         return format!("A part for each run that has a result or a reason. {order} {prints}");
     }
     format!(
-        "{count} runs have a part here; {} more have none, for the page would be too large: `{} ID` shows each. {order} {prints}",
+        "{count} runs have a part here; {} more have none, because the page would be too large: `{} ID` shows \
+        each. {order} {prints}",
         of - count,
         sources.show
     )
 }
 
-/// Links the names of runs in tables to their parts. A name that two runs share is linked to none.
+/// Links the names of runs in tables to their parts. A name that two runs share is not linked.
 fn link(page: &mut Page, runs: &[RunPart]) {
     let mut anchors: IndexMap<&str, Option<&str>> = IndexMap::new();
     for run in runs {
@@ -73,7 +75,7 @@ fn link(page: &mut Page, runs: &[RunPart]) {
     }
 }
 
-/// A table that stands by itself; those of figures are folded.
+/// The table of a block of its own; tables of figures are folded.
 fn table(block: &mut Block) -> Option<&mut Table> {
     match block {
         Block::Table { table } => Some(table),

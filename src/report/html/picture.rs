@@ -1,4 +1,5 @@
-//! A figure as a picture. The font is a part of the program, so a picture is the same on every machine, also on one without fonts.
+//! A figure as a picture. The font is part of the program, so a picture is the same on every machine, even
+//! on one without fonts.
 
 use std::sync::Arc;
 
@@ -8,10 +9,10 @@ use resvg::usvg::{Options, Tree};
 
 use super::error::PageError;
 
-/// Dots of a picture for each unit of the drawing.
+/// Number of pixels per unit of the drawing.
 const SCALE: f32 = 2.0;
 
-/// What every picture says at its beginning of who made it.
+/// The mark of the program in the metadata of every picture.
 pub(crate) const PICTURE_MARK: &str = "figure of a sweepline report";
 
 /// Draws figures as pictures.
@@ -20,7 +21,7 @@ pub(crate) struct Pictures {
 }
 
 impl Pictures {
-    /// With the program's font alone: those of the machine are not looked at.
+    /// Uses only the program's font, not those of the machine.
     pub(crate) fn new() -> Pictures {
         let mut fonts = Database::new();
         fonts.load_font_source(Source::Binary(Arc::new(epaint_default_fonts::UBUNTU_LIGHT)));
@@ -29,18 +30,18 @@ impl Pictures {
         Pictures { options: Options { font_family: family, fontdb: Arc::new(fonts), ..Options::default() } }
     }
 
-    /// The PNG of an SVG document, with its title inside for who searches files.
+    /// The PNG of an SVG document, with its title in the metadata for file search.
     pub(crate) fn png(&self, svg: &str, title: &str) -> Result<Vec<u8>, PageError> {
         let unusable = |error: &dyn std::fmt::Display| PageError::Picture(error.to_string());
         let tree = Tree::from_str(svg, &self.options).map_err(|error| unusable(&error))?;
         let size = tree.size().to_int_size();
         let dots = size.scale_by(SCALE).ok_or_else(|| unusable(&"it has no size"))?;
         let (width, height) = (dots.width(), dots.height());
-        let too_large = || unusable(&format!("{width} × {height} dots are too many"));
+        let too_large = || unusable(&format!("{width} × {height} pixels are too many"));
         let mut pixels = Pixmap::new(width, height).ok_or_else(too_large)?;
         pixels.fill(Color::WHITE);
         resvg::render(&tree, Transform::from_scale(SCALE, SCALE), &mut pixels.as_mut());
-        // On a white ground nothing shines through: three channels are all.
+        // The background is opaque white, so three channels are enough.
         let channels: Vec<u8> = pixels.pixels().iter().flat_map(|dot| [dot.red(), dot.green(), dot.blue()]).collect();
         encode(&channels, (width, height), title).map_err(|error| unusable(&error))
     }
@@ -72,7 +73,7 @@ mod tests {
         let png = Pictures::new().png(SVG, "Grüße").unwrap();
         let pixels = Pixmap::decode_png(&png).unwrap();
         assert_eq!((pixels.width(), pixels.height()), (120, 40));
-        assert!(pixels.pixels().iter().all(|pixel| pixel.alpha() == 255), "nothing shines through");
+        assert!(pixels.pixels().iter().all(|pixel| pixel.alpha() == 255), "the picture is opaque");
         let mark = png.windows(PICTURE_MARK.len()).position(|part| part == PICTURE_MARK.as_bytes());
         assert!(mark.is_some_and(|at| at < 200), "{mark:?}");
         let dark = |from: u32, to: u32| {
@@ -86,6 +87,6 @@ mod tests {
     #[test]
     fn what_is_no_drawing_is_an_error_that_says_so() {
         let error = Pictures::new().png("<svg", "").unwrap_err().to_string();
-        assert!(error.starts_with("a figure could not be made into a picture: "), "{error}");
+        assert!(error.starts_with("a figure could not be converted to a picture: "), "{error}");
     }
 }

@@ -1,5 +1,6 @@
-//! Data to HTML. Every text is escaped here and nowhere else: templates whose names end in `.html` or `.xml` escape what they are given. What is
-//! put in as it is are the style and the script of this folder, and what the chart library drew, which escapes its own texts.
+//! Renders data as HTML. Every text is escaped here and nowhere else: templates whose names end in `.html`
+//! or `.xml` escape their values. Inserted without escaping are only the style and the script of this
+//! folder, and the drawings of the chart library, which escapes its own texts.
 
 use minijinja::syntax::SyntaxConfig;
 use minijinja::value::Serde;
@@ -25,13 +26,14 @@ const STYLE: &str = include_str!("templates/style.css");
 const SCRIPT: &str = include_str!("templates/script.js");
 const WATCH: &str = include_str!("templates/watch.js");
 
-/// The page as a file. The browser runs no script but ours: its mark is a digest of all that is on the page, which nothing on the page can
-/// know.
+/// Renders the page as a file. The browser runs only our script: its nonce is a digest of the whole page,
+/// which no text on the page can know.
 pub(super) fn render(page: &Page) -> Result<String, minijinja::Error> {
     page_with(page, None)
 }
 
-/// The page as it is served, with `place` where what is going on stands: it asks for that once a second.
+/// Renders the page for serving, with `place` as the placeholder for the current state: it polls that once
+/// per second.
 pub(super) fn watched(page: &Page, place: &str) -> Result<String, minijinja::Error> {
     page_with(page, Some(place))
 }
@@ -43,26 +45,26 @@ fn page_with(page: &Page, place: Option<&str>) -> Result<String, minijinja::Erro
     Ok(seen(&templates()?.get_template("page.html")?.render(context)?))
 }
 
-/// The page that is served before there is a report.
+/// Renders the page that is served before there is a report.
 pub(super) fn waiting(title: &str, sentence: &str, place: &str) -> Result<String, minijinja::Error> {
     let nonce = digest(&format!("{title}{sentence}"));
     let context = context! { title, sentence, place, nonce, style => STYLE, watch => WATCH };
     Ok(seen(&templates()?.get_template("waiting.html")?.render(context)?))
 }
 
-/// What is going on, as a part of a page.
+/// Renders the current state, as a part of a page.
 pub(super) fn live(now: Value) -> Result<String, minijinja::Error> {
     Ok(seen(&templates()?.get_template("live.html")?.render(context! { now })?))
 }
 
-/// The parts of runs, each by itself, so that it is known how large it is.
+/// Renders the parts for single runs separately, so that their sizes are known.
 pub(super) fn parts(runs: &[RunPart]) -> Result<Vec<String>, minijinja::Error> {
     let environment = templates()?;
     let template = environment.get_template("run.html")?;
     runs.iter().map(|run| Ok(seen(template.render(context! { run => Value::from(Serde(run)) })?.trim()))).collect()
 }
 
-/// A figure of the page as a file of its own, in the colours of the light page.
+/// Renders a figure of the page as a separate file, in the colours of the light page.
 pub(super) fn figure(figure: &Figure, made: &str) -> Result<String, minijinja::Error> {
     let head = Head::of(&figure.title);
     let height = (figure.drawing.height() + head.height).next_multiple_of(2);
@@ -72,18 +74,18 @@ pub(super) fn figure(figure: &Figure, made: &str) -> Result<String, minijinja::E
     Ok(seen(&svg))
 }
 
-/// The title above a figure that stands alone, in lines that fit.
+/// The title above a standalone figure, in lines that fit.
 #[derive(Debug, Serialize)]
 struct Head {
     /// Its lines.
     lines: Vec<String>,
-    /// Size of its letters, in coordinates of the drawing.
+    /// Font size, in coordinates of the drawing.
     size: u32,
-    /// Where its lines begin.
+    /// Left edge of its lines.
     left: u32,
-    /// From one line to the next.
+    /// Distance between lines.
     line: u32,
-    /// Height of all.
+    /// Total height.
     height: u32,
 }
 
@@ -98,7 +100,7 @@ impl Head {
     }
 }
 
-/// A text in lines of at most so many characters; a longer word is broken.
+/// Splits a text into lines of at most this many characters; a longer word is broken.
 fn lines(text: &str, most: usize) -> Vec<String> {
     let mut lines: Vec<String> = vec![String::new()];
     for word in text.split_whitespace() {
@@ -126,15 +128,15 @@ fn lines(text: &str, most: usize) -> Vec<String> {
     lines
 }
 
-/// The net below all texts: nothing turns them around or is not seen.
+/// The last safeguard for all texts: removes invisible characters and those that change the text direction.
 fn seen(text: &str) -> String {
     text.chars().map(|c| if is_unseen(c) && c != '\n' { '\u{fffd}' } else { c }).collect()
 }
 
-/// A sentence as HTML: what stands between two backticks is code, all else is escaped as everywhere.
+/// Renders a sentence as HTML: text between two backticks is code, everything else is escaped as usual.
 fn prose(text: &str) -> Value {
     let parts: Vec<&str> = text.split('`').collect();
-    // A backtick without a partner stays what it is.
+    // A backtick without a partner is kept as is.
     let paired = (parts.len() - 1) / 2 * 2;
     let mut out = String::with_capacity(text.len());
     for (at, part) in parts.iter().enumerate() {

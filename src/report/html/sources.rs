@@ -1,4 +1,4 @@
-//! What a page is made of. Every number in it was computed before: nothing is measured twice.
+//! The inputs of a page. Every number in it was computed before: nothing is measured twice.
 
 use jiff::Timestamp;
 
@@ -15,51 +15,51 @@ use crate::rows::RunLabels;
 use crate::store::RunRecord;
 use crate::sweep::calibrate::{Known, Loaded};
 
-/// What a page is made of.
+/// The inputs of a page.
 pub(crate) struct Sources<'a> {
     /// The plan.
     pub(crate) plan: &'a Plan,
-    /// When the page is made, in words.
+    /// When the page was created, in words.
     pub(crate) made: String,
-    /// What makes runs that are missing, as one types it.
+    /// The command that executes missing runs.
     pub(crate) run_again: String,
-    /// The plan with its changes and its folder, as one types it behind a command.
+    /// The plan with its changes and its folder, as arguments of a command.
     pub(crate) plan_typed: String,
-    /// What shows one run in full, as one types it, without the run.
+    /// The command that shows one run in full, without the run.
     pub(crate) show: String,
     /// The plan's runs with results, in its order.
     pub(crate) runs: Vec<MeasuredRun<'a>>,
-    /// The plan's runs without one.
+    /// The plan's runs without results.
     pub(crate) without: Vec<RunWithout>,
-    /// Loads and what they bring.
+    /// Loads with their results.
     pub(crate) curves: &'a [Curve<'a>],
-    /// What each curve says of its endpoint as an instance; empty where the plan has no objective.
+    /// What each curve shows about its endpoint as an instance; empty if the plan has no objective.
     pub(crate) configurations: &'a [Configuration<'a>],
-    /// What the plan declares to be compared, answered; none where it declares nothing.
+    /// The result of the plan's comparison; `None` if the plan declares none.
     pub(crate) comparison: Option<&'a Comparison>,
-    /// Decoding beside what memory bandwidth allows.
+    /// Decoding compared with the limit of memory bandwidth.
     pub(crate) bound: Bound<'a>,
     /// Symptoms.
     pub(crate) diagnoses: &'a [Diagnosis],
-    /// What nobody measured of the servers.
+    /// What was not measured on the servers.
     pub(crate) not_measured: String,
-    /// The classes of mixes; empty where no run is of a mix.
+    /// The classes of mixes; empty if no run has a mix.
     pub(crate) classes: Vec<ClassCurves<'a>>,
-    /// What is known of each client that measured.
+    /// The calibration of each client.
     pub(crate) calibrated: Vec<Calibrated>,
-    /// What calibrates for the plan, as one types it.
+    /// The command that calibrates for the plan.
     pub(crate) calibrate: String,
-    /// How latencies are spread over the requests of some runs.
+    /// The distributions of latencies over the requests of some runs.
     pub(crate) spreads: Vec<Spread>,
-    /// Runs whose requests could have been drawn and are not, for there are too many.
+    /// Number of runs whose requests are not drawn because there are too many.
     pub(crate) spreads_left: usize,
-    /// What ran when, by when it began.
+    /// Activities over time, by their start.
     pub(crate) timeline: Vec<Span>,
-    /// How searches and ladders came to stand where they do.
+    /// The paths of searches and ladders.
     pub(crate) trails: &'a [Trail],
     /// Sentences about the results as a whole.
     pub(crate) notes: Vec<String>,
-    /// What the methodology lint says of the plan.
+    /// Findings of the methodology lint about the plan.
     pub(crate) lints: Vec<String>,
 }
 
@@ -67,29 +67,29 @@ pub(crate) struct Sources<'a> {
 pub(crate) struct MeasuredRun<'a> {
     /// The plan's sweep.
     pub(crate) sweep: &'a str,
-    /// What was committed.
+    /// Its committed record.
     pub(crate) record: &'a RunRecord,
-    /// What names it, under the plan.
+    /// Its labels under the plan.
     pub(crate) labels: &'a RunLabels,
     /// Its metrics.
     pub(crate) metrics: &'a RunMetrics,
-    /// What it is worth.
+    /// Its verdict.
     pub(crate) verdict: &'a Verdict,
     /// The classes of its mix.
     pub(crate) classes: &'a [OfClass],
-    /// How it went over time; none where nothing was sent.
+    /// Its course over time; `None` if nothing was sent.
     pub(crate) pulse: Option<&'a Pulse>,
 }
 
-/// A stretch of time in which one run, or one server, was at work.
+/// A stretch of time in which one run, or one server, was active.
 pub(crate) struct Span {
-    /// What it occupied: two of one lane never overlap.
+    /// The resource: two spans of one lane never overlap.
     pub(crate) lane: String,
     /// Its endpoint.
     pub(crate) endpoint: String,
-    /// What it was.
+    /// Its kind.
     pub(crate) kind: SpanKind,
-    /// What it is called.
+    /// Its name.
     pub(crate) name: String,
     /// When it began.
     pub(crate) from: Timestamp,
@@ -97,7 +97,7 @@ pub(crate) struct Span {
     pub(crate) to: Timestamp,
 }
 
-/// What a stretch of time was.
+/// The kind of a stretch of time.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum SpanKind {
     /// A run that was committed, with its verdict.
@@ -112,12 +112,12 @@ pub(crate) enum SpanKind {
     Interrupted,
     /// A committed run that a later one replaced.
     Replaced,
-    /// An attempt that goes on.
+    /// An attempt in progress.
     UnderWay,
 }
 
 impl SpanKind {
-    /// What it is called.
+    /// Its name.
     pub(crate) fn name(self) -> &'static str {
         match self {
             SpanKind::Run(verdict) => verdict,
@@ -131,7 +131,7 @@ impl SpanKind {
     }
 }
 
-/// The loads of mixes and what they bring, of the requests of one class alone.
+/// The loads of mixes with their results, for the requests of one class.
 pub(crate) struct ClassCurves<'a> {
     /// The class.
     pub(crate) name: String,
@@ -139,13 +139,13 @@ pub(crate) struct ClassCurves<'a> {
     pub(crate) curves: Vec<Curve<'a>>,
 }
 
-/// A client that measured, and what a calibration says of it.
+/// A client, and its calibration.
 pub(crate) struct Calibrated {
     /// The host.
     pub(crate) host: String,
     /// The calibration that applies to it.
     pub(crate) known: Known,
-    /// Its runs, as the generator felt them.
+    /// The pressure of its runs on the generator.
     pub(crate) runs: Vec<Loaded>,
 }
 
@@ -153,17 +153,17 @@ pub(crate) struct Calibrated {
 pub(crate) struct RunWithout {
     /// The plan's sweep.
     pub(crate) sweep: String,
-    /// What names it.
+    /// Its labels.
     pub(crate) labels: RunLabels,
     /// `not measured`, `given up` or `unreadable`.
     pub(crate) state: &'static str,
-    /// Why.
+    /// The reason.
     pub(crate) reason: String,
 }
 
-/// How one latency is spread over the requests of one load of a curve.
+/// The distribution of one latency over the requests of one load of a curve.
 pub(crate) struct Spread {
-    /// The curve that the load lies on, by its place among the curves.
+    /// The curve of the load, by its index.
     pub(crate) curve: usize,
     /// The load.
     pub(crate) load: f64,
@@ -171,29 +171,29 @@ pub(crate) struct Spread {
     pub(crate) chosen: Chosen,
     /// Key of the metric.
     pub(crate) metric: &'static str,
-    /// The repeats, each by itself.
+    /// The repeats, one by one.
     pub(crate) repeats: Vec<RepeatSpread>,
     /// The requests of all these repeats together.
     pub(crate) together: Ecdf,
 }
 
-/// How one latency is spread over the requests of one run.
+/// The distribution of one latency over the requests of one run.
 pub(crate) struct RepeatSpread {
     /// The repeat.
     pub(crate) repeat: u32,
     /// The run's full id.
     pub(crate) run: String,
-    /// The spread.
+    /// The distribution.
     pub(crate) ecdf: Ecdf,
 }
 
 /// Why a load's requests are drawn.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, strum::EnumIter)]
 pub(crate) enum Chosen {
-    /// It is the highest that meets the objective.
+    /// It is the highest one that meets the objective.
     Holds,
-    /// It is the first that misses it.
+    /// It is the first one that misses it.
     Misses,
-    /// It is the heaviest that has runs.
+    /// It is the heaviest one that has runs.
     Heaviest,
 }

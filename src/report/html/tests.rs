@@ -1,4 +1,4 @@
-//! Pages of results that never were: as large as they get, and with hostile names.
+//! Pages of fictitious results: of maximum size, and with hostile names.
 
 use std::path::Path;
 
@@ -36,7 +36,7 @@ fn plan() -> Loaded {
     plan::parse(Path::new("plan.yaml"), &text, Format::Yaml).expect("a plan")
 }
 
-/// A run as it would be recorded.
+/// A run, as it would be recorded.
 fn record(planned: &PlannedRun, facts: &Facts) -> RunRecord {
     RunRecord {
         format: 1,
@@ -55,7 +55,7 @@ fn record(planned: &PlannedRun, facts: &Facts) -> RunRecord {
     }
 }
 
-/// One run of a server of a known kind: all runs of a page share its numbers.
+/// One run of a server of a known kind, whose numbers all runs of a page share.
 struct Made {
     metrics: RunMetrics,
     verdict: Verdict,
@@ -76,7 +76,7 @@ fn made() -> Made {
     }
 }
 
-/// One run behind another, with a night between the two halves.
+/// One run after another, with a night between the two halves.
 fn timeline(records: &[RunRecord]) -> Vec<Span> {
     let at = |secs: usize| jiff::Timestamp::from_second(1_800_000_000 + secs as i64).expect("an instant");
     let from = |number: usize| 10 * number + if number >= records.len() / 2 { 30_000 } else { 0 };
@@ -91,7 +91,7 @@ fn timeline(records: &[RunRecord]) -> Vec<Span> {
     records.iter().enumerate().map(span).collect()
 }
 
-/// The spread of each run of a curve's lightest load.
+/// The distributions of each run of a curve's lightest load.
 fn repeats(curve: &Curve, made: &Made) -> Vec<RepeatSpread> {
     let of = |run: &curve::Run| RepeatSpread {
         repeat: run.labels.repeat,
@@ -182,8 +182,8 @@ fn a_thousand_runs_stay_below_five_megabytes() {
     assert!(parts > 100, "{parts} runs have a part");
     let targets: std::collections::BTreeSet<&str> =
         page.split("href=\"#run-").skip(1).filter_map(|rest| rest.split('"').next()).collect();
-    assert_eq!(targets.len(), parts, "each is linked where its row is, and no other");
-    // The numbers of each strip are on the page, three parts as one.
+    assert_eq!(targets.len(), parts, "each is linked from its row, and no other");
+    // The numbers of each strip are on the page, three parts merged into one.
     let numbers: Vec<&str> =
         page.split("tabindex=\"0\">from s,in flight,").skip(1).filter_map(|rest| rest.split("</pre>").next()).collect();
     assert_eq!(numbers.len(), parts);
@@ -197,5 +197,5 @@ fn a_thousand_runs_stay_below_five_megabytes() {
     assert_eq!(in_flight.len() * 3, made.pulse.in_flight.len());
     assert!(parts == 1_000 || page.contains(&format!("{} more have none", 1_000 - parts)), "{parts}");
     assert!(page.contains("a note with &lt;b&gt;marks"), "texts are escaped");
-    assert_eq!(page.matches("</script>").count(), 1, "what others wrote ends nothing");
+    assert_eq!(page.matches("</script>").count(), 1, "foreign text closes nothing");
 }

@@ -1,4 +1,4 @@
-//! The page as data: what the templates write. No text in it is HTML; the templates escape.
+//! The page as data, for the templates. No text in it is HTML; the templates escape.
 
 use serde::Serialize;
 
@@ -10,34 +10,34 @@ use crate::report::format::{digits, plain};
 pub(super) struct Page {
     /// The plan's name.
     pub(super) title: String,
-    /// What made it: program, version, instant.
+    /// Program, version and time of creation.
     pub(super) made: String,
-    /// What it shows first.
+    /// The first screen.
     pub(super) first: First,
-    /// Its sections, those without data left out.
+    /// Its sections, except those without data.
     pub(super) sections: Vec<Section>,
-    /// What is not there, and why.
+    /// Missing sections, with their reasons.
     pub(super) missing: Vec<Missing>,
 }
 
 /// The first screen.
 #[derive(Debug, Serialize)]
 pub(super) struct First {
-    /// What was asked: hypotheses of the plan, or what it measures.
+    /// The question: hypotheses of the plan, or what it measures.
     pub(super) question: Vec<String>,
-    /// What stands between a hypothesis and the answer; none without a hypothesis.
+    /// The note between a hypothesis and the answer; `None` without a hypothesis.
     pub(super) beside: Option<&'static str>,
     /// The answer in one sentence.
     pub(super) answer: String,
-    /// What else there is to say, a sentence each.
+    /// Further sentences.
     pub(super) more: Vec<String>,
-    /// What must be known before it is believed.
+    /// Its caveats.
     pub(super) caveats: Vec<String>,
-    /// The objective; none where the plan has none.
+    /// The objective, if the plan has one.
     pub(super) objective: Option<String>,
-    /// How many runs are valid, and how many are not.
+    /// The numbers of valid and other runs.
     pub(super) trust: String,
-    /// What was measured where.
+    /// The endpoints.
     pub(super) places: Table,
 }
 
@@ -48,20 +48,20 @@ pub(super) struct Section {
     pub(super) id: &'static str,
     /// Its heading.
     pub(super) title: &'static str,
-    /// What is in it.
+    /// Its content.
     pub(super) blocks: Vec<Block>,
 }
 
-/// A section that is not there.
+/// A missing section.
 #[derive(Debug, Serialize)]
 pub(super) struct Missing {
     /// Its heading.
     pub(super) title: &'static str,
-    /// Why.
+    /// The reason.
     pub(super) why: String,
 }
 
-/// What a section came to: itself, or why it is missing.
+/// The section, or why it is missing.
 pub(super) type Found = Result<Section, Missing>;
 
 /// A part of a section.
@@ -78,19 +78,19 @@ pub(super) enum Block {
         /// Its text.
         text: String,
     },
-    /// Sentences, a line each.
+    /// Sentences, one per line.
     List {
         /// The sentences.
         items: Vec<String>,
     },
-    /// Sentences behind a heading that is clicked.
+    /// Sentences under a heading that unfolds them.
     Folded {
         /// The heading.
         title: String,
         /// The sentences.
         items: Vec<String>,
     },
-    /// Names with what is known of them.
+    /// Names with their values.
     Facts {
         /// The pairs.
         facts: Vec<(String, String)>,
@@ -105,52 +105,52 @@ pub(super) enum Block {
         /// The figures.
         figures: Vec<Figure>,
     },
-    /// Runs, each a part that is opened: HTML that `render` made before, so that its size was known.
+    /// Runs, each a part that unfolds: HTML that `render` produced before, so that its size is known.
     Runs {
         /// The parts.
         parts: Vec<String>,
     },
-    /// Definitions, each with an anchor of its metric.
+    /// Definitions, each with the anchor of its metric.
     Definitions {
         /// The definitions.
         definitions: Vec<Definition>,
     },
 }
 
-/// What a metric is.
+/// The definition of a metric.
 #[derive(Debug, Serialize)]
 pub(super) struct Definition {
     /// The metric's key.
     pub(super) key: &'static str,
-    /// What people read.
+    /// Its title.
     pub(super) title: &'static str,
-    /// Unit and which way is better.
+    /// Unit, and which direction is better.
     pub(super) unit: String,
-    /// What it is.
+    /// The definition.
     pub(super) text: String,
 }
 
 /// A figure with its numbers.
 #[derive(Debug, Serialize)]
 pub(super) struct Figure {
-    /// Its anchor, and the beginning of the names of files that are saved from it.
+    /// Its anchor, and the prefix of the names of files saved from it.
     pub(super) id: String,
     /// The finding.
     pub(super) title: String,
-    /// What must be known to read it.
+    /// The notes needed to read it.
     pub(super) caption: Caption,
-    /// The metric that it shows, to link its definition; none where it shows several.
+    /// The metric that it shows, with a link to its definition; `None` if it shows several.
     pub(super) metric: Option<Link>,
-    /// What is drawn.
+    /// The drawing.
     pub(super) drawing: Drawing,
-    /// The same as numbers.
+    /// The same values as numbers.
     pub(super) table: Table,
 }
 
-/// What must be known to read a figure.
+/// The notes needed to read a figure.
 #[derive(Debug, Default, Serialize)]
 pub(super) struct Caption {
-    /// What stands below the title: n, and whatever a reader would be misled without.
+    /// Notes below the title: n, and everything without which readers would be misled.
     pub(super) shown: Vec<String>,
     /// How it is drawn, one click away.
     pub(super) details: Vec<String>,
@@ -167,14 +167,14 @@ impl From<Vec<String>> for Caption {
 pub(super) struct Link {
     /// The metric's key.
     pub(super) key: &'static str,
-    /// What people read.
+    /// Its title.
     pub(super) title: &'static str,
 }
 
 /// A table.
 #[derive(Debug, Default, Serialize)]
 pub(super) struct Table {
-    /// What it holds.
+    /// Its caption.
     pub(super) caption: String,
     /// Its columns.
     pub(super) columns: Vec<Column>,
@@ -187,25 +187,25 @@ pub(super) struct Table {
 pub(super) struct Column {
     /// Its heading.
     pub(super) title: String,
-    /// Whether it holds numbers.
+    /// Whether it contains numbers.
     pub(super) numeric: bool,
 }
 
 /// A cell.
 #[derive(Debug, Clone, Default, Serialize)]
 pub(super) struct Cell {
-    /// What is read.
+    /// Its text.
     pub(super) text: String,
-    /// The number in full, as exports have it, where the text has fewer digits.
+    /// The exact number, as in exports, if the text has fewer digits.
     pub(super) value: Option<f64>,
-    /// What its text says of a run or an objective, for its colour; the text says it too.
+    /// The state of a run or an objective, for its colour; the text contains it too.
     pub(super) tone: Option<&'static str>,
-    /// The anchor of the part that tells more.
+    /// The anchor of the part with details.
     pub(super) link: Option<String>,
 }
 
 impl Table {
-    /// An empty table; a heading that ends with `#` is of numbers.
+    /// Creates an empty table; a heading that ends with `#` marks a column of numbers.
     pub(super) fn new(caption: impl Into<String>, columns: &[&str]) -> Table {
         let column = |title: &&str| match title.strip_suffix('#') {
             Some(title) => Column { title: title.to_owned(), numeric: true },
@@ -216,17 +216,17 @@ impl Table {
 }
 
 impl Cell {
-    /// A text of others or ours.
+    /// A text, our own or foreign.
     pub(super) fn text(text: &str) -> Cell {
         Cell { text: plain(text), ..Cell::default() }
     }
 
-    /// A text that says how good something is.
+    /// A text with a rating.
     pub(super) fn toned(text: &str, tone: &'static str) -> Cell {
         Cell { tone: Some(tone), ..Cell::text(text) }
     }
 
-    /// A number; `n/a` where it is not known.
+    /// A number; `n/a` if unknown.
     pub(super) fn number(value: Option<f64>) -> Cell {
         match value.filter(|value| value.is_finite()) {
             Some(value) => Cell { text: digits(value), value: Some(value), ..Cell::default() },
@@ -240,18 +240,18 @@ impl Cell {
         if few { Cell { text: format!("{}*", cell.text), ..cell } } else { cell }
     }
 
-    /// A number that is read as a person wrote it, like a load: its text says all of it.
+    /// A number in its original form, like a load: its text is exact.
     pub(super) fn exact(value: f64) -> Cell {
         Cell { text: value.to_string(), ..Cell::default() }
     }
 
-    /// A count, likewise.
+    /// A count, likewise exact.
     pub(super) fn count(count: u64) -> Cell {
         Cell { text: count.to_string(), ..Cell::default() }
     }
 }
 
-/// What a state's or an answer's colour is called.
+/// The name of the colour of a state or a result.
 pub(super) fn tone(name: &str) -> &'static str {
     match name {
         "valid" | "holds" | "better" | "kept_up" => "good",

@@ -1,5 +1,5 @@
-//! The page as `report --watch` serves it: what is going on now in front of the report. The report is made now and then, what goes on is
-//! put into its place for each answer.
+//! The page served by `report --watch`: the current state of a sweep in front of the report. The report is
+//! rebuilt now and then; the state is inserted into each response.
 
 use minijinja::Value;
 use minijinja::value::Serde;
@@ -11,38 +11,39 @@ use super::view::{Cell, Table};
 use crate::report::format::{cut, digits, duration, plain};
 use crate::report::progress::{LiveFile, LiveRun, LiveWait, phase};
 
-/// Where in a watched page what is going on has its place. Texts are escaped, so none of them can be it.
+/// The placeholder for the current state in a watched page. Texts are escaped, so none of them can equal
+/// it.
 pub(crate) const LIVE_PLACE: &str = "<!--what-is-going-on-->";
 
-/// Most characters of an error's message.
+/// Maximum number of characters of an error's message.
 const LONGEST: usize = 300;
 
-/// A watched page, with a place for what is going on.
+/// A watched page, with a placeholder for the current state.
 pub(crate) struct Watched {
     /// Its HTML.
     pub(crate) html: String,
 }
 
-/// What is going on in a results folder.
+/// The current state of a results folder.
 pub(crate) struct LiveView {
-    /// What a running sweep said last; none where none runs.
+    /// The last state of a running sweep; `None` if none is running.
     pub(crate) state: Option<LiveFile>,
     /// Whether its process is gone.
     pub(crate) is_stale: bool,
     /// The folder.
     pub(crate) folder: String,
-    /// How many runs have results.
+    /// The number of runs with results.
     pub(crate) results: Option<String>,
-    /// What is wrong.
+    /// Problems.
     pub(crate) notes: Vec<String>,
 }
 
-/// The same as the template takes it.
+/// The state, as the template expects it.
 #[derive(Debug, Default, Serialize)]
 struct Shown {
     title: String,
     tone: &'static str,
-    /// Runs that are done, and of how many.
+    /// The number of finished runs, and the total.
     progress: Option<(usize, usize)>,
     sentences: Vec<String>,
     under_way: Option<Table>,
@@ -51,7 +52,7 @@ struct Shown {
     notes: Vec<String>,
 }
 
-/// What is going on, as HTML.
+/// The current state, as HTML.
 pub(crate) fn live(view: &LiveView) -> Result<String, PageError> {
     let mut shown = match &view.state {
         Some(state) => running(state, view.is_stale),
@@ -86,23 +87,23 @@ fn running(state: &LiveFile, is_stale: bool) -> Shown {
         sentences.insert(
             0,
             format!(
-                "Its process ({}) is gone and did not say so: it was killed. What stands here is what it last said, at {written}; the same \
-                 `sweepline run` goes on with what is missing.",
+                "Its process ({}) is gone without a final state: it was killed. Shown is the last state it \
+                 wrote, at {written}; the same `sweepline run` continues with the missing runs.",
                 state.pid
             ),
         );
         (format!("{}: stale", plain(&state.plan)), "bad")
     } else {
         let left = sweep.left_s.map(|left| format!("About {} left. ", duration(left.ceil() as u64)));
-        let stopping = if sweep.stopping { "It was told to stop. " } else { "" };
+        let stopping = if sweep.stopping { "It was asked to stop. " } else { "" };
         sentences.push(format!("{}{stopping}Process {}, as of {written}.", left.unwrap_or_default(), state.pid));
         (format!("{} is running", plain(&state.plan)), "good")
     };
     let error = |run: &LiveRun| {
         let last = run.latest_failure.as_ref()?;
-        Some(format!("{}: {} failed, last: {}", plain(&run.name), run.failed, cut(last, LONGEST)))
+        Some(format!("{}: {} failed, latest: {}", plain(&run.name), run.failed, cut(last, LONGEST)))
     };
-    let trouble = sweep.last_trouble.as_ref().map(|what| format!("Last trouble: {}", cut(what, LONGEST)));
+    let trouble = sweep.last_trouble.as_ref().map(|what| format!("Latest problem: {}", cut(what, LONGEST)));
     Shown {
         title,
         tone,
@@ -123,7 +124,7 @@ fn wait(wait: &LiveWait) -> String {
 
 fn under_way(runs: &[LiveRun]) -> Option<Table> {
     let columns = [
-        "run under way",
+        "active run",
         "phase",
         "requests/s#",
         "wanted/s#",
@@ -217,7 +218,7 @@ mod tests {
             "5.00",
             "12.3",
             "measure 3s of 10s",
-            "2 failed, last: http_503",
+            "2 failed, latest: http_503",
             "a &amp; b",
         ] {
             assert!(running.contains(said), "{said} is not in {running}");
@@ -225,7 +226,7 @@ mod tests {
         assert!(!running.contains("<script") && !running.contains("<b>lean"), "{running}");
         let stale = html(Some(state()), true);
         assert!(stale.contains("night: stale") && stale.contains("Its process (77) is gone"), "{stale}");
-        assert!(!stale.contains("left."), "nobody knows what is left of a sweep that is gone: {stale}");
+        assert!(!stale.contains("left."), "the remaining time of a killed sweep is unknown: {stale}");
         let none = html(None, false);
         assert!(none.contains("No sweep is running") && !none.contains("<progress"), "{none}");
     }

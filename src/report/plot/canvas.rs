@@ -1,26 +1,27 @@
-//! A chart on a grid of characters: points with their intervals over a load, a limit, axes from 0 with their numbers. Nothing joins the
-//! points: between loads nothing was measured.
+//! A chart on a grid of characters: points with their intervals over a load, a limit, axes from 0 with
+//! their numbers. Points are not joined, since nothing was measured between loads.
 
 use crate::report::format::width;
 
-/// Rows of the field.
+/// Number of rows of the plot area.
 const ROWS: usize = 13;
 
-/// Loads are spaced by their logarithms where the heaviest is so many times the lightest.
+/// Ratio of the heaviest to the lightest load from which the axis is logarithmic.
 const LOG_FROM: f64 = 10.0;
 
-/// A limit is drawn where it lies at most so many times above the highest value: else it would flatten what is there.
+/// A limit is drawn if it is at most this many times the highest value; beyond that it would flatten the
+/// points.
 const LIMIT_WITHIN: f64 = 3.0;
 
-/// An interval that ends so many times above the highest value is cut.
+/// An interval that ends above this many times the highest value is truncated.
 const ENDS_WITHIN: f64 = 3.0;
 
-/// The characters that a chart is made of.
+/// The characters of a chart.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Glyphs {
-    /// One for each curve.
+    /// One per curve.
     pub(super) markers: [char; 6],
-    /// Where several curves have a point in one place.
+    /// Marks a place where several curves have a point.
     pub(super) several: char,
     pub(super) interval: char,
     pub(super) limit: char,
@@ -31,7 +32,7 @@ pub(super) struct Glyphs {
 }
 
 impl Glyphs {
-    /// For terminals that show Unicode.
+    /// For terminals with Unicode.
     pub(super) const UNICODE: Glyphs = Glyphs {
         markers: ['●', '○', '▲', '△', '■', '□'],
         several: '✱',
@@ -43,7 +44,7 @@ impl Glyphs {
         tick: '┴',
     };
 
-    /// For those that do not.
+    /// For terminals without Unicode.
     pub(super) const ASCII: Glyphs = Glyphs {
         markers: ['o', 'x', '+', '#', '@', '%'],
         several: '*',
@@ -64,32 +65,32 @@ pub(super) struct Point {
     pub(super) ends: Option<[f64; 2]>,
 }
 
-/// What is drawn.
+/// A chart to draw.
 pub(super) struct Chart<'a> {
     /// The points of each curve, at most six.
     pub(super) curves: &'a [Vec<Point>],
-    /// Loads that have a place on the axis, with or without a point.
+    /// Loads that get a tick on the axis, with or without a point.
     pub(super) loads: &'a [f64],
     /// The objective's limit.
     pub(super) limit: Option<f64>,
-    /// What the loads are.
+    /// The label of the load axis.
     pub(super) axis: &'a str,
 }
 
-/// A chart, drawn.
+/// A drawn chart.
 pub(super) struct Drawn {
     /// Its lines.
     pub(super) lines: Vec<String>,
     /// Whether the limit lies above it.
     pub(super) is_limit_above: bool,
-    /// Whether an interval is cut at its upper edge.
+    /// Whether an interval is truncated at the upper edge.
     pub(super) is_cut: bool,
     /// Whether several curves have a point in one place.
     pub(super) has_several: bool,
 }
 
 impl Chart<'_> {
-    /// The lines of the chart, at most `columns` wide; none without a point.
+    /// Draws the chart, at most `columns` wide; `None` without a point.
     pub(super) fn draw(&self, columns: usize, glyphs: &Glyphs) -> Option<Drawn> {
         let points = || self.curves.iter().flatten();
         let most = points().map(|point| point.value).reduce(f64::max)?;
@@ -98,7 +99,7 @@ impl Chart<'_> {
         let reach = ends.min(most * ENDS_WITHIN).max(near.map_or(0.0, |limit| limit * 1.05));
         let Steps { size, count } = Steps::to(reach);
         let top = size * count as f64;
-        // Each number stands beside the row that it is the value of.
+        // Each number is on the row of its value.
         let label = |step: usize| (step * (ROWS - 1) / count, tick(size, step));
         let labels: Vec<(usize, String)> = (0..=count).map(label).collect();
         let margin = labels.iter().map(|(_, label)| width(label)).max().unwrap_or(1);
@@ -127,7 +128,7 @@ impl Chart<'_> {
     }
 }
 
-/// The numbers of the vertical axis: so many steps of one size.
+/// The ticks of the vertical axis: a number of steps of equal size.
 #[derive(Debug, Clone, Copy, PartialEq)]
 struct Steps {
     size: f64,
@@ -135,16 +136,17 @@ struct Steps {
 }
 
 impl Steps {
-    /// Steps of 1, 2, 2.5 or 5 times a power of ten, as many as fall on rows, that reach a value and as little as possible beyond it.
+    /// Steps of 1, 2, 2.5 or 5 times a power of ten, as many as fall on rows, that reach a value with the
+    /// least excess.
     fn to(reach: f64) -> Steps {
         if !(reach.is_finite() && reach > 0.0) {
             return Steps { size: 0.25, count: 4 };
         }
         let power = 10f64.powf(reach.log10().floor());
         let sizes = [0.1, 0.2, 0.25, 0.5, 1.0, 2.0, 2.5, 5.0].map(|times| times * power);
-        // The coarser of two that reach as far.
+        // The coarser of two with the same reach.
         let all = sizes.into_iter().flat_map(|size| [6, 4, 3].map(|count| Steps { size, count }));
-        // What is a whole number of steps but for floating point is reached.
+        // Tolerate floating-point error for whole numbers of steps.
         let reaching = all.filter(|steps| steps.top() >= reach * (1.0 - 1e-9));
         reaching
             .min_by(|a, b| a.top().total_cmp(&b.top()).then(a.count.cmp(&b.count)))
@@ -156,7 +158,7 @@ impl Steps {
     }
 }
 
-/// The number at a step, with as many decimals as the size of a step has.
+/// The number at a step, with as many decimals as the step size has.
 fn tick(size: f64, step: usize) -> String {
     let value = size * step as f64;
     if value == 0.0 {
@@ -172,7 +174,7 @@ fn tick(size: f64, step: usize) -> String {
     format!("{value:.*}", decimals.unwrap_or(6) as usize)
 }
 
-/// Where loads stand.
+/// The positions of loads.
 struct Scale {
     low: f64,
     high: f64,
@@ -193,7 +195,7 @@ impl Scale {
         Scale { low, high, is_log, span, before, slots }
     }
 
-    /// The column of a load, of the first of the curves.
+    /// The column of a load for the first curve.
     fn column(&self, load: f64) -> usize {
         let place = match (self.high > self.low, self.is_log) {
             (false, _) => 0.5,
@@ -203,7 +205,7 @@ impl Scale {
         self.before + (place * self.span as f64).round() as usize
     }
 
-    /// The axis with its numbers and what they are.
+    /// The axis with its numbers and its label.
     fn axis(&self, loads: &[f64], (margin, field): (usize, usize), title: &str, glyphs: &Glyphs) -> Vec<String> {
         let mut rule = vec![glyphs.horizontal; field];
         let mut numbers = String::new();
@@ -233,7 +235,7 @@ impl Scale {
     }
 }
 
-/// The field under way; its first row is the upper edge.
+/// The plot area while it is drawn; its first row is the upper edge.
 struct Canvas<'g> {
     cells: Vec<Vec<char>>,
     glyphs: &'g Glyphs,
@@ -241,7 +243,7 @@ struct Canvas<'g> {
 }
 
 impl Canvas<'_> {
-    /// The row of a value, from the bottom; the topmost of what lies above.
+    /// The row of a value, from the bottom; the topmost one for values above.
     fn row(&self, value: f64) -> usize {
         let place = (value / self.top).clamp(0.0, 1.0);
         (place * (ROWS - 1) as f64).round() as usize
@@ -364,7 +366,7 @@ mod tests {
     #[test]
     fn points_in_one_place_are_told_apart_or_said() {
         let curves = [vec![at(1.0, 10.0, None)], vec![at(1.0, 10.0, None)]];
-        // Beside each other: each has a column of its own.
+        // Next to each other: each has its own column.
         assert!(!drawn(&curves, None, &Glyphs::UNICODE).has_several);
         let close = [vec![at(1.0, 10.0, None), at(1.01, 10.0, None), at(9.0, 10.0, None)]];
         assert!(drawn(&close, None, &Glyphs::UNICODE).has_several);

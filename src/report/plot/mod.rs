@@ -1,5 +1,5 @@
-//! Curves as charts of characters (`curves --plot`): throughput, TTFT and TPOT over load, a marker for each curve, with intervals and
-//! the objective's line. What is n/a is not drawn, and counted below.
+//! Curves as character charts (`curves --plot`): throughput, TTFT and TPOT over load, a marker for each
+//! curve, with intervals and the objective's line. Points that are n/a are not drawn, and counted below.
 
 mod canvas;
 
@@ -13,16 +13,17 @@ use super::curves::{differ, lines, title};
 use super::format::{fill, plain, width};
 use super::{grid, screen};
 
-/// Figures that are drawn where they are known.
+/// Figures that are drawn if they have values.
 const DRAWN: [&str; 4] = ["output_throughput", "ttft_p50", "ttft_p99", "tpot_p50"];
 
-/// What is drawn in the place of output throughput where there are no tokens.
+/// Drawn instead of output throughput if there are no tokens.
 const WITHOUT_TOKENS: &str = "request_throughput";
 
-/// Most curves of one chart: as many as there are markers.
+/// Maximum number of curves per chart: the number of markers.
 const MOST_CURVES: usize = 6;
 
-/// The charts of all curves, those that serve the same together, and below them what each curve says.
+/// Renders the charts of all curves, one for each model and scenario, and the conclusions of each curve
+/// below.
 pub(crate) fn plots(curves: &[Curve], slo: Option<&Slo>, is_unicode: bool) -> String {
     let glyphs = if is_unicode { Glyphs::UNICODE } else { Glyphs::ASCII };
     let (models, sweeps) = differ(curves.iter().map(|curve| &curve.series));
@@ -56,7 +57,7 @@ pub(crate) fn plots(curves: &[Curve], slo: Option<&Slo>, is_unicode: bool) -> St
 fn readings(group: &[&Curve], slo: Option<&Slo>) -> Vec<&'static Ordinate> {
     let rungs = || group.iter().flat_map(|curve| &curve.rungs);
     let is_known = |reading: &&Ordinate| rungs().any(|rung| rung.figure(reading).is_some());
-    // What the objective limits is drawn whatever else is.
+    // Figures that the objective limits are always drawn.
     let limited = Ordinate::limited(slo).into_iter().filter(|reading| !DRAWN.contains(&reading.name));
     let main = DRAWN.iter().filter_map(|name| Ordinate::named(name));
     let mut found: Vec<&Ordinate> = main.chain(limited).filter(is_known).collect();
@@ -76,7 +77,7 @@ struct One<'s, 'c, 'a> {
 }
 
 impl One<'_, '_, '_> {
-    /// Its title, the chart, its legend and what must be known to read it; none without a point.
+    /// Its title, the chart, its legend and the notes needed to read it; `None` without a point.
     fn text(&self) -> Option<String> {
         let points: Vec<Vec<Point>> = self.curves.iter().map(|curve| self.points(curve)).collect();
         let limit = self.slo.and_then(|slo| self.reading.limit(slo));
@@ -146,7 +147,7 @@ impl One<'_, '_, '_> {
             (absent > 0).then(|| format!("n/a at {absent} of {all} loads: not drawn")),
             (few > 0).then(|| format!("from few samples at {few} of {all} loads: the true value may lie well away")),
             limit.filter(|_| drawn.is_limit_above).map(|limit| format!("objective ≤ {limit}: above the chart")),
-            drawn.is_cut.then(|| "an interval that ends above the chart is cut".to_owned()),
+            drawn.is_cut.then(|| "an interval that ends above the chart is truncated".to_owned()),
         ]
         .into_iter()
         .flatten()
@@ -154,7 +155,7 @@ impl One<'_, '_, '_> {
     }
 }
 
-/// Whether the locale says that the terminal shows Unicode; a locale that is not set does, as everywhere else.
+/// Whether the locale indicates a terminal with Unicode; an unset locale does, as everywhere else.
 pub(crate) fn is_unicode() -> bool {
     let said = ["LC_ALL", "LC_CTYPE", "LANG"].into_iter().filter_map(|name| std::env::var(name).ok());
     let said = said.map(|locale| locale.to_ascii_lowercase()).find(|locale| !locale.is_empty());

@@ -1,4 +1,5 @@
-//! Bars for a terminal: one for the sweep, and above it a live line for each wait, two to four for each run under way.
+//! Bars for a terminal: one for the sweep, and above it a live line for each wait and two to four for each
+//! active run.
 
 use std::collections::HashMap;
 
@@ -8,10 +9,10 @@ use super::face::Face;
 use super::state::LiveSweep;
 use super::words;
 
-/// Columns in front of a live line: two of margin, the spinner, and a blank.
+/// Columns in front of a live line: a margin of two, the spinner, and a blank.
 const MARGIN: usize = 4;
 
-/// Bars.
+/// The bars of a sweep.
 pub(super) struct Bars {
     multi: MultiProgress,
     overall: ProgressBar,
@@ -22,7 +23,7 @@ pub(super) struct Bars {
 }
 
 impl Bars {
-    /// Bars that say nothing yet.
+    /// Creates bars without content.
     pub(super) fn new() -> Bars {
         let multi = MultiProgress::with_draw_target(ProgressDrawTarget::stderr());
         let style = ProgressStyle::with_template("{pos}/{len}{prefix} runs [{bar:30}] {msg}")
@@ -31,7 +32,7 @@ impl Bars {
         Bars { multi, overall, runs: HashMap::new(), waits: HashMap::new() }
     }
 
-    /// A live line above the overall bar.
+    /// Adds a live line above the overall bar.
     fn line(multi: &MultiProgress, overall: &ProgressBar) -> ProgressBar {
         let style = ProgressStyle::with_template("  {spinner} {msg}").expect("the template is constant");
         multi.insert_before(overall, ProgressBar::new_spinner().with_style(style))

@@ -1,20 +1,20 @@
-//! A face of a sweep under way: what draws [`LiveSweep`] and prints what happens.
+//! A display of a running sweep: draws [`LiveSweep`] and prints events.
 
 use std::io::Write;
 
 use super::state::LiveSweep;
 
-/// A face.
+/// A display of a running sweep.
 pub(super) trait Face: Send {
-    /// Shows how things stand; called a few times a second.
+    /// Draws the current state; called a few times per second.
     fn draw(&mut self, now: &LiveSweep);
-    /// Shows whole lines of what happened.
+    /// Prints whole lines about events.
     fn print(&mut self, text: &str);
-    /// Takes away what is not to stay.
+    /// Removes everything temporary.
     fn close(&mut self);
 }
 
-/// Writes to stderr; that it is closed must not end a sweep.
+/// Writes to stderr; a closed stderr must not end a sweep.
 pub(super) fn write(text: &str) {
     let _ = std::io::stderr().write_all(text.as_bytes());
 }

@@ -1,5 +1,6 @@
-//! The whole terminal for a sweep under way: each run with its figures and how they went lately, below them what happened. It lives on
-//! the terminal's other screen; what happened is printed again on the first one when it ends.
+//! The full-screen view of a running sweep: each run with its current figures and their recent history, and
+//! the log of events below. It uses the terminal's alternate screen; the log is printed again on the
+//! primary screen when the sweep ends.
 
 use std::collections::{HashMap, VecDeque};
 use std::sync::atomic::{AtomicBool, Ordering::SeqCst};
@@ -11,40 +12,40 @@ use super::words;
 use crate::report::format::{digits, width};
 use crate::report::spark;
 
-/// The terminal's other screen, without a cursor (xterm's private modes 1049 and 25).
+/// Switches to the alternate screen, without a cursor (xterm's private modes 1049 and 25).
 const ENTER: &str = "\u{1b}[?1049h\u{1b}[?25l";
-/// Back to the first screen.
+/// Switches back to the primary screen.
 const LEAVE: &str = "\u{1b}[?25h\u{1b}[?1049l";
-/// To the upper left corner.
+/// Moves to the upper left corner.
 const HOME: &str = "\u{1b}[H";
 /// Clears the rest of a line, or of the screen.
 const CLEAR_LINE: &str = "\u{1b}[K";
 const CLEAR_BELOW: &str = "\u{1b}[J";
 
-/// Instants of a run that are drawn, a second apart.
+/// Number of points drawn per run, one per second.
 const KEPT: usize = 60;
-/// Lines of what happened that are kept.
+/// Maximum number of log lines kept.
 const LOG: usize = 10_000;
-/// Columns of a bar for the whole sweep.
+/// Width of the bar of the whole sweep, in columns.
 const BAR: usize = 30;
 
-/// Whether the terminal shows its other screen.
+/// Whether the terminal shows its alternate screen.
 static IS_ENTERED: AtomicBool = AtomicBool::new(false);
 
-/// Gives the terminal back its first screen, for a program that ends without warning.
+/// Restores the terminal's primary screen, for a program that ends abruptly.
 pub(crate) fn leave() {
     if IS_ENTERED.swap(false, SeqCst) {
         write(LEAVE);
     }
 }
 
-/// The view of the whole terminal.
+/// The full-screen view.
 pub(super) struct Full {
     log: VecDeque<String>,
     lately: HashMap<usize, Lately>,
 }
 
-/// How a run's figures went in the last minute, the latest last.
+/// The history of a run's figures over the last minute, the latest last.
 struct Lately {
     at: Instant,
     sent: VecDeque<Option<f64>>,
@@ -96,7 +97,7 @@ impl Full {
         Full { log: VecDeque::new(), lately: HashMap::new() }
     }
 
-    /// The screen as lines, for a terminal of so many columns and lines.
+    /// The screen as lines, for a terminal of this many columns and lines.
     fn screen(&self, now: &LiveSweep, (columns, rows): (usize, usize)) -> Vec<String> {
         let filled = (now.done() * BAR).checked_div(now.runs).unwrap_or(0);
         let bar = format!("[{}{}]", "=".repeat(filled), " ".repeat(BAR - filled));
@@ -111,7 +112,7 @@ impl Full {
         }
         let room = rows.saturating_sub(lines.len() + 1);
         if room > 1 && !self.log.is_empty() {
-            lines.push("what happened".to_owned());
+            lines.push("events".to_owned());
             let shown = self.log.len().saturating_sub(room - 1);
             lines.extend(self.log.iter().skip(shown).cloned());
         }
@@ -141,7 +142,7 @@ impl Full {
     }
 }
 
-/// A figure and its last minute: from 0 to the largest, which is said; nothing where nothing is known.
+/// A figure and its last minute, scaled from 0 to the maximum, which is shown; empty if nothing is known.
 fn curve(name: &str, value: Option<String>, values: &VecDeque<Option<f64>>, columns: usize) -> String {
     let head = format!("  {name:<7}{:<22}", value.unwrap_or_else(|| "n/a".to_owned()));
     let most = values.iter().flatten().copied().fold(0.0, f64::max);
@@ -210,7 +211,7 @@ mod tests {
         lately.take(&LiveRun { sent_per_s: None, tokens_per_s: Some(120.0), ..run() });
         lately.take(&run());
         let log = ["14:05:01 [1/3] lean · short · 5 qps · valid".to_owned()].into();
-        // Not entered: the test has no terminal.
+        // Not entered, since the test has no terminal.
         let full = Full { log, lately: HashMap::from([(2, lately)]) };
         let now = LiveSweep { runs: 3, settled: 1, left_s: Some(70.0), running: vec![run()], ..LiveSweep::default() };
         insta::assert_snapshot!(full.screen(&now, (64, 24)).join("\n"), @r"
@@ -226,7 +227,7 @@ mod tests {
           output 240 tok/s             █▄█  at most 240
           1 error, last: http_503: busy
 
-        what happened
+        events
         14:05:01 [1/3] lean · short · 5 qps · valid
         ");
         for (columns, rows) in [(20, 6), (1, 1), (200, 3)] {

@@ -1,4 +1,4 @@
-//! What happens in a sweep as lines of JSON, for programs that follow it.
+//! The events of a sweep as lines of JSON, for programs that follow it.
 
 use jiff::Timestamp;
 use schemars::JsonSchema;
@@ -10,17 +10,17 @@ use crate::sweep::event::RunView;
 /// One line of `run --progress json`.
 #[derive(Debug, Serialize, JsonSchema)]
 pub(crate) struct ProgressLine<'a> {
-    /// When, in UTC: `2026-11-24T14:05:12.123Z`.
+    /// Time, in UTC: `2026-11-24T14:05:12.123Z`.
     time: String,
-    /// What happened.
+    /// The kind of event.
     event: Kind,
-    /// The run that it is about; null where it is about none.
+    /// The run of the event; null if it concerns none.
     run: Option<RunName<'a>>,
-    /// The endpoint that it is about; null where it is about none, or about a run.
+    /// The endpoint of the event; null if it concerns none, or a run.
     endpoint: Option<&'a str>,
-    /// The same in words, as `--progress plain` prints it; null of `status`.
+    /// The event in words, as `--progress plain` prints it; null for `status`.
     text: Option<&'a str>,
-    /// How things stand; null of all but `status`.
+    /// The current state; null except for `status`.
     status: Option<&'a LiveSweep>,
 }
 
@@ -31,58 +31,58 @@ struct RunName<'a> {
     number: usize,
     /// Its id.
     id: String,
-    /// What people call it.
+    /// Its name for people.
     name: &'a str,
 }
 
-/// What happened.
+/// The kind of event.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub(crate) enum Kind {
-    /// Something to know that is about no run and no endpoint.
+    /// A note that concerns no run and no endpoint.
     Note,
-    /// An endpoint answers, is slow, busy or far, or cannot be used.
+    /// An endpoint responds, is slow, busy or far, or cannot be used.
     Endpoint,
-    /// A server is being started, is ready, or is started again.
+    /// A server is being started, is ready, or is restarted.
     Server,
-    /// An endpoint is waited for.
+    /// The sweep waits for an endpoint.
     Waiting,
-    /// A run has begun.
+    /// A run has started.
     Started,
     /// A run has its result.
     Committed,
-    /// How a search or a ladder stands, and which run it asks for next.
+    /// The state of a search or a ladder, and the run that it requests next.
     Chosen,
-    /// A cell has ended before all of its repeats were made: the others are left out.
+    /// A cell ended before all of its repeats were executed: the others are skipped.
     Pruned,
     /// A run failed.
     Failed,
-    /// The environment spoiled an attempt; the run is tried again.
+    /// The environment spoiled an attempt; the run is retried.
     Again,
     /// The environment spoiled every attempt that `retries` allows.
     GivenUp,
-    /// A run is left out for now.
+    /// A run is skipped for now.
     Skipped,
-    /// The sweep was told to stop.
+    /// The sweep was asked to stop.
     Stopping,
-    /// How things stand.
+    /// The current state.
     Status,
 }
 
-/// What is said of something that happened.
+/// A message about an event.
 pub(super) struct Said<'a> {
-    /// What happened.
+    /// The kind of event.
     pub(super) kind: Kind,
-    /// The run that it is about.
+    /// The run that it concerns.
     pub(super) run: Option<&'a RunView>,
-    /// The endpoint that it is about.
+    /// The endpoint that it concerns.
     pub(super) endpoint: Option<&'a str>,
-    /// The words.
+    /// The text.
     pub(super) text: String,
 }
 
 impl Said<'_> {
-    /// As a line.
+    /// Formats the message as a line.
     pub(super) fn json(&self) -> String {
         let run = self.run.map(|run| RunName { number: run.number, id: run.id.to_string(), name: &run.name });
         line(&ProgressLine {
@@ -96,7 +96,7 @@ impl Said<'_> {
     }
 }
 
-/// How things stand, as a line.
+/// Formats the current state as a line.
 pub(super) fn status(now: &LiveSweep) -> String {
     let (event, time) = (Kind::Status, self::now());
     line(&ProgressLine { time, event, run: None, endpoint: None, text: None, status: Some(now) })
@@ -107,6 +107,6 @@ fn now() -> String {
 }
 
 fn line(line: &ProgressLine) -> String {
-    // Nothing in it can fail to be written as JSON.
+    // The line contains nothing that cannot be serialized as JSON.
     serde_json::to_string(line).unwrap_or_default() + "\n"
 }

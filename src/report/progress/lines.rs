@@ -1,4 +1,4 @@
-//! Faces of lines: for a log, and for a program.
+//! Displays that print lines: for a log, and for a program.
 
 use std::time::{Duration, Instant};
 
@@ -15,14 +15,14 @@ pub(super) struct Plain {
 }
 
 impl Plain {
-    /// With a report of how things stand after so long a silence.
+    /// Reports the current state after this long a silence.
     pub(super) fn new(every: Duration) -> Plain {
         Plain { every, last: Instant::now() }
     }
 }
 
 impl Face for Plain {
-    /// A line for each run under way and each wait, where nothing was said for long: in a log nobody sees a bar.
+    /// Prints a line for each active run and each wait after a long silence: a log shows no bars.
     fn draw(&mut self, now: &LiveSweep) {
         if self.last.elapsed() < self.every {
             return;
@@ -51,14 +51,14 @@ impl Face for Plain {
     fn close(&mut self) {}
 }
 
-/// JSON, a line each.
+/// JSON, one object per line.
 pub(super) struct Json {
     every: Duration,
     last: Option<Instant>,
 }
 
 impl Json {
-    /// With a report of how things stand so often.
+    /// Reports the current state at this interval.
     pub(super) fn new(every: Duration) -> Json {
         Json { every, last: None }
     }

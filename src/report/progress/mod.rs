@@ -1,6 +1,7 @@
-//! What a person or a program sees while a sweep runs, on stderr: bars, lines, JSON or the whole terminal ([`Style`]).
+//! Progress of a running sweep on stderr: bars, lines, JSON or full screen ([`Style`]).
 //!
-//! `Screen` turns events into words; `tracker` keeps the state of the sweep, `ticker` gives it to a face a few times a second.
+//! `Screen` turns events into words; `tracker` keeps the state of the sweep, `ticker` passes it to a face a
+//! few times per second.
 
 mod bars;
 mod events;
@@ -42,23 +43,23 @@ use json::{Kind, Said};
 use ticker::Ticker;
 use tracker::Tracker;
 
-/// How much is said.
+/// The verbosity of output.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum Talk {
-    /// Nothing but errors.
+    /// Only errors.
     Quiet,
-    /// One line for each thing that happens.
+    /// One line per event.
     Normal,
-    /// Also what is usually left out: probes, ids.
+    /// Also details that are usually omitted: probes, ids.
     Verbose,
 }
 
-/// A text of several lines, each fit for a terminal: the last lines of a server's log among them.
+/// Makes each line of a text safe for a terminal, such as the last lines of a server's log.
 fn plain_lines(text: &str) -> String {
     text.split('\n').map(plain).collect::<Vec<_>>().join("\n")
 }
 
-/// What happened, in lines that a terminal need not break: their later parts are indented.
+/// Wraps an event to the width of a terminal, with later lines indented.
 fn wrapped(time: &str, text: &str, columns: usize) -> String {
     let line = |(number, line): (usize, &str)| {
         let words = line.trim_start();
@@ -69,35 +70,36 @@ fn wrapped(time: &str, text: &str, columns: usize) -> String {
     text.split('\n').enumerate().map(line).collect()
 }
 
-/// How a sweep under way is shown.
+/// How a running sweep is shown.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Manner {
-    /// How much is said.
+    /// The verbosity.
     pub(crate) talk: Talk,
     /// The face.
     pub(crate) style: Style,
-    /// The time between two reports of how things stand, where lines tell them; none: the face's own.
+    /// Interval between reports of the current state, for faces that print lines; `None` for the face's
+    /// default.
     pub(crate) every: Option<Duration>,
 }
 
 /// The screen of a running sweep.
 pub(crate) struct Screen {
     manner: Manner,
-    /// Whether lines begin with the time of day.
+    /// Whether lines start with the time of day.
     with_times: bool,
-    /// Draws from the first event to the last; none where only errors are told.
+    /// Draws from the first event to the last; `None` if only errors are printed.
     ticker: Option<Ticker>,
     total: usize,
-    /// What may add runs: searches and ladders that go on, and sweeps that wait for an earlier one.
+    /// Sources of further runs: unfinished searches and ladders, and sweeps that wait for an earlier one.
     open: HashSet<String>,
-    /// Why each endpoint is waited for.
+    /// The reason for waiting, by endpoint.
     waiting: HashMap<String, String>,
-    /// Time that the sweep takes for each second of its runs: below 1 where runs go side by side.
+    /// Time that the sweep takes for each second of its runs: below 1 if runs go in parallel.
     pace: f64,
 }
 
 impl Screen {
-    /// A screen.
+    /// Creates a screen.
     pub(crate) fn new(manner: Manner) -> Screen {
         Screen {
             manner,
@@ -110,7 +112,7 @@ impl Screen {
         }
     }
 
-    /// With the time of day, by the clock of the wall, before each line: what happens in a night is read in the morning.
+    /// Prints the local time of day before each line: a nightly run is read in the morning.
     pub(crate) fn with_times(self) -> Screen {
         Screen { with_times: true, ..self }
     }
@@ -120,12 +122,12 @@ impl Screen {
         Screen { pace, ..self }
     }
 
-    /// Prints one line above what is live.
+    /// Prints one line above the live ones.
     pub(crate) fn line(&self, text: &str) {
         self.tell(false, Said { kind: Kind::Note, run: None, endpoint: None, text: text.to_owned() });
     }
 
-    /// Prints what is said: of an error even when told to be quiet.
+    /// Prints a message; errors are printed even in quiet mode.
     fn tell(&self, is_error: bool, said: Said) {
         if self.manner.talk == Talk::Quiet && !is_error {
             return;
@@ -143,13 +145,13 @@ impl Screen {
         }
     }
 
-    /// Tells of an endpoint.
+    /// Prints a message about an endpoint.
     fn of(&self, kind: Kind, endpoint: &str, is_error: bool, what: &str) {
         let text = format!("{endpoint}: {what}");
         self.tell(is_error, Said { kind, run: None, endpoint: Some(endpoint), text });
     }
 
-    /// Shows an event. `summary` says how a committed run came out.
+    /// Shows an event. `summary` describes the result of a committed run.
     pub(crate) fn show(&mut self, event: &Event, summary: impl FnOnce(&RunView) -> String) {
         if self.ticker.is_none() && self.manner.talk > Talk::Quiet {
             self.ticker = Some(Ticker::start(Tracker::new(self.pace), self.manner.style.face(self.manner.every)));
@@ -164,7 +166,7 @@ impl Screen {
             }
             Event::Endpoint { endpoint, result } => self.answered(endpoint, result),
             Event::Chosen { pool, standing, next } => {
-                // A run that another sweep has to do, too, has its number.
+                // A run that an earlier sweep also requested already has its number.
                 self.total = next.iter().fold(self.total, |total, run| total.max(run.number));
                 match next {
                     Some(_) => drop(self.open.insert(pool.clone())),
@@ -174,7 +176,7 @@ impl Screen {
                 self.tell(false, Said { kind: Kind::Chosen, run: None, endpoint: None, text });
             }
             Event::Pruned { cell, why, runs } => {
-                let text = plain(&format!("{cell}: {why}; {} left out", counted(runs.len(), "run")));
+                let text = plain(&format!("{cell}: {why}; {} skipped", counted(runs.len(), "run")));
                 self.tell(false, Said { kind: Kind::Pruned, run: None, endpoint: None, text });
             }
             Event::Launching { endpoint, command } => {
@@ -186,11 +188,11 @@ impl Screen {
                 self.of(Kind::Server, endpoint, false, &format!("ready after {after} (log: {})", plain(log)));
             }
             Event::Relaunching { endpoint, reason, again, of } => {
-                let what = format!("to be started again ({again} of {of}): {}", plain_lines(reason));
+                let what = format!("to be restarted ({again} of {of}): {}", plain_lines(reason));
                 self.of(Kind::Server, endpoint, true, &what);
             }
             Event::Slow { endpoint, url } => {
-                self.of(Kind::Endpoint, endpoint, false, &format!("waiting for {} to answer", plain(url)));
+                self.of(Kind::Endpoint, endpoint, false, &format!("waiting for {} to respond", plain(url)));
             }
             Event::Far { endpoint, why } => {
                 self.of(Kind::Endpoint, endpoint, false, &format!("warning: {}", plain(why)));
@@ -203,7 +205,7 @@ impl Screen {
                 self.named(Kind::Failed, run, &format!("failed: {}", plain_lines(reason)));
             }
             Event::Again { run, reason, again, of } => {
-                let what = format!("spoiled, to be tried again ({again} of {of}): {}", plain_lines(reason));
+                let what = format!("spoiled, to be retried ({again} of {of}): {}", plain_lines(reason));
                 self.named(Kind::Again, run, &what);
             }
             Event::GivenUp { run, cause, reason, times } => {
@@ -214,14 +216,15 @@ impl Screen {
                 self.named(Kind::Skipped, run, &format!("skipped: {}", plain(reason)));
             }
             Event::Stopping => {
-                let text = "stopping: the runs under way are abandoned, committed runs stay (Ctrl-C again: at once)";
+                let text = "stopping: active runs are abandoned, committed runs are kept (Ctrl-C again: stop at once)";
                 self.tell(false, Said { kind: Kind::Stopping, run: None, endpoint: None, text: text.to_owned() });
             }
             Event::End => self.ticker = None,
         }
     }
 
-    /// An endpoint that was waited for answers, or is waited for no longer; of the others only what is wrong is told, unless all is.
+    /// Reports an endpoint that responds after a wait, or whose wait has ended; for others only problems
+    /// are reported, unless verbose.
     fn answered(&mut self, endpoint: &str, result: &Result<String, String>) {
         let was_waited_for = self.waiting.remove(endpoint).is_some();
         match result {
@@ -235,7 +238,7 @@ impl Screen {
     }
 
     fn started(&self, run: &RunView) {
-        // What is drawn says it already.
+        // The live display already shows it.
         if matches!(self.manner.style, Style::Plain | Style::Json) {
             let takes = duration(run.expected_ns().div_ceil(1_000_000_000));
             let text = format!("{} {} started, about {takes}", self.place(run), run.name);
@@ -243,7 +246,8 @@ impl Screen {
         }
     }
 
-    /// A line when a wait begins and when its reason changes; between them what is live goes on counting.
+    /// Prints a line when a wait begins and when its reason changes; in between, the live display shows the
+    /// time.
     fn waiting(&mut self, endpoint: &str, waiting: &Waiting) {
         let Waiting { reason, waited, within } = waiting;
         if self.waiting.get(endpoint) != Some(reason) {
@@ -253,12 +257,12 @@ impl Screen {
         self.waiting.insert(endpoint.to_owned(), reason.clone());
     }
 
-    /// Its number among how many there are: `[3/12]`, or `[3/12+]` where there may be more.
+    /// The run's number and the total: `[3/12]`, or `[3/12+]` if there may be more.
     fn place(&self, run: &RunView) -> String {
         format!("[{}/{}{}]", run.number, self.total, if self.open.is_empty() { "" } else { "+" })
     }
 
-    /// Tells of a run; of what went wrong even when told to be quiet.
+    /// Reports on a run; problems are reported even in quiet mode.
     fn named(&self, kind: Kind, run: &RunView, what: &str) {
         let id = if self.manner.talk == Talk::Verbose { format!(" ({})", run.id.short()) } else { String::new() };
         let text = format!("{} {}{id} · {what}", self.place(run), run.name);

@@ -1,4 +1,4 @@
-//! In which phase each run is, by its counters; phases that began since the last look.
+//! The phase of each run, from its counters, and the phases that began since the last poll.
 
 use std::sync::Arc;
 
@@ -10,7 +10,7 @@ use crate::sweep::event::{Event, RunView};
 /// The phases of a load, in their order.
 const OF_LOAD: [LivePhase; 4] = [LivePhase::Fill, LivePhase::Stabilize, LivePhase::Measure, LivePhase::Drain];
 
-/// The runs under way.
+/// The active runs.
 #[derive(Debug, Default)]
 pub(super) struct Phases(Vec<Running>);
 
@@ -37,7 +37,7 @@ impl Phases {
         }
     }
 
-    /// The phases that began since the last look: of a load also those that were over before anybody looked.
+    /// The phases that began since the last poll; for a load, including those that ended in between.
     pub(super) fn began(&mut self) -> Vec<(RunView, LivePhase)> {
         let of = |running: &mut Running| {
             let began = since(running.told, now(&running.progress));
@@ -48,7 +48,7 @@ impl Phases {
     }
 }
 
-/// What a run is doing; none before its load begins, where it waits for nothing.
+/// The current phase of a run; `None` before its load begins, unless it waits for something.
 fn now(progress: &Progress) -> Option<LivePhase> {
     if progress.settling.get() > 0 {
         return Some(LivePhase::Settle);
@@ -56,7 +56,7 @@ fn now(progress: &Progress) -> Option<LivePhase> {
     if progress.idling.get() > 0 {
         return Some(LivePhase::Idle);
     }
-    // The counters say `fill` before the load begins, too.
+    // The counters also say `fill` before the load begins.
     let phase = match progress.phase() {
         Phase::Fill => LivePhase::Fill,
         Phase::Stabilize => LivePhase::Stabilize,
@@ -66,7 +66,7 @@ fn now(progress: &Progress) -> Option<LivePhase> {
     (progress.elapsed_ns() > 0).then_some(phase)
 }
 
-/// The phases that began when `now` follows on `told`.
+/// The phases that began between `told` and `now`.
 fn since(told: Option<LivePhase>, now: Option<LivePhase>) -> Vec<LivePhase> {
     let Some(now) = now.filter(|now| told != Some(*now)) else { return Vec::new() };
     let place = |phase: LivePhase| OF_LOAD.iter().position(|known| *known == phase);

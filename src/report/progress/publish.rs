@@ -1,5 +1,6 @@
-//! Writes what a sweep says of itself into `live.json`, about once a second, on a thread of its own: neither the engine nor the sweep
-//! waits for the disk. Best effort: a folder that takes no such file has no watcher, and no worse result.
+//! Writes the state of a sweep into `live.json`, about once per second, on a separate thread: neither the
+//! engine nor the sweep waits for the disk. Best effort: if the file cannot be written, there is nothing to
+//! watch, but results are unaffected.
 
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex};
@@ -14,7 +15,7 @@ use crate::sweep::event::Event;
 
 const EVERY: Duration = Duration::from_secs(1);
 
-/// Publishes a running sweep; what it wrote is gone when it goes.
+/// Publishes a running sweep; removes its file on drop.
 pub(crate) struct Publisher {
     sweep: Arc<Mutex<Sweep>>,
     writer: Option<JoinHandle<()>>,
@@ -29,7 +30,8 @@ struct Sweep {
 }
 
 impl Publisher {
-    /// Begins to publish the sweep of a plan in `file`; the sweep takes `pace` seconds for each second of its runs.
+    /// Starts to publish the sweep of a plan in `file`; the sweep takes `pace` seconds for each second of
+    /// its runs.
     pub(crate) fn start(plan: &str, file: &Path, pace: f64) -> Publisher {
         let tracker = Tracker::new(pace);
         let (plan, started) = (plain(plan), Moment::now());
@@ -37,7 +39,7 @@ impl Publisher {
         let of_writer = Arc::clone(&sweep);
         let write = move || {
             loop {
-                // A disk that stands still holds up nobody who tells an event.
+                // Do not hold the lock during the write: a stalled disk must not block events.
                 let Some((file, text)) = of_writer.lock().ok().and_then(|mut sweep| sweep.text()) else { return };
                 place(&file, &text);
                 std::thread::park_timeout(EVERY);
@@ -62,7 +64,7 @@ impl Drop for Publisher {
         }
         if let Some(writer) = self.writer.take() {
             writer.thread().unpark();
-            // One that panicked writes no longer.
+            // A writer that panicked no longer writes.
             let _ = writer.join();
         }
         if let Ok(sweep) = self.sweep.lock() {
@@ -72,7 +74,7 @@ impl Drop for Publisher {
 }
 
 impl Sweep {
-    /// The file, and what is to stand in it now; none when the sweep is over.
+    /// The file and its current content; `None` when the sweep is over.
     fn text(&mut self) -> Option<(PathBuf, Vec<u8>)> {
         if self.is_over {
             return None;
@@ -91,7 +93,7 @@ impl Sweep {
     }
 }
 
-/// Replaces the file in one step.
+/// Replaces the file atomically.
 fn place(file: &Path, text: &[u8]) {
     let mut beside = file.to_owned().into_os_string();
     beside.push(".new");

@@ -1,15 +1,15 @@
-//! A sweep under way as data, at one instant: what screens draw and programs read.
+//! The state of a running sweep as data: shown on screens and read by programs.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::store::Moment;
 
-/// Format of `live.json`; raised when a reader of the old one would misread the new.
+/// Format of `live.json`; increased when a reader of the old one would misread the new one.
 pub(crate) const FORMAT: u32 = 1;
 
-/// What a running sweep says of itself: `live.json` in the results folder, replaced about once a second and removed at the end. It is
-/// true only while the process that it names holds the folder's lock.
+/// The state of a running sweep: `live.json` in the results folder, replaced about once per second and
+/// removed at the end. It is valid only while its process holds the folder's lock.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub(crate) struct LiveFile {
     /// Format of this file: 1.
@@ -26,14 +26,14 @@ pub(crate) struct LiveFile {
     pub(crate) sweep: LiveSweep,
 }
 
-/// A sweep under way.
+/// A running sweep.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub(crate) struct LiveSweep {
     /// Runs of the selection, as far as they are known.
     pub(crate) runs: usize,
-    /// Whether there may be more: searches and ladders go on, or sweeps wait for an earlier one.
+    /// Whether there may be more: searches and ladders are in progress, or sweeps wait for an earlier one.
     pub(crate) may_grow: bool,
-    /// Runs that this sweep does not execute: their results are there, or they are left out.
+    /// Runs that this sweep does not execute: they have results, or are skipped.
     pub(crate) settled: usize,
     /// Runs that it has committed.
     pub(crate) committed: usize,
@@ -43,88 +43,93 @@ pub(crate) struct LiveSweep {
     pub(crate) given_up: usize,
     /// Runs that were skipped.
     pub(crate) skipped: usize,
-    /// Seconds that the rest is going to take as far as the plan tells; null before the first run is known, and behind the last.
+    /// Estimated remaining time, in seconds; null before the first run is known, and after the last one.
     pub(crate) left_s: Option<f64>,
-    /// Whether it was told to stop.
+    /// Whether it was asked to stop.
     pub(crate) stopping: bool,
-    /// Runs under way.
+    /// Active runs.
     pub(crate) running: Vec<LiveRun>,
-    /// Endpoints that are waited for.
+    /// Endpoints that the sweep waits for.
     pub(crate) waiting: Vec<LiveWait>,
-    /// What went wrong last: a run that failed, was spoiled or given up, with its reason; null where nothing did.
+    /// The latest problem: a run that failed, was spoiled or given up, with its reason; null if there was
+    /// none.
     pub(crate) last_trouble: Option<String>,
 }
 
 impl LiveSweep {
-    /// How many runs there are: `12`, or `12+` where there may be more.
+    /// The number of runs: `12`, or `12+` if there may be more.
     pub(crate) fn all(&self) -> String {
         format!("{}{}", self.runs, if self.may_grow { "+" } else { "" })
     }
 
-    /// How many of its runs need nothing more from it.
+    /// The number of its runs that are finished or settled.
     pub(crate) fn done(&self) -> usize {
         self.settled + self.committed + self.failed + self.given_up + self.skipped
     }
 }
 
-/// A run under way. Rates and latencies are of its last five seconds.
+/// An active run. Rates and latencies cover its last five seconds.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub(crate) struct LiveRun {
     /// Its number among the runs of the selection, from 1.
     pub(crate) number: usize,
     /// Its id.
     pub(crate) id: String,
-    /// What people call it.
+    /// Its name for people.
     pub(crate) name: String,
-    /// How the search or ladder stands that asked for it, like `between 24 and 28 qps, 6 runs so far`; null where none did.
+    /// The state of the search or ladder that requested it, like `between 24 and 28 qps, 6 runs so far`;
+    /// null if none did.
     #[serde(default)]
     pub(crate) standing: Option<String>,
-    /// What it is doing.
+    /// Its current phase.
     pub(crate) phase: LivePhase,
-    /// Seconds since that began.
+    /// Seconds since the phase began.
     pub(crate) phase_s: f64,
-    /// Seconds that it is to take; of `drain` at most, of `settle` null.
+    /// Planned length of the phase, in seconds; an upper bound for `drain`, null for `settle`.
     pub(crate) phase_length_s: Option<f64>,
-    /// Requests that the window waits for before it may end, where its time has passed and they are not there; else null.
+    /// Number of requests that the window needs before it may end, if its time is over and they are not
+    /// reached; else null.
     pub(crate) requests_wanted: Option<u64>,
     /// Requests of the window so far.
     pub(crate) requests_in_window: u64,
-    /// Seconds that the window takes at most; null where the plan does not say.
+    /// Maximum length of the window, in seconds; null if the plan does not set one.
     pub(crate) at_most_s: Option<f64>,
     /// Requests in flight.
     pub(crate) in_flight: u64,
     /// Requests that are due and wait for the in-flight cap.
     pub(crate) waiting: u64,
-    /// Requests sent per second; null in the first instants.
+    /// Requests sent per second; null at the very beginning.
     pub(crate) sent_per_s: Option<f64>,
-    /// Requests per second that the plan wants now; null in a closed loop.
+    /// Requests per second that the plan currently requires; null in a closed loop.
     pub(crate) wanted_per_s: Option<f64>,
-    /// Median time to first token of good answers, in milliseconds; null where none came lately.
+    /// Median time to first token of successful responses, in milliseconds; null if there was none
+    /// recently.
     pub(crate) ttft_ms: Option<f64>,
-    /// Median time per output token of good answers, in milliseconds; null where none came lately.
+    /// Median time per output token of successful responses, in milliseconds; null if there was none
+    /// recently.
     pub(crate) tpot_ms: Option<f64>,
-    /// Token events received per second; null in the first instants.
+    /// Token events received per second; null at the very beginning.
     pub(crate) tokens_per_s: Option<f64>,
-    /// Requests that have ended, however.
+    /// Requests that have ended, with any outcome.
     pub(crate) ended: u64,
     /// Requests that have failed.
     pub(crate) failed: u64,
-    /// What the latest failed request said; null where none failed.
+    /// The error of the latest failed request; null if none failed.
     pub(crate) latest_failure: Option<String>,
 }
 
-/// What a run is doing.
+/// The phase of a run.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema, strum::IntoStaticStr)]
 #[serde(rename_all = "snake_case")]
 #[strum(serialize_all = "snake_case")]
 pub(crate) enum LivePhase {
-    /// It waits for a server that is busy with what came before.
+    /// It waits for the server to finish earlier work.
     Settle,
-    /// It leaves the server alone.
+    /// It sends nothing to the server.
     Idle,
     /// The load rises.
     Fill,
-    /// The load has risen and nothing is measured yet.
+    /// The load has risen, and measuring has not started.
     Stabilize,
     /// The window.
     Measure,
@@ -132,15 +137,15 @@ pub(crate) enum LivePhase {
     Drain,
 }
 
-/// An endpoint that is waited for.
+/// An endpoint that the sweep waits for.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub(crate) struct LiveWait {
     /// Its name.
     pub(crate) endpoint: String,
-    /// Why.
+    /// The reason.
     pub(crate) reason: String,
-    /// Seconds so far.
+    /// Time waited so far, in seconds.
     pub(crate) waited_s: f64,
-    /// Seconds that it is waited for at most; null where no bound is known.
+    /// Maximum waiting time, in seconds; null if there is no known bound.
     pub(crate) within_s: Option<f64>,
 }

@@ -1,4 +1,4 @@
-//! Which face a sweep under way gets.
+//! The choice of display for a running sweep.
 
 use std::io::IsTerminal;
 use std::time::Duration;
@@ -10,21 +10,22 @@ use super::face::Face;
 use super::full::Full;
 use super::lines::{Json, Plain};
 
-/// How a sweep under way is shown.
+/// How a running sweep is shown.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub(crate) enum Style {
-    /// Live bars below what happened (a terminal's default).
+    /// Live bars below the events (the default on a terminal).
     Bar,
-    /// A line for each thing that happens, and how things stand once a minute (the default without a terminal).
+    /// A line per event, and the current state once per minute (the default without a terminal).
     Plain,
-    /// A JSON object a line: what happens, and how things stand each second (`sweepline schema progress`).
+    /// One JSON object per line: events, and the current state every second (`sweepline schema progress`).
     Json,
-    /// The whole terminal: figures of the runs under way, how they went lately, what happened.
+    /// Full screen: figures of the active runs, their recent history, and events.
     Full,
 }
 
 impl Style {
-    /// The style that is used: as asked where stderr is a terminal; without one, what needs one is `plain`.
+    /// The effective style: the requested one if stderr is a terminal; without a terminal, styles that need
+    /// one become `plain`.
     pub(crate) fn used(asked: Option<Style>) -> Style {
         let is_terminal = std::io::stderr().is_terminal();
         match asked {
@@ -35,7 +36,8 @@ impl Style {
         }
     }
 
-    /// What draws in it; `every` is the time between two reports of how things stand, where lines tell them.
+    /// The face of this style; `every` is the interval between reports of the current state, for faces that
+    /// print lines.
     pub(super) fn face(self, every: Option<Duration>) -> Box<dyn Face> {
         match self {
             Style::Bar => Box::new(Bars::new()),

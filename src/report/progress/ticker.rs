@@ -1,4 +1,5 @@
-//! Redraws a face a few times a second, from a thread of its own: neither the engine nor the sweep waits for a terminal.
+//! Redraws a face a few times per second on a separate thread: neither the engine nor the sweep waits for a
+//! terminal.
 
 use std::sync::{Arc, Mutex, MutexGuard};
 use std::thread::JoinHandle;
@@ -10,7 +11,7 @@ use crate::sweep::event::Event;
 
 const REFRESH: Duration = Duration::from_millis(250);
 
-/// What is drawn, and what draws it.
+/// The state to draw, and the face that draws it.
 struct Shared {
     tracker: Tracker,
     face: Box<dyn Face>,
@@ -24,7 +25,7 @@ pub(super) struct Ticker {
 }
 
 impl Ticker {
-    /// Begins to draw.
+    /// Starts drawing.
     pub(super) fn start(tracker: Tracker, face: Box<dyn Face>) -> Ticker {
         let shared = Arc::new(Mutex::new(Shared { tracker, face, is_over: false }));
         let theirs = Arc::clone(&shared);
@@ -39,12 +40,12 @@ impl Ticker {
                 std::thread::park_timeout(REFRESH);
             }
         };
-        // Where no thread can be had, what happens is still drawn as it happens.
+        // If no thread can be created, events are still drawn as they happen.
         let thread = std::thread::Builder::new().name("screen".to_owned()).spawn(draw).ok();
         Ticker { shared, thread }
     }
 
-    /// Takes an event, and shows at once what it changes.
+    /// Takes an event, and shows its effect at once.
     pub(super) fn take(&self, event: &Event) {
         let mut shared = locked(&self.shared);
         shared.tracker.take(event);

@@ -1,4 +1,4 @@
-//! What is known of a sweep under way, kept up with its events: [`LiveSweep`] at any instant.
+//! The state of a running sweep, updated by its events: [`LiveSweep`] at any time.
 
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
@@ -11,21 +11,21 @@ use crate::report::format::plain;
 use crate::rows::Phase;
 use crate::sweep::event::{Event, RunView};
 
-/// Rates and latencies are those of the last so many seconds.
+/// Rates and latencies cover this many last seconds.
 pub(super) const RECENT: f64 = 5.0;
 
-/// A sweep under way.
+/// A running sweep.
 #[derive(Default)]
 pub(super) struct Tracker {
-    /// Everything but what is read at the instant of looking.
+    /// Everything except values that are read on demand.
     sweep: LiveSweep,
-    /// Time that the sweep takes for each second of its runs: below 1 where runs go side by side.
+    /// Time that the sweep takes for each second of its runs: below 1 if runs go in parallel.
     pace: f64,
-    /// Time that each run not yet ended takes as a whole, in nanoseconds, by number.
+    /// Total time of each run that has not ended, in nanoseconds, by number.
     remaining: HashMap<usize, u64>,
     running: Vec<Running>,
     waits: Vec<Wait>,
-    /// What may add runs.
+    /// Sources of further runs.
     open: HashSet<String>,
 }
 
@@ -33,20 +33,20 @@ struct Wait {
     endpoint: String,
     reason: String,
     since: Instant,
-    /// None where no bound is known.
+    /// `None` if no bound is known.
     within: Option<Duration>,
 }
 
 struct Running {
     run: RunView,
     progress: Arc<Progress>,
-    /// Arrivals per second that the plan wants over time; none in a closed loop.
+    /// Planned arrivals per second over time; `None` in a closed loop.
     course: Option<Course>,
-    /// What the counters said at some instants of the last seconds, the oldest first.
+    /// Counter values at some points of the last seconds, the oldest first.
     seen: Vec<Seen>,
 }
 
-/// What the counters said.
+/// The counter values at one point in time.
 #[derive(Debug, Clone, Copy)]
 struct Seen {
     at: Instant,
@@ -89,7 +89,7 @@ impl Tracker {
             }
             Event::Again { run, reason, again, of } => {
                 self.off(run, false);
-                self.trouble(&run.name, &format!("spoiled, to be tried again ({again} of {of}): {reason}"));
+                self.trouble(&run.name, &format!("spoiled, to be retried ({again} of {of}): {reason}"));
             }
             Event::GivenUp { run, cause, reason, times } => {
                 self.off(run, true);
@@ -109,10 +109,10 @@ impl Tracker {
                 self.wait(endpoint, "its server is being started", Instant::now(), None);
             }
             Event::Slow { endpoint, .. } => {
-                self.wait(endpoint, "the server has not answered yet", Instant::now(), None);
+                self.wait(endpoint, "the server has not responded yet", Instant::now(), None);
             }
             Event::Relaunching { endpoint, reason, .. } => {
-                self.trouble(endpoint, &format!("to be started again: {reason}"));
+                self.trouble(endpoint, &format!("to be restarted: {reason}"));
             }
             Event::Endpoint { endpoint, .. } | Event::Launched { endpoint, .. } => {
                 self.waits.retain(|wait| wait.endpoint != *endpoint);
@@ -123,7 +123,7 @@ impl Tracker {
         }
     }
 
-    /// An endpoint is waited for, in place of what was said of it before.
+    /// Registers a wait for an endpoint, replacing the previous one.
     fn wait(&mut self, endpoint: &str, reason: &str, since: Instant, within: Option<Duration>) {
         self.waits.retain(|wait| wait.endpoint != endpoint);
         self.waits.push(Wait { endpoint: plain(endpoint), reason: plain(reason), since, within });
@@ -133,7 +133,7 @@ impl Tracker {
         self.sweep.last_trouble = Some(plain(&format!("{of}: {what}")));
     }
 
-    /// A run is no longer under way; `for_good` says that it does not come back.
+    /// Ends a run; with `for_good` it does not come back.
     fn off(&mut self, run: &RunView, for_good: bool) {
         self.running.retain(|running| running.run.number != run.number);
         if for_good {
@@ -141,7 +141,7 @@ impl Tracker {
         }
     }
 
-    /// How things stand now. Called a few times a second, so that rates are of the last seconds.
+    /// The current state. Called a few times per second, so that rates cover the last seconds.
     pub(super) fn now(&mut self) -> LiveSweep {
         self.running.iter_mut().for_each(Running::look);
         let whole: u64 = self.remaining.values().sum();
@@ -176,13 +176,13 @@ impl Running {
         Running { run: run.clone(), progress: Arc::clone(progress), course, seen: Vec::new() }
     }
 
-    /// Reads the counters, and forgets what they said long ago.
+    /// Reads the counters, and drops old values.
     fn look(&mut self) {
         let Progress { ended, in_flight, token_events, .. } = &*self.progress;
         let now = Instant::now();
         self.seen.push(Seen { at: now, sent: ended.get() + in_flight.get(), token_events: token_events.get() });
         let is_old = |seen: &Seen| now.duration_since(seen.at).as_secs_f64() > RECENT;
-        // One from before the span stays, so that rates are of the whole of it.
+        // Keep one value from before the span, so that rates cover all of it.
         let old = self.seen.iter().take_while(|seen| is_old(seen)).count();
         self.seen.drain(..old.saturating_sub(1));
     }
@@ -220,7 +220,7 @@ impl Running {
         }
     }
 
-    /// What it is doing, for how many seconds, and how many that takes.
+    /// The current phase, its time so far in seconds, and its planned length.
     fn phase(&self) -> (LivePhase, f64, Option<f64>) {
         let (progress, phases) = (&self.progress, &self.run.phases);
         if progress.settling.get() > 0 {
@@ -240,7 +240,8 @@ impl Running {
         (phase, passed as f64 / 1e9, Some(length.secs()))
     }
 
-    /// Requests sent and token events received per second, lately; none so soon that a figure would be chance.
+    /// Requests sent and token events received per second over the last seconds; `None` at the beginning,
+    /// when a figure would be meaningless.
     fn rates(&self) -> [Option<f64>; 2] {
         let (Some(first), Some(last)) = (self.seen.first(), self.seen.last()) else { return [None; 2] };
         let seconds = last.at.duration_since(first.at).as_secs_f64();
@@ -248,7 +249,7 @@ impl Running {
         [rate(first.sent, last.sent), rate(first.token_events, last.token_events)]
     }
 
-    /// Requests per second that the plan wants over the span that rates are of; none in a closed loop.
+    /// Planned requests per second over the same span as the rates; `None` in a closed loop.
     fn wanted(&self) -> Option<f64> {
         let now = self.progress.elapsed_ns() as f64 / 1e9;
         let span = self.seen.last()?.at.duration_since(self.seen.first()?.at).as_secs_f64().min(now);

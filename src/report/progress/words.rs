@@ -1,4 +1,4 @@
-//! A sweep under way in words: parts of lines, what matters most first.
+//! A running sweep in words: parts of lines, the most important first.
 
 use super::state::{LivePhase, LiveRun, LiveSweep, LiveWait};
 use crate::report::format::{digits, duration};
@@ -6,19 +6,19 @@ use crate::report::screen::MOST;
 use crate::units::Nanos;
 use crate::units::text::counted;
 
-/// What a run is doing, and for how long.
+/// The phase of a run, and for how long it lasts.
 pub(crate) fn phase(run: &LiveRun) -> String {
     let passed = duration(run.phase_s as u64);
     let length = run.phase_length_s.map(length).unwrap_or_default();
     let name: &str = run.phase.into();
     match (run.phase, run.requests_wanted) {
         (LivePhase::Settle, _) => "waiting for an idle server".to_owned(),
-        (LivePhase::Idle, _) => format!("left alone for {length}"),
+        (LivePhase::Idle, _) => format!("idle for {length}"),
         (LivePhase::Measure, Some(wanted)) => {
             let most = run.at_most_s.map(|most| format!(", at most {}", self::length(most))).unwrap_or_default();
             format!("measure {passed}, waiting for {wanted} requests: {}{most}", run.requests_in_window)
         }
-        // Drain ends with the last measured request; its length is only a bound.
+        // Drain ends with the last measured request; its length is only an upper bound.
         (LivePhase::Drain, _) => format!("drain {passed} of at most {length}"),
         _ => format!("{name} {passed} of {length}"),
     }
@@ -42,13 +42,13 @@ pub(super) fn figures(run: &LiveRun) -> Vec<String> {
     parts.into_iter().flatten().collect()
 }
 
-/// How many requests failed, and what the latest of them said; none where none failed.
+/// The number of failed requests and the error of the latest; `None` if none failed.
 pub(super) fn errors(run: &LiveRun) -> Option<String> {
     let last = run.latest_failure.as_ref().map(|what| format!(", last: {what}")).unwrap_or_default();
     (run.failed > 0).then(|| format!("{}{last}", counted(run.failed as usize, "error")))
 }
 
-/// What is waited for.
+/// What the sweep waits for.
 pub(super) fn wait(wait: &LiveWait) -> Vec<String> {
     let seconds = |seconds: f64| duration(seconds as u64);
     let of = wait.within_s.map(|within| format!(" of {}", seconds(within))).unwrap_or_default();
@@ -56,24 +56,24 @@ pub(super) fn wait(wait: &LiveWait) -> Vec<String> {
     vec![format!("{}: waiting", wait.endpoint), passed, wait.reason.clone()]
 }
 
-/// The time that is left; nothing while it is not known.
+/// The remaining time; empty while it is unknown.
 pub(super) fn left(sweep: &LiveSweep) -> String {
     sweep.left_s.map(|left| format!("about {} left", duration(left.ceil() as u64))).unwrap_or_default()
 }
 
-/// A length of time as the plan writes it.
+/// A duration, formatted as in the plan.
 fn length(seconds: f64) -> String {
     Nanos((seconds * 1e9).round() as u64).to_string()
 }
 
-/// Columns and lines of the terminal that stderr is.
+/// Columns and lines of the terminal on stderr.
 pub(super) fn terminal() -> (usize, usize) {
     let size = rustix::termios::tcgetwinsize(std::io::stderr()).ok();
     let known = size.map(|size| (usize::from(size.ws_col).max(1), usize::from(size.ws_row).max(1)));
     known.unwrap_or((usize::from(MOST), 24))
 }
 
-/// As many parts as fit, what matters most first: half a figure would be another figure.
+/// As many whole parts as fit, the most important first: a truncated figure would be a wrong figure.
 pub(super) fn fitting(parts: &[String], columns: usize) -> String {
     let mut line = String::new();
     for part in parts {
@@ -86,7 +86,7 @@ pub(super) fn fitting(parts: &[String], columns: usize) -> String {
     cut(&line, columns)
 }
 
-/// A line of words that is too long for its place, cut.
+/// Truncates a line of words to its place.
 pub(super) fn cut(line: &str, columns: usize) -> String {
     match line.chars().count() > columns {
         true => line.chars().take(columns.saturating_sub(1)).chain(['…']).collect(),
@@ -94,7 +94,8 @@ pub(super) fn cut(line: &str, columns: usize) -> String {
     }
 }
 
-/// A run in lines of at most so many columns: what it is and does, how the search stands that asked for it, its figures, its errors.
+/// A run in lines of at most this many columns: its name and phase, the state of the search that requested
+/// it, its figures, its errors.
 pub(super) fn lines(run: &LiveRun, columns: usize) -> Vec<String> {
     let phase = phase(run);
     let both = format!("{} · {phase}", run.name);
@@ -115,7 +116,7 @@ mod tests {
         let parts = ["lean · short", "measure 0s of 2s", "2 in flight", "0 errors"].map(str::to_owned);
         assert_eq!(fitting(&parts, 100), "lean · short · measure 0s of 2s · 2 in flight · 0 errors");
         assert_eq!(fitting(&parts, 55), "lean · short · measure 0s of 2s · 2 in flight");
-        assert_eq!(fitting(&parts, 1), "…", "a name that is longer than the terminal is cut");
+        assert_eq!(fitting(&parts, 1), "…", "a name that is longer than the terminal is truncated");
         assert_eq!(fitting(&parts, 10), "lean · sh…");
     }
 }

@@ -1,4 +1,4 @@
-//! A command that is run to its end within a time.
+//! Runs a command to its end within a time limit.
 
 use std::collections::BTreeMap;
 use std::os::unix::process::CommandExt;
@@ -10,10 +10,10 @@ use rustix::process::Signal;
 
 use super::processes::signal_group;
 
-/// How often it is looked whether it has ended.
+/// Interval between checks whether it has ended.
 const LOOK: Duration = Duration::from_millis(20);
 
-/// Runs a command to its end, or kills it at the deadline. Its output is nobody's.
+/// Runs a command to its end, or kills it at the deadline. Its output is discarded.
 pub(super) fn run_within(command: &[String], env: &BTreeMap<String, String>, folder: &Path, deadline: Instant) {
     let Some((program, arguments)) = command.split_first() else { return };
     let mut started = Command::new(program);

@@ -1,4 +1,4 @@
-//! A launched server as a sweep holds it, and what may be wrong before it runs.
+//! A launched server as a sweep holds it, and the errors of its start.
 
 use std::collections::BTreeMap;
 use std::io::{BufRead, BufReader, Write};
@@ -17,65 +17,65 @@ use super::processes;
 use crate::rows::LAST_LINES;
 use crate::units::Nanos;
 
-/// The hidden command of the program that is a supervisor.
+/// The hidden command that runs the program as a supervisor.
 pub const SUPERVISE: &str = "supervise";
 /// Lines of a server's output that an error quotes.
 const TAIL_LINES: usize = 8;
-/// How long a port is tried for something that listens on it.
+/// How long a port is probed for a listener.
 const PORT_TRIAL: Duration = Duration::from_millis(300);
-/// How long a supervisor has beyond its server's own time until it is killed.
+/// Time that a supervisor has beyond its server's own time before it is killed.
 const GRACE: Duration = Duration::from_secs(15);
 
 /// Why a server does not run.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum LaunchError {
-    /// The program is not there.
-    #[error("cannot start `{program}`: no such program{place}; install it, or correct `launch.command`")]
+    /// The program does not exist.
+    #[error("cannot start `{program}`: program not found{place}; install it, or correct `launch.command`")]
     NoProgram {
-        /// As it is written.
+        /// The program as written in the plan.
         program: String,
-        /// Where it was looked for.
+        /// The place where it was looked for.
         place: String,
     },
-    /// The operating system does not start it.
+    /// The operating system cannot start it.
     #[error("cannot start `{program}`: {reason}; correct `launch`")]
     NotStarted {
-        /// As it is written.
+        /// The program as written in the plan.
         program: String,
-        /// Why.
+        /// The reason.
         reason: String,
     },
-    /// Somebody listens where the server is to listen.
-    #[error("port {port} is taken: something listens on {address} already; stop it, or write port: auto")]
+    /// Another process listens on the server's address.
+    #[error("port {port} is taken: another process listens on {address}; stop it, or write port: auto")]
     PortTaken {
         /// The port.
         port: u16,
-        /// The address that answered.
+        /// The address that accepted a connection.
         address: String,
     },
     /// It ended before it was ready.
     #[error("the server ended {how} after {after} without being ready{tail}")]
     Ended {
-        /// With which code or signal.
+        /// The exit code or signal.
         how: String,
-        /// How long it ran.
+        /// The time that it ran.
         after: Nanos,
-        /// Its last lines, and where the rest is.
+        /// Its last lines, and the location of the rest.
         tail: String,
     },
-    /// sweepline's own part failed.
+    /// An error of sweepline itself.
     #[error("the server could not be supervised: {0}")]
     Supervisor(String),
 }
 
 impl LaunchError {
-    /// Whether the plan or the machine must be changed first: trying again does not help.
+    /// Whether the plan or the machine must be changed first, so that trying again does not help.
     pub fn is_final(&self) -> bool {
         matches!(self, LaunchError::NoProgram { .. } | LaunchError::NotStarted { .. } | LaunchError::PortTaken { .. })
     }
 }
 
-/// A server that sweepline started. Ends with this value.
+/// A server that sweepline started. Ends when this value is dropped.
 #[derive(Debug)]
 pub struct Launched {
     supervisor: Child,
@@ -83,13 +83,13 @@ pub struct Launched {
     watch: ServerWatch,
 }
 
-/// What is seen of a launched server, wherever the server itself is kept.
+/// The observable state of a launched server, independent of where the server itself is kept.
 #[derive(Debug, Clone)]
 pub struct ServerWatch {
     alive: Arc<AtomicBool>,
     /// How its process ended, and when.
     ended: Arc<Mutex<Option<(String, Instant)>>>,
-    /// Whether nothing of it is left.
+    /// Whether all of its processes are gone.
     gone: Arc<AtomicBool>,
     log: PathBuf,
     mark: String,
@@ -99,7 +99,7 @@ pub struct ServerWatch {
 }
 
 impl Launched {
-    /// Starts a server; it need not be ready yet.
+    /// Starts a server, which need not be ready yet.
     pub fn start(order: &LaunchOrder) -> Result<Launched, LaunchError> {
         let program = order.command.first().cloned().unwrap_or_default();
         find_program(&program, &order.folder, order.env.get("PATH").map(String::as_str))?;
@@ -112,7 +112,7 @@ impl Launched {
             .arg(SUPERVISE)
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())
-            // A group of its own: Ctrl-C in a terminal reaches sweepline alone.
+            // Its own group: Ctrl-C in a terminal reaches only sweepline.
             .process_group(0)
             .spawn()
             .map_err(wrong)?;
@@ -129,7 +129,7 @@ impl Launched {
             }
             Ok(Said::Ended { how }) => {
                 let _ = supervisor.wait();
-                return Err(LaunchError::Supervisor(format!("it said first that the server ended {how}")));
+                return Err(LaunchError::Supervisor(format!("its first message was that the server ended {how}")));
             }
             Err(error) => {
                 let _ = supervisor.kill();
@@ -152,44 +152,45 @@ impl Launched {
         Ok(Launched { supervisor, pipe: Some(pipe), watch })
     }
 
-    /// What is seen of it.
+    /// Returns its observable state.
     pub fn watch(&self) -> &ServerWatch {
         &self.watch
     }
 
-    /// Tells the server to end and waits until nothing of it is left.
+    /// Ends the server and waits until all of its processes are gone.
     pub fn end(self) {
         drop(self);
     }
 }
 
 impl ServerWatch {
-    /// Turns false when the server's process is gone.
+    /// Returns a flag that turns false when the server's process is gone.
     pub fn alive(&self) -> Arc<AtomicBool> {
         Arc::clone(&self.alive)
     }
 
-    /// When it was started, by a clock that only goes on.
+    /// Returns the start time on a monotonic clock.
     pub fn started(&self) -> Instant {
         self.started
     }
 
-    /// When it was started.
+    /// Returns the start time.
     pub fn started_at(&self) -> jiff::Timestamp {
         self.started_at
     }
 
-    /// Where its output is written.
+    /// Returns the file of its output.
     pub fn log(&self) -> &Path {
         &self.log
     }
 
-    /// The longest that its end may take.
+    /// Returns the longest time that its end may take.
     fn longest_end(&self) -> Duration {
         self.stop_within.saturating_mul(2) + GRACE
     }
 
-    /// Waits until nothing of a server that has ended is left: its children may hold its port and its devices.
+    /// Waits until all processes of a server that has ended are gone: its children may hold its
+    /// port and its devices.
     pub fn wait_until_gone(&self) {
         let deadline = Instant::now() + self.longest_end();
         while !self.gone.load(Ordering::Relaxed) && Instant::now() < deadline {
@@ -197,34 +198,35 @@ impl ServerWatch {
         }
     }
 
-    /// How its process ended, once it has: `with exit code 1`.
+    /// Returns how its process ended, once it has: `with exit code 1`.
     pub fn ended(&self) -> Option<String> {
         self.ended.lock().ok()?.as_ref().map(|(how, _)| how.clone())
     }
 
-    /// That it ended before it was ready; none while it runs.
+    /// Returns the error that it ended before it was ready; `None` while it runs.
     pub fn early_end(&self) -> Option<LaunchError> {
         let (how, at) = self.ended.lock().ok()?.clone()?;
         let after = Nanos::from(at.saturating_duration_since(self.started));
         Some(LaunchError::Ended { how, after: rounded(after), tail: self.tail() })
     }
 
-    /// Whether a process of this machine is one of the server's.
+    /// Whether a process of this machine belongs to the server.
     pub fn owns(&self, pid: u32) -> bool {
         processes::carries(pid, &self.mark)
     }
 
-    /// Bytes that the server's processes have fetched from storage so far; none where the system does not tell.
+    /// Returns the bytes that the server's processes have read from storage so far; `None` if the system
+    /// does not report it.
     pub fn storage_read_bytes(&self) -> Option<u64> {
         processes::storage_read_bytes(&self.mark)
     }
 
-    /// That it ended under a run.
+    /// Returns that it ended during a run.
     pub fn death(&self) -> Option<String> {
         Some(format!("the server ended {}{}", self.ended()?, self.tail()))
     }
 
-    /// The last lines of its output and where the rest is, to be put behind a message.
+    /// Returns the last lines of its output and the location of the rest, to append to a message.
     pub fn tail(&self) -> String {
         let place = self.log.display();
         match log::tail(&self.log, TAIL_LINES) {
@@ -236,23 +238,23 @@ impl ServerWatch {
 
 impl Drop for Launched {
     fn drop(&mut self) {
-        // The end of the pipe is what the supervisor waits for.
+        // The supervisor waits for the end of the pipe.
         self.pipe = None;
         let deadline = Instant::now() + self.watch.longest_end();
         while Instant::now() < deadline {
             match self.supervisor.try_wait() {
                 Ok(None) => std::thread::sleep(Duration::from_millis(5)),
-                // One that was killed has left its server to whoever listened to it.
+                // A supervisor that was killed has left its server to the listening thread.
                 _ => return self.watch.wait_until_gone(),
             }
         }
-        // It hangs itself; its lease stays, and the next sweep does what is left.
+        // The supervisor hangs; its lease stays, and the next sweep finishes the work.
         let _ = self.supervisor.kill();
         let _ = self.supervisor.wait();
     }
 }
 
-/// Times of starts are told to a hundredth of a second.
+/// Start times are reported to a hundredth of a second.
 fn rounded(time: Nanos) -> Nanos {
     const HUNDREDTH: u64 = 10_000_000;
     Nanos(time.0.div_ceil(HUNDREDTH) * HUNDREDTH)
@@ -262,12 +264,14 @@ fn said(lines: &mut impl BufRead) -> Result<Said, LaunchError> {
     let mut line = String::new();
     let read = lines.read_line(&mut line).map_err(|error| LaunchError::Supervisor(error.to_string()))?;
     if read == 0 {
-        return Err(LaunchError::Supervisor("it ended without a word".to_owned()));
+        return Err(LaunchError::Supervisor("it exited without a message".to_owned()));
     }
-    serde_json::from_str(&line).map_err(|error| LaunchError::Supervisor(format!("it said `{}`: {error}", line.trim())))
+    serde_json::from_str(&line)
+        .map_err(|error| LaunchError::Supervisor(format!("unexpected message `{}`: {error}", line.trim())))
 }
 
-/// Notices the end of the server, and of its supervisor. What a supervisor that was killed has left is ended here, by its lease.
+/// Detects the end of the server, and of its supervisor. If the supervisor was killed, the rest is ended
+/// here, by its lease.
 fn listen(
     mut lines: impl BufRead + Send + 'static,
     watch: ServerWatch,
@@ -279,7 +283,7 @@ fn listen(
             match said(&mut lines) {
                 Ok(Said::Ended { how }) => break how,
                 Ok(_) => {}
-                Err(_) => break "since its supervisor, a process of sweepline, was killed".to_owned(),
+                Err(_) => break "because its supervisor, a process of sweepline, was killed".to_owned(),
             }
         };
         if let Ok(mut ended) = watch.ended.lock() {
@@ -287,7 +291,7 @@ fn listen(
         }
         watch.alive.store(false, Ordering::Relaxed);
         let _ = std::io::copy(&mut lines, &mut std::io::sink());
-        // One that ended by itself has removed its lease.
+        // A supervisor that ended by itself has removed its lease.
         if let Some(left) = LeftServer::at(&lease) {
             left.end(&|reference| secrets.get(reference).cloned());
         }
@@ -296,7 +300,7 @@ fn listen(
     Ok(())
 }
 
-/// Whether a program is there: at its path, seen from `folder`, or in a folder of `PATH`.
+/// Whether a program exists: at its path, relative to `folder`, or in a folder of `PATH`.
 pub fn find_program(program: &str, folder: &Path, path: Option<&str>) -> Result<(), LaunchError> {
     let no = |place: String| LaunchError::NoProgram { program: program.to_owned(), place };
     if program.contains('/') {
@@ -310,12 +314,12 @@ pub fn find_program(program: &str, folder: &Path, path: Option<&str>) -> Result<
     }
 }
 
-/// A port that is free at this moment on the loopback interface.
+/// Returns a port that is currently free on the loopback interface.
 pub fn free_port() -> std::io::Result<u16> {
     Ok(TcpListener::bind((Ipv4Addr::LOCALHOST, 0))?.local_addr()?.port())
 }
 
-/// That somebody listens at an address already.
+/// Returns an error if another process already listens at an address.
 pub fn port_taken(host: &str, port: u16) -> Option<LaunchError> {
     let addresses: Vec<SocketAddr> = (host, port).to_socket_addrs().into_iter().flatten().collect();
     let answers = |address: &SocketAddr| TcpStream::connect_timeout(address, PORT_TRIAL).is_ok();

@@ -1,4 +1,4 @@
-//! Leases: what is written down of a server while it runs, so that a later sweep ends one whose supervisor was killed.
+//! Leases: records of a running server, with which a later sweep ends a server whose supervisor was killed.
 
 use std::collections::BTreeMap;
 use std::io;
@@ -13,16 +13,16 @@ use super::order::Order;
 use super::processes;
 use crate::server::host::host_name;
 
-/// How a lease's file ends.
+/// The suffix of lease files.
 const SUFFIX: &str = ".lease.json";
-/// How long a supervisor that lost its sweep may take beyond its server's own time.
+/// Time that a supervisor which lost its sweep may take beyond its server's own time.
 const GRACE: Duration = Duration::from_secs(10);
-/// How often it is looked.
+/// Interval between checks.
 const LOOK: Duration = Duration::from_millis(50);
-/// How long what was killed may take to be gone.
+/// How long a killed process may take to be gone.
 const KILLED_WITHIN: Duration = Duration::from_secs(5);
 
-/// What is written down of a server. No secret: those of its variables are there by reference.
+/// The record of a server. Without secrets: secret variables are stored as references.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub(super) struct Lease {
     endpoint: String,
@@ -41,7 +41,7 @@ pub(super) struct Lease {
 }
 
 impl Lease {
-    /// The lease of this supervisor, before its server is started.
+    /// Creates the lease of this supervisor, before its server is started.
     pub(super) fn new(order: &Order) -> Lease {
         let own = std::process::id();
         let is_secret = |name: &&String| order.secret_references.contains_key(*name);
@@ -66,7 +66,7 @@ impl Lease {
         self.server = Some(pid);
     }
 
-    /// Writes it so that no reader sees half of it.
+    /// Writes it atomically, so that readers never see half of it.
     pub(super) fn write(&self, path: &Path) -> io::Result<()> {
         let text = serde_json::to_string_pretty(self)?;
         let beside = path.with_extension("part");
@@ -79,14 +79,15 @@ impl Lease {
     }
 }
 
-/// A server that an earlier sweep left.
+/// A server that an earlier sweep left running.
 #[derive(Debug)]
 pub struct LeftServer {
     path: PathBuf,
     lease: Lease,
 }
 
-/// The servers that earlier sweeps left, by the leases in a folder. What cannot be read is no lease.
+/// Returns the servers that earlier sweeps left running, by the leases in a folder. Unreadable
+/// files are ignored.
 pub fn left_servers(servers: &Path) -> Vec<LeftServer> {
     let entries = std::fs::read_dir(servers).into_iter().flatten().flatten();
     let mut left: Vec<LeftServer> = entries
@@ -99,13 +100,13 @@ pub fn left_servers(servers: &Path) -> Vec<LeftServer> {
 }
 
 impl LeftServer {
-    /// The server of the lease at `path`; none where there is no lease, or it cannot be read.
+    /// Returns the server of the lease at `path`; `None` if there is no lease or it cannot be read.
     pub(super) fn at(path: &Path) -> Option<LeftServer> {
         let lease = serde_json::from_str(&std::fs::read_to_string(path).ok()?).ok()?;
         Some(LeftServer { path: path.to_owned(), lease })
     }
 
-    /// Ends what is left of it, and says what was done. `secret` gives the value behind a reference.
+    /// Ends what is left of it, and returns what was done. `secret` returns the value behind a reference.
     pub fn end(self, secret: &dyn Fn(&str) -> Option<String>) -> String {
         let LeftServer { path, lease } = self;
         let Lease { endpoint, host, .. } = &lease;
@@ -140,11 +141,11 @@ impl LeftServer {
             end_marked(&lease.mark, within);
         }
         Lease::remove(&path);
-        format!("endpoint `{endpoint}`: ended the server that a killed sweep had left running")
+        format!("endpoint `{endpoint}`: ended the server that a killed sweep left running")
     }
 }
 
-/// Ends every process that carries a server's mark: TERM, then KILL.
+/// Ends every process with a server's mark: TERM, then KILL.
 fn end_marked(mark: &str, within: Duration) {
     for (signal, within) in [(Signal::TERM, within), (Signal::KILL, KILLED_WITHIN)] {
         let deadline = Instant::now() + within;

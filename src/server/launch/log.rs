@@ -1,4 +1,5 @@
-//! The output of a server: its beginning and its end are kept, whatever it prints between, and no secret.
+//! The output of a server: its beginning and its end are kept, whatever it prints in between, and
+//! without secrets.
 
 use std::fs::File;
 use std::io::{self, Read, Seek, SeekFrom, Write};
@@ -7,21 +8,22 @@ use std::path::{Path, PathBuf};
 use crate::units::secrecy::without_secrets;
 use crate::units::text::is_unseen;
 
-/// Bytes of each of the files that a log consists of: its beginning, and twice the newest.
+/// Size of each file of a log in bytes: its beginning, and two files for the newest output.
 const MOST_BYTES: u64 = 4 * 1024 * 1024;
-/// A longer line is cut into several.
+/// Longer lines are split.
 const LONGEST_LINE: usize = 64 * 1024;
-/// Bytes at the end of a log in which its last lines are looked for.
+/// Bytes at the end of a log that are searched for its last lines.
 const TAIL_BYTES: u64 = 16 * 1024;
 /// Characters of a line that are quoted.
 const LONGEST_QUOTED: usize = 300;
 
-/// A log that is being written: `NAME.log` with the beginning, then `NAME.log.1` and `NAME.log.2` by turns.
+/// A log that is being written: `NAME.log` with the beginning, then `NAME.log.1` and `NAME.log.2`
+/// alternately.
 pub(super) struct Log {
     path: PathBuf,
     file: File,
     written: u64,
-    /// How many files were filled.
+    /// Number of files that were filled.
     filled: u64,
     secrets: Vec<String>,
     line: Vec<u8>,
@@ -33,7 +35,7 @@ impl Log {
         Ok(Log { path: path.to_owned(), file, written: 0, filled: 0, secrets, line: Vec::new() })
     }
 
-    /// Copies all that comes until it ends. A disk that is full loses lines, and stops no server.
+    /// Copies the input until it ends. A full disk loses lines, but does not stop the server.
     pub(super) fn copy(mut self, mut from: impl Read) {
         let mut buffer = vec![0; 64 * 1024];
         loop {
@@ -54,7 +56,7 @@ impl Log {
                 self.end_of_line();
             }
         }
-        // What waits for the end of its line may be a prompt or a progress bar: somebody may be reading the log now.
+        // A line without its end may be a prompt or a progress bar, and a user may be reading the log now.
         if !self.line.is_empty() && self.secrets.is_empty() {
             self.end_of_line();
         }
@@ -91,7 +93,7 @@ fn numbered(path: &Path, number: u64) -> PathBuf {
     name.into()
 }
 
-/// The last lines that a server printed, fit for a terminal.
+/// Returns the last lines that a server printed, cleaned for a terminal.
 pub(super) fn tail(path: &Path, lines: usize) -> Vec<String> {
     let newest = [path.to_owned(), numbered(path, 1), numbered(path, 2)]
         .into_iter()
@@ -112,7 +114,7 @@ fn end_of(path: &Path) -> io::Result<String> {
     let mut bytes = Vec::new();
     file.take(TAIL_BYTES).read_to_end(&mut bytes)?;
     let text = String::from_utf8_lossy(&bytes).into_owned();
-    // The first line is cut where the file is longer.
+    // The first line is incomplete if the file is longer.
     Ok(match text.split_once('\n') {
         Some((_, rest)) if length > TAIL_BYTES => rest.to_owned(),
         _ => text,

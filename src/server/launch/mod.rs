@@ -1,9 +1,10 @@
 //! Servers that sweepline starts.
 //!
-//! Each runs below a supervisor, a process of sweepline's own program that holds the read end of a pipe from the sweep: when the
-//! sweep stops it, or is gone (even by `kill -9`), the supervisor runs the plan's `stop`, ends the process group by TERM and then KILL,
-//! and ends what escaped from the group, of which it is the subreaper. What a supervisor could not do because it was killed itself stands
-//! in a lease in the results folder: the next sweep does it first (`lease`).
+//! Each runs below a supervisor, a process of sweepline's own program that holds the read end of a pipe
+//! from the sweep: when the sweep stops it, or is gone (even by `kill -9`), the supervisor runs the plan's
+//! `stop`, ends the process group by TERM and then KILL, and ends the processes that left the group, whose
+//! subreaper it is. If the supervisor itself is killed, a lease in the results folder records the rest of
+//! the work, and the next sweep does it first (`lease`).
 
 mod command;
 mod launched;

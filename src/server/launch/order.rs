@@ -1,4 +1,4 @@
-//! What a sweep and a supervisor say to each other: one line of JSON each way at first, then what happens.
+//! The messages between a sweep and a supervisor: first one line of JSON each way, then events.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -6,33 +6,34 @@ use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 
-/// What a server is started with. It holds secrets in the clear, so it cannot be printed.
+/// The order to start a server. It holds secrets in plain text, so it does not implement `Debug`.
 #[derive(Clone)]
 pub struct LaunchOrder {
     /// The endpoint's name.
     pub endpoint: String,
     /// Program and arguments.
     pub command: Vec<String>,
-    /// Environment variables besides those of sweepline itself, secrets revealed.
+    /// Environment variables in addition to those of sweepline itself, with secrets in plain text.
     pub env: BTreeMap<String, String>,
-    /// The values among them that are secret: written nowhere.
+    /// The secret values among them, which are never written.
     pub secrets: Vec<String>,
     /// References of secret variables, by name, so that a later sweep can run `stop` with them.
     pub secret_references: BTreeMap<String, String>,
     /// The folder in which it runs.
     pub folder: PathBuf,
-    /// The command that ends it, where there is one.
+    /// The command that ends it, if any.
     pub stop: Option<Vec<String>>,
-    /// How long it has to end before it is killed.
+    /// Time that it has to end before it is killed.
     pub stop_within: Duration,
-    /// Where its log and its lease are written.
+    /// The folder for its log and its lease.
     pub servers: PathBuf,
 }
 
-/// The variable that all processes of a server carry, so that those that escaped are known.
+/// The variable that all processes of a server carry, by which processes that left the group are found.
 pub(super) const MARK: &str = "SWEEPLINE_SERVER";
 
-/// What a supervisor is to start. It travels through a pipe, for it holds secrets, and it cannot be printed.
+/// The order for a supervisor. It travels through a pipe because it holds secrets, and it does not
+/// implement `Debug`.
 #[derive(Serialize, Deserialize)]
 pub(super) struct Order {
     pub endpoint: String,
@@ -49,12 +50,12 @@ pub(super) struct Order {
 }
 
 impl Order {
-    /// An order with a log and a lease of its own.
+    /// Creates an order with its own log and lease.
     pub(super) fn new(order: &LaunchOrder) -> Order {
         let LaunchOrder { endpoint, command, env, secrets, secret_references, folder, stop, stop_within, servers } =
             order.clone();
         let name = unused_name(&servers, &endpoint);
-        // What a supervisor is told is looked up from its own folder, which is ours.
+        // A supervisor resolves paths from its own folder, which is ours.
         let servers = std::fs::canonicalize(&servers).unwrap_or(servers);
         Order {
             command,
@@ -71,7 +72,7 @@ impl Order {
         }
     }
 
-    /// The values of its secret variables by what stands for them in a lease.
+    /// Returns the values of its secret variables by the references that replace them in a lease.
     pub(super) fn secrets_by_reference(&self) -> BTreeMap<String, String> {
         let value = |(name, reference): (&String, &String)| Some((reference.clone(), self.env.get(name)?.clone()));
         self.secret_references.iter().filter_map(value).collect()
@@ -82,7 +83,7 @@ impl Order {
     }
 }
 
-/// A name that no log has yet: time and endpoint, as a file may be called.
+/// Returns an unused log name: time and endpoint, as a valid file name.
 fn unused_name(servers: &Path, endpoint: &str) -> String {
     let safe: String = endpoint.chars().map(|c| if c.is_ascii_alphanumeric() { c } else { '_' }).take(40).collect();
     let base = format!("{}-{safe}", jiff::Timestamp::now().strftime("%Y%m%dT%H%M%S"));
@@ -91,18 +92,18 @@ fn unused_name(servers: &Path, endpoint: &str) -> String {
     names.take(10_000).find(is_free).unwrap_or(base)
 }
 
-/// What a supervisor says.
+/// The messages of a supervisor.
 #[derive(Debug, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub(super) enum Said {
     /// The server's process was started.
     Started {
-        /// Its number.
+        /// Its process id.
         pid: u32,
     },
-    /// It was not.
+    /// The server's process was not started.
     Failed {
-        /// Why, in the words of the operating system.
+        /// The operating system's reason.
         reason: String,
     },
     /// The server's process ended by itself.

@@ -1,4 +1,4 @@
-//! Processes of this machine: which are below us, and which carry a server's mark.
+//! Processes of this machine: those below this one, and those with a server's mark.
 
 use std::fs;
 
@@ -6,7 +6,7 @@ use rustix::process::{Pid, Signal, WaitOptions, kill_process, kill_process_group
 
 use super::order::MARK;
 
-/// A process as it is seen in `/proc`.
+/// A process as `/proc` shows it.
 struct Seen {
     pid: u32,
     parent: u32,
@@ -14,10 +14,10 @@ struct Seen {
     started: u64,
 }
 
-/// Reads `/proc/PID/stat`; none where there is no such process, or no `/proc`.
+/// Reads `/proc/PID/stat`; `None` if the process or `/proc` does not exist.
 fn seen(pid: u32) -> Option<Seen> {
     let text = fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
-    // The name in parentheses may hold blanks and parentheses itself.
+    // The name in parentheses may itself contain spaces and parentheses.
     let fields: Vec<&str> = text.rsplit_once(')')?.1.split_whitespace().collect();
     Some(Seen {
         pid,
@@ -32,24 +32,25 @@ fn all() -> impl Iterator<Item = u32> {
     entries.filter_map(|entry| entry.file_name().to_str()?.parse().ok())
 }
 
-/// When a process was started, in ticks since the machine's start: with its number it names one process only.
+/// Returns when a process was started, in ticks since boot: together with its id this identifies
+/// one process.
 pub(super) fn start_of(pid: u32) -> Option<u64> {
     seen(pid).map(|seen| seen.started)
 }
 
-/// Whether this very process lives.
+/// Whether exactly this process is alive.
 pub(super) fn is_alive(pid: u32, started: u64) -> bool {
     seen(pid).is_some_and(|seen| seen.started == started && !seen.is_zombie)
 }
 
-/// The living children of a process.
+/// Returns the living children of a process.
 pub(super) fn children_of(parent: u32) -> Vec<u32> {
     let children = all().filter_map(seen).filter(|seen| seen.parent == parent && !seen.is_zombie);
     children.map(|seen| seen.pid).collect()
 }
 
-/// Takes the dead among our children off the list of processes, but for `spared`, for whom another thread waits: orphans of a server come to
-/// its supervisor, and a process group lives as long as one of its dead is not waited for.
+/// Reaps dead children except `spared`, for which another thread waits: a supervisor inherits orphans of
+/// its server, and a process group exists until all of its dead are reaped.
 pub(super) fn reap(spared: u32) {
     let own = std::process::id();
     let dead = all().filter_map(seen).filter(|seen| seen.parent == own && seen.is_zombie && seen.pid != spared);
@@ -58,7 +59,7 @@ pub(super) fn reap(spared: u32) {
     }
 }
 
-/// The living processes that carry a server's mark in the environment that they were started with.
+/// Returns the living processes that were started with a server's mark in their environment.
 pub(super) fn marked(mark: &str) -> Vec<u32> {
     let own = std::process::id();
     all()
@@ -68,14 +69,15 @@ pub(super) fn marked(mark: &str) -> Vec<u32> {
         .collect()
 }
 
-/// Whether a process carries a server's mark.
+/// Whether a process has a server's mark.
 pub(super) fn carries(pid: u32, mark: &str) -> bool {
     let wanted = format!("{MARK}={mark}");
     let environment = fs::read(format!("/proc/{pid}/environ")).unwrap_or_default();
     environment.split(|byte| *byte == 0).any(|entry| entry == wanted.as_bytes())
 }
 
-/// Bytes that the processes with a mark have fetched from storage, what the page cache held not counted; none where nothing is known of any.
+/// Returns the bytes that the processes with a mark have read from storage, without those from the page
+/// cache; `None` if no process reports any.
 pub(super) fn storage_read_bytes(mark: &str) -> Option<u64> {
     let of = |pid: &u32| -> Option<u64> {
         let text = fs::read_to_string(format!("/proc/{pid}/io")).ok()?;
@@ -85,21 +87,21 @@ pub(super) fn storage_read_bytes(mark: &str) -> Option<u64> {
     (!known.is_empty()).then(|| known.iter().sum())
 }
 
-/// Sends a signal; a process that is gone takes none.
+/// Sends a signal; has no effect if the process is gone.
 pub(super) fn signal(pid: u32, signal: Signal) {
     if let Some(pid) = i32::try_from(pid).ok().and_then(Pid::from_raw) {
         let _ = kill_process(pid, signal);
     }
 }
 
-/// Sends a signal to all of a process group.
+/// Sends a signal to a whole process group.
 pub(super) fn signal_group(group: u32, signal: Signal) {
     if let Some(group) = i32::try_from(group).ok().and_then(Pid::from_raw) {
         let _ = kill_process_group(group, signal);
     }
 }
 
-/// Names the machine since its last start.
+/// Returns an identifier of the machine's current boot.
 pub(super) fn boot() -> String {
     fs::read_to_string("/proc/sys/kernel/random/boot_id").unwrap_or_default().trim().to_owned()
 }

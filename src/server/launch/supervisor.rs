@@ -1,5 +1,5 @@
-//! The supervisor: a process between a sweep and the server that it launched. It holds the read end of a pipe from the sweep and ends the
-//! server when that closes.
+//! The supervisor: a process between a sweep and the server that it launched. It holds the read end of a
+//! pipe from the sweep and ends the server when that closes.
 
 use std::io::{self, BufRead, Write};
 use std::os::unix::process::{CommandExt, ExitStatusExt};
@@ -15,20 +15,21 @@ use super::log::Log;
 use super::order::{MARK, Order, Said};
 use super::processes;
 
-/// How often it is looked whether processes are gone.
+/// Interval between checks whether processes are gone.
 const LOOK: Duration = Duration::from_millis(20);
-/// How long what was killed may take to be gone.
+/// How long a killed process may take to be gone.
 const KILLED_WITHIN: Duration = Duration::from_secs(5);
 
-/// What happens to a supervisor.
+/// The events of a supervisor.
 enum Happened {
     /// The server's process ended.
     Ended(io::Result<ExitStatus>),
-    /// The sweep wants the server to end, or is gone.
+    /// The sweep ends the server, or is gone.
     Stop,
 }
 
-/// Is a supervisor: reads its order from standard input, and returns when nothing of the server is left.
+/// Runs as a supervisor: reads its order from standard input, and returns when all processes of the
+/// server are gone.
 pub fn supervise() -> io::Result<()> {
     // Orphans of the server become our children, so that none escapes.
     let _ = set_child_subreaper(Some(rustix::process::getpid()));
@@ -57,7 +58,7 @@ pub fn supervise() -> io::Result<()> {
     Ok(())
 }
 
-/// Nobody may listen any longer.
+/// Sends a message; the receiver may be gone.
 fn say(said: &Said) {
     let text = serde_json::to_string(said).unwrap_or_default();
     let mut out = io::stdout().lock();
@@ -72,7 +73,7 @@ fn spawn(order: &Order) -> io::Result<Child> {
     let mut command = Command::new(program);
     command.args(arguments).envs(&order.env).env(MARK, &order.mark).current_dir(&order.folder);
     let child = command.stdin(Stdio::null()).stdout(for_out).stderr(for_err).process_group(0).spawn()?;
-    // The command holds the write ends of the pipe, which would never end then.
+    // The command holds the write ends of the pipe, which would otherwise never close.
     drop(command);
     std::thread::Builder::new().name("server log".to_owned()).spawn(move || log.copy(output))?;
     Ok(child)
@@ -84,7 +85,7 @@ fn wait_for(mut child: Child, sender: Sender<Happened>) -> io::Result<()> {
     Ok(())
 }
 
-/// Whatever comes through the pipe, or its end, means that the server is to end.
+/// Any input through the pipe, or its end, means that the server must end.
 fn listen(sender: Sender<Happened>) -> io::Result<()> {
     let listen = move || {
         let mut line = String::new();
@@ -95,7 +96,7 @@ fn listen(sender: Sender<Happened>) -> io::Result<()> {
     Ok(())
 }
 
-/// Waits for what happens, and leaves nothing of the server behind.
+/// Waits for events, and leaves no process of the server behind.
 fn attend(order: &Order, pid: u32, happened: &Receiver<Happened>) {
     let is_gone = match happened.recv() {
         // A command like `docker run -d` has done its work; the server runs elsewhere until `stop`.
@@ -105,7 +106,7 @@ fn attend(order: &Order, pid: u32, happened: &Receiver<Happened>) {
         }
         Ok(Happened::Ended(status)) => {
             say(&Said::Ended { how: how(&status) });
-            // What it left may hold the port and the device.
+            // Its remaining processes may hold the port and the device.
             end(order, pid, happened, true);
             return;
         }
@@ -121,11 +122,11 @@ fn how(status: &io::Result<ExitStatus>) -> String {
             (None, Some(9)) => "by signal 9 (killed: out of memory, or by hand)".to_owned(),
             (None, signal) => format!("by signal {}", signal.unwrap_or_default()),
         },
-        Err(error) => format!("in a way that is not known ({error})"),
+        Err(error) => format!("in an unknown way ({error})"),
     }
 }
 
-/// Runs `stop`, then TERM, then KILL, until nothing is left.
+/// Runs `stop`, then sends TERM, then KILL, until nothing is left.
 fn end(order: &Order, pid: u32, happened: &Receiver<Happened>, mut is_gone: bool) {
     let deadline = Instant::now() + order.stop_within();
     if let Some(stop) = &order.stop {

@@ -1,4 +1,4 @@
-//! What earlier calibrations say of this machine.
+//! Finds what earlier calibrations show about this machine.
 
 use std::cmp::Ordering;
 use std::path::PathBuf;
@@ -13,22 +13,23 @@ use crate::store::{Store, StoreError};
 
 use super::{Calibration, CalibrationLoad, Measured, Searched};
 
-/// The calibration that applies to what this program measures on this machine.
+/// The calibration that applies to this program's measurements on this machine.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Known {
-    /// There is none.
+    /// No calibration exists.
     Nothing,
-    /// There are some; why the latest of them does not apply.
+    /// Calibrations exist; the reason why the latest does not apply.
     Elsewhere(String),
-    /// The latest that applies, and its file.
+    /// The latest calibration that applies, and its file.
     Here(Box<Calibration>, PathBuf),
 }
 
-/// Looks for it in a results folder. `here` is this machine and program.
+/// Looks for a calibration in a results folder. `here` is this machine and program.
 pub fn known(store: &Store, here: &Environment) -> Result<Known, StoreError> {
     let mut elsewhere = None;
     for path in store.calibrations()? {
-        // A file of another program, a damaged one, or one that measured nothing, says nothing of this machine.
+        // A calibration of another program, a damaged one, and one without measurements tell
+        // nothing about this machine.
         let Ok(calibration) = store.calibration::<Calibration>(&path) else { continue };
         if calibration.loads.is_empty() {
             continue;
@@ -41,7 +42,7 @@ pub fn known(store: &Store, here: &Environment) -> Result<Known, StoreError> {
     Ok(elsewhere.map_or(Known::Nothing, Known::Elsewhere))
 }
 
-/// Why a calibration made `there` does not apply `here`; none where it does.
+/// Returns why a calibration made `there` does not apply `here`, or `None` if it does.
 fn difference(there: &Environment, here: &Environment) -> Option<String> {
     let of = |what: &str, there: &str, here: &str| (there != here).then(|| format!("of {what} {there}, not {here}"));
     let cpu = |environment: &Environment| environment.client_cpu.clone().unwrap_or_else(|| "unknown".to_owned());
@@ -53,16 +54,16 @@ fn difference(there: &Environment, here: &Environment) -> Option<String> {
         .or_else(|| of("system", &there.client_os, &here.client_os))
 }
 
-/// A run that was measured, as its generator felt it.
+/// A measured run, as its load on the generator.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct Loaded {
     /// Its name.
     pub name: String,
-    /// How hard it was.
+    /// How hard the load was.
     pub pressure: Pressure,
     /// How the generator was built.
     pub engine: LoadEngine,
-    /// HTTP/2, where requests went over it.
+    /// The HTTP/2 settings, if requests used it.
     #[serde(default)]
     pub http: Option<Http2>,
     /// How requests got their connections.
@@ -72,15 +73,17 @@ pub struct Loaded {
 }
 
 impl Loaded {
-    /// Whether `measured` shows what the generator does under such a run: it was built the same, spoke the same HTTP, opened
-    /// connections as often, and the load was at least as hard in every respect.
+    /// Whether `measured` shows how the generator behaves under such a run: it was built the same
+    /// way, used the same HTTP version, opened connections as often, and the load was at least as
+    /// hard in every respect.
     fn is_shown_by(&self, measured: &Measured) -> bool {
         let opens = |connections| connections == Connections::PerRequest;
         let same = measured.load.engine == self.engine && opens(measured.load.connections) == opens(self.connections);
         same && measured.load.http == self.http && self.pressure.is_within(&measured.pressure)
     }
 
-    /// How well a load that covers stands for this run: those of its own kind first, then the lightest.
+    /// Compares how well two covering loads represent this run: loads of its own kind first, then
+    /// the lightest.
     fn compare(&self, a: &Measured, b: &Measured) -> Ordering {
         let other_kind = |one: &Measured| one.load.is_open() != self.open;
         let by_weight = || a.pressure.events_per_second.total_cmp(&b.pressure.events_per_second);
@@ -89,20 +92,21 @@ impl Loaded {
 }
 
 impl Searched {
-    /// What was tried; of a load that was tried twice, the second time.
+    /// The tried loads; of a load that was tried twice, the second attempt.
     fn last_tries(&self) -> impl Iterator<Item = &Measured> {
         self.steps.chunk_by(|a, b| a.load == b.load).filter_map(<[Measured]>::last)
     }
 }
 
 impl Calibration {
-    /// Everything that was measured: loads and steps of the searches; of a step that was tried twice, the second.
+    /// All measurements: loads and steps of the searches; of a step that was tried twice, the
+    /// second attempt.
     pub fn measured(&self) -> impl Iterator<Item = &Measured> {
         self.loads.iter().chain(self.searches.iter().flat_map(Searched::last_tries))
     }
 
-    /// The measured load that shows what the generator does under `run`: the lightest, one of its kind where there is
-    /// one. A lower load of the same shape that did not hold outweighs it.
+    /// Returns the measured load that shows how the generator behaves under `run`: the lightest, preferably
+    /// one of its kind. A lower load of the same shape that did not hold outweighs it.
     pub(crate) fn covering(&self, run: &Loaded) -> Option<&Measured> {
         let best = self.measured().filter(|measured| run.is_shown_by(measured)).min_by(|a, b| run.compare(a, b))?;
         let failed = self.measured().filter(|other| {
@@ -112,7 +116,7 @@ impl Calibration {
         Some(failed.min_by_key(|other| other.load.level()).unwrap_or(best))
     }
 
-    /// The highest load that held, of the kind of `load`.
+    /// Returns the highest load of the kind of `load` that held.
     pub fn holds_to(&self, load: &CalibrationLoad) -> Option<&CalibrationLoad> {
         self.searches.iter().filter_map(|search| search.holds_to.as_ref()).find(|held| held.is_open() == load.is_open())
     }

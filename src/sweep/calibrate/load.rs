@@ -1,4 +1,4 @@
-//! The loads that a calibration measures: those of a plan, or one that flags say, as runs against the mock.
+//! The loads that a calibration measures: those of a plan, or one given by flags, as runs against the mock.
 
 use crate::plan::RequestFields;
 use std::fmt;
@@ -20,32 +20,32 @@ use crate::sweep::event::load_name;
 use crate::units::{Decimal, Nanos, Seed};
 use crate::workload::lengths::{Expected, expected};
 
-/// Fill and stabilize of every load.
+/// Fill and stabilize times of every load.
 const FILL: Nanos = Nanos::from_millis(300);
 const STABILIZE: Nanos = Nanos::from_millis(200);
-/// So many requests give a 99th percentile (METRICS, Percentiles): the window is prolonged for them.
+/// Requests needed for a 99th percentile (METRICS, Percentiles): the window is prolonged to reach them.
 const ENOUGH: u64 = 368;
-/// A window gets at most so many times as long.
+/// The factor by which a window is prolonged at most.
 const AT_MOST: u64 = 3;
-/// What starting the mock and reading its log take, beside the load itself.
+/// Time to start the mock and read its log, in addition to the load itself.
 const AROUND: Nanos = Nanos::from_millis(500);
 /// More streams than any load has: nothing waits in the mock.
 const SLOTS: u32 = 1_000_000;
 
-/// One load, as the generator feels it.
+/// One load on the generator.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct CalibrationLoad {
     /// Requests in flight, or their rate.
     #[schemars(with = "Map<String, Value>")]
     pub load: Load,
-    /// What is sent and asked for.
+    /// The content of requests and the requested output.
     #[schemars(with = "Value")]
     pub content: Content,
-    /// Whether answers are streamed.
+    /// Whether responses are streamed.
     pub stream: bool,
-    /// Which API is called.
+    /// The API that is called.
     pub api: Api,
-    /// HTTP/2, where requests go over it.
+    /// The HTTP/2 settings, if requests use it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub http: Option<Http2>,
     /// How requests get their connections.
@@ -58,7 +58,7 @@ pub struct CalibrationLoad {
     pub itl: Nanos,
 }
 
-/// The timing of the mock, where the caller says it.
+/// The timing of the mock, if the caller sets it.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(crate) struct Timing {
     /// Time to the first token.
@@ -68,7 +68,7 @@ pub(crate) struct Timing {
 }
 
 impl Timing {
-    /// Over what an endpoint's own mock would do, over the mock's defaults.
+    /// Applies this timing over the figures of an endpoint's own mock, and those over the mock's defaults.
     fn over(self, figures: Option<&MockFigures>) -> (Nanos, Nanos) {
         let default = MockFigures::default();
         let figures = figures.unwrap_or(&default);
@@ -76,11 +76,12 @@ impl Timing {
     }
 }
 
-/// Loads that are all taken where a search or a ladder has no more.
+/// A search or a ladder with at most this many loads has all of them measured.
 const FEW_LOADS: usize = 8;
 
-/// The distinct loads of a plan's runs, and of those that its searches and ladders may ask for, the heaviest first. Endpoints that are no mock get `timing`, or the mock's
-/// default; `at_least` is the shortest window.
+/// Returns the distinct loads of a plan's runs, and of the possible runs of its searches and ladders,
+/// heaviest first. Endpoints that are not mocks get `timing`, or the mock's default; `at_least` is the
+/// shortest window.
 pub(crate) fn of_plan(expansion: &Expansion, timing: Timing, at_least: Nanos) -> Vec<CalibrationLoad> {
     let mut loads: Vec<CalibrationLoad> = Vec::new();
     let chosen = expansion.pools.iter().flat_map(spread);
@@ -107,8 +108,8 @@ pub(crate) fn of_plan(expansion: &Expansion, timing: Timing, at_least: Nanos) ->
     loads
 }
 
-/// Of the runs that may be asked for one of each load, or of many loads those that are twice as heavy as the one before, and the heaviest:
-/// what a load costs the generator changes little in between.
+/// Picks runs from a pool: one of each load, or if there are many, loads that are twice as heavy as the one
+/// before, and the heaviest. The cost to the generator changes little in between.
 fn spread(pool: &Pool) -> impl Iterator<Item = &PlannedRun> {
     let loads = pool.loads();
     let (few, heaviest) = (loads.len() <= FEW_LOADS, loads.last().copied());
@@ -124,11 +125,12 @@ fn spread(pool: &Pool) -> impl Iterator<Item = &PlannedRun> {
     members.map(|member| &member.run)
 }
 
-/// The load of a run; of a profile its highest rate, held, for that is what the generator must bear.
+/// Returns the load of a run; of a rate profile its highest rate, held constant, because the generator must
+/// sustain that rate.
 fn at_peak(spec: &RunSpec) -> Load {
     match (&spec.load, Course::new(&spec.load, &spec.phases)) {
         (Load::Open { arrivals, cap, .. }, Some(course)) if arrivals.profile.is_some() => {
-            // To a thousandth of a request per second, rounded up: a rate that a text can name.
+            // Rounded up to a thousandth of a request per second, so that the rate prints briefly.
             let thousandths = (course.peak() * 1e3).ceil().min(1e15) as i64;
             Load::Open { qps: Decimal::new(thousandths.max(1), 3), arrivals: arrivals.process.into(), cap: *cap }
         }
@@ -136,10 +138,11 @@ fn at_peak(spec: &RunSpec) -> Load {
     }
 }
 
-/// The same content with all requests as long as they are on average: what a load costs the generator hangs on their sum.
+/// Returns the same content with all requests of the average length: the generator's cost depends
+/// on their sum.
 fn of_one_length(content: &Content) -> Content {
     let Expected { prompt, output } = expected(content);
-    // None is asked for where answers have no tokens.
+    // Responses without tokens have no output to request.
     let least = f64::from(content.output_tokens.min(1));
     let (prompt_tokens, output_tokens) = (prompt.round() as u32, output.round().max(least) as u32);
     let turns = content.mean_turns().round().max(1.0) as u32;
@@ -148,7 +151,7 @@ fn of_one_length(content: &Content) -> Content {
     Content { prompt_tokens, output_tokens, turns, ..shared }
 }
 
-/// One load of short prompts that differ.
+/// Creates one load of short prompts that differ.
 pub(crate) fn of_flags(load: Load, (prompt_tokens, output_tokens): (u32, u32), timing: Timing) -> CalibrationLoad {
     let content = Content { prompt_tokens, output_tokens, ..Content::default() };
     let (ttft, itl) = timing.over(None);
@@ -166,7 +169,7 @@ pub(crate) fn of_flags(load: Load, (prompt_tokens, output_tokens): (u32, u32), t
 }
 
 impl CalibrationLoad {
-    /// The same with answers no longer than a window can be, so that requests begin inside it.
+    /// Shortens responses to at most the length of the window, so that requests begin inside it.
     pub(crate) fn fitting(mut self, at_least: Nanos) -> CalibrationLoad {
         let left = longest_window(at_least).saturating_sub(self.ttft).0;
         let most = left.checked_div(self.itl.0).map_or(u32::MAX, |gaps| u32::try_from(gaps + 1).unwrap_or(u32::MAX));
@@ -174,12 +177,12 @@ impl CalibrationLoad {
         self
     }
 
-    /// The same at another level: batch size or arrivals per second.
+    /// Returns the same load at another level: batch size or arrivals per second.
     pub(crate) fn at_level(&self, level: u64) -> CalibrationLoad {
         let whole = u32::try_from(level).unwrap_or(u32::MAX);
         let load = match &self.load {
             Load::Closed { .. } => Load::Closed { batch_size: whole },
-            // A cap would hold the load back that is looked for.
+            // A cap would hold back the load that the search looks for.
             Load::Open { arrivals, .. } => {
                 Load::Open { qps: Decimal::from(whole), arrivals: arrivals.clone(), cap: None }
             }
@@ -187,7 +190,7 @@ impl CalibrationLoad {
         CalibrationLoad { load, ..self.clone() }
     }
 
-    /// Whether it is the same load but for its level.
+    /// Whether two loads differ in their level only.
     pub(crate) fn is_shaped_like(&self, other: &CalibrationLoad) -> bool {
         self.at_level(1) == other.at_level(1)
     }
@@ -205,34 +208,34 @@ impl CalibrationLoad {
         matches!(self.load, Load::Open { .. })
     }
 
-    /// How long the mock takes for one answer.
+    /// Duration of one response of the mock.
     pub fn answer(&self) -> Nanos {
         let gaps = u64::from(self.content.output_tokens.saturating_sub(1));
         Nanos(self.ttft.0.saturating_add(self.itl.0.saturating_mul(gaps)))
     }
 
-    /// Requests per second that it comes to.
+    /// Requests per second of this load.
     pub fn requests_per_second(&self) -> f64 {
         match self.load {
-            // An answer in no time still takes its way there and back.
+            // Even an instant response takes a network round trip.
             Load::Closed { batch_size } => f64::from(batch_size) / self.answer().secs().max(1e-4),
             Load::Open { qps, .. } => qps.to_f64(),
         }
     }
 
-    /// Token events per second that it comes to.
+    /// Token events per second of this load.
     fn events_per_second(&self) -> f64 {
         self.requests_per_second() * f64::from(self.content.output_tokens)
     }
 
-    /// How long measuring it takes, about, with windows of at least `at_least`.
+    /// Estimates how long measuring this load takes, with windows of at least `at_least`.
     pub fn takes(&self, at_least: Nanos) -> Nanos {
         let for_enough = Nanos((ENOUGH as f64 / self.requests_per_second() * 1e9) as u64);
         let window = for_enough.clamp(at_least, longest_window(at_least));
         [FILL, STABILIZE, window, self.answer(), AROUND].into_iter().fold(Nanos::ZERO, Nanos::saturating_add)
     }
 
-    /// The run that puts this load on the mock.
+    /// Returns the run that puts this load on the mock.
     pub fn spec(&self, at_least: Nanos) -> RunSpec {
         let figures = self.figures();
         RunSpec {
@@ -275,7 +278,7 @@ impl CalibrationLoad {
         }
     }
 
-    /// How the mock behaves: as told, and without any queue, so that what it does is known.
+    /// The mock's behavior: the given timing and no queue, so that its responses are known.
     pub fn figures(&self) -> MockFigures {
         MockFigures { ttft: self.ttft, itl: self.itl, slots: SLOTS, ..MockFigures::default() }
     }
@@ -283,7 +286,7 @@ impl CalibrationLoad {
     fn phases(&self, at_least: Nanos) -> Phases {
         let at_most = longest_window(at_least);
         let measure = Measure { duration: at_least, min_requests: Some(ENOUGH), at_most: Some(at_most) };
-        // Every measured request is waited for, with room for a machine that is short of time.
+        // Waits for every measured request, with headroom for a slow machine.
         let drain = Nanos(self.answer().0.saturating_mul(2)).saturating_add(Nanos::from_secs(10));
         Phases {
             idle: None,
@@ -299,7 +302,7 @@ fn longest_window(at_least: Nanos) -> Nanos {
     Nanos(at_least.0.saturating_mul(AT_MOST))
 }
 
-/// `batch 8 · 50 → 256 tokens · TTFT 20ms, ITL 4ms`, and what is not as it is by default.
+/// `batch 8 · 50 → 256 tokens · TTFT 20ms, ITL 4ms`, followed by everything that is not the default.
 impl fmt::Display for CalibrationLoad {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let prompt = self.content.system_tokens + self.content.prompt_tokens;

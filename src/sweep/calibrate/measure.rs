@@ -1,4 +1,4 @@
-//! One load: the mock in a process of its own, the engine as in any run, rows and log side by side.
+//! Measures one load: the mock in its own process, the engine as in any run, then rows and log compared.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -18,34 +18,34 @@ use crate::workload::NonceKey;
 
 use super::load::CalibrationLoad;
 
-/// What opens the `x-request-id` of every request.
+/// Prefix of the `x-request-id` of every request.
 const PREFIX: &str = "calibrate";
 
-/// What was measured of one load.
+/// The measurement of one load.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Measured {
     /// The load.
     pub load: CalibrationLoad,
     /// Length of the measure window in seconds.
     pub(crate) window_s: f64,
-    /// How hard it turned out to be.
+    /// How hard the load actually was.
     pub pressure: Pressure,
     /// The generator's errors.
     pub errors: Errors,
-    /// What it cost.
+    /// The generator's costs.
     pub cost: Cost,
-    /// Who stamped.
+    /// The source of time stamps.
     pub stamps: Stamps,
 }
 
 /// Why a load was not measured.
 #[derive(Debug)]
 pub(crate) enum Trouble {
-    /// It was told to stop.
+    /// It was stopped.
     Stopped,
     /// No request fell into its window.
     Empty,
-    /// It failed; others may not.
+    /// It failed; other loads may still succeed.
     Failed(String),
 }
 
@@ -55,7 +55,7 @@ impl<E: std::error::Error> From<E> for Trouble {
     }
 }
 
-/// Measures one load. Rows and log lie in `folder` meanwhile, where runs have theirs.
+/// Measures one load. Meanwhile rows and log lie in `folder`, as they do for runs.
 pub(super) fn measure(
     load: &CalibrationLoad,
     at_least: Nanos,

@@ -1,5 +1,6 @@
-//! Calibration: how large the generator's own error is on this machine, under loads like a plan's, and up to which load
-//! it stays small. It measures a server whose every answer is known: the mock, in a process of its own.
+//! Calibration: the generator's own error on this machine under loads like a plan's, and the load up to
+//! which this error stays small. Calibration measures a server whose every response is known: the mock, in
+//! its own process.
 
 mod known;
 mod load;
@@ -27,11 +28,11 @@ pub(crate) use measure::Measured;
 use measure::{Trouble, measure};
 use search::Search;
 
-/// Format of a calibration's file. Raised when a reader of the old one would misread the new.
+/// Format of a calibration file. Incremented when a reader of the old format would misread the new one.
 const FORMAT: u32 = 1;
-/// The most requests in flight that the search tries: well inside the ports of one address.
+/// The most requests in flight that the search tries: well within the ports of one address.
 const MOST_IN_FLIGHT: u64 = 16_384;
-/// Files that the process has open besides those of the run, with room.
+/// Files that the process has open in addition to those of the run, with headroom.
 const OTHER_FILES: u64 = 64;
 
 /// A load that was not measured.
@@ -39,65 +40,66 @@ const OTHER_FILES: u64 = 64;
 pub struct Unmeasured {
     /// The load.
     pub load: CalibrationLoad,
-    /// Why.
+    /// The reason.
     pub reason: String,
-    /// Whether something went wrong; else there was no time for it, or it is too light for a window.
+    /// Whether an error occurred; otherwise there was no time for it, or it is too light for a window.
     pub failed: bool,
 }
 
-/// The search for the highest load that holds, over one kind of load.
+/// The search for the highest load of one kind that holds.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Searched {
-    /// What was tried, in order; a load that failed was tried twice.
+    /// The tried loads in order; a load that failed was tried twice.
     pub steps: Vec<Measured>,
-    /// The highest batch size or rate that held, all lower ones that were tried holding too.
+    /// The highest batch size or rate that held, if all lower ones that were tried also held.
     pub holds_to: Option<CalibrationLoad>,
-    /// The lowest that did not.
+    /// The lowest load that did not hold.
     pub fails_at: Option<CalibrationLoad>,
-    /// Why it ended before the answer was found; none where it was.
+    /// Why the search ended before the limit was found; null if it was found.
     pub ended_early: Option<String>,
 }
 
-/// One calibration, as it is kept.
+/// One calibration, as it is stored.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Calibration {
     /// Format of the file.
     pub format: u32,
-    /// When it began, in UTC.
+    /// Start time, in UTC.
     pub started: Moment,
-    /// When it was over, in UTC.
+    /// End time, in UTC.
     pub ended: Moment,
-    /// The machine and the program: a calibration says nothing of others.
+    /// The machine and the program: a calibration applies to no others.
     pub environment: Environment,
-    /// The name of the plan whose loads these are; none where flags said them.
+    /// The name of the plan whose loads these are; null if flags gave the load.
     pub plan: Option<String>,
-    /// The loads asked for that were measured, the heaviest first.
+    /// The requested loads that were measured, heaviest first.
     pub loads: Vec<Measured>,
-    /// Those that were not.
+    /// The requested loads that were not measured.
     pub unmeasured: Vec<Unmeasured>,
-    /// The searches: over batch sizes, over rates, as the loads are.
+    /// The searches over batch sizes and over rates, depending on the loads.
     pub searches: Vec<Searched>,
 }
 
-/// What is to be done.
+/// The settings of a calibration.
 #[derive(Debug, Clone)]
 pub struct Task {
-    /// The plan's name, if it is a plan's.
+    /// The plan's name, if the loads come from a plan.
     pub plan: Option<String>,
-    /// The loads, the heaviest first.
+    /// The loads, heaviest first.
     pub loads: Vec<CalibrationLoad>,
     /// Shortest window of a load.
     pub at_least: Nanos,
-    /// Nothing is begun that would, as it seems, end later than this after the start.
+    /// Time limit from the start: no step begins that is expected to end later.
     pub within: Nanos,
-    /// Whether the highest load that holds is searched for.
+    /// Whether to search for the highest load that holds.
     pub search: bool,
     /// The most files that the process may have open.
     pub(crate) most_files: u64,
 }
 
 impl Task {
-    /// Why a load cannot be measured with so few open files, and what gives more; none where they suffice.
+    /// Returns why a load cannot be measured with so few open files, and how to raise the limit;
+    /// `None` if they suffice.
     pub(crate) fn lack_of_files(&self) -> Option<String> {
         let needs = |load: &CalibrationLoad| {
             let demand = demand(&load.spec(self.at_least));
@@ -110,20 +112,20 @@ impl Task {
     }
 }
 
-/// What a calibration says while it goes on.
+/// Progress of a calibration.
 #[derive(Debug, Clone, Copy)]
 pub enum Said<'a> {
-    /// A load is going to be measured, in about so much time.
+    /// A load is about to be measured; the estimated time.
     Begun(&'a CalibrationLoad, Nanos),
-    /// One was measured.
+    /// A load was measured.
     Measured(&'a Measured),
 }
 
-/// A calibration that was told to stop.
+/// The calibration was stopped.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Stopped;
 
-/// A calibration under way.
+/// A calibration in progress.
 struct Bench<'a> {
     task: &'a Task,
     scratch: &'a Scratch,
@@ -132,7 +134,7 @@ struct Bench<'a> {
     tell: &'a mut dyn FnMut(Said),
 }
 
-/// Calibrates. `tell` hears what is being done.
+/// Calibrates, and reports progress to `tell`.
 pub fn calibrate(
     task: &Task,
     scratch: &Scratch,
@@ -156,16 +158,16 @@ pub fn calibrate(
 }
 
 impl Bench<'_> {
-    /// The loads that were asked for.
+    /// Measures the requested loads.
     fn loads(&mut self) -> Result<(Vec<Measured>, Vec<Unmeasured>), Stopped> {
         let (mut measured, mut unmeasured) = (Vec::new(), Vec::new());
-        // The search needs as much as the loads.
+        // The search needs as much time as the loads.
         let share = if self.task.search { Nanos(self.task.within.0 / 2) } else { self.task.within };
         for load in self.task.loads.clone() {
-            // However little time there is, the heaviest is measured.
+            // The heaviest load is measured however little time there is.
             let none_yet = measured.is_empty() && unmeasured.is_empty();
             if !none_yet && !self.has_time(&load, share) {
-                let reason = "there was no time; --within gives it more".to_owned();
+                let reason = "no time left; raise --within".to_owned();
                 unmeasured.push(Unmeasured { load, reason, failed: false });
                 continue;
             }
@@ -179,7 +181,7 @@ impl Bench<'_> {
                 Ok(one) => measured.push(one),
                 Err(Trouble::Stopped) => return Err(Stopped),
                 Err(Trouble::Empty) => {
-                    let reason = "no request fell into its window; --for makes it longer".to_owned();
+                    let reason = "no request fell into its window; raise --for".to_owned();
                     unmeasured.push(Unmeasured { load, reason, failed: false });
                 }
                 Err(Trouble::Failed(reason)) => unmeasured.push(Unmeasured { load, reason, failed: true }),
@@ -188,7 +190,7 @@ impl Bench<'_> {
         Ok((measured, unmeasured))
     }
 
-    /// One search for each kind of load, from the heaviest of the kind.
+    /// Runs one search for each kind of load, from the heaviest of the kind.
     fn searches(&mut self, loads: &[Measured]) -> Result<Vec<Searched>, Stopped> {
         let kinds: Vec<&Measured> = [false, true]
             .into_iter()
@@ -207,7 +209,8 @@ impl Bench<'_> {
     fn search(&mut self, heaviest: &Measured, loads: &[Measured], until: Nanos) -> Result<Searched, Stopped> {
         let shape = &heaviest.load;
         let mut search = Search::new(shape.level(), self.most(shape));
-        // Rates below 1 are no level to double. What the table says not to hold, no claim may cover.
+        // Rates below 1 cannot be doubled. A load that the table shows as not holding must not be
+        // covered by any claim.
         for one in loads.iter().filter(|one| one.load.level() > 0 && one.load.is_shaped_like(shape)) {
             search.learn(one.load.level(), one.errors.holds());
         }
@@ -216,12 +219,12 @@ impl Bench<'_> {
             match self.step(&shape.at_level(level), until, &mut steps) {
                 Ok(Some(holds)) => search.learn(level, holds),
                 Ok(None) => {
-                    ended_early = Some("the time was up; --within gives it more".to_owned());
+                    ended_early = Some("the time is up; raise --within".to_owned());
                     break;
                 }
                 Err(Trouble::Stopped) => return Err(Stopped),
                 Err(Trouble::Empty) => {
-                    ended_early = Some("no request fell into a window; --for makes it longer".to_owned());
+                    ended_early = Some("no request fell into a window; raise --for".to_owned());
                     break;
                 }
                 Err(Trouble::Failed(reason)) => {
@@ -234,8 +237,8 @@ impl Bench<'_> {
         Ok(Searched { steps, holds_to: load(search.held()), fails_at: load(search.failed()), ended_early })
     }
 
-    /// Whether a load holds, measured again where it does not: a machine's hiccup is not the generator's limit. None
-    /// where there is no time.
+    /// Checks whether a load holds, and repeats the measurement if it does not: a hiccup of the machine is
+    /// not the generator's limit. `None` if there is no time.
     fn step(
         &mut self,
         load: &CalibrationLoad,
@@ -263,12 +266,13 @@ impl Bench<'_> {
         Ok(measured)
     }
 
-    /// The highest level of a kind of load that is tried.
+    /// Returns the highest level to try for a kind of load.
     fn most(&self, shape: &CalibrationLoad) -> u64 {
         let others = demand(&shape.spec(self.task.at_least)).files + OTHER_FILES;
         let in_flight = self.task.most_files.saturating_sub(others).clamp(1, MOST_IN_FLIGHT);
         if shape.is_open() {
-            // What is in flight is the rate times the answer's length; half, because arrivals come in bursts.
+            // Requests in flight are the rate times the length of a response; half of that, because
+            // arrivals come in bursts.
             (in_flight as f64 / 2.0 / shape.answer().secs().max(1e-3)) as u64
         } else {
             in_flight

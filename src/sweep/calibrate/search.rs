@@ -1,6 +1,7 @@
-//! The search for the highest load that holds: doubling, then halving the distance. Pure: it is told what was seen.
+//! The search for the highest load that holds: doubling, then bisection. A pure function of the
+//! observations.
 
-/// What is known of the levels tried so far.
+/// The results of the levels tried so far.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Search {
     held: Option<u64>,
@@ -10,20 +11,21 @@ pub(crate) struct Search {
 }
 
 impl Search {
-    /// A search that begins at `first` and never asks for more than `most`.
+    /// Creates a search that begins at `first` and never goes beyond `most`.
     pub(super) fn new(first: u64, most: u64) -> Search {
         let most = most.max(1);
         Search { held: None, failed: None, first: first.clamp(1, most), most }
     }
 
-    /// Learns whether `level` holds.
+    /// Records whether `level` holds.
     pub(crate) fn learn(&mut self, level: u64, holds: bool) {
         if holds {
             self.held = self.held.max(Some(level));
         } else {
             self.failed = Some(self.failed.map_or(level, |failed| failed.min(level)));
         }
-        // A lower level that failed outweighs a higher one that held: what is claimed must hold all the way up.
+        // A lower level that failed outweighs a higher one that held: the claimed level must hold
+        // all the way up.
         if let (Some(held), Some(failed)) = (self.held, self.failed)
             && held >= failed
         {
@@ -31,7 +33,8 @@ impl Search {
         }
     }
 
-    /// The level to try next; none where the answer is as near as it needs to be, or there is nothing left to ask.
+    /// Returns the level to try next; `None` if the limit is known closely enough, or no level is
+    /// left to try.
     pub(super) fn next(&self) -> Option<u64> {
         match (self.held, self.failed) {
             (None, None) => Some(self.first),
@@ -39,7 +42,7 @@ impl Search {
             (None, Some(failed)) => (failed > 1).then_some(failed / 2),
             (Some(held), Some(failed)) => {
                 let distance = failed - held;
-                // An eighth: machines differ more than that from one minute to the next.
+                // An eighth: machines vary by more than that from one minute to the next.
                 (distance > (held / 8).max(1)).then_some(held + distance / 2)
             }
         }

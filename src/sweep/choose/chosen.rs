@@ -1,4 +1,4 @@
-//! How a pool stands and how it ended, and the words for it.
+//! The state and the outcome of a pool, and their descriptions.
 
 use std::fmt;
 
@@ -8,33 +8,37 @@ use crate::analysis::search::{Caveat, Cheapest, End, Outcome};
 use crate::expand::{PlannedRun, Pool};
 use crate::plan::model::search::Objective;
 
-/// How a pool stands.
+/// The state of a pool.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Chosen {
-    /// Finished members, by position in the pool, in the order in which they were asked for.
+    /// Finished members, by position in the pool, in the order in which they were requested.
     pub finished: Vec<usize>,
-    /// Finished members that say nothing, invalid as they are, and in whose place others were made that do: what was found rests on none of them.
+    /// Finished members that are invalid and were replaced by members with a usable result: the outcome
+    /// relies on none of them.
     pub replaced: Vec<usize>,
-    /// Of a search: finished members at loads above the answer at which the server failed so many requests that the run is invalid: it
-    /// counts them as misses, which it looks for.
+    /// Of a search: finished members at loads above the found one at which the server failed so many
+    /// requests that the run is invalid. The search counts them as misses, which it looks for.
     pub beyond: Vec<usize>,
-    /// Of a search: the objective that asked for each of these, and for the next; empty for others.
+    /// Of a search: the objective that requested each of these, and the next one; empty for others.
     pub asked_for: Vec<Objective>,
-    /// The member that is asked for next; none at the end.
+    /// The member that is requested next; `None` at the end.
     pub next: Option<usize>,
-    /// The highest load that is not too much, and the lowest that is, as far as they are known; of the objective that is searched now.
+    /// The highest load that is not too much and the lowest that is, as far as they are known, for the
+    /// objective that is currently searched.
     pub between: (Option<f64>, Option<f64>),
-    /// How it ended; of several objectives the first that is no cost.
+    /// How it ended; with several objectives, for the first that is not a cost.
     pub end: Option<Ended>,
-    /// Of a search: what it says of each objective that is asked, in their order, and then of further limits of the plan's objective.
+    /// Of a search: the result for each requested objective, in their order, followed by further limits of
+    /// the plan's objective.
     pub parts: Vec<Part>,
-    /// Of a search: the latency of the objective that the load above the answer misses by most, where several are limited.
+    /// Of a search: the latency of the objective that the load above the found one misses by most, if
+    /// several are limited.
     pub binds: Option<Objective>,
-    /// Where the best settings of a server are looked for: how that stands.
+    /// Of a search for the best settings of a server: its state.
     pub settings: Option<Settings>,
-    /// Of a ladder: loads that ran, and of which no run says anything.
+    /// Of a ladder: loads that ran without a valid run.
     pub silent: Vec<f64>,
-    /// What loads count: `qps`, `in flight`.
+    /// The unit of loads: `qps`, `in flight`.
     pub(super) unit: &'static str,
 }
 
@@ -43,31 +47,31 @@ pub struct Chosen {
 pub enum Ended {
     /// A search.
     Search(Outcome),
-    /// Looking for the best settings of a server.
+    /// A search for the best settings of a server.
     Settings(halving::Outcome),
     /// A ladder whose loads all ran.
     WholeLadder,
-    /// A ladder that was cut: behind this load, for this reason. So many loads were left out.
+    /// A ladder that ended early after this load, for this reason, with this many loads skipped.
     Cut {
         /// The last load that ran.
         load: f64,
-        /// What was shown of it.
+        /// The result that ended the ladder.
         why: &'static str,
-        /// How many heavier loads are left out.
+        /// Number of heavier loads that are skipped.
         pruned: usize,
     },
 }
 
-/// What the runs of a search say of one objective.
+/// The result of a search for one objective.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Part {
     /// The objective.
     pub of: Objective,
-    /// Whether the plan asks for it: the runs of others were made for others, and say what they say.
+    /// Whether the plan requests it: runs for other objectives are evaluated for it as they are.
     pub is_asked: bool,
     /// The highest load that meets it and the lowest that does not, as far as they are known.
     pub between: (Option<f64>, Option<f64>),
-    /// Its answer; none while it is searched, and where it is not asked.
+    /// Its answer; `None` while it is searched, and if it is not requested.
     pub answer: Option<PartAnswer>,
 }
 
@@ -78,15 +82,16 @@ pub enum PartAnswer {
     Highest {
         /// How its search ended.
         outcome: Outcome,
-        /// Whether the load that is called too much was shown to miss, and did not only look so.
+        /// Whether the load above was shown to miss, rather than only observed to.
         is_miss_shown: bool,
     },
-    /// From which load on tokens are cheap enough.
+    /// The load from which tokens are cheap enough.
     Cheapest(Cheapest),
 }
 
 impl Part {
-    /// The load that was found: the highest that meets a latency, the lowest that is cheap enough. And the one next to it that is not met.
+    /// Returns the found load, which is the highest that meets a latency or the lowest that is cheap
+    /// enough, and the adjacent load that does not meet it.
     pub fn found(&self) -> (Option<f64>, Option<f64>) {
         match &self.answer {
             None => (None, None),
@@ -97,7 +102,8 @@ impl Part {
         }
     }
 
-    /// How its search ended; none while it goes on. `below_range` of a cost: the lightest load is cheap enough; `above_range`: none is.
+    /// Returns how its search ended; `None` while it goes on. For a cost, `below_range` means that the
+    /// lightest load is cheap enough, and `above_range` that none is.
     pub fn end(&self) -> Option<&'static str> {
         Some(match self.answer.as_ref()? {
             PartAnswer::Highest { outcome, .. } => outcome.end.name(),
@@ -108,30 +114,31 @@ impl Part {
         })
     }
 
-    /// What is called met in a sentence.
+    /// The subject that is met, for a sentence.
     fn what(&self) -> &'static str {
         if self.of == Objective::Slo { "the objective" } else { "it" }
     }
 
-    /// Its answer in a sentence without its end; `binds` is the latency that the load above the answer misses by most.
+    /// Returns its answer as a sentence without the end; `binds` is the latency that the load above
+    /// misses by most.
     fn said(&self, unit: &str, binds: Option<Objective>) -> String {
         match &self.answer {
             Some(PartAnswer::Highest { outcome, is_miss_shown }) => self.highest(outcome, *is_miss_shown, unit, binds),
             Some(PartAnswer::Cheapest(cheapest)) => match cheapest {
                 Cheapest::From { load, dearer: Some(dearer) } => {
-                    format!("kept from {load} {unit} on, {dearer} is dearer")
+                    format!("met from {load} {unit} on, {dearer} is more expensive")
                 }
                 Cheapest::From { load, dearer: None } => {
-                    format!("kept from {load} {unit} on, the lightest load of the range")
+                    format!("met from {load} {unit} on, the lightest load of the range")
                 }
-                Cheapest::Never { load } => format!("kept by no load of the range, not even {load} {unit}"),
-                Cheapest::Unknown => "not known, for nobody counted the tokens".to_owned(),
+                Cheapest::Never { load } => format!("met by no load of the range, not even {load} {unit}"),
+                Cheapest::Unknown => "unknown: no output-token count available".to_owned(),
             },
             None => match self.between {
                 (Some(low), Some(high)) => format!("{low} {unit} met it, {high} did not"),
                 (Some(low), None) => format!("{low} {unit} met it, and no heavier run missed it"),
                 (None, Some(high)) => format!("{high} {unit} did not meet it"),
-                (None, None) => "no run says anything".to_owned(),
+                (None, None) => "no valid run".to_owned(),
             },
         }
     }
@@ -143,7 +150,7 @@ impl Part {
             true => format!("{load} misses it{of}"),
             false => format!("a run at {load} missed it{of}, which is not shown"),
         });
-        // Without a run that shows it, a search knows it from the curve through all its runs.
+        // Without a run that shows it, a search derives it from the curve through all its runs.
         let is_shown = !outcome.caveats.iter().any(|caveat| matches!(caveat, Caveat::NotShown { .. }));
         let meets = if is_shown { format!("meets {what}") } else { format!("met {what} as observed") };
         let mut said = match (outcome.found, outcome.end, missed) {
@@ -156,7 +163,7 @@ impl Part {
             }
             (None, End::Unconfirmed, _) => format!("no load was confirmed: no long run met {what}"),
             (None, End::TooFewRequests, _) => "not found".to_owned(),
-            (None, End::OutOfProbes, _) => "not found in as many runs as it may take".to_owned(),
+            (None, End::OutOfProbes, _) => "not found within the run limit".to_owned(),
             (None, ..) => format!("no load is shown to meet {what}"),
         };
         for caveat in &outcome.caveats {
@@ -167,7 +174,7 @@ impl Part {
 }
 
 impl Chosen {
-    /// A pool of which nothing is known.
+    /// Returns a pool of which nothing is known yet.
     pub(super) fn nothing(unit: &'static str) -> Chosen {
         Chosen {
             finished: Vec::new(),
@@ -185,7 +192,7 @@ impl Chosen {
         }
     }
 
-    /// How the search for the plan's whole objective ended, where several are asked.
+    /// Returns how the search for the plan's whole objective ended, if several objectives are requested.
     pub fn of_whole_objective(&self) -> Option<&Outcome> {
         let slo = self.parts.iter().find(|part| part.of == Objective::Slo)?;
         match &slo.answer {
@@ -194,7 +201,7 @@ impl Chosen {
         }
     }
 
-    /// Whether it has ended with what it was asked for, or with what stands in the way; not for want of runs that say something.
+    /// Whether it has ended with a result or an obstacle, rather than for lack of valid runs.
     pub fn is_answered(&self) -> bool {
         match &self.end {
             Some(Ended::Search(outcome)) => !matches!(outcome.end, End::OutOfProbes | End::TooFewRequests),
@@ -203,18 +210,18 @@ impl Chosen {
         }
     }
 
-    /// The finished runs of a load.
+    /// Returns the finished runs of a load.
     pub fn runs_at<'p>(&self, load: f64, pool: &'p Pool) -> Vec<&'p PlannedRun> {
         let there = self.finished.iter().map(|at| &pool.members[*at]).filter(|member| member.load == load);
         there.map(|member| &member.run).collect()
     }
 
-    /// The members that are there or asked for, by position in the pool.
+    /// Returns the members that exist or are requested, by position in the pool.
     pub fn members(&self) -> Vec<usize> {
         self.finished.iter().copied().chain(self.next).collect()
     }
 
-    /// What a search found, in words: the answer for each objective, with its name where there are several.
+    /// Describes the result of a search: the answer for each objective, labeled if there are several.
     fn searched(&self) -> String {
         let with_name = |part: &Part| {
             let binds = self.binds.filter(|_| part.of == Objective::Slo);
@@ -228,7 +235,8 @@ impl Chosen {
         self.parts.iter().map(with_name).collect::<Vec<_>>().join("; ")
     }
 
-    /// The objective that is searched now, where the plan asks for several: the first without an answer.
+    /// Returns the objective that is currently searched, if the plan requests several: the first
+    /// without an answer.
     fn searching(&self) -> Option<Objective> {
         let asked = || self.parts.iter().filter(|part| part.is_asked);
         let open = asked().find(|part| part.answer.is_none())?;
@@ -236,7 +244,7 @@ impl Chosen {
     }
 }
 
-/// Where it stands, in a few words: `between 24 and 28 qps, 6 runs so far`.
+/// Its state in a few words: `between 24 and 28 qps, 6 runs so far`.
 impl fmt::Display for Chosen {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let unit = self.unit;
@@ -267,7 +275,7 @@ impl fmt::Display for Chosen {
                 } else {
                     format!("{pruned} heavier loads were")
                 };
-                write!(f, "{load} {unit} {why}, so {loads} left out{silent}; {runs}")
+                write!(f, "{load} {unit} {why}, so {loads} skipped{silent}; {runs}")
             }
             (None, (Some(low), Some(high))) => write!(f, "between {low} and {high} {unit}, {runs} so far"),
             (None, (Some(low), None)) => write!(f, "above {low} {unit}, {runs} so far"),

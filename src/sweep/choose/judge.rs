@@ -1,4 +1,4 @@
-//! What is known of finished runs: what choosing asks, and nothing of how it is found out.
+//! The interface through which choosing reads finished runs, independent of how their results are computed.
 
 use crate::analysis::halving::Says;
 use crate::analysis::search::{Probe, Short};
@@ -7,59 +7,61 @@ use crate::expand::PlannedRun;
 use crate::plan::Aim;
 use crate::plan::model::search::Objective;
 
-/// What finished runs of one load say together.
+/// The combined result of the finished runs of one load.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Said {
-    /// Whether the load meets the objective; none where no run of it says anything.
+    /// Whether the load meets the objective; `None` without a valid run.
     pub answer: Option<Answer>,
-    /// Whether more came than the server answered.
+    /// Whether more requests arrived than the server completed.
     pub is_saturated: bool,
-    /// Whether so many requests failed that a run is invalid, or a run was given up because the server rejects the load.
+    /// Whether so many requests failed that a run is invalid, or a run was given up because the server
+    /// rejects the load.
     pub is_failed: bool,
-    /// What a million output tokens cost in the dearest run; none where that is not known of each.
+    /// Cost of a million output tokens in the most expensive run; `None` unless it is known for every run.
     pub cost: Option<f64>,
-    /// What was observed over its limit, the largest over the limits of the objective; infinite where a percentile lies among failures.
+    /// The largest ratio of an observed value to its limit in the objective; infinite if a percentile lies
+    /// among failures.
     pub pressure: Option<f64>,
-    /// Requests of their windows.
+    /// Number of requests in their windows.
     pub requests: u64,
-    /// What one of them has too few requests for; none where each has enough.
+    /// The metric for which one of them has too few requests; `None` if each has enough.
     pub short: Option<Short>,
 }
 
 impl Said {
-    /// The same of one run as a search sees it; `own` is whether it asked for the run.
+    /// Returns the same for one run as a search sees it; `own` is whether the search requested the run.
     pub fn probe(&self, (load, confirms): (f64, bool), own: bool) -> Probe {
         let Said { answer, pressure, requests, short, .. } = *self;
         Probe { load, confirms, own, answer, pressure, requests, short }
     }
 }
 
-/// What a finished run says of the settings of its server.
+/// The result of a finished run for the settings of its server.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Tried {
-    /// What they are to be best at, or why there is none.
+    /// The value of the metric to optimize, or why there is none.
     pub says: Says,
-    /// Why there is none: `invalid: client_late`; none where there is one.
+    /// Why there is no value: `invalid: client_late`; `None` if there is one.
     pub why: Option<String>,
-    /// How its server started, where the plan launches it.
+    /// How its server started, if the plan launches it.
     pub start: Option<ServerStarted>,
 }
 
 /// A start of a server.
 #[derive(Debug, Clone, PartialEq)]
 pub struct ServerStarted {
-    /// When, which tells it from other starts.
+    /// Time of the start, which distinguishes it from other starts.
     pub at: String,
-    /// How long it took until the server was ready and had answered, in seconds.
+    /// Time until the server was ready and had responded, in seconds.
     pub seconds: f64,
 }
 
-/// What is known of finished runs.
+/// Access to the results of finished runs.
 pub trait Judge {
     /// Whether the run has ended for good: with a result, or given up.
     fn is_finished(&self, run: &PlannedRun) -> bool;
-    /// What these finished runs, of one load, say together of an objective.
+    /// Returns the combined result of these finished runs of one load for an objective.
     fn said(&self, runs: &[&PlannedRun], of: Objective) -> Said;
-    /// What this finished run says of the settings of its server.
+    /// Returns the result of this finished run for the settings of its server.
     fn tried(&self, run: &PlannedRun, aim: Aim) -> Tried;
 }

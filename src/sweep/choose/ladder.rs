@@ -1,4 +1,5 @@
-//! A ladder that ends early: its loads run from the lightest up, and the first of which its rule is shown is the last.
+//! A ladder that ends early: its loads run from the lightest up, and the first for which its stop rule is
+//! shown to apply is the last.
 
 use super::chosen::{Chosen, Ended};
 use super::judge::{Judge, Said};
@@ -7,7 +8,7 @@ use crate::expand::{PlannedRun, Pool};
 use crate::plan::StopRule;
 use crate::plan::model::search::Objective;
 
-/// How a ladder stands.
+/// Returns the state of a ladder.
 pub(super) fn ladder(pool: &Pool, stop: StopRule, judge: &dyn Judge) -> Chosen {
     let mut chosen = Chosen::nothing(pool.unit());
     let loads = pool.loads();
@@ -38,11 +39,11 @@ pub(super) fn ladder(pool: &Pool, stop: StopRule, judge: &dyn Judge) -> Chosen {
     chosen
 }
 
-/// Why a load is the last of its ladder; none where nothing of the kind is shown.
+/// Returns why a load is the last of its ladder; `None` if no such reason is shown.
 fn is_the_last(stop: StopRule, said: &Said) -> Option<&'static str> {
     match stop {
         StopRule::SloMissed => (said.answer == Some(Answer::Misses)).then_some("misses the objective"),
-        StopRule::Saturated => said.is_saturated.then_some("is more than the server answers"),
+        StopRule::Saturated => said.is_saturated.then_some("exceeds the server's capacity"),
         StopRule::Errors => said.is_failed.then_some("fails too many requests"),
         StopRule::CostPerMillion(limit) => {
             said.cost.is_some_and(|cost| cost <= limit.to_f64()).then_some("is cheap enough")

@@ -1,4 +1,4 @@
-//! The best settings of a server: which run comes next is what halving asks for.
+//! The search for the best settings of a server: halving decides which run comes next.
 
 use super::chosen::{Chosen, Ended};
 use super::judge::{Judge, Tried};
@@ -10,14 +10,14 @@ use crate::plan::Aim;
 use crate::plan::model::search::Objective;
 use crate::sweep::event::RunView;
 
-/// A pool of which the best settings are looked for.
+/// A pool whose best settings are searched for.
 pub(super) struct Optimizing<'p> {
     pub pool: &'p Pool,
     pub optimized: &'p Optimized,
 }
 
 impl Optimizing<'_> {
-    /// How it stands.
+    /// Returns its state.
     pub(super) fn stands(&self, judge: &dyn Judge) -> Chosen {
         let question = self.question();
         let mut chosen = Chosen::nothing(self.optimized.aim.unit());
@@ -33,7 +33,7 @@ impl Optimizing<'_> {
             }
             chosen.finished.push(at);
             let meets = self.meets(judge, &chosen.finished, configuration);
-            // Goodput has its limits in it: there the objective is no condition.
+            // Goodput includes its limits, so the objective is not a separate condition.
             let asked = if self.optimized.aim == Aim::Goodput { Meets::NotAsked } else { meets };
             trials.saw(judge.tried(run, self.optimized.aim), (configuration, rung), asked);
         };
@@ -62,7 +62,7 @@ impl Optimizing<'_> {
         chosen
     }
 
-    /// What is known of all settings.
+    /// Returns the current results of all settings.
     fn settings(&self, judge: &dyn Judge, question: &Question, trials: &Trials, finished: &[usize]) -> Vec<Setting> {
         let estimates = halving::estimates(question, &trials.seen);
         let setting = |(at, name): (usize, &String)| {
@@ -91,14 +91,15 @@ impl Optimizing<'_> {
         !self.optimized.limits.is_empty()
     }
 
-    /// The finished runs of some settings.
+    /// Returns the finished runs of one setting.
     fn runs(&self, finished: &[usize], configuration: usize) -> Vec<&PlannedRun> {
         let members = finished.iter().map(|at| &self.pool.members[*at]);
         let of = members.filter(|member| member.trial.is_some_and(|trial| trial.configuration == configuration));
         of.map(|member| &member.run).collect()
     }
 
-    /// Whether settings meet the objective, by all of their runs together; as observed in the last, which is the longest.
+    /// Returns whether a setting meets the objective, from all of its runs together; as observed in the
+    /// last run, which is the longest.
     fn meets(&self, judge: &dyn Judge, finished: &[usize], configuration: usize) -> Meets {
         let runs = self.runs(finished, configuration);
         if !self.asks() || runs.is_empty() {
@@ -113,7 +114,7 @@ impl Optimizing<'_> {
         }
     }
 
-    /// How many runs it takes at most: every setting in every rung, and some once more.
+    /// Returns the largest possible number of runs: every setting in every rung, and some once more.
     pub(super) fn most_runs(&self) -> usize {
         let first = self.pool.members.iter().filter(|member| member.trial.is_some_and(|trial| trial.repeat == 0));
         (first.count() + halving::AGAIN).min(self.pool.members.len())
@@ -140,18 +141,18 @@ impl Optimizing<'_> {
     }
 }
 
-/// What finished runs say, in the order in which they were asked for.
+/// The results of finished runs, in the order in which they were requested.
 #[derive(Default)]
 struct Trials {
     seen: Vec<Seen>,
-    /// Why a run says nothing, or that its settings cannot be chosen.
+    /// Why a run is inconclusive, or why its setting cannot be chosen.
     why: Vec<Option<String>>,
     /// Starts of servers that were counted.
     starts: Vec<String>,
 }
 
 impl Trials {
-    /// Those that say nothing, and behind which another of the same settings and length does.
+    /// Returns inconclusive runs that were replaced by a conclusive run with the same settings and length.
     fn replaced(&self) -> Vec<usize> {
         let is_behind = |place: usize, run: &Seen| {
             let mut others = self.seen[place + 1..].iter();
@@ -173,7 +174,7 @@ impl Trials {
     }
 }
 
-/// What became of the settings of a run behind it.
+/// Returns what happens to the setting of a run after it.
 fn became(run: &Seen, seen: &[Seen], stands: &Stands) -> Became {
     let is_alive = stands.alive.contains(&run.configuration);
     let has_longer = seen.iter().any(|other| other.configuration == run.configuration && other.rung > run.rung);

@@ -1,5 +1,6 @@
-//! A search for one objective or several. Each has a search of its own over the same loads, and each run says something of all of them, so the
-//! searches take turns: the first that still asks for a run has it, and the others see what it says.
+//! A search for one or several objectives. Each has its own search over the same loads, and each run is
+//! evaluated for all of them, so the searches take turns: the first that still requests a run gets it, and
+//! the others use its result.
 
 use super::chosen::{Chosen, Ended, Part, PartAnswer};
 use super::judge::Judge;
@@ -14,21 +15,21 @@ pub(super) struct Searching<'p> {
     pub search: &'p Searched,
 }
 
-/// The search for one objective, with what all runs so far say of it.
+/// The search for one objective, with the results of all runs so far for it.
 struct Track {
     of: Objective,
     probes: Vec<Probe>,
     answer: Option<PartAnswer>,
 }
 
-/// What a track asks for.
+/// The request of a track.
 enum Asks {
     Run { load: f64, repeat: u32, confirms: bool },
     Nothing,
 }
 
 impl Searching<'_> {
-    /// How it stands.
+    /// Returns its state.
     pub(super) fn stands(&self, judge: &dyn Judge) -> Chosen {
         let question = self.question();
         let track = |of: &Objective| Track { of: *of, probes: Vec::new(), answer: None };
@@ -62,7 +63,8 @@ impl Searching<'_> {
         chosen
     }
 
-    /// Those of the finished at loads above all that was found at which the server failed too many requests.
+    /// Returns the finished runs at loads above all found ones at which the server failed too many
+    /// requests.
     fn beyond(&self, chosen: &Chosen, judge: &dyn Judge) -> Vec<usize> {
         let latencies = chosen.parts.iter().filter(|part| part.of != Objective::CostPerMillion);
         let Some(found) = latencies.filter_map(|part| part.found().0).reduce(f64::max) else { return Vec::new() };
@@ -73,7 +75,8 @@ impl Searching<'_> {
         chosen.finished.iter().copied().filter(fails).collect()
     }
 
-    /// Those of the finished that say nothing, and behind which another of the same load and length does.
+    /// Returns the finished runs without a usable result that were replaced by a usable run of the same
+    /// load and length.
     fn replaced(&self, finished: &[usize], judge: &dyn Judge) -> Vec<usize> {
         let member = |at: &usize| &self.pool.members[*at];
         let says = |at: &usize| judge.said(&[&member(at).run], Objective::Slo).answer.is_some();
@@ -84,7 +87,7 @@ impl Searching<'_> {
         silent.filter(|(place, at)| behind(*place, at)).map(|(_, at)| *at).collect()
     }
 
-    /// Writes down what the searches come to.
+    /// Writes the results of the searches into `chosen`.
     fn tell(&self, chosen: &mut Chosen, tracks: Vec<Track>, turn: usize, judge: &dyn Judge) {
         let question = self.question();
         let of_limit = |of: &Objective| {
@@ -94,7 +97,7 @@ impl Searching<'_> {
             };
             (*of, chosen.finished.iter().map(said).collect::<Vec<Probe>>())
         };
-        // Where one latency alone is limited, it is the whole.
+        // If only one latency is limited, it is the whole objective.
         let is_told = |of: &&Objective| self.search.limits.len() > 1 && !self.search.meets.contains(of);
         let further: Vec<(Objective, Vec<Probe>)> = self.search.limits.iter().filter(is_told).map(of_limit).collect();
         let asked = tracks.into_iter().map(|track| (track.of, track.probes, track.answer, true));
@@ -119,7 +122,7 @@ impl Searching<'_> {
         chosen.parts = parts;
     }
 
-    /// What the long run of a load is too short to show, all runs of that load may show together.
+    /// Uses all runs of a load to show what its long run alone is too short to show.
     fn hears_all_runs(&self, outcome: &mut Outcome, of: Objective, chosen: &Chosen, judge: &dyn Judge) {
         outcome.caveats.retain(|caveat| {
             let Caveat::NotShown { load } = caveat else { return true };
@@ -127,7 +130,8 @@ impl Searching<'_> {
         });
     }
 
-    /// The latency of the objective that is missed by most in the lightest load above the answer that misses it, where several are limited.
+    /// Returns the latency of the objective that is missed by most at the lightest missing load above the
+    /// found one, if several are limited.
     fn binds(&self, parts: &[Part], finished: &[usize], judge: &dyn Judge) -> Option<Objective> {
         let slo = parts.iter().find(|part| part.of == Objective::Slo)?;
         let (_, Some(missed)) = slo.found() else { return None };
@@ -142,7 +146,7 @@ impl Searching<'_> {
         (self.search.limits.len() > 1 && most.1 > 1.0).then_some(most.0)
     }
 
-    /// How many runs it takes at most, whatever is measured.
+    /// Returns the largest number of runs that it can take, whatever is measured.
     pub(super) fn most_runs(&self) -> usize {
         let question = self.question();
         let of = |objective: &Objective| match objective {
@@ -161,7 +165,8 @@ impl Searching<'_> {
 }
 
 impl Track {
-    /// The run that it asks for. What has ended asks for nothing more, whatever the runs of others say.
+    /// Returns the run that it requests. A search that has ended requests no more, whatever the
+    /// runs of others show.
     fn asks(&mut self, question: &Question) -> Asks {
         while self.answer.is_none() {
             if self.of == Objective::CostPerMillion {
@@ -174,7 +179,7 @@ impl Track {
             match search::next(question, &self.probes) {
                 Next::Probe { load, repeat } => return Asks::Run { load, repeat, confirms: false },
                 Next::Confirm { load, repeat } => {
-                    // A long run that another objective asked for confirms this one as well.
+                    // A long run that another objective requested confirms this one as well.
                     let there = |probe: &&mut Probe| probe.confirms && !probe.own && probe.load == load;
                     match self.probes.iter_mut().find(there) {
                         Some(probe) => probe.own = true,
@@ -194,7 +199,7 @@ impl Track {
         self.answer = Some(PartAnswer::Highest { outcome, is_miss_shown });
     }
 
-    /// It asks for one run of a load more than there are: its runs do not agree.
+    /// It requests one more run of a load than exist: its runs disagree.
     fn ends_without_runs(&mut self, standing: Standing) {
         if self.of == Objective::CostPerMillion {
             self.answer = Some(PartAnswer::Cheapest(Cheapest::Unknown));
@@ -205,7 +210,8 @@ impl Track {
     }
 }
 
-/// The highest load that meets an objective, and the lowest that does not; of a cost the lowest that does comes first too.
+/// Returns the highest load that meets an objective and the lowest that does not; for a cost, the lowest
+/// that does comes first as well.
 fn between(question: &Question, of: Objective, probes: &[Probe]) -> (Option<f64>, Option<f64>) {
     if of != Objective::CostPerMillion {
         let standing = search::standing(question, probes);

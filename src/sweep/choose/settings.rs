@@ -1,4 +1,4 @@
-//! How looking for the best settings stands, and the words for it.
+//! The state of a search for the best settings of a server, and its description.
 
 use std::cmp::Ordering;
 use std::fmt;
@@ -7,57 +7,58 @@ use crate::analysis::halving::{End, Estimate, Meets, Outcome};
 use crate::plan::Aim;
 use crate::units::text::{counted, digits};
 
-/// How looking for the best settings stands.
+/// The state of a search for the best settings.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Settings {
-    /// What they are to be best at.
+    /// The metric to optimize.
     pub aim: Aim,
-    /// All of them, in the order of the matrix.
+    /// All settings, in the order of the matrix.
     pub all: Vec<Setting>,
-    /// Their runs, in the order in which they were asked for.
+    /// Their runs, in the order in which they were requested.
     pub runs: Vec<SettingRun>,
-    /// The rung that runs now, from 1.
+    /// The current rung, from 1.
     pub rung: usize,
-    /// How many rungs there are.
+    /// Number of rungs.
     pub rungs: usize,
     /// How it ended.
     pub outcome: Option<Outcome>,
 }
 
-/// One finished run of some settings.
+/// One finished run of a setting.
 #[derive(Debug, Clone, PartialEq)]
 pub struct SettingRun {
     /// Its position in the pool.
     pub member: usize,
-    /// Its settings, by position among all.
+    /// Its setting, by position among all.
     pub setting: usize,
     /// Its rung, from 1.
     pub rung: usize,
-    /// What it came to by itself; none of a run that is invalid or was given up.
+    /// Its own value; `None` if the run is invalid or was given up.
     pub value: Option<f64>,
-    /// What became of its settings behind it.
+    /// What happened to its setting afterwards.
     pub became: Became,
 }
 
-/// What became of settings behind one of their runs.
+/// What happened to a setting after one of its runs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, strum::IntoStaticStr)]
 #[strum(serialize_all = "snake_case")]
 pub enum Became {
-    /// They went on to a longer run.
+    /// It went on to a longer run.
     WentOn,
-    /// They are not likely to be better than the best by more than what is alike, or are shown to be worse.
+    /// It is unlikely to be better than the best by more than the tolerance, or is shown to be worse.
     LeftOut,
-    /// They cannot be chosen: the run is invalid for what the server did, or was given up, or they miss the objective.
+    /// It cannot be chosen: the run is invalid because of the server, or was given up, or it misses
+    /// the objective.
     NotToChoose,
-    /// Nothing: the client spoiled the run, which says nothing of them.
+    /// Nothing: the client spoiled the run, which is inconclusive.
     SaysNothing,
-    /// They were not told from others that went on, and the budget had no time for a longer run.
+    /// It was not distinguished from others that went on, and the budget had no time for a longer run.
     NoTime,
-    /// They are the best.
+    /// It is the best.
     Best,
-    /// They are among those that are not told from each other at the end.
+    /// It is among those that cannot be distinguished at the end.
     Undecided,
-    /// Other runs of this rung are to come first.
+    /// Other runs of this rung come first.
     Open,
 }
 
@@ -67,13 +68,13 @@ impl Became {
         self.into()
     }
 
-    /// The same in a few words.
+    /// Returns a short description.
     pub fn words(self) -> &'static str {
         match self {
             Became::WentOn => "went on",
-            Became::LeftOut => "left out",
+            Became::LeftOut => "excluded",
             Became::NotToChoose => "cannot be chosen",
-            Became::SaysNothing => "says nothing",
+            Became::SaysNothing => "inconclusive",
             Became::NoTime => "no time for a longer run",
             Became::Best => "best",
             Became::Undecided => "undecided",
@@ -82,20 +83,20 @@ impl Became {
     }
 }
 
-/// What is known of some settings.
+/// The results of one setting.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Setting {
-    /// Their values on `server` axes.
+    /// Its values on `server` axes.
     pub name: String,
-    /// How many runs they have.
+    /// Number of its runs.
     pub runs: usize,
-    /// What they came to; none without a run that says something, and where they cannot be chosen.
+    /// Its estimate; `None` without a conclusive run, and if it cannot be chosen.
     pub estimate: Option<Estimate>,
-    /// Whether they meet the plan's objective, by all of their runs together.
+    /// Whether it meets the plan's objective, from all of its runs together.
     pub meets: Meets,
-    /// Requests of these runs' windows; 0 without an objective.
+    /// Number of requests in the windows of these runs; 0 without an objective.
     pub requests: u64,
-    /// Why the last of their runs says nothing, or that they cannot be chosen: `invalid: client_late`.
+    /// Why the last of its runs is inconclusive, or why it cannot be chosen: `invalid: client_late`.
     pub why: Option<String>,
 }
 
@@ -103,7 +104,7 @@ impl Setting {
     fn with_value(&self, aim: Aim) -> String {
         match self.estimate {
             Some(Estimate { value, low, high, .. }) => {
-                // None of these can be below 0, whatever an interval by a normal deviation says.
+                // None of these can be below 0, even if an interval from a normal deviation is.
                 let [low, high] = [low.max(0.0), high].map(digits);
                 format!("{} with {} {} ({low} to {high})", self.name, digits(value), aim.unit())
             }
@@ -113,7 +114,7 @@ impl Setting {
 }
 
 impl Settings {
-    /// Those with the best estimate so far.
+    /// Returns the setting with the best estimate so far.
     fn ahead(&self) -> Option<&Setting> {
         let value = |setting: &&Setting| setting.estimate.map(|estimate| estimate.value);
         let is_ahead = |estimate: Estimate| self.aim == Aim::CostPerMillion || estimate.value > 0.0;
@@ -128,7 +129,8 @@ impl Settings {
 }
 
 impl Settings {
-    /// What must be said beside the answer, each by itself: what is not shown of those that were named, and why others were not.
+    /// Returns the caveats of the answer: limits of the evidence for the named settings, and why others
+    /// were not named.
     fn caveats(&self, outcome: &Outcome) -> Vec<String> {
         let mut caveats = Vec::new();
         let named = |at: usize| outcome.best == Some(at) || outcome.rivals.contains(&at);
@@ -139,11 +141,11 @@ impl Settings {
                     Some(format!("{name} misses the objective"))
                 }
                 (_, Some(why)) if outcome.unknown.contains(&at) => {
-                    Some(format!("{name} is undecided, for its runs say nothing ({why})"))
+                    Some(format!("{name} is undecided: its runs are inconclusive ({why})"))
                 }
                 (_, Some(why)) if setting.estimate.is_none() => Some(format!("{name} cannot be chosen ({why})")),
                 (Meets::Seems, _) if is_named => Some(format!(
-                    "that {name} meets the objective is not shown by {}",
+                    "{name} is not shown to meet the objective by {}",
                     counted(setting.requests as usize, "request")
                 )),
                 (Meets::SeemsNot, _) if is_named => Some(format!(
@@ -157,26 +159,26 @@ impl Settings {
         if !outcome.unaffordable.is_empty() {
             let names: Vec<&str> = outcome.unaffordable.iter().map(|at| self.all[*at].name.as_str()).collect();
             let names = names.join(", ");
-            caveats.push(format!("not told from the others, and without a longer run for want of time: {names}"));
+            caveats.push(format!("not distinguished from the others, and no time for a longer run: {names}"));
         }
         caveats
     }
 
-    /// How many runs of other settings than these say nothing, in words; none where none does.
+    /// Returns how many runs of other settings are inconclusive, in words; `None` if there are none.
     fn spoiled(&self, told: &[usize]) -> Option<String> {
         let is_spoiled = |run: &&SettingRun| run.became == Became::SaysNothing && !told.contains(&run.setting);
         match self.runs.iter().filter(is_spoiled).count() {
             0 => None,
-            1 => Some("one run was invalid and says nothing".to_owned()),
-            runs => Some(format!("{runs} runs were invalid and say nothing")),
+            1 => Some("one run was invalid and is inconclusive".to_owned()),
+            runs => Some(format!("{runs} runs were invalid and are inconclusive")),
         }
     }
 
-    /// The answer without what must be said beside it.
+    /// Returns the answer without its caveats.
     fn answer(&self, outcome: &Outcome) -> String {
         let measured = || self.all.iter().filter_map(|setting| setting.estimate);
         if self.aim == Aim::Goodput && measured().count() > 0 && measured().all(|estimate| estimate.value == 0.0) {
-            return "no settings answered a good request".to_owned();
+            return "no settings returned a successful response".to_owned();
         }
         let named = |at: &usize| self.all.get(*at).map(|setting| setting.with_value(self.aim)).unwrap_or_default();
         let best = outcome.best.as_ref().map(named).unwrap_or_default();
@@ -185,7 +187,7 @@ impl Settings {
             End::None if rivals.is_empty() => {
                 "no settings can be chosen: their runs are invalid, given up, or miss the objective".to_owned()
             }
-            End::None => format!("no settings are seen to meet the objective; measured: {rivals}"),
+            End::None => format!("no settings were observed to meet the objective; measured: {rivals}"),
             End::Best => format!("best: {best}"),
             End::Undecided if rivals.is_empty() => format!("undecided; best of those measured: {best}"),
             End::Undecided => format!("undecided between {best} and {rivals}"),

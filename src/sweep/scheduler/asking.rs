@@ -1,4 +1,5 @@
-//! The part of the scheduler that asks servers: before anything is sent, before runs, and after something failed.
+//! The part of the scheduler that probes servers: before anything is sent, before runs, and after a
+//! failure.
 
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -16,15 +17,16 @@ use crate::sweep::first_look::FirstLook;
 use crate::sweep::live::Live;
 use crate::sweep::ready::{Asking, LOOK_UP, ProbeOutcome, Waiting};
 use crate::sweep::{hooks, perform};
-/// For how long the first look at a server saves another one.
+/// For how long the first look at a server makes another one unnecessary.
 const FRESH: Duration = Duration::from_secs(30);
 
-/// A probe that is not answered for so long is told.
+/// A probe without a response for this long is reported.
 const SLOW_PROBE: Duration = Duration::from_secs(2);
 
 impl<'a> Scheduler<'a, '_> {
-    /// Asks every server once, all at the same time, before anything is sent. What an edit must mend ends the sweep here, all
-    /// of it in one message; what time may bring is waited for when its runs come.
+    /// Probes every server once, all at the same time, before anything is sent. Problems that
+    /// require an edit end the sweep here, all in one message; the scheduler waits for other
+    /// servers when their runs come.
     pub(super) fn first_look(&mut self) -> Result<(), SweepError> {
         let mut names: Vec<String> = self.runs_left.keys().cloned().collect();
         let mut wrong = self.wrong_launches(&names);
@@ -60,7 +62,7 @@ impl<'a> Scheduler<'a, '_> {
         if wrong.is_empty() { Ok(()) } else { Err(SweepError::Endpoints(wrong)) }
     }
 
-    /// What is wrong with hooks before anything is sent: endpoint and reason, each once.
+    /// Returns what is wrong with hooks before anything is sent: endpoint and reason, each once.
     pub(super) fn wrong_hooks(&self) -> Vec<(String, String)> {
         let Sweep { plan, folder, expansion, todo, .. } = self.sweep;
         let mut wrong: Vec<(String, String)> = Vec::new();
@@ -77,7 +79,8 @@ impl<'a> Scheduler<'a, '_> {
         wrong
     }
 
-    /// What is asked of an endpoint before runs like `spec`; `all_models` that its runs send are asked for before the first of them.
+    /// Returns the probe of an endpoint before runs like `spec`; before the first of them it covers
+    /// `all_models` of its runs.
     pub(super) fn asking(&self, name: &str, spec: &Arc<RunSpec>, all_models: bool) -> Asking {
         let endpoint = self.sweep.plan.endpoints[name].clone();
         let live = self.servers.get(name);
@@ -108,12 +111,12 @@ impl<'a> Scheduler<'a, '_> {
         }
     }
 
-    /// The first run to do on an endpoint.
+    /// Returns the first run to do on an endpoint.
     pub(super) fn first_spec(&self, name: &str) -> &'a Arc<RunSpec> {
         self.specs(name).next().expect("an endpoint is asked for its runs")
     }
 
-    /// The specs of the runs to do on an endpoint, in the order of the plan.
+    /// Returns the specs of the runs to do on an endpoint, in the order of the plan.
     pub(super) fn specs(&self, endpoint: &str) -> impl Iterator<Item = &'a Arc<RunSpec>> {
         let Sweep { expansion, todo, .. } = self.sweep;
         let runs = expansion.runs.iter().zip(todo).filter(|(_, todo)| **todo);
@@ -136,8 +139,8 @@ impl<'a> Scheduler<'a, '_> {
         self.ask(node, name, (&Arc::clone(spec), true), Duration::ZERO)
     }
 
-    /// Asks an endpoint on a thread of its own until it is ready, for as long as it may still be waited for; the first time
-    /// after a pause.
+    /// Probes an endpoint on its own thread until it is ready, within the remaining waiting time; before
+    /// the first probe it pauses.
     pub(super) fn ask(
         &mut self,
         node: NodeIndex,
@@ -159,7 +162,7 @@ impl<'a> Scheduler<'a, '_> {
         self.spawn(node, move || Answer::Probed(Box::new(asking.wait(pause, left, &halt, tell))))
     }
 
-    /// Says once of each server that takes its time what is being waited for.
+    /// Reports once for each slow server what the sweep waits for.
     pub(super) fn tell_slow_probes(&mut self) {
         let slow = |_: &NodeIndex, asked: &mut Unanswered| asked.since.elapsed() > SLOW_PROBE;
         for (_, Unanswered { endpoint, url, .. }) in self.unanswered.extract_if(slow) {
@@ -172,7 +175,7 @@ impl<'a> Scheduler<'a, '_> {
         self.observer.event(Event::Waiting { endpoint, waiting });
     }
 
-    /// Keeps what an endpoint said, or gives why it cannot be measured.
+    /// Records what an endpoint reported, or returns why it cannot be measured.
     pub(super) fn asked(&mut self, endpoint: &str, asked: ProbeOutcome) -> Result<(), Unready> {
         *self.waited.entry(endpoint.to_owned()).or_default() += asked.waited;
         if let Some(embedded) = asked.embedded {
@@ -181,7 +184,7 @@ impl<'a> Scheduler<'a, '_> {
         if let Some(started) = asked.launched {
             let live = self.servers.entry(endpoint.to_owned()).or_default();
             (live.start, live.target) = (None, None);
-            // The one before has ended, or was not there.
+            // The previous one has ended, or did not exist.
             let before = live.launched.replace(started);
             self.retire(endpoint, before);
         }
@@ -206,14 +209,14 @@ impl<'a> Scheduler<'a, '_> {
         Ok(())
     }
 
-    /// Tells that a server is not near, where the plan says that it is.
+    /// Reports that a server is not near, if the plan declares it so.
     pub(super) fn tell_far(&mut self, endpoint: &str, far: Option<String>) {
         if let Some(why) = far {
             self.observer.event(Event::Far { endpoint: endpoint.to_owned(), why });
         }
     }
 
-    /// The server of a run was asked again before it starts.
+    /// The server of a run was probed again before the run starts.
     pub(super) fn asked_again(&mut self, node: NodeIndex, at: usize, asked: ProbeOutcome) {
         if !self.asking.remove(&node) {
             return;
@@ -224,7 +227,7 @@ impl<'a> Scheduler<'a, '_> {
                 self.summary.left += 1;
                 self.walk.done(node, Outcome::Skipped);
             }
-            // Another run may have started meanwhile; the walk gives this one out when that has ended.
+            // Another run may have started meanwhile; the walk dispatches this one when that has ended.
             Ok(()) if self.walk.come_back(node) => {}
             Ok(()) => {
                 if let Err(error) = self.begin(node, at) {
@@ -233,7 +236,8 @@ impl<'a> Scheduler<'a, '_> {
                     self.walk.done(node, Outcome::Failed);
                 }
             }
-            // What a server cannot even start with is an answer, and the next settings are tried.
+            // If a server cannot start with its settings, that is a result, and the next settings
+            // are tried.
             Err(unready) if unready.has_ended && !unready.is_final && self.changed.contains(&at) => {
                 self.changed_in_vain(node, at, unready.reason);
             }
@@ -241,7 +245,8 @@ impl<'a> Scheduler<'a, '_> {
                 let is_final = unready.is_final;
                 self.observer.event(Event::Endpoint { endpoint: endpoint.clone(), result: Err(unready.reason) });
                 let skip = SkipReason::NotReady { endpoint: endpoint.clone() }.to_string();
-                // A model that is gone, say, is that of this run; others of the endpoint may be there.
+                // A missing model, for example, concerns this run; other models of the endpoint
+                // may exist.
                 let is_refused = self.guard.refuses(&endpoint);
                 let skip = if is_refused { refused(&endpoint) } else { skip };
                 if !is_final || is_refused {
@@ -255,7 +260,8 @@ impl<'a> Scheduler<'a, '_> {
         }
     }
 
-    /// Something failed on an endpoint: it, and all that share its resource, are asked again before their next run.
+    /// Marks a failure on an endpoint: all endpoints on its resource are probed again before their
+    /// next run.
     pub(super) fn doubt(&mut self, endpoint: &str) {
         let resources = &self.sweep.expansion.resources;
         let shared = |name: &&String| resources[*name] == resources[endpoint];
@@ -263,7 +269,7 @@ impl<'a> Scheduler<'a, '_> {
     }
 }
 
-/// How many of the models that a server lists are named.
+/// The number of models in a server's list that are named.
 const FEW_MODELS: usize = 20;
 
 fn describe(target: &Target, found: &Found, declared: Engine) -> String {
@@ -271,5 +277,5 @@ fn describe(target: &Target, found: &Found, declared: Engine) -> String {
     let version = found.said.version.as_ref().map(|version| format!(", version {version}")).unwrap_or_default();
     let models = if found.models.is_empty() { "no list of models".to_owned() } else { found.listed(FEW_MODELS) };
     let hint = found.said.hint(declared).map(|hint| format!("; {hint}")).unwrap_or_default();
-    format!("{} answers{server}{version}, models: {models}{hint}", target.authority)
+    format!("{} responds{server}{version}, models: {models}{hint}", target.authority)
 }

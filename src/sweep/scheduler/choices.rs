@@ -1,5 +1,6 @@
-//! The part of the scheduler that goes on with searches and ladders. A pool is in the graph as the node of the run that it asks for
-//! first; when that has ended, the node stands for the next one, so that the graph never changes and a launched server stays up.
+//! The part of the scheduler that continues searches and ladders. A pool is in the graph as the node of the
+//! run that it requests first; when that has ended, the node represents the next one, so the graph never
+//! changes and a launched server stays up.
 
 use petgraph::graph::NodeIndex;
 
@@ -9,13 +10,13 @@ use crate::graph::{Node, Outcome};
 use crate::sweep::event::{Event, Naming, RunView};
 
 impl Scheduler<'_, '_> {
-    /// After a run of a pool: whether another one is asked for, which the node stands for from now on. A run that was not measured as it
-    /// should be leaves the pool where it stands, for another invocation.
+    /// Returns, after a run of a pool, whether another one is requested, which the node represents from now
+    /// on. A run that was not measured as required leaves the pool as it is, for another invocation.
     pub(super) fn choose_next(&mut self, node: NodeIndex, at: usize) -> bool {
         let sweep = self.sweep;
         let Some(choices) = &sweep.choices else { return false };
         let run = &sweep.expansion.runs[at];
-        // Two sweeps may ask for the same run, which is one node: on one endpoint it serves both, each in its turn.
+        // Two sweeps may request the same run, which is one node: on one endpoint it serves both in turn.
         let is_same = |other: &usize| {
             let other = &sweep.expansion.runs[*other];
             other.id == run.id && other.spec.endpoint.name == run.spec.endpoint.name
@@ -30,7 +31,7 @@ impl Scheduler<'_, '_> {
         for pool in pools {
             let chosen = (choices.choose)(&sweep.expansion.pools[pool]);
             let next = chosen.next.map(|next| choices.places[pool][next]);
-            // What comes next may have failed before, or be the turn of another node: a redo, say.
+            // The next run may have failed before, or belong to another node: a redo, for example.
             let is_free = |next: &usize| {
                 let is_over = self.over.contains_key(&sweep.expansion.runs[*next].id);
                 !is_over && !self.begun.contains_key(next) && !sweep.todo[*next] && choices.picked[*next]
@@ -38,7 +39,7 @@ impl Scheduler<'_, '_> {
             let view = next.filter(is_free).map(|next| self.stand_for(node, next, chosen.to_string()));
             let goes_on = view.is_some();
             let standing = chosen.to_string();
-            // Behind a run that is not its own a pool mostly stands where it stood.
+            // After a run of another pool, a pool is mostly unchanged.
             if self.pools.told.insert(pool, standing.clone()).as_ref() != Some(&standing) || goes_on {
                 let pool = sweep.expansion.pools[pool].title();
                 self.observer.event(Event::Chosen { pool, standing, next: view });
@@ -50,7 +51,7 @@ impl Scheduler<'_, '_> {
         false
     }
 
-    /// Searches and ladders that ask for a run.
+    /// Returns the searches and ladders that request a run.
     pub(super) fn pools_that_go_on(&self) -> Vec<String> {
         let Some(choices) = &self.sweep.choices else { return Vec::new() };
         let pools = self.sweep.expansion.pools.iter().zip(&choices.places);
@@ -60,7 +61,8 @@ impl Scheduler<'_, '_> {
         pools.filter(|(pool, places)| goes_on(pool, places)).map(|(pool, _)| pool.title()).collect()
     }
 
-    /// Whether a node that has not ended stands for a run of the pool, or goes on with it: one node goes on with a pool at a time.
+    /// Whether a node that has not ended represents a run of the pool, or continues it: one node continues
+    /// a pool at a time.
     fn is_served_elsewhere(&self, node: NodeIndex, pool: usize, places: &[usize]) -> bool {
         let serves = |other: &NodeIndex| {
             let goes_on = self.pools.of_node.get(other).is_some_and(|pools| pools.contains(&pool));
@@ -69,7 +71,8 @@ impl Scheduler<'_, '_> {
         self.graph.nodes().into_iter().any(|other| other != node && !self.walk.has_ended(other) && serves(&other))
     }
 
-    /// Has a node stand for a run that was chosen: it is one more to do, unless another sweep has it to do, too.
+    /// Lets a node represent a chosen run, which adds one run to do, unless another sweep has it to
+    /// do as well.
     fn stand_for(&mut self, node: NodeIndex, next: usize, standing: String) -> RunView {
         let expansion = self.sweep.expansion;
         let run = &expansion.runs[next];
@@ -88,7 +91,8 @@ impl Scheduler<'_, '_> {
         view
     }
 
-    /// The turn of a run comes that another sweep asked for, too, and that has ended since: its result serves both. A pool goes on from it.
+    /// Handles the turn of a run that another sweep also requested and that has ended since: its result
+    /// serves both. A pool continues from it.
     pub(super) fn was_measured(&mut self, node: NodeIndex, at: usize, is_settled: bool) {
         let run = &self.sweep.expansion.runs[at];
         let goes_on = is_settled && self.choose_next(node, at);
@@ -105,7 +109,7 @@ impl Scheduler<'_, '_> {
         }
     }
 
-    /// Whether the run of a node has ended as that of another one, and nothing is chosen by it.
+    /// Whether the run of a node ended as that of another node, and no choice depends on it.
     pub(super) fn needs_no_server(&self, node: NodeIndex) -> bool {
         let Node::Run(at) = self.graph.node(node) else { return false };
         let is_chosen = self.sweep.choices.iter().flat_map(|choices| &choices.places).any(|places| places.contains(at));

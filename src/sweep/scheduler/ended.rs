@@ -1,4 +1,4 @@
-//! Which runs are left out because their cells have ended.
+//! Tracks which runs are skipped because their cells have ended.
 
 use std::collections::{HashMap, HashSet};
 
@@ -7,29 +7,31 @@ use petgraph::graph::NodeIndex;
 use crate::expand::{CellEnd, Expansion, PlannedRun, RunId, Series};
 use crate::graph::{Graph, Node};
 
-/// When the cells of a series end, by what is there; a run of which the second argument says so has yet to be measured, whatever is there.
+/// Returns when the cells of a series end, from the existing results; a run for which the second argument
+/// returns true has yet to be measured, even if a result exists.
 pub(crate) type EndsOf<'a> = &'a dyn Fn(&Series, &dyn Fn(&PlannedRun) -> bool) -> Vec<Option<CellEnd>>;
 
-/// Why the budget leaves out a run that is about to begin, by what was measured until then; none where it does not.
+/// Returns why the budget skips a run that is about to begin, from the measurements until then;
+/// `None` if it does not.
 pub(crate) type OverBudget<'a> = &'a dyn Fn(&PlannedRun) -> Option<String>;
 
-/// Runs that are left out because their cells have ended.
+/// Runs that are skipped because their cells have ended.
 #[derive(Debug, Default)]
 pub(super) struct EarlyEnds {
-    /// For each run to do its position and its node.
+    /// Position and node of each run to do.
     pub(super) nodes: HashMap<RunId, (usize, NodeIndex)>,
-    /// How many sweeps still ask for each run to do.
+    /// Number of sweeps that still request each run to do.
     pub(super) wanted: HashMap<RunId, usize>,
     /// Runs that have ended for good in this invocation.
     pub(super) ended: HashSet<RunId>,
     /// Cells whose end is known, as positions of series and cell.
     pub(super) known: HashSet<(usize, usize)>,
-    /// Runs that are left out, by position.
+    /// Skipped runs, by position.
     pub(super) left_out: HashSet<usize>,
 }
 
 impl EarlyEnds {
-    /// None yet.
+    /// Creates it without any skipped run.
     pub(super) fn of(expansion: &Expansion, todo: &[bool], graph: &Graph) -> EarlyEnds {
         let mut ends = EarlyEnds::default();
         if expansion.series.is_empty() {
@@ -46,12 +48,12 @@ impl EarlyEnds {
         ends
     }
 
-    /// Whether the run at this position is left out.
+    /// Whether the run at this position is skipped.
     pub(super) fn leaves_out(&self, at: usize) -> bool {
         self.left_out.contains(&at)
     }
 
-    /// One sweep less asks for a run; gives how many do.
+    /// Records that one sweep less requests a run, and returns how many do.
     pub(super) fn one_less_wants(&mut self, id: &RunId) -> usize {
         let count = self.wanted.entry(*id).or_default();
         *count = count.saturating_sub(1);

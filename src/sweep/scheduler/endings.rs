@@ -1,5 +1,6 @@
-//! The part of the scheduler that leaves out repeats which are not needed any more. Their nodes stay in the graph and end as soon as their turn
-//! comes, so that what waits for them goes on; a server that only they need is not started.
+//! The part of the scheduler that skips repeats which are no longer needed. Their nodes stay in the graph
+//! and end as soon as their turn comes, so that nodes waiting for them go on; a server that only they need
+//! is not started.
 
 use petgraph::graph::NodeIndex;
 
@@ -9,7 +10,8 @@ use crate::graph::Node;
 use crate::sweep::event::{Event, planned_cell};
 
 impl Scheduler<'_, '_> {
-    /// After a run has ended for good: leaves out what its cell, and those that are compared with it, need no more.
+    /// After a run has ended for good: skips runs that its cell, and the cells compared with it, no
+    /// longer need.
     pub(super) fn end_early(&mut self, at: usize) {
         let sweep = self.sweep;
         let Some(ends_of) = sweep.ends else { return };
@@ -30,7 +32,8 @@ impl Scheduler<'_, '_> {
         }
     }
 
-    /// Whether a node is a run that the budget leaves out by now: then it is left out. A run of a search or a ladder is not asked about.
+    /// Whether a node is a run that the budget now skips, in which case it is skipped. Runs of a search or
+    /// a ladder are not checked.
     pub(super) fn is_over_budget(&mut self, node: NodeIndex) -> bool {
         let (Node::Run(at), None) = (self.graph.node(node), self.pools.run(node)) else { return false };
         let planned = &self.sweep.expansion.runs[*at];
@@ -45,7 +48,7 @@ impl Scheduler<'_, '_> {
         true
     }
 
-    /// A run is not begun: nothing waits for it any more.
+    /// Records that a run will not begin: nothing waits for it any more.
     fn leave_out(&mut self, at: usize) {
         self.early.left_out.insert(at);
         let planned = &self.sweep.expansion.runs[at];
@@ -56,7 +59,7 @@ impl Scheduler<'_, '_> {
         }
     }
 
-    /// Leaves out the runs of a cell behind its end that were not begun, and that no other sweep asks for.
+    /// Skips the runs of a cell after its end that were not begun and that no other sweep requests.
     fn cell_ended(&mut self, series: &Series, runs: &[PlannedRun], end: &CellEnd) {
         let mut left_out = Vec::new();
         for run in &runs[(end.after as usize).min(runs.len())..] {
@@ -81,7 +84,8 @@ impl Scheduler<'_, '_> {
         }
     }
 
-    /// Whether a node has nothing to do: its run is left out, or it starts or asks a server for such runs alone.
+    /// Whether a node has nothing to do: its run is skipped, or it starts or probes a server for
+    /// skipped runs only.
     pub(super) fn has_nothing_to_do(&self, node: NodeIndex) -> bool {
         if self.early.left_out.is_empty() && self.over.is_empty() {
             return false;

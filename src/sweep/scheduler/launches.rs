@@ -1,5 +1,5 @@
-//! The part of the scheduler that starts servers and ends them. One launched server is up on a resource at a time; ending one takes its
-//! time on a thread of its own.
+//! The part of the scheduler that starts and ends servers. One launched server is up on a resource at a
+//! time; ending one takes time and happens on its own thread.
 
 use std::sync::Arc;
 use std::thread;
@@ -18,13 +18,13 @@ use crate::sweep::live::Live;
 use crate::sweep::perform::RunError;
 use crate::units::text::quoted;
 
-/// The pause before a server that ended at once is started again; it doubles.
+/// The pause before a server that exited at once is started again; it doubles.
 const FIRST_PAUSE: Duration = Duration::from_secs(1);
 /// The longest such pause.
 const LONGEST_PAUSE: Duration = Duration::from_secs(30);
 
 impl Scheduler<'_, '_> {
-    /// What it takes to start the server of a run like `spec`.
+    /// Returns the inputs for launching the server of a run like `spec`.
     pub(super) fn launching(&self, name: &str, spec: &Arc<RunSpec>) -> Launching {
         Launching {
             endpoint: self.sweep.plan.endpoints[name].clone(),
@@ -34,7 +34,8 @@ impl Scheduler<'_, '_> {
         }
     }
 
-    /// What is wrong with the servers to be launched before any is: endpoint and reason, each once.
+    /// Returns what is wrong with the servers to launch, before any is launched: endpoint and
+    /// reason, each once.
     pub(super) fn wrong_launches(&self, names: &[String]) -> Vec<(String, String)> {
         let mut wrong: Vec<(String, String)> = Vec::new();
         for name in names.iter().filter(|name| self.sweep.plan.endpoints[*name].launch.is_some()) {
@@ -48,7 +49,7 @@ impl Scheduler<'_, '_> {
         wrong
     }
 
-    /// Starts the server of an endpoint in the place of the one that is up on its resource.
+    /// Starts the server of an endpoint in place of the one that is up on its resource.
     pub(super) fn start_server(&mut self, node: NodeIndex, name: &str, run: usize) -> Result<(), SweepError> {
         let spec = Arc::clone(&self.sweep.expansion.runs[run].spec);
         let resource = self.sweep.expansion.resources[name].clone();
@@ -67,22 +68,23 @@ impl Scheduler<'_, '_> {
         let launching = self.launching(name, &spec);
         self.spawn(node, move || {
             for server in ending {
-                // One that panicked has ended its server all the same.
+                // A thread that panicked has ended its server nevertheless.
                 let _ = server.join();
             }
             Answer::Launched(launching.start())
         })
     }
 
-    /// Whether the server that is up was launched with other settings than a run needs. So it is where the run that a node stands for was
-    /// chosen, and has other settings than the one before; all others wait for the start of their server.
+    /// Whether the running server was launched with other settings than a run needs. This happens if the
+    /// run that a node represents was chosen and has other settings than the previous one; all other runs
+    /// wait for the start of their server.
     pub(super) fn needs_another_server(&self, at: usize) -> bool {
         let spec = &self.sweep.expansion.runs[at].spec;
         let up = self.servers.get(&spec.endpoint.name).and_then(|live| live.launched.as_ref());
         up.is_some_and(|started| started.spec.endpoint.launch != spec.endpoint.launch)
     }
 
-    /// Ends the server that is up and starts the one that a run needs, which then begins.
+    /// Ends the running server and starts the one that a run needs, which then begins.
     pub(super) fn change_server(&mut self, node: NodeIndex, at: usize) -> Result<(), SweepError> {
         let spec = Arc::clone(&self.sweep.expansion.runs[at].spec);
         let name = spec.endpoint.name.clone();
@@ -91,7 +93,7 @@ impl Scheduler<'_, '_> {
         self.asking.insert(node);
         self.restarting.insert(node);
         self.changed.insert(at);
-        // A port that is `auto` is known when it starts.
+        // A port of `auto` is known only after the start.
         let port = self.sweep.plan.endpoints[&name].launch_port().map_or("auto".to_owned(), |port| port.to_string());
         let written = spec.endpoint.launch.iter().flat_map(|launch| &launch.command);
         let filled = written.map(|part| part.replace("{{ port }}", &port).replace("{{port}}", &port));
@@ -102,7 +104,8 @@ impl Scheduler<'_, '_> {
         Ok(())
     }
 
-    /// The server of a run ended before it was ready with the settings of the run: that spoils an attempt as if it had ended under it.
+    /// The server of a run ended before it was ready with the settings of the run: that spoils the attempt
+    /// as if the server had ended during it.
     pub(super) fn changed_in_vain(&mut self, node: NodeIndex, at: usize, reason: String) {
         let run = &self.sweep.expansion.runs[at];
         let spoiled = Spoiled { cause: SpoilCause::ServerDied, detail: reason, retry_after: None };
@@ -113,7 +116,7 @@ impl Scheduler<'_, '_> {
         self.run_ended(node, at, Err(kept.err().map_or(RunError::Spoiled(spoiled), RunError::Store)));
     }
 
-    /// A server was started; it is not ready yet.
+    /// Records that a server was started; it is not ready yet.
     pub(super) fn server_started(&mut self, node: NodeIndex, name: String, started: Started) {
         let command = started.command.clone();
         self.servers.insert(name.clone(), Live { launched: Some(started), ..Live::default() });
@@ -134,7 +137,7 @@ impl Scheduler<'_, '_> {
             let pause = FIRST_PAUSE.saturating_mul(1 << (again - 1).min(16)).min(LONGEST_PAUSE);
             if let Err(error) = self.ask(node, &name, (&spec, true), pause) {
                 self.end_for(error);
-                self.lose(node, name, "its server could not be asked".to_owned());
+                self.lose(node, name, "its server could not be probed".to_owned());
             }
             return;
         }
@@ -144,7 +147,8 @@ impl Scheduler<'_, '_> {
         self.give_up_behind(node, &name, &reason, allowed);
     }
 
-    /// Gives up every run behind a server that does not start: what it cannot be started with is an answer.
+    /// Gives up every run behind a server that does not start: that it cannot start with these
+    /// settings is a result.
     fn give_up_behind(&mut self, node: NodeIndex, name: &str, reason: &str, times: u32) {
         self.observer.event(Event::Endpoint { endpoint: name.to_owned(), result: Err(reason.to_owned()) });
         let spoiled = Spoiled { cause: SpoilCause::ServerDied, detail: reason.to_owned(), retry_after: None };
@@ -174,30 +178,30 @@ impl Scheduler<'_, '_> {
         self.halt.send_replace(true);
     }
 
-    /// Ends the launched server of an endpoint that stays in use: whoever asks it next starts it again.
+    /// Ends the launched server of an endpoint that stays in use: the next probe starts it again.
     pub(super) fn end_server(&mut self, name: &str) {
         let launched = self.servers.get_mut(name).and_then(|live| live.launched.take());
         self.retire(name, launched);
     }
 
-    /// Lets go of an endpoint's server.
+    /// Releases an endpoint's server.
     pub(super) fn forget(&mut self, name: &str) {
         let launched = self.servers.remove(name).and_then(|live| live.launched);
         self.retire(name, launched);
     }
 
-    /// Ends a launched server on a thread of its own.
+    /// Ends a launched server on its own thread.
     pub(super) fn retire(&mut self, name: &str, launched: Option<Started>) {
         let Some(started) = launched else { return };
         let resource = self.sweep.expansion.resources[name].clone();
-        // Where no thread starts, the server ends here.
+        // If no thread can be started, the server ends here.
         let ending = thread::Builder::new().name("server end".to_owned()).spawn(move || started.server.end());
         if let Ok(ending) = ending {
             self.retiring.entry(resource).or_default().push(ending);
         }
     }
 
-    /// Ends all launched servers and waits until nothing of them is left.
+    /// Ends all launched servers and waits until all their processes are gone.
     pub(super) fn retire_all(&mut self) {
         let names: Vec<String> = self.servers.keys().cloned().collect();
         names.iter().for_each(|name| self.forget(name));

@@ -1,4 +1,4 @@
-//! The part of the scheduler that takes what came of runs: committed, tried again, given up, or left.
+//! The part of the scheduler that handles the outcomes of runs: committed, retried, given up, or left.
 
 use std::sync::Arc;
 use std::thread;
@@ -13,28 +13,28 @@ use crate::sweep::event::Event;
 use crate::sweep::perform::{Retries, RunError};
 use crate::sweep::ready::Waiting;
 use crate::units::Nanos;
-/// How long a server is left alone before a run is tried again for the first time; it doubles up to [`LONGEST_PAUSE`].
+/// How long a server is left alone before the first retry of a run; it doubles up to [`LONGEST_PAUSE`].
 const FIRST_PAUSE: Duration = Duration::from_secs(1);
-/// What is shorter needs no words.
+/// Shorter pauses are not reported.
 const LONG_PAUSE: Duration = Duration::from_secs(2);
-/// The longest such pause that the server does not ask for.
+/// The longest such pause, unless the server requests one.
 const LONGEST_PAUSE: Duration = Duration::from_secs(30);
 
 impl Scheduler<'_, '_> {
-    /// How often the environment may spoil a run, and has.
+    /// Returns how often the environment may spoil a run, and how often it has.
     pub(super) fn retries(&self, at: usize) -> Retries {
         let endpoint = &self.sweep.expansion.runs[at].spec.endpoint.name;
         Retries { spoiled: self.spoiled[at], allowed: self.sweep.plan.endpoints[endpoint].retries() }
     }
 
-    /// Counts a run that is left out.
+    /// Counts a skipped run.
     pub(super) fn count_skipped(&mut self, endpoint: &str) {
         let is_refused = self.guard.refuses(endpoint) || self.wants_a_change.contains(endpoint);
         let count = if is_refused { &mut self.summary.refused } else { &mut self.summary.skipped };
         *count += 1;
     }
 
-    /// Leaves out a run that was given out.
+    /// Skips a run that was dispatched.
     pub(super) fn skip(&mut self, node: NodeIndex, at: usize, reason: String) {
         let endpoint = &self.sweep.expansion.runs[at].spec.endpoint.name;
         self.count_skipped(endpoint);
@@ -47,7 +47,7 @@ impl Scheduler<'_, '_> {
         self.walk.done(node, Outcome::Skipped);
     }
 
-    /// An endpoint cannot be made ready: its runs are left out.
+    /// Records that an endpoint cannot be made ready: its runs are skipped.
     pub(super) fn lose(&mut self, node: NodeIndex, endpoint: String, reason: String) {
         let is_stopped = self.halted();
         if !is_stopped {
@@ -58,7 +58,7 @@ impl Scheduler<'_, '_> {
                 if self.early.leaves_out(*run) {
                     continue;
                 }
-                // It may be ready next time: nobody waited to the end.
+                // It may be ready next time: the wait was not completed.
                 if is_stopped {
                     self.summary.left += 1;
                     continue;
@@ -84,7 +84,7 @@ impl Scheduler<'_, '_> {
         let given_up = self.summary.given_up;
         let run = &self.sweep.expansion.runs[at];
         let view = self.views[&at].clone();
-        // Whether the run has ended for good, and a search may go on from it.
+        // Whether the run has ended for good, so that a search may continue from it.
         let mut is_settled = result.is_ok();
         let outcome = match result {
             Err(RunError::Spoiled(spoiled)) => match self.spoiled(node, at, spoiled) {
@@ -157,8 +157,8 @@ impl Scheduler<'_, '_> {
         }
     }
 
-    /// The environment spoiled an attempt. The run is tried again when its server is well: then nothing is given. Otherwise how it
-    /// ended.
+    /// Handles an attempt that the environment spoiled. Returns nothing if the run will be retried when its
+    /// server is ready; otherwise how it ended.
     pub(super) fn spoiled(&mut self, node: NodeIndex, at: usize, spoiled: Spoiled) -> Option<Outcome> {
         let retries = self.retries(at);
         self.spoiled[at] += 1;
@@ -170,11 +170,10 @@ impl Scheduler<'_, '_> {
         let within = Duration::from(self.sweep.plan.endpoints[&spec.endpoint.name].ready_within());
         let is_too_long = pause > within.max(LONGEST_PAUSE);
         if is_too_long {
-            // For the whole endpoint: whoever runs the same command later begins behind it.
+            // For the whole endpoint: rerunning the same command later continues after it.
             let (name, pause) = (&spec.endpoint.name, Nanos::from(pause));
-            let reason = format!(
-                "endpoint `{name}` asks to be left alone for {pause} (Retry-After), longer than `ready.within`"
-            );
+            let reason =
+                format!("endpoint `{name}` requests a pause of {pause} (Retry-After), longer than `ready.within`");
             self.lost.insert(name.clone(), reason);
         }
         if !is_spent && !is_too_long && !self.sweep.fail_fast && !self.halted() {
@@ -183,7 +182,7 @@ impl Scheduler<'_, '_> {
             if pause >= LONG_PAUSE {
                 let is_asked_for = spoiled.retry_after.is_some_and(|asked| Duration::from(asked) == pause);
                 let reason = if is_asked_for {
-                    "the server asks for it (Retry-After)"
+                    "the server requests it (Retry-After)"
                 } else {
                     "a pause before the next attempt"
                 };
@@ -227,7 +226,7 @@ impl Scheduler<'_, '_> {
         Some(Outcome::Failed)
     }
 
-    /// Keeps a run's resource taken for the pause after it.
+    /// Keeps a run's resource occupied for the pause after it.
     pub(super) fn rest(&self, node: NodeIndex, pause: Duration) -> Result<(), SweepError> {
         let halt = self.halt.subscribe();
         self.spawn(node, move || {
@@ -240,7 +239,8 @@ impl Scheduler<'_, '_> {
     }
 }
 
-/// How long a server is left alone after it spoiled an attempt: as long as it asks for, and longer each time.
+/// Returns how long a server is left alone after it spoiled an attempt: as long as it requests, and
+/// longer each time.
 fn pause_after(spoiled: &Spoiled, times: u32) -> Duration {
     let growing = FIRST_PAUSE.saturating_mul(1 << times.saturating_sub(1).min(16)).min(LONGEST_PAUSE);
     spoiled.retry_after.map_or(growing, |asked| growing.max(asked.into()))

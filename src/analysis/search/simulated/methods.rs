@@ -1,4 +1,4 @@
-//! The methods that were tried against the one that the program uses.
+//! The methods that were compared with the one that the program uses.
 
 use crate::analysis::search::bracket::{self, Bracket, met, votes};
 use crate::analysis::search::grid::Grid;
@@ -6,7 +6,7 @@ use crate::analysis::search::method::{Method, Step};
 use crate::analysis::search::question::Probe;
 use crate::analysis::slo::Answer;
 
-/// The next load of the doubling; none once a load missed, or the last one held.
+/// Returns the next load of the doubling; `None` once a load missed, or the last one held.
 fn doubling(bracket: &Bracket, grid: &Grid) -> Option<f64> {
     match (bracket.low, bracket.high) {
         (None, None) => Some(grid.first()),
@@ -16,7 +16,8 @@ fn doubling(bracket: &Bracket, grid: &Grid) -> Option<f64> {
     }
 }
 
-/// Halving the range between the highest load that holds and the lowest that misses; up to three runs of each load that decides.
+/// Halving of the range between the highest load that holds and the lowest that misses; up to three runs
+/// at each load that decides.
 pub(super) struct Bisection;
 
 impl Method for Bisection {
@@ -52,7 +53,7 @@ impl Method for Stochastic {
         if let Some(load) = doubling(bracket, grid) {
             return Step::Probe(load);
         }
-        // The weight of each load as the highest that holds; the first is that of none.
+        // The weight of each load as the highest that holds; the first is the weight of none.
         let mut weights = vec![1.0; grid.loads().len() + 1];
         for probe in probes {
             let Some(met) = met(probe) else { continue };
@@ -78,7 +79,7 @@ impl Method for Stochastic {
         if confirmed || high - low <= 2 || runs >= bracket::most(grid) + MOST {
             return Step::Settled(middle.checked_sub(1).map(|at| grid.loads()[at]));
         }
-        // Between this load and the next lies the median: the next is the one that tells.
+        // The median lies between this load and the next: the next one is decisive.
         Step::Probe(grid.loads()[middle.min(grid.loads().len() - 1)])
     }
 

@@ -1,7 +1,8 @@
-//! Does a search find the load that it looks for? Servers whose highest load is known, by the tests that the program makes.
+//! Does a search find its target? Simulated servers whose highest load is known, judged by the program's
+//! own tests.
 //!
-//! `SWEEPLINE_SIMULATIONS=1000 cargo test --release -p sweepline-analysis --lib search::simulated -- --nocapture` makes the
-//! table of `docs/SEARCH.md`; without it there are a few servers of each kind.
+//! `SWEEPLINE_SIMULATIONS=1000 cargo test --release -p sweepline-analysis --lib search::simulated --
+//! --nocapture` prints the table of `docs/SEARCH.md`; without it there are a few servers of each kind.
 
 mod methods;
 mod servers;
@@ -22,19 +23,19 @@ fn servers() -> u64 {
 
 const FEW: u64 = 2;
 
-/// What came of one search.
+/// The result of one search.
 struct Searched {
     outcome: Outcome,
     right: bool,
     runs: usize,
     most: usize,
-    /// Requests until the first long run, and from it on.
+    /// Requests before the first long run, and from it on.
     requests: [u64; 2],
     ladder: u64,
 }
 
 impl Searched {
-    /// Whether something is said that makes a reader doubt the load.
+    /// Returns whether a caveat casts doubt on the load.
     fn is_doubted(&self) -> bool {
         let doubts = |caveat: &Caveat| {
             matches!(
@@ -84,7 +85,8 @@ fn search(method: &impl Method, kind: Kind, seed: u64, ladder: u64) -> Searched 
     Searched { outcome, right, runs: probes.len(), most, requests: [server.requests - long, long], ladder }
 }
 
-/// Requests of a ladder: every step of the resolution from the lower end up to the first that misses.
+/// Returns the requests of a ladder: every step of the resolution from the lower end up to the first
+/// that misses.
 fn ladder(kind: Kind, seed: u64) -> u64 {
     let mut server = Server::new(kind, seed);
     let Question { from, to, within, whole, .. } = server.question;
@@ -151,7 +153,7 @@ fn table(name: &str, kind: Kind, method: &(impl Method + Sync), ladders: &[u64])
     row
 }
 
-/// One value for each seed, by two threads.
+/// Computes one value for each seed, in two threads.
 fn parallel<T: Send>(count: u64, of: impl Fn(u64) -> T + Sync) -> Vec<T> {
     std::thread::scope(|scope| {
         let halves = [0, 1].map(|half| {
@@ -167,7 +169,8 @@ fn searches_find_the_load() {
     let all = std::env::var_os("SWEEPLINE_SIMULATIONS").is_some();
     let only = std::env::var("SWEEPLINE_SEARCH_KIND").ok();
     println!(
-        "| server | method | wrong | wrong, not said | doubted | none found | requests | with long runs | runs | most |"
+        "| server | method | wrong | wrong, not reported | doubted | none found | requests | with long runs | \
+        runs | most |"
     );
     let mut wrong_of_all = 0.0;
     for kind in KINDS {
@@ -181,13 +184,13 @@ fn searches_find_the_load() {
         }
         let row = table("fitted", kind, &Fitted { within: 0.05, confirms: true }, &ladders);
         assert_eq!(row.over, 0, "{kind:?}: more runs than the bound");
-        // By chance alone few servers may have more.
+        // By chance alone, few servers may have more.
         let chance = 2.0 * (0.05 * 0.95 / servers() as f64).sqrt();
         let wrong = match kind {
             Kind::Queue | Kind::Batching | Kind::BatchSize | Kind::Never | Kind::Always => row.wrong,
             Kind::Drifting | Kind::Bimodal | Kind::NonMonotone | Kind::Flat => row.unsaid,
         };
-        // A few servers of a kind show nothing alone: they are counted together, below.
+        // A few servers of a kind prove nothing individually: they are counted together below.
         assert!(!all || wrong <= 0.05 + chance, "{kind:?}: {wrong}");
         wrong_of_all += wrong * servers() as f64;
         if all && matches!(kind, Kind::Queue | Kind::Batching | Kind::BatchSize) {

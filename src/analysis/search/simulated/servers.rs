@@ -1,4 +1,5 @@
-//! Servers whose highest load under a limit is known, because the limit is what a long run at that load comes to.
+//! Servers whose highest load under a limit is known, because the limit is the result of a long run at
+//! that load.
 
 use rand::{RngExt, SeedableRng};
 use rand_chacha::ChaCha8Rng;
@@ -14,13 +15,13 @@ use crate::analysis::worth::{Sample, Turns};
 /// What is unusual about a server.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(super) enum Kind {
-    /// A queue before k servers.
+    /// A queue in front of k servers.
     Queue,
-    /// All requests in service slow each other down; so many at most.
+    /// All requests in service slow each other down, up to a maximum number.
     Batching,
     /// The same for a closed loop: the load is the batch size.
     BatchSize,
-    /// Its speed rises or falls evenly from run to run.
+    /// Its speed rises or falls steadily from run to run.
     Drifting,
     /// Some runs are slow.
     Bimodal,
@@ -30,7 +31,8 @@ pub(super) enum Kind {
     Never,
     /// It holds at every load of the range.
     Always,
-    /// A queue whose latency hardly depends on the load: its limit is less than a tenth above what an idle server takes.
+    /// A queue whose latency barely depends on the load: its limit is less than a tenth above the
+    /// latency of an idle server.
     Flat,
 }
 
@@ -46,7 +48,8 @@ pub(super) const KINDS: [Kind; 9] = [
     Kind::Flat,
 ];
 
-/// How requests are served: `k` at once, each for a time of a law with mean 1, or all at once, each step longer the more there are.
+/// How requests are served: `k` at once, each for a time drawn from a distribution with mean 1, or all
+/// at once, with steps that get longer with their number.
 #[derive(Debug, Clone, Copy)]
 enum Law {
     Fixed,
@@ -66,26 +69,26 @@ pub(super) struct Server {
     k: usize,
     batching: bool,
     law: Law,
-    /// Share of the service that belongs to the latency: that until the first token, or all of it.
+    /// Share of the service time that counts as latency: that up to the first token, or all of it.
     counted: f64,
     /// How the time of a step grows with the requests in service.
     growth: f64,
-    /// The share of requests that may be above the limit.
+    /// Share of requests that may be above the limit.
     allowed: f64,
     limit: f64,
-    /// Whether the limit is near what an idle server takes.
+    /// Whether the limit is near the latency of an idle server.
     is_flat: bool,
     /// Deviation of the capacity from run to run, and of the speed from request to request (an AR(1) series, φ = 0.5).
     between: f64,
     within: f64,
-    /// Logarithm by which the capacity changes in the length of an ordinary run.
+    /// Logarithm by which the capacity changes over one ordinary run.
     drift: f64,
-    /// Share of slow runs, and by which logarithm they are slow.
+    /// Share of slow runs, and the logarithm by which they are slow.
     slow: (f64, f64),
     /// Loads that miss.
     hole: (f64, f64),
     rng: ChaCha8Rng,
-    /// Ordinary runs' lengths so far.
+    /// Elapsed time in lengths of an ordinary run.
     pub elapsed: f64,
     /// Requests of a ladder do not count.
     pub requests: u64,
@@ -94,20 +97,22 @@ pub(super) struct Server {
 /// Requests of an ordinary run at the knee.
 const REQUESTS: std::ops::Range<u32> = 4_000..16_000;
 
-/// How far above an idle server's latency a limit is that says something of the load, and of how many requests that latency is.
+/// Minimum factor by which a meaningful limit exceeds an idle server's latency, and the number of
+/// requests that latency is computed from.
 const FLAT: f64 = 1.1;
 const IDLE: f64 = 20_000.0;
 
-/// When requests came and were served, and their latency.
+/// When requests arrived and were served, and their latency.
 struct Served {
     spans: Vec<(f64, f64)>,
     latencies: Vec<f64>,
 }
 
 impl Server {
-    /// The `seed`-th of a kind.
+    /// Creates the `seed`-th server of a kind.
     pub(super) fn new(kind: Kind, seed: u64) -> Server {
-        // A limit within the noise of an idle server's latency has no knee below saturation: such servers are a kind of their own.
+        // A limit within the noise of an idle server's latency has no knee below saturation: such
+        // servers are a separate kind.
         let drawn = (0..).map(|time| Server::draw(kind, 1_000_003 * seed + 7_919 * time + kind as u64));
         drawn.into_iter().find(|server| server.is_flat == (kind == Kind::Flat)).expect("some are")
     }
@@ -153,7 +158,7 @@ impl Server {
         server
     }
 
-    /// Chooses the knee, takes its latency for the limit, and adds what is unusual.
+    /// Chooses the knee, takes its latency as the limit, and adds the unusual behavior.
     fn place(&mut self) {
         if self.question.whole {
             let knee = self.rng.random_range(16..=96_u32);
@@ -166,7 +171,7 @@ impl Server {
                 quantile(&served.latencies[served.latencies.len() / 20..], self.allowed)
             });
             self.limit = (percentiles[0] * percentiles[1]).sqrt();
-            // The window in which the knee's batch size serves so many.
+            // The window in which the knee's batch size serves this many.
             self.window = counts * (1.0 + self.growth * self.knee) / self.knee;
             (self.question.from, self.question.to) = (1.0, 256.0);
             return;
@@ -200,7 +205,7 @@ impl Server {
         }
     }
 
-    /// Of a server some of whose runs are slow, the limit is the percentile of all of them.
+    /// For a server with some slow runs, the limit is the percentile over all of them.
     fn place_two_modes(&mut self) {
         let (share, apart) = self.slow;
         let slow = self.open(self.knee, share * long() as f64);
@@ -210,7 +215,7 @@ impl Server {
         self.knee *= (-apart).exp();
     }
 
-    /// Runs it: the answers are those of the tests that the program makes.
+    /// Runs it: the answers are those of the program's own tests.
     pub(super) fn run(&mut self, load: f64, confirms: bool) -> Probe {
         let times = if confirms { 5.0 } else { 1.0 };
         let noise: f64 = StandardNormal.sample(&mut self.rng);
@@ -235,7 +240,7 @@ impl Server {
         let end = spans.last().map_or(0.0, |span| span.0);
         let (from, drained) = (end / 6.0, end * 1.25);
         let first = spans.partition_point(|span| span.0 < from);
-        // What is not served by the end of the drain has failed.
+        // Requests that are not served by the end of the drain have failed.
         let cut = |(latency, span): (&f64, &(f64, f64))| if span.1 > drained { f64::INFINITY } else { *latency };
         let values: Vec<f64> = latencies[first..].iter().zip(&spans[first..]).map(cut).collect();
         let requests = values.len() as u64;
@@ -260,7 +265,7 @@ impl Server {
         Probe { load, confirms, own: true, answer: Some(answer), pressure, requests, short: None }
     }
 
-    /// So many requests of an open loop, at a load per time of one service.
+    /// Simulates this many requests of an open loop, at a load per service time.
     fn open(&mut self, load: f64, requests: f64) -> Served {
         let count = requests.round() as usize;
         let mut at = 0.0;
@@ -294,7 +299,8 @@ impl Server {
         served
     }
 
-    /// All in service share it: a step takes the longer the more there are; at most `k`, the others wait.
+    /// All requests in service share it: a step takes longer the more there are; at most `k`, the others
+    /// wait.
     fn shared(&mut self, arrivals: &[f64]) -> Served {
         let mut batch = Batch::new(self.growth);
         let mut state = self.normal();
@@ -328,7 +334,7 @@ impl Server {
         Served { spans: arrivals.iter().copied().zip(ends).collect(), latencies }
     }
 
-    /// So many requests of a closed loop: always `size` in service.
+    /// Simulates this many requests of a closed loop: always `size` in service.
     fn closed(&mut self, size: usize, capacity: f64, requests: f64) -> Served {
         let mut batch = Batch::new(self.growth);
         let mut state = self.normal();
@@ -360,7 +366,7 @@ impl Server {
         }
     }
 
-    /// What the next request's time is multiplied by.
+    /// Returns the factor of the next request's time.
     fn pace(&mut self, state: &mut f64) -> f64 {
         *state = 0.5 * *state + 0.75_f64.sqrt() * self.normal();
         (self.within * *state - self.within * self.within / 2.0).exp()
@@ -370,7 +376,8 @@ impl Server {
         StandardNormal.sample(&mut self.rng)
     }
 
-    /// Whether a load is right to the resolution: of the load at any time of the run that confirmed it, and of a whole number to one.
+    /// Returns whether a load is right to the resolution: relative to the true load at any time of the
+    /// run that confirmed it, and for a whole number to one.
     pub(super) fn is_right(&self, found: f64) -> bool {
         if self.question.whole {
             return (found - self.knee).abs() <= (self.question.within * self.knee).max(1.0);
@@ -385,12 +392,12 @@ impl Server {
 /// Requests in service at once.
 struct Batch {
     growth: f64,
-    /// What a step's time is multiplied by.
+    /// Factor of a step's time.
     pace: f64,
     now: f64,
-    /// Work that each request in service has been given since the begin.
+    /// Work that each request in service has received since the beginning.
     given: f64,
-    /// What `given` is when each ends, and which it is: a heap by the first.
+    /// The value of `given` at which each request ends, with its index: a heap by the first.
     ends: std::collections::BinaryHeap<std::cmp::Reverse<(Rank, usize)>>,
 }
 
@@ -421,7 +428,7 @@ impl Batch {
         self.ends.len()
     }
 
-    /// Seconds that a unit of work takes now.
+    /// Returns the seconds that a unit of work currently takes.
     fn unit(&self) -> f64 {
         self.pace * (1.0 + self.growth * self.count() as f64)
     }
@@ -448,7 +455,7 @@ impl Batch {
     }
 }
 
-/// Requests of the run that the limit is taken from.
+/// Returns the requests of the run that the limit is taken from.
 fn long() -> usize {
     if cfg!(debug_assertions) { 60_000 } else { 200_000 }
 }

@@ -1,32 +1,33 @@
-//! Who may look: requests that name this machine, come by GET or HEAD and know the address that was printed.
+//! Access control: only GET and HEAD requests that name this machine and contain the token of the printed address.
 
 use hyper::header::HOST;
 use hyper::{HeaderMap, Method, StatusCode};
 use subtle::ConstantTimeEq;
 
-/// What a request wants, once it may have it.
+/// What an admitted request gets.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum Wanted {
     /// The page.
     Page,
-    /// What is going on now.
+    /// The live state.
     Live,
 }
 
-/// What requests are held against.
+/// What requests are checked against.
 pub(super) struct Guard {
     token: String,
     port: u16,
 }
 
 impl Guard {
-    /// For a server on this port, whose address has this token.
+    /// Creates it for a server on this port, whose address has this token.
     pub(super) fn new(token: String, port: u16) -> Guard {
         Guard { token, port }
     }
 
-    /// What the request may have, or with which status it is refused. The name of the host is looked at first: a page of another
-    /// site that has its name lead here (DNS rebinding) learns nothing, not even whether a token is right.
+    /// Returns what the request gets, or the status with which it is refused. The host name is checked
+    /// first: a page of another site that resolves its name to this machine (DNS rebinding) learns nothing,
+    /// not even whether a token is right.
     pub(super) fn admit(&self, method: &Method, path: &str, headers: &HeaderMap) -> Result<Wanted, StatusCode> {
         let mut hosts = headers.get_all(HOST).iter();
         let is_ours = hosts.next().and_then(|host| host.to_str().ok()).is_some_and(|host| self.is_this_machine(host));

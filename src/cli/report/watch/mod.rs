@@ -1,5 +1,6 @@
-//! `sweepline report --watch PLAN`: the page of a running or finished sweep on loopback, made anew as runs are committed. It ends with
-//! its command, writes nothing, and runs at the lowest urgency: the machine may be the one that measures.
+//! `sweepline report --watch PLAN`: the page of a running or finished sweep on loopback, updated as runs
+//! are committed. It ends with its command, writes nothing, and runs at the lowest priority, because the
+//! machine may be the one that measures.
 
 mod guard;
 mod pages;
@@ -29,22 +30,23 @@ use crate::report::html::{Report, waiting};
 use crate::store::Store;
 use crate::units::NonceSeed;
 
-/// How often it is looked for new results.
+/// Interval between checks for new results.
 const LOOK: Duration = Duration::from_millis(500);
 
-/// A report is made anew no sooner than after so many times the time that the last one took: it must not become the load.
+/// Minimum interval between two reports, as a multiple of the time that the last one took: reports must not
+/// become a load.
 const SPARING: u32 = 9;
 
-/// Reads results and makes the report of them, after what was read the last time.
+/// Reads results and makes their report, based on the state of the previous read.
 type Make = fn(&Asked, Option<Readings>) -> Result<(Readings, Report), Failure>;
 
-/// Serves the page until the command is told to end.
+/// Serves the page until the command is ended.
 pub(super) fn run(asked: Asked, port: u16, report: Make) -> Result<Exit, Failure> {
-    // A plan that is wrong, and a folder that cannot be read, are said at once.
+    // Errors of the plan and of the folder are reported at once.
     let workspace = asked.runs.open(&asked.folder)?;
     asked.runs.picked(&workspace)?;
     let stop = listen_for_signals()?;
-    // Best effort: who may not be less urgent is as urgent as before.
+    // Best effort: if the priority cannot be lowered, it stays as it is.
     let _ = rustix::process::nice(10);
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
     let runtime = runtime.map_err(|error| Failure::Unexpected(error.into()))?;
@@ -55,18 +57,18 @@ pub(super) fn run(asked: Asked, port: u16, report: Make) -> Result<Exit, Failure
     let name = plain(&workspace.plan().name);
     let first = waiting(
         &name,
-        &format!("No run of {name} has a result yet. The report stands here as soon as one is committed."),
+        &format!("No run of {name} has a result yet. The report appears here as soon as one is committed."),
     );
     let first = first.map_err(|error| Failure::Unexpected(error.into()))?;
     let page = Arc::new(WatchedPage::new(Store::open(&asked.folder.results), first));
     let (end, ends) = watch::channel(false);
-    // Kept here too: where no input ends it, a signal does.
+    // Kept here too: if standard input does not end the command, a signal does.
     let end = Arc::new(end);
     end_with_input(Arc::clone(&end));
     drop(workspace);
     output::print(&format!("{url}\n"))?;
-    stderr::complain("whoever has this address can read the report; Ctrl-C ends it");
-    // It is not waited for: what it makes nobody looks at any more, and it writes nothing.
+    stderr::complain("everyone with this address can read the report; Ctrl-C ends it");
+    // The thread is not joined: its next report is no longer needed, and it writes nothing.
     let maker = {
         let page = Arc::clone(&page);
         move || make(&asked, report, &page)
@@ -87,12 +89,12 @@ pub(super) fn run(asked: Asked, port: u16, report: Make) -> Result<Exit, Failure
 
 fn taken(port: u16, error: &std::io::Error) -> Failure {
     Failure::Usage(format!(
-        "port {port} of 127.0.0.1 cannot be listened on ({error}): --port takes another, 0 a free one"
+        "cannot listen on port {port} of 127.0.0.1 ({error}): choose another one with --port, or 0 for a free one"
     ))
 }
 
-/// Ends the command when what it reads from is closed: the pipe or the connection of whoever started it. A file, `/dev/null` and a
-/// terminal say nothing; a terminal that closes sends a signal.
+/// Ends the command when its standard input is closed: the pipe or the connection of its parent. A file,
+/// `/dev/null` and a terminal have no such effect; a closing terminal sends a signal.
 fn end_with_input(end: Arc<watch::Sender<bool>>) {
     let is_pipe = rustix::fs::fstat(std::io::stdin().as_fd())
         .is_ok_and(|stat| matches!(FileType::from_raw_mode(stat.st_mode), FileType::Fifo | FileType::Socket));
@@ -106,7 +108,7 @@ fn end_with_input(end: Arc<watch::Sender<bool>>) {
     }
 }
 
-/// Makes the report again and again, each time that something has changed.
+/// Makes the report again each time that something has changed.
 fn make(asked: &Asked, report: Make, page: &WatchedPage) {
     let mut before: Option<Readings> = None;
     let mut seen = None;
@@ -123,7 +125,7 @@ fn make(asked: &Asked, report: Make, page: &WatchedPage) {
     }
 }
 
-/// Puts a report into its place; gives what was read, so that the next time only what is new is read.
+/// Makes a report and puts it in place; returns the state of the read, so that only new results are read next time.
 fn make_once(asked: &Asked, page: &WatchedPage, made: Result<(Readings, Report), Failure>) -> Option<Readings> {
     let told = |why: &dyn std::fmt::Display| format!("The report could not be made: {why}");
     match made {
@@ -137,7 +139,7 @@ fn make_once(asked: &Asked, page: &WatchedPage, made: Result<(Readings, Report),
             Some(readings)
         }
         Err(failure) => {
-            // Before the first commit there is nothing to say.
+            // Before the first commit there is nothing to show.
             let is_early = matches!(failure, Failure::Usage(_)) && !has_results(asked);
             page.lack((!is_early).then(|| told(&failure.in_words())), None);
             None
@@ -149,7 +151,8 @@ fn has_results(asked: &Asked) -> bool {
     Store::open(&asked.folder.results).list().is_ok_and(|runs| !runs.is_empty())
 }
 
-/// When results, attempts and the plan last changed, as far as their folders tell: a commit is a rename into one of them.
+/// Returns when results, attempts and the plan last changed, as far as their folders show: a commit is a
+/// rename into one of them.
 fn stamp(asked: &Asked) -> Vec<Option<SystemTime>> {
     let store = Store::open(&asked.folder.results);
     let layout = store.layout();

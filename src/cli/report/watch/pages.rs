@@ -1,4 +1,4 @@
-//! What the watched page shows: the report as it was last made, and what is going on now in front of it.
+//! The contents of the watched page: the latest report, below the live state.
 
 use std::sync::{Arc, Mutex};
 
@@ -10,16 +10,16 @@ use crate::report::format::plain;
 use crate::report::html::{LIVE_PLACE, LiveView, Watched, live};
 use crate::store::Store;
 
-/// The report as it was last made.
+/// The latest report.
 #[derive(Clone)]
 struct Made {
-    /// The page, with a place for what is going on.
+    /// The page, with a placeholder for the live state.
     html: Arc<str>,
-    /// Which one it is, so that a browser knows whether it has it.
+    /// Its number, by which a browser knows whether it has this version.
     number: u64,
-    /// What is wrong with the latest attempt to make it.
+    /// The error of the latest attempt to make it.
     trouble: Option<String>,
-    /// How many of the plan's runs have results, and of how many.
+    /// The number of the plan's runs with results, and of all runs.
     results: Option<(usize, usize)>,
 }
 
@@ -30,19 +30,19 @@ pub(super) struct WatchedPage {
 }
 
 impl WatchedPage {
-    /// Of a results folder; `first` stands there until there is a report.
+    /// Creates it for a results folder; `first` is shown until there is a report.
     pub(super) fn new(store: Store, first: String) -> WatchedPage {
         let made = Made { html: first.into(), number: 0, trouble: None, results: None };
         WatchedPage { store, made: Mutex::new(made) }
     }
 
-    /// A report was made, of so many runs of so many.
+    /// Sets a new report with its counts.
     pub(super) fn put(&self, watched: Watched, results: (usize, usize)) {
         let mut made = self.made.lock().expect("no user of the lock panics");
         *made = Made { html: watched.html.into(), number: made.number + 1, trouble: None, results: Some(results) };
     }
 
-    /// No report could be made, for this reason.
+    /// Sets the reason why no report could be made.
     pub(super) fn lack(&self, trouble: Option<String>, results: Option<(usize, usize)>) {
         let mut made = self.made.lock().expect("no user of the lock panics");
         (made.trouble, made.results) = (trouble, results.or(made.results));
@@ -52,7 +52,7 @@ impl WatchedPage {
         self.made.lock().expect("no user of the lock panics").clone()
     }
 
-    /// The HTML of what is going on.
+    /// Returns the HTML of the live state.
     fn now(&self, made: &Made) -> String {
         let folder = self.store.layout().root().display().to_string();
         let (state, is_stale, note) = match Now::of(&self.store) {

@@ -1,4 +1,4 @@
-//! The page over HTTP/1.1, on loopback alone. It reads, and changes nothing.
+//! The page over HTTP/1.1, on loopback only. It is read-only.
 
 use std::io;
 use std::net::{Ipv4Addr, SocketAddr};
@@ -17,20 +17,20 @@ use tokio::sync::watch;
 use super::guard::{Guard, Wanted};
 use crate::cli::http;
 
-/// What is served.
+/// The served contents.
 pub(super) trait Pages: Send + Sync + 'static {
-    /// The page as it is now.
+    /// Returns the current page.
     fn page(&self) -> String;
-    /// What is going on now, as JSON.
+    /// Returns the live state as JSON.
     fn live(&self) -> String;
 }
 
-/// A port of loopback: this one, or a free one.
+/// Listens on this port of loopback, or on a free one.
 pub(super) async fn listen(port: u16) -> io::Result<TcpListener> {
     TcpListener::bind(SocketAddr::from((Ipv4Addr::LOCALHOST, port))).await
 }
 
-/// Serves until `stop` turns true.
+/// Serves until `stop` becomes true.
 pub(super) async fn serve(listener: TcpListener, guard: Guard, pages: Arc<impl Pages>, stop: watch::Receiver<bool>) {
     let answer = move |request: &Request<Incoming>| answer(request, &guard, &*pages);
     http::serve(listener, Arc::new(answer), stop).await;
@@ -54,7 +54,7 @@ fn answer(request: &Request<Incoming>, guard: &Guard, pages: &impl Pages) -> Res
         (REFERRER_POLICY, "no-referrer"),
         (X_CONTENT_TYPE_OPTIONS, "nosniff"),
         (X_FRAME_OPTIONS, "DENY"),
-        // The page has a policy of its own, which allows its script by a mark; of both the stricter holds.
+        // The page has its own policy, which allows its script by a nonce; the stricter of the two applies.
         (CONTENT_SECURITY_POLICY, "frame-ancestors 'none'; base-uri 'none'; form-action 'none'; object-src 'none'"),
         (HeaderName::from_static("cross-origin-resource-policy"), "same-origin"),
         (HeaderName::from_static("cross-origin-opener-policy"), "same-origin"),

@@ -1,4 +1,4 @@
-//! What is going on in a results folder now: `live.json`, believed only while its process writes the folder.
+//! The live state of a results folder: `live.json`, trusted only while its process has the folder locked.
 
 use std::fs;
 use std::path::Path;
@@ -8,26 +8,26 @@ use serde::de::DeserializeOwned;
 use crate::report::progress::{FORMAT, LiveFile};
 use crate::store::{Moment, Store};
 
-/// Where the system does not list its locks, what is older than so many seconds is not believed.
+/// If the system does not list its locks, a state older than this many seconds is not trusted.
 const OLD: i64 = 10;
 
-/// Largest `live.json` that is read: a few kilobytes for each run under way.
+/// Largest `live.json` that is read: it has a few kilobytes for each run under way.
 const LARGEST: u64 = 1 << 20;
 
-/// What is going on.
+/// The live state.
 pub(super) enum Now {
-    /// No sweep publishes anything.
+    /// No sweep publishes a state.
     Nothing,
     /// A sweep is running.
     Running(Box<LiveFile>),
-    /// The process of the sweep is gone, and left what it had last said.
+    /// The process of the sweep is gone, and left its last state.
     Stale(Box<LiveFile>),
-    /// A later program wrote it, or it is damaged.
+    /// A newer version wrote it, or it is damaged.
     Unreadable(String),
 }
 
 impl Now {
-    /// Reads it.
+    /// Reads the state.
     pub(super) fn of(store: &Store) -> Now {
         let path = store.layout().live();
         let state: LiveFile = match read(&path) {
@@ -36,7 +36,11 @@ impl Now {
             Err(why) => return Now::Unreadable(why),
         };
         if state.format > FORMAT {
-            return Now::Unreadable(format!("{} is of a later sweepline (format {})", path.display(), state.format));
+            return Now::Unreadable(format!(
+                "{} was written by a newer sweepline (format {})",
+                path.display(),
+                state.format
+            ));
         }
         let is_running = match (store.writing_process(), fs::exists("/proc/locks").unwrap_or(false)) {
             (Some(pid), _) => pid == state.pid,
@@ -48,7 +52,7 @@ impl Now {
     }
 }
 
-/// The file; none where there is none.
+/// Returns the contents of the file; `None` if there is none.
 fn read<T: DeserializeOwned>(path: &Path) -> Result<Option<T>, String> {
     let told = |error: &dyn std::fmt::Display| format!("{} cannot be read: {error}", path.display());
     let metadata = match fs::symlink_metadata(path) {
@@ -56,10 +60,10 @@ fn read<T: DeserializeOwned>(path: &Path) -> Result<Option<T>, String> {
         metadata => metadata.map_err(|error| told(&error))?,
     };
     if !metadata.is_file() || metadata.len() > LARGEST {
-        return Err(told(&"it is no small file"));
+        return Err(told(&"not a small regular file"));
     }
     match fs::read(path) {
-        // It was removed since.
+        // It has been removed since.
         Err(error) if error.kind() == std::io::ErrorKind::NotFound => Ok(None),
         text => {
             let text = text.map_err(|error| told(&error))?;

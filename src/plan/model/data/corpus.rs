@@ -1,4 +1,4 @@
-//! A data set as runs carry it.
+//! A data set as part of a run.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::plan::model::data::left_out::LeftOut;
 
-/// In which order the records of a data set come.
+/// The order of the records of a data set.
 #[derive(
     Debug, Clone, Copy, Default, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema, strum::IntoStaticStr,
 )]
@@ -16,10 +16,11 @@ use crate::plan::model::data::left_out::LeftOut;
 #[schemars(rename = "DataOrder")]
 #[strum(serialize_all = "snake_case")]
 pub enum Order {
-    /// Drawn by the seed without replacement; when all have come, in another order again.
+    /// Drawn at random by the seed, without replacement; when all have been used, in another random
+    /// order.
     #[default]
     Shuffled,
-    /// As they stand in the file; when all have come, again from the first.
+    /// In the order of the file; when all have been used, from the first again.
     File,
 }
 
@@ -30,46 +31,47 @@ impl Order {
     }
 }
 
-/// A question of a data set, and its answer.
+/// A question of a data set, and its response.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Exchange {
-    /// What the user says.
+    /// The user's text.
     pub user: Box<str>,
-    /// What was answered, where the data has it.
+    /// The recorded response, if the data set has it.
     pub answer: Option<Box<str>>,
-    /// Tokens of the answer that the file declares.
+    /// Tokens of the response as declared in the file.
     pub declared: Option<u32>,
     /// Estimated tokens of the question.
     pub(crate) user_tokens: u32,
-    /// Tokens of the answer, declared or estimated; 0 where there is none.
+    /// Tokens of the response, declared or estimated; 0 without a response.
     pub output_tokens: u32,
 }
 
 /// A record of a data set: a question, or a conversation.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Dialogue {
-    /// Its system message.
+    /// The system message.
     pub system: Option<Box<str>>,
     /// Estimated tokens of the system message.
     pub system_tokens: u32,
-    /// Its questions, at least one.
+    /// The questions, at least one.
     pub asked: Box<[Exchange]>,
 }
 
-/// What was found in a file.
+/// The content of a file.
 #[derive(Debug, Clone, Default)]
 pub struct Source {
-    /// SHA-256 over all texts and lengths that are kept, as 64 hex digits: it stands for them in identities.
+    /// SHA-256 over all texts and lengths that are kept, as 64 hex digits: it represents them in
+    /// identities.
     pub texts: String,
     /// SHA-256 of the file's bytes, as 64 hex digits.
     pub sha256: String,
-    /// How its entries were read, in one line.
+    /// How its entries were read, on one line.
     pub reading: String,
     /// Records that are kept.
     pub records: u64,
-    /// What was left out, by reason.
+    /// The skipped entries, by reason.
     pub left_out: BTreeMap<String, LeftOut>,
-    /// The records, in the order of the file; none in what was read from a results folder.
+    /// The records, in the order of the file; empty if read from a results folder.
     pub(crate) dialogues: Vec<Dialogue>,
     /// Sums over the turns of all records, by the turn's number.
     pub(crate) turns: Vec<OfTurn>,
@@ -88,13 +90,14 @@ pub(crate) struct OfTurn {
     records: u64,
     /// Tokens of the system message and of the turn's question.
     prompt: f64,
-    /// Tokens of the turn's answer.
+    /// Tokens of the turn's response.
     output: f64,
     /// Tokens of the questions before it.
     asked_before: f64,
-    /// Tokens of the answers before it.
+    /// Tokens of the responses before it.
     answered_before: f64,
-    /// The most tokens of a system message with its question, of an answer, and of all of these together.
+    /// The maximum tokens of a system message with its question, of a response, and of all of these
+    /// together.
     most: [u32; 3],
 }
 
@@ -127,49 +130,50 @@ impl OfTurn {
     }
 }
 
-/// What requests to a data set are on average.
+/// Means over the requests of a data set.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Means {
     /// Tokens of the system message and the question.
     pub prompt: f64,
-    /// Tokens of the turns before it, answers included.
+    /// Tokens of the previous turns, including responses.
     pub history: f64,
-    /// Tokens asked for.
+    /// Requested output tokens.
     pub output: f64,
-    /// Requests of a record.
+    /// Requests per record.
     pub turns: f64,
 }
 
-/// A data set as part of a run: all that decides what is sent.
+/// A data set as part of a run: everything that determines the requests.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 #[serde(into = "Stored", from = "Stored")]
 pub struct Corpus {
-    /// In which order its records come.
+    /// The order of its records.
     pub order: Order,
-    /// Tokens asked for, where they are not those of the answers.
+    /// Requested output tokens, if they differ from the recorded responses.
     pub output_tokens: Option<u32>,
     /// The records.
     pub source: Arc<Source>,
 }
 
 impl Corpus {
-    /// What decides what is sent.
+    /// The parts that determine the requests.
     fn identity(&self) -> (&str, Order, Option<u32>) {
         (&self.source.texts, self.order, self.output_tokens)
     }
 
-    /// The same without what only says where it came from.
+    /// The same without its records of origin.
     pub fn bare(&self) -> Corpus {
         let source = Source { texts: self.source.texts.clone(), ..Source::default() };
         Corpus { source: Arc::new(source), ..self.clone() }
     }
 
-    /// The most questions that a record has.
+    /// The maximum number of questions in a record.
     pub(crate) fn most_turns(&self) -> u32 {
         u32::try_from(self.source.turns.len()).unwrap_or(u32::MAX)
     }
 
-    /// The most tokens of a question with its system message, and of an answer; the most of both together in a first turn.
+    /// The maximum tokens of a question with its system message, and of a response; for a first turn,
+    /// the maximum of both together.
     pub(crate) fn most_tokens(&self, turns: u32) -> [u32; 3] {
         let most =
             |at: usize| self.source.turns.iter().take(turns as usize).map(|turn| turn.most[at]).max().unwrap_or(0);
@@ -180,7 +184,7 @@ impl Corpus {
         }
     }
 
-    /// What its requests are on average where conversations have at most `turns` turns.
+    /// Means over its requests if conversations have at most `turns` turns.
     pub fn means(&self, turns: u32) -> Means {
         let turns = &self.source.turns[..self.source.turns.len().min(turns as usize)];
         let requests = turns.iter().map(|turn| turn.records).sum::<u64>().max(1) as f64;
@@ -213,7 +217,7 @@ impl std::hash::Hash for Corpus {
     }
 }
 
-/// A data set as it stands in a results folder: without its texts.
+/// A data set as stored in a results folder: without its texts.
 #[derive(Serialize, Deserialize)]
 struct Stored {
     texts: String,

@@ -10,60 +10,63 @@ use crate::plan::model::data::corpus::{Corpus, Order, Source};
 use crate::plan::model::file_ref::FileRef;
 use crate::plan::model::trace::Columns;
 
-/// A data set whose texts are sent: prompts as they stand in it, answers as long as they are in it.
+/// A data set that provides the texts: prompts are sent unchanged, and responses have the recorded
+/// lengths.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct DataFile {
     /// The file, relative to the plan's: JSON, JSON lines, CSV or Parquet.
     #[schemars(example = "data/sharegpt.json")]
     pub file: FileRef<Arc<Source>>,
-    /// What its entries are. Default: what the first one looks like.
+    /// The format of its entries. Default: detected from the first entry.
     #[serde(rename = "as", default, skip_serializing_if = "Option::is_none")]
     pub format: Option<Format>,
-    /// Which of its columns mean what, where it is no known format.
+    /// The meaning of its columns, if the format is not a known one.
     #[serde(default, skip_serializing_if = "Columns::is_empty")]
     pub map: Columns,
-    /// What happens when an entry breaks its format: `fail` names its line, `skip` leaves it out. Default fail.
+    /// What to do with an invalid entry: `fail` reports its line, `skip` skips it. Default fail.
     #[serde(default, skip_serializing_if = "crate::units::is_default")]
     pub on_bad: OnBad,
-    /// Which records are kept. Default: all.
+    /// The records to keep. Default: all.
     #[serde(default, skip_serializing_if = "crate::units::is_default")]
     pub filter: DataFilter,
-    /// In which order its records come. Default shuffled.
+    /// The order of its records. Default shuffled.
     #[serde(default)]
     pub order: Order,
 }
 
-/// Which records of a data set are kept; a part that is not given keeps all.
+/// The records of a data set to keep; fields that are not set do not filter.
 #[serde_with::skip_serializing_none]
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct DataFilter {
-    /// Tokens of a record's first prompt, system message included: as the file declares, else characters / 4.
+    /// Tokens of a record's first prompt, including the system message: as declared in the file, else
+    /// characters / 4.
     #[schemars(example = serde_json::json!({ "min": 4, "max": 4000 }))]
     pub prompt_tokens: Option<Bounds>,
-    /// Tokens of its first answer: as the file declares, else characters / 4. A record without an answer is not kept.
+    /// Tokens of its first response: as declared in the file, else characters / 4. Records without a
+    /// response are excluded.
     #[schemars(example = serde_json::json!({ "min": 1, "max": 2000 }))]
     pub output_tokens: Option<Bounds>,
-    /// Its user messages.
+    /// Number of its user messages.
     #[schemars(example = serde_json::json!({ "min": 2 }))]
     pub turns: Option<Bounds>,
-    /// Languages, as the file declares them: none is guessed.
+    /// Languages as declared in the file: none is guessed.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     #[schemars(example = serde_json::json!(["en"]))]
     pub languages: Vec<String>,
 }
 
-/// From the least to the most, both kept; what is not given is no bound.
+/// A range from minimum to maximum, both included; a bound that is not set does not limit.
 #[serde_with::skip_serializing_none]
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 #[schemars(extend("minProperties" = 1))]
 pub struct Bounds {
-    /// The least that is kept.
+    /// The minimum to keep.
     #[schemars(example = 4)]
     pub min: Option<u32>,
-    /// The most that is kept.
+    /// The maximum to keep.
     #[schemars(example = 4000)]
     pub max: Option<u32>,
 }
@@ -73,27 +76,27 @@ impl Bounds {
         Range { least: self.min.map_or(0, u64::from), most: self.max.map_or(u64::MAX, u64::from) }
     }
 
-    /// In words: `4..4000`.
+    /// Formats it as `4..4000`.
     fn words(self) -> String {
         let end = |end: Option<u32>| end.map(|end| end.to_string()).unwrap_or_default();
         format!("{}..{}", end(self.min), end(self.max))
     }
 
-    /// Whether something can lie within.
+    /// Whether any value lies within.
     pub(crate) fn holds_something(self) -> bool {
         self.min.is_none_or(|min| self.max.is_none_or(|max| min <= max))
     }
 }
 
 impl DataFilter {
-    /// The ranges that are given, by name.
+    /// The ranges that are set, by name.
     pub(crate) fn bounds(&self) -> impl Iterator<Item = (&'static str, Bounds)> {
         let all = [("prompt_tokens", self.prompt_tokens), ("output_tokens", self.output_tokens), ("turns", self.turns)];
         all.into_iter().filter_map(|(name, bounds)| Some((name, bounds?)))
     }
 }
 
-/// A file of a data set and how it is read: what texts and lengths have in common.
+/// A file of a data set and how it is read: the fields that texts and lengths have in common.
 #[derive(Clone, Copy)]
 pub(crate) struct TableOf<'a> {
     pub file: &'a str,
@@ -104,7 +107,7 @@ pub(crate) struct TableOf<'a> {
 }
 
 impl TableOf<'_> {
-    /// How the entries are read, in one line.
+    /// How the entries are read, on one line.
     pub(crate) fn reading(&self) -> String {
         let format = self.format.map_or_else(|| "as found".to_owned(), |format| format!("as {format}"));
         let on_bad = if self.on_bad == OnBad::Skip { ", skip bad" } else { "" };
@@ -117,7 +120,7 @@ impl TableOf<'_> {
         format!("{format}{on_bad}{}{bounds}{languages}", self.map.line())
     }
 
-    /// Whether what is said beside the file can be followed; `check` tells what cannot.
+    /// Whether the fields other than the file are valid; `check` reports the problems.
     pub(crate) fn is_sound(&self) -> bool {
         self.map.unknown().is_none() && self.filter.bounds().all(|(_, bounds)| bounds.holds_something())
     }
@@ -141,12 +144,13 @@ impl DataFile {
         TableOf { file: file.written(), format: *format, map, on_bad: *on_bad, filter }
     }
 
-    /// What was found in the file, none where it could not be read.
+    /// The content of the file; `None` if it could not be read.
     pub(crate) fn source(&self) -> Option<&Source> {
         self.file.found().map(Arc::as_ref)
     }
 
-    /// The data set as part of a run; none where its file could not be read, which is a mistake of the plan.
+    /// The data set as part of a run; `None` if its file could not be read, which is an error in the
+    /// plan.
     pub(crate) fn corpus(&self) -> Option<Corpus> {
         let source = Arc::clone(self.file.found()?);
         Some(Corpus { order: self.order, output_tokens: None, source })

@@ -1,4 +1,4 @@
-//! What was left out of a data set, and why.
+//! The skipped entries of a data set, with reasons.
 
 use std::collections::BTreeMap;
 
@@ -9,16 +9,16 @@ use crate::dataset::Place;
 /// Records without a text.
 pub(crate) const NO_TEXT: &str = "no text";
 
-/// Records without an answer, where answers say how much is asked for.
+/// Records without a response, if responses determine the output length.
 pub(crate) const UNANSWERED: &str = "no answer";
 
-/// Counts one more entry that is left out.
+/// Counts one more skipped entry.
 pub(crate) fn count(left_out: &mut BTreeMap<String, LeftOut>, why: &str, place: Place) {
     let Place { line, entry } = place;
     left_out.entry(why.to_owned()).or_insert(LeftOut { count: 0, first: line, entry }).count += 1;
 }
 
-/// All that was left out, in words: `3 no answer (first at 7), 1 no text (first at 2)`, lines or rows.
+/// All skipped entries as text: `3 no answer (first at 7), 1 no text (first at 2)`, with lines or rows.
 pub(crate) fn all(left_out: &BTreeMap<String, LeftOut>) -> String {
     let mut reasons: Vec<(&String, &LeftOut)> = left_out.iter().collect();
     reasons.sort_by_key(|(why, left_out)| (std::cmp::Reverse(left_out.count), why.as_str()));
@@ -29,14 +29,14 @@ pub(crate) fn all(left_out: &BTreeMap<String, LeftOut>) -> String {
     reasons.into_iter().map(words).collect::<Vec<_>>().join(", ")
 }
 
-/// Entries that were left out for one reason.
+/// Entries that were skipped for one reason.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct LeftOut {
-    /// How many.
+    /// Number of entries.
     pub count: u64,
-    /// The line of the first one; its row in a Parquet file.
+    /// The line of the first one, or its row in a Parquet file.
     pub first: u64,
-    /// Which entry of a JSON array the first one is, from 1; none where every entry has its own line.
+    /// The position of the first one in a JSON array, from 1; `None` if every entry has its own line.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub entry: Option<u64>,
 }

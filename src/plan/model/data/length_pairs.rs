@@ -1,5 +1,5 @@
-//! Lengths that are drawn from a data set: each exchange of it is a pair, so that prompts and answers keep what they have to
-//! do with each other.
+//! Lengths drawn from a data set: each exchange is a pair, so that the dependence between prompt and
+//! response lengths is preserved.
 
 use std::collections::BTreeMap;
 
@@ -15,26 +15,28 @@ use crate::plan::model::lengths::{LEAST_PROMPT, MOST_TOKENS};
 use crate::plan::model::trace::Columns;
 use crate::units::Decimal;
 
-/// Rows of a table of lengths: each run stores them. Of more different pairs near ones become one row.
+/// Maximum number of rows in a table of lengths, because each run stores them. If there are more
+/// different pairs, similar ones are merged into one row.
 const MOST_ROWS: usize = 10_000;
 
-/// Lengths of a data set: pairs of prompt and answer tokens, each as often as there. Its texts are not sent.
+/// Lengths of a data set: pairs of prompt and output tokens, each as frequent as in the data set. Its
+/// texts are not sent.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct LengthsFile {
     /// The file, relative to the plan's: a data set or a trace.
     #[schemars(example = "data/sharegpt.json")]
     pub file: FileRef<FoundLengths>,
-    /// What its entries are. Default: what the first one looks like.
+    /// The format of its entries. Default: detected from the first entry.
     #[serde(rename = "as", default, skip_serializing_if = "Option::is_none")]
     pub format: Option<Format>,
-    /// Which of its columns mean what, where it is no known format.
+    /// The meaning of its columns, if the format is not a known one.
     #[serde(default, skip_serializing_if = "Columns::is_empty")]
     pub map: Columns,
-    /// What happens when an entry breaks its format: `fail` names its line, `skip` leaves it out. Default fail.
+    /// What to do with an invalid entry: `fail` reports its line, `skip` skips it. Default fail.
     #[serde(default, skip_serializing_if = "crate::units::is_default")]
     pub on_bad: OnBad,
-    /// Which records are kept. Default: all.
+    /// The records to keep. Default: all.
     #[serde(default, skip_serializing_if = "crate::units::is_default")]
     pub filter: DataFilter,
 }
@@ -45,7 +47,7 @@ impl LengthsFile {
         TableOf { file: file.written(), format: *format, map, on_bad: *on_bad, filter }
     }
 
-    /// The lengths; none where the file could not be read, which is a mistake of the plan.
+    /// The lengths; `None` if the file could not be read, which is an error in the plan.
     pub(crate) fn lengths(&self) -> Option<Lengths> {
         Some(Lengths::Joint(self.file.found()?.rows.clone()))
     }
@@ -55,11 +57,11 @@ impl LengthsFile {
 #[derive(Debug, Clone, PartialEq)]
 pub struct FoundLengths {
     pub(crate) rows: Rows<Joint>,
-    /// Exchanges that are counted.
+    /// Number of exchanges.
     pub(crate) pairs: u64,
-    /// Of these, the ones whose prompts were too short to hold a nonce.
+    /// Number of these whose prompts were too short for a nonce.
     pub(crate) raised: u64,
-    /// What was left out, by reason.
+    /// The skipped entries, by reason.
     pub(crate) left_out: BTreeMap<String, LeftOut>,
 }
 
@@ -69,7 +71,7 @@ impl FoundLengths {
     }
 }
 
-/// Pairs and how often they come.
+/// Pairs and their frequencies.
 #[derive(Default)]
 pub(crate) struct Collected {
     pairs: BTreeMap<(u32, u32), u64>,
@@ -78,7 +80,8 @@ pub(crate) struct Collected {
 }
 
 impl Collected {
-    /// Takes each exchange of a record: of the first one what the file declares counts more than the text.
+    /// Adds each exchange of a record: for the first one, lengths declared in the file override those of
+    /// the text.
     pub(crate) fn add(&mut self, record: &Record) {
         self.pair(record.prompt_tokens(), record.answer_tokens(), record.place);
         for exchange in record.exchanges().skip(1) {
@@ -104,8 +107,8 @@ impl Collected {
     }
 }
 
-/// A row for each pair; where these were too many, a row for those whose leading binary digits are the same, as many digits
-/// as will do. A row's ranges reach from the least to the most of what is in it.
+/// A row for each pair; if there are too many, a row for all pairs with the same leading binary digits,
+/// as many digits as possible. A row's ranges extend from the minimum to the maximum of its pairs.
 fn rows(pairs: &BTreeMap<(u32, u32), u64>) -> Vec<Joint> {
     let mut digits = u32::BITS;
     loop {
@@ -128,7 +131,7 @@ fn rows(pairs: &BTreeMap<(u32, u32), u64>) -> Vec<Joint> {
     }
 }
 
-/// A number with all but its first `digits` binary digits 0.
+/// A number with all but its first `digits` binary digits set to 0.
 fn leading(number: u32, digits: u32) -> u32 {
     let dropped = (u32::BITS - number.leading_zeros()).saturating_sub(digits);
     number >> dropped << dropped
@@ -157,7 +160,7 @@ mod tests {
                 assert!(max - min < min.max(8) / 4, "{row:?}");
             }
         }
-        // What is drawn has the mean of the pairs, but for what ranges of a few per cent blur.
+        // The mean of the draws equals that of the pairs, up to the blur of ranges, a few percent.
         let mean =
             made.iter().map(|row| f64::from(row.prompt.min + row.prompt.max) / 2.0 * row.weight.to_f64()).sum::<f64>()
                 / 120_000.0;

@@ -1,17 +1,17 @@
-//! A data set laid over what a scenario sends.
+//! Applies a data set to a scenario.
 
 use crate::plan::model::content::{Content, Reuse};
 use crate::plan::model::data::corpus::Corpus;
 
 impl Content {
-    /// Lays a data set over the lengths that are there; of a conversation all its turns are sent.
+    /// Applies a data set over the existing lengths; all turns of a conversation are sent.
     pub(crate) fn take_data(&mut self, corpus: Corpus) {
         self.turns = if self.reuse == Reuse::Conversation { corpus.most_turns() } else { 1 };
         self.lengths = None;
         self.data = Some(corpus);
     }
 
-    /// Lays over a data set what its requests are to have of their own: turns and tokens asked for.
+    /// Applies the settings of requests that override the data set: turns and requested output tokens.
     pub(crate) fn adjust_data(&mut self, turns: Option<u32>, output: Option<u32>) {
         let Some(corpus) = &mut self.data else { return };
         corpus.output_tokens = output.or(corpus.output_tokens);

@@ -1,4 +1,4 @@
-//! What `check` and `preview` say of the data sets of a plan.
+//! The notes of `check` and `preview` on the data sets of a plan.
 
 use std::collections::BTreeMap;
 
@@ -8,27 +8,27 @@ use serde::Serialize;
 use crate::plan::model::data::left_out::{LeftOut, all};
 use crate::plan::model::plan::Plan;
 
-/// What was read of a data set, and what was not.
+/// The kept and skipped entries of a data set.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct DataNote {
     /// The scenario that names it.
     pub scenario: String,
-    /// What it is used for: data or lengths.
+    /// Its use: data or lengths.
     pub used_for: &'static str,
     /// Its file, as the plan writes it.
     pub file: String,
-    /// Records that are kept; of lengths, the pairs.
+    /// Records that are kept, or pairs of lengths.
     pub kept: u64,
-    /// Entries that were left out.
+    /// Entries that were skipped.
     pub left_out: u64,
     /// Digest of the texts that are sent.
     #[serde(skip)]
     pub texts: Option<String>,
-    /// In words: what is kept and what was left out, why, and where first.
+    /// A sentence with the kept and skipped entries, the reasons, and the first place of each.
     pub words: String,
 }
 
-/// What was read of each data set of a plan, in the order of its scenarios.
+/// Notes on each data set of a plan, in the order of its scenarios.
 pub fn data_notes(plan: &Plan) -> Vec<DataNote> {
     let mut notes = Vec::new();
     for (name, scenario) in &plan.scenarios {
@@ -62,7 +62,7 @@ fn note(
     let left_out = reasons.values().map(|left_out| left_out.count).sum();
     let without = match left_out {
         0 => String::new(),
-        left_out => format!("; {left_out} left out: {}", all(reasons)),
+        left_out => format!("; {left_out} skipped: {}", all(reasons)),
     };
     let words = format!("{kept} {what} of {file}{more}{without}");
     DataNote { scenario: scenario.to_owned(), used_for, file: file.to_owned(), kept, left_out, texts: None, words }

@@ -1,6 +1,7 @@
-//! Which further fields of a request each engine takes, as far as it is known: from the request types of vLLM 0.11 and
-//! SGLang 0.5 (`protocol.py`), TGI 3 (`router/src/lib.rs`), and the manual of llama.cpp's server. NIM serves vLLM's
-//! fields, and `nvext`. What stands behind `engine: openai` is not known, and the mock takes everything.
+//! The known additional request fields of each engine: from the request types of vLLM 0.11 and SGLang
+//! 0.5 (`protocol.py`), TGI 3 (`router/src/lib.rs`), and the manual of llama.cpp's server. NIM accepts
+//! vLLM's fields, and `nvext`. The server behind `engine: openai` is unknown, and the mock accepts
+//! everything.
 
 use std::borrow::Cow;
 
@@ -9,12 +10,12 @@ use crate::plan::model::extra::json::Json;
 use crate::plan::model::length_field::LengthField;
 use crate::units::Decimal;
 
-/// What a field's value is.
+/// The type of a field's value.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Takes {
-    /// A whole number from this one to that one.
+    /// A whole number in this range.
     Whole(i64, i64),
-    /// A number from this many hundredths to that many.
+    /// A number in this range, in hundredths.
     Number(i64, i64),
     /// true or false.
     Flag,
@@ -24,14 +25,14 @@ pub enum Takes {
     List,
     /// A table.
     Table,
-    /// Whatever the server makes of it.
+    /// Any value that the server accepts.
     Any,
 }
 
 use Takes::{Any, Flag, List, Number, Table, Text, Whole};
 
 impl Takes {
-    /// Whether a value is one of these.
+    /// Whether a value has this type.
     pub fn takes(self, value: &Json) -> bool {
         match (self, value) {
             (Whole(least, most), Json::Number(number)) => {
@@ -45,7 +46,7 @@ impl Takes {
         }
     }
 
-    /// What a value must be, in words.
+    /// The required value, as text.
     pub fn wanted(self) -> String {
         match self {
             Whole(i64::MIN, i64::MAX) => "a whole number".to_owned(),
@@ -62,7 +63,7 @@ impl Takes {
     }
 }
 
-/// No bound that anybody meets.
+/// An unreachable bound.
 const MOST: i64 = i64::MAX;
 
 const V: u8 = 1;
@@ -70,12 +71,12 @@ const S: u8 = 2;
 const T: u8 = 4;
 const L: u8 = 8;
 const N: u8 = 16;
-/// vLLM, and NIM which serves with it.
+/// vLLM, and NIM, which is based on it.
 const VN: u8 = V | N;
 const VSN: u8 = V | S | N;
 const ALL: u8 = V | S | T | L | N;
 
-/// The fields: name, what its value is, and which engines take it.
+/// The fields: name, type of the value, and the engines that accept it.
 #[rustfmt::skip]
 const FIELDS: &[(&str, Takes, u8)] = &[
     ("top_k", Whole(-1, i64::MAX), VSN | L),
@@ -183,28 +184,28 @@ const FIELDS: &[(&str, Takes, u8)] = &[
     ("return_tokens", Flag, L),
 ];
 
-/// Fields besides those of the length that sweepline writes itself, or that would make a request another thing than its row says; with the reason and
-/// what to write instead.
+/// Fields, apart from those of the length, that sweepline writes itself, or that would make a request
+/// differ from its row; with the reason and the remedy.
 const REFUSED: &[(&str, &str, &str)] = &[
     ("model", "sweepline sends it itself", "write the model's `id` under `models`, or the scenario's `model`"),
-    ("messages", "sweepline sends them itself", "say with the scenario's fields what a prompt is"),
-    ("prompt", "sweepline sends it itself", "say with the scenario's fields what a prompt is"),
-    ("input_ids", "prompts are text", "say with the scenario's fields what a prompt is"),
+    ("messages", "sweepline sends them itself", "describe prompts with the scenario's fields"),
+    ("prompt", "sweepline sends it itself", "describe prompts with the scenario's fields"),
+    ("input_ids", "prompts are text", "describe prompts with the scenario's fields"),
     ("n_predict", "sweepline sends `max_tokens`", "write the scenario's `output_tokens`"),
-    ("stream", "sweepline sends it itself", "write `stream` in the scenario, beside `extra`"),
-    ("stream_options", "sweepline sends it itself, to be told the number of tokens", "remove it"),
-    ("ignore_eos", "sweepline sends it itself", "write `ignore_eos` in the scenario, beside `extra`"),
-    ("temperature", "sweepline sends it itself", "write `temperature` in the scenario, beside `extra`"),
-    ("top_p", "sweepline sends it itself", "write `top_p` in the scenario, beside `extra`"),
-    ("presence_penalty", "sweepline sends it itself", "write `presence_penalty` in the scenario, beside `extra`"),
-    ("frequency_penalty", "sweepline sends it itself", "write `frequency_penalty` in the scenario, beside `extra`"),
-    ("stop", "sweepline sends it itself", "write `stop` in the scenario, beside `extra`"),
-    ("n", "a row describes one answer", "remove it"),
-    ("best_of", "a row describes one answer", "remove it"),
-    ("use_beam_search", "a row describes one answer", "remove it"),
-    ("echo", "the prompt would count as answer", "remove it"),
-    ("request_id", "all requests would have the same", "remove it; requests carry the header x-request-id"),
-    ("rid", "all requests would have the same", "remove it; requests carry the header x-request-id"),
+    ("stream", "sweepline sends it itself", "write `stream` in the scenario, outside `extra`"),
+    ("stream_options", "sweepline sends it itself to get the number of tokens", "remove it"),
+    ("ignore_eos", "sweepline sends it itself", "write `ignore_eos` in the scenario, outside `extra`"),
+    ("temperature", "sweepline sends it itself", "write `temperature` in the scenario, outside `extra`"),
+    ("top_p", "sweepline sends it itself", "write `top_p` in the scenario, outside `extra`"),
+    ("presence_penalty", "sweepline sends it itself", "write `presence_penalty` in the scenario, outside `extra`"),
+    ("frequency_penalty", "sweepline sends it itself", "write `frequency_penalty` in the scenario, outside `extra`"),
+    ("stop", "sweepline sends it itself", "write `stop` in the scenario, outside `extra`"),
+    ("n", "a row describes one response", "remove it"),
+    ("best_of", "a row describes one response", "remove it"),
+    ("use_beam_search", "a row describes one response", "remove it"),
+    ("echo", "the prompt would count as part of the response", "remove it"),
+    ("request_id", "it would be the same for all requests", "remove it; requests carry the header x-request-id"),
+    ("rid", "it would be the same for all requests", "remove it; requests carry the header x-request-id"),
 ];
 
 /// The bit of an engine whose fields are known.
@@ -219,12 +220,12 @@ fn bit(engine: Engine) -> Option<u8> {
     }
 }
 
-/// What the value of a field is; `None` for a field that no known engine has.
+/// The type of a field's value; `None` for a field that no known engine has.
 pub fn takes(field: &str) -> Option<Takes> {
     FIELDS.iter().find(|(name, ..)| *name == field).map(|(_, takes, _)| *takes)
 }
 
-/// Whether requests to `engine` may carry `field`; yes where its fields are not known.
+/// Whether requests to `engine` may carry `field`; true if the engine's fields are unknown.
 pub(crate) fn is_field(engine: Engine, field: &str) -> bool {
     bit(engine).is_none() || names(engine, field)
 }
@@ -234,13 +235,13 @@ pub fn names(engine: Engine, field: &str) -> bool {
     fields_of(engine).any(|name| name == field)
 }
 
-/// The fields that `engine` takes, where they are known.
+/// The fields that `engine` accepts, if they are known.
 pub(crate) fn fields_of(engine: Engine) -> impl Iterator<Item = &'static str> + Clone {
     let bit = bit(engine).unwrap_or(0);
     FIELDS.iter().filter(move |(_, _, engines)| engines & bit != 0).map(|(name, ..)| *name)
 }
 
-/// Why no request may carry `field`, and what to write instead.
+/// The reason why no request may carry `field`, and the remedy.
 pub fn refused(field: &str) -> Option<(&'static str, Cow<'static, str>)> {
     if let Some(length) = LengthField::ALL.iter().find(|length| length.name() == field) {
         return Some(("sweepline sends it itself", format!("write the scenario's `{}`", length.key()).into()));
@@ -248,7 +249,7 @@ pub fn refused(field: &str) -> Option<(&'static str, Cow<'static, str>)> {
     REFUSED.iter().find(|(name, ..)| *name == field).map(|(_, why, remedy)| (*why, (*remedy).into()))
 }
 
-/// Every field that some engine takes, with what its value is.
+/// Every field that some engine accepts, with the type of its value.
 pub fn known() -> impl Iterator<Item = (&'static str, Takes)> {
     FIELDS.iter().map(|(name, takes, _)| (*name, *takes))
 }

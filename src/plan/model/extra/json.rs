@@ -1,4 +1,4 @@
-//! A JSON value as a plan gives it, with exact numbers.
+//! A JSON value in a plan, with exact numbers.
 
 use std::fmt;
 
@@ -10,8 +10,8 @@ use serde::de::{self, Deserialize, Deserializer, IntoDeserializer, MapAccess, Se
 use crate::plan::model::table::Table;
 use crate::units::Decimal;
 
-/// A JSON value. Numbers are exact decimals and sent in their shortest form; tables keep the order in which they were
-/// written, because a server may follow it (the properties of a JSON schema).
+/// A JSON value. Numbers are exact decimals and sent in their shortest form; tables keep their written
+/// order, because a server may depend on it (the properties of a JSON schema).
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[serde(untagged)]
 pub enum Json {
@@ -28,7 +28,7 @@ pub enum Json {
 }
 
 impl Json {
-    /// What kind of value it is, in words.
+    /// The kind of value, as text.
     pub fn kind(&self) -> &'static str {
         match self {
             Json::Bool(_) => "true or false",
@@ -41,7 +41,7 @@ impl Json {
 }
 
 impl fmt::Display for Json {
-    /// As JSON, without spaces.
+    /// Formats it as JSON, without spaces.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(&serde_json::to_string(self).map_err(|_| fmt::Error)?)
     }

@@ -1,4 +1,5 @@
-//! Further fields of a request's body: sampling parameters that are an engine's own, and whatever else a server takes.
+//! Additional fields of a request's body: engine-specific sampling parameters, and any other field that
+//! a server accepts.
 
 pub mod dialect;
 pub mod json;
@@ -11,8 +12,9 @@ use crate::plan::model::table::Table;
 
 pub use crate::plan::model::extra::json::Json;
 
-/// The fields that a request to a server of `engine` carries besides sweepline's own, by name: those of the endpoint,
-/// over them those of the scenario for every engine, over them the scenario's for this one.
+/// The fields of a request to a server of `engine` in addition to sweepline's own, by name: those of the
+/// endpoint, overridden by the scenario's fields for all engines, overridden by its fields for this
+/// engine.
 pub fn fields(endpoint: &Table<Json>, scenario: &Table<Json>, engine: Engine) -> BTreeMap<String, Json> {
     let mut fields = BTreeMap::new();
     let mut put = |name: &String, value: &Json| drop(fields.insert(name.clone(), value.clone()));
@@ -24,12 +26,12 @@ pub fn fields(endpoint: &Table<Json>, scenario: &Table<Json>, engine: Engine) ->
     fields
 }
 
-/// The engine whose own fields an entry of a scenario's `extra` holds.
+/// The engine whose own fields an entry of a scenario's `extra` contains.
 pub fn of_engine(name: &str) -> Option<Engine> {
     Engine::ALL.into_iter().find(|engine| engine.name() == name)
 }
 
-/// Lays the fields of `over` over those of `under`, an engine's own field by field too.
+/// Applies the fields of `over` over those of `under`; an engine's own table is merged field by field.
 pub fn lay(under: &mut Table<Json>, over: &Table<Json>) {
     for (name, value) in over {
         match (of_engine(name), under.get_mut(name), value) {

@@ -1,4 +1,4 @@
-//! What an editor knows of further fields.
+//! The schema of additional fields, for editors.
 
 use std::borrow::Cow;
 
@@ -11,7 +11,7 @@ use crate::plan::model::extra::dialect::Takes;
 use crate::plan::model::extra::json::Json;
 use crate::units::Decimal;
 
-/// Further fields by name: any but those that sweepline sends itself.
+/// Additional fields by name: any except those that sweepline sends itself.
 pub struct Fields;
 
 impl JsonSchema for Fields {
@@ -37,12 +37,12 @@ impl JsonSchema for Fields {
     }
 }
 
-/// The fields of a scenario: those for every engine, and under an engine's name those for it alone.
+/// The fields of a scenario: those for all engines, and those for one engine under its name.
 pub(crate) fn of_scenario(generator: &mut SchemaGenerator) -> Schema {
     let fields = generator.subschema_for::<Fields>().to_value();
     let own = Engine::ALL.map(|engine| {
         let mut own = fields.clone();
-        own["description"] = format!("What is sent to {} alone.", engine.name()).into();
+        own["description"] = format!("Sent only to {}.", engine.name()).into();
         if dialect::fields_of(engine).next().is_some() {
             own["propertyNames"] = json!({ "enum": dialect::fields_of(engine).collect::<Vec<_>>() });
         }

@@ -1,5 +1,5 @@
-//! `lengths` as the user writes it. A preset's name stands for `{ preset: NAME }` and a number for `{ constant: NUMBER }`;
-//! the long form is made while reading. Whether it makes sense is for `check` to say.
+//! `lengths` as the user writes it. A preset's name stands for `{ preset: NAME }` and a number for `{
+//! constant: NUMBER }`; the long form is created on reading. `check` validates it.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -12,23 +12,24 @@ use crate::plan::model::lengths::table_rows::{
 };
 use crate::units::Decimal;
 
-/// How many tokens prompts and answers have, request by request: a preset, or `prompt` and `output` apart, or a table from
-/// which both come together.
+/// Lengths of prompts and responses, request by request: a preset, or `prompt` and `output` separately,
+/// or a table of both together.
 #[serde_with::skip_serializing_none]
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, rename = "Lengths")]
 #[schemars(extend("minProperties" = 1))]
 pub struct WrittenLengths {
-    /// A kind of traffic: its lengths of prompts and answers.
+    /// A kind of traffic: its lengths of prompts and responses.
     pub preset: Option<Preset>,
-    /// How the preset's figures are read. Default lognormal.
+    /// How the preset's figures are interpreted. Default lognormal.
     #[schemars(extend("default" = "lognormal"))]
     pub shape: Option<PresetFit>,
     /// Tokens of the user's text in one request (of one turn in a conversation).
     pub prompt: Option<WrittenDistribution>,
-    /// Tokens asked for.
+    /// Requested output tokens.
     pub output: Option<WrittenDistribution>,
-    /// Pairs of prompt and output tokens, or a CSV file of them with the columns prompt, output and, if you like, weight.
+    /// Pairs of prompt and output tokens, or a CSV file of them with the columns prompt, output and,
+    /// optionally, weight.
     #[serde(default)]
     #[schemars(schema_with = "pairs_schema")]
     pub pairs: Option<Vec<WrittenPair>>,
@@ -36,7 +37,7 @@ pub struct WrittenLengths {
     #[serde(default)]
     #[schemars(schema_with = "joint_schema")]
     pub histogram: Option<Vec<WrittenJoint>>,
-    /// The pairs of a data set or trace, each as often as they come there.
+    /// The pairs of a data set or trace, each as frequent as in the file.
     #[schemars(example = serde_json::json!({ "file": "data/sharegpt.json" }))]
     pub data: Option<LengthsFile>,
 }
@@ -47,16 +48,17 @@ pub struct WrittenLengths {
 #[serde(deny_unknown_fields, rename = "Distribution")]
 #[schemars(extend("minProperties" = 1, "maxProperties" = 1))]
 pub struct WrittenDistribution {
-    /// Always this many tokens; a number alone says the same.
+    /// Always this many tokens; the same as a plain number.
     #[schemars(range(min = 1, max = 4_000_000), example = 256)]
     pub constant: Option<u32>,
-    /// Any number of tokens of a range, each as often as the others.
+    /// A uniform distribution over a range of tokens.
     #[schemars(example = serde_json::json!({ "min": 100, "max": 1000 }))]
     pub uniform: Option<WrittenUniform>,
-    /// A normal distribution, cut to a range.
+    /// A normal distribution, truncated to a range.
     #[schemars(example = serde_json::json!({ "mean": 500, "sd": 100, "min": 200, "max": 800 }))]
     pub normal: Option<WrittenNormal>,
-    /// A lognormal distribution, cut to a range; by mean and standard deviation, or by median and sigma.
+    /// A lognormal distribution, truncated to a range; by mean and standard deviation, or by median and
+    /// sigma.
     #[schemars(example = serde_json::json!({ "mean": 500, "sd": 300, "min": 50, "max": 4000 }))]
     pub lognormal: Option<WrittenLognormal>,
     /// Buckets, or a CSV file of them with the columns min, max, weight.
@@ -65,7 +67,7 @@ pub struct WrittenDistribution {
     pub histogram: Option<Vec<WrittenBucket>>,
 }
 
-/// A range of tokens, each number as often as the others.
+/// A uniform distribution over a range of tokens.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 #[schemars(rename = "Uniform")]
@@ -78,16 +80,16 @@ pub struct WrittenUniform {
     pub max: u32,
 }
 
-/// A normal distribution, cut to a range: values outside of it never come, those inside as often as before against each
-/// other.
+/// A normal distribution, truncated to a range: values outside it never occur, those inside keep their
+/// relative frequencies.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 #[schemars(rename = "Normal")]
 pub struct WrittenNormal {
-    /// Mean before the cut, in tokens.
+    /// Mean before truncation, in tokens.
     #[schemars(example = 500)]
     pub mean: Decimal,
-    /// Standard deviation before the cut, in tokens.
+    /// Standard deviation before truncation, in tokens.
     #[schemars(extend("exclusiveMinimum" = 0), example = 100)]
     pub sd: Decimal,
     /// The fewest tokens.
@@ -98,22 +100,22 @@ pub struct WrittenNormal {
     pub max: u32,
 }
 
-/// A lognormal distribution, cut to a range: by `mean` and `sd`, or by `median` and `sigma`.
+/// A lognormal distribution, truncated to a range: by `mean` and `sd`, or by `median` and `sigma`.
 #[serde_with::skip_serializing_none]
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 #[schemars(rename = "Lognormal")]
 pub struct WrittenLognormal {
-    /// Mean before the cut, in tokens.
+    /// Mean before truncation, in tokens.
     #[schemars(extend("exclusiveMinimum" = 0), example = 500)]
     pub mean: Option<Decimal>,
-    /// Standard deviation before the cut, in tokens.
+    /// Standard deviation before truncation, in tokens.
     #[schemars(extend("exclusiveMinimum" = 0), example = 300)]
     pub sd: Option<Decimal>,
-    /// Median before the cut, in tokens.
+    /// Median before truncation, in tokens.
     #[schemars(extend("exclusiveMinimum" = 0), example = 400)]
     pub median: Option<Decimal>,
-    /// Standard deviation of the logarithm, before the cut.
+    /// Standard deviation of the logarithm, before truncation.
     #[schemars(extend("exclusiveMinimum" = 0), example = 0.8)]
     pub sigma: Option<Decimal>,
     /// The fewest tokens.
@@ -125,7 +127,7 @@ pub struct WrittenLognormal {
 }
 
 impl WrittenDistribution {
-    /// What runs carry of it; `None` where it says nothing that can be drawn, which `check` has told.
+    /// The distribution as part of a run; `None` if it is invalid, which `check` has reported.
     pub fn resolve(&self) -> Option<Distribution> {
         let WrittenDistribution { constant, uniform, normal, lognormal, histogram } = self;
         let constant = constant.map(Distribution::Constant);
@@ -160,7 +162,7 @@ impl WrittenLognormal {
 }
 
 impl WrittenLengths {
-    /// What runs carry of it; `None` where it says nothing that can be drawn, which `check` has told.
+    /// The lengths as part of a run; `None` if they are invalid, which `check` has reported.
     pub fn resolve(&self) -> Option<Lengths> {
         let WrittenLengths { preset, shape, prompt, output, pairs, histogram, data } = self;
         if let Some(preset) = preset {

@@ -1,7 +1,7 @@
-//! `lengths` of a scenario: how many tokens prompts and answers have, where that differs from request to request.
+//! `lengths` of a scenario: how many tokens prompts and responses have, if that varies between requests.
 //!
-//! What the user writes (here), what runs carry (`resolved`), the presets, and tables that stand in files of their own.
-//! How a length is drawn is not known here: `workload` does it.
+//! The written form (here), the resolved form of runs (`resolved`), the presets, and tables in separate
+//! files. Drawing lengths is not implemented here but in `workload`.
 
 pub(crate) mod lengths_field;
 pub mod presets;
@@ -18,7 +18,7 @@ pub use crate::plan::model::lengths::resolved::{Bucket, Distribution, Lengths, R
 /// The fewest tokens of a prompt: its nonce needs room.
 pub(crate) const LEAST_PROMPT: u32 = 16;
 
-/// The fewest tokens that can be asked for.
+/// The fewest tokens that can be requested.
 pub(crate) const LEAST_OUTPUT: u32 = 1;
 
 /// The most tokens of either.

@@ -1,4 +1,5 @@
-//! The presets: lengths of four kinds of traffic, by mean, standard deviation, minimum and maximum of prompt and answer.
+//! The presets: lengths of four kinds of traffic, by mean, standard deviation, minimum and maximum of
+//! prompt and response.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -6,30 +7,32 @@ use serde::{Deserialize, Serialize};
 use crate::plan::model::lengths::resolved::{Distribution, Lengths, Range};
 use crate::units::Decimal;
 
-/// A kind of traffic whose lengths are known by name.
+/// A kind of traffic with named lengths.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Preset {
-    /// Short questions and answers: prompts of 500 ± 300 tokens (50 to 4 000), answers of 200 ± 150 (10 to 2 000).
+    /// Short questions and answers: prompts of 500 ± 300 tokens (50 to 4 000), responses of 200 ± 150
+    /// (10 to 2 000).
     Chat,
-    /// Programs: prompts of 1 500 ± 800 tokens (200 to 8 000), answers of 500 ± 400 (50 to 4 000).
+    /// Programming: prompts of 1 500 ± 800 tokens (200 to 8 000), responses of 500 ± 400 (50 to 4 000).
     Code,
-    /// Questions about long documents: prompts of 16 000 ± 12 000 tokens (2 000 to 128 000), answers of 300 ± 200 (20 to
-    /// 2 000).
+    /// Questions about long documents: prompts of 16 000 ± 12 000 tokens (2 000 to 128 000), responses
+    /// of 300 ± 200 (20 to 2 000).
     LongContextQa,
-    /// Summaries: prompts of 4 000 ± 2 000 tokens (500 to 32 000), answers of 150 ± 80 (50 to 500).
+    /// Summaries: prompts of 4 000 ± 2 000 tokens (500 to 32 000), responses of 150 ± 80 (50 to 500).
     Summarization,
 }
 
-/// How the figures of a preset are read.
+/// How the figures of a preset are interpreted.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum PresetFit {
-    /// A lognormal distribution with the preset's mean and standard deviation, then cut to its minimum and maximum.
+    /// A lognormal distribution with the preset's mean and standard deviation, truncated to its minimum
+    /// and maximum.
     #[default]
     Lognormal,
-    /// A lognormal distribution whose median is the preset's mean and whose sigma is 0.8, then cut: to compare with tools
-    /// that read presets so. Its mean is 1.38 times the preset's.
+    /// A truncated lognormal distribution whose median is the preset's mean and whose sigma is 0.8, for
+    /// comparison with tools that interpret presets this way. Its mean is 1.38 times the preset's.
     #[serde(rename = "lognormal_sigma_0_8")]
     LognormalSigma08,
 }
@@ -62,7 +65,7 @@ impl Preset {
         Preset::ALL.into_iter().find(|preset| preset.name() == name)
     }
 
-    /// Figures of prompt and answer.
+    /// Figures of prompt and response.
     fn figures(self) -> [Figures; 2] {
         match self {
             Preset::Chat => [figures(500, 300, 50, 4_000), figures(200, 150, 10, 2_000)],
@@ -72,7 +75,7 @@ impl Preset {
         }
     }
 
-    /// Its lengths, read as `shape` says.
+    /// Its lengths, interpreted according to `shape`.
     pub fn lengths(self, shape: PresetFit) -> Lengths {
         let [prompt, output] = self.figures().map(|Figures { mean, sd, within }| match shape {
             PresetFit::Lognormal => {

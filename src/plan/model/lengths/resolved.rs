@@ -1,4 +1,4 @@
-//! Lengths as runs carry them: shorthand and presets are gone, tables are in memory, numbers are exact.
+//! Lengths as part of a run: without shorthand and presets, with tables in memory and exact numbers.
 
 use std::fmt;
 use std::hash::{Hash, Hasher};
@@ -9,57 +9,57 @@ use sha2::{Digest, Sha256};
 
 use crate::units::Decimal;
 
-/// How many tokens the prompts and answers of a run have, request by request.
+/// How many tokens the prompts and responses of a run have, request by request.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Lengths {
-    /// Prompt and answer are drawn apart from each other.
+    /// Prompt and response are drawn independently.
     Each {
         /// Tokens of the user's text.
         prompt: Distribution,
-        /// Tokens asked for.
+        /// Requested output tokens.
         output: Distribution,
     },
-    /// Both come from one row of a table, so that they keep what they have to do with each other.
+    /// Both are drawn from one row of a table, so that their dependence is preserved.
     Joint(Rows<Joint>),
 }
 
-/// How one count of tokens is drawn. Bounds are whole tokens and belong to it.
+/// How one count of tokens is drawn. Bounds are whole tokens and inclusive.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Distribution {
-    /// Always this many.
+    /// Always this many tokens.
     Constant(u32),
-    /// Any number of a range, each as often as the others.
+    /// Uniform over a range.
     Uniform(Range),
-    /// A normal distribution, cut to a range.
+    /// A normal distribution, truncated to a range.
     Normal {
-        /// Mean before the cut.
+        /// Mean before truncation.
         mean: Decimal,
-        /// Standard deviation before the cut.
+        /// Standard deviation before truncation.
         sd: Decimal,
-        /// Where it is cut.
+        /// The bounds of the truncation.
         within: Range,
     },
-    /// A lognormal distribution with this mean and deviation, cut to a range.
+    /// A lognormal distribution with this mean and standard deviation, truncated to a range.
     Lognormal {
-        /// Mean before the cut.
+        /// Mean before truncation.
         mean: Decimal,
-        /// Standard deviation before the cut.
+        /// Standard deviation before truncation.
         sd: Decimal,
-        /// Where it is cut.
+        /// The bounds of the truncation.
         within: Range,
     },
-    /// A lognormal distribution by its median, cut to a range.
+    /// A lognormal distribution by its median, truncated to a range.
     LognormalMedian {
-        /// Median before the cut.
+        /// Median before truncation.
         median: Decimal,
-        /// Standard deviation of the logarithm before the cut.
+        /// Standard deviation of the logarithm before truncation.
         sigma: Decimal,
-        /// Where it is cut.
+        /// The bounds of the truncation.
         within: Range,
     },
-    /// A bucket by its weight, then any number of the bucket, each as often as the others.
+    /// A bucket chosen by weight, then uniform over the bucket.
     Histogram(Rows<Bucket>),
 }
 
@@ -75,9 +75,9 @@ pub struct Range {
 /// One bucket of a histogram.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub struct Bucket {
-    /// Its tokens.
+    /// The range of tokens.
     pub tokens: Range,
-    /// How often it comes, against the sum of all weights.
+    /// Relative frequency: its part of the sum of all weights.
     pub weight: Decimal,
 }
 
@@ -86,17 +86,17 @@ pub struct Bucket {
 pub struct Joint {
     /// Tokens of the user's text.
     pub prompt: Range,
-    /// Tokens asked for.
+    /// Requested output tokens.
     pub output: Range,
-    /// How often it comes, against the sum of all weights.
+    /// Relative frequency: its part of the sum of all weights.
     pub weight: Decimal,
 }
 
 /// A row of a table of lengths.
 pub trait Row: Copy {
-    /// How often it comes.
+    /// Relative frequency of the row.
     fn weight(&self) -> Decimal;
-    /// All that it says, in one text; two rows say the same if their texts are equal.
+    /// The content of the row as one text; two rows are equal if their texts are equal.
     fn canonical(&self) -> String;
 }
 
@@ -118,7 +118,8 @@ impl Row for Joint {
     }
 }
 
-/// The rows of a table, shared between all runs that draw from it, with a digest that stands for them in comparisons.
+/// The rows of a table, shared between all runs that draw from it, with a digest that represents them in
+/// comparisons.
 #[derive(Debug, Clone)]
 pub struct Rows<T> {
     rows: Arc<[T]>,
@@ -126,7 +127,7 @@ pub struct Rows<T> {
 }
 
 impl<T: Row> Rows<T> {
-    /// A table of these rows; those that never come are left out.
+    /// Creates a table of these rows, without rows of weight 0.
     pub fn new(rows: impl IntoIterator<Item = T>) -> Rows<T> {
         let rows: Arc<[T]> = rows.into_iter().filter(|row| row.weight().is_positive()).collect();
         let mut hash = Sha256::new_with_prefix(b"sweepline lengths 1\0");
@@ -145,7 +146,8 @@ impl<T> Rows<T> {
         &self.rows
     }
 
-    /// SHA-256 of all that the rows say, as 64 hex digits: the same for an inline table and the same one in a file.
+    /// SHA-256 of the content of all rows, as 64 hex digits: an inline table and the same table in a
+    /// file have the same digest.
     pub fn digest(&self) -> &str {
         &self.digest
     }
@@ -185,7 +187,7 @@ impl Range {
 }
 
 impl Distribution {
-    /// The fewest and the most tokens that may come.
+    /// The fewest and the most tokens that can occur.
     pub fn range(&self) -> Range {
         match self {
             Distribution::Constant(tokens) => Range::one(*tokens),
@@ -198,7 +200,7 @@ impl Distribution {
     }
 }
 
-/// The range that holds all of `ranges`.
+/// The smallest range that contains all of `ranges`.
 fn around(ranges: impl Iterator<Item = Range>) -> Range {
     let both = |all: Range, one: Range| Range { min: all.min.min(one.min), max: all.max.max(one.max) };
     ranges.reduce(both).unwrap_or(Range::one(0))
@@ -213,7 +215,7 @@ impl Lengths {
         }
     }
 
-    /// The fewest and the most tokens that may be asked for.
+    /// The fewest and the most output tokens that may be requested.
     pub(crate) fn output_range(&self) -> Range {
         match self {
             Lengths::Each { output, .. } => output.range(),
@@ -233,7 +235,7 @@ impl Lengths {
         }
     }
 
-    /// The same with every answer of one length.
+    /// The same with every response of one length.
     pub(crate) fn with_output(&self, tokens: u32) -> Lengths {
         match self {
             Lengths::Each { prompt, .. } => {
@@ -245,7 +247,7 @@ impl Lengths {
         }
     }
 
-    /// Whether all requests have the same lengths after all.
+    /// Whether all requests have the same lengths in effect.
     pub(crate) fn is_constant(&self) -> bool {
         let one = |range: Range| range.min == range.max;
         one(self.prompt_range()) && one(self.output_range())
@@ -253,14 +255,14 @@ impl Lengths {
 }
 
 impl fmt::Display for Range {
-    /// `50..4000`.
+    /// Formats it as `50..4000`.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{}..{}", self.min, self.max)
     }
 }
 
 impl fmt::Display for Distribution {
-    /// All that it says, a table by its digest: `lognormal mean 500 sd 300 within 50..4000`.
+    /// Formats the full content, tables by their digest: `lognormal mean 500 sd 300 within 50..4000`.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Distribution::Constant(tokens) => write!(f, "{tokens}"),
@@ -278,7 +280,7 @@ impl fmt::Display for Distribution {
 }
 
 impl fmt::Display for Lengths {
-    /// `lognormal mean 500 sd 300 within 50..4000 → 256`.
+    /// Formats it as `lognormal mean 500 sd 300 within 50..4000 → 256`.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Lengths::Each { prompt, output } => write!(f, "{prompt} → {output}"),

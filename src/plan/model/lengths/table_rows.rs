@@ -1,4 +1,4 @@
-//! Rows of tables of lengths as the user writes them, in the plan or in a CSV file beside it.
+//! Rows of tables of lengths as the user writes them, in the plan or in a separate CSV file.
 
 use std::borrow::Cow;
 use std::fmt;
@@ -10,7 +10,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::units::Decimal;
 
-/// One bucket of a histogram: its tokens, both ends included, each number as often as the others.
+/// One bucket of a histogram: its tokens, both ends included, all equally likely.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 #[schemars(rename = "Bucket")]
@@ -21,7 +21,7 @@ pub struct WrittenBucket {
     /// The most tokens.
     #[schemars(example = 199)]
     pub max: u32,
-    /// How often it comes, against the sum of all weights.
+    /// Relative frequency: its part of the sum of all weights.
     #[schemars(extend("minimum" = 0), example = 12)]
     pub weight: Decimal,
 }
@@ -43,7 +43,7 @@ pub struct WrittenJoint {
     /// The most output tokens.
     #[schemars(example = 49)]
     pub output_max: u32,
-    /// How often it comes, against the sum of all weights.
+    /// Relative frequency: its part of the sum of all weights.
     #[schemars(extend("minimum" = 0), example = 12)]
     pub weight: Decimal,
 }
@@ -53,9 +53,9 @@ pub struct WrittenJoint {
 pub struct WrittenPair {
     /// Tokens of the user's text.
     pub prompt: u32,
-    /// Tokens asked for.
+    /// Requested output tokens.
     pub output: u32,
-    /// How often it comes, against the sum of all weights. Default 1.
+    /// Relative frequency: its part of the sum of all weights. Default 1.
     pub weight: Decimal,
 }
 
@@ -67,10 +67,10 @@ struct LongPair {
     /// Tokens of the user's text.
     #[schemars(range(min = 16), example = 256)]
     prompt: u32,
-    /// Tokens asked for.
+    /// Requested output tokens.
     #[schemars(range(min = 1), example = 1024)]
     output: u32,
-    /// How often it comes, against the sum of all weights. Default 1.
+    /// Relative frequency: its part of the sum of all weights. Default 1.
     #[serde(default)]
     #[schemars(extend("minimum" = 0, "default" = 1))]
     weight: Option<Decimal>,
@@ -127,7 +127,7 @@ impl JsonSchema for WrittenPair {
     }
 }
 
-/// A list, or the path of the CSV file that has it.
+/// A list, or the path of the CSV file that contains it.
 fn list_or_file<T: JsonSchema>(generator: &mut SchemaGenerator, example: &str) -> Schema {
     let rows = json_schema!({ "type": "array", "minItems": 1, "items": generator.subschema_for::<T>() });
     let file = json_schema!({ "type": "string", "examples": [example] });

@@ -1,5 +1,5 @@
-//! What the axes of a sweep are made of, as they are written: lists, ranges, zips, values that hold under a condition,
-//! and the rules that take cells out, extend them and add them. `read` reads them, `grid` makes cells of them.
+//! The elements of a sweep's axes, as written: lists, ranges, zips, conditional values, and the rules
+//! that exclude, extend and add cells. `read` parses them, `grid` builds cells from them.
 
 pub mod range;
 pub mod read;
@@ -18,16 +18,17 @@ pub use crate::plan::model::matrix::range::{By, Range};
 #[derive(Debug, Clone, PartialEq, Serialize)]
 #[serde(untagged)]
 pub enum Axis {
-    /// Values, one after the other; one that stands alone is a list of one.
+    /// A list of values; a single value is a list of one.
     Values(Vec<Item>),
-    /// Several equally long lists that go together: the first value of each, the second of each, and so on.
+    /// Several lists of equal length that vary together: the first value of each, the second of each,
+    /// and so on.
     Zip(Zip),
 }
 
-/// Several equally long lists as one axis.
+/// Several lists of equal length as one axis.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Zip {
-    /// The lists, each under the name of its axis.
+    /// The lists, by the names of their axes.
     #[serde(rename = "zip")]
     pub lists: Table<List>,
     /// Cells to which the axis applies; absent: all.
@@ -35,20 +36,20 @@ pub struct Zip {
     pub when: Option<Condition>,
 }
 
-/// A list of a zip: one value that stands alone is a list of one.
+/// A list of a zip: a single value is a list of one.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct List(pub Vec<Item>);
 
-/// A value of an axis, or several that are written as one.
+/// A value of an axis, or several values written as one element.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Item {
-    /// What it stands for.
+    /// The values that it represents.
     pub what: What,
     /// Cells to which it applies; absent: all.
     pub when: Option<Condition>,
 }
 
-/// What an element of an axis stands for.
+/// The values that an element of an axis represents.
 #[derive(Debug, Clone, PartialEq)]
 pub enum What {
     /// One value, or a list of them under one condition.
@@ -57,14 +58,14 @@ pub enum What {
     Range(Range),
     /// One point of several axes, by their names.
     Fields(Table<Scalar>),
-    /// A load that an earlier sweep finds.
+    /// A load derived from an earlier sweep.
     Taken(Take),
 }
 
-/// Which cells are meant: every field given must match. A field that a cell lacks never matches.
+/// The cells that match: every given field must match. A field that a cell lacks never matches.
 pub(crate) type Condition = Table<Filter>;
 
-/// Which values of an axis are meant: any of these.
+/// The values of an axis that match: any of these.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Filter(pub Vec<Pick>);
 
@@ -76,32 +77,32 @@ pub enum Pick {
     One(Scalar),
     /// Every number from one bound to the other, both included.
     Within {
-        /// The least; absent: no bound.
+        /// The minimum; absent for no bound.
         #[serde(skip_serializing_if = "Option::is_none")]
         from: Option<Decimal>,
-        /// The greatest; absent: no bound.
+        /// The maximum; absent for no bound.
         #[serde(skip_serializing_if = "Option::is_none")]
         to: Option<Decimal>,
     },
 }
 
-/// Fields that matching cells get besides their own.
+/// Additional fields for matching cells.
 #[derive(Debug, Clone, PartialEq, Serialize, serde::Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Extend {
-    /// The cells that are extended: every field given must match.
+    /// The cells to extend: every given field must match.
     pub when: Condition,
-    /// The fields that they get.
+    /// The additional fields.
     pub with: Table<Scalar>,
 }
 
 impl Axis {
-    /// An axis of one value.
+    /// Creates an axis of one value.
     pub fn one(value: Scalar) -> Axis {
         Axis::Values(vec![Item { what: What::Values(vec![value]), when: None }])
     }
 
-    /// How many values it has at most, without making any.
+    /// Maximum number of values, computed without creating any.
     pub fn len(&self) -> usize {
         let sum = |items: &[Item]| items.iter().map(Item::len).sum();
         match self {
@@ -115,7 +116,8 @@ impl Axis {
         self.len() == 0
     }
 
-    /// How many values must be held to go through it, without making any.
+    /// The number of values that must be held in memory to iterate over it, computed without creating
+    /// any.
     pub fn weight(&self) -> usize {
         let sum = |items: &[Item]| -> usize { items.iter().map(Item::weight).sum() };
         match self {
@@ -126,7 +128,7 @@ impl Axis {
 }
 
 impl Item {
-    /// How many points of the axis it stands for.
+    /// Number of points of the axis that it represents.
     pub fn len(&self) -> usize {
         match &self.what {
             What::Values(values) => values.len(),
@@ -135,7 +137,7 @@ impl Item {
         }
     }
 
-    /// Whether it stands for nothing.
+    /// Whether it represents no points.
     pub fn is_empty(&self) -> bool {
         self.len() == 0
     }
@@ -149,14 +151,14 @@ impl Item {
 }
 
 impl Filter {
-    /// Whether a value is one of those meant.
+    /// Whether a value matches any of these.
     pub fn matches(&self, value: &Scalar) -> bool {
         self.0.iter().any(|pick| pick.matches(value))
     }
 }
 
 impl Pick {
-    /// Whether a value is meant.
+    /// Whether a value matches.
     pub fn matches(&self, value: &Scalar) -> bool {
         match (self, value) {
             (Pick::One(one), value) => one == value,
@@ -169,7 +171,7 @@ impl Pick {
 }
 
 impl std::fmt::Display for Pick {
-    /// As a plan writes it.
+    /// Formats it as a plan writes it.
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         match self {
             Pick::One(value) => value.fmt(f),

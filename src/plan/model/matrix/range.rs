@@ -4,10 +4,10 @@ use serde::Serialize;
 
 use crate::units::Decimal;
 
-/// More values than this are no axis, but a slip of the pen.
+/// Maximum number of values of an axis: more is a typo.
 pub const MOST_VALUES: u128 = 10_000;
 
-/// Several numbers of an axis, from the least up; the end belongs to them where a step meets it.
+/// Several numbers of an axis, ascending; the end is included if a step meets it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 pub struct Range {
     from: Decimal,
@@ -16,18 +16,19 @@ pub struct Range {
     by: By,
 }
 
-/// How a range goes on.
+/// How a range proceeds.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum By {
-    /// The same number is added each time.
+    /// Adds the same number each time.
     Step(Decimal),
-    /// By the same number it is multiplied each time.
+    /// Multiplies by the same factor each time.
     Times(Decimal),
 }
 
 impl Range {
-    /// A range that ends and whose every value is exact; else what is wrong, and after a colon what to write.
+    /// A range that ends and whose values are all exact; otherwise the error, and after a colon the
+    /// remedy.
     pub fn new(from: Decimal, to: Decimal, by: By) -> Result<Range, String> {
         let range = Range { from, to, by };
         if from > to {
@@ -35,13 +36,13 @@ impl Range {
         }
         match by {
             By::Step(step) if !step.is_positive() => {
-                Err(format!("a range with `step` {step} never gets to its end: write a step above 0"))
+                Err(format!("a range with `step` {step} never reaches its end: write a step above 0"))
             }
             By::Times(times) if times <= Decimal::from(1) => {
-                Err(format!("a range with `times` {times} never gets to its end: write a factor above 1, like 2"))
+                Err(format!("a range with `times` {times} never reaches its end: write a factor above 1, like 2"))
             }
             By::Times(_) if !from.is_positive() => {
-                Err(format!("multiplying {from} never gets to {to}: begin above 0, or write `step`"))
+                Err(format!("multiplying {from} never reaches {to}: start above 0, or use `step`"))
             }
             By::Step(_) | By::Times(_) => range.counted(),
         }
@@ -51,24 +52,26 @@ impl Range {
         match self.count() {
             Some(count) if count <= MOST_VALUES => Ok(self),
             Some(count) => Err(format!(
-                "this range has {count} values, and an axis at most {MOST_VALUES}: write a larger step, or a nearer end"
+                "this range has {count} values, but an axis has at most {MOST_VALUES}: write a larger step, or \
+                 a nearer end"
             )),
             None => Err("the values of this range need more than 18 digits: write them out, rounded".to_owned()),
         }
     }
 
-    /// How many values there are; `None` where one of them is no decimal of 18 digits.
+    /// Number of values; `None` if one of them is not a decimal of at most 18 digits.
     fn count(self) -> Option<u128> {
         match self.by {
             By::Step(step) => self.from.steps_to(self.to, step).map(|steps| steps + 1),
-            // Each factor makes the number longer or larger: it ends, or runs out of digits, after some dozens.
+            // Each factor makes the number longer or larger, so the loop ends or runs out of digits
+            // after a few dozen steps.
             By::Times(times) => {
                 let (mut at, mut count) = (self.from, 0);
                 while at <= self.to {
                     count += 1;
                     at = match at.checked_mul(times) {
                         Some(next) => next,
-                        // What is past every end needs no digits.
+                        // A value beyond every end needs no digits.
                         None if at.to_f64() * times.to_f64() > self.to.to_f64() * 1.000_001 => break,
                         None => return None,
                     };
@@ -78,14 +81,14 @@ impl Range {
         }
     }
 
-    /// How many values there are.
-    // A range that was accepted holds its first value: `is_empty` would have one answer.
+    /// Number of values.
+    // An accepted range contains at least its first value, so `is_empty` would always be false.
     #[allow(clippy::len_without_is_empty)]
     pub fn len(self) -> usize {
         self.count().and_then(|count| usize::try_from(count).ok()).unwrap_or_default()
     }
 
-    /// The values, the least first.
+    /// The values, ascending.
     pub fn values(self) -> impl Iterator<Item = Decimal> {
         let next = move |at: &Decimal| match self.by {
             By::Step(step) => at.checked_add(step),

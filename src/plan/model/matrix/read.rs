@@ -1,5 +1,5 @@
-//! Reading and writing axes and filters. Their visitors are written out, because serde's derive for untagged enums loses
-//! the place of a mistake and what was expected.
+//! Reading and writing axes and filters. Their visitors are written by hand because serde's derive for
+//! untagged enums loses the location of an error and the expected types.
 
 use std::fmt;
 use std::marker::PhantomData;
@@ -19,7 +19,7 @@ use crate::plan::model::take::{SweepMetric, Take, Use};
 use crate::plan::text::alias::ALIASES;
 use crate::units::{Decimal, Forms};
 
-/// Every key that a table in an axis may have: the words, then the axes under all their names.
+/// Every key that a table in an axis may have: the keywords, then the axes under all their names.
 static KEYS: LazyLock<Vec<&'static str>> = LazyLock::new(|| {
     let words = ["value", "from", "to", "times", "step", "take", "over", "use", "when", "zip"];
     words
@@ -49,7 +49,7 @@ impl<'de> Deserialize<'de> for Key {
     }
 }
 
-/// Where a range begins, or which sweep a value is taken from.
+/// The start of a range, or the sweep that a value is taken from.
 enum From {
     Number(Decimal),
     Sweep(String),
@@ -64,7 +64,7 @@ impl<'de> Deserialize<'de> for From {
     }
 }
 
-/// A table in an axis, before it is known what it is.
+/// A table in an axis, before its kind is known.
 #[derive(Default)]
 struct Raw {
     zip: Option<Table<List>>,
@@ -101,7 +101,7 @@ impl Raw {
         Ok(raw)
     }
 
-    /// What kinds of things the table holds: it may be one only.
+    /// The kinds of things in the table, of which there may be only one.
     fn kinds(&self) -> Vec<&'static str> {
         let range = self.from.is_some() || [self.to, self.times, self.step].iter().any(Option::is_some);
         let is_taken = self.is_taken();
@@ -117,7 +117,7 @@ impl Raw {
         .collect()
     }
 
-    /// Whether it names what an earlier sweep finds.
+    /// Whether it takes its value from an earlier sweep.
     fn is_taken(&self) -> bool {
         self.take.is_some() || self.over.is_some() || self.uses.is_some() || matches!(self.from, Some(From::Sweep(_)))
     }
@@ -136,13 +136,13 @@ impl Raw {
         }
         let what = match self {
             Raw { zip: Some(_), .. } => {
-                return Err("`zip` is no element of a list: let it be the whole axis".to_owned());
+                return Err("`zip` cannot be an element of a list: make it the whole axis".to_owned());
             }
             Raw { value: Some(values), .. } => What::Values(values),
             Raw { fields, .. } if !fields.is_empty() => What::Fields(fields),
             raw if raw.is_taken() => What::Taken(taken(raw)?),
             Raw { from: None, to: None, times: None, step: None, .. } => {
-                return Err("this table gives no value: write { value: 8, when: { endpoint: NAME } }".to_owned());
+                return Err("this table contains no value: write { value: 8, when: { endpoint: NAME } }".to_owned());
             }
             Raw { from, to, times, step, .. } => {
                 let from = from.and_then(|from| if let From::Number(from) = from { Some(from) } else { None });
@@ -160,18 +160,18 @@ fn taken(raw: Raw) -> Result<Take, String> {
     let from = match (from, take) {
         (Some(From::Sweep(from)), Some(_)) => from,
         (Some(From::Sweep(from)), None) => {
-            return Err(format!("`from` names sweep `{from}`, and nothing says what is taken of it: write {example}"));
+            return Err(format!("`from` names sweep `{from}`, but `take` is missing: write {example}"));
         }
         (Some(From::Number(from)), _) => {
-            return Err(format!("`from` is the number {from}, and a value is taken from a sweep: write {example}"));
+            return Err(format!("`from` is the number {from}, but must be the name of a sweep: write {example}"));
         }
-        (None, _) => return Err(format!("nothing says from which sweep the value is taken: write {example}")),
+        (None, _) => return Err(format!("the sweep that the value is taken from is missing: write {example}")),
     };
     if to.is_some() || step.is_some() {
         let word = if to.is_some() { "to" } else { "step" };
-        return Err(format!("`{word}` belongs to a range, and this is a value of sweep `{from}`: write {example}"));
+        return Err(format!("`{word}` belongs to a range, but this is a value of sweep `{from}`: write {example}"));
     }
-    let Some(take) = take else { return Err(format!("nothing says what is taken of `{from}`: write {example}")) };
+    let Some(take) = take else { return Err(format!("the value to take from `{from}` is missing: write {example}")) };
     Ok(Take { from, take, over: over.unwrap_or_default(), uses, times: times.unwrap_or(Decimal::from(1)) })
 }
 
@@ -195,18 +195,18 @@ fn range(
 
 const EXAMPLES: &str = "{ from: 1, to: 256, times: 2 } or { from: 5, to: 50, step: 5 }";
 
-/// Reads what is one thing or a list of them: `T` is one, `One` is made of a scalar or a table.
+/// Reads one element or a list of elements: `T` is the result, `One` is built from a scalar or a table.
 struct OneOrList<T>(PhantomData<T>);
 
-/// What may stand alone where a list is taken.
+/// A value that may replace a list of one.
 trait Listed: Sized {
-    /// The words of an error.
+    /// The expected value, for error messages.
     const EXPECTING: &'static str;
-    /// One element, of what stands alone or in a list.
+    /// One element, alone or in a list.
     type One: for<'de> Deserialize<'de>;
     /// The list.
     fn list(items: Vec<Self::One>) -> Self;
-    /// A table that stands alone.
+    /// A single table.
     fn table<'de, A: MapAccess<'de>>(map: A) -> Result<Self, A::Error> {
         Self::One::deserialize(MapAccessDeserializer::new(map)).map(|one| Self::list(vec![one]))
     }
@@ -282,16 +282,16 @@ macro_rules! read_listed {
 }
 read_listed!(Axis, List, Filter);
 
-/// Reads a scalar, or what a table makes.
+/// Reads a scalar or a table.
 struct ScalarOr<T>(PhantomData<T>);
 
-/// What is written as a scalar or as a table.
+/// A value written as a scalar or as a table.
 trait Either: Sized {
-    /// The words of an error.
+    /// The expected value, for error messages.
     const EXPECTING: &'static str;
-    /// What a scalar means.
+    /// Converts a scalar.
     fn scalar(value: Scalar) -> Self;
-    /// What a table means.
+    /// Converts a table.
     fn table<'de, A: MapAccess<'de>>(map: A) -> Result<Self, A::Error>;
 }
 
@@ -338,9 +338,9 @@ impl Either for Pick {
     fn table<'de, A: MapAccess<'de>>(map: A) -> Result<Pick, A::Error> {
         let Bounds { from, to } = Bounds::deserialize(MapAccessDeserializer::new(map))?;
         match (from, to) {
-            (None, None) => Err(de::Error::custom("these bounds bound nothing: write { from: 8 }, { to: 64 } or both")),
+            (None, None) => Err(de::Error::custom("these bounds are empty: write { from: 8 }, { to: 64 } or both")),
             (Some(from), Some(to)) if from > to => {
-                Err(de::Error::custom(format!("nothing lies from {from} to {to}: write the smaller number as `from`")))
+                Err(de::Error::custom(format!("no value from {from} to {to}: write the smaller number as `from`")))
             }
             (from, to) => Ok(Pick::Within { from, to }),
         }

@@ -1,4 +1,4 @@
-//! What an editor may know of matrices and of the rules over them, by the table of axes.
+//! The schema of matrices and of the rules over them, generated from the table of axes, for editors.
 
 use schemars::{Schema, SchemaGenerator, json_schema};
 use serde_json::{Map, Value, json};
@@ -28,29 +28,31 @@ pub(crate) fn matrix_schema(generator: &mut SchemaGenerator) -> Schema {
     })
 }
 
-/// A load that an earlier sweep finds.
+/// A load derived from an earlier sweep.
 fn taken(metric: SweepMetric, when: &Value) -> Value {
     json!({
         "type": "object",
-        "description": "A load that an earlier sweep finds, for each cell with the same values on the axes that both have: { from: limit, take: max_qps_under_slo, times: 0.8 }.",
+        "description": "A load derived from the result of an earlier sweep, for each cell with the same values \
+                        on all common axes: { from: limit, take: max_qps_under_slo, times: 0.8 }.",
         "properties": {
             "from": { "type": "string", "description": "The earlier sweep.", "examples": ["limit"] },
             "take": {
                 "enum": [metric.name()],
-                "description": "What is taken: the highest load that meets the plan's `slo`.",
+                "description": "The result to use: the highest load that meets the plan's `slo`.",
             },
             "over": {
                 "anyOf": [{ "type": "string" }, { "type": "array", "items": { "type": "string" }, "minItems": 1 }],
-                "description": "Axes of that sweep over which one value is made, so that all their values get the same load.",
+                "description": "Axes of that sweep to aggregate over, so that all their values get the same load.",
                 "examples": ["endpoint"],
             },
             "use": {
                 "enum": ["min", "max"], "default": "min",
-                "description": "Which of the values over those axes is used: the least, or the greatest.",
+                "description": "Which of the values over those axes to use: the smallest or the largest.",
             },
             "times": {
                 "type": "number", "exclusiveMinimum": 0, "default": 1, "examples": [0.8],
-                "description": "By what the value is multiplied; then it is rounded down, a rate to three significant digits.",
+                "description": "The factor for the value; the result is rounded down, a rate to three \
+                                significant digits.",
             },
             "when": described(when.clone(), "The cells to which it applies."),
         },
@@ -58,7 +60,7 @@ fn taken(metric: SweepMetric, when: &Value) -> Value {
     })
 }
 
-/// Offers one more form of a value to an axis, alone and in a list.
+/// Adds one more form of a value to an axis, alone and in a list.
 fn offer(axis: &mut Value, form: &Value) {
     let Some(forms) = axis["anyOf"].as_array_mut() else { return };
     for list in forms.iter_mut().filter(|other| other["type"] == "array") {
@@ -70,11 +72,11 @@ fn offer(axis: &mut Value, form: &Value) {
     forms.insert(list, form.clone());
 }
 
-/// The axis whose values are maps of flags, and how the axes of single flags are called.
+/// The axis whose values are maps of flags, and the prefix of axes for single flags.
 const SERVER: &str = "server";
 const SETTINGS: &str = r"^server\.[A-Za-z][A-Za-z0-9_.-]*$";
-/// What an axis of a single flag is.
-const SETTING: &str = "A flag that the server of an endpoint with `launch` is started with; none leaves it out.";
+/// The description of an axis for a single flag.
+const SETTING: &str = "A flag that the server of an endpoint with `launch` is started with; none omits it.";
 
 /// Maps of flags, each a value of the axis.
 fn server() -> Value {
@@ -96,7 +98,7 @@ pub(crate) fn condition_schema(generator: &mut SchemaGenerator) -> Schema {
         let schema = json!({
             "type": "object", "properties": fields, "patternProperties": { SETTINGS: { "anyOf": filter(Kind::Setting) } },
             "additionalProperties": false, "minProperties": 1,
-            "description": "Which cells are meant: every field given must match.",
+            "description": "The cells that match: every given field must match.",
         });
         generator.definitions_mut().insert(name.to_owned(), schema);
     }
@@ -110,8 +112,8 @@ pub(crate) fn excludes_schema(generator: &mut SchemaGenerator) -> Schema {
 
 /// The schema of `extend`.
 pub(crate) fn extends_schema(generator: &mut SchemaGenerator) -> Schema {
-    let when = described(condition_schema(generator).to_value(), "The cells that are extended.");
-    let with = described(cell(generator), "The fields that they get.");
+    let when = described(condition_schema(generator).to_value(), "The cells to extend.");
+    let with = described(cell(generator), "The additional fields.");
     json_schema!({
         "type": "array",
         "items": {
@@ -126,7 +128,7 @@ pub(crate) fn adds_schema(generator: &mut SchemaGenerator) -> Schema {
     json_schema!({ "type": "array", "items": cell(generator) })
 }
 
-/// One value of an axis, described.
+/// One value of an axis, with a description.
 fn one(kind: Kind, meaning: &str) -> Value {
     let mut schema = described(kind.schema(), meaning);
     if schema.get("enum").is_none() {
@@ -152,13 +154,13 @@ fn by_axis(mut schema: impl FnMut(Kind, &str) -> Value) -> Value {
     Value::Object(axes)
 }
 
-/// What one axis may be: a value, a range, values under a condition, or a list of these.
+/// The possible forms of one axis: a value, a range, conditional values, or a list of these.
 fn axis(generator: &mut SchemaGenerator, kind: Kind) -> Vec<Value> {
     let mut one = vec![kind.schema()];
     let when = condition_schema(generator).to_value();
     let when = described(when, "The cells to which it applies.");
     let some = json!({
-        "description": "The value, or a list of them, that the condition is for.",
+        "description": "The value, or a list of values, to which the condition applies.",
         "anyOf": [kind.schema(), { "type": "array", "items": kind.schema(), "minItems": 1 }],
         "examples": [kind.sample()],
     });
@@ -172,19 +174,19 @@ fn axis(generator: &mut SchemaGenerator, kind: Kind) -> Vec<Value> {
     one
 }
 
-/// A range of numbers; of other kinds there is none.
+/// A range of numbers; `None` for other kinds.
 fn range(kind: Kind, when: Option<&Value>) -> Option<Value> {
     if !kind.is_number() {
         return None;
     }
     let mut fields = json!({
         "from": one(kind, "The first value."),
-        "to": one(kind, "The end, which belongs to the range where a step meets it."),
+        "to": one(kind, "The end, included if a step meets it."),
         "step": {
-            "type": "number", "exclusiveMinimum": 0, "description": "What is added each time.", "examples": [kind.sample()],
+            "type": "number", "exclusiveMinimum": 0, "description": "The number to add each time.", "examples": [kind.sample()],
         },
         "times": {
-            "type": "number", "exclusiveMinimum": 1, "description": "By what is multiplied each time.", "examples": [2],
+            "type": "number", "exclusiveMinimum": 1, "description": "The factor for each step.", "examples": [2],
         },
     });
     if let Some(when) = when {
@@ -196,7 +198,7 @@ fn range(kind: Kind, when: Option<&Value>) -> Option<Value> {
     }))
 }
 
-/// Several axes that go together.
+/// Several axes that vary together.
 fn group(generator: &mut SchemaGenerator) -> Value {
     let when = described(condition_schema(generator).to_value(), "The cells to which it applies.");
     let lists = by_axis(|kind, meaning| {
@@ -211,7 +213,7 @@ fn group(generator: &mut SchemaGenerator) -> Value {
                 "type": "object", "properties": lists,
                 "patternProperties": { SETTINGS: { "type": "array", "items": Kind::Setting.schema(), "minItems": 1 } },
                 "additionalProperties": false, "minProperties": 1,
-                "description": "Equally long lists: the first values go together, the second ones, and so on.",
+                "description": "Lists of equal length: the first values belong together, the second ones, and so on.",
             },
             "when": when.clone(),
         },
@@ -224,7 +226,9 @@ fn group(generator: &mut SchemaGenerator) -> Value {
         "additionalProperties": false, "minProperties": 1,
     });
     json!({
-        "description": "Several axes that go together, under a name of your own: { zip: { prompt_tokens: [256, 2048], output_tokens: [1024, 128] } }, or [{ prompt_tokens: 256, output_tokens: 1024 }, …].",
+        "description": "Several axes that vary together, under a name of your choice: \
+                        { zip: { prompt_tokens: [256, 2048], output_tokens: [1024, 128] } }, or \
+                        [{ prompt_tokens: 256, output_tokens: 1024 }, …].",
         "anyOf": [zip, point.clone(), { "type": "array", "items": point, "minItems": 1 }],
     })
 }
@@ -243,12 +247,12 @@ fn cell(generator: &mut SchemaGenerator) -> Value {
     json!({ "$ref": "#/$defs/Cell" })
 }
 
-/// What a scalar of a condition may be, as for the axis itself, or bounds, or a list of these.
+/// The possible values of a field in a condition: those of the axis itself, bounds, or a list of these.
 fn filter(kind: Kind) -> Vec<Value> {
     let mut one = vec![kind.schema()];
     one.extend(kind.is_number().then(|| {
         let bound = |meaning: &str| json!({ "type": "number", "description": meaning, "examples": [kind.sample()] });
-        let (from, to) = (bound("The least number that matches."), bound("The greatest number that matches."));
+        let (from, to) = (bound("The smallest number that matches."), bound("The largest number that matches."));
         json!({
             "type": "object", "properties": { "from": from, "to": to },
             "additionalProperties": false, "minProperties": 1,
@@ -260,7 +264,7 @@ fn filter(kind: Kind) -> Vec<Value> {
 }
 
 impl Kind {
-    /// What an editor may know of a value.
+    /// The schema of a value, for editors.
     pub(crate) fn schema(self) -> Value {
         match self {
             Kind::Name(_) => json!({ "type": "string" }),
@@ -278,7 +282,7 @@ impl Kind {
         }
     }
 
-    /// A value that an editor offers.
+    /// An example value for editors.
     fn sample(self) -> Value {
         match self {
             Kind::Name("endpoints") => json!("vllm"),

@@ -1,4 +1,4 @@
-//! Stretches of a recorded rate → steps of an open loop.
+//! Converts stretches of a recorded rate to steps of an open loop.
 
 use std::sync::Arc;
 
@@ -8,17 +8,17 @@ use crate::plan::model::process::{Gamma, Process};
 use crate::plan::model::profile::{Profile, Rate, RateShape, Step};
 use crate::units::{Decimal, Nanos, Share};
 
-/// When requests of a profile come: how fast on average, and how that changes.
+/// The arrivals of a profile: their mean rate, and how it changes.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Recorded {
-    /// Requests per second on average (conversations, where these arrive), as fast as the scenario replays them.
+    /// Mean requests per second (or conversations, if these arrive), at the scenario's replay speed.
     pub qps: Decimal,
-    /// Steps in shares of the average, again and again.
+    /// Steps in shares of the mean, repeating.
     pub arrivals: Arrivals,
 }
 
 impl Recorded {
-    /// What `recorded` says; none where it is too short for a rate.
+    /// The arrivals of `recorded`; `None` if it is too short for a rate.
     pub(crate) fn new(recorded: &profile::Arrivals, speed: Decimal) -> Option<Recorded> {
         let speed = speed.to_f64();
         let stretches: Vec<(f64, f64)> = recorded
@@ -35,14 +35,14 @@ impl Recorded {
             Some(Step { qps: Rate::OfQps(Share(share)), duration: Nanos((seconds * 1e9).round() as u64) })
         };
         let steps: Vec<Step> = stretches.iter().map(step).collect::<Option<_>>()?;
-        // One step is a rate that stays.
+        // A single step is a constant rate.
         let profile = (steps.len() > 1).then(|| Arc::new(Profile { shape: RateShape::Steps(steps), repeats: true }));
         let process = process(within(recorded.gap_cv, &stretches));
         Some(Recorded { qps, arrivals: Arrivals { process, profile } })
     }
 }
 
-/// A number above 0 with so many digits behind the point.
+/// A number above 0, rounded to this many decimal places.
 fn rounded(number: f64, digits: u8) -> Option<Decimal> {
     rounded_or_none(number, digits).filter(|number| number.is_positive())
 }
@@ -52,12 +52,12 @@ fn rounded_or_none(number: f64, digits: u8) -> Option<Decimal> {
     (0.0..1e18).contains(&scaled).then(|| Decimal::new(scaled as i64, digits))
 }
 
-/// The variation of the gaps within stretches, where that of all gaps together is `whole`: what the changes of the rate add
-/// to it is taken out.
+/// The variation of the gaps within stretches, given the variation `whole` of all gaps together: the
+/// contribution of the rate changes is removed.
 ///
-/// With rate r and n gaps in each stretch, gaps of mean 1/r and variation c within, the second moment of all gaps is
-/// (1 + c²) Σ n/r² / Σ n, and their mean Σ (n/r) / Σ n. So 1 + whole² = (1 + c²) Σ n × Σ (n/r²) / (Σ n/r)², where n/r is the
-/// length of the stretch.
+/// With rate r and n gaps in each stretch, gaps of mean 1/r and variation c within, the second moment of
+/// all gaps is (1 + c²) Σ n/r² / Σ n, and their mean Σ (n/r) / Σ n. So 1 + whole² = (1 + c²) Σ n × Σ
+/// (n/r²) / (Σ n/r)², where n/r is the length of the stretch.
 fn within(whole: f64, stretches: &[(f64, f64)]) -> f64 {
     let (mut seconds, mut requests, mut squares) = (0.0, 0.0, 0.0);
     for (length, count) in stretches.iter().filter(|(_, count)| *count > 0.0) {
@@ -69,7 +69,8 @@ fn within(whole: f64, stretches: &[(f64, f64)]) -> f64 {
     ((1.0 + whole * whole) / changes - 1.0).max(0.0).sqrt()
 }
 
-/// The process whose gaps have this variation. Within a fiftieth of 1 nothing tells it from independent users.
+/// The process whose gaps have this variation. Within a fiftieth of 1 it is indistinguishable from
+/// independent users.
 fn process(cv: f64) -> Process {
     match cv {
         cv if cv < 0.01 => Process::Constant,
@@ -107,7 +108,8 @@ mod tests {
 
     #[test]
     fn changes_of_the_rate_are_no_burstiness() {
-        // 100 exponential gaps a second for 10 s, then 10 a second: of all gaps together the variation is far above 1.
+        // 100 exponential gaps per second for 10 s, then 10 per second: the variation of all gaps
+        // together is far above 1.
         let stretches = [(10.0, 1000.0), (10.0, 100.0)];
         let second = 2.0 * (1000.0 / 1e4 + 100.0 / 1e2) / 1100.0;
         let mean: f64 = 20.0 / 1100.0;

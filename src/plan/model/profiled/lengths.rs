@@ -1,25 +1,26 @@
-//! Ranges of lengths → a table to draw from.
+//! Converts ranges of lengths to a table to draw from.
 
 use crate::dataset::profile::{LengthBucket, Lengths};
 use crate::plan::model::lengths::resolved::{Joint, Range, Rows};
 use crate::plan::model::lengths::{LEAST_OUTPUT, LEAST_PROMPT, MOST_TOKENS};
 use crate::units::Decimal;
 
-/// A range whose end is more than so many times its beginning was merged of many: it says little about where in it requests
-/// are, and nothing about how far they reach.
+/// A range whose end is more than this many times its start was merged from many: it gives little
+/// information about the lengths within it, and none about the largest one.
 const WIDE: u64 = 4;
 
 /// The table of a profile's lengths.
 ///
-/// Within a range of two neighbours every length is as likely as the others. A wide one is cut into octaves of equal weight, and
-/// ends where the narrow ranges end: a range up to four billion tokens is there to hide some requests, not to be sent.
+/// Within a range of two neighbors all lengths are equally likely. A wide range is split into octaves of
+/// equal weight, up to the end of the narrow ranges: a range up to four billion tokens exists to hide
+/// some requests, not to be sent.
 pub(crate) fn rows(lengths: &Lengths) -> Result<Rows<Joint>, String> {
     let buckets = &lengths.buckets;
     let prompts = most(buckets.iter().map(|bucket| bucket.prompt));
     let outputs = most(buckets.iter().filter_map(|bucket| bucket.output));
     let no_answer = buckets.iter().all(|bucket| bucket.output.is_none());
     let (Some(prompts), true) = (prompts, outputs.is_some() || no_answer) else {
-        return Err("no range of its lengths is narrow enough to be drawn from".to_owned());
+        return Err("no range of its lengths is narrow enough for drawing lengths".to_owned());
     };
     let rows: Vec<Joint> = buckets.iter().flat_map(|bucket| of_bucket(bucket, prompts, outputs.unwrap_or(1))).collect();
     match rows.iter().any(|row| row.weight.is_positive()) {
@@ -28,7 +29,7 @@ pub(crate) fn rows(lengths: &Lengths) -> Result<Rows<Joint>, String> {
     }
 }
 
-/// The longest length of a narrow range.
+/// The longest length in a narrow range.
 fn most(ranges: impl Iterator<Item = [u32; 2]>) -> Option<u32> {
     ranges.filter(|range| !is_wide(*range)).map(|range| range[1]).max()
 }
@@ -46,13 +47,13 @@ fn of_bucket(bucket: &LengthBucket, prompts: u32, outputs: u32) -> Vec<Joint> {
     both.map(|(prompt, output)| Joint { prompt, output, weight }).collect()
 }
 
-/// A count, or an equal part of it to a millionth.
+/// A count, or an equal part of it, rounded to a millionth.
 fn part(requests: u64, parts: f64) -> Decimal {
     Decimal::new((requests as f64 * 1e6 / parts).round().min(9e18) as i64, 6)
 }
 
-/// A range as it is drawn from: whole where it is narrow, in octaves where it is wide. What is shorter than a request can be is
-/// as short as one can be.
+/// The ranges to draw from: a narrow range as a whole, a wide one in octaves. Lengths below the minimum
+/// of a request are raised to it.
 fn pieces(range: [u32; 2], longest: u32, least: u32) -> Vec<Range> {
     let within = |from: u32, to: u32| {
         let min = from.clamp(least, MOST_TOKENS);

@@ -1,7 +1,9 @@
-//! Anonymous profiles that a scenario replays: lengths, arrivals, shared beginnings and turns, as `dataset profile` wrote them.
+//! Anonymous profiles that a scenario replays: lengths, arrivals, shared prefixes and turns, as written
+//! by `dataset profile`.
 //!
-//! The file is read when the plan is loaded and becomes what a plan could say itself: a table of lengths, steps of a rate, shares of
-//! prompts with common beginnings, a table of turns. These are what a run is; the file's name and its form are not.
+//! The file is read when the plan is loaded and converted to settings that a plan could contain itself:
+//! a table of lengths, steps of a rate, shares of prompts with common prefixes, a table of turns. These
+//! are part of a run's identity; the file's name and format are not.
 
 pub(crate) mod arrivals;
 pub(crate) mod file;
@@ -20,23 +22,23 @@ use crate::dataset::profile::Profile;
 use crate::plan::model::lengths::resolved::{Joint, Rows};
 use crate::units::Decimal;
 
-/// What a profile says of requests.
+/// The requests that a profile describes.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Profiled {
-    /// Lengths of prompts and answers; of answers that the profile does not tell, one token.
+    /// Lengths of prompts and responses; one token for responses of unknown length.
     pub lengths: Rows<Joint>,
-    /// Requests of which the profile does not tell how long the answers are, of how many.
+    /// The number of requests with unknown response length, and of all requests.
     pub(crate) without_output: (u64, u64),
-    /// When requests come, where the profile has times.
+    /// The arrivals, if the profile has times.
     pub arrivals: Option<Arc<Recorded>>,
-    /// What prompts have in common at their beginnings, where they have.
+    /// What prompts share at their beginnings, if anything.
     pub sharing: Option<Rows<Sharing>>,
-    /// Turns of conversations, where entries were conversations.
+    /// Turns of conversations, if the entries were conversations.
     pub turns: Option<Rows<TurnCount>>,
 }
 
 impl Profiled {
-    /// What `profile` says, `speed` times as fast as it was recorded; else what is wrong with it.
+    /// Converts `profile`, replayed at `speed` times its recorded speed; otherwise returns its error.
     pub(crate) fn new(profile: &Profile, speed: Decimal) -> Result<Profiled, String> {
         sound::check(profile)?;
         let lengths = lengths::rows(&profile.lengths)?;

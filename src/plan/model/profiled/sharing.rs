@@ -1,8 +1,9 @@
-//! What prompts of a profile have in common at their beginnings.
+//! What prompts of a profile share at their beginnings.
 //!
-//! Requests fall into categories by how many others begin like them. A prompt cannot have more in common than it has, so
-//! categories that share more are given the longer prompts. How many tokens that comes to in the end is set so that the share of
-//! all prompt tokens that an endless cache could give back is that of the profile.
+//! Requests are divided into categories by the number of others with the same beginning. A prompt cannot
+//! share more tokens than it has, so categories that share more get the longer prompts. The resulting
+//! number of tokens is scaled so that the share of all prompt tokens that an unlimited cache could reuse
+//! equals that of the profile.
 
 use serde::{Deserialize, Serialize};
 
@@ -11,14 +12,16 @@ use crate::plan::model::lengths::resolved::{Joint, Range, Row, Rows};
 use crate::plan::model::lengths::{LEAST_PROMPT, MOST_TOKENS};
 use crate::units::Decimal;
 
-/// Requests in groups of like size, each group with a beginning of its own.
+/// Requests in groups of similar size, each group with its own shared beginning.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub struct Sharing {
-    /// How often requests are of this category, against the sum of all.
+    /// Relative frequency of this category: its part of the sum of all requests.
     pub requests: u64,
-    /// So many groups come on so many requests. No more than these: a group then has one request or more.
+    /// Number of groups for this many requests. At most as many as requests: each group has one request
+    /// or more.
     pub groups: u64,
-    /// Tokens that the requests of a group begin with alike, as far as their prompts are long enough.
+    /// Tokens that the requests of a group share at their beginnings, as far as their prompts are long
+    /// enough.
     pub tokens: u32,
 }
 
@@ -32,7 +35,8 @@ impl Row for Sharing {
 }
 
 impl Sharing {
-    /// Tokens that a prompt of `prompt` tokens shares with the others of its group: the least prompt stays its own.
+    /// Tokens that a prompt of `prompt` tokens shares with the others of its group: a minimal prompt
+    /// stays unique.
     pub(crate) fn shared_of(&self, prompt: u32) -> u32 {
         match self.groups < self.requests {
             true => self.tokens.min(prompt.saturating_sub(LEAST_PROMPT)),
@@ -40,17 +44,17 @@ impl Sharing {
         }
     }
 
-    /// Share of the requests that begin as an earlier one did.
+    /// Share of the requests whose beginning occurred in an earlier one.
     fn again(&self) -> f64 {
         1.0 - self.groups as f64 / self.requests as f64
     }
 }
 
-/// The categories of a profile; none where nothing is shared.
+/// The categories of a profile; `None` if nothing is shared.
 pub(crate) fn rows(prefixes: &Prefixes, lengths: &Rows<Joint>) -> Option<Rows<Sharing>> {
     let of_class = prefixes.classes.iter().filter(|class| class.requests > 0 && class.groups > 0);
     let of_class = of_class.map(|class| (class.requests, class.groups, f64::from(class.shared_tokens)));
-    // Of groups too rare for a category nothing is known: their requests share nothing.
+    // Groups too rare for a category are unknown: their requests share nothing.
     let rare = (prefixes.suppressed > 0).then_some((prefixes.suppressed, prefixes.suppressed, 0.0));
     let all: Vec<(u64, u64, f64)> = of_class.chain(rare).collect();
     let scaled = |factor: f64| -> Vec<Sharing> {
@@ -63,7 +67,7 @@ pub(crate) fn rows(prefixes: &Prefixes, lengths: &Rows<Joint>) -> Option<Rows<Sh
     if wanted <= 0.0 || all.iter().all(|(_, _, shared)| *shared == 0.0) {
         return None;
     }
-    // More tokens give a larger share: halve the interval until the factor is known.
+    // More tokens give a larger share, so bisect the interval to find the factor.
     let (mut low, mut high) = (0.0, MOST_FACTOR);
     for _ in 0..40 {
         let middle = (low + high) / 2.0;
@@ -72,10 +76,10 @@ pub(crate) fn rows(prefixes: &Prefixes, lengths: &Rows<Joint>) -> Option<Rows<Sh
     Some(Rows::new(scaled(high)))
 }
 
-/// Beginnings are made at most so many times as long as the profile's mean says.
+/// Maximum factor between the length of the shared beginnings and the profile's mean.
 const MOST_FACTOR: f64 = 16.0;
 
-/// The expected share of prompt tokens that an earlier request began with.
+/// The expected share of prompt tokens that also began an earlier request.
 fn reusable_share(sharing: &Rows<Sharing>, lengths: &Rows<Joint>) -> f64 {
     let all: f64 = sharing.rows().iter().map(|row| row.requests as f64).sum();
     let (mut shared, mut sum) = (0.0, 0.0);
@@ -90,15 +94,15 @@ fn reusable_share(sharing: &Rows<Sharing>, lengths: &Rows<Joint>) -> f64 {
     if sum > 0.0 { shared / sum } else { 0.0 }
 }
 
-/// The mean of `of` over a range, by the middles of its sixteenths.
+/// The mean of `of` over a range, estimated at the midpoints of its sixteenths.
 fn mean(range: Range, of: impl Fn(u32) -> u32) -> f64 {
     let width = f64::from(range.max - range.min);
     let at = |part: u32| f64::from(range.min) + width * (f64::from(part) + 0.5) / 16.0;
     (0..16).map(|part| f64::from(of(at(part).round() as u32))).sum::<f64>() / 16.0
 }
 
-/// The lengths of each category, in the order of the categories: the longest prompts go to those that share most, and all of
-/// them together are `lengths`.
+/// The lengths of each category, in the order of the categories: the longest prompts go to those that
+/// share most, and together they equal `lengths`.
 pub(crate) fn coupled(sharing: &Rows<Sharing>, lengths: &Rows<Joint>) -> Vec<Rows<Joint>> {
     let (categories, rows) = (sharing.rows(), lengths.rows());
     let mut by_tokens: Vec<usize> = (0..categories.len()).collect();
@@ -115,7 +119,7 @@ pub(crate) fn coupled(sharing: &Rows<Sharing>, lengths: &Rows<Joint>) -> Vec<Row
             let taken = share.min(wanted);
             given[at].push(Joint { weight: Decimal::new((taken * 1e12).round() as i64, 12), ..**row });
             (*share, wanted) = (*share - taken, wanted - taken);
-            // What rounding leaves of a row or of a category is nothing.
+            // Ignore rounding residue of a row or a category.
             if *share > 1e-12 {
                 break;
             }
@@ -125,7 +129,7 @@ pub(crate) fn coupled(sharing: &Rows<Sharing>, lengths: &Rows<Joint>) -> Vec<Row
             }
         }
     }
-    // A category to which rounding left no row has the longest.
+    // A category that has no row after rounding gets the longest one.
     let rest = rows.iter().max_by_key(|row| row.prompt.max).map(|row| Joint { weight: Decimal::from(1), ..*row });
     given.into_iter().map(Rows::new).map(|rows| if rows.rows().is_empty() { Rows::new(rest) } else { rows }).collect()
 }

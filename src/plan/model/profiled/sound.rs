@@ -1,21 +1,19 @@
-//! Whether a profile can be what it says: files come from anywhere.
+//! Validates a profile: files may come from anywhere.
 
 use crate::dataset::profile::{PROFILE_VERSION, Profile};
 
-/// More ranges than this are no profile: `dataset profile` writes some hundreds.
+/// More ranges than this are not a valid profile: `dataset profile` writes a few hundred.
 const MOST_RANGES: usize = 10_000;
-/// Counts above this are no counts of requests.
+/// Counts above this are not counts of requests.
 const MOST_REQUESTS: u64 = 1_000_000_000_000;
 /// Thirty years.
 const MOST_SECONDS: f64 = 1e9;
 
-/// What is wrong with a profile, where something is.
+/// Returns the error of an invalid profile.
 pub(crate) fn check(profile: &Profile) -> Result<(), String> {
     let Profile { sweepline_profile, k: _, requests: _, lengths, arrivals, prefixes, turns } = profile;
     if *sweepline_profile != PROFILE_VERSION {
-        return Err(format!(
-            "it is of version {sweepline_profile}, and this sweepline reads version {PROFILE_VERSION}"
-        ));
+        return Err(format!("its version is {sweepline_profile}, but this sweepline reads version {PROFILE_VERSION}"));
     }
     let stretches = arrivals.iter().flat_map(|arrivals| &arrivals.stretches);
     let classes = prefixes.iter().flat_map(|prefixes| &prefixes.classes);
@@ -28,29 +26,29 @@ pub(crate) fn check(profile: &Profile) -> Result<(), String> {
         return Err(format!("it has more than {MOST_RANGES} ranges"));
     }
     if let Some(count) = counts.iter().find(|count| **count > MOST_REQUESTS) {
-        return Err(format!("{count} requests in one range are more than there can be"));
+        return Err(format!("{count} requests in one range are too many"));
     }
     let backwards = lengths
         .buckets
         .iter()
         .any(|bucket| bucket.prompt[0] > bucket.prompt[1] || bucket.output.is_some_and(|output| output[0] > output[1]));
     if backwards || of_turns.clone().any(|bucket| bucket.turns[0] > bucket.turns[1] || bucket.turns[0] == 0) {
-        return Err("a range of it ends before it begins".to_owned());
+        return Err("one of its ranges ends before it begins".to_owned());
     }
     if let Some(class) = classes.clone().find(|class| class.groups > class.requests) {
-        return Err(format!("{} groups of {} requests cannot be", class.groups, class.requests));
+        return Err(format!("{} groups of {} requests are impossible", class.groups, class.requests));
     }
     let share = prefixes.as_ref().map_or(0.0, |prefixes| prefixes.reusable_share);
     if !(0.0..=1.0).contains(&share) {
-        return Err(format!("`reusable_share` is a share from 0 to 1, not {share}"));
+        return Err(format!("`reusable_share` must be a share from 0 to 1, not {share}"));
     }
     let times = stretches.map(|stretch| stretch.seconds);
     if let Some(seconds) = times.clone().find(|seconds| !(0.0..=MOST_SECONDS).contains(seconds)) {
-        return Err(format!("a stretch of {seconds} seconds cannot be"));
+        return Err(format!("a stretch of {seconds} seconds is impossible"));
     }
     let cv = arrivals.as_ref().map_or(0.0, |arrivals| arrivals.gap_cv);
     if !(0.0..=1e6).contains(&cv) {
-        return Err(format!("`gap_cv` cannot be {cv}"));
+        return Err(format!("`gap_cv` must not be {cv}"));
     }
     Ok(())
 }

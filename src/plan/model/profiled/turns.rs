@@ -1,4 +1,4 @@
-//! Ranges of turns → a table to draw from.
+//! Converts ranges of turns to a table to draw from.
 
 use serde::{Deserialize, Serialize};
 
@@ -6,17 +6,17 @@ use crate::dataset::profile::Turns;
 use crate::plan::model::lengths::resolved::{Row, Rows};
 use crate::units::Decimal;
 
-/// More turns than any conversation of a plan has.
+/// More turns than any conversation in a plan has.
 const MOST_TURNS: u32 = 10_000;
 
-/// Conversations with so many turns.
+/// Conversations with a number of turns in this range.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub struct TurnCount {
-    /// The fewest.
+    /// The fewest turns.
     pub min: u32,
-    /// The most. In between each doubling is as likely as the others.
+    /// The most turns. Between both, all doublings are equally likely.
     pub max: u32,
-    /// How often it comes, against the sum of all weights.
+    /// Relative frequency: its part of the sum of all weights.
     pub weight: Decimal,
 }
 
@@ -30,13 +30,13 @@ impl Row for TurnCount {
 }
 
 impl TurnCount {
-    /// The count at the share `u` of the range, from 0 up to 1: its logarithm is uniform.
+    /// The count at the fraction `u` of the range, from 0 up to 1: its logarithm is uniform.
     pub fn at(&self, u: f64) -> u32 {
         let (min, beyond) = (f64::from(self.min), f64::from(self.max) + 1.0);
         (libm::floor(min * libm::pow(beyond / min, u)) as u32).clamp(self.min, self.max)
     }
 
-    /// What [`at`](Self::at) gives on average.
+    /// The mean of [`at`](Self::at).
     fn mean(&self) -> f64 {
         let (min, beyond) = (f64::from(self.min), f64::from(self.max) + 1.0);
         let share = |turns: u32| libm::log((f64::from(turns) + 1.0) / f64::from(turns)) / libm::log(beyond / min);
@@ -50,15 +50,15 @@ impl Rows<TurnCount> {
         self.rows().iter().map(|row| row.max).max().unwrap_or(1)
     }
 
-    /// Turns of a conversation on average.
+    /// Mean number of turns of a conversation.
     pub fn mean(&self) -> f64 {
         let sum: f64 = self.rows().iter().map(|row| row.weight.to_f64()).sum();
         self.rows().iter().map(|row| row.mean() * row.weight.to_f64() / sum).sum()
     }
 }
 
-/// The table of a profile's turns; none where nothing goes on. Where turns are entries of their own their lengths have the
-/// history in them, and they are sent as the requests that they were.
+/// The table of a profile's turns; `None` if there are no conversations. If turns are separate entries,
+/// their lengths include the history, and they are sent as separate requests.
 pub(crate) fn rows(turns: &Turns) -> Option<Rows<TurnCount>> {
     if turns.with_history || turns.buckets.iter().all(|bucket| bucket.turns == [1, 1]) {
         return None;

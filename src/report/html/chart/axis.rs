@@ -1,21 +1,22 @@
-//! Axes: where a value lies, and which ticks say so. A scale is applied before anything is drawn, so every axis is linear in what it
-//! is given.
+//! Axes: the position of a value, and the ticks. A scale is applied before anything is drawn, so every axis
+//! is linear in the positions it gets.
 
 use crate::report::format::digits;
 
-/// How values are spread along an axis.
+/// The scale of an axis.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Scale {
-    /// As they are.
+    /// Linear.
     Plain,
-    /// By their logarithms.
+    /// Logarithmic.
     Log,
-    /// Of shares below 1: by the logarithm of what lies above, so that p99 and p99.9 are as far apart as p90 and p99.
+    /// For shares below 1: the logarithm of the distance to 1, so that p99 and p99.9 are as far apart as
+    /// p90 and p99.
     Tail,
 }
 
 impl Scale {
-    /// Where a value lies.
+    /// The position of a value.
     pub(super) fn place(self, value: f64) -> f64 {
         match self {
             Scale::Plain => value,
@@ -28,24 +29,24 @@ impl Scale {
 /// One axis.
 #[derive(Debug, Clone)]
 pub(crate) struct Axis {
-    /// What it is of, with the unit.
+    /// Its title, with the unit.
     pub(super) title: String,
-    /// How its values are spread.
+    /// Its scale.
     pub(super) scale: Scale,
-    /// Its ends, as places.
+    /// Its ends, as positions.
     pub(super) ends: [f64; 2],
-    /// Places with what they say.
+    /// Positions with their labels.
     pub(super) ticks: Vec<(f64, String)>,
 }
 
-/// Loads that differ by so much or more are spread by their logarithms.
+/// Ratio of the heaviest to the lightest load from which the axis is logarithmic.
 const WIDE: f64 = 16.0;
 
-/// Most ticks of an axis of loads.
+/// Maximum number of ticks on an axis of loads.
 const MOST_LOADS: usize = 9;
 
 impl Axis {
-    /// From 0 to `most` or a little more: the axis of lengths.
+    /// From 0 to slightly above `most`: the axis of linear quantities.
     pub(crate) fn from_zero(title: impl Into<String>, most: f64) -> Axis {
         let most = if most.is_finite() && most > 0.0 { most } else { 1.0 };
         let step = step(most, 5.0);
@@ -55,7 +56,8 @@ impl Axis {
         Axis { title: title.into(), scale: Scale::Plain, ends: [0.0, top], ticks }
     }
 
-    /// The axis of measured loads, a tick at each as far as there is room: from 0, or by logarithms where they are far apart.
+    /// The axis of measured loads, with a tick at each as space permits: from 0, or logarithmic if they are
+    /// far apart.
     pub(crate) fn of_loads(title: &str, loads: &[f64]) -> Axis {
         let mut loads: Vec<f64> = loads.iter().copied().filter(|load| load.is_finite() && *load > 0.0).collect();
         loads.sort_by(f64::total_cmp);
@@ -80,7 +82,8 @@ impl Axis {
         Axis { title: title.to_owned(), scale: Scale::Plain, ends: [0.0, most * 1.05], ticks }
     }
 
-    /// Ratios of which 1 is the least that one hopes for, by logarithms: from 1, or the lowest, to the highest, but at least to `most`.
+    /// A logarithmic axis of ratios whose ideal value is 1: from 1, or the lowest ratio, to the highest,
+    /// but at least to `most`.
     pub(crate) fn of_multiples(title: &str, all: impl Iterator<Item = f64> + Clone, most: f64) -> Axis {
         let scale = Scale::Log;
         let known = || all.clone().filter(|ratio| ratio.is_finite() && *ratio > 0.0);
@@ -94,20 +97,20 @@ impl Axis {
             .map(|value| (scale.place(value), digits_of(value)))
             .filter(|(place, _)| (ends[0]..=ends[1]).contains(place))
             .collect();
-        // As many as have room: from the top down every second, third, … of them.
+        // As many as fit: from the top down every second, third, … of them.
         let every = ticks.len().div_ceil(MOST_LOADS).max(1);
         let mut number = 0..;
         ticks.retain(|_| number.next().is_some_and(|number| number % every == 0));
         Axis { title: title.to_owned(), scale, ends, ticks }
     }
 
-    /// Ratios around 1, by logarithms, as far to the one side as to the other.
+    /// A logarithmic axis of ratios around 1, symmetric on both sides.
     pub(crate) fn of_ratios(title: &str, all: impl Iterator<Item = f64>) -> Axis {
         let scale = Scale::Log;
         let far = all.filter(|ratio| ratio.is_finite() && *ratio > 0.0).map(|ratio| scale.place(ratio).abs());
         let far = (far.fold(0.02, f64::max) * 1.15).min(scale.place(1e6));
         let step = [0.01, 0.02, 0.05, 0.1, 0.25, 0.5, 1.0, 3.0, 9.0, 99.0, 999.0, 99_999.0];
-        // Ticks to the right at 1 + step; to the left at its inverse, where it lies as far away.
+        // Ticks to the right at 1 + step; to the left at its inverse, which is equally far away.
         let step = step.into_iter().rev().find(|step| scale.place(1.0 + step) <= far * 0.9).unwrap_or(0.01);
         let half = [
             (scale.place(1.0 + step), ratio_text(1.0 + step)),
@@ -117,7 +120,7 @@ impl Axis {
         Axis { title: title.to_owned(), scale, ends: [-far, far], ticks }
     }
 
-    /// Differences around 0, as far to the one side as to the other.
+    /// An axis of differences around 0, symmetric on both sides.
     pub(crate) fn of_differences(title: &str, all: impl Iterator<Item = f64>) -> Axis {
         let far = all.filter(|value| value.is_finite()).map(f64::abs).fold(0.0, f64::max);
         let far = if far > 0.0 { far * 1.15 } else { 1.0 };
@@ -127,13 +130,14 @@ impl Axis {
         Axis { title: title.to_owned(), scale: Scale::Plain, ends: [-far, far], ticks }
     }
 
-    /// From 0 to `most`, as it is, with the ticks that are given.
+    /// A linear axis from 0 to `most`, with the given ticks.
     pub(crate) fn of_places(title: String, most: f64, ticks: Vec<(f64, String)>) -> Axis {
         let room = most * 0.01;
         Axis { title, scale: Scale::Plain, ends: [-room, most + room], ticks }
     }
 
-    /// Shares of requests below 1, the slowest of them stretched; `n` requests are the most that any line has.
+    /// An axis of shares of requests below 1 that stretches the slowest ones; `n` is the largest number of
+    /// requests of any line.
     pub(crate) fn of_tail(title: &str, n: u64) -> Axis {
         let scale = Scale::Tail;
         let most = scale.place(n as f64 / (n as f64 + 1.0));
@@ -143,13 +147,13 @@ impl Axis {
         Axis { title: title.to_owned(), scale, ends: [0.0, most * 1.03], ticks }
     }
 
-    /// Whether a value lies on it.
+    /// Whether a value lies on the axis.
     pub(crate) fn holds(&self, value: f64) -> bool {
         let place = self.scale.place(value);
         place.is_finite() && (self.ends[0]..=self.ends[1]).contains(&place)
     }
 
-    /// What stands at a place; nothing where there is no tick.
+    /// The label at a position; empty if there is no tick.
     pub(super) fn tick(&self, place: f64) -> String {
         let reach = (self.ends[1] - self.ends[0]) * 1e-6;
         let found = self.ticks.iter().find(|(at, _)| (at - place).abs() <= reach);
@@ -157,7 +161,7 @@ impl Axis {
     }
 }
 
-/// A step of 1, 2 or 5 times a power of ten, so that about `wanted` of them make `most`.
+/// A step of 1, 2 or 5 times a power of ten, so that about `wanted` of them make up `most`.
 fn step(most: f64, wanted: f64) -> f64 {
     let raw = most / wanted;
     let power = 10f64.powf(raw.log10().floor());
@@ -176,7 +180,7 @@ fn short(value: f64, step: f64) -> String {
     format!("{value:.decimals$}")
 }
 
-/// 0.5, 3, 200: a number that is short as it is.
+/// Formats a number that is short already, such as 0.5, 3 or 200.
 fn digits_of(value: f64) -> String {
     let text = format!("{value:.3}");
     text.trim_end_matches('0').trim_end_matches('.').to_owned()

@@ -1,52 +1,52 @@
-//! What a chart comes to: the inside of an SVG, and where values show on hover.
+//! The result of drawing a chart: the inside of an SVG, and the places where values show on hover.
 
 use std::io;
 
 use plotters::drawing::DrawingAreaErrorKind;
 use serde::Serialize;
 
-/// Why a chart could not be drawn: the library's own words.
+/// A drawn chart, or the library's error.
 pub(crate) type Drawn<T> = Result<T, DrawingAreaErrorKind<io::Error>>;
 
 /// A chart.
 #[derive(Debug, Clone, Serialize)]
 pub(crate) struct Drawing {
-    /// Width of its coordinates.
+    /// Width in its coordinates.
     pub(super) width: u32,
-    /// Height of its coordinates.
+    /// Height in its coordinates.
     pub(super) height: u32,
-    /// Its elements. Texts in it were escaped by the library.
+    /// Its elements. The library has escaped their texts.
     pub(super) inside: String,
     /// Values that show on hover.
     pub(super) marks: Vec<Mark>,
 }
 
 impl Drawing {
-    /// Height of its coordinates.
+    /// Height in its coordinates.
     pub(crate) fn height(&self) -> u32 {
         self.height
     }
 }
 
-/// A place of a chart that says its value.
+/// A place of a chart that shows its value on hover.
 #[derive(Debug, Clone, Serialize)]
 pub(crate) struct Mark {
-    /// From the left.
+    /// Distance from the left.
     pub(super) x: i32,
-    /// From the top.
+    /// Distance from the top.
     pub(super) y: i32,
-    /// What it says.
+    /// The text shown.
     pub(super) text: String,
 }
 
-/// What every element says and all of them mean anyway, or the element around them says once ([`FAMILY`]). No text has a quotation mark:
-/// the library escapes it.
+/// Attributes that are redundant in every element: defaults, or set once by the enclosing element
+/// ([`FAMILY`]). No text contains a quotation mark, since the library escapes it.
 const IDLE: [&str; 3] = [" opacity=\"1\"", " stroke=\"none\" stroke-width=\"1\"", FAMILY];
 
-/// The family of all texts, which the templates give the element around a drawing.
+/// The font family of all texts, which the templates set on the element around a drawing.
 const FAMILY: &str = " font-family=\"sans-serif\"";
 
-/// The elements of an SVG document, without the element around them, and without what is idle.
+/// Extracts the elements of an SVG document, without the enclosing element and redundant attributes.
 pub(super) fn inside(document: &str) -> String {
     let start = document.find('>').map_or(0, |at| at + 1);
     let end = document.rfind("</svg>").unwrap_or(document.len());

@@ -1,4 +1,4 @@
-//! A forest plot: a change with its interval in each row, and the line of no change.
+//! A forest plot: a change with its interval per row, and the line of no change.
 
 use super::axis::Axis;
 use super::drawing::{Drawing, Drawn, Mark, inside};
@@ -9,7 +9,7 @@ use super::plane::{Plane, WIDTH, ground, label};
 /// One row.
 #[derive(Debug, Clone)]
 pub(crate) struct Row {
-    /// What it is of.
+    /// Its name.
     pub(crate) name: String,
     /// The change.
     pub(crate) value: f64,
@@ -17,7 +17,7 @@ pub(crate) struct Row {
     pub(crate) ends: [f64; 2],
     /// Whether its square is filled: a difference was shown, or it is the cheapest.
     pub(crate) shown: bool,
-    /// What it says on hover.
+    /// The text on hover.
     pub(crate) text: String,
 }
 
@@ -27,10 +27,10 @@ const ROW: u32 = 74;
 /// Height of the axis below the rows.
 const BELOW: u32 = 112;
 
-/// Most characters of a name.
+/// Maximum number of characters of a name.
 const LONGEST_NAME: usize = 58;
 
-/// Draws rows, the first at the top; `none` is where nothing changes, where the rows are changes.
+/// Draws rows, the first at the top; `none` is the value of no change, if the rows are changes.
 pub(crate) fn forest(x: &Axis, rows: &[Row], none: Option<f64>) -> Drawn<Drawing> {
     let mut svg = String::new();
     let mut marks = Vec::new();
@@ -70,7 +70,7 @@ pub(crate) fn forest(x: &Axis, rows: &[Row], none: Option<f64>) -> Drawn<Drawing
     Ok(Drawing { width: WIDTH, height: full, inside: inside(&svg), marks })
 }
 
-/// The value at a place, a hair inside of the axis.
+/// The value at a position, a tiny bit inside the axis.
 fn unplace(axis: &Axis, place: f64) -> f64 {
     let middle = (axis.ends[0] + axis.ends[1]) / 2.0;
     let place = middle + (place - middle) * (1.0 - 1e-9);

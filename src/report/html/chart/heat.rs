@@ -1,4 +1,5 @@
-//! A heat map: a cell for each row and column, with its number in it. Colour repeats what the numbers say; an empty cell was not measured.
+//! A heat map: a cell for each row and column, with its number in it. Colours repeat the numbers; an empty
+//! cell was not measured.
 
 use plotters::prelude::{Color, IntoDrawingArea, PathElement, Rectangle, SVGBackend, ShapeStyle, Text};
 use plotters::style::text_anchor::{HPos, Pos, VPos};
@@ -9,51 +10,51 @@ use super::marker::Area;
 use super::palette::{AXIS, GRID, HEAT, INK, LIMIT};
 use super::plane::{WIDTH, text, text_of};
 
-/// Most columns that leave room for a number in each cell.
+/// Maximum number of columns with room for a number in each cell.
 pub(crate) const MOST_COLUMNS: usize = 10;
 
-/// How many steps a heat map has.
+/// Number of steps of a heat map.
 pub(crate) const STEPS: usize = HEAT.len();
 
 /// A heat map.
 #[derive(Debug, Clone)]
 pub(crate) struct Heat {
-    /// What the columns say, from the left.
+    /// Labels of the columns, from the left.
     pub(crate) columns: Vec<String>,
-    /// What the columns are of, with the unit.
+    /// Title of the columns, with the unit.
     pub(crate) axis: String,
     /// The rows, from the top.
     pub(crate) rows: Vec<HeatRow>,
-    /// What stands at both ends of the scale.
+    /// Labels at both ends of the scale.
     pub(crate) ends: [String; 2],
 }
 
 /// A row.
 #[derive(Debug, Clone)]
 pub(crate) struct HeatRow {
-    /// What it is of.
+    /// Its name.
     pub(crate) name: String,
-    /// Its cells; none where nothing was measured.
+    /// Its cells; `None` if nothing was measured.
     pub(crate) cells: Vec<Option<HeatCell>>,
 }
 
 /// A cell.
 #[derive(Debug, Clone)]
 pub(crate) struct HeatCell {
-    /// Its number and its step; none where there is no number: then the cell is empty.
+    /// Its number and its step; `None` for an empty cell.
     pub(crate) value: Option<(String, usize)>,
-    /// What it says of the objective.
+    /// Its sign for the objective.
     pub(crate) sign: Option<Sign>,
-    /// What it says on hover.
+    /// The text on hover.
     pub(crate) text: String,
 }
 
-/// What a cell says of the objective, by more than a colour.
+/// A sign for the objective that does not rely on colour alone.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Sign {
-    /// It is missed: a frame and a cross.
+    /// Missed: a frame and a cross.
     Missed,
-    /// It is undecided: a question mark.
+    /// Undecided: a question mark.
     Undecided,
 }
 
@@ -63,19 +64,19 @@ const NAME: i32 = 44;
 /// Height of a cell.
 const CELL: i32 = 76;
 
-/// Between two cells.
+/// Distance between two cells.
 const GAP: i32 = 6;
 
-/// From the border of the drawing.
+/// Distance from the border of the drawing.
 const SIDE: i32 = 12;
 
 /// Height of the columns' names, of their title, and of the scale.
 const BELOW: [i32; 3] = [40, 44, 64];
 
-/// Most characters of a row's name.
+/// Maximum number of characters of a row's name.
 const LONGEST_NAME: usize = 56;
 
-/// A rectangle by two corners.
+/// A rectangle, by two corners.
 type Corners = [(i32, i32); 2];
 
 /// Draws a heat map.
@@ -113,7 +114,7 @@ pub(crate) fn heat(map: &Heat) -> Drawn<Drawing> {
 }
 
 impl Heat {
-    /// From where to where a column goes.
+    /// The left and right edges of a column.
     fn column(&self, column: usize) -> [i32; 2] {
         let count = i32::try_from(self.columns.len().max(1)).unwrap_or(1);
         let column = i32::try_from(column).unwrap_or(0);
@@ -141,7 +142,7 @@ fn draw(area: &Area, corners: Corners, cell: Option<&HeatCell>) -> Drawn<()> {
         None => Ok(()),
         Some(Sign::Undecided) => area.draw(&Text::new("?", (right - 18, top + 20), at(text(&INK), HPos::Center))),
         Some(Sign::Missed) => {
-            // A path, for the library writes rectangles without the width of their lines.
+            // A path, because the library writes rectangles without the width of their lines.
             let (near, far) = ((left + 4, top + 4), (right - 4, bottom - 4));
             let stroke = |points: Vec<(i32, i32)>| PathElement::new(points, ShapeStyle::from(LIMIT).stroke_width(5));
             area.draw(&stroke(vec![near, (far.0, near.1), far, (near.0, far.1), near, (far.0, near.1)]))?;
@@ -152,7 +153,7 @@ fn draw(area: &Area, corners: Corners, cell: Option<&HeatCell>) -> Drawn<()> {
     }
 }
 
-/// The steps with what stands at both ends.
+/// The steps, with the labels at both ends.
 fn scale(area: &Area, y: i32, ends: &[String; 2]) -> Drawn<()> {
     const STEP: i32 = 52;
     let steps = i32::try_from(STEPS).unwrap_or(0);
@@ -175,7 +176,7 @@ mod tests {
     use super::*;
 
     fn cell(number: &str, step: usize, sign: Option<Sign>) -> Option<HeatCell> {
-        Some(HeatCell { value: Some((number.to_owned(), step)), sign, text: format!("it is {number}") })
+        Some(HeatCell { value: Some((number.to_owned(), step)), sign, text: format!("it contains {number}") })
     }
 
     #[test]
@@ -188,7 +189,7 @@ mod tests {
         };
         let drawn = heat(&map).unwrap();
         let filled = |colour: &str| drawn.inside.matches(&format!("fill=\"{colour}\"")).count();
-        // One cell and one step of the scale; the steps above stand in the scale alone.
+        // One cell and one step of the scale; higher steps appear only in the scale.
         assert_eq!([filled("#E8F1F8"), filled("#C9DFF0"), filled("#5A9ACB")], [2, 1, 1], "{}", drawn.inside);
         assert_eq!(drawn.marks.len(), 1);
         assert!(drawn.inside.contains("a&lt;b") && drawn.inside.matches("12.5").count() == 3, "{}", drawn.inside);

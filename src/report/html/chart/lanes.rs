@@ -1,4 +1,5 @@
-//! A chart of lanes: what went on when, each kind with a height of its own, so that colour is never the only difference.
+//! A chart of lanes: activities over time, each kind with its own height, so that colour is never the only
+//! difference.
 
 use plotters::prelude::{Color, PathElement, Rectangle, ShapeStyle, Text};
 use plotters::style::RGBColor;
@@ -10,7 +11,7 @@ use super::marker::Area;
 use super::palette::{AXIS, GROUND, INK, LIMIT, series};
 use super::plane::{Plane, WIDTH, ground, label, text};
 
-/// How a bar looks.
+/// The look of a bar.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Look {
     /// Filled, as high as the lane.
@@ -19,9 +20,9 @@ pub(crate) enum Look {
     Lower,
     /// Hollow, as high as the lane.
     Hollow,
-    /// A low bar at the foot of the lane.
+    /// A low bar at the bottom of the lane.
     Foot,
-    /// A low hollow bar at the foot of the lane.
+    /// A low hollow bar at the bottom of the lane.
     HollowFoot,
     /// A thin bar in the middle.
     Thin,
@@ -32,13 +33,13 @@ pub(crate) enum Look {
 pub(crate) struct Bar {
     /// The lane, from the top.
     pub(crate) lane: usize,
-    /// Where it begins, as a place on the axis.
+    /// Its start, as a position on the axis.
     pub(crate) from: f64,
-    /// Where it ends.
+    /// Its end.
     pub(crate) to: f64,
-    /// How it looks.
+    /// Its look.
     pub(crate) look: Look,
-    /// What it says on hover.
+    /// The text on hover.
     pub(crate) text: String,
 }
 
@@ -51,7 +52,7 @@ const BELOW: u32 = 112;
 /// Height of a line of the legend.
 const LINE: u32 = 42;
 
-/// Most characters of a lane's name.
+/// Maximum number of characters of a lane's name.
 const LONGEST_NAME: usize = 54;
 
 impl Look {
@@ -65,7 +66,7 @@ impl Look {
         }
     }
 
-    /// Where it lies between the foot and the head of a lane's bars, as shares of their height.
+    /// Its extent between bottom and top of a lane's bars, as shares of their height.
     fn reach(self) -> [f64; 2] {
         match self {
             Look::Whole | Look::Hollow => [0.0, 1.0],
@@ -90,7 +91,7 @@ impl Look {
     }
 }
 
-/// Draws lanes, the first at the top. `breaks` are places at which time was cut out; `legend` says what each look stands for.
+/// Draws lanes, the first at the top. `breaks` are positions of omitted time; `legend` describes each look.
 pub(crate) fn lanes(
     x: &Axis,
     names: &[String],

@@ -7,10 +7,10 @@ use plotters::style::{Color, RGBColor};
 use super::drawing::Drawn;
 use super::palette::GROUND;
 
-/// The ground that charts are drawn on.
+/// The drawing area of charts.
 pub(super) type Area<'a> = DrawingArea<SVGBackend<'a>, Shift>;
 
-/// From a marker's middle to its border.
+/// Distance from a marker's centre to its border.
 const REACH: i32 = 9;
 
 /// Draws the marker of a series.
@@ -32,7 +32,7 @@ pub(super) fn draw(area: &Area, slot: usize, (x, y): (i32, i32), colour: RGBColo
     }
 }
 
-/// A square: filled where a difference was shown, hollow where none was.
+/// A square: filled if a difference was shown, hollow if not.
 pub(super) fn square(area: &Area, (x, y): (i32, i32), colour: RGBColor, filled: bool) -> Drawn<()> {
     let corners = |r: i32| vec![(x - r, y - r), (x + r, y - r), (x + r, y + r), (x - r, y + r)];
     area.draw(&Polygon::new(corners(REACH), colour.filled()))?;

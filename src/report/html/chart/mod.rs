@@ -1,4 +1,5 @@
-//! Charts as SVG. plotters places and draws; what it lacks is added around it: values on hover, themes, a name for screen readers.
+//! Charts as SVG. plotters does the layout and drawing; the rest is added around it: values on hover,
+//! themes, a name for screen readers.
 
 mod axis;
 mod drawing;
@@ -23,5 +24,5 @@ pub(super) use scatter::{Spot, scatter};
 pub(super) use stack::{Fill, Stack, Stripe, stack};
 pub(super) use strips::{PhaseEnds, Strip, Values, WIDTH as WIDE_STRIPS, strips};
 
-/// How many series a chart tells apart by colour and marker.
+/// Number of series that a chart distinguishes by colour and marker.
 pub(super) const MOST_SERIES: usize = palette::SERIES.len();

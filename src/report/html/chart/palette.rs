@@ -1,8 +1,8 @@
-//! The colours of charts. A drawing names those of the light page; `style.css` maps each to a variable, so that one drawing follows
-//! the theme and a saved file stands alone.
+//! The colours of charts. A drawing uses those of the light page; `style.css` maps each to a variable, so
+//! that one drawing follows the theme and a saved file works on its own.
 //!
-//! Series have the hues of Okabe and Ito, darkened where they would not stand out from white (3:1, WCAG 1.4.11), and each has a
-//! marker of its own: colour is never the only difference.
+//! Series have the hues of Okabe and Ito, darkened if their contrast to white is too low (3:1, WCAG
+//! 1.4.11), and each has its own marker: colour is never the only difference.
 
 use plotters::style::RGBColor;
 
@@ -10,14 +10,14 @@ use plotters::style::RGBColor;
 pub(super) const INK: RGBColor = RGBColor(0x1F, 0x23, 0x28);
 /// Axes and ticks.
 pub(super) const AXIS: RGBColor = RGBColor(0x6E, 0x77, 0x81);
-/// Lines of the grid.
+/// Grid lines.
 pub(super) const GRID: RGBColor = RGBColor(0xD8, 0xDE, 0xE4);
 /// The line of an objective or a reference.
 pub(super) const LIMIT: RGBColor = RGBColor(0xB4, 0x23, 0x18);
-/// The ground, inside of hollow markers.
+/// The background, inside of hollow markers.
 pub(super) const GROUND: RGBColor = RGBColor(0xFF, 0xFF, 0xFF);
 
-/// Series, in the order in which they are taken.
+/// Series, in the order of their use.
 pub(super) const SERIES: [RGBColor; 6] = [
     RGBColor(0x00, 0x72, 0xB2),
     RGBColor(0xC8, 0x55, 0x00),
@@ -27,8 +27,9 @@ pub(super) const SERIES: [RGBColor; 6] = [
     RGBColor(0x4A, 0x50, 0x58),
 ];
 
-/// The steps of a heat map, from the lowest values to the highest: one hue, and each step darker than the one before (in the dark theme
-/// brighter), so that they are told apart without seeing colours. Texts in [`INK`] can be read on each of them.
+/// The steps of a heat map, from the lowest values to the highest: one hue, each step darker than the one
+/// before (brighter in the dark theme), so that they are distinguishable without colour vision. Texts in
+/// [`INK`] are readable on each of them.
 pub(super) const HEAT: [RGBColor; 5] = [
     RGBColor(0xE8, 0xF1, 0xF8),
     RGBColor(0xC9, 0xDF, 0xF0),
@@ -37,7 +38,7 @@ pub(super) const HEAT: [RGBColor; 5] = [
     RGBColor(0x5A, 0x9A, 0xCB),
 ];
 
-/// The colour of a series by its place among those of a chart.
+/// The colour of a series, by its index among those of a chart.
 pub(super) fn series(slot: usize) -> RGBColor {
     SERIES[slot % SERIES.len()]
 }
@@ -117,7 +118,7 @@ mod tests {
                 assert!(found >= 1.2, "{theme} --h{number} and the next: {found:.2}");
             }
             let away: Vec<f64> = steps.iter().map(|step| contrast(variable(theme, "--ground"), *step)).collect();
-            assert!(away.is_sorted(), "{theme}: each step lies further from the ground: {away:?}");
+            assert!(away.is_sorted(), "{theme}: each step is further from the background: {away:?}");
         }
     }
 }

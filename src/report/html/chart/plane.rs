@@ -15,7 +15,7 @@ use super::drawing::Drawn;
 use super::marker::{self, Area};
 use super::palette::{AXIS, GRID, GROUND, INK, LIMIT};
 
-/// Width of a chart's coordinates; a page shows it at about half of that.
+/// Width of a chart, in its coordinates; a page shows it at about half of that.
 pub(super) const WIDTH: u32 = 880;
 
 /// Height of the part with the axes.
@@ -24,16 +24,16 @@ pub(super) const HEIGHT: u32 = 540;
 /// Height of a line of the legend.
 const LINE: u32 = 44;
 
-/// What plotters divides by before it writes a size into SVG.
+/// The divisor that plotters applies to a size before it writes it into SVG.
 const TO_SVG: f64 = 1.24;
 
 /// Size of texts, in coordinates.
 const TEXT: f64 = 29.0;
 
-/// Most characters of a name in a legend.
+/// Maximum number of characters of a name in a legend.
 const LONGEST_NAME: usize = 52;
 
-/// An axis as plotters takes it: its ends, and where ticks are.
+/// An axis in the form that plotters expects: its ends and the positions of its ticks.
 struct Places {
     ends: [f64; 2],
     ticks: Vec<f64>,
@@ -64,7 +64,7 @@ impl Ranged for Places {
     }
 }
 
-/// A plane that is drawn on.
+/// A plane to draw on.
 pub(super) struct Plane<'a, 'b> {
     chart: ChartContext<'a, SVGBackend<'b>, Cartesian2d<Places, Places>>,
     x: &'a Axis,
@@ -76,7 +76,7 @@ pub(super) struct Plane<'a, 'b> {
 pub(super) struct Entry<'a> {
     /// Its sign.
     pub(super) sign: Sign,
-    /// What it stands for.
+    /// Its name.
     pub(super) name: &'a str,
 }
 
@@ -89,10 +89,10 @@ pub(super) enum Sign {
     Limit,
 }
 
-/// Room at the right of a plane.
+/// Margin to the right of a plane.
 const RIGHT: u32 = 26;
 
-/// Room at the left for an axis's ticks and, beside them, its title: as much as the longest tick takes.
+/// Margin to the left for an axis's ticks and its title next to them: as wide as the longest tick.
 pub(super) fn left_of(y: &Axis) -> u32 {
     const DIGIT: u32 = 17;
     const TITLE: u32 = 62;
@@ -100,34 +100,34 @@ pub(super) fn left_of(y: &Axis) -> u32 {
     (TITLE + DIGIT * u32::try_from(longest).unwrap_or(0)).max(124)
 }
 
-/// The ground of a chart with so many entries in its legend.
+/// The background of a chart of this height.
 pub(super) fn ground(svg: &mut String, height: u32) -> Area<'_> {
     SVGBackend::with_string(svg, (WIDTH, height)).into_drawing_area()
 }
 
-/// The height of a chart with a legend of so many entries.
+/// The height of a chart with this many entries in its legend.
 pub(super) fn height(plane: u32, entries: usize) -> u32 {
     let lines = u32::try_from(entries).unwrap_or(0);
     plane + if lines > 0 { lines * LINE + 12 } else { 0 }
 }
 
-/// How texts are written.
+/// The style of texts.
 pub(super) fn text(colour: &'static RGBColor) -> TextStyle<'static> {
     text_of(TEXT, colour)
 }
 
-/// The same in another size.
+/// The style of texts in another size.
 pub(super) fn text_of(size: f64, colour: &'static RGBColor) -> TextStyle<'static> {
     TextStyle::from(("sans-serif", size * TO_SVG).into_font()).color(colour)
 }
 
 impl<'a, 'b> Plane<'a, 'b> {
-    /// Draws axes and grid on the upper part of `area`, `left` wide for the labels of `y`.
+    /// Draws axes and grid on the upper part of `area`, with a left margin of `left` for the labels of `y`.
     pub(super) fn new(area: &'a Area<'b>, axes: (&'a Axis, &'a Axis), left: u32) -> Drawn<Plane<'a, 'b>> {
         Plane::beside(area, axes, left, &[])
     }
 
-    /// The same, with room at the right for these words on the scale of `y`.
+    /// The same, with room on the right for these words on the scale of `y`.
     pub(super) fn beside(
         area: &'a Area<'b>,
         (x, y): (&'a Axis, &'a Axis),
@@ -158,13 +158,13 @@ impl<'a, 'b> Plane<'a, 'b> {
         Ok(Plane { chart, x, y, area })
     }
 
-    /// Where a pair of values lies, in coordinates of the drawing; none off the plane.
+    /// The position of a pair of values, in coordinates of the drawing; `None` outside the plane.
     pub(super) fn at(&self, x: f64, y: f64) -> Option<(i32, i32)> {
         let is_there = self.x.holds(x) && self.y.holds(y);
         is_there.then(|| self.chart.backend_coord(&(self.x.scale.place(x), self.y.scale.place(y))))
     }
 
-    /// The border of the plane above or below a place, towards a height that is off it.
+    /// The border of the plane above or below a position, in the direction of a height outside it.
     pub(super) fn border(&self, (x, y): (i32, i32), towards: f64) -> (i32, i32) {
         let place = self.y.scale.place(towards);
         let end = if place > self.y.ends[1] { self.y.ends[1] } else { self.y.ends[0] };
@@ -182,8 +182,8 @@ impl<'a, 'b> Plane<'a, 'b> {
         marker::draw(self.area, slot, at, colour)
     }
 
-    /// A dashed line across the plane at a height: of the objective, which the legend names, or a mark on the scale, whose word stands
-    /// beside the plane, where no point can lie on it.
+    /// A dashed line across the plane at a height: the objective, which the legend names, or a mark on the
+    /// scale, whose word is outside the plane, where no point can lie on it.
     pub(super) fn limit_at_height(&self, y: f64, word: Option<&str>) -> Drawn<()> {
         let (from, to) = (self.x.ends[0], self.x.ends[1]);
         let place = self.y.scale.place(y);
@@ -240,10 +240,11 @@ pub(super) fn legend(area: &Area, top: u32, entries: &[Entry]) -> Drawn<()> {
     Ok(())
 }
 
-/// About how wide a character is.
+/// Approximate width of a character.
 const CHARACTER: f64 = 0.58 * TEXT;
 
-/// A text of others beside a point, cut to so many characters, on the ground: no line goes through it.
+/// A foreign text next to a point, truncated to this many characters, on a background that hides lines
+/// behind it.
 pub(super) fn label(area: &Area, at: (i32, i32), name: &str, most: usize) -> Drawn<()> {
     let name = crate::report::format::cut(name, most);
     let width = (crate::report::format::width(&name) as f64 * CHARACTER) as i32;

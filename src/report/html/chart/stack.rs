@@ -1,5 +1,5 @@
-//! A chart of bars that are sums: one bar a row, a stripe for each part, whose number stands below it and in the legend, so that colour is
-//! never the only difference.
+//! A chart of stacked bars: one bar per row, a stripe for each part, whose number is below it and in the
+//! legend, so that colour is never the only difference.
 
 use plotters::prelude::{Color, PathElement, Rectangle, ShapeStyle, Text};
 use plotters::style::RGBColor;
@@ -11,16 +11,16 @@ use super::marker::Area;
 use super::palette::{AXIS, GRID, GROUND, HEAT, INK, series};
 use super::plane::{Plane, WIDTH, ground, label, text, text_of};
 
-/// How a stripe looks.
+/// The look of a stripe.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Fill {
     /// In the colour of a series.
     Series(usize),
     /// In a step of a heat map's hue, with an outline.
     Step(usize),
-    /// Pale, with an outline: it is somewhere, and nobody says in what.
+    /// Pale, with an outline: the time is known, but not assigned to a part.
     Pale,
-    /// Hollow: it is not known.
+    /// Hollow: unknown.
     Hollow,
 }
 
@@ -29,18 +29,18 @@ pub(crate) enum Fill {
 pub(crate) struct Stripe {
     /// Its number in the legend, from 1.
     pub(crate) number: usize,
-    /// How long it is; nothing is drawn of one that is not longer than 0.
+    /// Its length; stripes of length 0 or less are not drawn.
     pub(crate) length: f64,
-    /// How it looks.
+    /// Its look.
     pub(crate) fill: Fill,
-    /// What it says on hover.
+    /// The text on hover.
     pub(crate) text: String,
 }
 
 /// One bar.
 #[derive(Debug, Clone)]
 pub(crate) struct Stack {
-    /// What stands above it.
+    /// The label above it.
     pub(crate) name: String,
     /// Its parts, from the left.
     pub(crate) stripes: Vec<Stripe>,
@@ -55,10 +55,10 @@ const BELOW: u32 = 112;
 /// Height of a line of the legend.
 const LINE: u32 = 42;
 
-/// Most characters of a row's name.
+/// Maximum number of characters of a row's name.
 const LONGEST_NAME: usize = 48;
 
-/// Stripes narrower than this have no room for their number.
+/// Minimum width of a stripe with room for its number.
 const NARROW: i32 = 26;
 
 /// Size of the numbers below stripes.
@@ -85,7 +85,8 @@ impl Fill {
     }
 }
 
-/// Draws bars, the first at the top; `legend` has what stripes are called, by number, in the order of the bars.
+/// Draws bars, the first at the top; `legend` has the names of stripes, by number, in the order of the
+/// bars.
 pub(crate) fn stack(x: &Axis, rows: &[Stack], legend: &[(usize, Fill, String)]) -> Drawn<Drawing> {
     let mut svg = String::new();
     let mut marks = Vec::new();
@@ -142,7 +143,7 @@ mod tests {
         let drawn =
             stack(&Axis::from_zero("ms", 90.0), &[Stack { name: "qps 4".into(), stripes: parts }], &legend).unwrap();
         let texts: Vec<&str> = drawn.marks.iter().map(|mark| mark.text.as_str()).collect();
-        assert_eq!(texts, ["part 1", "part 3"], "a part of nothing is not drawn");
+        assert_eq!(texts, ["part 1", "part 3"], "an empty part is not drawn");
         let bars = |colour: &str| {
             let of = drawn.inside.lines().filter(|line| line.starts_with("<rect") && line.contains(colour));
             let width = |line: &str| line.split("width=\"").nth(1)?.split('"').next()?.parse::<f64>().ok();

@@ -1,5 +1,6 @@
-//! A run over time in a few hundred bytes: strips with one time axis, for a page that may have a thousand of them. plotters takes ten times
-//! as much for the same; what is drawn here are rectangles and paths of numbers, and no text of others.
+//! A run over time in a few hundred bytes: strips on a shared time axis, for a page with up to a thousand
+//! of them. plotters needs ten times as much for the same; only rectangles and paths of numbers are drawn
+//! here, and no foreign text.
 
 use std::fmt::Write;
 
@@ -12,27 +13,27 @@ const BAND: i32 = 10;
 /// Height of a strip.
 const STRIP: i32 = 70;
 
-/// Between strips: what a strip is stands there.
+/// Distance between strips, with room for the title of a strip.
 const BETWEEN: i32 = 26;
 
-/// What is drawn of one quantity.
+/// The drawing of one quantity.
 pub(crate) struct Strip<'a> {
-    /// What it is, with its unit and what its upper end is: our own words.
+    /// Its name, its unit and its upper end: our own words.
     pub(crate) title: String,
-    /// Its values: one line, or a band between the least and the most of each part.
+    /// Its values: one line, or a band between the minimum and the maximum of each part.
     pub(crate) values: Values<'a>,
 }
 
 /// Values by part.
 pub(crate) enum Values<'a> {
-    /// One of each part.
+    /// One value per part.
     Line(&'a [f64]),
-    /// The least and the most of each part; nothing is drawn where there is none.
+    /// Minimum and maximum of each part; parts without values are not drawn.
     Band(&'a [Option<[f64; 2]>]),
 }
 
 impl Values<'_> {
-    /// The largest.
+    /// The largest value.
     pub(crate) fn most(&self) -> f64 {
         match self {
             Values::Line(values) => values.iter().copied().fold(0.0, f64::max),
@@ -41,7 +42,7 @@ impl Values<'_> {
     }
 }
 
-/// Where phases begin and end, as shares of the run's length.
+/// The ends of phases, as shares of the run's length.
 pub(crate) struct PhaseEnds {
     /// End of fill, of stabilize and of measure.
     pub(crate) ends: [f64; 3],
@@ -53,7 +54,7 @@ pub(crate) fn strips(phases: &PhaseEnds, strips: &[Strip], failed: &[u64]) -> (S
     let place = |share: f64| (share.clamp(0.0, 1.0) * f64::from(WIDTH)).round() as i32;
     let [_, stabilize, measure] = phases.ends.map(place);
     let full = BAND + strips.len() as i32 * (STRIP + BETWEEN);
-    // The window, behind everything.
+    // The window, behind everything else.
     let width = (measure - stabilize).max(1);
     let _ = write!(svg, "<rect class=\"w\" x=\"{stabilize}\" y=\"0\" width=\"{width}\" height=\"{full}\"/>");
     band(&mut svg, phases.ends.map(place));
@@ -67,7 +68,7 @@ pub(crate) fn strips(phases: &PhaseEnds, strips: &[Strip], failed: &[u64]) -> (S
             let _ = write!(svg, "<path class=\"{class}\" d=\"{}\"/>", path(&strip.values, most, foot));
         }
     }
-    // Failures stand at the head of the last strip, where the answers' times are: they have none.
+    // Failures are marked at the top of the last strip, that of response times: they have none.
     let head = full - STRIP;
     let marks: String = failed
         .iter()
@@ -98,8 +99,8 @@ fn column(at: usize, of: usize) -> i32 {
     ((at as f64 + 0.5) / of.max(1) as f64 * f64::from(WIDTH)).round() as i32
 }
 
-/// A path through the parts from the left to the right; a band goes to the least and the most of each. It is written in steps from point to
-/// point, which take a third less than places.
+/// A path through the parts from left to right; a band follows the minimum and the maximum of each.
+/// Relative steps take a third less space than absolute positions.
 fn path(values: &Values, most: f64, foot: i32) -> String {
     let y = |value: f64| foot - (value / most * f64::from(STRIP)).round() as i32;
     let (mut path, mut pen) = (String::new(), None);
@@ -108,7 +109,7 @@ fn path(values: &Values, most: f64, foot: i32) -> String {
             None => write!(path, "M{x} {y}"),
             Some((at, height)) if height == y => write!(path, "h{}", x - at),
             Some((at, height)) if at == x => write!(path, "v{}", y - height),
-            // A minus parts two numbers, too.
+            // A minus sign also separates two numbers.
             Some((at, height)) if y < height => write!(path, "l{}{}", x - at, y - height),
             Some((at, height)) => write!(path, "l{} {}", x - at, y - height),
         };
@@ -128,7 +129,7 @@ fn path(values: &Values, most: f64, foot: i32) -> String {
                 };
                 let x = column(at, values.len());
                 to(&mut pen, x, y(*least));
-                // A dot where both are one: a line of no length has round ends.
+                // A dot if minimum and maximum are equal: a line of length 0 has round ends.
                 to(&mut pen, x, y(*most));
             }
         }

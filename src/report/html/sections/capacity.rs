@@ -1,4 +1,4 @@
-//! How much each configuration bears under the objective, and what that costs: what `capacity` says.
+//! The load that each configuration sustains under the objective, and its cost: the results of `capacity`.
 
 use super::super::chart::{Axis, Row, forest};
 use super::super::error::PageError;
@@ -19,8 +19,7 @@ const TITLE: &str = "Capacity and money";
 pub(crate) fn capacity(sources: &Sources) -> Result<Found, PageError> {
     let configurations = sources.configurations;
     if configurations.is_empty() {
-        let why =
-            "capacity is how much is served within an objective, and the plan has none: slo: { ttft: { p99: 500ms } }";
+        let why = "capacity needs an objective, and the plan has none: slo: { ttft: { p99: 500ms } }";
         return Ok(Err(Missing { title: TITLE, why: why.to_owned() }));
     }
     let names = Names::of(sources.curves);
@@ -37,14 +36,14 @@ pub(crate) fn capacity(sources: &Sources) -> Result<Found, PageError> {
         );
     }
     if best.is_empty() && !holding.is_empty() {
-        said.push("cannot tell which is cheapest: declare hardware: { price_per_hour } or { owned } of every endpoint that holds".to_owned());
+        said.push("cannot determine the cheapest: declare hardware: { price_per_hour } or { owned } for every endpoint that holds".to_owned());
     }
     said.extend(failed(configurations).into_iter().map(|line| format!("errors: {line}")));
     said.extend(notes(configurations, &holding, &name));
     if !holding.is_empty() {
         let one = Holding { sources, names: &names, holding: &holding, best: &best };
         let figures: Vec<Figure> = [one.limits()?, one.money()?].into_iter().flatten().collect();
-        blocks.push(Block::Heading { text: "What one instance sustains, and what its tokens cost".to_owned() });
+        blocks.push(Block::Heading { text: "What one instance sustains, and the cost of its tokens".to_owned() });
         blocks.push(Block::Figures { figures });
         blocks.push(Block::Table { table: one.table() });
     }
@@ -55,7 +54,7 @@ pub(crate) fn capacity(sources: &Sources) -> Result<Found, PageError> {
     Ok(Ok(Section { id: "capacity", title: TITLE, blocks }))
 }
 
-/// Most rows of a figure.
+/// Maximum number of rows of a figure.
 const MOST_ROWS: usize = 16;
 
 /// The configurations that hold at some load.
@@ -83,7 +82,7 @@ impl<'s> Holding<'s, '_> {
         })
     }
 
-    /// From the highest load that holds to the lowest that misses.
+    /// The range from the highest load that holds to the lowest that misses.
     fn limits(&self) -> Result<Option<Figure>, PageError> {
         let row = |One { name, instance, is_best, .. }: One| {
             let Instance { holds, misses, .. } = *instance;
@@ -102,8 +101,9 @@ impl<'s> Holding<'s, '_> {
         let more = if rows.len() > 3 { format!("; and {} more", rows.len() - 3) } else { String::new() };
         let title = format!("Objective: {}{more}", said.join("; "));
         let caption = [
-            "The square is the highest load that holds, the line ends at the lowest that misses: the limit lies between; without a line no \
-             load is shown to miss, and the limit lies above, among loads that are undecided or beyond what was measured.",
+            "The square is the highest load that holds, the line ends at the lowest that misses: the limit lies \
+             in between; without a line no load is shown to miss, and the limit lies above, among undecided \
+             loads or beyond the measured ones.",
             "Each end rests on a test that is wrong in at most 5 % of cases.",
         ];
         let mut table =
@@ -119,7 +119,7 @@ impl<'s> Holding<'s, '_> {
     fn money(&self) -> Result<Option<Figure>, PageError> {
         let currency = self.sources.plan.currency;
         let of_whom = format!(
-            "In {}, of an instance that is kept at the highest load that holds.",
+            "In {}, for an instance that runs at the highest load that holds.",
             currency.map_or_else(|| "the plan's currency".to_owned(), |currency| currency.to_string())
         );
         let row = |One { name, instance, output, is_best }: One| {
@@ -135,7 +135,8 @@ impl<'s> Holding<'s, '_> {
         let title = format!("Money: {}{more}", said.join("; "));
         let caption = [
             of_whom.as_str(),
-            "Lines are 95 % intervals, those of the output throughput inverted, or join the values of two repeats; without a line there is one run.",
+            "Lines are 95 % intervals, the inverted ones of the output throughput, or join the values of two \
+            repeats; without a line there is one run.",
         ];
         let columns = ["configuration", "money per million output tokens#", "low#", "high#"];
         let mut table = Table::new("Money per million output tokens", &columns);
@@ -153,7 +154,7 @@ impl<'s> Holding<'s, '_> {
         self.figure(("capacity-money", key), "money per million output tokens", (title, &caption), (rows, table))
     }
 
-    /// How many requests and runs the loads that hold rest on.
+    /// The numbers of requests and runs behind the loads that hold.
     fn sizes(&self) -> String {
         let rungs = self.holding.iter().filter_map(|at| {
             let one = &self.sources.configurations[*at];

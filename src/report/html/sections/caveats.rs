@@ -1,4 +1,4 @@
-//! What must be known before the answer is believed, a sentence each, the gravest first.
+//! Caveats of the result, one sentence each, the most serious first.
 
 use std::collections::BTreeSet;
 
@@ -13,10 +13,11 @@ use crate::report::format::{counts, digits, plain};
 use crate::sweep::calibrate::Known;
 use crate::units::text::counted;
 
-/// A window below this many seconds is short: what comes and goes more slowly is not seen in it. The bound of lint M006.
+/// Windows shorter than this are short, in seconds: slower variation is not visible in them. The bound of
+/// lint M006.
 const SHORT_WINDOW_S: f64 = 60.0;
 
-/// All of them.
+/// All caveats.
 pub(super) fn caveats(sources: &Sources) -> Vec<String> {
     let mut caveats: Vec<String> = sources.notes.iter().map(|note| plain(note)).collect();
     caveats.extend(failed(sources));
@@ -31,7 +32,7 @@ pub(super) fn caveats(sources: &Sources) -> Vec<String> {
     caveats
 }
 
-/// How many requests failed, of all runs.
+/// The number of failed requests, over all runs.
 fn failed(sources: &Sources) -> Option<String> {
     let sum = |of: fn(&Counts) -> u64| sources.runs.iter().map(|run| of(&run.metrics.counts)).sum::<u64>();
     let (failed, requests) = (sum(|counts| counts.failed), sum(|counts| counts.requests));
@@ -44,7 +45,7 @@ fn failed(sources: &Sources) -> Option<String> {
     })
 }
 
-/// The reasons of runs of one state, each with how many runs have it.
+/// The reasons of runs in one state, each with the number of runs that have it.
 fn reasons(sources: &Sources, (state, name): (State, &str)) -> Option<String> {
     let runs = sources.runs.iter().filter(|run| run.verdict.state == state);
     let reasons = runs.flat_map(|run| &run.verdict.reasons).filter(|reason| reason.state == state);
@@ -64,7 +65,7 @@ fn rungs<'s>(sources: &'s Sources) -> impl Iterator<Item = &'s Rung<'s>> {
 fn one_run_each(sources: &Sources) -> Option<String> {
     let is_single = rungs(sources).next().is_some() && rungs(sources).all(|rung| rung.runs.len() < 2);
     is_single.then(|| {
-        "Each load rests on one run: intervals are within the run, and `repeats` would show how far runs differ."
+        "Each load rests on one run: intervals are within the run, and `repeats` would show the variation between runs."
             .to_owned()
     })
 }
@@ -74,12 +75,13 @@ fn short_window(sources: &Sources) -> Option<String> {
         sources.runs.iter().filter(|run| run.metrics.start.is_none()).filter_map(|run| run.metrics.flow.seconds);
     let shortest = seconds.reduce(f64::min).filter(|seconds| *seconds < SHORT_WINDOW_S)?;
     Some(format!(
-        "Windows are short: the shortest run was measured for {} s, and what varies over a minute or more is not seen in it.",
+        "Windows are short: the shortest run was measured for {} s, and variation over a minute or more is not \
+        visible in it.",
         digits(shortest)
     ))
 }
 
-/// Loads whose runs are too short to tell.
+/// Loads whose runs are too short to decide.
 fn not_decided(sources: &Sources) -> Option<String> {
     let all = rungs(sources).count();
     let undecided = rungs(sources).filter(|rung| rung.answer() == Some(Answer::Undecided)).count();
@@ -112,13 +114,12 @@ fn not_calibrated(sources: &Sources) -> Option<String> {
         sources.calibrated.iter().filter(|one| is_not(&one.known)).map(|one| plain(&one.host)).collect();
     if !hosts.is_empty() {
         return Some(format!(
-            "The load generator is not calibrated on {}: how much of a latency is its own is not known. See The generator.",
+            "The load generator is not calibrated on {}: its share of a latency is unknown. See The generator.",
             hosts.join(", ")
         ));
     }
     let is_beyond = sources.calibrated.iter().any(|one| beside(&one.known, &one.runs).1);
-    is_beyond
-        .then(|| "Some runs are harder than what the load generator was calibrated for. See The generator.".to_owned())
+    is_beyond.then(|| "Some runs are beyond the calibrated range of the load generator. See The generator.".to_owned())
 }
 
 fn lints(sources: &Sources) -> Vec<String> {

@@ -1,4 +1,4 @@
-//! Mixes by their classes: what the requests of each class met, at the loads of the whole mix.
+//! Mixes by class: latencies and throughput of the requests of each class, at the loads of the whole mix.
 
 use super::super::chart::MOST_SERIES;
 use super::super::error::PageError;
@@ -15,27 +15,27 @@ use crate::units::text::counted;
 
 const TITLE: &str = "Classes of mixes";
 
-/// Most figures on a page.
+/// Maximum number of figures on a page.
 const MOST_FIGURES: usize = 12;
 
-/// Most rows of the table of runs.
+/// Maximum number of rows of the table of runs.
 const MOST_ROWS: usize = 120;
 
 /// The section.
 pub(crate) fn classes(sources: &Sources) -> Result<Found, PageError> {
     if sources.classes.is_empty() {
-        let why =
-            "no run is over a mix of scenarios: scenarios: { mixed: { mix: [{ scenario: chat, share: 0.8 }, …] } }";
+        let why = "no run has a mix of scenarios: scenarios: { mixed: { mix: [{ scenario: chat, share: 0.8 }, …] } }";
         return Ok(Err(Missing { title: TITLE, why: why.to_owned() }));
     }
     let curves: Vec<&Curve> = sources.classes.iter().flat_map(|class| &class.curves).collect();
     let names: Vec<&str> =
         sources.classes.iter().flat_map(|class| class.curves.iter().map(|_| class.name.as_str())).collect();
     let curves: Vec<Curve> = curves.into_iter().cloned().collect();
-    let text = "The requests of each class alone, measured in the runs of the whole mix: classes share the server and wait for each other. The \
-                load is that of the mix. The objective is of all requests together; the goodput of a class is the share of its own requests \
-                that met every threshold. What was scraped of the server, and where the time went, is of the whole mix: no server tells its classes \
-                apart.";
+    let text = "The requests of each class, measured in the runs of the whole mix: classes share the server and \
+                wait for each other. The load is that of the mix. The objective covers all requests together; \
+                the goodput of a class is the share of its own requests that met every threshold. Scraped \
+                server metrics and the breakdown of time cover the whole mix: servers do not distinguish its \
+                classes.";
     let mut blocks = vec![Block::Text { text: text.to_owned() }];
     let (mut drawn, mut left) = (0, 0);
     for (number, group) in groups(&curves, &names).into_iter().enumerate() {
@@ -76,7 +76,8 @@ pub(crate) fn classes(sources: &Sources) -> Result<Found, PageError> {
     Ok(Ok(Section { id: "classes", title: TITLE, blocks }))
 }
 
-/// The classes of one configuration over one mix, drawn together; `names` are those of the classes, one for each curve.
+/// The classes of one configuration over one mix, drawn together; `names` are those of the classes, one for
+/// each curve.
 fn groups(curves: &[Curve], names: &[&str]) -> Vec<Group> {
     let mut alike: Vec<Vec<usize>> = Vec::new();
     for (at, curve) in curves.iter().enumerate() {
@@ -106,7 +107,7 @@ fn groups(curves: &[Curve], names: &[&str]) -> Vec<Group> {
     alike.iter().flat_map(|members| members.chunks(MOST_SERIES)).map(group).collect()
 }
 
-/// TTFT, TPOT and E2E: the highest percentile that is known at half of the loads, else the median.
+/// TTFT, TPOT and E2E: the highest percentile that is known for half of the loads, else the median.
 fn shown(curves: &[Curve], group: &Group) -> Vec<&'static Ordinate> {
     let rungs = || group.members.iter().flat_map(|at| &curves[*at].rungs).filter(|rung| !rung.runs.is_empty());
     let half = rungs().count().div_ceil(2);
@@ -120,7 +121,7 @@ fn shown(curves: &[Curve], group: &Group) -> Vec<&'static Ordinate> {
     wanted.into_iter().filter_map(best).collect()
 }
 
-/// Each class of each run, as `export --rows classes` has it; and how many rows are left out.
+/// Each class of each run, as in `export --rows classes`, and the number of omitted rows.
 fn table(sources: &Sources) -> (Table, usize) {
     let columns = [
         "run",

@@ -1,4 +1,4 @@
-//! Which arm is better: a forest plot for each metric, and everything that `compare` says.
+//! Which arm is better: a forest plot for each metric, and all results of `compare`.
 
 use super::super::chart::{Axis, Row, forest};
 use super::super::error::PageError;
@@ -14,13 +14,13 @@ use crate::units::text::counted;
 
 const TITLE: &str = "Comparison";
 
-/// Most rows of one forest.
+/// Maximum number of rows of one forest.
 const MOST_ROWS: usize = 16;
 
-/// Most forests on a page; what lies beyond has its table alone.
+/// Maximum number of forests on a page; further metrics have only a table.
 const MOST_FIGURES: usize = 24;
 
-/// Most tests whose numbers are on a page; how many more there are is said.
+/// Maximum number of tests whose numbers are on a page; the number of further ones is stated.
 const MOST_TESTS: usize = 600;
 
 /// The section.
@@ -69,13 +69,13 @@ pub(crate) fn comparison(sources: &Sources) -> Result<Found, PageError> {
     Ok(Ok(Section { id: "comparison", title: TITLE, blocks }))
 }
 
-/// Most notes of cells that are shown unasked.
+/// Maximum number of notes on cells that are shown unfolded.
 const MOST_NOTES: usize = 4;
 
-/// What must be known to read a family, and which runs are left out of it.
+/// The notes needed to read a family, and its excluded runs.
 fn notes(family: &Family) -> Vec<Block> {
     let of_cell = |cell: &CellAnswer| {
-        let left_out = left_out(cell).into_iter().map(|line| format!("left out: {line}"));
+        let left_out = left_out(cell).into_iter().map(|line| format!("excluded: {line}"));
         let heading = heading(family, cell);
         let lines = cell.notes.iter().cloned().chain(left_out);
         lines.map(|line| plain(&format!("{heading}: {line}"))).collect::<Vec<_>>()
@@ -122,7 +122,7 @@ impl One<'_, '_> {
         plain(&format!("{sweep}{name}{}", cell.arm))
     }
 
-    /// The forest; none where nothing could be tested.
+    /// The forest; `None` if nothing could be tested.
     fn figure(&self) -> Result<Option<Figure>, PageError> {
         let Some((_, first)) = self.tested().next() else { return Ok(None) };
         let change = first.change.as_ref().map_or("ratio", |change| change.of);
@@ -191,12 +191,13 @@ impl One<'_, '_> {
         let mut said = vec![format!("n: {n} a row.")];
         let details = vec![
             format!("Bars are 95 % intervals of the paired change ({kind}), not adjusted for other tests."),
-            "Filled: a difference is shown among all tests of the declaration; hollow: none is. Dashed: no change."
+            "Filled: a difference is shown among all tests of the declaration; hollow: no difference is shown. \
+            Dashed: no change."
                 .to_owned(),
         ];
         said.push(match first.better {
-            metrics::Better::Lower => "Left of it is better.".to_owned(),
-            metrics::Better::Higher => "Right of it is better.".to_owned(),
+            metrics::Better::Lower => "Left is better.".to_owned(),
+            metrics::Better::Higher => "Right is better.".to_owned(),
             metrics::Better::Neither => "Neither side is better.".to_owned(),
         });
         if untested > 0 {

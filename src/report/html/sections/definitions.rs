@@ -1,4 +1,4 @@
-//! What every metric on the page is, from the table of metrics.
+//! The definition of every metric on the page, from the table of metrics.
 
 use indexmap::IndexSet;
 
@@ -11,7 +11,7 @@ pub(crate) fn definitions(shown: &IndexSet<&str>) -> Section {
         let better = match metric.better {
             Better::Lower => "lower is better",
             Better::Higher => "higher is better",
-            Better::Neither => "neither way is better",
+            Better::Neither => "neither direction is better",
         };
         let unit = metric.unit.name();
         let null = if metric.null_when.is_empty() { String::new() } else { format!(" n/a: {}.", metric.null_when) };
@@ -23,8 +23,9 @@ pub(crate) fn definitions(shown: &IndexSet<&str>) -> Section {
         }
     };
     let definitions = METRICS.iter().filter(|metric| shown.contains(metric.key)).map(of).collect();
-    let text = "95 % intervals: within a run between order statistics of its requests, for what they are worth where they depend on each other; \
-                of several runs Student's t over runs. docs/METRICS.md has every rule.";
+    let text = "95 % intervals: within a run between order statistics of its requests, with their effective \
+                number if they depend on each other; for several runs Student's t over runs. docs/METRICS.md \
+                has every rule.";
     let blocks = vec![Block::Text { text: text.to_owned() }, Block::Definitions { definitions }];
     Section { id: "definitions", title: "Definitions", blocks }
 }

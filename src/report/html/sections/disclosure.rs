@@ -1,5 +1,5 @@
-//! What a reader must know to measure the same: hardware, models, engines, versions, flags, workload, phases, samples, seeds; and what
-//! is not disclosed.
+//! Everything needed to repeat the measurement: hardware, models, engines, versions, flags, workload,
+//! phases, samples, seeds; and what is not disclosed.
 
 use indexmap::IndexMap;
 use serde::Serialize;
@@ -13,10 +13,10 @@ use crate::report::format::{cut, plain};
 
 const TITLE: &str = "Disclosure";
 
-/// Most characters of one fact.
+/// Maximum number of characters of one fact.
 const LONGEST: usize = 300;
 
-/// Never shown: what a header says may be a key.
+/// Never shown: the value of a header may be a key.
 const HIDDEN: [&str; 4] = ["headers", "api_key", "env", "host_env"];
 
 type Facts = Vec<(String, String)>;
@@ -74,7 +74,7 @@ fn allowed(sources: &Sources) -> Vec<String> {
     of_plan.chain(of_sweeps).map(|(place, allow)| format!("{}{place}: {}", allow.code, plain(&allow.because))).collect()
 }
 
-/// Runs by what they have in common, in the order of the first.
+/// Groups runs by what they have in common, in the order of their first run.
 fn by<'s, 'a>(
     runs: &'s [MeasuredRun<'a>],
     key: impl Fn(&MeasuredRun<'a>) -> String,
@@ -107,7 +107,7 @@ fn endpoint(sources: &Sources, name: &str, runs: &[&MeasuredRun]) -> Facts {
     let http = spec
         .endpoint
         .http
-        .map_or("1.1".to_owned(), |http| format!("2, at most {} streams on a connection", http.streams));
+        .map_or("1.1".to_owned(), |http| format!("2, at most {} streams per connection", http.streams));
     facts.push(("HTTP".to_owned(), http));
     let found = |of: &dyn Fn(&MeasuredRun) -> Option<String>| distinct(runs.iter().filter_map(|run| of(run)));
     let read_back = found(&|run| {
@@ -125,7 +125,7 @@ fn endpoint(sources: &Sources, name: &str, runs: &[&MeasuredRun]) -> Facts {
     facts.extend(found(&|run| run.record.environment.host.clone()).map(|text| ("address".to_owned(), text)));
     let trips: Vec<f64> =
         runs.iter().filter_map(|run| run.record.environment.round_trip_ns).map(|ns| ns as f64 / 1e6).collect();
-    facts.extend(range(&trips, "ms").map(|text| ("round trip, by the probe".to_owned(), text)));
+    facts.extend(range(&trips, "ms").map(|text| ("round trip, measured by the probe".to_owned(), text)));
     tidy(facts)
 }
 
@@ -159,7 +159,7 @@ fn sweep(runs: &[&MeasuredRun]) -> Facts {
     ];
     facts.extend(under("measure", flat(&spec.phases.measure)));
     facts.extend(under("drain", flat(&spec.phases.drain)));
-    facts.extend(range(&windows, "s").map(|text| ("window, as it was".to_owned(), text)));
+    facts.extend(range(&windows, "s").map(|text| ("actual window".to_owned(), text)));
     facts.extend(range(&requests, "").map(|text| ("requests of a run's window".to_owned(), text)));
     facts.push(("repeats".to_owned(), repeats.to_string()));
     facts.push(("seed".to_owned(), spec.seed.0.to_string()));
@@ -173,7 +173,7 @@ fn sweep(runs: &[&MeasuredRun]) -> Facts {
 fn client(sources: &Sources) -> Facts {
     let environment = |run: &MeasuredRun| run.record.environment.clone();
     let of = |of: &dyn Fn(crate::rows::Environment) -> Option<String>| {
-        distinct(sources.runs.iter().filter_map(|run| of(environment(run)))).unwrap_or_else(|| "not known".to_owned())
+        distinct(sources.runs.iter().filter_map(|run| of(environment(run)))).unwrap_or_else(|| "unknown".to_owned())
     };
     let started = sources.runs.iter().map(|run| run.record.started).min();
     let ended = sources.runs.iter().map(|run| run.record.ended).max();
@@ -184,12 +184,12 @@ fn client(sources: &Sources) -> Facts {
         ("system".to_owned(), of(&|found| Some(found.client_os))),
         ("processor".to_owned(), of(&|found| found.client_cpu)),
         ("cores".to_owned(), of(&|found| Some(found.client_cores.to_string()))),
-        ("sweepline that measured".to_owned(), of(&|found| Some(found.sweepline))),
+        ("sweepline version of the measurement".to_owned(), of(&|found| Some(found.sweepline))),
         ("analysis version".to_owned(), ANALYSIS.to_string()),
     ])
 }
 
-/// From the least to the most.
+/// The range from the minimum to the maximum.
 fn range(values: &[f64], unit: &str) -> Option<String> {
     let least = values.iter().copied().reduce(f64::min)?;
     let most = values.iter().copied().reduce(f64::max)?;
@@ -198,7 +198,7 @@ fn range(values: &[f64], unit: &str) -> Option<String> {
     Some(format!("{text} {unit}").trim_end().to_owned())
 }
 
-/// Each text once; none where there is none.
+/// Distinct texts; `None` if there are none.
 fn distinct(texts: impl Iterator<Item = String>) -> Option<String> {
     let all: indexmap::IndexSet<String> = texts.collect();
     (!all.is_empty()).then(|| all.into_iter().collect::<Vec<_>>().join("; "))
@@ -212,7 +212,7 @@ fn tidy(facts: Facts) -> Facts {
     facts.into_iter().map(|(name, value)| (plain(&name), cut(&value, LONGEST))).collect()
 }
 
-/// What a value says, a line for each leaf; what is empty and what may hold a key is left out.
+/// The content of a value, one line per leaf; empty values and those that may hold a key are omitted.
 fn flat(value: &impl Serialize) -> Facts {
     let mut facts = Vec::new();
     if let Ok(value) = serde_json::to_value(value) {

@@ -1,4 +1,5 @@
-//! How latencies are spread over the requests of runs: empirical distributions, the slowest requests stretched.
+//! The distributions of latencies over the requests of runs: empirical ones, with the slowest requests
+//! stretched.
 
 use strum::IntoEnumIterator;
 
@@ -18,39 +19,45 @@ use crate::units::text::counted;
 
 const TITLE: &str = "Distributions";
 
-/// Most values of a line that show on hover.
+/// Maximum number of values of a line that show on hover.
 const MOST_MARKS: usize = 16;
 
-/// Markers along a thick line, its end among them.
+/// Number of markers along a thick line, including the one at its end.
 const MARKERS: usize = 5;
 
-/// The latencies, each by the keys that it may have.
+/// The latencies, each with its possible keys.
 const SHOWN: [&[&str]; 3] = [&["ttft", "ttft_from_schedule"], &["tpot"], &["e2e", "e2e_from_schedule"]];
 
 /// The section.
 pub(crate) fn distributions(sources: &Sources) -> Result<Found, PageError> {
     if sources.spreads.iter().all(|spread| spread.together.steps.is_empty()) {
-        let why = "no run that counts has a completed request with a latency";
+        let why = "no counted run has a completed request with a latency";
         return Ok(Err(Missing { title: TITLE, why: why.to_owned() }));
     }
     let judged = sources.spreads.iter().any(|spread| spread.chosen != Chosen::Heaviest);
     let of = match judged {
         true => {
-            "Of each configuration the highest load that meets the objective, the first that misses it, and the heaviest."
+            "For each configuration, the highest load that meets the objective, the first that misses it, and \
+            the heaviest."
         }
-        false => "Of each configuration the heaviest load that has runs.",
+        false => "For each configuration, the heaviest load that has runs.",
     };
     let text = format!(
-        "{of} A step up is a request; the vertical axis stretches the slowest: p99 and p99.9 are as far apart as p90 and p99."
+        "{of} Each step up is a request; the vertical axis stretches the slowest ones: p99 and p99.9 are as far \
+        apart as p90 and p99."
     );
-    let how = "Values are plotted at rank ÷ (n + 1), and failed requests lie above all of them, so a line that ends early is of a load with \
-               failures. No interval is drawn: those of percentiles are in the numbers, run by run.";
+    let how = "Values are plotted at rank ÷ (n + 1), and failed requests lie above all of them, so a line that \
+               ends early belongs to a load with failures. Intervals are not drawn: those of percentiles are in \
+               the numbers, run by run.";
     let mut blocks =
         vec![Block::Text { text }, Block::Folded { title: "How it is drawn".to_owned(), items: vec![how.to_owned()] }];
     if sources.spreads_left > 0 {
         let left = counted(sources.spreads_left, "more run");
         blocks.push(Block::Text {
-            text: format!("Of {left} no distribution is drawn: `sweepline export --rows requests` has every request."),
+            text: format!(
+                "Distributions of {left} are not drawn: `sweepline export --rows requests` has every \
+                request."
+            ),
         });
     }
     for (number, group) in groups(sources.curves).into_iter().enumerate() {
@@ -76,7 +83,7 @@ pub(crate) fn distributions(sources: &Sources) -> Result<Found, PageError> {
     Ok(Ok(Section { id: "distributions", title: TITLE, blocks }))
 }
 
-/// Which loads a figure is of.
+/// The loads in a figure.
 fn at(chosen: Chosen) -> &'static str {
     match chosen {
         Chosen::Holds => "at the highest load that meets the objective",
@@ -127,7 +134,7 @@ impl<'s, 'a> One<'s, 'a> {
         format!("{}{repeat}", self.name(spread))
     }
 
-    /// Of each load its repeats as thin lines, and over them all of its requests as a thick one.
+    /// For each load, its repeats as thin lines, and all of its requests together as a thick one.
     fn series(&self) -> Vec<Series> {
         let of = |spread: &&Spread| {
             let slot = self.group.members.iter().position(|at| *at == spread.curve).unwrap_or(0);
@@ -148,7 +155,7 @@ impl<'s, 'a> One<'s, 'a> {
         self.spreads.iter().flat_map(of).collect()
     }
 
-    /// The median and the slowest of each, as far as a title holds them.
+    /// The median and the slowest request of each, as far as a title has room.
     fn finding(&self, metric: &metrics::Metric) -> String {
         let slowest = |spread: &Spread| spread.together.steps.last().map(|step| step.value);
         let one = |spread: &&Spread| {
@@ -206,7 +213,7 @@ impl<'s, 'a> One<'s, 'a> {
         }
     }
 
-    /// Percentiles of each run with their intervals, as exports have them.
+    /// Percentiles of each run with their intervals, as in exports.
     fn table(&self, metric: &metrics::Metric) -> Table {
         let columns = [
             "run",
@@ -244,12 +251,12 @@ impl<'s, 'a> One<'s, 'a> {
     }
 }
 
-/// The steps of a spread as a line, with values on hover at about so many of them.
+/// The steps of a distribution as a line, with values on hover at about this many of them.
 fn points(ecdf: &Ecdf, name: &str, most_marks: usize) -> Vec<Point> {
     let place = |rank: u64| rank as f64 / (ecdf.n as f64 + 1.0);
     let every = ecdf.steps.len().div_ceil(most_marks.max(1)).max(1);
     let (mut points, mut before) = (Vec::new(), 0.0);
-    // A step lasts until the next value: to the right at the share before, then up.
+    // A step lasts until the next value: right at the previous share, then up.
     for (number, step) in ecdf.steps.iter().enumerate() {
         let share = place(step.rank);
         points.push(Point { x: step.value, y: Some(before), ends: None, text: String::new() });
@@ -262,7 +269,7 @@ fn points(ecdf: &Ecdf, name: &str, most_marks: usize) -> Vec<Point> {
     points
 }
 
-/// A percentile, or why there is none.
+/// A percentile, or the reason why there is none.
 fn known(estimate: Estimate) -> Cell {
     match (estimate.exact(), estimate.value()) {
         (Some(exact), _) => Cell::marked(exact, estimate.few_samples()),

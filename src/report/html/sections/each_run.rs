@@ -1,5 +1,5 @@
-//! A part for each run: what it is, its verdict with every reason, its main figures, and how it went over time. The page has room for
-//! so many bytes; whoever is looked at first comes first.
+//! A part for each run: its labels, its verdict with every reason, its main figures, and its course over
+//! time. The page has room for a limited number of bytes; the runs of most interest come first.
 
 use std::collections::HashSet;
 
@@ -18,13 +18,13 @@ use crate::report::format::{cut, digits, plain, said, value};
 use crate::report::words;
 use crate::units::Nanos;
 
-/// Most characters of a reason, and of what was said of a failed request.
+/// Maximum number of characters of a reason, and of a failed request's message.
 const LONGEST: usize = 400;
 
-/// The distributions that a part has, by key.
+/// The distributions in a part, by key.
 const DISTRIBUTIONS: [&str; 6] = ["ttft", "ttft_from_schedule", "tpot", "itl", "e2e", "e2e_from_schedule"];
 
-/// The percentiles of them.
+/// Their percentiles.
 const PERCENTILES: [Percentile; 4] = [Percentile::P50, Percentile::P90, Percentile::P99, Percentile::P999];
 
 /// The single figures, by key.
@@ -39,36 +39,36 @@ const SINGLES: [&str; 8] = [
     "start_first_answer",
 ];
 
-/// One run, as the template takes it.
+/// One run, as the template expects it.
 #[derive(Debug, Serialize)]
 pub(crate) struct RunPart {
     /// Its anchor.
     pub(crate) anchor: String,
-    /// The beginning of its id, as tables have it.
+    /// The beginning of its id, as in tables.
     pub(crate) short: String,
-    /// What it is called.
+    /// Its name.
     name: String,
     /// Its state.
     state: Cell,
-    /// What is known of it.
+    /// Facts about it.
     facts: Vec<(&'static str, String)>,
-    /// What speaks against it, what labels it, what could not be checked.
+    /// Reasons against it, labels, and checks that were not possible.
     reasons: Vec<String>,
-    /// Its distributions; none without a result.
+    /// Its distributions; `None` without a result.
     distributions: Option<Table>,
     /// Its single figures.
     singles: Option<Table>,
-    /// What the server said of itself over the window; none where nothing was scraped.
+    /// The server's own metrics over the window; `None` if nothing was scraped.
     server: Option<Table>,
-    /// Where the time of its requests went; none where nothing was scraped.
+    /// Where the time of its requests went; `None` if nothing was scraped.
     parts: Option<Table>,
-    /// How it went over time.
+    /// Its course over time.
     drawing: Option<Strips>,
-    /// What shows all of it.
+    /// The command that shows all of it.
     show: String,
 }
 
-/// How a run went over time.
+/// A run's course over time.
 #[derive(Debug, Serialize)]
 struct Strips {
     width: u32,
@@ -77,9 +77,9 @@ struct Strips {
     title: String,
     caption: String,
     seconds: String,
-    /// The metric that is drawn below the rest, to link its definition.
+    /// The metric that is drawn below the rest, with a link to its definition.
     metric: Option<Link>,
-    /// The same as numbers.
+    /// The drawn values as numbers.
     numbers: Numbers,
 }
 
@@ -87,14 +87,14 @@ struct Strips {
 #[derive(Debug, Serialize)]
 #[serde(rename_all = "snake_case")]
 enum Numbers {
-    /// A table, and what is shown of each part on hover, from the left to the right.
+    /// A table, and the hover text of each part, from left to right.
     Table { table: Table, marks: Vec<Mark> },
-    /// Lines of comma-separated values with a head, a tenth of the bytes. The page's script makes the same table and marks of them when they
-    /// are asked for; without it they are read as they stand.
+    /// Lines of comma-separated values with a header, a tenth of the size. The page's script turns them
+    /// into the same table and marks on demand; without it they are shown as is.
     Lines { caption: String, lines: String },
 }
 
-/// What is shown on hover.
+/// A hover text.
 #[derive(Debug, Serialize)]
 struct Mark {
     x: u32,
@@ -102,14 +102,15 @@ struct Mark {
     text: String,
 }
 
-/// Most runs of a page that has a table of every part: some 20 KB a run. With more, parts are longer and their numbers are plain lines.
+/// Maximum number of runs for a page with a table of every part: about 20 KB per run. Beyond it, parts are
+/// longer and their numbers are plain lines.
 const MOST_TABLED: usize = 60;
 
-/// How many parts are one on a page of many runs.
+/// Number of parts that are merged into one on a page of many runs.
 const OF_MANY_RUNS: usize = 3;
 
-/// The part of every run that has something to say, those first that are looked at first: invalid, suspect, given up, the extremes, and
-/// then the rest in the order of the plan.
+/// The part of every run that has content, those of most interest first: invalid, suspect, given up, the
+/// extremes, and then the rest in the order of the plan.
 pub(crate) fn parts(sources: &Sources) -> Vec<RunPart> {
     let mut seen = HashSet::new();
     let runs: Vec<&MeasuredRun> = sources.runs.iter().filter(|run| seen.insert(run.record.id.as_str())).collect();
@@ -133,16 +134,16 @@ pub(crate) fn parts(sources: &Sources) -> Vec<RunPart> {
     first.iter().map(of).chain(lacking).chain(rest.iter().map(of)).collect()
 }
 
-/// The keys of what is drawn of runs over time, for their definitions.
+/// The keys of the metrics that are drawn over time, for their definitions.
 pub(crate) fn keys_drawn<'s>(sources: &'s Sources) -> impl Iterator<Item = &'static str> + 's {
     let pulses = sources.runs.iter().filter_map(|run| run.pulse);
     pulses.filter_map(|pulse| Some(find(latency(pulse)?.0)?.key))
 }
 
-/// What is read off a run; none where it has none.
+/// Reads a figure of a run; `None` if it has none.
 type Reading<'r> = &'r dyn Fn(&MeasuredRun) -> Option<f64>;
 
-/// The runs with the least and the most of what is compared: places among `runs`.
+/// The runs with the extreme values of compared figures: indices into `runs`.
 fn extremes(runs: &[&MeasuredRun]) -> HashSet<usize> {
     let half = |summary: &Summary| summary.percentile(Percentile::P50).exact();
     let readings: [Reading; 4] = [
@@ -191,7 +192,7 @@ fn measured(run: &MeasuredRun, sources: &Sources, is_one_of_many: bool) -> RunPa
     let idle = record.facts.idle_ns.map(|ns| Nanos(ns).to_string()).unwrap_or_default();
     let start = record.environment.server_start.as_ref();
     let start = start.map(|start| format!("ready after {} s", digits(start.ready_ns as f64 / 1e9))).unwrap_or_default();
-    let more = [("failures", failures), ("hooks", hooks), ("left alone for", idle), ("server start", start)];
+    let more = [("failures", failures), ("hooks", hooks), ("idle for", idle), ("server start", start)];
     facts.extend(more.into_iter().filter(|(_, text)| !text.is_empty()));
     let reasons = verdict.reasons.iter().chain(&verdict.labels);
     let reasons = reasons.map(|one| format!("{} ({}): {}", one.name, one.state.name(), cut(&one.text, LONGEST)));
@@ -253,7 +254,7 @@ fn distributions(run: &MeasuredRun) -> Option<Table> {
     let mut table =
         Table::new("Over the window's requests", &["metric", "n#", "mean#", "p50#", "p90#", "p99#", "p99.9#", "max#"]);
     for key in DISTRIBUTIONS {
-        // From the schedule and from sending are one in a closed loop.
+        // In a closed loop, the latency from the schedule equals that from sending.
         if key.ends_with("_from_schedule") && !run.record.facts.open_loop {
             continue;
         }
@@ -289,7 +290,7 @@ fn percentile_cell(summary: &Summary, percentile: Percentile) -> Cell {
 }
 
 fn singles(run: &MeasuredRun) -> Option<Table> {
-    let mut table = Table::new("Of the run as a whole", &["metric", "value#"]);
+    let mut table = Table::new("Of the whole run", &["metric", "value#"]);
     for key in SINGLES {
         let Some(metric) = find(key) else { continue };
         let Get::Scalar(get) = metric::get(metric) else { continue };
@@ -333,7 +334,7 @@ fn of_time(run: &MeasuredRun) -> Option<Table> {
     Some(table)
 }
 
-/// What was drawn of each part, in numbers.
+/// Writes the drawn values of each part as numbers.
 type Write = fn(&Pulse, Option<Latency>) -> Numbers;
 
 fn drawing(run: &MeasuredRun, pulse: &Pulse, numbers: Write) -> Strips {
@@ -353,7 +354,7 @@ fn drawing(run: &MeasuredRun, pulse: &Pulse, numbers: Write) -> Strips {
     finding.extend(all.get(1).map(|tokens| format!("{} tok/s", up_to(tokens))));
     if let Some((_, name, ends)) = latency {
         let values = Values::Band(ends);
-        titles.push(format!("{name} by when it was sent, ms, 0 to {}", up_to(&values)));
+        titles.push(format!("{name} by sending time, ms, 0 to {}", up_to(&values)));
         finding.push(format!("{name} {} ms", up_to(&values)));
         all.push(values);
     }
@@ -362,8 +363,8 @@ fn drawing(run: &MeasuredRun, pulse: &Pulse, numbers: Write) -> Strips {
     let failed: u64 = pulse.failed.iter().sum();
     let failures = match failed {
         0 => "No request of any phase failed.".to_owned(),
-        1 => "1 request failed; a red mark stands where it ended.".to_owned(),
-        failed => format!("{failed} requests of all phases failed; red marks stand where they ended."),
+        1 => "1 request failed; a red mark shows when it ended.".to_owned(),
+        failed => format!("{failed} requests of all phases failed; red marks show when they ended."),
     };
     let phases = [
         ("fill", 0, windows.stabilize_ns),
@@ -382,8 +383,8 @@ fn drawing(run: &MeasuredRun, pulse: &Pulse, numbers: Write) -> Strips {
         metric: latency.and_then(|(key, name, _)| Some(Link { key: find(key)?.key, title: name })),
         numbers: numbers(pulse, latency),
         caption: format!(
-            "{phases}; the window is shaded. {} parts of {} s: of latencies the shortest and the longest of each part are drawn, of the rest \
-             its mean. {failures}",
+            "{phases}; the window is shaded. {} parts of {} s: for latencies the minimum and the maximum of \
+             each part are drawn, for the rest its mean. {failures}",
             pulse.in_flight.len(),
             digits(pulse.part_s),
         ),
@@ -391,23 +392,23 @@ fn drawing(run: &MeasuredRun, pulse: &Pulse, numbers: Write) -> Strips {
     }
 }
 
-/// The shortest and the longest of a latency in each part, behind its metric's key and its name.
+/// The minimum and the maximum of a latency in each part, after its metric's key and its name.
 type Latency<'p> = (&'static str, &'static str, &'p [Option<[f64; 2]>]);
 
-/// The latency that is drawn: TTFT, or E2E where nothing streams.
+/// The drawn latency: TTFT, or E2E without streaming.
 fn latency(pulse: &Pulse) -> Option<Latency<'_>> {
     let both: [Latency; 2] = [("ttft", "TTFT", &pulse.ttft_ms), ("e2e", "E2E", &pulse.e2e_ms)];
     both.into_iter().find(|(_, _, ends)| ends.iter().any(Option::is_some))
 }
 
-/// What stands at the head of the numbers of each part.
+/// The headings of the numbers of each part.
 fn heads(latency: Option<Latency>) -> [String; 7] {
     let name = latency.map_or("TTFT", |(_, name, _)| name);
     let (least, most) = (format!("shortest {name}, ms"), format!("longest {name}, ms"));
     ["from, s", "in flight", "sent/s", "tokens/s", &least, &most, "failed"].map(str::to_owned)
 }
 
-/// The numbers of one part, in the order of [`heads`]; none where there is none.
+/// The numbers of one part, in the order of [`heads`]; `None` for missing ones.
 fn part_numbers(pulse: &Pulse, latency: Option<Latency>, part: usize) -> [Option<f64>; 7] {
     let ends = latency.and_then(|(_, _, ends)| ends[part]);
     [
@@ -421,7 +422,7 @@ fn part_numbers(pulse: &Pulse, latency: Option<Latency>, part: usize) -> [Option
     ]
 }
 
-/// What the numbers of each part are called.
+/// The caption of the numbers of each part.
 fn caption(pulse: &Pulse) -> String {
     format!("Parts of {} s", digits(pulse.part_s))
 }
@@ -433,13 +434,14 @@ fn lines(pulse: &Pulse, latency: Option<Latency>) -> Numbers {
         numbers[6] = pulse.failed[part].to_string();
         numbers.join(",")
     };
-    // A head with a comma in it would be two.
+    // A comma would split a heading.
     let heads = heads(latency).map(|head| head.replace(", ", " ")).join(",");
     let lines = std::iter::once(heads).chain((0..pulse.in_flight.len()).map(line));
     Numbers::Lines { caption: caption(pulse), lines: lines.collect::<Vec<_>>().join("\n") }
 }
 
-/// A number with four significant digits, which is more than a strip shows and as much as a page of many runs has room for.
+/// A number with four significant digits: more than a strip shows and as much as a page of many runs has
+/// room for.
 fn four_digits(value: f64) -> String {
     let rounded: f64 = format!("{value:.3e}").parse().unwrap_or(value);
     rounded.to_string()

@@ -1,4 +1,5 @@
-//! The first screen: the question, the answer with its interval and its caveats, the objective, and what was measured where.
+//! The first screen: the question, the answer with its interval and its caveats, the objective, and the
+//! endpoints.
 
 use indexmap::IndexMap;
 
@@ -20,10 +21,10 @@ use crate::report::format::{counts, digits, plain};
 use crate::report::spread;
 use crate::units::text::counted;
 
-/// Most things that a sentence lists before it says how many more there are.
+/// Maximum number of items that a sentence lists before it states the number of further ones.
 const MOST: usize = 3;
 
-/// Most sentences behind the answer.
+/// Maximum number of sentences after the answer.
 const MOST_MORE: usize = 8;
 
 /// The first screen.
@@ -43,7 +44,7 @@ pub(crate) fn first(sources: &Sources) -> First {
     let has_starts = sources.runs.iter().any(|run| run.metrics.start.is_some());
     let nothing = || match has_starts {
         true => {
-            "How long servers took to start is under Runs, in the table of starts; no load was measured.".to_owned()
+            "Startup times of servers are under Runs, in the table of starts; no load has been measured.".to_owned()
         }
         false => {
             "No run counts, so there is nothing to report about loads or arms. All runs are listed below.".to_owned()
@@ -76,14 +77,14 @@ fn question(sources: &Sources) -> Vec<String> {
     vec![format!("No hypothesis is stated. Measured: {}, in {}.", endpoints.join(", "), sweeps.join(", "))]
 }
 
-/// Between a hypothesis and the answer: prose is judged by people.
+/// The note between a hypothesis and the answer: prose must be judged by people.
 fn beside(sources: &Sources) -> Option<&'static str> {
     let plan = sources.plan;
     let is_stated = plan.hypothesis.is_some() || plan.sweeps.values().any(|sweep| sweep.hypothesis.is_some());
-    is_stated.then_some("The program does not test a hypothesis in prose: compare it with what was measured.")
+    is_stated.then_some("The program does not test a hypothesis in prose: compare it with the measurements.")
 }
 
-/// What searches came to, each with what is to be known of it in a sentence of its own.
+/// The results of searches, each followed by its note as a separate sentence.
 fn of_searches(sources: &Sources) -> Vec<String> {
     let searches = sources.trails.iter().filter(|trail| trail.chooses != "ladder" && trail.state != "pending");
     let of = |trail: &Trail| {
@@ -94,8 +95,8 @@ fn of_searches(sources: &Sources) -> Vec<String> {
     searches.take(MOST).flat_map(of).collect()
 }
 
-/// The answers of searches before what each load is by itself: a search reads the curve through all its runs, and so may know more of a load
-/// than the test of that load's runs.
+/// Puts the results of searches before those of single loads: a search fits the curve through all its runs,
+/// and so may know more about a load than the test of that load's runs.
 fn with_searches(searches: Vec<String>, mut others: Vec<String>) -> Vec<String> {
     if !searches.is_empty() {
         others
@@ -106,7 +107,8 @@ fn with_searches(searches: Vec<String>, mut others: Vec<String>) -> Vec<String> 
     searches.into_iter().chain(others).collect()
 }
 
-/// What the objective comes to: what is cheapest, else up to which load each configuration holds it.
+/// The result for the objective: the cheapest configuration, else the load up to which each configuration
+/// meets it.
 fn of_objective(sources: &Sources, names: &Names) -> Vec<String> {
     let configurations = sources.configurations;
     let name = |at: usize| names.curve(configurations[at].curve);
@@ -160,7 +162,7 @@ fn holds(one: &Configuration) -> bool {
     }
 }
 
-/// Up to which load one configuration meets the objective, by its name.
+/// The load up to which one configuration meets the objective, by its name.
 fn limit_of(one: &Configuration, name: &str) -> String {
     format!("{name}: {}", limit_text(one))
 }
@@ -178,8 +180,8 @@ fn limit_text(one: &Configuration) -> String {
     }
 }
 
-/// What was observed against the limits at the undecided load that could raise the answer: the lightest above the one that holds.
-/// None where no such load is undecided.
+/// The observed values against the limits at the undecided load that could raise the answer: the lightest
+/// above the one that holds. `None` if no such load is undecided.
 fn undecided(one: &Configuration, name: &str) -> Option<String> {
     let (Answer::Holds { bracket: found, .. } | Answer::Closed(found)) = &one.answer else { return None };
     let curve = one.curve;
@@ -190,7 +192,7 @@ fn undecided(one: &Configuration, name: &str) -> Option<String> {
     said.map(|(load, why)| sentence(&format!("{name}, undecided at {axis} {load}: {}", why.join("; "))))
 }
 
-/// What a comparison comes to: for each arm and metric in how many loads which outcome.
+/// The result of a comparison: for each arm and metric, the number of loads per outcome.
 fn of_comparison(comparison: &Comparison) -> Vec<String> {
     let mut answers: Vec<String> = comparison.answers.clone();
     answers.extend(comparison.families.iter().flat_map(of_family));
@@ -247,7 +249,7 @@ fn of_metric(tests: &[&Test]) -> String {
     format!("{} {}{intervals}", named(tests[0]), parts.join(", "))
 }
 
-/// Without an objective and a comparison: what each configuration brings at its heaviest load.
+/// Without an objective and a comparison: the figures of each configuration at its heaviest load.
 fn of_loads(sources: &Sources, names: &Names) -> Vec<String> {
     let said: Vec<String> = sources.curves.iter().filter_map(|curve| heaviest(curve, &names.curve(curve))).collect();
     let lead =
@@ -281,7 +283,7 @@ fn with_interval(name: &str, figure: &Figure, unit: &str) -> String {
     format!("{name} {} {unit}{}", digits(figure.value), spread.unwrap_or_default())
 }
 
-/// The first few of a list, and how many more there are.
+/// The first few of a list, and the number of further ones.
 fn listed(parts: &[&str]) -> String {
     let more = match parts.len().saturating_sub(MOST) {
         0 => String::new(),
@@ -290,19 +292,20 @@ fn listed(parts: &[&str]) -> String {
     format!("{}{more}", parts.iter().take(MOST).copied().collect::<Vec<_>>().join("; "))
 }
 
-/// A text as a sentence: a full stop at its end. What it begins with may be a name, and stays.
+/// A text as a sentence, with a full stop at its end. Its first word may be a name, so it is kept.
 fn sentence(text: &str) -> String {
     let text = text.trim();
     if text.ends_with(['.', '!', '?']) { text.to_owned() } else { format!("{text}.") }
 }
 
-/// With a capital: for sentences that begin with a word of ours.
+/// Capitalizes a sentence that starts with our own words.
 fn capital(text: &str) -> String {
     let mut chars = text.chars();
     chars.next().map(|first| first.to_uppercase().chain(chars).collect()).unwrap_or_default()
 }
 
-/// How many runs are valid, and at how many of these the server did not keep up: a valid run may measure a server that is overrun.
+/// The number of valid runs, and how many of these have a server that did not keep up: a valid run may
+/// measure an overloaded server.
 fn trust(sources: &Sources) -> String {
     let states = counts(sources.runs.iter().map(|run| run.verdict.state));
     let without = counts(sources.without.iter().map(|run| run.state));
@@ -325,7 +328,7 @@ fn trust(sources: &Sources) -> String {
     format!("{}: {}", counted(all, "run"), parts.join(", "))
 }
 
-/// What was measured where: endpoints and models as they were declared, and as servers said.
+/// Endpoints and models, as declared and as reported by servers.
 fn places(runs: &[MeasuredRun]) -> Table {
     let columns = ["endpoint", "engine", "read back from the server", "model", "GPUs", "address", "runs#"];
     let mut table = Table::new("Endpoints, as declared and as found", &columns);

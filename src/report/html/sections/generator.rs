@@ -1,4 +1,4 @@
-//! How exact the client itself is: what `calibrate` showed of it, how late it was in the runs, and how much of its machine it used.
+//! The precision of the client: its calibration, its lateness in the runs, and its use of its machine.
 
 use super::super::chart::{Axis, Row, forest};
 use super::super::error::PageError;
@@ -20,23 +20,23 @@ use crate::units::text::counted;
 
 const TITLE: &str = "The generator";
 
-/// Most figures of lateness.
+/// Maximum number of figures of lateness.
 const MOST_FIGURES: usize = 3;
 
-/// Most runs in the table: those that were the latest.
+/// Maximum number of runs in the table: those with the most lateness.
 const MOST_RUNS: usize = 20;
 
-/// Most loads of a calibration.
+/// Maximum number of loads of a calibration.
 const MOST_LOADS: usize = 16;
 
 /// The section.
 pub(crate) fn generator(sources: &Sources) -> Result<Found, PageError> {
     if sources.runs.is_empty() {
-        let why = "no run has a result, so nothing is known of the client";
+        let why = "no run has a result, so nothing is known about the client";
         return Ok(Err(Missing { title: TITLE, why: why.to_owned() }));
     }
-    let text = "The client that measures has an error of its own. A calibration measures it against a server whose every answer is known; \
-                beside it stands how late requests were sent in the runs themselves.";
+    let text = "The measuring client has an error of its own. A calibration measures it against a server whose \
+                every response is known; the lateness of requests in the runs themselves is shown as well.";
     let mut blocks = vec![Block::Text { text: text.to_owned() }];
     for (number, one) in sources.calibrated.iter().enumerate() {
         blocks.extend(calibrated(one, number, sources)?);
@@ -66,13 +66,14 @@ pub(crate) fn generator(sources: &Sources) -> Result<Found, PageError> {
     blocks.push(Block::Table { table: runs(&sources.runs) });
     let left = sources.runs.len().saturating_sub(MOST_RUNS);
     if left > 0 {
-        let text = format!("{} with less lateness not listed: `sweepline export` has all.", counted(left, "more run"));
+        let text =
+            format!("{} with less lateness not listed: `sweepline export` has all of them.", counted(left, "more run"));
         blocks.push(Block::Text { text });
     }
     Ok(Ok(Section { id: "generator", title: TITLE, blocks }))
 }
 
-/// What a calibration says of the runs of one machine, or that there is none.
+/// The calibration for the runs of one machine, or a note that there is none.
 fn calibrated(one: &Calibrated, number: usize, sources: &Sources) -> Result<Vec<Block>, PageError> {
     let host = plain(&one.host);
     let runs = counted(one.runs.len(), "run");
@@ -80,7 +81,8 @@ fn calibrated(one: &Calibrated, number: usize, sources: &Sources) -> Result<Vec<
     let calibration = match &one.known {
         Known::Nothing => {
             said.push(format!(
-                "Not calibrated: no calibration of {host} is in the results folder ({runs}). `{}` measures how exact it is.",
+                "Not calibrated: no calibration of {host} is in the results folder ({runs}). `{}` measures its \
+                precision.",
                 sources.calibrate
             ));
             None
@@ -99,19 +101,19 @@ fn calibrated(one: &Calibrated, number: usize, sources: &Sources) -> Result<Vec<
     let of = calibration
         .plan
         .as_ref()
-        .map_or("loads that flags named".to_owned(), |plan| format!("the loads of {}", plain(plan)));
+        .map_or("loads given by flags".to_owned(), |plan| format!("the loads of {}", plain(plan)));
     let day: String = calibration.started.to_string().chars().take(10).collect();
     blocks.push(Block::Heading { text: format!("Calibrated on {host}, {day}, with {of}") });
     blocks.push(Block::List { items: said });
     let items: Vec<String> = notes(calibration);
     if !items.is_empty() {
-        blocks.push(Block::Folded { title: format!("What the calibration says ({})", items.len()), items });
+        blocks.push(Block::Folded { title: format!("Notes on the calibration ({})", items.len()), items });
     }
     blocks.extend(figure(calibration, number)?.map(|figure| Block::Figures { figures: vec![figure] }));
     Ok(blocks)
 }
 
-/// The error of TTFT at each load that was calibrated, beside the bound.
+/// The error of TTFT at each calibrated load, with the bound.
 fn figure(calibration: &Calibration, number: usize) -> Result<Option<Figure>, PageError> {
     let tail = |measured: &Measured| measured.errors.ttft.tail_ms();
     let row = |measured: &Measured| {
@@ -135,12 +137,13 @@ fn figure(calibration: &Calibration, number: usize) -> Result<Option<Figure>, Pa
     )];
     let details = vec![
         format!(
-            "Square: p99 (the largest where requests are too few for it); the line begins at p50. Dashed: the bound of {BOUND_MS} ms."
+            "Square: p99 (the maximum if there are too few requests for it); the line begins at p50. Dashed: \
+            the bound of {BOUND_MS} ms."
         ),
         "Filled: every error of the load is below the bound. There is no interval. The axis begins at 0.".to_owned(),
     ];
     if rows.len() < all {
-        shown.push(format!("{} of {all} loads are not drawn, and are in the numbers.", all - rows.len()));
+        shown.push(format!("{} of {all} loads are not drawn; they are in the numbers.", all - rows.len()));
     }
     let x = Axis::from_zero("TTFT error of the generator, ms", most);
     let metric = metrics::find("ttft").map(|metric| Link { key: metric.key, title: metric.title });
@@ -159,7 +162,7 @@ fn requests(calibration: &Calibration) -> u64 {
     calibration.measured().map(|measured| measured.errors.requests).sum()
 }
 
-/// `p99 0.061 ms`, or the largest where requests are too few.
+/// `p99 0.061 ms`, or the maximum if there are too few requests.
 fn tail_said(spread: &Spread) -> String {
     let few = if spread.n < quantile::unmarked_from(Percentile::P99) { " (few samples)" } else { "" };
     match (spread.p99_ms, spread.max_ms) {
@@ -169,7 +172,7 @@ fn tail_said(spread: &Spread) -> String {
     }
 }
 
-/// Every load that was calibrated: errors in milliseconds, what the rows say less what the mock's log says.
+/// Every calibrated load: errors in milliseconds, the rows minus the mock's log.
 fn table(calibration: &Calibration) -> Table {
     let columns = [
         "load",
@@ -187,7 +190,7 @@ fn table(calibration: &Calibration) -> Table {
         "CPU, cores#",
         "holds",
     ];
-    let mut table = Table::new("What the rows say, less what the mock's log says", &columns);
+    let mut table = Table::new("The rows minus the mock's log", &columns);
     for measured in calibration.measured() {
         let Measured { load, pressure, errors, cost, .. } = measured;
         table.rows.push(vec![
@@ -217,7 +220,7 @@ fn p99(spread: &Spread) -> Cell {
     }
 }
 
-/// How late the generator was in the runs, those first that were the latest.
+/// The lateness of the generator in the runs, the largest first.
 fn runs(runs: &[MeasuredRun]) -> Table {
     let columns = [
         "run",
@@ -232,7 +235,7 @@ fn runs(runs: &[MeasuredRun]) -> Table {
         "cores#",
     ];
     let mut table =
-        Table::new("Lateness (sent − released − connecting) and CPU of the client, the latest runs first", &columns);
+        Table::new("Lateness (sent − released − connecting) and CPU of the client, latest runs first", &columns);
     let mut all: Vec<&MeasuredRun> = runs.iter().collect();
     let latest = |run: &MeasuredRun| run.metrics.lateness.max.and_then(|value| value.exact()).unwrap_or(-1.0);
     all.sort_by(|a, b| latest(b).total_cmp(&latest(a)));

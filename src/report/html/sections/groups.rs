@@ -1,4 +1,5 @@
-//! Curves that are drawn together: of one sweep, counted in the same load, serving the same. As many as a chart tells apart.
+//! Curves that are drawn together: from one sweep, over the same kind of load, with the same model and
+//! scenario. At most as many as a chart can distinguish.
 
 use super::super::chart::MOST_SERIES;
 use super::super::naming::arm;
@@ -7,13 +8,13 @@ use crate::report::format::plain;
 
 /// Curves that are drawn together.
 pub(super) struct Group {
-    /// What they have in common.
+    /// Their common title.
     pub(super) title: String,
-    /// What their load is counted in.
+    /// The axis of their load.
     pub(super) axis: Axis,
-    /// Their places among all curves: as many as a chart tells apart.
+    /// Their indices among all curves: at most as many as a chart can distinguish.
     pub(super) members: Vec<usize>,
-    /// What tells them apart, one for each member.
+    /// The labels that distinguish them, one per member.
     pub(super) labels: Vec<String>,
 }
 

@@ -1,4 +1,5 @@
-//! Scenarios over loads: for each configuration a heat map of a latency and one of throughput, where it has two scenarios and two loads.
+//! Scenarios over loads: for each configuration a heat map of a latency and one of throughput, if it has
+//! two scenarios and two loads.
 
 use super::super::chart::{Heat, HeatCell, HeatRow, MOST_COLUMNS, STEPS, Sign, heat};
 use super::super::error::PageError;
@@ -17,22 +18,24 @@ use crate::units::text::counted;
 
 const TITLE: &str = "Scenarios over loads";
 
-/// Most heat maps on a page, and most cells of all together: a thousand runs stay below five megabytes.
+/// Maximum number of heat maps on a page, and of cells of all together: a thousand runs stay below five
+/// megabytes.
 const MOST_FIGURES: usize = 24;
 const MOST_CELLS: usize = 300;
 
-/// Most rows of a heat map; more stand in the next one.
+/// Maximum number of rows of a heat map; further rows are in the next one.
 const MOST_ROWS: usize = 12;
 
-/// Values that differ by so much or more are put into steps by their logarithms; others into equal steps from 0, so that two that are almost
-/// the same look it.
+/// Ratio of values from which steps are logarithmic; others are divided into equal steps from 0, so that
+/// almost equal values look alike.
 const WIDE: f64 = 8.0;
 
 /// The section.
 pub(crate) fn heatmap(sources: &Sources) -> Result<Found, PageError> {
-    let text = "A cell is a scenario at a load, with its number in it; the darker (on a dark ground the brighter), the higher. A cell with a \
-                frame and a cross misses the plan's objective, a question mark is undecided, and an empty cell has no number: it was not \
-                measured, or its runs do not count.";
+    let text = "A cell is a scenario at a load, with its number in it; the darker (in the dark theme the \
+                brighter), the higher. A cell with a frame and a cross misses the plan's objective, one with a \
+                question mark is undecided, and an empty one has no number: it was not measured, or its runs do \
+                not count.";
     let mut blocks = vec![Block::Text { text: text.to_owned() }];
     let (mut drawn, mut cells, mut left) = (0, 0, 0);
     for (number, configuration) in configurations(sources.curves).into_iter().enumerate() {
@@ -58,7 +61,7 @@ pub(crate) fn heatmap(sources: &Sources) -> Result<Found, PageError> {
         }
     }
     if drawn + left == 0 {
-        let why = "it takes a configuration with two scenarios that were measured at two loads or more";
+        let why = "this needs a configuration with two scenarios that were measured at two loads or more";
         return Ok(Err(Missing { title: TITLE, why: why.to_owned() }));
     }
     if left > 0 {
@@ -70,11 +73,11 @@ pub(crate) fn heatmap(sources: &Sources) -> Result<Found, PageError> {
     Ok(Ok(Section { id: "heatmaps", title: TITLE, blocks }))
 }
 
-/// The curves of one configuration: one endpoint, model, cap, and what its load is counted in.
+/// The curves of one configuration: one endpoint, model, cap, and kind of load.
 struct Configuration<'s, 'a> {
     name: String,
     axis: curve::Axis,
-    /// A curve for each row, with the row's name.
+    /// A curve per row, with the row's name.
     rows: Vec<(String, &'s Curve<'a>)>,
     /// Its loads, rising.
     loads: Vec<f64>,
@@ -83,7 +86,7 @@ struct Configuration<'s, 'a> {
 /// A part of a configuration: its number, loads and rows.
 type Part<'c, 's, 'a> = (usize, &'c [f64], &'c [(String, &'s Curve<'a>)]);
 
-/// Those with two rows and two loads that have runs.
+/// Configurations with at least two rows and two loads that have runs.
 fn configurations<'s, 'a>(curves: &'s [Curve<'a>]) -> Vec<Configuration<'s, 'a>> {
     let mut all: Vec<Vec<&Curve>> = Vec::new();
     for curve in curves.iter().filter(|curve| curve.rungs.iter().any(|rung| !rung.runs.is_empty())) {
@@ -118,7 +121,7 @@ fn configurations<'s, 'a>(curves: &'s [Curve<'a>]) -> Vec<Configuration<'s, 'a>>
     all.into_iter().map(of).filter(|one| one.rows.len() >= 2 && one.loads.len() >= 2).collect()
 }
 
-/// What a curve sends: its scenario with further axes.
+/// The content of a curve: its scenario with further axes.
 fn sends(curve: &Curve) -> String {
     let axes = curve.series.axes.iter().map(|(axis, value)| format!(" · {}={}", plain(axis), plain(value)));
     format!("{}{}", plain(&curve.series.scenario), axes.collect::<String>())
@@ -137,7 +140,7 @@ impl<'s, 'a> Configuration<'s, 'a> {
         self.rows.iter().flat_map(|(_, curve)| &curve.rungs)
     }
 
-    /// As many rows and columns as one figure has room for.
+    /// Splits it into parts of as many rows and columns as one figure has room for.
     fn parts(&self) -> Vec<Part<'_, 's, 'a>> {
         let rows = self.rows.chunks(MOST_ROWS);
         let all = rows.flat_map(|rows| self.loads.chunks(MOST_COLUMNS).map(move |loads| (loads, rows)));
@@ -145,8 +148,8 @@ impl<'s, 'a> Configuration<'s, 'a> {
     }
 }
 
-/// What is shown of a configuration: the latencies that the objective limits, else the tail of TTFT (of E2E where nothing streams); and
-/// throughput.
+/// The figures shown for a configuration: the latencies that the objective limits, else the tail of TTFT
+/// (of E2E without streaming); and throughput.
 fn shown(plan: &Plan, configuration: &Configuration) -> Vec<&'static Ordinate> {
     let known = |reading: &&Ordinate| configuration.rungs().any(|rung| rung.figure(reading).is_some());
     let limited = plan.slo.as_ref().map(limited).unwrap_or_default();
@@ -176,7 +179,7 @@ struct One<'c, 's, 'a> {
     part: String,
 }
 
-/// A value and where it lies.
+/// A value and its position.
 struct Place<'c> {
     row: &'c str,
     load: f64,
@@ -194,7 +197,7 @@ impl<'c, 's, 'a> One<'c, 's, 'a> {
         format!("{}{}", self.metric().title, percentile.unwrap_or_default())
     }
 
-    /// The loads that were measured, row by row.
+    /// The measured loads, row by row.
     fn rungs(&self) -> impl Iterator<Item = (&'c str, &'s Rung<'a>)> {
         let of = |(name, curve): &'c (String, &'s Curve<'a>)| {
             curve.rungs.iter().filter(|rung| self.loads.contains(&rung.load)).map(move |rung| (name.as_str(), rung))
@@ -276,7 +279,7 @@ impl<'c, 's, 'a> One<'c, 's, 'a> {
         let mut said = vec![sizes(with_runs().map(|(_, rung)| rung))];
         let by = if steps.are_wide() { "equal ratios" } else { "equal differences from 0" };
         let mut details = vec![format!(
-            "{STEPS} steps of {by}; 95 % intervals, of two repeats their values, show on hover and in the numbers."
+            "{STEPS} steps of {by}; 95 % intervals, for two repeats both values, show on hover and in the numbers."
         )];
         let (cells, known) = (self.loads.len() * self.rows.len(), self.values().count());
         if known < cells {
@@ -311,7 +314,7 @@ impl<'c, 's, 'a> One<'c, 's, 'a> {
             "objective",
         ];
         let caption = format!(
-            "{}, 95 % intervals, of two repeats their values; {}{}",
+            "{}, 95 % intervals, for two repeats both values; {}{}",
             self.title(),
             self.configuration.name,
             self.part
@@ -340,7 +343,7 @@ impl<'c, 's, 'a> One<'c, 's, 'a> {
     }
 }
 
-/// Into which step a value falls.
+/// Maps values to steps.
 struct Steps {
     least: f64,
     most: f64,
@@ -351,7 +354,7 @@ impl Steps {
         self.least > 0.0 && self.most / self.least >= WIDE
     }
 
-    /// Where the scale begins.
+    /// The start of the scale.
     fn from(&self) -> f64 {
         if self.are_wide() { self.least } else { 0.0 }
     }
@@ -364,7 +367,7 @@ impl Steps {
     }
 }
 
-/// A number that fits into a cell; the table has it in full.
+/// A number short enough for a cell; the table has it in full.
 fn short(value: f64) -> String {
     match value.abs() {
         huge if huge >= 999_500_000.0 => digits(value),
@@ -381,7 +384,7 @@ mod tests {
     #[test]
     fn steps_are_equal_in_differences_or_in_ratios() {
         let near = Steps { least: 11.3, most: 12.0 };
-        assert_eq!([11.3, 12.0].map(|value| near.of(value)), [4, 4], "what is almost the same looks it");
+        assert_eq!([11.3, 12.0].map(|value| near.of(value)), [4, 4], "almost equal values look alike");
         let apart = Steps { least: 2.0, most: 10.0 };
         assert_eq!([2.1, 3.9, 4.1, 9.0, 10.0].map(|value| apart.of(value)), [1, 1, 2, 4, 4]);
         let far = Steps { least: 1.0, most: 100_000.0 };

@@ -1,4 +1,4 @@
-//! How evenly tokens arrive: the jitter ratio over load, beside what its values are like.
+//! The evenness of token arrivals: the jitter ratio over load, with descriptions of its values.
 
 use super::super::error::PageError;
 use super::super::sources::Sources;
@@ -11,7 +11,7 @@ use crate::units::text::counted;
 
 const TITLE: &str = "Evenness of the stream";
 
-/// Most figures on a page.
+/// Maximum number of figures on a page.
 const MOST_FIGURES: usize = 6;
 
 /// The section.
@@ -44,8 +44,8 @@ pub(crate) fn jitter(sources: &Sources) -> Result<Found, PageError> {
     }
     let marks: Vec<String> = JITTER_MARKS.iter().map(ScaleMark::said).collect();
     let text = format!(
-        "How much longer the longest of a hundred gaps between tokens is than the usual one: p99(ITL) ÷ p50(ITL). What a reader sees, \
-         however fast the stream is: {}.",
+        "How much longer the longest of a hundred gaps between tokens is than the typical one: p99(ITL) ÷ \
+         p50(ITL). What a reader perceives, however fast the stream is: {}.",
         marks.join(", ")
     );
     let heading = Block::Heading { text: "Jitter ratio over load".to_owned() };
@@ -61,6 +61,6 @@ pub(crate) fn jitter(sources: &Sources) -> Result<Found, PageError> {
 
 fn missing() -> Missing {
     let why =
-        "no run that counts has enough gaps between tokens for p50 and p99 of ITL, of which the jitter ratio is made";
+        "no counted run has enough gaps between tokens for p50 and p99 of ITL, on which the jitter ratio is based";
     Missing { title: TITLE, why: why.to_owned() }
 }

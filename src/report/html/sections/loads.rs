@@ -1,4 +1,5 @@
-//! What each load brings: throughput, TTFT and TPOT over batch size and over the offered rate, with intervals and the objective's line.
+//! The results of each load: throughput, TTFT and TPOT over batch size and over the offered rate, with
+//! intervals and the objective's line.
 
 use super::super::error::PageError;
 use super::super::naming::Names;
@@ -12,7 +13,8 @@ use crate::report::curves::lines as said;
 
 const TITLE: &str = "Throughput and latency over load";
 
-/// Most figures of loads on a page: what lies beyond has its table alone. A thousand runs stay far below five megabytes.
+/// Maximum number of figures of loads on a page: further ones have only a table. A thousand runs stay far
+/// below five megabytes.
 const MOST_FIGURES: usize = 28;
 
 /// The section.
@@ -54,17 +56,18 @@ pub(crate) fn loads(sources: &Sources) -> Result<Found, PageError> {
         blocks.push(Block::List { items: sentences.collect() });
     }
     if blocks.is_empty() {
-        let why = "no run that counts has a throughput or a latency under load: see the table of runs";
+        let why = "no counted run has a throughput or a latency under load: see the table of runs";
         return Ok(Err(Missing { title: TITLE, why: why.to_owned() }));
     }
     Ok(Ok(Section { id: "loads", title: TITLE, blocks }))
 }
 
-/// The figures of a group: throughput, what the objective limits, and of each latency the median and a high percentile.
+/// The figures of a group: throughput, the figures that the objective limits, and the median and a high
+/// percentile of each latency.
 fn shown(curves: &[Curve], group: &Group, slo: Option<&Slo>) -> Vec<&'static Ordinate> {
     let rungs = || group.members.iter().flat_map(|at| &curves[*at].rungs);
     let known = |reading: &Ordinate| rungs().filter(|rung| rung.figure(reading).is_some()).count();
-    // The highest that is known at half of the loads or more, else the one that is known at the most.
+    // The highest that is known for at least half of the loads, else the one that is known for the most.
     let half = rungs().filter(|rung| !rung.runs.is_empty()).count().div_ceil(2);
     let best = |keys: &[&str]| {
         let all = || keys.iter().filter_map(|key| Ordinate::named(key)).filter(|reading| known(reading) > 0);
@@ -79,7 +82,7 @@ fn shown(curves: &[Curve], group: &Group, slo: Option<&Slo>) -> Vec<&'static Ord
         &["e2e_p99", "e2e_p95", "e2e_p50"],
     ];
     let mut shown: Vec<&'static Ordinate> = wanted.into_iter().filter_map(best).collect();
-    // What the objective limits is drawn whatever else is, behind throughput.
+    // Figures that the objective limits are always drawn, after throughput.
     for reading in Ordinate::limited(slo).into_iter().filter(|reading| known(reading) > 0) {
         shown.retain(|other| other.name != reading.name);
         shown.insert(shown.len().min(1), reading);

@@ -1,4 +1,4 @@
-//! The sections of a page, a file each: results to blocks of text, tables and figures.
+//! The sections of a page, one file each: they turn results into blocks of text, tables and figures.
 
 mod capacity;
 mod caveats;

@@ -17,16 +17,17 @@ use crate::report::format::{digits, plain};
 use crate::report::spread;
 use crate::units::text::counted;
 
-/// How many requests failed, and how they count.
+/// The number of failed requests, and how they count.
 pub(super) fn failures(failed: u64) -> String {
     let counts = if failed == 1 { "it counts" } else { "they count" };
     format!("{} failed: {counts} as slower than all others.", counted(failed as usize, "request"))
 }
 
-/// A limit is drawn where it lies at most so many times above the highest value: else it would flatten what is there.
+/// A limit is drawn if it is at most this many times the highest value; beyond that it would flatten the
+/// points.
 const LIMIT_WITHIN: f64 = 3.0;
 
-/// A curve and what tells it apart from those that are drawn with it.
+/// A curve, and the label that distinguishes it from those drawn with it.
 #[derive(Clone, Copy)]
 struct Member<'s, 'a> {
     label: &'s str,
@@ -39,20 +40,21 @@ pub(super) struct OverLoad<'s, 'a> {
     pub(super) plan: &'s Plan,
     /// All curves.
     pub(super) curves: &'s [Curve<'a>],
-    /// Those that are drawn.
+    /// The curves that are drawn.
     pub(super) group: &'s Group,
-    /// What is drawn of them.
+    /// The figure that is drawn.
     pub(super) reading: &'static Ordinate,
-    /// The beginning of the figure's anchor.
+    /// The prefix of the figure's anchor.
     pub(super) prefix: &'static str,
-    /// Whether the objective is one of these curves. Of a class it is not: it is of all requests of the mix.
+    /// Whether the objective applies to these curves. It does not apply to a class, since it covers all
+    /// requests of the mix.
     pub(super) is_judged: bool,
-    /// Marks on the scale of a ratio, whose axis is then of multiples; none of a length.
+    /// Marks on the scale of a ratio, which then has an axis of multiples; empty for other figures.
     pub(super) marks: &'static [ScaleMark],
 }
 
 impl<'s, 'a> OverLoad<'s, 'a> {
-    /// The curves with what tells them apart.
+    /// The curves with their distinguishing labels.
     fn members(&self) -> impl Iterator<Item = Member<'s, 'a>> {
         let of = |(at, label): (&usize, &'s String)| Member { label, curve: &self.curves[*at] };
         self.group.members.iter().zip(&self.group.labels).map(of)
@@ -77,13 +79,13 @@ impl<'s, 'a> OverLoad<'s, 'a> {
         self.reading.metric(self.is_open()).unit
     }
 
-    /// The figure; none where no load has a value.
+    /// The figure; `None` if no load has a value.
     pub(super) fn figure(&self, number: usize) -> Result<Option<Figure>, PageError> {
         let known: Vec<f64> =
             self.rungs().filter_map(|(_, rung)| rung.figure(self.reading)).map(|found| found.value).collect();
         let Some(most) = known.iter().copied().reduce(f64::max) else { return Ok(None) };
         let highest = self.rungs().filter_map(|(_, rung)| rung.figure(self.reading)?.span()).map(|[_, high]| high);
-        // One interval far above all values would flatten them; what is cut off stands in the numbers.
+        // One interval far above all values would flatten them; truncated ends are in the numbers.
         let most = highest.fold(most, f64::max).min(most * 4.0);
         let limit = self.limit();
         let is_near = |limit: &Limit| limit.at <= most * LIMIT_WITHIN;
@@ -106,7 +108,7 @@ impl<'s, 'a> OverLoad<'s, 'a> {
         }))
     }
 
-    /// From 0 for lengths; of a ratio with marks on its scale by logarithms, as far as the last of them.
+    /// A linear axis from 0; a logarithmic one for a ratio with marks on its scale, up to the last mark.
     fn axis(&self, known: &[f64], top: f64) -> Axis {
         let title = format!("{}, {}", self.title(), self.unit().symbol());
         let title = title.trim_end_matches(", ");
@@ -144,7 +146,7 @@ impl<'s, 'a> OverLoad<'s, 'a> {
         }
     }
 
-    /// The objective's limit on what is shown.
+    /// The objective's limit on the figure.
     fn limit(&self) -> Option<Limit> {
         if !self.is_judged {
             return None;
@@ -161,7 +163,7 @@ impl<'s, 'a> OverLoad<'s, 'a> {
         Some(Limit { at: limit.millis(), name: format!("objective ≤ {limit}"), is_objective: true })
     }
 
-    /// The finding: what is reached at the lightest and the heaviest load.
+    /// The finding: the values at the lightest and the heaviest load.
     fn finding(&self) -> String {
         let unit = self.unit().symbol();
         let unit = if unit.is_empty() { String::new() } else { format!(" {unit}") };
@@ -187,7 +189,7 @@ impl<'s, 'a> OverLoad<'s, 'a> {
         format!("{name}: {}", reached.iter().map(one).collect::<Vec<_>>().join("; "))
     }
 
-    /// The highest value of all, where it lies, and between which marks of the scale.
+    /// The highest value, its position, and the marks of the scale around it.
     fn highest(&self, name: &str) -> String {
         let all = self.rungs().filter_map(|(member, rung)| Some((member, rung.load, rung.figure(self.reading)?)));
         let Some((Member { label, curve }, load, figure)) = all.max_by(|a, b| a.2.value.total_cmp(&b.2.value)) else {
@@ -207,47 +209,49 @@ impl<'s, 'a> OverLoad<'s, 'a> {
         format!("{served}: {name} at most {} ({ends}{label}, {load}), {between}", digits(value))
     }
 
-    /// What must be known to read it.
+    /// The notes needed to read it.
     fn caption(&self, limit: Option<&Limit>, y: &Axis) -> Caption {
         let mut said = vec![sizes(self.rungs().map(|(_, rung)| rung))];
         let mut details = Vec::new();
         let figures: Vec<curve::Figure> = self.rungs().filter_map(|(_, rung)| rung.figure(self.reading)).collect();
         details.extend(spread::bars(&figures));
         if figures.iter().any(|found| found.span().is_some_and(|[_, high]| !y.holds(high))) {
-            details.push("An interval that ends above the figure is cut there; its end is in the numbers.".to_owned());
+            details.push(
+                "An interval that ends above the figure is truncated there; its end is in the numbers.".to_owned(),
+            );
         }
         if figures.iter().any(|found| found.few_samples) {
             details.push("* from few samples: the true value may lie well away from it.".to_owned());
         }
         said.extend(self.not_drawn());
-        // One that is drawn stands in the legend.
+        // A limit that is drawn is in the legend.
         let above = limit.filter(|limit| !y.holds(limit.at));
         said.extend(above.map(|limit| format!("The {} lies above the figure.", limit.name)));
         said.extend(self.missed());
         details.push(match self.marks {
             [] => "The vertical axis begins at 0.".to_owned(),
             _ => format!(
-                "Ruled, with what values are like: {}.",
+                "Lines, with the meaning of values: {}.",
                 self.marks.iter().map(ScaleMark::said).collect::<Vec<_>>().join(", ")
             ),
         });
         Caption { shown: said, details }
     }
 
-    /// What has no point, counted.
+    /// The number of loads without a point.
     fn not_drawn(&self) -> Vec<String> {
         let all = self.rungs().count();
         let unknown = self.rungs().filter(|(_, rung)| rung.figure(self.reading).is_none()).count();
         let is_unknown = |rung: &Rung| rung.figure(self.reading).is_none();
         let few = self.rungs().filter(|(_, rung)| is_unknown(rung) && rung.too_few(self.reading).is_some()).count();
-        // Neither too few requests nor a value: the percentile is that of a request which failed.
+        // There are enough requests but no value: the percentile is that of a failed request.
         let is_failed = |rung: &Rung| {
             let has_failed = self.reading.percentile.is_some() && rung.failed_requests().0 > 0;
             is_unknown(rung) && rung.too_few(self.reading).is_none() && has_failed
         };
         let failing = self.rungs().filter(|(_, rung)| is_failed(rung)).count();
         let whys = [
-            (few, "fewer requests in one of its runs than the percentile takes"),
+            (few, "fewer requests in one of its runs than the percentile needs"),
             (failing, "the percentile lies among failed requests: above every value that is drawn"),
         ];
         let whys: Vec<String> =
@@ -260,7 +264,7 @@ impl<'s, 'a> OverLoad<'s, 'a> {
         [
             (unknown as u64, format!("n/a at {unknown} of {all} loads{why}: not drawn.")),
             (failed, failures(failed)),
-            (invalid as u64, format!("{} left out as invalid.", counted(invalid, "run"))),
+            (invalid as u64, format!("{} excluded as invalid.", counted(invalid, "run"))),
             (excluded as u64, format!("{} excluded.", counted(excluded, "repeat"))),
             (given_up as u64, format!("{} given up: no figures.", counted(given_up, "run"))),
         ]
@@ -270,7 +274,7 @@ impl<'s, 'a> OverLoad<'s, 'a> {
         .collect()
     }
 
-    /// Where the objective is missed.
+    /// The loads at which the objective is missed.
     fn missed(&self) -> Option<String> {
         if !self.is_judged {
             return None;
@@ -338,7 +342,7 @@ struct At {
     value: f64,
 }
 
-/// What a curve reaches at the lightest and the heaviest load where it is known.
+/// The values of a curve at the lightest and the heaviest load for which it is known.
 struct Reached {
     name: String,
     first: At,
@@ -355,12 +359,13 @@ impl Reached {
     }
 }
 
-/// How many requests each run has that points rest on, for percentiles are of runs, and how many runs those are.
+/// The number of requests in each run behind the points, since percentiles are computed per run, and the
+/// number of these runs.
 pub(super) fn sizes<'r>(rungs: impl Iterator<Item = &'r Rung<'r>>) -> String {
     sizes_of(rungs.flat_map(|rung| &rung.runs).map(|run| run.metrics.counts.requests))
 }
 
-/// The same of the requests of each run.
+/// The same, from the number of requests of each run.
 pub(super) fn sizes_of(requests: impl Iterator<Item = u64>) -> String {
     let requests: Vec<u64> = requests.collect();
     let (least, most) = (requests.iter().min().copied().unwrap_or(0), requests.iter().max().copied().unwrap_or(0));
@@ -371,12 +376,12 @@ pub(super) fn sizes_of(requests: impl Iterator<Item = u64>) -> String {
     }
 }
 
-/// Requests of a load, over all its runs that count.
+/// Requests of a load, over all its counted runs.
 pub(super) fn requests(rung: &Rung) -> u64 {
     rung.runs.iter().map(|run| run.metrics.counts.requests).sum()
 }
 
-/// What a load says of the objective, and why it may not count.
+/// The result of a load for the objective, and why it may not count.
 pub(super) fn objective(rung: &Rung) -> Cell {
     let answer = rung.answer().map(Answer::name);
     let given_up = rung.why_given_up().map(|why| format!("given up: {why}"));

@@ -1,4 +1,4 @@
-//! Which configurations no other one beats in both of two figures: the fronts of `curves`, drawn.
+//! The configurations that no other one beats in both of two figures: the fronts of `curves`, drawn.
 
 use super::super::chart::{Axis, Spot, scatter};
 use super::super::error::PageError;
@@ -15,7 +15,7 @@ use crate::units::text::counted;
 
 const TITLE: &str = "Pareto fronts";
 
-/// Most points of all figures together: a thousand runs stay below five megabytes.
+/// Maximum number of points of all figures together: a thousand runs stay below five megabytes.
 const MOST_POINTS: usize = 200;
 
 /// The section.
@@ -23,8 +23,9 @@ pub(crate) fn pareto(sources: &Sources) -> Result<Found, PageError> {
     let curves = sources.curves;
     let fronts = [FRONTS[0], FRONTS[1], money_front(sources.plan.slo.as_ref())];
     let on: Vec<Vec<Vec<bool>>> = fronts.iter().map(|front| on_front(curves, front)).collect();
-    let text = "Each point is a configuration at a load. Those on the line are the Pareto front: no other one is as good in both figures and \
-                better in one. Which of them to take is a question of what matters more.";
+    let text = "Each point is a configuration at a load. Those on the line are the Pareto front: no other one \
+                is as good in both figures and better in one. The choice among them depends on which figure \
+                matters more.";
     let mut blocks = vec![Block::Text { text: text.to_owned() }];
     let (mut drawn, mut left) = (0, 0);
     for (number, group) in alike(curves, |curve| &curve.series).into_iter().enumerate() {
@@ -49,8 +50,8 @@ pub(crate) fn pareto(sources: &Sources) -> Result<Found, PageError> {
         }
     }
     if drawn + left == 0 {
-        let why = "it takes two loads with both figures at which the server was shown to keep up: throughput, and the speed of a user or \
-                   the p99 of E2E; or a price, and the latency of the objective";
+        let why = "this needs two loads with both figures at which the server was shown to keep up: throughput, and \
+                   the speed of a user or the p99 of E2E; or a price, and the latency of the objective";
         return Ok(Err(Missing { title: TITLE, why: why.to_owned() }));
     }
     if left > 0 {
@@ -62,10 +63,10 @@ pub(crate) fn pareto(sources: &Sources) -> Result<Found, PageError> {
     Ok(Ok(Section { id: "pareto", title: TITLE, blocks }))
 }
 
-/// One front of those that serve the same.
+/// One front among curves with the same model and scenario.
 struct One<'s, 'a> {
     curves: &'s [Curve<'a>],
-    /// The curves that serve the same, by their places.
+    /// Indices of the curves with the same model and scenario.
     group: &'s [usize],
     on: &'s [Vec<bool>],
     front: &'s Front,
@@ -76,9 +77,9 @@ struct One<'s, 'a> {
 struct Point<'s, 'a> {
     curve: &'s Curve<'a>,
     rung: &'s Rung<'a>,
-    /// The curve's place in the group.
+    /// The curve's index in the group.
     slot: usize,
-    /// Its figures; none where it counts for no front.
+    /// Its figures; `None` if it counts for no front.
     values: Option<[f64; 2]>,
     is_on: bool,
 }
@@ -122,7 +123,7 @@ impl<'s, 'a> One<'s, 'a> {
         Axis::from_zero(format!("{of}, {}", self.unit(which)).trim_end_matches(", ").to_owned(), most)
     }
 
-    /// What a figure is counted in: of money the plan's currency.
+    /// The unit of a figure: for money, the plan's currency.
     fn unit(&self, which: usize) -> String {
         match (self.metric(which).map(|metric| metric.unit), self.currency) {
             (Some(Unit::Money), Some(currency)) => currency.to_string(),
@@ -130,7 +131,7 @@ impl<'s, 'a> One<'s, 'a> {
         }
     }
 
-    /// `quick, batch size 8`; with the sweep where the name alone means two.
+    /// `quick, batch size 8`; with the sweep if the name alone is ambiguous.
     fn name(&self, point: &Point) -> String {
         let curve = point.curve;
         let is_same = |at: &&usize| {
@@ -146,7 +147,7 @@ impl<'s, 'a> One<'s, 'a> {
         let mut known: Vec<(&Point, [f64; 2])> =
             points.iter().filter_map(|point| Some((point, point.values?))).collect();
         known.sort_by(|a, b| a.1[0].total_cmp(&b.1[0]));
-        // As far as the highest value; intervals are drawn as far as half as much again.
+        // Up to the highest value; intervals are drawn up to half as much again.
         let most = |which: usize| {
             let highest = known.iter().map(|(_, values)| values[which]).fold(0.0, f64::max);
             let on = known.iter().filter(|(point, _)| point.is_on);
@@ -184,7 +185,7 @@ impl<'s, 'a> One<'s, 'a> {
         self.readings().map(|reading| point.rung.figure(reading?))
     }
 
-    /// How many are beaten by none, and which.
+    /// The number of points on the front, with their names.
     fn finding(&self, known: &[(&Point, [f64; 2])]) -> String {
         const MOST: usize = 3;
         let on: Vec<String> =
@@ -227,7 +228,7 @@ impl<'s, 'a> One<'s, 'a> {
         };
         if known.iter().any(is_cut) {
             details.push(
-                "An interval that ends off the figure is not drawn on that side; its end is in the numbers.".into(),
+                "An interval that ends outside the figure is not drawn on that side; its end is in the numbers.".into(),
             );
         }
         if figures.iter().any(|found| found.few_samples) {
@@ -242,7 +243,7 @@ impl<'s, 'a> One<'s, 'a> {
     }
 
     fn table(&self, points: &[Point]) -> Table {
-        // Named as the columns of `export --rows curves`.
+        // Named like the columns of `export --rows curves`.
         let key = |which: usize, end: &str| {
             let suffix = self.metric(which).map_or("", |metric| metric.unit.suffix());
             format!("{}{end}{suffix}#", self.front.of[which])
@@ -251,7 +252,7 @@ impl<'s, 'a> One<'s, 'a> {
         let columns = ["configuration", "axis", "load#"].into_iter().chain(keys.iter().map(String::as_str));
         let columns: Vec<&str> = columns.chain(["on the front"]).collect();
         let mut table =
-            Table::new(format!("{}, 95 % intervals, of two repeats their values", self.front.title), &columns);
+            Table::new(format!("{}, 95 % intervals, for two repeats both values", self.front.title), &columns);
         for point in points {
             let mut row =
                 vec![Cell::text(&arm(point.curve)), Cell::text(point.curve.axis.name()), Cell::exact(point.rung.load)];

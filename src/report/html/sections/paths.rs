@@ -1,4 +1,4 @@
-//! The paths of searches and ladders: which loads were run in which order, and what each said.
+//! The paths of searches and ladders: the loads in the order of their runs, and the result of each.
 
 use super::super::chart::{Axis, Limit, Point, Series, Stroke, lines};
 use super::super::error::PageError;
@@ -8,28 +8,29 @@ use super::super::view::{Block, Caption, Cell, Figure, Section, Table, tone};
 use crate::report::format::plain;
 use crate::report::{Trail, TrailStep};
 
-/// Most figures on a page; what lies beyond has its table alone.
+/// Maximum number of figures on a page; further paths have only a table.
 const MOST_FIGURES: usize = 12;
 
-/// What a step may say, with what the legend calls it.
+/// The possible results of a step, with their names in the legend.
 const ANSWERS: [(Option<&str>, &str); 4] = [
     (Some("holds"), "meets the objective"),
     (Some("misses"), "misses it"),
     (Some("undecided"), "undecided"),
-    (None, "says nothing"),
+    (None, "inconclusive"),
 ];
 
-/// The section; none where no load was chosen by what was measured.
+/// The section; `None` if no load was chosen by earlier results.
 pub(crate) fn paths(sources: &Sources) -> Result<Option<Section>, PageError> {
     if sources.trails.is_empty() {
         return Ok(None);
     }
-    let text = "Which loads were run, in the order in which they were asked for: each follows from what the runs before it said.";
+    let text = "The loads in the order in which they were requested: each depends on the results of the runs \
+        before it.";
     let mut blocks = vec![Block::Text { text: text.to_owned() }];
     let mut figures = Vec::new();
     let mut tables = Vec::new();
     for (number, trail) in sources.trails.iter().enumerate() {
-        // One load is no path.
+        // A single load is no path.
         if number < MOST_FIGURES && trail.steps.len() > 1 {
             figures.push(figure(trail, number)?);
         } else if !trail.trials.is_empty() {
@@ -51,7 +52,7 @@ pub(crate) fn paths(sources: &Sources) -> Result<Option<Section>, PageError> {
     Ok(Some(Section { id: "paths", title: "The path of each search", blocks }))
 }
 
-/// Load over the number of the step, marked by the answer.
+/// Load over the number of the step, marked by the result.
 fn figure(trail: &Trail, number: usize) -> Result<Figure, PageError> {
     let count = trail.steps.len();
     let every = count.div_ceil(12).max(1);
@@ -79,7 +80,7 @@ fn axis_title(trail: &Trail) -> &'static str {
     if trail.axis == "qps" { "offered rate, requests/s" } else { "requests in flight" }
 }
 
-/// The way through all steps, and on it those of each answer with a marker of their own.
+/// The path through all steps, and on it those of each result with their own marker.
 fn series(trail: &Trail) -> Vec<Series> {
     let points = |is_shown: &dyn Fn(&TrailStep) -> bool, with_text: bool| -> Vec<Point> {
         let of = |(at, step): (usize, &TrailStep)| Point {
@@ -93,7 +94,7 @@ fn series(trail: &Trail) -> Vec<Series> {
     let way = Series { name: None, slot: ANSWERS.len(), points: points(&|_| true, false), stroke: Stroke::Thin };
     let answered = ANSWERS.iter().enumerate().filter_map(|(slot, (answer, name))| {
         let is_it = |step: &TrailStep| step.answer == *answer;
-        // A marker stands alone: the way joins it with those of other answers.
+        // Markers are not joined: the path joins them with those of other results.
         let points: Vec<Point> = points(&is_it, true).into_iter().filter(|point| point.y.is_some()).collect();
         let apart = points.into_iter().flat_map(|point| {
             let gap = Point { y: None, text: String::new(), ..point.clone() };
@@ -117,7 +118,7 @@ fn caption(trail: &Trail) -> Caption {
     let each = format!("{} steps with {runs} runs, {counted} requests in each step.", trail.steps.len());
     let shown = std::iter::once(each).chain(trail.left_out().map(|why| plain(&format!("{why}."))));
     let details = vec![
-        "An answer is that of the whole objective, and of whether the server kept up, by the runs of the step alone."
+        "An answer covers the whole objective, and whether the server kept up, by the runs of the step alone."
             .to_owned(),
         "The vertical axis begins at 0.".to_owned(),
     ];
@@ -127,7 +128,7 @@ fn caption(trail: &Trail) -> Caption {
 /// The steps in full.
 fn table(trail: &Trail) -> Table {
     let load = format!("{}#", trail.axis);
-    let columns = ["step#", &load, "what for", "runs", "requests#", "observed", "answer"];
+    let columns = ["step#", &load, "purpose", "runs", "requests#", "observed", "answer"];
     let mut table = Table::new(plain(&format!("The path of {}", trail.title())), &columns);
     for (at, step) in trail.steps.iter().enumerate() {
         let runs = step.runs.iter().map(|run| short(run)).collect::<Vec<_>>().join(", ");
@@ -144,7 +145,7 @@ fn table(trail: &Trail) -> Table {
     table
 }
 
-/// The runs of settings that were tried, in full.
+/// The runs of the settings that were tried, in full.
 fn table_of_trials(trail: &Trail) -> Table {
     let unit = trail.trials.first().map(|trial| format!("{}#", trial.unit)).unwrap_or_default();
     let columns = ["step#", "rung#", "window", "settings", "run", &unit, "then"];

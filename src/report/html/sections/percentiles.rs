@@ -1,10 +1,10 @@
-//! A percentile in a table: its number, or why there is none.
+//! A percentile in a table: its number, or the reason why there is none.
 
 use super::super::view::Cell;
 use crate::analysis::{Estimate, Summary};
 use crate::plan::Percentile;
 
-/// The number, marked where samples are few; n/a with how many there are where they are too few.
+/// The number, marked if samples are few; n/a with the number of samples if they are too few.
 pub(super) fn percentile(summary: &Summary, percentile: Percentile) -> Cell {
     let estimate = summary.percentile(percentile);
     match (estimate.exact(), estimate) {

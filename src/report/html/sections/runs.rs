@@ -1,4 +1,4 @@
-//! Every run of the plan with its state and reasons: none is hidden.
+//! Every run of the plan with its state and reasons; none is hidden.
 
 use super::super::naming::{content, load, short};
 use super::super::sources::Sources;
@@ -9,7 +9,7 @@ use crate::report::format::cut;
 
 const TITLE: &str = "Runs";
 
-/// Most characters of why a run is in its state.
+/// Maximum number of characters of the reason for a run's state.
 const LONGEST: usize = 220;
 
 /// Keys of the metrics that the tables show.
@@ -99,11 +99,11 @@ pub(crate) fn runs(sources: &Sources) -> Found {
     Ok(Section { id: "runs", title: TITLE, blocks })
 }
 
-/// How long launched servers took to start; none where no run measures it.
+/// The startup times of launched servers; `None` if no run measures them.
 fn starts(sources: &Sources) -> Option<Table> {
     let columns =
         ["sweep", "run", "endpoint", "model", "axes", "repeat#", "start_ready_ms#", "start_first_answer_ms#", "state"];
-    let mut table = Table::new("Starts of servers", &columns);
+    let mut table = Table::new("Server starts", &columns);
     for run in &sources.runs {
         let (Some([ready, answered]), labels) = (run.metrics.start, run.labels) else { continue };
         let state = run.verdict.state.name();

@@ -1,22 +1,22 @@
-//! Time with its long pauses cut out: where an instant lies on an axis that shows what went on.
+//! Time without its long pauses: positions on the axis of the timeline.
 
 use jiff::Timestamp;
 
-/// A pause of so many seconds or more may be cut out.
+/// Minimum length of a pause that may be cut out, in seconds.
 const LONG: f64 = 60.0;
 
-/// And it is where it takes this share of the time in which anything went on, or more.
+/// Minimum length of a pause that is cut out, as a share of the busy time.
 const SHARE: f64 = 0.08;
 
-/// Room for a pause that was cut out, as a share of the time in which anything went on; all together take at most a quarter.
+/// Space for a pause that was cut out, as a share of the busy time; all together take at most a quarter.
 const ROOM: f64 = 0.04;
 
-/// Most ticks.
+/// Maximum number of ticks.
 const MOST_TICKS: usize = 5;
 
 /// A pause that was cut out.
 pub(super) struct Pause {
-    /// Where it is drawn.
+    /// Its position in the drawing.
     pub(super) place: f64,
     /// When it began.
     pub(super) from: Timestamp,
@@ -24,7 +24,7 @@ pub(super) struct Pause {
     pub(super) secs: u64,
 }
 
-/// A stretch without a long pause: its begin, its end, and the place of its begin.
+/// A stretch without a long pause: its start, its end, and the position of its start.
 struct Stretch {
     from: f64,
     to: f64,
@@ -34,7 +34,7 @@ struct Stretch {
 /// Time with its long pauses cut out, in seconds.
 pub(super) struct Stretches {
     stretches: Vec<Stretch>,
-    /// What was cut out, in its order.
+    /// The pauses that were cut out, in order.
     pub(super) pauses: Vec<Pause>,
     busy: f64,
 }
@@ -44,11 +44,11 @@ fn secs(at: Timestamp) -> f64 {
 }
 
 impl Stretches {
-    /// Of whatever went on, each from one instant to another.
+    /// Builds it from the activities, each from one time to another.
     pub(super) fn of(spans: impl Iterator<Item = (Timestamp, Timestamp)>) -> Stretches {
         let mut spans: Vec<(Timestamp, Timestamp)> = spans.map(|(from, to)| (from, to.max(from))).collect();
         spans.sort();
-        // What went on without an interruption.
+        // Blocks of activity without interruption.
         let mut blocks: Vec<(Timestamp, Timestamp)> = Vec::new();
         for (from, to) in spans {
             match blocks.last_mut().filter(|last| from <= last.1) {
@@ -87,24 +87,25 @@ impl Stretches {
         if last > 0.0 { last } else { 1.0 }
     }
 
-    /// Seconds in which anything went on.
+    /// Busy time, in seconds.
     pub(super) fn busy_secs(&self) -> f64 {
         self.busy
     }
 
-    /// Where an instant lies; one in a pause that was cut out, at its begin.
+    /// The position of a time; for a time in a pause that was cut out, that of the pause's start.
     pub(super) fn place(&self, at: Timestamp) -> f64 {
         let at = secs(at);
         let Some(stretch) = self.stretches.iter().rfind(|stretch| stretch.from <= at) else { return 0.0 };
         stretch.place + (at - stretch.from).min(stretch.to - stretch.from)
     }
 
-    /// Whether a pause was cut out between two instants.
+    /// Whether a pause was cut out between two times.
     pub(super) fn has_pause(&self, from: Timestamp, to: Timestamp) -> bool {
         self.pauses.iter().any(|pause| pause.from >= from && pause.from < to)
     }
 
-    /// Places with their instants, far enough from each other to be read: the begin of each stretch, and others where there is room.
+    /// Positions with their times, far enough apart to be readable: the start of each stretch, and others
+    /// as space permits.
     pub(super) fn ticks(&self) -> impl Iterator<Item = (f64, Timestamp)> {
         let apart = self.length() / MOST_TICKS as f64;
         let mut ticks: Vec<(f64, f64)> = Vec::new();
@@ -118,7 +119,7 @@ impl Stretches {
                 at += apart;
             }
         }
-        // What stands at the right end would be cut.
+        // A label at the right end would be truncated.
         let most = self.length() * 0.94;
         let shown = ticks.into_iter().enumerate().filter(move |(number, (place, _))| *number == 0 || *place <= most);
         shown.filter_map(|(_, (place, at))| Some((place, Timestamp::from_nanosecond((at * 1e9) as i128).ok()?)))

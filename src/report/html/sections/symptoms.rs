@@ -1,4 +1,4 @@
-//! Symptoms and what they usually mean: what `diagnose` says.
+//! Symptoms and their usual meaning: the results of `diagnose`.
 
 use super::super::naming::{content, load, short};
 use super::super::sources::Sources;
@@ -15,17 +15,15 @@ pub(crate) fn symptoms(sources: &Sources) -> Found {
         let checked = sources.diagnoses.iter().filter(|one| matches!(one.finding, Finding::NotSeen(_))).count();
         let of = sources.diagnoses.len();
         let why = match checked {
-            0 => format!("none of {of} symptoms could be looked for: `sweepline diagnose` says what that takes"),
+            0 => format!("none of {of} symptoms could be checked: `sweepline diagnose` lists what is needed"),
             _ => {
                 let within = sources.diagnoses.iter().filter(|one| is_not_shown(one)).count();
                 let within = match within {
                     0 => String::new(),
-                    1 => "; what the figures say of 1 may be chance".to_owned(),
-                    within => format!("; what the figures say of {within} may be chance"),
+                    1 => "; the figures for 1 may be chance".to_owned(),
+                    within => format!("; the figures for {within} may be chance"),
                 };
-                format!(
-                    "{checked} of {of} symptoms were looked for and none is shown{within}: see `sweepline diagnose`"
-                )
+                format!("{checked} of {of} symptoms were checked and none is shown{within}: see `sweepline diagnose`")
             }
         };
         return Err(Missing { title: TITLE, why });
@@ -46,7 +44,7 @@ pub(crate) fn symptoms(sources: &Sources) -> Found {
     }
     blocks.extend(not_shown(sources));
     if !sources.bound.predicted.is_empty() {
-        blocks.push(Block::Heading { text: "Decoding beside what memory bandwidth allows".to_owned() });
+        blocks.push(Block::Heading { text: "Decoding compared with the limit of memory bandwidth".to_owned() });
         blocks.push(Block::Table { table: bound(sources) });
     }
     blocks.push(Block::Text { text: format!("Not measured: {}.", plain(&sources.not_measured)) });
@@ -57,14 +55,14 @@ fn is_not_shown(one: &Diagnosis) -> bool {
     matches!(&one.finding, Finding::NotSeen(why) if why.starts_with(NOT_SHOWN))
 }
 
-/// What the figures say of further symptoms only within their intervals; none where nothing does.
+/// Further symptoms that the figures indicate only within their intervals; `None` if there are none.
 fn not_shown(sources: &Sources) -> Option<Block> {
     let of = |one: &Diagnosis| match &one.finding {
         Finding::NotSeen(why) if is_not_shown(one) => Some(plain(&format!("{}: {why}", one.symptom.title))),
         _ => None,
     };
     let items: Vec<String> = sources.diagnoses.iter().filter_map(of).collect();
-    let title = "Not shown: what the figures say only within their intervals".to_owned();
+    let title = "Not shown: indicated by the figures only within their intervals".to_owned();
     (!items.is_empty()).then_some(Block::Folded { title, items })
 }
 

@@ -1,4 +1,5 @@
-//! Where the time went: of each curve the mean TTFT and E2E at each load as sums of what client and server say of them.
+//! Where the time went: for each curve, the mean TTFT and E2E at each load as sums of parts reported by
+//! client and server.
 
 use super::super::chart::{Axis, Fill, Stack, Stripe, stack};
 use super::super::error::PageError;
@@ -15,16 +16,16 @@ use crate::units::text::counted;
 
 const TITLE: &str = "Where the time went";
 
-/// Most figures on a page.
+/// Maximum number of figures on a page.
 const MOST_FIGURES: usize = 12;
 
-/// Most bars of a figure: the heaviest loads; the others stand in its numbers.
+/// Maximum number of bars of a figure: the heaviest loads; the others are in its numbers.
 const MOST_BARS: usize = 10;
 
 /// The sums, each with the metric whose mean it is.
 const WHOLES: [(&str, &str); 2] = [("ttft", "ttft_from_schedule"), ("e2e", "e2e_from_schedule")];
 
-/// How each part is drawn, in the order of the sums.
+/// The look of each part, in the order of the sums.
 const LOOKS: [(&str, Fill); 9] = [
     ("client", Fill::Series(1)),
     ("connection", Fill::Series(4)),
@@ -59,11 +60,12 @@ pub(crate) fn time(sources: &Sources) -> Result<Found, PageError> {
         }
     }
     if blocks.is_empty() {
-        let why = "no run that counts has scraped metrics of its server: `telemetry: on` of an endpoint";
+        let why = "no counted run has scraped metrics of its server: `telemetry: on` for an endpoint";
         return Ok(Err(Missing { title: TITLE, why: why.to_owned() }));
     }
-    let text = "Mean TTFT and E2E from the schedule, as sums of what the client measured and what the server's own histograms say of the same \
-                requests: those that ended in the window. What is not known is drawn hollow, and nothing is guessed. Of a mix it is all requests.";
+    let text = "Mean TTFT and E2E from the schedule, as sums of the client's measurements and the server's own \
+                histograms for the same requests: those that ended in the window. Unknown parts are drawn \
+                hollow, and nothing is guessed. For a mix, all requests are included.";
     blocks.insert(0, Block::Text { text: text.to_owned() });
     if left > 0 {
         let text = format!(
@@ -88,7 +90,7 @@ struct Sum<'s, 'a> {
 }
 
 impl<'s, 'a> Sum<'s, 'a> {
-    /// None where no load has it.
+    /// `None` if no load has it.
     fn of(
         curve: &'s Curve<'a>,
         (group, label): (&'s Group, &'s str),
@@ -141,7 +143,7 @@ impl<'s, 'a> Sum<'s, 'a> {
         }
     }
 
-    /// What takes most of the heaviest load.
+    /// The largest part at the heaviest load.
     fn finding(&self) -> String {
         let Some((rung, whole)) = self.known.last() else { return self.name.clone() };
         let parts = whole.parts.iter().filter_map(|part| Some((part.name, part.ms.as_ref().ok().copied()?)));
@@ -169,21 +171,22 @@ impl<'s, 'a> Sum<'s, 'a> {
             ));
         }
         if drawn < known {
-            shown.push(format!("{} lighter loads are not drawn, and are in the numbers.", known - drawn));
+            shown.push(format!("{} lighter loads are not drawn; they are in the numbers.", known - drawn));
         }
         shown.extend(self.reasons());
         let mut details = vec![
-            "Each stripe's number stands below it, where there is room, and in the legend. There is no interval."
+            "Each stripe's number is below it, if there is room, and in the legend. There is no interval.".to_owned(),
+            "A part below 0, which is possible within the precision of means, is not drawn; it is in the \
+            numbers."
                 .to_owned(),
-            "A part below 0, as far as means are exact, is not drawn and stands in the numbers.".to_owned(),
         ];
         if self.known.iter().any(|(rung, _)| rung.runs.len() > 1) {
-            details.push("Of repeats it is the mean over all their requests.".to_owned());
+            details.push("For repeats, it is the mean over all their requests.".to_owned());
         }
         Caption { shown, details }
     }
 
-    /// Why parts are not known, each once.
+    /// Why parts are unknown, each reason once.
     fn reasons(&self) -> Vec<String> {
         let mut said: Vec<(String, String, usize)> = Vec::new();
         for part in self.known.iter().flat_map(|(_, whole)| &whole.parts) {
@@ -233,12 +236,12 @@ impl<'s, 'a> Sum<'s, 'a> {
     }
 }
 
-/// How long a bar is: what of its parts is drawn.
+/// The length of a bar: the parts of it that are drawn.
 fn length(whole: &Whole) -> f64 {
     whole.parts.iter().filter_map(|part| part.ms.as_ref().ok()).map(|ms| ms.max(0.0)).sum()
 }
 
-/// ` (94 %)`; empty of a whole of nothing.
+/// ` (94 %)`; empty for a whole of 0.
 fn share(ms: f64, whole: &Whole) -> String {
     if whole.mean_ms > 0.0 { format!(" ({:.0} %)", ms / whole.mean_ms * 100.0) } else { String::new() }
 }

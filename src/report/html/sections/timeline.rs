@@ -1,4 +1,4 @@
-//! What ran when: runs, starts of servers, attempts that came to nothing, and the pauses between them.
+//! The timeline: runs, server starts, attempts without a result, and the pauses in between.
 
 use jiff::Timestamp;
 
@@ -12,16 +12,16 @@ use crate::units::text::counted;
 
 const TITLE: &str = "Timeline";
 
-/// Most bars that are drawn: beyond it, those of one kind that the picture hardly keeps apart are drawn as one.
+/// Maximum number of bars: beyond it, bars of one kind that are hardly distinguishable are merged.
 const MOST_BARS: usize = 240;
 
-/// Most lanes.
+/// Maximum number of lanes.
 const MOST_LANES: usize = 16;
 
-/// Most pauses that the caption names.
+/// Maximum number of pauses that the caption names.
 const MOST_PAUSES: usize = 3;
 
-/// Most characters of a run's name.
+/// Maximum number of characters of a run's name.
 const LONGEST: usize = 120;
 
 /// The section.
@@ -30,8 +30,8 @@ pub(crate) fn timeline(sources: &Sources) -> Result<Found, PageError> {
         return Ok(Err(Missing { title: TITLE, why: "no run or attempt has a recorded time".to_owned() }));
     }
     let figure = Drawn::of(&sources.timeline).figure()?;
-    let text = "What ran when, by the wall clock of the client's machine: a lane for whatever runs occupy, since runs on one resource never \
-                overlap.";
+    let text = "What ran when, by the wall clock of the client's machine: one lane per resource, since runs on \
+                one resource never overlap.";
     let blocks = vec![
         Block::Text { text: text.to_owned() },
         Block::Heading { text: "The whole sweep".to_owned() },
@@ -118,7 +118,7 @@ impl<'a> Drawn<'a> {
         })
     }
 
-    /// How long it took, and what of it came to nothing.
+    /// The total time, and the attempts that were lost.
     fn finding(&self) -> String {
         let runs = self.count(|kind| matches!(kind, SpanKind::Run(_)));
         let busy = duration(self.stretches.busy_secs().round() as u64);
@@ -151,13 +151,13 @@ impl<'a> Drawn<'a> {
                 } else {
                     "pauses in which nothing of the plan ran are"
                 };
-                caption.push(format!("{count} {were} cut out where double lines stand: {named}{more}."));
+                caption.push(format!("{count} {were} cut out at the double lines: {named}{more}."));
             }
         }
         let drawn: usize = self.pieces.iter().map(|piece| piece.spans.len()).sum();
         if self.pieces.len() < drawn {
             caption.push(format!(
-                "{drawn} stretches of time are drawn as {} bars: those of one kind that lie next to each other are one.",
+                "{drawn} stretches of time are drawn as {} bars: adjacent ones of one kind are merged.",
                 self.pieces.len()
             ));
         }
@@ -197,7 +197,7 @@ impl Piece<'_> {
     }
 }
 
-/// As few pieces as are drawn: neighbours of one kind are joined, the nearest first, until there are few enough.
+/// Merges neighbours of one kind, the closest first, until there are few enough to draw.
 fn merged<'a>(mut pieces: Vec<Piece<'a>>, stretches: &Stretches) -> Vec<Piece<'a>> {
     let mut near = stretches.length() / 1_000.0;
     while pieces.len() > MOST_BARS && near <= stretches.length() * 2.0 {
@@ -240,7 +240,7 @@ fn meaning(kind: SpanKind) -> &'static str {
         Look::Whole => "run, valid",
         Look::Lower => "run, suspect",
         Look::Hollow => "run, invalid",
-        Look::Thin => "start of a server",
+        Look::Thin => "server start",
         Look::Foot => "attempt, spoiled or failed",
         Look::HollowFoot => "attempt, interrupted, replaced or under way",
     }

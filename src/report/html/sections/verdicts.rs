@@ -1,4 +1,4 @@
-//! Which runs may be believed, and why others may not.
+//! Which runs are trustworthy, and why others are not.
 
 use indexmap::IndexMap;
 
@@ -31,7 +31,7 @@ pub(crate) fn verdicts(sources: &Sources) -> Found {
         blocks.push(Block::Text { text: "None of the measured runs has a reason against it.".to_owned() });
         return Ok(Section { id: "verdicts", title: TITLE, blocks });
     }
-    let mut reasons = Table::new("What was found in runs", &["reason", "makes a run", "runs#", "in the first of them"]);
+    let mut reasons = Table::new("Findings about runs", &["reason", "makes a run", "runs#", "in the first one"]);
     for ((name, state), (count, first)) in found {
         let cells =
             [Cell::text(name), Cell::toned(state, tone(state)), Cell::count(count as u64), Cell::text(&first.text)];
@@ -43,13 +43,13 @@ pub(crate) fn verdicts(sources: &Sources) -> Found {
 
 fn meaning(state: &str) -> &'static str {
     match state {
-        "valid" => "nothing speaks against it",
+        "valid" => "no reason against it",
         "suspect" => "used, with its reason",
         "invalid" => "listed, and excluded from every figure and answer",
         "given up" => {
-            "no result: tried as often as the plan allows; a load that the server turned away misses the objective"
+            "no result: tried as often as the plan allows; a load that the server rejected misses the objective"
         }
-        "unreadable" => "its result is damaged or cannot be read, and is left out",
+        "unreadable" => "its result is damaged or unreadable, and is excluded",
         _ => "no result yet",
     }
 }

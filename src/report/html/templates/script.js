@@ -1,5 +1,5 @@
 "use strict";
-// Saving figures. The page is complete without it.
+// Saves figures. The page is complete without it.
 (() => {
   const save = (name, type, text) => {
     const link = document.createElement("a");
@@ -8,7 +8,7 @@
     link.click();
     setTimeout(() => URL.revokeObjectURL(link.href), 1000);
   };
-  // The drawing with its title and a ground, in the colours that it is written in.
+  // The drawing with its title and a background, in its original colours.
   const svg = (figure) => {
     const copy = figure.querySelector("svg").cloneNode(true);
     const [, , width, height] = copy.getAttribute("viewBox").split(" ");
@@ -21,7 +21,7 @@
     title.textContent = figure.querySelector("h3, h4").textContent;
     copy.prepend(title, ground);
     if (figure.classList.contains("strip")) {
-      // What the page's style says of strips, in light colours.
+      // The page's style for strips, in light colours.
       const style = document.createElementNS(copy.namespaceURI, "style");
       style.textContent = "text{font:14px sans-serif;fill:#1B1F24}path{fill:none;stroke-width:2;stroke-linejoin:round;stroke-linecap:round}" +
         ".w{fill:#D8DEE4;fill-opacity:.4}.p{fill:#D8DEE4}.q{fill:#6E7781;fill-opacity:.6}.m{fill:#0072B2}.z{stroke:#6E7781;stroke-width:1}" +
@@ -30,14 +30,14 @@
     }
     return new XMLSerializer().serializeToString(copy);
   };
-  // Numbers in full, nothing where none is known; a text that a spreadsheet would run gets an apostrophe in front.
+  // Exact numbers, empty if unknown; a text that a spreadsheet would execute is prefixed with an apostrophe.
   const field = (cell) => {
     const data = cell.querySelector("data");
     const text = data ? data.value : cell.textContent.trim().replace(/^n\/a\b.*/, "");
     const inert = !data && /^[=+\-@\t\r]/.test(text) ? "'" + text : text;
     return /[",\r\n]/.test(inert) ? '"' + inert.replaceAll('"', '""') + '"' : inert;
   };
-  // A page of many runs holds the numbers of a strip as lines: they become the table, and what is shown on hover, when they are asked for.
+  // A page of many runs contains the numbers of a strip as lines: they are turned into the table and the hover texts on demand.
   const unfold = (figure) => {
     const pre = figure.querySelector("details.numbers pre");
     if (!pre) return;
@@ -84,11 +84,11 @@
     });
   });
   bind();
-  // A watched page takes a new report.
+  // A watched page has loaded a new report.
   document.addEventListener("sweepline-report", bind);
-  // Paper has no buttons: what is folded is printed.
+  // Paper has no buttons: print folded parts.
   addEventListener("beforeprint", () => document.querySelectorAll("details:not(.run, .numbers)").forEach((one) => (one.open = true)));
-  // Browsers that do not open what a link leads into.
+  // For browsers that do not open a folded part when a link points into it.
   const reveal = () => {
     const target = location.hash && document.getElementById(decodeURIComponent(location.hash.slice(1)));
     const part = target && target.closest("details.run");

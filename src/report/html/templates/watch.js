@@ -1,17 +1,17 @@
 "use strict";
-// A watched page: asks what is going on once a second, and takes the new report when there is one. It goes on from the place one reads.
+// A watched page: polls the current state once per second, and loads a new report when there is one. The reader's position is kept.
 (() => {
   const live = document.getElementById("live");
   const holder = () => live.querySelector("[data-report]");
   let number = Number(holder().dataset.report);
   const report = () => document.getElementById("report");
-  // What a folded part is called, whatever the report it stands in.
+  // A key of a folded part that stays the same across reports.
   const key = (one) => {
     const inside = one.querySelector("[id]") || one.closest("[id]");
     return (inside ? inside.id : "") + "|" + one.querySelector("summary").textContent.slice(0, 60);
   };
   const open = () => new Set([...report().querySelectorAll("details[open]")].map(key));
-  // The first thing with a name that is on the screen, and how far from its upper end.
+  // The last named element that starts above the top of the screen, and its distance from it.
   const place = () => {
     const named = [...report().querySelectorAll("section[id], figure[id], details.run > div[id]")];
     const seen = named.filter((one) => one.getBoundingClientRect().height > 0 && one.getBoundingClientRect().top <= 8);
@@ -29,7 +29,7 @@
     if (there) scrollTo(across, scrollY + there.getBoundingClientRect().top - where.top);
     document.dispatchEvent(new Event("sweepline-report"));
   };
-  const gone = "The command that served this page has ended: what stands here is what it last said.";
+  const gone = "The command that served this page has ended: this is the last state that it reported.";
   let lost = 0;
   const look = async () => {
     try {
@@ -38,7 +38,7 @@
       const now = await answer.json();
       const height = live.offsetHeight;
       holder().innerHTML = now.html;
-      // What is below stays where it is.
+      // Keep the content below in place.
       if (scrollY > live.offsetTop + height) scrollBy(0, live.offsetHeight - height);
       if (now.report !== number) {
         await take();

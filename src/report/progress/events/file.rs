@@ -1,4 +1,4 @@
-//! A file to which whole lines are appended, by several processes where need be.
+//! A file to which whole lines are appended, possibly by several processes.
 
 use std::fs::{File, OpenOptions};
 use std::io::{self, Read, Seek, SeekFrom, Write};
@@ -6,7 +6,7 @@ use std::path::Path;
 
 use rustix::fs::{FlockOperation, flock};
 
-/// How much is read at once in search of the last line's end.
+/// Number of bytes read at once when searching for the end of the last line.
 const BLOCK: u64 = 64 * 1024;
 
 /// The file.
@@ -14,15 +14,15 @@ const BLOCK: u64 = 64 * 1024;
 pub(super) struct LineFile(File);
 
 impl LineFile {
-    /// Opens it, or creates it. A piece of a line at its end, which a full disk or a crash of the machine left there, is cut off, unless
-    /// another process has the file open: then it may be that one's.
+    /// Opens the file, or creates it. A partial line at its end, left by a full disk or a crash of the
+    /// machine, is truncated, unless another process has the file open and may be writing it.
     pub(super) fn open(path: &Path) -> io::Result<LineFile> {
         if !std::fs::metadata(path).map_or(true, |there| there.is_file()) {
-            // A pipe or a device has no end to mend.
+            // A pipe or a device has no end to repair.
             return Ok(LineFile(OpenOptions::new().append(true).open(path)?));
         }
         let mut file = OpenOptions::new().read(true).append(true).create(true).open(path)?;
-        // A file system without locks has no line to lose by it: what is torn stays torn.
+        // A file system without locks loses no line by this: a partial line stays.
         if flock(&file, FlockOperation::NonBlockingLockExclusive).is_ok() {
             let end = end_of_last_line(&mut file)?;
             if end < file.metadata()?.len() {
@@ -33,7 +33,7 @@ impl LineFile {
         Ok(LineFile(file))
     }
 
-    /// Appends a line, which ends with a line end, in one write.
+    /// Appends a line, including its line end, in one write.
     pub(super) fn append(&mut self, line: &[u8]) -> io::Result<()> {
         self.0.write_all(line)
     }
@@ -74,7 +74,7 @@ mod tests {
         }
         let mut first = LineFile::open(&path).expect("opens");
         first.append(b"half ").expect("appends");
-        LineFile::open(&path).expect("opens beside it");
+        LineFile::open(&path).expect("opens a second time");
         first.append(b"whole\n").expect("appends");
         assert_eq!(std::fs::read_to_string(&path).expect("read"), "a\nnew\nhalf whole\n");
     }

@@ -8,61 +8,62 @@ use super::super::state::LivePhase;
 use crate::report::format::plain;
 use crate::sweep::event::{RunView, load_name};
 
-/// Format of the lines; raised when a reader of the old one would misread the new.
+/// Format of the lines; increased when a reader of the old one would misread the new one.
 const FORMAT: u32 = 1;
 
-/// One line of the file of `run --events`: something that happened.
+/// One line of the file of `run --events`: an event.
 #[derive(Debug, Clone, Serialize, JsonSchema)]
 pub(crate) struct EventLine {
     /// Format of this line: 1.
     format: u32,
-    /// When it was told, in UTC: `2026-11-24T14:05:12.123Z`.
+    /// Time of the event, in UTC: `2026-11-24T14:05:12.123Z`.
     time: String,
     /// The process that runs the sweep: several may append to one file.
     pid: u32,
     /// The plan's name.
     plan: String,
-    /// What happened.
+    /// The kind of event.
     event: EventKind,
-    /// The run that it is about; null where it is about none.
+    /// The run of the event; null if it concerns none.
     run: Option<EventRun>,
-    /// The endpoint that it is about; null where it is about none. Of a run's events it is in `run`.
+    /// The endpoint of the event; null if it concerns none. Events of a run have it in `run`.
     endpoint: Option<String>,
-    /// The phase that began; null of all but `phase`.
+    /// The phase that began; null except for `phase`.
     phase: Option<LivePhase>,
-    /// How the run ended; null of all but `run_ended`.
+    /// How the run ended; null except for `run_ended`.
     result: Option<EventResult>,
-    /// Runs that are to do and runs that are settled already; null of all but `stage_started`.
+    /// Numbers of runs to execute and of settled runs; null except for `stage_started`.
     runs: Option<EventCounts>,
-    /// In words, what the other fields do not say: why, what was found, what comes next; null where there is no more to say.
+    /// Details in words that the other fields do not contain: the reason, a finding, the next step; null if
+    /// there are none.
     text: Option<String>,
 }
 
-/// What happened.
+/// The kind of event.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub(crate) enum EventKind {
-    /// A stage of the sweep begins: all that can be run before something must be known.
+    /// A stage of the sweep begins: all runs that need no further results.
     StageStarted,
-    /// Nothing more happens in the stage.
+    /// The stage has ended.
     StageEnded,
-    /// An endpoint answers, is slow, busy or far, or cannot be used.
+    /// An endpoint responds, is slow, busy or far, or cannot be used.
     Endpoint,
-    /// A server is being started, is ready, or is started again.
+    /// A server is being started, is ready, or is restarted.
     Server,
-    /// An endpoint is waited for.
+    /// The sweep waits for an endpoint.
     Waiting,
-    /// A search, a ladder or a cell whose repeats may end early has decided what comes next, or that nothing does.
+    /// A search, a ladder or a cell whose repeats may end early has decided on its next step, or ended.
     Decided,
-    /// A run begins.
+    /// A run starts.
     RunStarted,
     /// A phase of a run begins.
     Phase,
-    /// The environment spoiled an attempt at a run; it is tried again.
+    /// The environment spoiled an attempt at a run, which is retried.
     RunSpoiled,
-    /// A run has ended: `result` says how.
+    /// A run has ended: `result` has its outcome.
     RunEnded,
-    /// The sweep was told to stop.
+    /// The sweep was asked to stop.
     Stopping,
 }
 
@@ -73,15 +74,15 @@ struct EventRun {
     number: usize,
     /// Its id.
     id: String,
-    /// What people call it.
+    /// Its name for people.
     name: String,
     /// Its sweep.
     sweep: String,
     /// Its endpoint.
     endpoint: String,
-    /// The plan's name of its model.
+    /// The plan's name for its model.
     model: String,
-    /// The plan's name of its scenario.
+    /// The plan's name for its scenario.
     scenario: String,
     /// Its load: `batch 8`, `5 qps`.
     load: String,
@@ -90,18 +91,18 @@ struct EventRun {
 /// Numbers of runs.
 #[derive(Debug, Clone, Copy, Serialize, JsonSchema)]
 struct EventCounts {
-    /// To do.
+    /// Runs to execute.
     todo: usize,
-    /// Not executed: their results are there, or they are left out.
+    /// Runs that are not executed: they have results, or are skipped.
     settled: usize,
 }
 
 /// How a run ended.
 #[derive(Debug, Clone, Serialize, JsonSchema)]
 struct EventResult {
-    /// How.
+    /// The outcome.
     outcome: Outcome,
-    /// What was measured; null unless it was committed, and where its files could not be read.
+    /// The measurements; null unless the run was committed, or if its files could not be read.
     headline: Option<Headline>,
 }
 
@@ -115,9 +116,9 @@ pub(super) enum Outcome {
     Failed,
     /// The environment spoiled every attempt that `retries` allows.
     GivenUp,
-    /// It was left out for now.
+    /// It was skipped for now.
     Skipped,
-    /// It is not needed: its cell has ended before all of its repeats were made.
+    /// It is not needed: its cell ended before all of its repeats were executed.
     Pruned,
 }
 
@@ -126,24 +127,25 @@ pub(super) enum Outcome {
 pub(crate) struct Headline {
     /// The verdict: `valid`, `suspect` or `invalid`.
     pub(crate) verdict: &'static str,
-    /// The names of its reasons; empty of a valid run.
+    /// The names of its reasons; empty for a valid run.
     pub(crate) reasons: Vec<&'static str>,
-    /// Requests of the window.
+    /// Number of requests in the window.
     pub(crate) requests: u64,
-    /// Those of them that failed.
+    /// Number of those that failed.
     pub(crate) failed: u64,
-    /// Median time to first token, in milliseconds; null where there is none.
+    /// Median time to first token, in milliseconds; null if there is none.
     pub(crate) ttft_p50_ms: Option<f64>,
-    /// 99th percentile of the time to first token, in milliseconds; null where there is none, or it is not among what was observed.
+    /// 99th percentile of the time to first token, in milliseconds; null if there is none, or if it lies
+    /// beyond the observed values.
     pub(crate) ttft_p99_ms: Option<f64>,
-    /// Median time per output token, in milliseconds; null where there is none.
+    /// Median time per output token, in milliseconds; null if there is none.
     pub(crate) tpot_p50_ms: Option<f64>,
-    /// Output tokens per second; null where there is none.
+    /// Output tokens per second; null if there is none.
     pub(crate) output_throughput_tokens_per_s: Option<f64>,
 }
 
 impl EventLine {
-    /// A line of a plan's sweep, as of now, in which nothing more is said.
+    /// A line of a plan's sweep at the current time, with all other fields empty.
     pub(super) fn new(plan: &str, event: EventKind) -> EventLine {
         EventLine {
             format: FORMAT,
@@ -160,7 +162,7 @@ impl EventLine {
         }
     }
 
-    /// About a run.
+    /// Sets the run.
     pub(super) fn run(self, run: &RunView) -> EventLine {
         let group = &run.group;
         let run = EventRun {
@@ -176,34 +178,34 @@ impl EventLine {
         EventLine { run: Some(run), ..self }
     }
 
-    /// About an endpoint.
+    /// Sets the endpoint.
     pub(super) fn endpoint(self, endpoint: &str) -> EventLine {
         EventLine { endpoint: Some(endpoint.to_owned()), ..self }
     }
 
-    /// Of a phase.
+    /// Sets the phase.
     pub(super) fn phase(self, phase: LivePhase) -> EventLine {
         EventLine { phase: Some(phase), ..self }
     }
 
-    /// How the run ended.
+    /// Sets how the run ended.
     pub(super) fn result(self, outcome: Outcome, headline: Option<Headline>) -> EventLine {
         EventLine { result: Some(EventResult { outcome, headline }), ..self }
     }
 
-    /// How many runs there are.
+    /// Sets the numbers of runs.
     pub(super) fn runs(self, todo: usize, settled: usize) -> EventLine {
         EventLine { runs: Some(EventCounts { todo, settled }), ..self }
     }
 
-    /// With words.
+    /// Sets the text.
     pub(super) fn text(self, text: &str) -> EventLine {
         EventLine { text: Some(plain(text)), ..self }
     }
 
-    /// The bytes, with the line's end.
+    /// The line as bytes, with its line end.
     pub(super) fn bytes(&self) -> Vec<u8> {
-        // Nothing in it can fail to be written as JSON.
+        // The line contains nothing that cannot be serialized as JSON.
         let mut bytes = serde_json::to_vec(self).unwrap_or_default();
         bytes.push(b'\n');
         bytes

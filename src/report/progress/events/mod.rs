@@ -1,6 +1,7 @@
-//! What happens in a sweep as lines of JSON in a file: `run --events`. docs/LIVE.md describes it.
+//! The events of a sweep as lines of JSON in a file: `run --events`. Described in docs/LIVE.md.
 //!
-//! A thread of its own writes and looks at which phase the runs are in: neither the engine nor the sweep waits for the disk.
+//! A separate thread writes and polls the phases of runs: neither the engine nor the sweep waits for the
+//! disk.
 
 mod file;
 mod line;
@@ -18,35 +19,35 @@ use line::EventKind;
 use line::Outcome;
 pub(crate) use line::{EventLine, Headline};
 
-/// How often it is looked at which phase runs are in.
+/// Interval between polls of the runs' phases.
 const LOOK: Duration = Duration::from_millis(50);
 
-/// How long the end of a command waits for lines that a reader does not take: the file may be a pipe.
+/// How long the end of a command waits for a reader to take the remaining lines: the file may be a pipe.
 const PATIENCE: Duration = Duration::from_secs(2);
 
-/// The log of a command's events. What was told is in the file when it goes.
+/// The log of a command's events. On drop, all events so far are in the file.
 pub(crate) struct EventLog {
     plan: String,
-    /// None when it is over.
+    /// `None` once it is closed.
     sender: Option<Sender<Told>>,
     over: Receiver<()>,
     thread: Option<JoinHandle<()>>,
 }
 
-/// What the writer is told.
+/// A message to the writer.
 struct Told {
-    /// What happened.
+    /// The event.
     event: Event,
-    /// The lines for it.
+    /// Its lines.
     lines: Vec<EventLine>,
 }
 
 impl EventLog {
-    /// Opens the file and begins to listen.
+    /// Opens the file and starts the writer.
     ///
     /// # Errors
     ///
-    /// When it cannot be opened or created.
+    /// If the file cannot be opened or created.
     pub(crate) fn start(plan: &str, path: &Path, complain: fn(&str)) -> std::io::Result<EventLog> {
         let (file, plan) = (LineFile::open(path)?, plan.to_owned());
         let (sender, told) = channel();
@@ -60,10 +61,10 @@ impl EventLog {
         Ok(EventLog { plan, sender: Some(sender), over, thread })
     }
 
-    /// Takes an event; `headline` is of the run that it commits.
+    /// Takes an event; `headline` belongs to the run that it commits.
     pub(crate) fn take(&self, event: &Event, headline: Option<Headline>) {
         if let Some(sender) = &self.sender {
-            // A writer that is gone has said why.
+            // If the writer is gone, it has reported why.
             let _ = sender.send(Told { event: event.clone(), lines: lines(&self.plan, event, headline) });
         }
     }
@@ -73,7 +74,7 @@ impl Drop for EventLog {
     fn drop(&mut self) {
         self.sender = None;
         let is_over = !matches!(self.over.recv_timeout(PATIENCE), Err(RecvTimeoutError::Timeout));
-        // One that hangs in a pipe ends with the process.
+        // A writer that hangs in a pipe ends with the process.
         if let Some(thread) = self.thread.take().filter(|_| is_over) {
             let _ = thread.join();
         }
@@ -84,7 +85,7 @@ impl Drop for EventLog {
 struct Writer {
     plan: String,
     path: PathBuf,
-    /// None after a write has failed.
+    /// `None` after a failed write.
     file: Option<LineFile>,
     complain: fn(&str),
 }
@@ -94,7 +95,7 @@ impl Writer {
         let mut phases = Phases::default();
         loop {
             let next = told.recv_timeout(LOOK);
-            // A phase that began before something else happened stands before it.
+            // Phases that began before this event come before it.
             for (run, phase) in phases.began() {
                 self.append(&EventLine::new(&self.plan, EventKind::Phase).run(&run).phase(phase));
             }
@@ -109,7 +110,7 @@ impl Writer {
         }
     }
 
-    /// A sweep goes on without its events: they are no result.
+    /// Appends a line. A sweep continues without its events, since they are no result.
     fn append(&mut self, line: &EventLine) {
         let Some(file) = &mut self.file else { return };
         if let Err(error) = file.append(&line.bytes()) {
@@ -119,7 +120,7 @@ impl Writer {
     }
 }
 
-/// The lines that tell an event.
+/// The lines for an event.
 fn lines(plan: &str, event: &Event, headline: Option<Headline>) -> Vec<EventLine> {
     let line = |kind| EventLine::new(plan, kind);
     let one = match event {
@@ -129,7 +130,7 @@ fn lines(plan: &str, event: &Event, headline: Option<Headline>) -> Vec<EventLine
             next.iter().fold(decided, EventLine::run)
         }
         Event::Pruned { cell, why, runs } => {
-            let text = format!("{cell}: {why}; {} left out", counted(runs.len(), "run"));
+            let text = format!("{cell}: {why}; {} skipped", counted(runs.len(), "run"));
             let pruned = |run| line(EventKind::RunEnded).run(run).result(Outcome::Pruned, None);
             return std::iter::once(line(EventKind::Decided).text(&text)).chain(runs.iter().map(pruned)).collect();
         }
@@ -145,12 +146,12 @@ fn lines(plan: &str, event: &Event, headline: Option<Headline>) -> Vec<EventLine
             line(EventKind::Server).endpoint(endpoint).text(&text)
         }
         Event::Relaunching { endpoint, reason, again, of } => {
-            let text = format!("to be started again ({again} of {of}): {reason}");
+            let text = format!("to be restarted ({again} of {of}): {reason}");
             line(EventKind::Server).endpoint(endpoint).text(&text)
         }
         Event::Far { endpoint, why } => line(EventKind::Endpoint).endpoint(endpoint).text(why),
         Event::Slow { endpoint, url } => {
-            line(EventKind::Waiting).endpoint(endpoint).text(&format!("waiting for {url} to answer"))
+            line(EventKind::Waiting).endpoint(endpoint).text(&format!("waiting for {url} to respond"))
         }
         Event::Busy { endpoint, what } => line(EventKind::Waiting).endpoint(endpoint).text(what),
         Event::Waiting { endpoint, waiting } => line(EventKind::Waiting).endpoint(endpoint).text(&waiting.reason),
@@ -158,7 +159,7 @@ fn lines(plan: &str, event: &Event, headline: Option<Headline>) -> Vec<EventLine
         Event::Committed { run } => line(EventKind::RunEnded).run(run).result(Outcome::Committed, headline),
         Event::Failed { run, reason } => line(EventKind::RunEnded).run(run).result(Outcome::Failed, None).text(reason),
         Event::Again { run, reason, again, of } => {
-            let text = format!("to be tried again ({again} of {of}): {reason}");
+            let text = format!("to be retried ({again} of {of}): {reason}");
             line(EventKind::RunSpoiled).run(run).text(&text)
         }
         Event::GivenUp { run, cause, reason, times } => {

@@ -1,6 +1,8 @@
-//! A sweep under way as metrics for Prometheus: `run --metrics-addr`. What there is and what it means: docs/LIVE.md.
+//! A running sweep as metrics for Prometheus: `run --metrics-addr`. The metrics are described in
+//! docs/LIVE.md.
 //!
-//! It listens to the events of the sweep and reads the counters that the engine keeps for whoever watches; the engine knows nothing of it.
+//! It listens to the events of the sweep and reads the counters that the engine keeps for all observers;
+//! the engine does not depend on it.
 
 mod text;
 mod totals;
@@ -16,60 +18,61 @@ use super::tracker::{RECENT, Tracker};
 use crate::engine::{Progress, Times as AnswerTimes};
 use crate::sweep::event::{Event, RunGroup, RunView};
 
-/// Groups with series of their own; what belongs to further ones has `other` in all labels, for Prometheus keeps each series for long.
+/// Maximum number of groups with their own series; further groups share one with `other` in all labels,
+/// because Prometheus keeps each series for a long time.
 const MOST_GROUPS: usize = 500;
 
-/// The quantiles of the last seconds.
+/// The quantiles over the last seconds.
 const QUANTILES: [(&str, f64); 4] = [("0.5", 0.5), ("0.9", 0.9), ("0.95", 0.95), ("0.99", 0.99)];
 
 /// The metrics of a command's sweep, stage after stage.
 pub(crate) struct SweepMetrics {
     plan: String,
-    /// Of the stage under way.
+    /// Tracks the current stage.
     tracker: Tracker,
     groups: BTreeMap<RunGroup, Totals>,
     running: Vec<(RunView, Arc<Progress>)>,
 }
 
-/// What a summary tells.
+/// A latency shown as a summary.
 struct Latency {
     name: &'static str,
     help: &'static str,
-    /// Of all that ended.
+    /// Its total over all requests that have ended.
     total: fn(&Totals) -> Times,
-    /// Of one answer.
+    /// Its value for one response.
     time: fn(&AnswerTimes) -> Option<u64>,
 }
 
 const LATENCIES: [Latency; 3] = [
     Latency {
         name: "sweepline_time_to_first_token_seconds",
-        help: "Time to first token of good answers, from the send; quantiles of the last 5 seconds.",
+        help: "Time to first token of successful responses, from the send; quantiles of the last 5 seconds.",
         total: |totals| totals.ttft,
         time: |times| times.ttft,
     },
     Latency {
         name: "sweepline_time_per_output_token_seconds",
-        help: "Time per output token after the first, of good answers; quantiles of the last 5 seconds.",
+        help: "Time per output token after the first, of successful responses; quantiles of the last 5 seconds.",
         total: |totals| totals.tpot,
         time: |times| times.tpot,
     },
     Latency {
         name: "sweepline_client_lateness_seconds",
-        help: "How late the client sent requests that were answered well; quantiles of the last 5 seconds.",
+        help: "Lateness of the client's sends, for successful requests; quantiles of the last 5 seconds.",
         total: |totals| totals.late,
         time: |times| Some(times.late),
     },
 ];
 
 impl SweepMetrics {
-    /// Of the sweeps of a plan.
+    /// The metrics for the sweeps of a plan.
     pub(crate) fn new(plan: &str) -> SweepMetrics {
         let tracker = Tracker::new(1.0);
         SweepMetrics { plan: plan.to_owned(), tracker, groups: BTreeMap::new(), running: Vec::new() }
     }
 
-    /// A stage begins that takes `pace` seconds for each second of its runs.
+    /// Starts a stage that takes `pace` seconds for each second of its runs.
     pub(crate) fn begin(&mut self, pace: f64) {
         self.tracker = Tracker::new(pace);
         self.running.clear();
@@ -115,7 +118,7 @@ impl SweepMetrics {
         *self.of(&run.group).runs.entry(how).or_default() += 1;
     }
 
-    /// A run is no longer under way: what it counted is kept.
+    /// Ends a run: its counts are kept.
     fn off(&mut self, run: &RunView) {
         while let Some(at) = self.running.iter().position(|(running, _)| running.number == run.number) {
             let (_, progress) = self.running.swap_remove(at);
@@ -123,7 +126,7 @@ impl SweepMetrics {
         }
     }
 
-    /// The counters of all groups, those of the runs under way among them.
+    /// The counters of all groups, including the active runs.
     fn totals(&self) -> BTreeMap<RunGroup, Totals> {
         let mut totals = self.groups.clone();
         for (run, progress) in &self.running {
@@ -132,7 +135,7 @@ impl SweepMetrics {
         totals
     }
 
-    /// Looks at the counters, so that what the plan wants per second is of the last seconds. Called about once a second.
+    /// Reads the counters, so that the planned rate covers the last seconds. Called about once per second.
     pub(crate) fn look(&mut self) {
         self.tracker.now();
     }
@@ -157,7 +160,7 @@ impl SweepMetrics {
         text.sample("sweepline_build_info", &[("version", env!("CARGO_PKG_VERSION"))], 1.0);
         text.family("sweepline_plan_info", Kind::Gauge, "Always 1; the name of the plan is in the label.");
         text.sample("sweepline_plan_info", &[("plan", &self.plan)], 1.0);
-        text.family("sweepline_runs", Kind::Gauge, "Runs of the stage under way, by state.");
+        text.family("sweepline_runs", Kind::Gauge, "Runs of the current stage, by state.");
         let states = [
             ("pending", now.runs.saturating_sub(now.done() + running)),
             ("running", running),
@@ -170,21 +173,21 @@ impl SweepMetrics {
         for (state, count) in states {
             text.sample("sweepline_runs", &[("state", state)], count as f64);
         }
-        let help = "Endpoints that are waited for: their servers start, are busy or do not answer yet.";
+        let help = "Endpoints that the sweep waits for: their servers start, are busy or do not respond yet.";
         text.family("sweepline_endpoints_waited_for", Kind::Gauge, help);
         text.sample("sweepline_endpoints_waited_for", &[], now.waiting.len() as f64);
         if let Some(left) = now.left_s {
-            let help = "What the rest of the stage under way takes, as far as the plan tells.";
+            let help = "Remaining time of the current stage, as far as the plan determines it.";
             text.family("sweepline_remaining_seconds", Kind::Gauge, help);
             text.sample("sweepline_remaining_seconds", &[], left);
         }
     }
 
-    /// What the runs under way do now.
+    /// The current state of the active runs.
     fn under_way(&mut self, text: &mut Exposition) {
         let now: HashMap<usize, LiveRun> =
             self.tracker.now().running.into_iter().map(|run| (run.number, run)).collect();
-        // Runs of one group may go side by side where the plan says that endpoints are apart.
+        // Runs of one group may run in parallel if the plan declares that endpoints are independent.
         let mut groups: BTreeMap<RunGroup, Vec<&LiveRun>> = BTreeMap::new();
         for (run, _) in &self.running {
             groups.entry(self.kept(&run.group)).or_default().extend(now.get(&run.number));
@@ -195,17 +198,17 @@ impl SweepMetrics {
                 value(runs).into_iter().for_each(|value| text.sample(name, &labels(group), value));
             }
         };
-        gauge("sweepline_requests_in_flight", "Requests under way.", &|runs| {
+        gauge("sweepline_requests_in_flight", "Requests in flight.", &|runs| {
             Some(runs.iter().map(|run| run.in_flight).sum::<u64>() as f64)
         });
         gauge("sweepline_requests_waiting", "Requests that are due and wait for the in-flight cap.", &|runs| {
             Some(runs.iter().map(|run| run.waiting).sum::<u64>() as f64)
         });
-        let help = "Requests per second that the plan wants now; absent in a closed loop.";
+        let help = "Requests per second that the plan currently requires; absent in a closed loop.";
         gauge("sweepline_target_requests_per_second", help, &|runs| {
             runs.iter().map(|run| run.wanted_per_s).sum::<Option<f64>>()
         });
-        let help = "Always 1; what the run under way is doing is in the label phase.";
+        let help = "Always 1; the current activity of the run is in the label phase.";
         text.family("sweepline_run_phase", Kind::Gauge, help);
         for (group, runs) in &groups {
             let mut phases: Vec<&str> = runs.iter().map(|run| run.phase.into()).collect();
@@ -230,7 +233,7 @@ impl SweepMetrics {
             let labels = labels(group);
             let mut times = recent.remove(group).unwrap_or_default();
             times.sort_unstable();
-            // Where nothing came lately there is no quantile.
+            // Without recent values there is no quantile.
             for (quantile, share) in QUANTILES.iter().filter(|_| !times.is_empty()) {
                 let rank = (share * times.len() as f64).ceil() as usize;
                 let value = times[rank.clamp(1, times.len()) - 1];
@@ -262,12 +265,12 @@ fn counters(totals: &BTreeMap<RunGroup, Totals>, text: &mut Exposition) {
         text.sample(name, &labels(group), totals.token_events as f64);
     }
     let name = "sweepline_attempts_spoiled_total";
-    text.family(name, Kind::Counter, "Attempts at runs that the environment spoiled and that were tried again.");
+    text.family(name, Kind::Counter, "Attempts at runs that the environment spoiled and that were retried.");
     for (group, totals) in totals {
         text.sample(name, &labels(group), totals.spoiled as f64);
     }
     let name = "sweepline_runs_ended_total";
-    text.family(name, Kind::Counter, "Runs that have ended since the command began, by how they ended.");
+    text.family(name, Kind::Counter, "Runs that have ended since the command began, by outcome.");
     for (group, totals) in totals {
         for (how, count) in &totals.runs {
             text.sample(name, &[&labels(group)[..], &[("result", *how)]].concat(), *count as f64);

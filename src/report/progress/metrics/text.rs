@@ -2,27 +2,27 @@
 
 use std::fmt::Write;
 
-/// What a family of samples is.
+/// The type of a family of samples.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, strum::IntoStaticStr)]
 #[strum(serialize_all = "snake_case")]
 pub(super) enum Kind {
-    /// Only grows.
+    /// Only increases.
     Counter,
     /// Rises and falls.
     Gauge,
-    /// Quantiles of the last seconds, with count and sum since the beginning.
+    /// Quantiles over the last seconds, with count and sum since the beginning.
     Summary,
 }
 
-/// A text under construction.
+/// A text being built.
 #[derive(Debug, Default)]
 pub(super) struct Exposition(String);
 
 impl Exposition {
-    /// Begins a family; its samples follow.
+    /// Starts a family; its samples follow.
     pub(super) fn family(&mut self, name: &str, kind: Kind, help: &str) {
         let kind: &str = kind.into();
-        // Writing to a text does not fail.
+        // Writing to a string cannot fail.
         let _ = write!(self.0, "# HELP {name} {}\n# TYPE {name} {kind}\n", escaped(help, false));
     }
 
@@ -34,7 +34,7 @@ impl Exposition {
         let _ = writeln!(self.0, "{name}{labels} {value}");
     }
 
-    /// The text.
+    /// Returns the text.
     pub(super) fn text(self) -> String {
         self.0
     }

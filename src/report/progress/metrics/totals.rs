@@ -1,19 +1,19 @@
-//! What the runs of one group came to since the command began: those that have ended, and what the one under way says.
+//! The totals of the runs of one group since the command began: those that have ended, and the active one.
 
 use std::collections::BTreeMap;
 
 use crate::engine::{Progress, Total};
 
-/// How many times there were, and their sum.
+/// A number of durations and their sum.
 #[derive(Debug, Clone, Copy, Default, PartialEq)]
 pub(super) struct Times {
-    /// How many.
+    /// Their number.
     pub(super) count: u64,
     /// Their sum, in nanoseconds.
     pub(super) nanos: u64,
 }
 
-/// Counters of a group of runs. They only grow.
+/// Counters of a group of runs. They only increase.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub(super) struct Totals {
     /// Requests that have ended, by outcome.
@@ -28,7 +28,7 @@ pub(super) struct Totals {
     pub(super) late: Times,
     /// Attempts that the environment spoiled.
     pub(super) spoiled: u64,
-    /// Runs that have ended, by how.
+    /// Runs that have ended, by outcome.
     pub(super) runs: BTreeMap<&'static str, u64>,
 }
 
@@ -40,7 +40,7 @@ impl Times {
 }
 
 impl Totals {
-    /// Adds what a run, or an attempt at one, has counted so far.
+    /// Adds the counts so far of a run, or of an attempt at one.
     pub(super) fn add(&mut self, progress: &Progress) {
         for (outcome, count) in progress.recent.outcomes.counts() {
             *self.ended.entry(outcome.to_string()).or_default() += count;

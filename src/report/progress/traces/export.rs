@@ -1,4 +1,5 @@
-//! Sends spans to a collector. One that is away, slow or hangs costs spans, and nothing else: what waits is bounded, and so is the end.
+//! Sends spans to a collector. If it is absent, slow or hangs, spans are lost and nothing else: the queue
+//! and the wait at the end are bounded.
 
 use std::time::Duration;
 
@@ -13,20 +14,20 @@ use super::told::Told;
 use super::tree::Tree;
 use super::{otlp_json, otlp_protobuf};
 
-/// How long the end of a command waits for spans that the collector does not take.
+/// How long the end of a command waits for the collector to take spans.
 pub(super) const PATIENCE: Duration = Duration::from_secs(2);
-/// How often it is looked at which phase runs are in.
+/// Interval between polls of the runs' phases.
 const LOOK: Duration = Duration::from_millis(50);
-/// Spans that wait for so long are sent.
+/// Maximum age of waiting spans before they are sent.
 const EVERY: Duration = Duration::from_secs(1);
-/// After a failure it is waited for so long.
+/// Pause after a failure.
 const BACK_OFF: Duration = Duration::from_secs(5);
-/// So many spans may wait; beyond, the oldest are left out.
+/// Maximum number of waiting spans; beyond it, the oldest are dropped.
 const MOST: usize = 2_048;
-/// So many are sent at once.
+/// Maximum number of spans sent at once.
 const AT_ONCE: usize = 512;
 
-/// Whoever sends.
+/// The sender of spans.
 pub(super) struct Exporter {
     client: Client,
     url: Url,
@@ -38,20 +39,20 @@ pub(super) struct Exporter {
     complain: fn(&str),
 }
 
-/// Why spans were not taken.
+/// Why spans were not accepted.
 enum Refused {
-    /// They may be taken later.
+    /// They may be accepted later.
     Later(String),
-    /// They never will.
+    /// They will never be accepted.
     Never(String),
 }
 
-/// What came of a request, with its spans where they are to be sent again.
+/// The result of a request, with its spans if they are to be sent again.
 type Sent = (Vec<Span>, Result<(), Refused>);
 
 impl Exporter {
     /// # Errors
-    /// The system's certificates cannot be read.
+    /// If the system's certificates cannot be read.
     pub(super) fn new(settings: Settings, complain: fn(&str)) -> reqwest::Result<Exporter> {
         let Settings { url, named_by, protocol, headers, timeout, resource, .. } = settings;
         let client = Client::builder()
@@ -62,7 +63,7 @@ impl Exporter {
         Ok(Exporter { client, url, named_by, protocol, headers, timeout, resource, complain })
     }
 
-    /// Makes spans of what is told and sends them, until nothing more comes.
+    /// Turns events into spans and sends them, until there are no more events.
     pub(super) async fn work(self, mut tree: Tree, mut told: UnboundedReceiver<Told>) {
         let mut queue = Queue::default();
         let mut due = Instant::now();
@@ -77,7 +78,7 @@ impl Exporter {
                     Some(told) => tree.take(told),
                     None => break,
                 },
-                sent = async { under_way.as_mut().expect("is one").await }, if under_way.is_some() => {
+                sent = async { under_way.as_mut().expect("the condition is met").await }, if under_way.is_some() => {
                     under_way = None;
                     due = Instant::now() + self.settle(sent, &mut queue);
                 }
@@ -99,15 +100,15 @@ impl Exporter {
         };
         let in_time = timeout(PATIENCE, rest).await.is_ok();
         if !in_time {
-            queue.complain(&self, &format!("no answer within {} s at the end", PATIENCE.as_secs()));
+            queue.complain(&self, &format!("no response within {} s at the end", PATIENCE.as_secs()));
         }
         let left = queue.lost + queue.waiting.len();
         if in_time && left > 0 {
-            (self.complain)(&format!("traces: {left} spans were not taken by the collector"));
+            (self.complain)(&format!("traces: {left} spans were not accepted by the collector"));
         }
     }
 
-    /// What comes of a request, and after which time the next one may be made.
+    /// Handles the result of a request; returns the delay before the next one.
     fn settle(&self, (spans, sent): Sent, queue: &mut Queue) -> Duration {
         match sent {
             Ok(()) => EVERY,
@@ -134,17 +135,17 @@ impl Exporter {
         headers.insert(CONTENT_TYPE, HeaderValue::from_static(kind));
         let request = self.client.post(self.url.clone()).headers(headers).body(body).send();
         let answer = match timeout(self.timeout, request).await {
-            Err(_) => Err(Refused::Later(format!("no answer within {} ms", self.timeout.as_millis()))),
-            // What reqwest says may name the address, which may hold a secret.
+            Err(_) => Err(Refused::Later(format!("no response within {} ms", self.timeout.as_millis()))),
+            // reqwest's error may contain the address, which may contain a secret.
             Ok(Err(error)) if error.is_connect() => Err(Refused::Later("no connection".to_owned())),
-            Ok(Err(_)) => Err(Refused::Later("no answer".to_owned())),
+            Ok(Err(_)) => Err(Refused::Later("no response".to_owned())),
             Ok(Ok(response)) => judged(&response),
         };
         (spans, answer)
     }
 }
 
-/// The specification's statuses that may be tried again.
+/// The statuses that the specification allows to retry.
 fn judged(response: &Response) -> Result<(), Refused> {
     match response.status().as_u16() {
         200..=299 => Ok(()),
@@ -153,7 +154,7 @@ fn judged(response: &Response) -> Result<(), Refused> {
     }
 }
 
-/// Spans that wait.
+/// Waiting spans.
 #[derive(Default)]
 struct Queue {
     waiting: Vec<Span>,
@@ -178,12 +179,12 @@ impl Queue {
         self.add(Vec::new());
     }
 
-    /// Once for a command: traces are no result.
+    /// Reports a problem once per command: traces are no result.
     fn complain(&mut self, exporter: &Exporter, why: &str) {
         if !std::mem::replace(&mut self.has_complained, true) {
             let name = exporter.named_by;
             (exporter.complain)(&format!(
-                "traces: the collector of {name} does not take spans ({why}); the sweep goes on"
+                "traces: the collector of {name} does not accept spans ({why}); the sweep continues"
             ));
         }
     }

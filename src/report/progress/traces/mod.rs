@@ -1,7 +1,8 @@
-//! A command's sweep as OpenTelemetry spans, by the usual environment variables: docs/LIVE.md describes them. The sweep is the parent, under it each
-//! attempt at a run, under that its phases.
+//! A command's sweep as OpenTelemetry spans, configured by the usual environment variables: see
+//! docs/LIVE.md. The sweep is the parent of each attempt at a run, which is the parent of its phases.
 //!
-//! A thread of its own makes the spans and sends them: neither the engine nor the sweep waits for a collector.
+//! A separate thread creates the spans and sends them: neither the engine nor the sweep waits for a
+//! collector.
 
 mod export;
 mod otlp_json;
@@ -24,20 +25,20 @@ use settings::Settings;
 use told::Told;
 use tree::Tree;
 
-/// Beyond its patience, what the thread takes to end.
+/// Time that the thread may take to end, beyond its patience.
 const GRACE: Duration = Duration::from_millis(200);
 
-/// The traces of a command. What was told has been sent when it goes, or given up.
+/// The traces of a command. On drop, all events so far are sent or given up.
 pub(crate) struct Traces {
-    /// None when it is over.
+    /// `None` once it is closed.
     sender: Option<UnboundedSender<Told>>,
     over: Receiver<()>,
     thread: Option<JoinHandle<()>>,
 }
 
 impl Traces {
-    /// Begins to listen where the environment names a collector; else there is none. What the environment says wrongly is complained of, and
-    /// nothing is sent.
+    /// Starts if the environment names a collector; returns `None` otherwise. Invalid settings are
+    /// reported, and nothing is sent.
     pub(crate) fn start(plan: &str, complain: fn(&str)) -> Option<Traces> {
         let settings = match Settings::of(|name| std::env::var(name).ok()) {
             Ok(settings) => settings?,
@@ -58,7 +59,7 @@ impl Traces {
         let exporter = Exporter::new(settings, complain).map_err(std::io::Error::other)?;
         let work = move || {
             runtime.block_on(exporter.work(tree, told));
-            // A name that is still looked up holds up nothing.
+            // A pending name lookup must not block.
             runtime.shutdown_background();
             drop(ends);
         };
@@ -66,10 +67,10 @@ impl Traces {
         Ok(Traces { sender: Some(sender), over, thread })
     }
 
-    /// Takes an event; `headline` is of the run that it commits.
+    /// Takes an event; `headline` belongs to the run that it commits.
     pub(crate) fn take(&self, event: &Event, headline: Option<Headline>) {
         if let Some(sender) = &self.sender {
-            // Where the thread is gone nothing more is sent.
+            // If the thread is gone, nothing more is sent.
             let _ = sender.send(Told { event: event.clone(), at_ns: span::now(), headline });
         }
     }

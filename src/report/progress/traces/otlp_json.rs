@@ -1,5 +1,5 @@
-//! Spans as OTLP's JSON: `opentelemetry-proto` 1.x, `ExportTraceServiceRequest` by the rules of *OTLP/HTTP, JSON Protobuf Encoding*: ids are hex
-//! digits, integers of 64 bits are strings, enumerations are numbers.
+//! Spans as OTLP JSON: `opentelemetry-proto` 1.x, `ExportTraceServiceRequest` by the rules of *OTLP/HTTP,
+//! JSON Protobuf Encoding*: ids are hex digits, 64-bit integers are strings, enumerations are numbers.
 
 use serde_json::{Value as Json, json};
 

@@ -1,5 +1,6 @@
-//! Spans as OTLP's protobuf: the fields of `opentelemetry/proto/trace/v1/trace.proto` and what it imports, of `opentelemetry-proto` 1.x. Four
-//! messages are written and none is read, for which a code generator would be more to build than this.
+//! Spans as OTLP protobuf: the fields of `opentelemetry/proto/trace/v1/trace.proto` and its imports, from
+//! `opentelemetry-proto` 1.x. Only four messages are written and none is read, which does not justify a
+//! code generator.
 
 use super::span::{Attribute, Batch, ERROR, INTERNAL, SCOPE, Span, SpanEvent, Value};
 
@@ -37,7 +38,7 @@ fn event(event: &SpanEvent) -> Message {
     attributes(message, 3, &event.attributes)
 }
 
-/// With attributes, as `KeyValue`.
+/// Adds attributes, as `KeyValue`.
 fn attributes(mut message: Message, field: u32, attributes: &[Attribute]) -> Message {
     for (key, value) in attributes {
         message.message(field, Message::default().text(1, key).message(2, &any(value)));
@@ -45,12 +46,12 @@ fn attributes(mut message: Message, field: u32, attributes: &[Attribute]) -> Mes
     message
 }
 
-/// `AnyValue`: of its alternatives one is written even where it is empty or 0.
+/// `AnyValue`: one of its alternatives is written even if it is empty or 0.
 fn any(value: &Value) -> Message {
     let mut message = Message::default();
     match value {
         Value::Text(text) => message.text(1, text),
-        // Two's complement, as protobuf has negative numbers.
+        // Two's complement, as protobuf encodes negative numbers.
         Value::Int(int) => message.varint(3, *int as u64),
         Value::Double(double) => message.fixed64(4, double.to_bits()),
         Value::Texts(texts) => {
@@ -62,7 +63,7 @@ fn any(value: &Value) -> Message {
     message
 }
 
-/// A message on its way, by protobuf's wire format.
+/// A message being built, in protobuf's wire format.
 #[derive(Default)]
 struct Message(Vec<u8>);
 

@@ -1,5 +1,5 @@
-//! Where traces go and what they say of their origin: OpenTelemetry's environment variables
-//! (specification 1.5x, *Environment Variable Specification* and *OpenTelemetry Protocol Exporter*).
+//! Destination and resource attributes of traces: OpenTelemetry's environment variables (specification
+//! 1.5x, *Environment Variable Specification* and *OpenTelemetry Protocol Exporter*).
 
 use std::time::Duration;
 
@@ -8,21 +8,21 @@ use reqwest::header::{HeaderMap, HeaderName, HeaderValue};
 
 use super::span::{Attribute, SpanId, TraceId, Value};
 
-/// How long one request may take where `OTEL_EXPORTER_OTLP_TIMEOUT` says nothing.
+/// Timeout of one request if `OTEL_EXPORTER_OTLP_TIMEOUT` is not set.
 const TIMEOUT: Duration = Duration::from_secs(10);
 const NAME: &str = "service.name";
 
-/// How spans are written.
+/// The encoding of spans.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Protocol {
     Protobuf,
     Json,
 }
 
-/// The span that the sweep is a part of.
+/// The parent span of the sweep.
 pub(super) type Parent = (TraceId, SpanId);
 
-/// What the environment says. Headers are never shown.
+/// The settings from the environment. Headers are never shown.
 pub(super) struct Settings {
     pub(super) url: Url,
     /// The variable that names the collector.
@@ -35,13 +35,13 @@ pub(super) struct Settings {
 }
 
 impl Settings {
-    /// What the variables say; none where no collector is named, or traces are turned off. Of a name and the same for traces alone
-    /// (`OTEL_EXPORTER_OTLP_TRACES_…`) the latter holds.
+    /// Reads the settings from the variables; `None` if no collector is named, or traces are turned off. A
+    /// variable for traces (`OTEL_EXPORTER_OTLP_TRACES_…`) takes precedence over the general one.
     ///
     /// # Errors
-    /// A variable says what cannot be; the error names it, and never its value.
+    /// If a variable is invalid; the error contains its name, never its value.
     pub(super) fn of(variable: impl Fn(&str) -> Option<String>) -> Result<Option<Settings>, String> {
-        // An empty one is as good as none.
+        // An empty variable counts as unset.
         let set = |name: &str| variable(name).map(|value| value.trim().to_owned()).filter(|value| !value.is_empty());
         let either = |[of_traces, of_all]: [&'static str; 2]| {
             set(of_traces).map(|value| (of_traces, value)).or_else(|| Some((of_all, set(of_all)?)))
@@ -60,7 +60,7 @@ impl Settings {
             Some((name, value)) => match value.as_str() {
                 "http/protobuf" => Protocol::Protobuf,
                 "http/json" => Protocol::Json,
-                _ => return Err(format!("{name} is neither `http/protobuf` nor `http/json` (mostly at port 4318)")),
+                _ => return Err(format!("{name} is not a number of milliseconds")),
             },
         };
         let timeout = match either(WITHIN) {
@@ -87,9 +87,9 @@ const PROTOCOL: [&str; 2] = ["OTEL_EXPORTER_OTLP_TRACES_PROTOCOL", "OTEL_EXPORTE
 const HEADERS: [&str; 2] = ["OTEL_EXPORTER_OTLP_TRACES_HEADERS", "OTEL_EXPORTER_OTLP_HEADERS"];
 const WITHIN: [&str; 2] = ["OTEL_EXPORTER_OTLP_TRACES_TIMEOUT", "OTEL_EXPORTER_OTLP_TIMEOUT"];
 
-/// The endpoint of traces is taken as it is; that of all signals has `/v1/traces` put behind it.
+/// The endpoint of traces is used as is; `/v1/traces` is appended to the one of all signals.
 fn url(name: &str, endpoint: &str) -> Result<Url, String> {
-    let wrong = || format!("{name} is no address like http://127.0.0.1:4318");
+    let wrong = || format!("{name} is not an address like http://127.0.0.1:4318");
     let mut url = Url::parse(endpoint).map_err(|_| wrong())?;
     if !matches!(url.scheme(), "http" | "https") || !url.has_host() {
         return Err(wrong());
@@ -104,7 +104,7 @@ fn url(name: &str, endpoint: &str) -> Result<Url, String> {
 /// Pairs like `a=b,c=d`, values percent-encoded.
 fn pairs<'a>(name: &'a str, text: &'a str) -> impl Iterator<Item = Result<(String, String), String>> + 'a {
     text.split(',').filter(|pair| !pair.trim().is_empty()).map(move |pair| {
-        let wrong = || format!("{name} is no list like key=value,key=value");
+        let wrong = || format!("{name} is not a list like key=value,key=value");
         let (key, value) = pair.split_once('=').ok_or_else(wrong)?;
         let value = percent_decoded(value.trim()).ok_or_else(wrong)?;
         Ok((key.trim().to_owned(), value))
@@ -127,7 +127,7 @@ fn headers(name: &str, text: &str) -> Result<HeaderMap, String> {
     let mut headers = HeaderMap::new();
     for pair in pairs(name, text) {
         let (key, value) = pair?;
-        let wrong = || format!("{name} has a name or a value that no header can have");
+        let wrong = || format!("{name} has a name or a value that is invalid in a header");
         let mut value = HeaderValue::from_str(&value).map_err(|_| wrong())?;
         value.set_sensitive(true);
         headers.insert(HeaderName::try_from(key).map_err(|_| wrong())?, value);
@@ -148,7 +148,7 @@ fn resource(service: Option<String>, attributes: Option<String>) -> Result<Vec<A
     Ok(own.into_iter().chain(more).map(|(key, value)| (key, Value::Text(value))).collect())
 }
 
-/// W3C's `traceparent`: `00-<trace>-<span>-<flags>`; none where it is not one.
+/// Parses W3C's `traceparent`: `00-<trace>-<span>-<flags>`; `None` if it is invalid.
 fn parent(text: &str) -> Option<Parent> {
     let mut parts = text.split('-');
     let (_version, trace, span) = (parts.next().filter(|version| version.len() == 2)?, parts.next()?, parts.next()?);
@@ -245,7 +245,7 @@ mod tests {
             ("OTEL_TRACES_EXPORTER", "secret"),
             ("OTEL_RESOURCE_ATTRIBUTES", "secret"),
         ] {
-            let Err(why) = of(&[ALL, (name, value)]) else { panic!("{name} is taken") };
+            let Err(why) = of(&[ALL, (name, value)]) else { panic!("{name} is accepted") };
             assert!(why.contains(name) && !why.contains("secret"), "{why}");
         }
     }

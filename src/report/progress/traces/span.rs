@@ -1,4 +1,4 @@
-//! Spans as OpenTelemetry's data model has them.
+//! Spans in OpenTelemetry's data model.
 
 use std::time::{SystemTime, UNIX_EPOCH};
 
@@ -21,7 +21,7 @@ pub(super) enum Value {
 /// A name and a value.
 pub(super) type Attribute = (String, Value);
 
-/// Something that happened in a span.
+/// An event within a span.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) struct SpanEvent {
     pub(super) at_ns: u64,
@@ -29,7 +29,7 @@ pub(super) struct SpanEvent {
     pub(super) attributes: Vec<Attribute>,
 }
 
-/// A span; it is over when its end is set. Instants are nanoseconds since 1970.
+/// A span; it is over when its end is set. Times are nanoseconds since 1970.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) struct Span {
     pub(super) trace: TraceId,
@@ -40,18 +40,18 @@ pub(super) struct Span {
     pub(super) end_ns: u64,
     pub(super) attributes: Vec<Attribute>,
     pub(super) events: Vec<SpanEvent>,
-    /// Why it failed; none where it did not.
+    /// Why it failed; `None` if it did not.
     pub(super) error: Option<String>,
 }
 
-/// Spans, and whose they are.
+/// Spans with their resource.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) struct Batch<'a> {
     pub(super) resource: &'a [Attribute],
     pub(super) spans: &'a [Span],
 }
 
-/// The name and version of what makes the spans.
+/// The name and version of the instrumentation scope.
 pub(super) const SCOPE: [&str; 2] = ["sweepline", env!("CARGO_PKG_VERSION")];
 /// `SPAN_KIND_INTERNAL`.
 pub(super) const INTERNAL: u32 = 1;
@@ -64,20 +64,20 @@ impl Value {
     }
 }
 
-/// Nanoseconds since 1970, by the clock of the wall.
+/// The current wall-clock time, in nanoseconds since 1970.
 pub(super) fn now() -> u64 {
     SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |since| since.as_nanos() as u64)
 }
 
-/// A fresh id of a trace.
+/// Returns a new trace id.
 ///
 /// # Errors
-/// The system has no random bits.
+/// If the system has no random bits.
 pub(super) fn trace_id() -> std::io::Result<TraceId> {
     Ok(NonceSeed::random()?.0)
 }
 
-/// The id of span number `n` of a trace: unlike all others of it, and never 0.
+/// Returns the id of span number `n` of a trace: unique within it, and never 0.
 pub(super) fn span_id(seed: SpanId, n: u64) -> SpanId {
     let id = u64::from_be_bytes(seed).wrapping_add(n.wrapping_mul(0x9e37_79b9_7f4a_7c15));
     id.max(1).to_be_bytes()

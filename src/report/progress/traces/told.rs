@@ -1,9 +1,9 @@
-//! What the thread of traces is told.
+//! Messages to the trace thread.
 
 use crate::report::progress::events::Headline;
 use crate::sweep::event::Event;
 
-/// An event, when it came, and the numbers of the run that it commits.
+/// An event, its time, and the numbers of the run that it commits.
 #[derive(Debug)]
 pub(super) struct Told {
     pub(super) event: Event,

@@ -1,4 +1,5 @@
-//! From a sweep's events to spans: one of the command, under it one of each attempt at a run, under that one of each phase.
+//! Turns a sweep's events into spans: one for the command, below it one for each attempt at a run, and
+//! below that one for each phase.
 
 use super::super::phases::Phases;
 use super::settings::Parent;
@@ -10,10 +11,11 @@ use crate::report::progress::events::Headline;
 use crate::sweep::event::{Event, RunView};
 use crate::units::NonceSeed;
 
-/// The model that was asked for: OpenTelemetry's semantic conventions for generative AI have this name. What they define of latencies and
-/// tokens are metrics and of single requests, so a run's numbers have names of sweepline's own.
+/// The requested model, under its name in OpenTelemetry's semantic conventions for generative AI. Those
+/// define latencies and tokens as metrics or for single requests, so a run's numbers have names of
+/// sweepline.
 const MODEL: &str = "gen_ai.request.model";
-/// Semantic conventions, general attributes: the kind of an error.
+/// Semantic conventions, general attributes: the type of an error.
 const ERROR_TYPE: &str = "error.type";
 
 /// The spans of a command.
@@ -27,7 +29,7 @@ pub(super) struct Tree {
     done: Vec<Span>,
 }
 
-/// A run under way.
+/// An active run.
 struct OpenRun {
     number: usize,
     span: Span,
@@ -35,10 +37,10 @@ struct OpenRun {
 }
 
 impl Tree {
-    /// The tree of a plan's sweep, which begins now, under the span that the environment names.
+    /// Creates the tree of a plan's sweep, which begins now, under the span from the environment.
     ///
     /// # Errors
-    /// The system has no random bits.
+    /// If the system has no random bits.
     pub(super) fn new(plan: &str, parent: Option<Parent>, at_ns: u64) -> std::io::Result<Tree> {
         let trace = parent.map_or_else(trace_id, |(trace, _)| Ok(trace))?;
         let bits = NonceSeed::random()?.0;
@@ -49,7 +51,7 @@ impl Tree {
         Ok(Tree { trace, seed, made: 0, sweep, open: Vec::new(), phases: Phases::default(), done: Vec::new() })
     }
 
-    /// Takes what happened.
+    /// Takes an event.
     pub(super) fn take(&mut self, told: Told) {
         let Told { event, at_ns, headline } = told;
         self.look(at_ns);
@@ -73,12 +75,12 @@ impl Tree {
             }
             Event::Chosen { pool, standing, .. } => self.note(at_ns, "decided", &format!("{pool}: {standing}")),
             Event::Pruned { cell, why, .. } => self.note(at_ns, "decided", &format!("{cell}: {why}")),
-            Event::Stopping => self.note(at_ns, "stopping", "the sweep was told to stop"),
+            Event::Stopping => self.note(at_ns, "stopping", "the sweep was asked to stop"),
             _ => {}
         }
     }
 
-    /// Looks which phases have begun.
+    /// Polls for phases that have begun.
     pub(super) fn look(&mut self, at_ns: u64) {
         for (run, phase) in self.phases.began() {
             let Some(at) = self.open.iter().position(|open| open.number == run.number) else { continue };
@@ -89,7 +91,7 @@ impl Tree {
         }
     }
 
-    /// Ends all: what is under way was abandoned.
+    /// Ends all spans: active runs were abandoned.
     pub(super) fn close(&mut self, at_ns: u64) {
         self.look(at_ns);
         for open in std::mem::take(&mut self.open) {
@@ -98,7 +100,7 @@ impl Tree {
         self.done.push(Span { end_ns: at_ns, ..self.sweep.clone() });
     }
 
-    /// Spans that are over and were not taken yet.
+    /// Takes the spans that have ended since the last call.
     pub(super) fn over(&mut self) -> Vec<Span> {
         std::mem::take(&mut self.done)
     }
@@ -115,7 +117,7 @@ impl Tree {
             if let Some((kind, why)) = error {
                 let attributes = [text(ERROR_TYPE, kind), text("sweepline.reason", &plain(why))];
                 let attributes = of_run(run).into_iter().chain(attributes).collect();
-                self.sweep.events.push(SpanEvent { at_ns, name: "run left out", attributes });
+                self.sweep.events.push(SpanEvent { at_ns, name: "run skipped", attributes });
             }
             return;
         };
@@ -150,7 +152,7 @@ fn text(key: &str, value: &str) -> Attribute {
     (key.to_owned(), Value::text(value))
 }
 
-/// What a run is.
+/// The attributes of a run.
 fn of_run(run: &RunView) -> Vec<Attribute> {
     let group = &run.group;
     let mut attributes = vec![
@@ -169,7 +171,7 @@ fn of_run(run: &RunView) -> Vec<Attribute> {
     attributes
 }
 
-/// What came of a run; a number that there is not is absent.
+/// The attributes of a run's result; unknown numbers are absent.
 fn of_result(headline: &Headline) -> Vec<Attribute> {
     let reasons = headline.reasons.iter().map(|reason| (*reason).to_owned()).collect();
     let counts = [("sweepline.requests", headline.requests), ("sweepline.requests.failed", headline.failed)];
