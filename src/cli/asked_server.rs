@@ -8,7 +8,7 @@ use crate::cli::stderr;
 use crate::import::{FreshServer, api_base};
 use crate::plan::{Api, Engine};
 use crate::report::format::plain;
-use crate::server::{Description, Question, describe};
+use crate::server::{Description, ProbeError, Question, describe};
 use crate::units::Nanos;
 use crate::units::secrecy::{carries_secret, looks_like_key};
 use crate::units::text::is_variable;
@@ -85,7 +85,9 @@ enum EngineName {
 /// Finds the address of the server's API and its self-description. A host and port alone get a scheme and
 /// `/v1`; if there is no list of models, the address with or without `/v1` is tried.
 fn found(args: &AskedServer, typed: &str) -> Result<(String, Description), Failure> {
-    let (url, had_secret) = api_base(typed).unwrap_or_else(|_| (typed.to_owned(), false));
+    // What was typed is not repeated: it may contain a key.
+    let is_no_url = |reason| Failure::Usage(format!("--url is not the URL of a server: {reason}; write http://HOST:PORT"));
+    let (url, had_secret) = api_base(typed).map_err(is_no_url)?;
     if had_secret || reqwest::Url::parse(typed).is_ok_and(|url| carries_secret(&url)) {
         let text = "--url contains a user name, password or key, which would end up in the plan: remove it, and name \
                     the variable that holds the key with --api-key-env";
@@ -121,13 +123,26 @@ fn ask(args: &AskedServer, url: &str) -> Result<Description, Failure> {
     };
     match describe(&question) {
         Ok(said) => Ok(said),
+        Err(ProbeError::Key { url, status, .. }) => {
+            let (url, remedy) = (plain(&url), match &args.api_key_env {
+                None => "pass --api-key-env NAME, the name of the environment variable that holds it".to_owned(),
+                Some(name) => format!("check the key in {name}"),
+            });
+            Err(Failure::Usage(format!("{url} requires an API key, or another one (HTTP {status}); {remedy}")))
+        }
         Err(error) if args.model.is_some() => {
             stderr::complain(&format!("warning: {}; the plan is made from the flags alone", plain(&error.to_string())));
             Ok(Description::default())
         }
         Err(error) => {
-            let remedy = "start the server, or use --model ID to make the plan without it";
-            Err(Failure::Usage(format!("{}; {remedy}", plain(&error.to_string()))))
+            let text = plain(&error.to_string());
+            let is_tls = url.starts_with("https://") && text.contains("tls");
+            let remedy = match is_tls {
+                true => "if the server does not use TLS, write http://",
+                false => "start the server, or use --model ID to make the plan without it",
+            };
+            let text = text.trim_end_matches('?');
+            Err(Failure::Usage(format!("{text}; {remedy}")))
         }
     }
 }
@@ -140,7 +155,11 @@ fn key(variable: Option<&str>) -> Result<Option<String>, Failure> {
                     VLLM_API_KEY to the key, and pass its name";
         return Err(Failure::Usage(text.to_owned()));
     }
-    Ok(std::env::var(name).ok().map(|key| key.trim().to_owned()).filter(|key| !key.is_empty()))
+    let key = std::env::var(name).ok().map(|key| key.trim().to_owned()).filter(|key| !key.is_empty());
+    if key.is_none() {
+        stderr::complain(&format!("warning: the variable {name} is not set: the server is queried without a key"));
+    }
+    Ok(key)
 }
 
 /// Returns the model: the one that was named, or the only one that the server lists.
@@ -153,22 +172,31 @@ fn model(args: &AskedServer, url: Option<&str>, described: Option<&Description>)
         (Some(model), models) => {
             if !models.is_empty() && !models.contains(model) {
                 stderr::complain(&format!("warning: the server does not list `{model}`; it lists {listed}"));
-            } else if let Some(status) = said.refused {
-                stderr::complain(&format!("warning: {}", refusal(url, status)));
+            } else if models.is_empty() && *said != Description::default() {
+                stderr::complain(&format!("warning: {}", no_model(url, said)));
             }
             Ok(model.clone())
         }
         (None, [only]) => Ok(only.clone()),
         (None, []) => {
-            let why = said.refused.map_or_else(
-                || "the server lists no model: it has not loaded one yet, or serves none".to_owned(),
-                |status| refusal(url, status),
-            );
+            let why = no_model(url, said);
             Err(Failure::Usage(format!("{why}; retry once it lists one, or name the model with --model ID")))
         }
         (None, _) => {
             Err(Failure::Usage(format!("the server lists several models; choose one with --model ID: {listed}")))
         }
+    }
+}
+
+/// Returns why the server lists no model.
+fn no_model(url: &str, said: &Description) -> String {
+    match said.refused {
+        Some(status) => refusal(url, status),
+        None if said.is_list => "the server lists no model: it has not loaded one yet, or serves none".to_owned(),
+        None => format!(
+            "{} does not return a list of models: is --url the address of an OpenAI-compatible API?",
+            plain(&format!("{url}/models"))
+        ),
     }
 }
 

@@ -25,6 +25,8 @@ pub struct Description {
     pub flags: BTreeMap<String, String>,
     /// The status with which it refused to list its models; `None` if it listed them.
     pub refused: Option<u16>,
+    /// Whether the response was a list of models: JSON with `data`. A page of HTML is not one.
+    pub is_list: bool,
 }
 
 /// Requests a server's models and its version.
@@ -49,7 +51,8 @@ async fn ask(client: &Client, question: &Question) -> Result<Description, ProbeE
     let longest = first["max_model_len"].as_u64().or_else(|| first["meta"]["n_ctx_train"].as_u64());
     let ids = list["data"].as_array().into_iter().flatten().filter_map(|model| model["id"].as_str());
     let models = ids.take(MOST_MODELS).map(|id| question.presentable(id)).collect();
+    let is_list = list["data"].is_array();
     let said = read(client, question, Engine::Openai, (&list, &header)).await;
     let longest = longest.or(said.context_length);
-    Ok(Description { models, longest, engine: said.engine, version: said.version, flags: said.flags, refused })
+    Ok(Description { models, longest, engine: said.engine, version: said.version, flags: said.flags, refused, is_list })
 }

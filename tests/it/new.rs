@@ -104,7 +104,10 @@ fn a_key_is_named_and_never_written() {
     let url = server.url();
     let refused = lab.run(&["new", "--url", &url]);
     assert_eq!(refused.code, Some(2));
-    assert!(refused.stderr.contains("refuses the API key"), "{}", refused.stderr);
+    let words = "requires an API key, or another one (HTTP 401); pass --api-key-env NAME";
+    assert!(refused.stderr.contains(words), "{}", refused.stderr);
+    let unset = lab.run(&["new", "--url", &url, "--api-key-env", "SWEEPLINE_NO_SUCH_KEY"]);
+    assert!(unset.stderr.contains("the variable SWEEPLINE_NO_SUCH_KEY is not set"), "{}", unset.stderr);
     let plan = lab.ok(&["new", "--url", &url, "--api-key-env", "HOME"]).stdout;
     assert!(plan.contains("api_key: { secret: env:HOME }") && plan.contains("id: m"), "{plan}");
     let home = std::env::var("HOME").unwrap();
@@ -177,6 +180,7 @@ fn a_server_that_lists_no_model_is_told_with_the_remedy() {
     let starting = pages(&[("/v1/models", 503, "{}")]);
     let empty = pages(&[("/v1/models", 200, r#"{"data": []}"#)]);
     let elsewhere = pages(&[]);
+    let page = pages(&[("/v1/models", 200, "<html></html>")]);
     for (address, words) in [
         (
             &starting,
@@ -187,13 +191,20 @@ fn a_server_that_lists_no_model_is_told_with_the_remedy() {
             "the server lists no model: it has not loaded one yet, or serves none; retry once it lists one, or name the model with --model ID",
         ),
         (&elsewhere, "no list of models at http://"),
+        (&page, "does not return a list of models: is --url the address of an OpenAI-compatible API?"),
     ] {
         let ended = lab.run(&["new", "--url", &format!("http://{address}/v1")]);
         assert_eq!((ended.code, ended.stdout.as_str()), (Some(2), ""));
         assert!(ended.stderr.contains(words), "{words}: {}", ended.stderr);
         let named = lab.ok(&["new", "--url", &format!("http://{address}/v1"), "--model", "m"]);
         assert!(named.stdout.contains("id: m"), "{}", named.stdout);
-        assert_eq!(named.stderr.starts_with("warning: "), address != &empty, "{}", named.stderr);
+        assert!(named.stderr.starts_with("warning: "), "{}", named.stderr);
+    }
+    for typed in ["", "ftp://host"] {
+        let ended = lab.run(&["new", "--url", typed]);
+        assert_eq!(ended.code, Some(2));
+        assert!(ended.stderr.contains("--url is not the URL of a server: "), "{}", ended.stderr);
+        assert!(ended.stderr.contains("write http://HOST:PORT"), "{}", ended.stderr);
     }
 }
 
