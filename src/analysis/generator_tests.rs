@@ -248,7 +248,8 @@ fn lateness_names_contents_that_were_not_made_yet() {
         }
         verdict(&records, &facts, &Validity::default(), None).reasons.remove(0).text
     };
-    let wanted = "ms late: for 74% of that time their contents were not ready, by a thread that used 97% of a core";
+    let wanted = "ms late: for 74% of that time their contents were not yet generated (by a thread that used 97% \
+                 of a core)";
     assert!(text(1_500_000, 97).ends_with(wanted), "{}", text(1_500_000, 97));
     // If contents were ready for most of the time, the thread that creates them is not the cause.
     assert!(text(900_000, 97).ends_with("ms late"), "{}", text(900_000, 97));

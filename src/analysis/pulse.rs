@@ -117,7 +117,7 @@ impl Pulse {
     }
 }
 
-/// Takes one more value between the shortest and the longest.
+/// Widens the range to include one more value.
 fn widen(ends: &mut Option<[f64; 2]>, value: Option<f64>) {
     let Some(value) = value else { return };
     let [least, most] = ends.get_or_insert([value, value]);

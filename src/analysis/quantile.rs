@@ -1,11 +1,11 @@
-//! The percentiles that are reported: their exact shares, names, and the sample sizes below which they say nothing.
+//! The reported percentiles: their exact shares, names, and minimum sample sizes.
 
 use crate::plan::Percentile;
 
-/// Every reported percentile, rising.
+/// Every reported percentile, in rising order.
 pub const ALL: [Percentile; 6] = Percentile::ALL;
 
-/// The share in thousandths: whole numbers keep `(n − 1) × p` exact.
+/// Returns the share in thousandths: whole numbers keep `(n − 1) × p` exact.
 pub(crate) fn permille(percentile: Percentile) -> u64 {
     match percentile {
         Percentile::P50 => 500,
@@ -17,17 +17,17 @@ pub(crate) fn permille(percentile: Percentile) -> u64 {
     }
 }
 
-/// The share between 0 and 1.
+/// Returns the share between 0 and 1.
 pub fn share(percentile: Percentile) -> f64 {
     permille(percentile) as f64 / 1000.0
 }
 
-/// The share of requests that may lie above it, in per cent: `5`, of p99.9 `0.1`.
+/// Returns the share of requests that may lie above it, in percent: `5`, for p99.9 `0.1`.
 pub fn allowed_percent(percentile: Percentile) -> f64 {
     (1000 - permille(percentile)) as f64 / 10.0
 }
 
-/// The name that people read: `p99.9`.
+/// Returns the readable name: `p99.9`.
 pub fn name(percentile: Percentile) -> &'static str {
     match percentile {
         Percentile::P50 => "p50",
@@ -39,7 +39,7 @@ pub fn name(percentile: Percentile) -> &'static str {
     }
 }
 
-/// The name inside a column name, without a dot that SQL would read as a qualifier: `p999`.
+/// Returns the name inside a column name, without a dot that SQL would read as a qualifier: `p999`.
 pub fn column(percentile: Percentile) -> &'static str {
     match percentile {
         Percentile::P999 => "p999",
@@ -47,12 +47,14 @@ pub fn column(percentile: Percentile) -> &'static str {
     }
 }
 
-/// Smallest sample with a two-sided 95 % order-statistic interval: the first n with pⁿ ≤ 2.5 % (METRICS, Percentiles).
+/// Returns the smallest sample with a two-sided 95 % order-statistic interval: the first n with pⁿ ≤ 2.5
+/// % (METRICS, Percentiles).
 pub fn need(percentile: Percentile) -> u64 {
     smallest_sample(percentile, 0.025)
 }
 
-/// Smallest sample that can show "the percentile is ≤ x" at 95 %: the first n with pⁿ ≤ 5 % (METRICS, `few_samples`).
+/// Returns the smallest sample that can show "the percentile is ≤ x" at 95 %: the first n with pⁿ ≤ 5 %
+/// (METRICS, `few_samples`).
 pub fn need_to_decide(percentile: Percentile) -> u64 {
     smallest_sample(percentile, 0.05)
 }
@@ -61,7 +63,8 @@ fn smallest_sample(percentile: Percentile, level: f64) -> u64 {
     (level.ln() / share(percentile).ln()).ceil() as u64
 }
 
-/// Sample size below which the percentile carries the mark `few samples`; 0 where METRICS asks for none.
+/// Returns the sample size below which the percentile has the mark `few samples`; 0 if METRICS requires
+/// none.
 pub fn unmarked_from(percentile: Percentile) -> u64 {
     match percentile {
         Percentile::P99 => 1_000,

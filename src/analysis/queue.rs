@@ -1,4 +1,4 @@
-//! What the queue of an open loop says of a run.
+//! Properties of a run that follow from the queue of an open loop.
 
 use crate::rows::{Facts, Measured};
 
@@ -7,17 +7,18 @@ use super::saturation;
 use super::series::PARTS;
 use super::worth::Turns;
 
-/// What a run's queue says: the same for every part of the run.
+/// The queue of a run: the same for every part of the run.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Queue {
-    /// How often it was seen to fill and to drain.
+    /// How often it was observed to fill and to drain.
     pub turns: Turns,
-    /// Whether the server kept up; none of a closed loop, and where the window has no length.
+    /// Whether the server kept up; `None` for a closed loop, and if the window has no length.
     pub saturation: Option<saturation::Evidence>,
 }
 
 impl Queue {
-    /// Of all requests of a run, of every phase and part. In a closed loop what is in flight says nothing.
+    /// Computes it from all requests of a run, of every phase and part. In a closed loop, the requests
+    /// in flight are no evidence.
     pub fn of(rows: &[Measured], facts: &Facts) -> Queue {
         if !facts.open_loop {
             return Queue { turns: Turns::CLOSED, saturation: None };

@@ -1,34 +1,35 @@
-//! Tokens by the part of a run in which their events came: from its start to the end of drain, whichever request they belong to.
+//! Tokens by the part of a run in which their events arrived: from its start to the end of drain,
+//! whichever request they belong to.
 
 use crate::rows::Facts;
 
-/// How many parts a run is seen in.
+/// Number of parts of a run.
 pub(super) const PARTS: usize = 60;
 
 /// Tokens of each part of a run.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) struct Received {
-    /// Parts per nanosecond; 0 of a run without length.
+    /// Parts per nanosecond; 0 for a run without length.
     parts_per_ns: f64,
     tokens: [f64; PARTS],
 }
 
 impl Received {
-    /// Nothing yet.
+    /// Creates empty counts.
     pub(super) fn new(facts: &Facts) -> Received {
         let end = facts.windows.end_ns;
         let parts_per_ns = if end > 0 { PARTS as f64 / end as f64 } else { 0.0 };
         Received { parts_per_ns, tokens: [0.0; PARTS] }
     }
 
-    /// Adds the tokens of one event. What came behind the end of drain belongs to no part.
+    /// Adds the tokens of one event. Events after the end of drain belong to no part.
     pub(super) fn add(&mut self, at: u64, tokens: f64) {
         if let Some(part) = self.tokens.get_mut((at as f64 * self.parts_per_ns) as usize) {
             *part += tokens;
         }
     }
 
-    /// Tokens of each part.
+    /// Returns the tokens of each part.
     pub(super) fn tokens(&self) -> &[f64; PARTS] {
         &self.tokens
     }

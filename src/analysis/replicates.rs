@@ -1,9 +1,9 @@
-//! Repeats of a cell as one number: the mean over runs with an interval that says of which kind it is.
+//! Repeats of a cell as one number: the mean over runs with an interval and its kind.
 //!
-//! Requests of one run are correlated near saturation, so a claim about a configuration comes from several runs. Latencies,
-//! rates, money and ratios are positive and skewed: their mean is geometric, their interval Student's on logarithms.
-//! Shares, counts and waits that may be 0 are averaged as they are. The scale follows from the metric alone, never from
-//! the values.
+//! Requests of one run are correlated near saturation, so a claim about a configuration needs several
+//! runs. Latencies, rates, money and ratios are positive and skewed: their mean is geometric, their
+//! interval Student's on logarithms. Shares, counts and waits that may be 0 are averaged as they are.
+//! The scale depends only on the metric, never on the values.
 
 pub use crate::metrics::Scale;
 use crate::metrics::{Metric, Unit};
@@ -11,14 +11,15 @@ use crate::metrics::{Metric, Unit};
 use super::paired::{moments, power};
 use super::student;
 
-/// What a 95 % interval rests on.
+/// Basis of a 95 % interval.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum IntervalKind {
     /// Order statistics of the requests of one run.
     OrderStatistic,
-    /// Order statistics of the gaps of one run, for what they are worth by requests.
+    /// Order statistics of the gaps of one run, with their worth by requests.
     GapsByRequests,
-    /// Clopper and Pearson's interval of a share, of as many independent requests as those of one or several runs are worth.
+    /// Clopper and Pearson's interval of a share, for as many independent requests as those of one or
+    /// several runs are worth.
     ShareOfRequests,
     /// Student's t over runs.
     TOverRuns,
@@ -27,7 +28,7 @@ pub enum IntervalKind {
 }
 
 impl IntervalKind {
-    /// The name in tables and files.
+    /// Returns the name in tables and files.
     pub fn name(self) -> &'static str {
         match self {
             IntervalKind::OrderStatistic => "order statistics of requests",
@@ -39,29 +40,29 @@ impl IntervalKind {
     }
 }
 
-/// The ends of a 95 % interval and what they rest on, in the unit of the metric.
+/// The ends of a 95 % interval and their basis, in the unit of the metric.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Ends {
     /// Lower end.
     pub low: f64,
     /// Upper end.
     pub high: f64,
-    /// What they rest on.
+    /// Basis of the interval.
     pub kind: IntervalKind,
 }
 
 /// A metric over several runs.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct OverRuns {
-    /// Runs.
+    /// Number of runs.
     pub n: usize,
-    /// Their mean: geometric on the log scale. Null without runs, and where a value has no logarithm.
+    /// Their mean: geometric on the log scale. Null without runs, and if a value has no logarithm.
     pub mean: Option<f64>,
     /// Its interval by Student's t; null below two runs.
     pub ends: Option<Ends>,
 }
 
-/// The mean over runs, one value of each.
+/// Computes the mean over runs, given one value of each.
 pub fn over_runs(values: &[f64], scale: Scale) -> OverRuns {
     let n = values.len();
     let Some(entered) = values.iter().map(|value| scale.enter(*value)).collect::<Option<Vec<f64>>>() else {
@@ -75,7 +76,7 @@ pub fn over_runs(values: &[f64], scale: Scale) -> OverRuns {
     OverRuns { n, mean: mean.map(|mean| scale.leave(mean)), ends }
 }
 
-/// What the interval of a mean on a scale rests on.
+/// Returns the basis of the interval of a mean on a scale.
 fn kind_of(scale: Scale) -> IntervalKind {
     match scale {
         Scale::Plain => IntervalKind::TOverRuns,
@@ -84,8 +85,8 @@ fn kind_of(scale: Scale) -> IntervalKind {
 }
 
 impl OverRuns {
-    /// The mean of a metric over runs, one value of each. A share never leaves 0 to 1, and where it is 0 or 1 in every run these
-    /// say nothing of how far it may be from there: there is no interval.
+    /// Computes the mean of a metric over runs, given one value of each. A share never leaves 0 to 1,
+    /// and if it is 0 or 1 in every run, its distance from there is unknown: there is no interval.
     pub fn of(metric: &Metric, values: &[f64]) -> OverRuns {
         let over = over_runs(values, metric.scale);
         if metric.unit != Unit::Share {

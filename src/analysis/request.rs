@@ -1,7 +1,8 @@
 //! The metrics of one request, each as METRICS defines it, in milliseconds or tokens per second.
 //!
-//! A metric is a value, undefined, or failed: a failed or cut request belongs above all others in the percentiles of
-//! its latencies and is never left out, while a metric that is null by definition says nothing about speed.
+//! A metric is a value, undefined, or failed: a failed or truncated request ranks above all others in
+//! the percentiles of its latencies and is never excluded, while a metric that is null by definition
+//! provides no information on speed.
 
 use strum::{IntoStaticStr, VariantArray};
 
@@ -19,11 +20,11 @@ pub enum Metric {
     Ttft,
     /// first_token − scheduled, ms.
     TtftFromSchedule,
-    /// first_output − sent, ms.
+    /// last_token − sent (without streaming: done − sent), ms.
     Ttfo,
     /// last_token − sent (not streaming: done − sent), ms.
     E2e,
-    /// last_token − scheduled (not streaming: done − scheduled), ms.
+    /// last_token − scheduled (without streaming: done − scheduled), ms.
     E2eFromSchedule,
     /// (last_token − first_token) / (output tokens − 1), ms.
     Tpot,
@@ -40,33 +41,34 @@ pub enum Metric {
 }
 
 impl Metric {
-    /// All of them, in the order of the table of metrics.
+    /// All metrics, in the order of the table of metrics.
     pub const ALL: &'static [Metric] = Metric::VARIANTS;
 
-    /// Its key in the table of metrics.
+    /// Returns its key in the table of metrics.
     pub fn key(self) -> &'static str {
         self.into()
     }
 
-    /// Its entry in the table of metrics.
+    /// Returns its entry in the table of metrics.
     pub fn entry(self) -> &'static metrics::Metric {
         metrics::find(self.key()).expect("the table has every metric of a request")
     }
 }
 
-/// What one request says about one metric.
+/// One metric of one request.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum Observation {
     /// The metric's value.
     Value(f64),
-    /// The request failed or was cut: worse than every value. The bound is how long it is known to have taken, in ms; none of a rate.
+    /// The request failed or was truncated: worse than every value. The bound is the minimum time that
+    /// it took, in ms; `None` for a rate.
     Failed(Option<f64>),
     /// Null by the metric's definition.
     Undefined,
 }
 
 impl Observation {
-    /// The value; none where failed or undefined.
+    /// Returns the value; `None` if failed or undefined.
     pub fn value(self) -> Option<f64> {
         match self {
             Observation::Value(value) => Some(value),
@@ -75,19 +77,19 @@ impl Observation {
     }
 }
 
-/// How a request is read: its row, the borders of its run, and whether answers were streamed.
+/// A request and its context: its row, the borders of its run, and whether responses were streamed.
 #[derive(Debug, Clone, Copy)]
 pub struct Request<'a> {
     /// The row.
     pub row: &'a Measured,
-    /// Borders of the run's phases: a cut request ended with the run.
+    /// Borders of the run's phases: a truncated request ended with the run.
     pub windows: &'a Windows,
-    /// Whether answers were streamed: without, TTFT, TTFO and TPOT do not exist.
+    /// Whether responses were streamed: otherwise TTFT, TTFO and TPOT do not exist.
     pub stream: bool,
 }
 
 impl Request<'_> {
-    /// The metric of this request.
+    /// Returns the metric of this request.
     pub fn observe(&self, metric: Metric) -> Observation {
         use Metric::*;
         let value = match metric {
@@ -111,11 +113,11 @@ impl Request<'_> {
         value.map_or(Observation::Undefined, Observation::Value)
     }
 
-    /// A failure of `metric`, with the time that the request is known to have taken.
+    /// Returns a failure of `metric`, with the minimum time that the request took.
     fn failed(&self, metric: Metric) -> Observation {
         let end = Some(self.end_ns());
         let (start, end) = match metric {
-            // A request that asked for one token would have had no time between tokens had it succeeded.
+            // A request for one token would have had no time between tokens if it had succeeded.
             Metric::Tpot if self.row.requested_tokens < 2 => return Observation::Undefined,
             Metric::GenerationThroughput if !self.stream || self.row.requested_tokens < 2 => {
                 return Observation::Undefined;
@@ -130,16 +132,17 @@ impl Request<'_> {
         Observation::Failed(start.zip(end).map(|(start, end)| millis(end, start)))
     }
 
-    /// When the whole answer was there: the last token; not streaming, the end of the body.
+    /// Returns when the whole response had arrived: the last token; without streaming, the end of the
+    /// body.
     pub(crate) fn answered_ns(&self) -> Option<u64> {
         if self.stream { self.row.last_token_ns() } else { self.row.done_ns() }
     }
 
-    /// When the request stopped being in flight; where it never started, when it was wanted.
+    /// Returns when the request stopped being in flight; if it never started, when it was due.
     pub fn end_ns(&self) -> u64 {
         match (self.row.ended_ns(), self.row.outcome) {
             (Some(ended), _) => ended,
-            // It waited until the run was over.
+            // It waited until the end of the run.
             (None, Outcome::CutAtDrain) => self.windows.end_ns,
             (None, _) => self.row.scheduled_ns,
         }
@@ -153,14 +156,14 @@ impl Request<'_> {
         Some(millis(instant?, self.row.scheduled_ns))
     }
 
-    /// Null below two tokens; below two events too, where there is no decode time to divide.
+    /// Undefined below two tokens; also below two events, because there is no decode time to divide.
     fn tpot(&self) -> Option<f64> {
         let tokens = self.row.output_tokens().filter(|tokens| *tokens >= 2)?;
         let decode = millis(self.row.last_token_ns()?, self.row.first_token_ns()?);
         (self.row.events >= 2).then(|| decode / f64::from(tokens - 1))
     }
 
-    /// Null only where the request was never sent.
+    /// Undefined only if the request was never sent.
     fn lateness(&self) -> Option<f64> {
         let waited = millis(self.row.sent_ns()?, self.row.released_ns()?);
         Some(waited - self.connecting().unwrap_or(0.0))
@@ -175,21 +178,21 @@ impl Request<'_> {
         Some(f64::from(self.row.output_tokens()?) / waited * 1e3)
     }
 
-    /// The inverse of TPOT: the first token comes before the time that is divided. Null where that is, and where it is 0: all tokens
-    /// came in one read.
+    /// The inverse of TPOT: the first token is outside the time that is divided. Undefined if TPOT is,
+    /// and if it is 0: all tokens arrived in one read.
     fn generation_throughput(&self) -> Option<f64> {
         let each = self.tpot().filter(|millis| self.stream && *millis > 0.0)?;
         Some(1e3 / each)
     }
 }
 
-/// Milliseconds from one instant to another; negative where the order is reversed, never hidden.
+/// Milliseconds from one instant to another; negative if the order is reversed, never hidden.
 fn millis(to: u64, from: u64) -> f64 {
     (to as f64 - from as f64) / 1e6
 }
 
 impl Metric {
-    /// How a run's queue bears on the metric: not at all where it is the generator's own.
+    /// Returns the effect of a run's queue on the metric: none if the metric is the generator's own.
     fn turns(self, turns: Turns) -> Turns {
         match self {
             Metric::Lateness | Metric::Connecting => Turns::CLOSED,
@@ -198,8 +201,8 @@ impl Metric {
     }
 }
 
-/// What some requests, in the order of their schedule, say of one metric, and the largest bound known of a failure. Of a rate
-/// these are the negatives, so that what is worse lies above there too.
+/// Collects one metric of some requests, in the order of their schedule, and the largest bound known of
+/// a failure. For a rate, the values are the negatives, so that worse values lie above there too.
 pub fn sample<'a>(requests: impl Iterator<Item = Request<'a>>, metric: Metric, turns: Turns) -> (Sample, Option<f64>) {
     let sign = if metric.entry().is_rate() { -1.0 } else { 1.0 };
     let (mut values, mut bound) = (Vec::new(), None::<f64>);
@@ -216,21 +219,21 @@ pub fn sample<'a>(requests: impl Iterator<Item = Request<'a>>, metric: Metric, t
     (Sample::new(values, metric.turns(turns)), bound)
 }
 
-/// The distribution of one metric over some requests, in the order of their schedule.
+/// Returns the distribution of one metric over some requests, in the order of their schedule.
 pub(crate) fn summarize<'a>(requests: impl Iterator<Item = Request<'a>>, metric: Metric, turns: Turns) -> Summary {
     let (sample, bound) = sample(requests, metric, turns);
     if !metric.entry().is_rate() {
         return Summary::of_sample(&sample, bound);
     }
-    // Where no answer has the rate (nobody counted tokens), failures do not have it either.
+    // If no response has the rate (no token count available), failures do not have it either.
     match sample.rising().first().filter(|negative| negative.is_finite()) {
         Some(negative) => Summary::of_sample(&sample, bound).turned(Some(-negative)),
         None => Summary::of(Vec::new(), 0, None),
     }
 }
 
-/// Token events of one request: instant and tokens. An event counts output tokens / events, or 1 where nobody counted
-/// the tokens; not streaming, all of an answer's tokens count at `done`.
+/// Returns the token events of one request: instant and tokens. An event counts output tokens / events,
+/// or 1 if no token count is available; without streaming, all tokens of a response count at `done`.
 pub fn token_events(row: &Measured, gaps: &[u64], stream: bool) -> impl Iterator<Item = (u64, f64)> {
     let events = gaps.len() as f64 + 1.0;
     let tokens = row.output_tokens().map(f64::from);

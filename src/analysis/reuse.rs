@@ -1,11 +1,12 @@
-//! What a prefix cache gave back, against what prompts have in common.
+//! Prefix cache hits compared with what prompts have in common.
 
 use crate::rows::{Facts, Measured, ReuseCount};
 
 use super::window;
 
-/// What a chat template puts before a prompt is the same for all of them and may be cached. How long it is shows in what the
-/// server counts beyond our text; without a tokenizer our count may be a quarter too high, so that much is left aside, …
+/// A chat template's prefix is the same for all prompts and may be cached. Its length follows from the
+/// tokens that the server counts beyond our text; without a tokenizer our count may be a quarter too
+/// high, so that margin is subtracted, …
 const OWN_COUNT_AT_LEAST: f64 = 0.75;
 /// … and templates are no longer than this.
 const LONGEST_TEMPLATE: f64 = 96.0;
@@ -13,30 +14,31 @@ const LONGEST_TEMPLATE: f64 = 96.0;
 /// Shares of the prompt tokens of a run's window.
 #[derive(Debug, Clone, Copy, Default, PartialEq)]
 pub struct Reuse {
-    /// What prompts share / prompt tokens, of the requests that were sent: in the server's tokens where it counts them
-    /// ([`Shared`]), else reusable / intended ones. Null where it is not known of all of them.
+    /// Shared tokens / prompt tokens of the requests that were sent: in the server's tokens if it counts
+    /// them ([`Shared`]), else reusable / intended ones. Null unless it is known for all of them.
     pub declared: Option<f64>,
-    /// Tokens from the prefix cache / prompt tokens, both as the server counts them, of the requests of which it told both;
-    /// null where it tells of none.
+    /// Tokens from the prefix cache / prompt tokens, both as counted by the server, over the requests
+    /// for which it reported both; null if it reported none.
     pub cached: Option<f64>,
-    /// Tokens of the chat template's constant prefix / prompt tokens, at most: an estimate from above.
+    /// Tokens of the chat template's constant prefix / prompt tokens, at most: an upper estimate.
     pub template: Option<f64>,
 }
 
 impl Reuse {
-    /// Of the window's requests.
+    /// Computes the shares of the window's requests.
     pub fn of(rows: &[Measured], facts: &Facts) -> Reuse {
         Reuse::sum(window::members(rows, facts), |row| row.cached_tokens().zip(row.prompt_tokens()))
     }
 
-    /// Of all requests of a run, with the share that the server's metrics say was found in its prefix cache, for servers that do not tell
-    /// it in their answers.
+    /// Computes the shares of all requests of a run, with the cached share from the server's metrics,
+    /// for servers that do not report it in their responses.
     pub(crate) fn beside(rows: &[Measured], cached: f64) -> Reuse {
         let told = Reuse::sum(rows.iter(), |row| Some((0, row.prompt_tokens()?)));
         Reuse { cached: Some(cached), ..told }
     }
 
-    /// `told` are the tokens from the prefix cache and those of the prompt, as the server counts them.
+    /// `told` returns the tokens from the prefix cache and those of the prompt, as counted by the
+    /// server.
     fn sum<'a>(rows: impl Iterator<Item = &'a Measured>, told: impl Fn(&Measured) -> Option<(u32, u32)>) -> Reuse {
         let (mut reusable, mut intended, mut unknown) = (0u64, 0u64, 0u64);
         let (mut cached, mut beyond) = (0u64, 0.0);
@@ -64,34 +66,37 @@ impl Reuse {
         }
     }
 
-    /// Why it is not known what prompts have in common.
+    /// Returns why it is unknown what prompts have in common.
     pub(crate) fn why_unknown(facts: &Facts) -> &'static str {
         match facts.reuse_count {
             Some(ReuseCount::Sent) => {
-                "what prompts share is not known of all requests: they differ in more text than is compared (64 MiB of hashes)"
+                "the shared prefixes of some requests are unknown: they differ in more text than is compared (64 \
+                MiB of hashes)"
             }
-            None => "what prompts really share was not counted by the version that measured this run",
+            None => "the version that measured this run did not count the shared prefixes of prompts",
         }
     }
 
-    /// How much more was cached than prompts have in common and the template explains, as a share of the prompt tokens; below
-    /// zero where it was less. Null where one of them is not known.
+    /// Returns how much more was cached than shared prefixes and the template explain, as a share of the
+    /// prompt tokens; below zero if it was less. `None` if one of them is unknown.
     pub(crate) fn excess(&self) -> Option<f64> {
         Some(self.cached? - self.declared? - self.template?)
     }
 }
 
-/// What prompts share, from our counts in the server's tokens.
+/// Shared prompt tokens, converted from our counts to the server's tokens.
 ///
-/// Our count of a text may be off, and by another factor for what is shared (a system prompt in JSON, say) than for the rest (questions
-/// in prose). The two factors are those that explain the server's counts best: least squares of its prompt tokens over shared and other
-/// tokens of the requests that share something. Where the prompts do not tell the two apart, because all of them share the same part, there is one factor for each prompt.
+/// Our count of a text may be off, and by a different factor for the shared part (for example a system
+/// prompt in JSON) than for the rest (questions in prose). The two factors are those that explain the
+/// server's counts best: least squares of its prompt tokens over shared and other tokens of the requests
+/// that share something. If the prompts do not distinguish the two, because all of them share the same
+/// part, there is one factor for each prompt.
 #[derive(Debug, Default)]
 struct Shared {
     requests: f64,
-    /// Those that share something; what follows is of them.
+    /// Requests that share something; the following fields cover only these.
     sharing: f64,
-    /// As the server counts them, of all requests.
+    /// As counted by the server, over all requests.
     prompts: f64,
     shared: f64,
     /// With one factor for each prompt, in the server's tokens.
@@ -100,9 +105,9 @@ struct Shared {
     products: [f64; 5],
 }
 
-/// Fewer requests tell no factors.
+/// Minimum number of requests to determine the factors.
 const ENOUGH: f64 = 20.0;
-/// Shared and other tokens that are more alike than this (squared cosine) tell no factors.
+/// Shared and other tokens that are more alike than this (squared cosine) do not determine the factors.
 const ALIKE: f64 = 0.99;
 /// No two counts of one text differ by a larger factor.
 const FACTORS: std::ops::RangeInclusive<f64> = 0.1..=10.0;
@@ -113,7 +118,8 @@ impl Shared {
         let other = f64::from(intended.saturating_sub(reusable));
         self.requests += 1.0;
         self.prompts += prompt;
-        // The first of those that share something shares nothing itself, and what others will share is in its other tokens.
+        // The first of the requests that share something shares nothing itself, and its other tokens
+        // include what others will share.
         if reusable == 0 || intended == 0 {
             return;
         }
@@ -124,13 +130,14 @@ impl Shared {
         self.products.iter_mut().zip(products).for_each(|(sum, product)| *sum += product);
     }
 
-    /// Shared tokens / prompt tokens; null without counts of the server.
+    /// Returns shared tokens / prompt tokens; `None` without counts of the server.
     fn share(&self) -> Option<f64> {
         let shared = self.factor().map_or(self.in_proportion, |factor| factor * self.shared);
         (self.prompts > 0.0).then(|| (shared / self.prompts).min(1.0))
     }
 
-    /// The server's tokens for one of ours, in what is shared; null where it cannot be told.
+    /// Returns the server's tokens per token of ours, in the shared part; `None` if it cannot be
+    /// determined.
     fn factor(&self) -> Option<f64> {
         let [ss, so, oo, sp, op] = self.products;
         let is_told = self.sharing >= ENOUGH && ss > 0.0 && oo > 0.0 && so * so <= ALIKE * ss * oo;
@@ -144,7 +151,8 @@ impl Shared {
 mod tests {
     use super::*;
 
-    /// So many prompts, of which each shares what `shared` says, as a server counts them that needs these factors.
+    /// The share for this many prompts, of which each shares `shared` tokens, as counted by a server
+    /// with these factors.
     fn share(count: u32, shared: impl Fn(u32) -> u32, other: impl Fn(u32) -> u32, factors: [f64; 2]) -> Option<f64> {
         let mut sum = Shared::default();
         for at in 0..count {
@@ -157,16 +165,17 @@ mod tests {
 
     #[test]
     fn what_is_shared_is_counted_as_the_server_counts_it() {
-        // 400 of ours are 800 of the server's, and the questions between 20 and 119 of ours half as many.
+        // 400 of our tokens are 800 of the server's, and the questions of 20 to 119 of ours half as
+        // many.
         let questions = |at: u32| 20 + at * 37 % 100;
         let wanted = 800.0 * 200.0 / (0..200).map(|at| (800.0 + f64::from(questions(at)) / 2.0).round()).sum::<f64>();
         let found = share(200, |_| 400, questions, [2.0, 0.5]).unwrap();
         assert!((found - wanted).abs() < 0.005, "{found}, not {wanted}");
-        // A class that shares much and one that shares nothing, whose texts count otherwise.
+        // A class that shares much and one that shares nothing, whose texts have different factors.
         let found = share(200, |at| if at % 2 == 0 { 300 } else { 0 }, |at| 50 + at % 70, [1.5, 1.0]).unwrap();
         let wanted = 450.0 * 100.0 / (450.0 * 100.0 + (0..200).map(|at| 50.0 + f64::from(at % 70)).sum::<f64>());
         assert!((found - wanted).abs() < 0.005, "{found}, not {wanted}");
-        // The first request has what all others share, and shares it with none.
+        // The first request contains what all others share, and shares it with none.
         let mut sum = Shared::default();
         sum.add(0, 500, 850);
         (0..60).for_each(|at| sum.add(400, 400 + 20 * (1 + at % 5), 800 + 10 * (1 + at % 5)));

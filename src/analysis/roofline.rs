@@ -1,62 +1,65 @@
-//! What memory bandwidth alone would allow: decoding reads every weight, and every running request's KV cache, once a step.
+//! The upper bound set by memory bandwidth alone: decoding reads every weight, and every running
+//! request's KV cache, once per step.
 //!
-//! The time of one decode step is at least the bytes it reads over the bandwidth it reads them with (the memory side of the
-//! roofline model: Williams, Waterman and Patterson, CACM 52(4), 2009; for transformer decoding: Pope et al., "Efficiently scaling
-//! transformer inference", MLSys 2023). What is measured lies below it; by how much tells in which regime a server works.
+//! The time of one decode step is at least the bytes it reads over the bandwidth (the memory side of the
+//! roofline model: Williams, Waterman and Patterson, CACM 52(4), 2009; for transformer decoding: Pope et
+//! al., "Efficiently scaling transformer inference", MLSys 2023). The measurement lies below it; the
+//! distance indicates the regime in which a server works.
 
-/// What is declared of a model.
+/// Declared properties of a model.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Weights {
     /// Number of weights.
     pub parameters: f64,
-    /// Weights that one token uses, where they are fewer: a mixture of experts.
+    /// Weights that one token uses, if they are fewer: a mixture of experts.
     pub active: Option<f64>,
-    /// Bytes of one weight.
+    /// Bytes per weight.
     pub bytes: f64,
-    /// Bytes of KV cache of one token of one request, where the model's shape is declared.
+    /// Bytes of KV cache per token of one request, if the model's shape is declared.
     pub kv_bytes: Option<f64>,
 }
 
-/// What is declared of the hardware.
+/// Declared properties of the hardware.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Memory {
     /// Bytes per second of one accelerator's memory.
     pub bandwidth: f64,
-    /// Accelerators.
+    /// Number of accelerators.
     pub gpus: u32,
-    /// Accelerators that hold one layer together.
+    /// Number of accelerators that share each layer.
     pub tensor_parallel: Option<u32>,
-    /// Groups of layers that work one after the other.
+    /// Number of groups of layers that work one after the other.
     pub pipeline_parallel: Option<u32>,
 }
 
-/// What a server works on, on average over a run.
+/// The mean load of a server over a run.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Work {
     /// Requests in flight.
     pub concurrency: f64,
-    /// Tokens of a request's context halfway through its answer; none where they are not known.
+    /// Tokens of a request's context halfway through its response; `None` if unknown.
     pub context_tokens: Option<f64>,
 }
 
-/// What bandwidth alone would allow.
+/// The bound set by bandwidth alone.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Prediction {
-    /// Decode tokens per second of one stream, reading weights alone.
+    /// Decode tokens per second of one stream, reading only weights.
     pub by_weights: f64,
-    /// The same with the KV cache of all streams; none without the model's shape or the length of contexts.
+    /// The same with the KV cache of all streams; `None` without the model's shape or the length of
+    /// contexts.
     pub with_kv: Option<f64>,
 }
 
 impl Prediction {
-    /// The nearer of the two bounds.
+    /// Returns the nearer of the two bounds.
     pub fn best(&self) -> f64 {
         self.with_kv.unwrap_or(self.by_weights)
     }
 }
 
-/// Decode tokens per second of one stream at most. `None` where the declared figures do not go together: more accelerators
-/// in a group than there are.
+/// Returns the maximum decode tokens per second of one stream. `None` if the declared figures are
+/// inconsistent: more accelerators in a group than there are.
 pub fn predict(weights: Weights, memory: Memory, work: Work) -> Option<Prediction> {
     let Memory { bandwidth, gpus, tensor_parallel, pipeline_parallel } = memory;
     let stages = pipeline_parallel.unwrap_or(1).max(1);
@@ -65,7 +68,8 @@ pub fn predict(weights: Weights, memory: Memory, work: Work) -> Option<Predictio
     if replicas == 0 || bandwidth <= 0.0 {
         return None;
     }
-    // Stages read their part of the weights one after the other, so a token waits for all of them at one group's speed.
+    // Stages read their parts of the weights one after the other, so a token waits for all of them at
+    // one group's speed.
     let bytes_per_s = bandwidth * f64::from(together);
     // Requests are spread over the replicas, and over the stages of each.
     let batch = (work.concurrency / f64::from(replicas) / f64::from(stages)).max(1.0);
@@ -78,8 +82,8 @@ pub fn predict(weights: Weights, memory: Memory, work: Work) -> Option<Predictio
     Some(Prediction { by_weights: bytes_per_s / weight_bytes, with_kv })
 }
 
-/// Bytes of one weight in a number format, by its name; none for a name that is not known. Formats of four bits count their scales
-/// with an eighth: one of 16 bits for each group of 32 or so.
+/// Returns the bytes of one weight in a number format, by its name; `None` for an unknown name. Four-bit
+/// formats count their scales with an eighth: one of 16 bits for each group of 32 or so.
 pub fn bytes_of(precision: &str) -> Option<f64> {
     let name = precision.to_ascii_lowercase();
     let is = |parts: &[&str]| parts.iter().any(|part| name.contains(part));
@@ -96,12 +100,14 @@ pub fn bytes_of(precision: &str) -> Option<f64> {
     }
 }
 
-/// Bytes of KV cache of one token: a key and a value for each layer and key-value head (Pope et al., section 2).
+/// Returns the bytes of KV cache of one token: a key and a value for each layer and key-value head (Pope
+/// et al., section 2).
 pub fn kv_bytes(layers: u32, kv_heads: u32, head_dim: u32, bytes: f64) -> f64 {
     2.0 * f64::from(layers) * f64::from(kv_heads) * f64::from(head_dim) * bytes
 }
 
-/// Bytes per second of a text like `3.35TB/s` or `900 GB/s`: decimal prefixes, as data sheets have them; `GiB/s` is binary.
+/// Parses bytes per second like `3.35TB/s` or `900 GB/s`: decimal prefixes, as in data sheets; `GiB/s`
+/// is binary.
 pub fn bandwidth(text: &str) -> Option<f64> {
     let text = text.trim().strip_suffix("/s")?.trim_end();
     let digits = text.find(|c: char| !(c.is_ascii_digit() || c == '.')).unwrap_or(text.len());
@@ -144,7 +150,7 @@ mod tests {
 
     #[test]
     fn the_cache_of_every_stream_is_read_too() {
-        // Llama 3.1 70B: 80 layers, 8 key-value heads of 128: 327 680 bytes a token.
+        // Llama 3.1 70B: 80 layers, 8 key-value heads of 128: 327 680 bytes per token.
         let kv = kv_bytes(80, 8, 128, 2.0);
         assert_eq!(kv, 327_680.0);
         let weights = Weights { kv_bytes: Some(kv), ..LLAMA_70B };

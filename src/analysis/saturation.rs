@@ -1,81 +1,86 @@
-//! Whether a server kept up with what came to it: from the growth of what is in flight over the window of an open loop.
+//! Whether a server kept up with its arrivals: from the growth of requests in flight over the window of
+//! an open loop.
 //!
-//! Model: a server that keeps up has a queue that comes back to where it was; one that does not has a queue that is a random walk
-//! upwards. The growth over the window is tested by the increments of its twentieths: of a random walk they are independent, so
-//! Student's t is exact there, and of a queue that comes back they cancel out, so the test alarms less often than its level.
-//! "Kept up" takes more than no growth shown: what is in flight must have been seen to come back ([`super::series::swings`]).
+//! Model: the queue of a server that keeps up returns to its earlier level; the queue of one that does
+//! not is a random walk upwards. The growth over the window is tested by its increments over twentieths:
+//! those of a random walk are independent, so Student's t is exact there, and those of a queue that
+//! returns cancel out, so the test raises fewer alarms than its level. "Kept up" requires more than the
+//! absence of growth: the requests in flight must have been observed to return
+//! ([`super::series::swings`]).
 //!
-//! A profile changes what is in flight as it changes the rate (Little's law), and latency rises with the load. Of the growth only
-//! what is more than half again as much as the rate explains counts.
+//! A profile changes the requests in flight along with the rate (Little's law), and latency rises with
+//! the load. Only growth that exceeds what the rate explains by more than half counts.
 
 use super::flight::Flight;
 use super::series::{PARTS, mean, swings, variance};
 use super::student;
 
-/// What an open loop says of its server.
+/// The state of the server of an open loop.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, strum::IntoStaticStr)]
 #[strum(serialize_all = "snake_case")]
 pub enum State {
-    /// What came was served as it came.
+    /// Arrivals were served as they came.
     KeptUp,
-    /// More came than was served: what is in flight grew all the time.
+    /// More requests arrived than were served: the requests in flight grew all the time.
     Saturated,
-    /// The window is too short to tell.
+    /// The window is too short to decide.
     NotShown,
 }
 
 impl State {
-    /// The name in tables and files.
+    /// Returns the name in tables and files.
     pub fn name(self) -> &'static str {
         self.into()
     }
 }
 
-/// Parts of the window whose increments are compared, and larger parts: what makes neighbouring increments alike, a memory of the
-/// service times, makes the growth look surer than it is, and less so in larger parts.
+/// Number of parts of the window whose increments are compared, and of larger parts: a memory of the
+/// service times makes neighboring increments alike and the growth look more certain than it is, and
+/// less so in larger parts.
 const STEPS: usize = 20;
 const LARGE_STEPS: usize = 10;
-/// Arrivals below which nothing is said.
+/// Minimum number of arrivals for a decision.
 pub const FEWEST: u64 = 50;
-/// Swings of what is in flight that show that it comes back.
+/// Number of swings of the requests in flight that shows that they return.
 pub(crate) const SWINGS: u32 = 16;
-/// Student's t of 19 degrees of freedom, one-sided: at 5 %, what still counts as no growth; at 0.5 %, growth.
+/// Student's t with 19 degrees of freedom, one-sided: at 5 %, the limit of no growth; at 0.5 %, growth.
 const GROWS: f64 = 1.729;
 const RUNS_AWAY: f64 = 2.861;
-/// The same of 9 degrees of freedom, at 0.5 %.
+/// The same with 9 degrees of freedom, at 0.5 %.
 const RUNS_AWAY_LARGE: f64 = 3.250;
-/// Of few arrivals growth must be shown more plainly, by √(1 + this / arrivals): where requests remember the one before for as long
-/// as tens of them, a window of a hundred sees a few independent ones (`docs/METRICS.md`, Dependence).
+/// With few arrivals, growth must be shown more clearly, by √(1 + this / arrivals): if requests depend
+/// on the previous tens of requests, a window of a hundred contains few independent ones
+/// (`docs/METRICS.md`, Dependence).
 const FEW: f64 = 300.0;
 
-/// What the decision rests on.
+/// Basis of the decision.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Evidence {
-    /// Runs that this is of.
+    /// Number of runs that it covers.
     pub runs: u64,
-    /// Requests that were wanted in the window; of several runs their mean.
+    /// Requests that were due in the window; the mean over several runs.
     pub arrived: u64,
     /// Length of the window in seconds.
     pub seconds: f64,
-    /// Swings of what is in flight.
+    /// Swings of the requests in flight.
     pub swings: u32,
-    /// What is in flight at the end less what was at the begin.
+    /// Requests in flight at the end minus those at the beginning.
     pub growth: f64,
     /// Standard error of the growth.
     pub error: f64,
-    /// The same by fewer and larger parts of the window.
+    /// The same from fewer and larger parts of the window.
     pub(crate) error_large: f64,
     /// Growth that a profile of arrivals explains; 0 where the rate is steady.
     pub(crate) explained: f64,
 }
 
 impl Evidence {
-    /// Of a window; none where it has no length.
+    /// Computes it for a window; `None` if it has no length.
     pub fn of(flight: &Flight) -> Option<Evidence> {
         Evidence::with(flight, variance)
     }
 
-    /// Of a window, with the variance of the increments by a rule.
+    /// Computes it for a window, with the variance of the increments by a rule.
     fn with(flight: &Flight, variance_of: fn(&[f64]) -> f64) -> Option<Evidence> {
         let steps = |count| -> Vec<f64> { flight.levels(count).windows(2).map(|two| two[1] - two[0]).collect() };
         let error = |steps: &[f64]| (variance_of(steps) * steps.len() as f64).sqrt();
@@ -92,15 +97,16 @@ impl Evidence {
         })
     }
 
-    /// Of a window whose rate a profile changes; none where it has no length.
+    /// Computes it for a window whose rate a profile changes; `None` if it has no length.
     ///
-    /// A rate that rises past what the server can do lets what is in flight grow faster and faster: that its increments differ is
-    /// then no noise, so their variance is that of their differences from one to the next.
+    /// If the rate rises beyond the server's capacity, the requests in flight grow faster and faster:
+    /// the variation of the increments is then not noise, so their variance is computed from the
+    /// differences between consecutive ones.
     pub(crate) fn under_profile(flight: &Flight) -> Option<Evidence> {
-        /// What latency may rise by.
+        /// Factor by which latency may rise.
         const LATENCY: f64 = 1.5;
         let quarter = flight.seconds() / 4.0;
-        // And one more, so that a quarter without any can be divided by.
+        // Plus one, so that an empty quarter can be a divisor.
         let wanted = |from: f64| {
             let inside = |(begin, _): &&(f64, f64)| (from..from + quarter).contains(begin);
             1.0 + flight.spans.iter().filter(inside).count() as f64
@@ -110,11 +116,11 @@ impl Evidence {
         Some(Evidence { explained: (LATENCY * rise - 1.0) * first, ..Evidence::with(flight, variance_of_differences)? })
     }
 
-    /// What several runs of one load say together, as one run of their means: growths add up and so do their variances, and at least
-    /// half of the runs must have been seen to come back. None without runs.
+    /// Combines several runs of one load into one run of their means: growths add up and so do their
+    /// variances, and at least half of the runs must have been observed to return. `None` without runs.
     ///
-    /// Model: repeats are independent and of one server. Of one that is slower in some repeats this tells whether it kept up on
-    /// average.
+    /// Model: repeats are independent and measure one server. For a server that is slower in some
+    /// repeats, this decides whether it kept up on average.
     pub fn together(runs: &[Evidence]) -> Option<Evidence> {
         if runs.is_empty() {
             return None;
@@ -136,7 +142,7 @@ impl Evidence {
         })
     }
 
-    /// The growth that no profile explains, in units of a standard error.
+    /// Returns the growth that no profile explains, in units of a standard error.
     fn t(&self, error: f64) -> f64 {
         let growth = self.growth - self.explained;
         match (error > 0.0, growth > 0.0) {
@@ -146,59 +152,63 @@ impl Evidence {
         }
     }
 
-    /// The growth in units of one that shows that what is in flight runs away.
+    /// Returns the growth in units of one that shows that the requests in flight run away.
     fn runs_away(&self) -> f64 {
         let few = (1.0 + FEW / (self.runs * self.arrived).max(1) as f64).sqrt();
         (self.t(self.error) / (RUNS_AWAY * few)).min(self.t(self.error_large) / RUNS_AWAY_LARGE)
     }
 
-    /// What it says.
+    /// Returns the resulting state.
     pub fn state(&self) -> State {
         if self.arrived < FEWEST {
             State::NotShown
         } else if self.runs_away() > 1.0 {
             State::Saturated
         } else if self.error == 0.0 || (self.swings >= SWINGS && self.growth < GROWS * self.error) {
-            // What never changes has been seen to stay where it is. A rise that a profile explains shows neither.
+            // A constant number has been observed to stay where it is. A rise that a profile explains
+            // shows neither.
             State::KeptUp
         } else {
             State::NotShown
         }
     }
 
-    /// Requests per second that really came.
+    /// Returns the actual arrivals per second.
     pub fn rate(&self) -> f64 {
         self.arrived as f64 / self.seconds
     }
 
-    /// Requests per second by which what is in flight grew, and half its 95 % interval.
+    /// Returns the requests per second by which the requests in flight grew, and half of the 95 %
+    /// interval.
     pub(crate) fn growth_rate(&self) -> (f64, f64) {
         let half = student::critical(0.05, STEPS as f64 - 1.0) * self.error;
         (self.growth / self.seconds, half / self.seconds)
     }
 
-    /// Requests per second that ended, with the ends of its 95 % interval, never below 0: what came is counted exactly, so the
-    /// interval is that of the growth.
+    /// Returns the requests per second that ended, with the ends of its 95 % interval, never below 0:
+    /// arrivals are counted exactly, so the interval is that of the growth.
     pub fn completion_rate(&self) -> (f64, [f64; 2]) {
         let (growth, half) = self.growth_rate();
         let rate = self.rate() - growth;
         (rate, [(rate - half).max(0.0), rate + half])
     }
 
-    /// Seconds of a window that would do to tell, as far as can be known: until so many requests came, until what is in flight
-    /// has swung often enough at the pace of this one, and where it has, until growth like this one's would be shown.
+    /// Returns the window in seconds that would suffice to decide, as far as can be estimated: until
+    /// enough requests have arrived, until the requests in flight have swung often enough at the current
+    /// pace, and once they have, until growth like the current one would be shown.
     pub fn would_do(&self) -> f64 {
         let arrivals = FEWEST as f64 / self.arrived.max(1) as f64;
         let swings = f64::from(SWINGS) / f64::from(self.swings.max(1));
         let is_between = self.state() == State::NotShown && self.t(self.error) >= GROWS;
-        // The growth of a random walk rises with its length, its standard error with the root.
+        // The growth of a random walk rises with its length, its standard error with the square root.
         let growth = if is_between { (1.0 / self.runs_away()).powi(2) } else { 1.0 };
         self.seconds * arrivals.max(swings).max(growth).max(1.0)
     }
 }
 
-/// Variance of values whose mean may move slowly: half the mean square of the differences between neighbours (von Neumann, "Distribution
-/// of the ratio of the mean square successive difference to the variance", Annals of Mathematical Statistics 12, 1941).
+/// Returns the variance of values whose mean may move slowly: half the mean square of the differences
+/// between neighbors (von Neumann, "Distribution of the ratio of the mean square successive difference
+/// to the variance", Annals of Mathematical Statistics 12, 1941).
 fn variance_of_differences(values: &[f64]) -> f64 {
     let squares = values.windows(2).map(|two| (two[1] - two[0]).powi(2)).sum::<f64>();
     squares / (2.0 * values.len().saturating_sub(1).max(1) as f64)
@@ -211,7 +221,7 @@ mod tests {
 
     use super::*;
 
-    /// Requests that come every 10 ms and take so many seconds, the k-th.
+    /// Requests that arrive every 10 ms, the k-th of which takes `takes(k)` seconds.
     fn flight(seconds: f64, takes: impl Fn(f64) -> f64) -> Flight {
         let begins = (0..(seconds * 100.0) as u32).map(|k| f64::from(k) / 100.0);
         Flight { from: 0.0, to: seconds, spans: begins.map(|at| (at, at + takes(at))).collect() }
@@ -231,7 +241,8 @@ mod tests {
         assert_eq!(Evidence::of(&Flight::default()), None);
     }
 
-    /// A queue of four servers and services of one second, empty at first, under Poisson arrivals; the window is the last 60 s of 66.
+    /// A queue of four servers and services of one second, initially empty, under Poisson arrivals; the
+    /// window is the last 60 s of 66.
     fn queue(load: f64, rng: &mut ChaCha8Rng) -> Evidence {
         let (mut free, mut at, mut spans) = ([0.0f64; 4], 0.0, Vec::new());
         while at < 66.0 {
@@ -269,7 +280,7 @@ mod tests {
 
     #[test]
     fn growth_that_a_profile_asks_for_shows_nothing() {
-        // The rate rises evenly to ten times as many.
+        // The rate rises steadily to ten times its value.
         let begins = || (0..1_000).map(|k| 10.0 * ((0.01 + 0.99 * f64::from(k) / 1_000.0).sqrt() - 0.1) / 0.9);
         let of = |takes: fn(f64) -> f64| {
             let spans = begins().map(|at| (at, at + takes(at))).collect();

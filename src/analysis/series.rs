@@ -1,39 +1,41 @@
-//! Series of numbers that may depend on each other: blocks, ranks, and how much they depend.
+//! Series of numbers that may depend on each other: blocks, ranks, and their dependence.
 
-/// How many parts a window is cut into, and blocks the requests of a run, wherever dependence is looked at. Divisible by 8, 10, 12,
-/// 15, 16, 20, 24 and 30.
+/// Number of parts of a window, and of blocks of the requests of a run, wherever dependence is
+/// estimated. Divisible by 8, 10, 12, 15, 16, 20, 24 and 30.
 pub const PARTS: usize = 240;
 
-/// The mean; not a number without values.
+/// Returns the mean; NaN without values.
 pub fn mean(values: &[f64]) -> f64 {
     values.iter().sum::<f64>() / values.len() as f64
 }
 
-/// The sample variance, divided by n − 1; 0 below two values.
+/// Returns the sample variance, divided by n − 1; 0 below two values.
 pub fn variance(values: &[f64]) -> f64 {
     let mean = mean(values);
     values.iter().map(|value| (value - mean).powi(2)).sum::<f64>() / (values.len() as f64 - 1.0).max(1.0)
 }
 
-/// Means of `count` blocks of nearly equally many values; as many as there are values where they are fewer.
+/// Returns the means of `count` blocks of nearly equal size; one per value if there are fewer values.
 pub fn blocks(values: &[f64], count: usize) -> Vec<f64> {
     edges(values.len(), count).windows(2).map(|edge| mean(&values[edge[0]..edge[1]])).collect()
 }
 
-/// The first index of each of `count` nearly equal blocks of `n` values, and the end; at most `n` blocks.
+/// Returns the first index of each of `count` nearly equal blocks of `n` values, and the end; at most
+/// `n` blocks.
 pub fn edges(n: usize, count: usize) -> Vec<usize> {
     let count = count.min(n);
     (0..=count).map(|block| block * n / count.max(1)).collect()
 }
 
-/// The indices of values, these rising.
+/// Returns the indices of values in rising order of the values.
 pub(crate) fn rising_order(values: &[f64]) -> Vec<u32> {
     let mut order: Vec<u32> = (0..values.len() as u32).collect();
     order.sort_unstable_by(|a, b| values[*a as usize].total_cmp(&values[*b as usize]));
     order
 }
 
-/// The rank of each value as a share between 0 and 1, by their [`rising_order`]; equal values share the middle of their ranks.
+/// Returns the rank of each value as a share between 0 and 1, by their [`rising_order`]; equal values
+/// share the middle of their ranks.
 pub(crate) fn ranks(values: &[f64], order: &[u32]) -> Vec<f64> {
     let n = values.len();
     let mut ranks = vec![0.0; n];
@@ -46,8 +48,9 @@ pub(crate) fn ranks(values: &[f64], order: &[u32]) -> Vec<f64> {
     ranks
 }
 
-/// The integrated autocorrelation time of a series in its own steps, 1 + 2 Σ ρ, by the initial monotone sequence of Geyer
-/// (Practical Markov Chain Monte Carlo, 1992); at least 1. So many values of it are worth one independent value.
+/// Returns the integrated autocorrelation time of a series in its own steps, 1 + 2 Σ ρ, by the initial
+/// monotone sequence of Geyer (Practical Markov Chain Monte Carlo, 1992); at least 1. That many of its
+/// values are worth one independent value.
 pub fn autocorrelation_time(series: &[f64]) -> f64 {
     let n = series.len();
     let mean = mean(series);
@@ -69,9 +72,10 @@ pub fn autocorrelation_time(series: &[f64]) -> f64 {
     (2.0 * sum / all - 1.0).max(1.0)
 }
 
-/// How often a series goes from its lower 30 % to its upper 30 % or back. A queue that has swung often has been seen to fill and
-/// to drain: of 200 relaxation times there are about 55 swings in [`PARTS`] parts, whatever the queue, and of a queue that only
-/// grows one to four (`docs/METRICS.md`, Dependence).
+/// Returns how often a series goes from its lower 30 % to its upper 30 % or back. A queue that has swung
+/// often has been observed to fill and to drain: over 200 relaxation times there are about 55 swings in
+/// [`PARTS`] parts, for any queue, and one to four for a queue that only grows (`docs/METRICS.md`,
+/// Dependence).
 pub fn swings(series: &[f64]) -> u32 {
     let mut rising = series.to_vec();
     rising.sort_unstable_by(f64::total_cmp);

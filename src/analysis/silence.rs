@@ -1,12 +1,15 @@
-//! Whether the server paused: a time in which nothing came on any stream although requests were under way, longer than the run's
-//! other silences explain.
+//! Whether the server paused: a time in which nothing arrived on any stream although requests were in
+//! flight, longer than the run's other silences explain.
 //!
-//! Every time to a first token and every gap that all streams have in common is a silence: that of one stream, or of a server that
-//! computes a long prompt while the others wait. So a run's own silences say how long one may be, whatever TTFT and gaps depend on.
-//! Model: the tail of their lengths is that of a lognormal distribution, with a deviation taken to be larger by what so few may have
-//! measured too small. It is fitted to the longest tenth and to the longest fortieth, and the one that falls faster counts: where many
-//! streams speak at once most silences are of a millisecond, and say nothing of how long one may be. Of a tail that falls faster (an exponential one) too few pauses are told, never too
-//! many; of one that falls more slowly as many more as it is heavier (`docs/METRICS.md`, Steadiness).
+//! Every time to a first token and every gap that all streams have in common is a silence: that of a
+//! single stream, or of a server that computes a long prompt while the others wait. A run's own silences
+//! thus show how long one may be, whatever TTFT and gaps depend on. Model: the tail of their lengths is
+//! that of a lognormal distribution, with a deviation increased by the possible underestimate from few
+//! silences. It is fitted to the longest tenth and to the longest fortieth, and the one that falls
+//! faster counts: with many concurrent streams, most silences last a millisecond and do not show how
+//! long one may be. For a tail that falls faster (such as an exponential one) too few pauses are
+//! reported, never too many; for one that falls more slowly, more are reported the heavier it is
+//! (`docs/METRICS.md`, Steadiness).
 
 use crate::plan::{Limits, Validity};
 use crate::rows::{Facts, Measured, Outcome};
@@ -15,23 +18,24 @@ use super::state::{State, exceeded};
 use super::student::upper;
 use super::window;
 
-/// The finest time that is told apart, and the most cells of a window.
+/// The time resolution, and the maximum number of cells of a window.
 const CELL_NS: u64 = 1_000_000;
 const MOST_CELLS: u64 = 1 << 20;
-/// A shorter silence is no pause: the machine of the client may stand still as long without a reason of its own (`client_paused`).
+/// A shorter silence is not a pause: the client's machine may stand still that long without a separate
+/// reason (`client_paused`).
 const LEAST_NS: u64 = 250_000_000;
-/// Silences below which nothing can be said of their lengths.
+/// Minimum number of silences to judge their lengths.
 const FEWEST: usize = 20;
-/// Most pauses of a run: what comes more often is what the server does.
+/// Maximum number of pauses of a run: more frequent ones are the server's normal behavior.
 const MOST: usize = 5;
-/// How many silences of the length of a pause may be expected by chance.
+/// Maximum expected number of silences of the length of a pause by chance.
 const CHANCE: f64 = 0.01;
-/// The longest fortieth is of few silences: what it expects counts so many times.
+/// The longest fortieth consists of few silences: its expectation is multiplied by this.
 const OF_FEW: f64 = 100.0;
-/// A pause is at least so many times as long as any other silence.
+/// A pause is at least this many times as long as any other silence.
 const TIMES: f64 = 2.0;
 
-/// The share of the window in pauses, where it is above the plan's limits.
+/// Judges the share of the window in pauses against the plan's limits.
 pub(super) fn judge(
     signs: &Signs,
     rows: &[Measured],
@@ -55,14 +59,14 @@ pub(super) fn judge(
         let times = if count == 1 { String::new() } else { format!("{count} times, once ") };
         let (length, other) = (seconds(longest.nanos()), seconds(lengths[count]));
         let text = format!(
-            "nothing came on any stream {times}for {length:.2} s, {at:.1} s into the window, with {under_way} requests under way; \
-             other silences last {other:.2} s at most"
+            "no stream received anything {times}for {length:.2} s, {at:.1} s into the window, with {under_way} \
+             requests in flight; other silences last at most {other:.2} s"
         );
         (state, text)
     }))
 }
 
-/// How long the generator stood still at most, in nanoseconds.
+/// Returns the longest standstill of the generator, in nanoseconds.
 fn stood_still(facts: &Facts) -> u64 {
     let known = facts.pauses.map_or(0, |pauses| pauses.stopped.longest_ns.max(pauses.starved.longest_ns));
     let wakes = facts.observed.as_ref().and_then(|observed| observed.wakes);
@@ -73,7 +77,7 @@ fn is_under_way(row: &Measured, facts: &Facts, at: u64) -> bool {
     row.sent_ns().is_some_and(|sent| sent < at) && window::request(row, facts).end_ns() >= at
 }
 
-/// In which cells of the window anything came.
+/// The cells of the window in which anything arrived.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct Signs {
     from: u64,
@@ -83,7 +87,7 @@ pub(crate) struct Signs {
 }
 
 impl Signs {
-    /// Of a window in which nothing came yet.
+    /// Creates it for a window in which nothing arrived yet.
     pub(crate) fn new(facts: &Facts) -> Signs {
         let (from, to) = (facts.windows.measure_start_ns, facts.windows.measure_end_ns);
         let length = to.saturating_sub(from);
@@ -92,7 +96,7 @@ impl Signs {
         Signs { from, to, cell, bits: vec![0; cells.div_ceil(64) as usize] }
     }
 
-    /// Something came.
+    /// Records an arrival.
     pub(crate) fn add(&mut self, at: u64) {
         if (self.from..self.to).contains(&at) {
             let cell = (at - self.from) / self.cell;
@@ -100,7 +104,7 @@ impl Signs {
         }
     }
 
-    /// An answer that failed at the server's side came too.
+    /// Records the end of a response that failed on the server's side, which is an arrival too.
     pub(crate) fn add_end(&mut self, row: &Measured) {
         use Outcome::{CutAtDrain, Stalled, Timeout};
         if let Some(ended) = row.ended_ns().filter(|_| !matches!(row.outcome, CutAtDrain | Stalled | Timeout)) {
@@ -108,7 +112,8 @@ impl Signs {
         }
     }
 
-    /// Times without a sign: from the end of the cell of one to the begin of the cell of the next.
+    /// Returns times without a sign: from the end of the cell of one to the beginning of the cell of the
+    /// next.
     fn empty(&self) -> Vec<(u64, u64)> {
         let (mut found, mut from) = (Vec::new(), self.from);
         for (index, word) in self.bits.iter().enumerate() {
@@ -130,25 +135,26 @@ impl Signs {
     }
 }
 
-/// A time in which nothing came although requests were under way, in nanoseconds since the run's start.
+/// A time in which nothing arrived although requests were in flight, in nanoseconds since the run's
+/// start.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Silence {
-    /// Its begin.
+    /// Its beginning.
     pub from: u64,
     /// Its end.
     pub to: u64,
 }
 
 impl Silence {
-    /// Length in nanoseconds.
+    /// Returns the length in nanoseconds.
     pub(crate) fn nanos(&self) -> u64 {
         self.to - self.from
     }
 }
 
-/// The silences of a run, the longest first.
+/// Returns the silences of a run, the longest first.
 pub(crate) fn silences(signs: &Signs, rows: &[Measured]) -> Vec<Silence> {
-    // By end, the latest first; beside each the first that was sent of all that ended as late.
+    // By end, the latest first; each with the earliest sending time of all requests that ended as late.
     let span = |row: &Measured| Some((row.ended_ns().unwrap_or(u64::MAX), row.sent_ns()?));
     let mut ended: Vec<(u64, u64)> = rows.iter().filter_map(span).collect();
     ended.sort_unstable_by_key(|(end, _)| std::cmp::Reverse(*end));
@@ -170,14 +176,15 @@ pub(crate) fn silences(signs: &Signs, rows: &[Measured]) -> Vec<Silence> {
     found
 }
 
-/// Which of the silences, the longest first, are pauses: so many of the first. An error says why nobody can tell.
+/// Returns how many of the silences, sorted with the longest first, are pauses. An error states why that
+/// cannot be decided.
 pub fn pauses(lengths: &[u64]) -> Result<usize, String> {
     if lengths.first().is_none_or(|longest| *longest < LEAST_NS) {
         return Ok(0);
     }
     if lengths.len() < FEWEST + MOST {
         let count = lengths.len();
-        return Err(format!("{count} silences are too few to say how long one may be"));
+        return Err(format!("{count} silences are too few to judge how long one may be"));
     }
     let is_pause = |count: &usize| {
         let (shortest, others) = (lengths[count - 1], &lengths[*count..]);
@@ -187,7 +194,8 @@ pub fn pauses(lengths: &[u64]) -> Result<usize, String> {
     Ok((1..=MOST).rev().find(is_pause).unwrap_or(0))
 }
 
-/// How many silences as long as `length` are expected by chance among as many as `others`, which are sorted, the longest first.
+/// Returns how many silences as long as `length` are expected by chance among as many as `others`, which
+/// are sorted, the longest first.
 fn expected(others: &[u64], length: u64) -> f64 {
     let by = |tail: usize| expected_by(others, length, tail);
     let tenth = by((others.len() / 10).clamp(FEWEST / 2, 200));
@@ -195,20 +203,20 @@ fn expected(others: &[u64], length: u64) -> f64 {
     if fortieth < FEWEST / 2 { tenth } else { tenth.min(OF_FEW * by(fortieth.min(50))) }
 }
 
-/// The same by the longest `tail` of them.
+/// Returns the same from the longest `tail` of them.
 fn expected_by(others: &[u64], length: u64, tail: usize) -> f64 {
     let n = others.len() as f64;
     let least = others[tail] as f64;
     let excess = others[..tail].iter().map(|other| (*other as f64 / least).ln()).sum::<f64>() / tail as f64;
     let share = tail as f64 / n;
     let place = normal_place(share);
-    // The mean of what lies above a place of the normal distribution, less that place.
+    // The mean of the normal distribution above a place, minus that place.
     let above = (-place * place / 2.0).exp() / (2.0 * std::f64::consts::PI).sqrt() / share - place;
     let deviation = (excess / above * (1.0 + 1.0 / (tail as f64).sqrt())).max(0.1);
     n * upper(place + (length as f64 / least).ln() / deviation)
 }
 
-/// The z above which a share of a normal distribution lies.
+/// Returns the z above which a share of a normal distribution lies.
 fn normal_place(share: f64) -> f64 {
     let (mut low, mut high) = (-8.0, 8.0);
     for _ in 0..60 {
@@ -270,7 +278,7 @@ mod tests {
             let count: usize = (0..500).map(found).sum();
             assert!(count <= 5, "{count} of 500 with {n} silences");
         }
-        // Many streams at once: nearly all silences are of a few milliseconds.
+        // Many concurrent streams: nearly all silences last a few milliseconds.
         let busy = || lengths(2_000, 3, |a, b| 1.5 * (1.1 * normal(a, b)).exp());
         assert_eq!((pauses(&busy()), pauses(&with(busy(), &[1_000]))), (Ok(0), Ok(1)));
     }
@@ -284,7 +292,7 @@ mod tests {
         };
         let windows = facts.windows;
         let request = |sent, first| crate::analysis::synthetic::record(sent, sent, first, vec![], windows);
-        // One that is answered after 20 ms, and one sent at 60 ms that waits until 90 ms.
+        // One request that is served in 20 ms, and one sent at 60 ms that waits until 90 ms.
         let records = [request(0, 20 * MS), request(60 * MS, 90 * MS)];
         let (run, events) = crate::analysis::synthetic::read(&records, &facts, None);
         let found = silences(&events.signs, crate::rows::Replay::rows(&run));

@@ -1,8 +1,8 @@
-//! Do intervals keep what they promise? Servers that never were, thousands of times. What comparisons promise stands in
-//! `tests/it/equal_servers.rs`, with the order in which their runs are made.
+//! Do intervals keep their guarantees? Thousands of simulated servers. The guarantees of comparisons are
+//! tested in `tests/it/equal_servers.rs`, with the order in which their runs are made.
 //!
-//! `SWEEPLINE_SIMULATIONS=20000 cargo test --release --lib simulations -- --nocapture` runs more of them and prints what
-//! comes out; without it there are 2 000, as in the issue that asked for them.
+//! `SWEEPLINE_SIMULATIONS=20000 cargo test --release --lib simulations -- --nocapture` runs more of them
+//! and prints the results; without it there are 2 000, as in the issue that requested them.
 
 use rand::{RngExt, SeedableRng};
 use rand_chacha::ChaCha8Rng;
@@ -25,7 +25,7 @@ fn times() -> usize {
     std::env::var("SWEEPLINE_SIMULATIONS").ok().and_then(|text| text.parse().ok()).unwrap_or(2_000)
 }
 
-/// The share of `count` simulations that may fall short of what is promised by chance alone: two standard errors.
+/// The shortfall that a share of `count` simulations may have by chance alone: two standard errors.
 fn chance(count: usize) -> f64 {
     2.0 * (0.05 * 0.95 / count as f64).sqrt()
 }
@@ -34,7 +34,7 @@ fn normal(rng: &mut ChaCha8Rng) -> f64 {
     StandardNormal.sample(rng)
 }
 
-/// The share of simulations whose interval holds `truth`.
+/// The share of simulations whose interval contains `truth`.
 fn coverage(seed: u64, count: usize, truth: f64, mut interval: impl FnMut(&mut ChaCha8Rng) -> (f64, f64)) -> f64 {
     let mut rng = ChaCha8Rng::seed_from_u64(seed);
     let mut holds = || {
@@ -90,7 +90,8 @@ fn bootstrap_intervals_over_runs_hold_the_truth() {
 
 #[test]
 fn order_statistic_intervals_hold_the_truth() {
-    // Ranks are whole numbers, so the two tails of 2.5 % are seldom used up: coverage is what the ranks say, above 95 %.
+    // Ranks are whole numbers, so the two tails of 2.5 % are rarely used up: coverage follows from the
+    // ranks and is above 95 %.
     for (n, percentile, share) in
         [(20, Percentile::P50, 0.5), (200, Percentile::P50, 0.5), (368, Percentile::P99, 0.99)]
     {
@@ -107,7 +108,8 @@ fn order_statistic_intervals_hold_the_truth() {
     }
 }
 
-/// A queue of four servers at 86 % of what they serve: requests wait for each other, and a thousand say as much as a few dozen.
+/// A queue of four servers at 86 % of their capacity: requests wait for each other, and a thousand are
+/// worth a few dozen.
 fn queue(seed: u64, seconds: f64) -> (Vec<Record>, Facts) {
     Run { slots: 4, ttft: 16_000_000, tokens: 2, seconds, seed, ..Run::open(172.0) }.make()
 }
@@ -116,7 +118,7 @@ fn rows(records: &[Record]) -> Vec<Measured> {
     records.iter().map(|record| Measured::from(&record.row)).collect()
 }
 
-/// E2E from the schedule that a share of all requests exceed in the long run, and the median.
+/// E2E from the schedule that is exceeded by a share of all requests in the long run, and the median.
 fn long_run(share: f64) -> [f64; 2] {
     let (records, facts) = queue(1, 1_200.0);
     let rows = rows(&records);

@@ -1,8 +1,10 @@
-//! Whether an SLO "p99 ≤ x" holds: a test on the share of requests above x, not a look at the percentile.
+//! Whether an SLO "p99 ≤ x" holds: a test on the share of requests above x, rather than a look at the
+//! percentile.
 //!
-//! Holds: were the share above x as large as 1 − p, so few exceedances would come in at most 5 % of runs. Misses: so
-//! many would. Everything else is undecided, and undecided is never held. Requests that wait for each other exceed together,
-//! so the test takes them for as many as they are worth ([`super::worth`]).
+//! Holds: if the share above x were as large as 1 − p, so few exceedances would occur in at most 5 % of
+//! runs. Misses: likewise for so many. Everything else is undecided, and undecided never counts as held.
+//! Requests that wait for each other exceed the limit together, so the test counts them by what they are
+//! worth ([`super::worth`]).
 
 use indexmap::IndexMap;
 
@@ -21,52 +23,53 @@ use super::{quantile, undecided, window};
 /// One limit of an SLO, tested.
 #[derive(Debug, Clone, PartialEq)]
 pub struct SloTest {
-    /// Key of the metric that was tested, as in the metric table: an open loop's are `…_from_schedule`.
+    /// Key of the tested metric, as in the metric table: an open loop's are `…_from_schedule`.
     pub metric: &'static str,
     /// The percentile that is limited.
     pub percentile: Percentile,
     /// The limit.
     pub limit: Nanos,
-    /// Requests above the limit, failures counted; for ITL, gaps above it.
+    /// Requests above the limit, including failures; for ITL, gaps above it.
     pub above: u64,
-    /// Requests that have the metric, failures counted; for ITL, gaps.
+    /// Requests that have the metric, including failures; for ITL, gaps.
     pub n: u64,
-    /// Requests that depend on each other as these do and that show, without one above it, that the limit holds. JSON calls it `need`.
+    /// Number of requests with the same dependence that would show, with none above the limit, that it
+    /// holds. `need` in JSON.
     pub alike_needed: u64,
     /// How many independent requests the run is worth here, and how many of all were above.
     pub evidence: Evidence,
-    /// What the test says.
+    /// The result of the test.
     pub answer: Answer,
-    /// Seconds of a window that would decide, were the share above the limit what it is here; none where it is decided, and where
-    /// a hundred such windows would not do.
+    /// Window in seconds that would decide, with the same share above the limit; `None` if it is
+    /// decided, or if a hundred such windows would not suffice.
     pub would_do: Option<f64>,
 }
 
 impl SloTest {
-    /// The share of requests that may be above the limit.
+    /// Returns the share of requests that may be above the limit.
     pub fn allowed(&self) -> f64 {
         1.0 - quantile::share(self.percentile)
     }
 
-    /// What would decide it, in words.
+    /// Describes what would decide it.
     pub fn would_decide(&self) -> String {
         undecided::would_decide(&self.evidence, quantile::need_to_decide(self.percentile), self.would_do)
     }
 }
 
-/// The limits on single gaps: what `Events` must have counted for [`test()`].
+/// Returns the limits on single gaps: those that `Events` must have counted for [`test()`].
 pub fn gap_limits(slo: Option<&Slo>) -> Vec<Nanos> {
     slo.map_or_else(Vec::new, |slo| slo.itl.values().copied().collect())
 }
 
-/// Tests every latency limit of `slo` on one run, whose events were gone through with [`gap_limits`].
+/// Tests every latency limit of `slo` on one run, whose events were read with [`gap_limits`].
 pub fn test(rows: &[Measured], through: (&Events, &Gaps), facts: &Facts, slo: &Slo) -> Vec<SloTest> {
     let [ttft, tpot, e2e] = of_requests(rows, facts, slo);
     let itl = slo.itl.iter().map(|(percentile, limit)| of_gaps(through, facts, *percentile, *limit));
     ttft.into_iter().chain(itl).chain(tpot).chain(e2e).collect()
 }
 
-/// Tests the limits of `slo` on latencies that each request has once: of TTFT, TPOT and E2E.
+/// Tests the limits of `slo` on latencies that each request has once: TTFT, TPOT and E2E.
 pub(crate) fn of_requests(rows: &[Measured], facts: &Facts, slo: &Slo) -> [Vec<SloTest>; 3] {
     let (ttft, e2e) = latencies(facts.open_loop);
     let names = if facts.open_loop { ["ttft_from_schedule", "e2e_from_schedule"] } else { ["ttft", "e2e"] };
@@ -87,7 +90,7 @@ pub(crate) fn of_requests(rows: &[Measured], facts: &Facts, slo: &Slo) -> [Vec<S
     [tests(&slo.ttft, names[0], ttft), tests(&slo.tpot, "tpot", Metric::Tpot), tests(&slo.e2e, names[1], e2e)]
 }
 
-/// The answer of an SLO of several limits: it misses where one misses, and holds only where all hold.
+/// Combines the answers of an SLO of several limits: misses if one misses, holds only if all hold.
 pub fn answer(tests: &[SloTest]) -> Answer {
     if tests.iter().any(|test| test.answer == Answer::Misses) {
         Answer::Misses
@@ -127,14 +130,14 @@ impl Threshold {
     }
 }
 
-/// Gaps of one request are not independent: they count for what they are worth, by requests.
+/// Gaps of one request are not independent: they count by what they are worth, by requests.
 fn of_gaps((events, gaps): (&Events, &Gaps), facts: &Facts, percentile: Percentile, limit: Nanos) -> SloTest {
     let evidence = gaps.evidence(events, limit, 1.0 - quantile::share(percentile));
     Threshold { metric: "itl", percentile, limit }.decide(evidence, facts)
 }
 
-/// Whether a million output tokens cost at most `limit`; undecided where the cost is not known. Not a test: cost follows
-/// from one count, which has no sampling error within the run.
+/// Returns whether a million output tokens cost at most `limit`; undecided if the cost is unknown. Not a
+/// test: cost follows from one count, which has no sampling error within the run.
 pub fn cost(cost_per_million: Option<f64>, limit: f64) -> Answer {
     match cost_per_million {
         Some(cost) if cost <= limit => Answer::Holds,

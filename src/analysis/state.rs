@@ -1,4 +1,4 @@
-//! How far a run may be believed, and which limits it must pass for that.
+//! How far a run can be trusted, and the limits that it must pass.
 
 use schemars::JsonSchema;
 use serde::Serialize;
@@ -6,27 +6,27 @@ use serde::Serialize;
 use crate::plan::{Defaults, Limits};
 use crate::units::Share;
 
-/// How far a run may be believed.
+/// How far a run can be trusted.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, JsonSchema, strum::IntoStaticStr, Hash)]
 #[serde(rename_all = "snake_case")]
 #[strum(serialize_all = "snake_case")]
 pub enum State {
-    /// Nothing speaks against it.
+    /// No reason against it.
     Valid,
     /// Shown and used, with its reason.
     Suspect,
-    /// Shown, and left out of curves, comparisons and SLO answers.
+    /// Shown, but excluded from curves, comparisons and SLO answers.
     Invalid,
 }
 
 impl State {
-    /// The name in tables.
+    /// Returns the name in tables.
     pub fn name(self) -> &'static str {
         self.into()
     }
 }
 
-/// The state that a plan's limits, or METRICS' (`defaults`), give to what is above them.
+/// Returns the state that a plan's limits, or METRICS' (`defaults`), assign to a value above them.
 pub(super) fn exceeded(limits: Limits, defaults: Defaults, above: impl Fn(f64) -> bool) -> Option<State> {
     let Limits { suspect, invalid } = limits.or(defaults);
     let is_above = |limit: Option<Share>| limit.map(Share::to_f64).is_some_and(&above);

@@ -16,16 +16,16 @@ use super::{binomial, quantile};
 pub enum Value {
     /// The number itself.
     Exact(f64),
-    /// The rank falls among failures: larger than this, the largest value or bound that was observed.
+    /// The rank falls among failures: larger than this, the largest observed value or bound.
     AtLeast(f64),
-    /// Of rates: the rank falls among failures, which are below this, the smallest rate that was observed.
+    /// For rates: the rank falls among failures, which are below this, the smallest observed rate.
     AtMost(f64),
-    /// The rank falls among failures, and nothing was ever observed.
+    /// The rank falls among failures, and nothing was observed.
     Failed,
 }
 
 impl Value {
-    /// The number; none among failures.
+    /// Returns the number; `None` among failures.
     pub fn exact(self) -> Option<f64> {
         match self {
             Value::Exact(value) => Some(value),
@@ -33,7 +33,7 @@ impl Value {
         }
     }
 
-    /// In three digits, with `> ` (of a rate `< `) where it lies among failures.
+    /// Formats three digits, with `> ` (for a rate `< `) if it lies among failures.
     pub fn short(self) -> String {
         match self {
             Value::Exact(value) => digits(value),
@@ -43,7 +43,7 @@ impl Value {
         }
     }
 
-    /// For comparisons of times: failures are above every number.
+    /// Returns a number for comparisons of times: failures are above every number.
     pub fn or_infinity(self) -> f64 {
         self.exact().unwrap_or(f64::INFINITY)
     }
@@ -66,65 +66,66 @@ impl fmt::Display for Value {
 /// A 95 % interval within one run, at most 2.5 % on either side.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Interval {
-    /// Lower end; none where the run is worth too little for one.
+    /// Lower end; `None` if the run is worth too little for one.
     pub low: Option<Value>,
-    /// Upper end; none where the run is worth too little for one.
+    /// Upper end; `None` if the run is worth too little for one.
     pub high: Option<Value>,
 }
 
 impl Interval {
-    /// With both ends.
+    /// Creates an interval with both ends.
     pub fn between(low: Value, high: Value) -> Interval {
         Interval { low: Some(low), high: Some(high) }
     }
 
-    /// The lower end as a number; none where it is open or lies among failures.
+    /// Returns the lower end as a number; `None` if it is open or lies among failures.
     pub(crate) fn low_number(&self) -> Option<f64> {
         self.low?.exact()
     }
 
-    /// The upper end as a number; none where it is open or lies among failures.
+    /// Returns the upper end as a number; `None` if it is open or lies among failures.
     pub(crate) fn high_number(&self) -> Option<f64> {
         self.high?.exact()
     }
 }
 
-/// One percentile, or why there is none.
+/// One percentile, or why it is missing.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum Estimate {
     /// The percentile is known.
     Is {
         /// Its value.
         value: Value,
-        /// Its interval; none where the run is too short for one.
+        /// Its interval; `None` if the run is too short for one.
         interval: Option<Interval>,
-        /// Whether it carries METRICS' mark: n is small for this percentile, or the run is worth no upper end of a p99.
+        /// Whether it has METRICS' mark: n is small for this percentile, or the run is worth too little
+        /// for an upper end of a p99.
         few_samples: bool,
     },
     /// Too few values for the percentile to have an interval.
     NotEnough {
-        /// How many there are, failures counted.
+        /// Number available, including failures.
         n: u64,
-        /// How many it takes.
+        /// Number required.
         need: u64,
-        /// What is counted.
+        /// The counted objects.
         of: Counted,
     },
 }
 
-/// What a percentile has too few of.
+/// The objects of which a percentile has too few.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Counted {
-    /// Values, one of each request.
+    /// Values, one for each request.
     Values,
     /// Requests that have gaps.
     Requests,
-    /// Gaps, for what they are worth.
+    /// Gaps, by their worth.
     Gaps,
 }
 
 impl Counted {
-    /// `n=212 < 368`, with what is counted where it is not values.
+    /// Formats `n=212 < 368`, with the name of the counted objects if they are not values.
     pub fn short_of(self, n: u64, need: u64) -> String {
         match self {
             Counted::Values => format!("n={n} < {need}"),
@@ -135,12 +136,12 @@ impl Counted {
 }
 
 impl Estimate {
-    /// The number; none where there are too few values or the rank falls among failures.
+    /// Returns the number; `None` if there are too few values or the rank falls among failures.
     pub fn exact(&self) -> Option<f64> {
         self.value()?.exact()
     }
 
-    /// The value; none where there are too few.
+    /// Returns the value; `None` if there are too few.
     pub fn value(&self) -> Option<Value> {
         match self {
             Estimate::Is { value, .. } => Some(*value),
@@ -148,7 +149,7 @@ impl Estimate {
         }
     }
 
-    /// How many there are, where they are too few.
+    /// Returns the number available, if too few.
     pub(crate) fn too_few(&self) -> Option<u64> {
         match self {
             Estimate::NotEnough { n, .. } => Some(*n),
@@ -156,7 +157,7 @@ impl Estimate {
         }
     }
 
-    /// The interval; none where there are too few values for one.
+    /// Returns the interval; `None` if there are too few values for one.
     pub fn interval(&self) -> Option<Interval> {
         match self {
             Estimate::Is { interval, .. } => *interval,
@@ -164,7 +165,7 @@ impl Estimate {
         }
     }
 
-    /// Whether the estimate carries the mark `few samples`.
+    /// Returns whether the estimate has the mark `few samples`.
     pub fn few_samples(&self) -> bool {
         matches!(self, Estimate::Is { few_samples: true, .. })
     }
@@ -184,7 +185,7 @@ impl fmt::Display for Estimate {
 pub(super) struct Ordered<'a> {
     /// Number of observed values.
     pub observed: u64,
-    /// The observed value of an index from 0, rising.
+    /// Returns the observed value at an index from 0, in rising order.
     pub at: &'a dyn Fn(u64) -> f64,
     /// Number of failures.
     pub failures: u64,
@@ -201,12 +202,12 @@ impl Ordered<'_> {
         self.largest.map_or(Value::Failed, Value::AtLeast)
     }
 
-    /// The order statistic of an index from 0.
+    /// Returns the order statistic at an index from 0.
     fn statistic(&self, index: u64) -> Value {
         if index < self.observed { Value::Exact((self.at)(index)) } else { self.above() }
     }
 
-    /// The type 7 quantile at `permille` thousandths. There must be a value.
+    /// Returns the type 7 quantile at `permille` thousandths. There must be a value.
     pub(super) fn quantile(&self, permille: u64) -> Value {
         let scaled = (self.n() - 1) * permille;
         let (index, share) = (scaled / 1000, (scaled % 1000) as f64 / 1000.0);
@@ -220,13 +221,13 @@ impl Ordered<'_> {
         }
     }
 
-    /// Of independent values.
+    /// Returns the interval of a percentile of independent values.
     fn interval(&self, percentile: Percentile) -> Option<Interval> {
         let (low, high) = binomial::interval_ranks(self.n(), quantile::share(percentile))?;
         Some(Interval::between(self.statistic(low - 1), self.statistic(high - 1)))
     }
 
-    /// Between the order statistics of these indices.
+    /// Returns the interval between the order statistics at these indices.
     fn spanned(&self, span: Span) -> Interval {
         Interval {
             low: span.low.map(|index| self.statistic(index)),
@@ -234,7 +235,7 @@ impl Ordered<'_> {
         }
     }
 
-    /// The percentile, with the interval that `interval` gives; `None` there means none.
+    /// Estimates the percentile, with the interval that `interval` returns, if any.
     pub(super) fn estimate(&self, percentile: Percentile, interval: impl FnOnce() -> Option<Interval>) -> Estimate {
         let (n, need) = (self.n(), quantile::need(percentile));
         if n < need {
@@ -243,9 +244,9 @@ impl Ordered<'_> {
         self.known(percentile, interval(), n as f64)
     }
 
-    /// The percentile of values that are worth so many independent ones, with its interval.
+    /// Estimates the percentile of values with this worth in independent ones, with its interval.
     pub(super) fn known(&self, percentile: Percentile, interval: Option<Interval>, worth: f64) -> Estimate {
-        // A tail whose upper end nobody can tell says as little as one of few values.
+        // A tail whose upper end is unknown is no better than one of few values.
         let is_open = interval.is_none_or(|interval| interval.high.is_none());
         let mark = quantile::unmarked_from(percentile) as f64;
         Estimate::Is {
@@ -256,14 +257,15 @@ impl Ordered<'_> {
     }
 }
 
-/// The type 7 quantile of `rising` values at `permille` thousandths; none without values.
+/// Returns the type 7 quantile of `rising` values at `permille` thousandths; `None` without values.
 pub(super) fn sorted_quantile(rising: &[f64], permille: u64) -> Option<f64> {
     let at = |index: u64| rising[index as usize];
     let ordered = Ordered { observed: rising.len() as u64, at: &at, failures: 0, largest: None };
     if rising.is_empty() { None } else { ordered.quantile(permille).exact() }
 }
 
-/// Between `a` and `b`, computed from the nearer end as numpy does, so that it never leaves them.
+/// Interpolates between `a` and `b` from the nearer end, as numpy does, so that the result never leaves
+/// them.
 fn lerp(a: f64, b: f64, share: f64) -> f64 {
     if share < 0.5 { a + (b - a) * share } else { b - (b - a) * (1.0 - share) }
 }
@@ -271,39 +273,41 @@ fn lerp(a: f64, b: f64, share: f64) -> f64 {
 /// One distribution of a run, in the unit of its metric.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Summary {
-    /// Number of values, failures counted.
+    /// Number of values, including failures.
     pub n: u64,
-    /// How many of them are failures: in the percentiles worse than every other value (of times above, of rates below), absent from
-    /// mean and deviation.
+    /// How many of them are failures: in the percentiles they are worse than every other value (for
+    /// times above, for rates below); mean and deviation exclude them.
     pub failures: u64,
-    /// Mean of the completed; null without any.
+    /// Mean of the completed requests; null without any.
     pub mean: Option<f64>,
-    /// Standard deviation of the completed, divided by n − 1; null below two.
+    /// Standard deviation of the completed requests, divided by n − 1; null below two.
     pub sd: Option<f64>,
     /// The percentiles, in the order of [`quantile::ALL`].
     pub percentiles: [Estimate; 6],
     /// The largest; null without values.
     pub max: Option<Value>,
-    /// What percentiles among failures lie above: the largest observed value or bound. Null without failures, or when
-    /// nothing was observed.
+    /// Lower bound of percentiles among failures: the largest observed value or bound. Null without
+    /// failures, or if nothing was observed.
     pub above: Option<f64>,
-    /// The same of rates, whose failures lie below: the smallest observed.
+    /// The same for rates, whose failures lie below: the smallest observed value.
     pub below: Option<f64>,
-    /// Of gaps: what they are worth; none where every request has one value at most.
+    /// For gaps: what they are worth; `None` if every request has at most one value.
     pub(crate) clusters: Option<Clustered>,
 }
 
-/// What gaps are worth, which come in clusters: those of a request are alike.
+/// The worth of gaps, which come in clusters: those of a request are alike.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Clustered {
     /// Requests that have gaps.
     pub requests: u64,
-    /// For each percentile, in the order of [`quantile::ALL`], how many independent gaps would say as much: gaps / design effect.
+    /// For each percentile, in the order of [`quantile::ALL`], the equivalent number of independent
+    /// gaps: gaps / design effect.
     pub effective: [u64; 6],
 }
 
 impl Summary {
-    /// Of independent `values`, in any order, with `failures` above them; `bound` is the largest bound known of a failure.
+    /// Summarizes independent `values`, in any order, with `failures` above them; `bound` is the largest
+    /// bound known of a failure.
     pub fn of(mut values: Vec<f64>, failures: u64, bound: Option<f64>) -> Summary {
         values.sort_unstable_by(f64::total_cmp);
         let largest = values.last().copied().into_iter().chain(bound).reduce(f64::max);
@@ -313,8 +317,8 @@ impl Summary {
         Summary::assemble(&ordered, quantile::ALL.map(estimate))
     }
 
-    /// Of the requests of a run, which depend on each other: intervals are those of what they are worth. `bound` is the largest
-    /// bound known of a failure.
+    /// Summarizes the requests of a run, which depend on each other: intervals are based on what they
+    /// are worth. `bound` is the largest bound known of a failure.
     pub(crate) fn of_sample(sample: &Sample, bound: Option<f64>) -> Summary {
         let rising = sample.rising();
         let observed = rising.partition_point(|value| value.is_finite());
@@ -327,7 +331,7 @@ impl Summary {
         Summary::assemble(&ordered, quantile::ALL.map(estimate))
     }
 
-    /// The rest of a summary around its percentiles.
+    /// Adds the rest of a summary to its percentiles.
     pub(super) fn assemble(ordered: &Ordered, percentiles: [Estimate; 6]) -> Summary {
         let values = || (0..ordered.observed).map(|index| (ordered.at)(index));
         let (mean, sd) = moments(values);
@@ -345,24 +349,25 @@ impl Summary {
         }
     }
 
-    /// One of the percentiles.
+    /// Returns one of the percentiles.
     pub fn percentile(&self, percentile: Percentile) -> Estimate {
         self.percentiles[percentile as usize]
     }
 
-    /// The highest percentile that n supports; null where not even the median is.
+    /// Returns the highest percentile that n supports; `None` if it does not even support the median.
     pub fn highest(&self) -> Option<Percentile> {
         quantile::ALL.into_iter().rev().find(|percentile| self.percentile(*percentile).value().is_some())
     }
 
-    /// p99 / p50; null where either is, lies among failures, or p50 is 0.
+    /// Returns p99 / p50; `None` if either is missing or lies among failures, or p50 is 0.
     pub(crate) fn tail_ratio(&self) -> Option<f64> {
         let median = self.percentile(Percentile::P50).exact().filter(|median| *median > 0.0)?;
         Some(self.percentile(Percentile::P99).exact()? / median)
     }
 }
 
-/// Mean and sample standard deviation, in two passes: the one-pass formula loses digits when the spread is small.
+/// Returns mean and sample standard deviation, in two passes: the one-pass formula loses digits when the
+/// spread is small.
 fn moments<I: Iterator<Item = f64>>(values: impl Fn() -> I) -> (Option<f64>, Option<f64>) {
     let n = values().count();
     if n == 0 {
@@ -373,7 +378,7 @@ fn moments<I: Iterator<Item = f64>>(values: impl Fn() -> I) -> (Option<f64>, Opt
     (Some(mean), (n > 1).then(|| (squares / (n - 1) as f64).sqrt()))
 }
 
-/// The type 7 quantile of however few values.
+/// Returns the type 7 quantile of any number of values.
 pub(super) fn raw_quantile(mut values: Vec<f64>, permille: u64) -> Option<f64> {
     values.sort_unstable_by(f64::total_cmp);
     let at = |index: u64| values[index as usize];

@@ -4,7 +4,7 @@ use proptest::prelude::*;
 
 use super::*;
 
-/// The same stream of values as the script that made [`NUMPY`].
+/// The same stream of values as the script that generated [`NUMPY`].
 fn sample(n: usize) -> Vec<f64> {
     let mut x: u64 = 12345;
     let uniform = || {
@@ -27,7 +27,7 @@ fn sample(n: usize) -> Vec<f64> {
 ///     print(n, np.quantile(v, [.5, .75, .9, .95, .99, .999]), v.mean(), v.std(ddof=1), v.max())
 /// ```
 #[rustfmt::skip]
-// The digits are numpy's, as it printed them: shortened ones could not be compared with its output again.
+// The digits are numpy's, as printed: shortened ones could not be compared with its output again.
 #[allow(clippy::excessive_precision)]
 const NUMPY: [(usize, [f64; 6], [f64; 3]); 9] = [
     (6, [6.997742419501739, 9.802075970234403, 10.942332279965125, 11.090211025149085, 11.208514021296255, 11.235132195429367],
@@ -75,7 +75,7 @@ fn percentiles_and_moments_are_numpys() {
 
 #[test]
 fn quantiles_below_their_minimum_are_still_type_7() {
-    // The verdict's halves and read delays ask for a quantile of few values: the formula has no minimum of its own.
+    // The verdict's halves and read delays need a quantile of few values: the formula has no minimum.
     let values = [1.0, 2.0, 4.0];
     let at = |index: u64| values[index as usize];
     let ordered = Ordered { observed: 3, at: &at, failures: 0, largest: None };
@@ -124,7 +124,7 @@ fn failures_are_above_all_others() {
 
 #[test]
 fn a_rank_exactly_below_the_failures_is_exact() {
-    // (11 − 1) × 0.9 = 9: the tenth value, and nothing of the failure beside it.
+    // (11 − 1) × 0.9 = 9: the tenth value, and nothing of the adjacent failure.
     let values: Vec<f64> = (1..=40).map(f64::from).collect();
     let at = |index: u64| values[index as usize];
     let ordered = Ordered { observed: 10, at: &at, failures: 1, largest: Some(10.0) };

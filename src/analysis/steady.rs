@@ -1,16 +1,18 @@
-//! Whether a run is the same all through its window: TTFT, TPOT, E2E, and the rate at which tokens come out ([`super::change`]), and
-//! the share of failures ([`super::bunches`]).
+//! Whether a run is constant throughout its window: TTFT, TPOT, E2E, and the rate at which tokens come
+//! out ([`super::change`]), and the share of failures ([`super::bunches`]).
 //!
-//! Latencies are compared as logarithms of the requests' own, in the order of their schedule. In an open loop they follow what is in
-//! flight, so that is their companion: only what the load does not explain counts. But a server that turns slow has more in flight for
-//! that, and a queue may be long in one part and short in another by chance. So TTFT and E2E of an open loop, which hold the wait in
-//! the queue, are looked at with their companion only where what is in flight has swung [`SWINGS`] times, and [`EXCURSION`] times on
-//! each side of a step; and without it a step counts where what is in flight has swung on both sides of it ([`SIDES`]): it came and
-//! went as before, at another level.
+//! Latencies are compared as logarithms of the requests' own, in the order of their schedule. In an open
+//! loop they follow the requests in flight, which are therefore their companion: only what the load does
+//! not explain counts. However, a server that becomes slow has more requests in flight because of that,
+//! and a queue may be long in one part and short in another by chance. So TTFT and E2E of an open loop,
+//! which include the wait in the queue, are compared with their companion only if the requests in flight
+//! have swung [`SWINGS`] times, and [`EXCURSION`] times on each side of a step; without the companion, a
+//! step counts if the requests in flight have swung on both sides of it ([`SIDES`]): they came and went
+//! as before, at another level.
 //!
-//! Rates are of parts of the window ([`super::emission`]). Slots of a closed loop that run in step answer in waves; whether a stretch
-//! holds one wave more is chance, so it may always differ by one. Where users think, a wave comes once a round, and a round is
-//! taken for the length of a request.
+//! Rates are those of parts of the window ([`super::emission`]). Synchronized slots of a closed loop
+//! respond in waves; whether a stretch contains one wave more is chance, so it may always differ by one.
+//! With think times, a wave comes once per round, and a round replaces the length of a request.
 
 use std::collections::BTreeMap;
 
@@ -27,67 +29,68 @@ use super::series::{PARTS, swings};
 use super::state::{State, exceeded};
 use super::window;
 
-/// Requests below which a latency is not looked at.
+/// Minimum number of requests for a latency to be checked.
 const FEWEST_REQUESTS: usize = 40;
-/// Swings of what is in flight from which on the wait in a queue may be compared.
+/// Minimum number of swings of the requests in flight for queue waits to be compared.
 const SWINGS: u32 = 16;
-/// Swings on each side of a step without which it may be one time that the queue was long.
+/// Minimum number of swings on each side of a step; with fewer, it may be a single long queue.
 const EXCURSION: u32 = 5;
-/// Swings on each side of a step that show what is in flight to be at home at both levels: of TPOT, and of what holds a wait.
+/// Number of swings on each side of a step that shows that the requests in flight belong to both levels:
+/// for TPOT, and for latencies that include a wait.
 const SIDES: [u32; 2] = [3, 8];
 /// Such a step leaves this share of the window on both sides.
 const EDGE: f64 = 0.15;
-/// A change of less, in all of a request's latency, may be the generator's (`client_late`), in ms.
+/// A change of a request's latency below this may be the generator's (`client_late`), in ms.
 const LEAST_MS: f64 = 1.0;
-/// A latency may move by so many times the limit of a rate.
+/// A latency may move by this many times the limit of a rate.
 const LATENCY: f64 = 2.0;
-/// A level that is left within this share of the window, for a better one that lasts, is a warm-up.
+/// A level that changes within this share of the window to a better, lasting one is a warm-up.
 const WARM_UP: f64 = 1.0 / 3.0;
 
-/// Why latencies of a saturated run are not looked at.
+/// Why latencies of a saturated run are not checked.
 const SATURATED: &str = "the run is saturated";
 
-/// What a reason is found to be; an error says why nobody could look.
+/// The result for a reason; an error states why the check was not possible.
 type Finding = Result<Option<(State, String)>, String>;
 
-/// What changed in a run.
+/// Changes during a run.
 pub(super) struct Steadiness {
     found: Result<Vec<Moved>, String>,
     stretch: Option<(Stretch, [f64; 2])>,
     unchecked: Option<String>,
 }
 
-/// A change of one respect.
+/// A change of one quantity.
 struct Moved {
     what: &'static str,
     change: Change,
-    /// Where a step is, in seconds of the window.
+    /// The place of a step, in seconds of the window.
     seconds: f64,
-    /// The level before and after; of a trend, in the first half and in the second.
+    /// The level before and after; for a trend, in the first and second half.
     levels: [f64; 2],
-    /// By how much it moved, as a share of the mean of both levels.
+    /// The size of the change, as a share of the mean of both levels.
     share: f64,
-    /// How many times the plan's limit it may move by.
+    /// The allowed multiple of the plan's limit.
     times: f64,
-    /// Whether it got better early and then stayed.
+    /// Whether it improved early and then stayed.
     is_warm_up: bool,
 }
 
 impl Steadiness {
-    /// Of a run with requests in its window that is not saturated.
+    /// Checks a run with requests in its window that is not saturated.
     pub(super) fn of(rows: &[Measured], events: &Events, facts: &Facts) -> Steadiness {
         let mut unchecked = None;
         let found = rates(rows, &events.emitted, facts).map(|rate| {
-            // Under another load another latency is right.
+            // Another load justifies another latency.
             let latencies = if facts.window_qps.is_some() { vec![] } else { latencies(rows, facts, &mut unchecked) };
             rate.into_iter().chain(latencies).collect()
         });
         Steadiness { found, stretch: stretch(rows, facts), unchecked }
     }
 
-    /// Of a run that is saturated. What waits makes latencies grow, and what comes is no measure of what is done; but a server that is
-    /// never idle does as much at the end as at the begin, so a rate that falls is the server's own. One that rises may be a queue that
-    /// was empty at first.
+    /// Checks a saturated run. Waiting requests make latencies grow, and arrivals do not measure the
+    /// work done; but a server that is never idle completes as much at the end as at the beginning, so a
+    /// falling rate is the server's own. A rising one may be due to an initially empty queue.
     pub(crate) fn of_saturated(rows: &[Measured], facts: &Facts) -> Steadiness {
         if facts.window_qps.is_some() {
             return Steadiness { found: Err(SATURATED.to_owned()), stretch: None, unchecked: None };
@@ -101,19 +104,19 @@ impl Steadiness {
         Steadiness { found: Ok(falls.into_iter().collect()), stretch: None, unchecked: Some(SATURATED.to_owned()) }
     }
 
-    /// Part of what could not be looked at, and why.
+    /// Returns the part that could not be checked, and why.
     pub(crate) fn unchecked(&self) -> Option<&str> {
         self.unchecked.as_deref().filter(|_| self.found.is_ok())
     }
 
-    /// Whether levels, or the share of failures, moved.
+    /// Returns whether levels, or the share of failures, moved.
     pub(super) fn unsteady(&self, limits: Limits) -> Finding {
         let failures = self.stretch.filter(|(stretch, _)| !stretch.is_bunch()).and_then(|(stretch, seconds)| {
             let [inside, outside] = stretch.shares();
             let state = exceeded(limits, Validity::UNSTEADY, |limit| inside - outside > limit)?;
             let percent = |share: f64| format!("{:.1}%", share * 100.0);
             let ([from, to], inside, outside) = (seconds, percent(inside), percent(outside));
-            Some((state, format!("{inside} of requests failed from {from:.1} s to {to:.1} s, {outside} else")))
+            Some((state, format!("{inside} of requests failed from {from:.1} s to {to:.1} s, {outside} otherwise")))
         });
         let moved = self.judge(limits, false);
         match failures {
@@ -125,20 +128,20 @@ impl Steadiness {
         }
     }
 
-    /// Whether the window began before the server was warm.
+    /// Returns whether the window began before the server was warm.
     pub(super) fn warming_up(&self, limits: Limits) -> Finding {
         Ok(self.judge(limits, true).unwrap_or_default())
     }
 
-    /// Whether failures came together.
+    /// Returns whether failures were clustered.
     pub(super) fn errors_bunched(&self) -> Finding {
         let bunch = self.stretch.filter(|(stretch, _)| stretch.is_bunch());
         Ok(bunch.map(|(Stretch { from, to, failed, of, requests }, [begin, end])| {
             let (inside, outside) = (to - from, requests - (to - from));
             let others = of - failed;
             let text = format!(
-                "{failed} of {of} failures came between {begin:.1} s and {end:.1} s of the window: \
-                 {failed} of {inside} requests that ended there, {others} of {outside} others"
+                "{failed} of {of} failures occurred between {begin:.1} s and {end:.1} s of the window: {failed} \
+                 of {inside} requests that ended there, {others} of {outside} others"
             );
             (State::Suspect, text)
         }))
@@ -155,7 +158,7 @@ impl Steadiness {
 }
 
 impl Moved {
-    /// A rate that changed, and is taken for no warm-up.
+    /// Describes a rate that changed, which is never a warm-up.
     fn of_rate(change: Change, series: &Series, what: &'static str) -> Moved {
         let parts = series.parts;
         let at = place(&change, parts.count);
@@ -174,13 +177,13 @@ impl Moved {
             }
             Form::Step => format!("{what} moved by {percent:.0}% after {seconds:.1} s: {a:.2}, then {b:.2}"),
             Form::Trend => {
-                format!("{what} moved by {percent:.0}% all through the window: {a:.2}, then {b:.2} in its halves")
+                format!("{what} moved by {percent:.0}% over the whole window: {a:.2}, then {b:.2} in its halves")
             }
         }
     }
 }
 
-/// How the rate of tokens moved; an error says why it cannot be compared.
+/// Returns how the rate of tokens moved; an error states why it cannot be compared.
 fn rates(rows: &[Measured], emitted: &Emitted, facts: &Facts) -> Result<Option<Moved>, String> {
     let series = emitted.series(rows, facts)?;
     let parts = series.parts;
@@ -193,7 +196,7 @@ fn rates(rows: &[Measured], emitted: &Emitted, facts: &Facts) -> Result<Option<M
     Ok(change::find(&residuals, None).filter(Change::is_shown).and_then(|change| {
         let moved = Moved::of_rate(change, &series, what);
         let at = place(&change, parts.count);
-        // Either side may hold a wave more or less.
+        // Either side may contain one wave more or less.
         let wave = |count: usize| parts.typical / (count as f64 * parts.part_ns);
         let wave = if facts.open_loop { 0.0 } else { wave(at) + wave(parts.count - at) };
         let [before, behind] = moved.levels;
@@ -202,7 +205,7 @@ fn rates(rows: &[Measured], emitted: &Emitted, facts: &Facts) -> Result<Option<M
     }))
 }
 
-/// The first of `n` values behind a step; of a trend, the middle.
+/// Returns the first of `n` values after a step; for a trend, the middle.
 fn place(change: &Change, n: usize) -> usize {
     match change.form {
         Form::Step => (change.at * n as f64).round() as usize,
@@ -215,25 +218,25 @@ fn is_early(change: &Change) -> bool {
     change.form == Form::Step && change.at <= WARM_UP
 }
 
-/// How TTFT, TPOT and E2E moved; failures are left to the reasons that speak of errors.
+/// Returns how TTFT, TPOT and E2E moved; failures are left to the reasons for errors.
 fn latencies(rows: &[Measured], facts: &Facts, unchecked: &mut Option<String>) -> Vec<Moved> {
     let mut members: Vec<&Measured> = window::members(rows, facts).filter(|row| row.outcome.is_ok()).collect();
     members.sort_by_key(|row| row.scheduled_ns);
     let carried = facts.open_loop.then(|| Carried::new(Flight::of(rows, facts).averages(PARTS), facts));
     if let Some(swings) = carried.as_ref().map(|carried| carried.swings).filter(|swings| *swings < SWINGS) {
-        let text = format!("what is in flight rose and fell {swings} times; to compare TTFT and E2E it takes {SWINGS}");
+        let text = format!("requests in flight rose and fell {swings} times; comparing TTFT and E2E takes {SWINGS}");
         *unchecked = Some(text);
     }
     let all = [(Metric::Ttft, "TTFT (ms)"), (Metric::Tpot, "TPOT (ms)"), (Metric::E2eFromSchedule, "E2E (ms)")];
     all.into_iter().filter_map(|of| moved(&members, facts, of, carried.as_ref())).collect()
 }
 
-/// What is in flight on average between two instants.
+/// The mean number of requests in flight between two instants.
 struct Carried {
     averages: Vec<f64>,
-    /// Swings of it over the window.
+    /// Its swings over the window.
     swings: u32,
-    /// Areas under it from the window's begin to each border of its parts.
+    /// Areas under it from the beginning of the window to each border of its parts.
     areas: Vec<f64>,
     from: u64,
     part_ns: f64,
@@ -248,7 +251,7 @@ impl Carried {
         Carried { areas, from: windows.measure_start_ns, part_ns, swings: swings(&averages), averages }
     }
 
-    /// Swings before an instant or behind it, whichever are fewer.
+    /// Returns the number of swings before or after an instant, whichever is smaller.
     fn sides(&self, at: u64) -> u32 {
         let (before, behind) = self.averages.split_at(self.place(at) as usize);
         swings(before).min(swings(behind))
@@ -263,10 +266,10 @@ impl Carried {
         self.areas[part] + (place - part as f64) * (self.areas[part + 1] - self.areas[part])
     }
 
-    /// While a request was under way in the window.
+    /// Returns the mean while a request was in flight in the window.
     fn of(&self, row: &Measured, facts: &Facts) -> f64 {
         let (from, to) = (self.place(row.scheduled_ns), self.place(window::request(row, facts).end_ns()));
-        // A request that is over within the part in which it began.
+        // A request that ends within the part in which it began.
         let to = if to - from < 1.0 { (from + 1.0).min(self.areas.len() as f64 - 1.0) } else { to };
         let from = from.min(to - 1.0).max(0.0);
         (self.area(to) - self.area(from)) / (to - from)
@@ -309,7 +312,7 @@ fn moved(
     let at = place(&change, raw.len());
     let level = |values: &[f64]| (values.iter().map(|value| value.ln()).sum::<f64>() / values.len() as f64).exp();
     let levels = [level(&raw[..at]), level(&raw[at..])];
-    // Of two levels whose logarithms differ by that much, the difference over the mean.
+    // For two levels whose logarithms differ by this much: the difference over the mean.
     let share = 2.0 * (change.by.abs() / 2.0).tanh();
     let gaps = match metric {
         Metric::Tpot => {
@@ -325,13 +328,13 @@ fn moved(
     is_told.then_some(Moved { what, change, seconds, levels, share, times: LATENCY, is_warm_up })
 }
 
-/// How a latency follows what is in flight: each token takes so much longer for each request that is served beside it; who waits
-/// in a queue waits in proportion to it.
+/// Returns how a latency follows the requests in flight: each token takes longer for each request served
+/// concurrently; queue waits are proportional to it.
 fn scale(metric: Metric) -> fn(f64) -> f64 {
     if metric == Metric::Tpot { |carried| carried } else { f64::ln_1p }
 }
 
-/// Takes out what the turns of conversations differ by: later ones have longer prompts.
+/// Removes the differences between turns of conversations: later ones have longer prompts.
 fn by_turn(of: &[&&Measured], logs: &mut [f64]) {
     let mut sums: BTreeMap<u32, (f64, f64)> = BTreeMap::new();
     for (row, log) in of.iter().zip(logs.iter()) {
@@ -346,8 +349,8 @@ fn by_turn(of: &[&&Measured], logs: &mut [f64]) {
     }
 }
 
-/// The stretch in which more failed than elsewhere, and when its first request and its last one ended, in seconds of the window. What
-/// was cut ended with the run, and not by itself.
+/// Returns the stretch with more failures than elsewhere, and when its first and last requests ended, in
+/// seconds of the window. Truncated requests ended with the run, not by themselves.
 fn stretch(rows: &[Measured], facts: &Facts) -> Option<(Stretch, [f64; 2])> {
     let of = window::members(rows, facts).filter(|row| row.outcome != Outcome::CutAtDrain);
     let mut ended: Vec<(u64, bool)> =

@@ -1,4 +1,4 @@
-//! Both sides of each threshold of `unsteady`, on runs whose parts are known to the token.
+//! Tests of both sides of each threshold of `unsteady`, on runs whose parts are known to the token.
 
 use super::*;
 use crate::analysis::synthetic::{Fault, Run, record, verdict};
@@ -6,16 +6,17 @@ use crate::rows::{Record, Windows};
 use crate::units::Share;
 
 const MS: u64 = 1_000_000;
-/// Requests follow each other in one slot, 100 in the window: 5 in each of 20 parts.
+/// Requests run back to back in one slot, 100 in the window: 5 in each of 20 parts.
 const REQUEST: u64 = 100 * MS;
 const WINDOWS: Windows =
     Windows { stabilize_ns: 0, measure_start_ns: 0, measure_end_ns: 100 * REQUEST, end_ns: 101 * REQUEST };
-/// Parts of a half by how far they are from its mean; they add up to nothing and have no slope. Neighbours differ, …
+/// Deviations of the parts of a half from its mean; they sum to zero and have no slope. Neighbors
+/// differ, …
 const APART: [f64; 10] = [1.0, -1.0, -1.0, 1.0, 0.0, 0.0, 1.0, -1.0, -1.0, 1.0];
 /// … or are alike.
 const ALIKE: [f64; 10] = [1.0, 1.0, -1.0, -1.0, 0.0, 0.0, -1.0, -1.0, 1.0, 1.0];
 
-/// A run in which the requests of a part have so many tokens and take so long to the first of them (ns).
+/// A run in which the requests of a part have this many tokens and this time to first token (ns).
 fn run(tokens: impl Fn(usize) -> f64, ttft: impl Fn(usize) -> u64) -> (Vec<Record>, Facts) {
     let request = |at: usize| {
         let (scheduled, tokens) = (at as u64 * REQUEST, tokens(at / 5) as u64);
@@ -27,7 +28,7 @@ fn run(tokens: impl Fn(usize) -> f64, ttft: impl Fn(usize) -> u64) -> (Vec<Recor
     ((0..100).map(request).collect(), facts)
 }
 
-/// What the verdict says under a limit in percent.
+/// Returns the verdict's text under a limit in percent.
 fn said((records, facts): &(Vec<Record>, Facts), limit: Option<i64>) -> Option<String> {
     let unsteady = Limits { suspect: limit.map(Share::percent), invalid: None };
     let verdict = verdict(records, facts, &Validity { unsteady, ..Validity::default() }, None);
@@ -35,7 +36,7 @@ fn said((records, facts): &(Vec<Record>, Facts), limit: Option<i64>) -> Option<S
     verdict.reasons.into_iter().find(|reason| reason.name == "unsteady").map(|reason| reason.text)
 }
 
-/// Halves of 500 tokens a request and of `second`, whose parts vary by `by` tokens in a pattern.
+/// Halves of 500 tokens per request and of `second`, whose parts vary by `by` tokens in a pattern.
 fn halves(second: f64, by: f64, pattern: [f64; 10]) -> (Vec<Record>, Facts) {
     let mean = move |block: usize| if block < 10 { 500.0 } else { second };
     run(move |block| mean(block) + by * pattern[block % 10], |_| 10 * MS)
@@ -47,13 +48,15 @@ fn throughput_may_move_by_five_percent() {
     assert_eq!(said(&halves(476.0, 0.0, APART), None), None);
     let text = "throughput (tok/s) moved by 5% after 5.0 s: 5000.00, then 4750.00";
     assert_eq!(said(&halves(475.0, 0.0, APART), None).as_deref(), Some(text));
-    // One request more or less on either side of the step are 2 % each: with less nothing is told, whatever the limit.
+    // One request more or less on either side of the step is 2 % each: smaller changes are not reported,
+    // whatever the limit.
     assert_eq!(said(&halves(485.0, 0.0, APART), Some(3)), None);
     assert!(said(&halves(478.0, 0.0, APART), Some(3)).is_some());
     assert_eq!(said(&halves(475.0, 0.0, APART), Some(6)), None);
 }
 
-/// 40 of 480 tokens are 8.3 %, more than chance where parts vary by 10 tokens, and not by 30; less where they are like those beside them.
+/// 40 of 480 tokens are 8.3 %: more than chance if parts vary by 10 tokens, but not by 30; less if
+/// neighboring parts are alike.
 #[test]
 fn throughput_may_move_by_chance() {
     assert!(said(&halves(460.0, 10.0, APART), None).is_some());
@@ -62,15 +65,12 @@ fn throughput_may_move_by_chance() {
     assert!(least(ALIKE) < least(APART), "{} {}", least(ALIKE), least(APART));
 }
 
-/// A drift through all of the window is no noise.
+/// A drift over the whole window is not noise.
 #[test]
 fn a_slope_is_found() {
     let falling = |by: f64| run(move |part| 500.0 - by * part as f64, |_| 10 * MS);
     let text = said(&falling(2.6), None).unwrap();
-    assert!(
-        text.starts_with("throughput (tok/s) moved by 10% all through the window: 4879.00, then 4619.00"),
-        "{text}"
-    );
+    assert!(text.starts_with("throughput (tok/s) moved by 10% over the whole window: 4879.00, then 4619.00"), "{text}");
     assert_eq!(said(&falling(1.1), None), None);
 }
 
@@ -86,7 +86,7 @@ fn ttft_may_move_by_ten_percent() {
     assert_eq!(said(&later(20_990), Some(2)), None, "less than a millisecond");
 }
 
-/// A tenth of the window is slow and the rest is as it should be: `stabilize` was too short.
+/// A tenth of the window is slow and the rest is normal: `stabilize` was too short.
 #[test]
 fn a_window_that_begins_cold_is_warming_up() {
     let reasons = |fault: Fault, place: f64| {

@@ -6,26 +6,28 @@ use statrs::function::beta::{beta_reg, inv_beta_reg};
 use statrs::function::erf::erfc;
 use statrs::function::gamma::ln_gamma;
 
-/// P(|T| ≥ |t|) with `df` degrees of freedom: the two-sided p-value.
+/// Returns P(|T| ≥ |t|) with `df` degrees of freedom: the two-sided p-value.
 pub(crate) fn two_sided(t: f64, df: f64) -> f64 {
     if t.is_infinite() { 0.0 } else { beta_reg(df / 2.0, 0.5, df / (df + t * t)) }
 }
 
-/// The t that |T| exceeds with the chance `level`, with `df` degrees of freedom.
+/// Returns the t that |T| exceeds with probability `level`, with `df` degrees of freedom.
 pub fn critical(level: f64, df: f64) -> f64 {
     let x = inv_beta_reg(df / 2.0, 0.5, level);
     (df * (1.0 - x) / x).sqrt()
 }
 
-/// P(|T′| > t) with `df` degrees of freedom and noncentrality `shift`: the power of a two-sided test with the critical
-/// value `t`, where the mean lies `shift` standard errors away from what is tested.
+/// Returns P(|T′| > t) with `df` degrees of freedom and noncentrality `shift`: the power of a two-sided
+/// test with the critical value `t`, if the mean lies `shift` standard errors away from the tested
+/// value.
 ///
-/// T′ is (Z + shift) / S with S² = χ²/df, so this is the mean over S of what the normal distribution says.
+/// T′ is (Z + shift) / S with S² = χ²/df, so this is the mean over S of the normal probability.
 pub fn beyond(t: f64, df: f64, shift: f64) -> f64 {
     over_spread(df, |s| upper(t * s - shift) + upper(t * s + shift))
 }
 
-/// The mean of `of` over S, the measured standard deviation as a multiple of the true one: S² = χ²/df.
+/// Returns the mean of `of` over S, the measured standard deviation as a multiple of the true one: S² =
+/// χ²/df.
 pub(crate) fn over_spread(df: f64, of: impl Fn(f64) -> f64) -> f64 {
     // Beyond 12 standard deviations of S there is less than 1e-16.
     let reach = 12.0 / (2.0 * df).sqrt();
@@ -35,12 +37,13 @@ pub(crate) fn over_spread(df: f64, of: impl Fn(f64) -> f64) -> f64 {
     integral(from, to, |s| density(s) * of(s))
 }
 
-/// P(Z > z) of the standard normal distribution.
+/// Returns P(Z > z) of the standard normal distribution.
 pub fn upper(z: f64) -> f64 {
     0.5 * erfc(z / SQRT_2)
 }
 
-/// The integral of a smooth function by Gauss and Legendre's rule of five points on each of equal panels.
+/// Returns the integral of a smooth function by Gauss and Legendre's rule of five points on each of
+/// equal panels.
 fn integral(from: f64, to: f64, of: impl Fn(f64) -> f64) -> f64 {
     const PANELS: usize = 120;
     let (root, seventy) = ((10.0f64 / 7.0).sqrt(), 70.0f64.sqrt());
@@ -55,7 +58,7 @@ fn integral(from: f64, to: f64, of: impl Fn(f64) -> f64) -> f64 {
     (0..PANELS).map(panel).sum()
 }
 
-/// The smallest number from 0 on for which `reached` holds; it must not switch back.
+/// Returns the smallest number from 0 on for which `reached` holds; it must not switch back.
 pub(crate) fn bisect(reached: impl Fn(f64) -> bool) -> f64 {
     let (mut low, mut high) = (0.0, 1.0);
     while !reached(high) && high < 1e12 {

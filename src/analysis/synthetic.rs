@@ -1,4 +1,4 @@
-//! Runs that never happened, for tests: servers with known timing under closed and open loops.
+//! Simulated runs for tests: servers with known timing under closed and open loops.
 
 use rand::{RngExt, SeedableRng};
 use rand_chacha::ChaCha8Rng;
@@ -21,7 +21,7 @@ pub struct Run {
     pub ttft: u64,
     /// Time between tokens, ns.
     pub itl: u64,
-    /// Tokens asked for and given.
+    /// Tokens requested and returned.
     pub tokens: u32,
     /// Spread of every time, as a share.
     pub jitter: f64,
@@ -31,47 +31,48 @@ pub struct Run {
     pub batch_size: Option<u32>,
     /// Arrivals per second of an open loop.
     pub qps: Option<f64>,
-    /// How long the clients of a closed loop think after an answer, on average (exponentially distributed), ns.
+    /// Mean think time after a response of the clients of a closed loop (exponentially distributed), ns.
     pub think: u64,
-    /// What a profile makes of the rate: a factor of it at a share of the window.
+    /// The effect of a profile on the rate: a factor at a share of the window.
     pub profile: Option<fn(f64) -> f64>,
-    /// Length of the window in seconds; a quarter of it comes before and after.
+    /// Length of the window in seconds; a quarter of it is added before and after.
     pub seconds: f64,
-    /// What befalls the server, and at which share of the window.
+    /// A fault of the server, and at which share of the window.
     pub fault: Option<(Fault, f64)>,
     /// Seed of arrivals and jitter.
     pub seed: u64,
 }
 
-/// What may befall a server under way.
+/// Faults of a server during a run.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum Fault {
-    /// From then on every time is multiplied by this.
+    /// From then on, every time is multiplied by this.
     Slow(f64),
-    /// It stands still for so many seconds.
+    /// It stands still for this many seconds.
     Pause(f64),
-    /// What comes in so many seconds is refused (503).
+    /// Requests that arrive within this many seconds are refused (503).
     Errors(f64),
-    /// From then on it has so many slots fewer.
+    /// From then on, it has this many fewer slots.
     Slots(usize),
-    /// Until then first tokens take so many times as long.
+    /// Until then, first tokens take this many times as long.
     Cold(f64),
 }
 
-/// The speed of a server: each request's times are multiplied by the exponential of a sum of two terms. By default neither.
+/// The speed of a server: each request's times are multiplied by the exponential of a sum of two terms.
+/// Neither by default.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct Pace {
     /// Deviation of the first term, a stationary autoregressive series over the requests in the order of their service.
     pub deviation: f64,
     /// Its correlation from one request to the next (φ).
     pub memory: f64,
-    /// The second term rises evenly by this much in the length of a window.
+    /// Rise of the second term over the length of a window.
     pub drift: f64,
 }
 
 /// The state of a server while it serves.
 struct Server {
-    /// When each slot is free, ns.
+    /// When each slot becomes free, ns.
     free: Vec<u64>,
     /// The first term of its pace, in deviations.
     state: f64,
@@ -109,7 +110,7 @@ impl Run {
         Windows { stabilize_ns: at(0.1), measure_start_ns: at(0.25), measure_end_ns: at(1.25), end_ns: at(1.5) }
     }
 
-    /// Rows and facts of a clean run.
+    /// Returns rows and facts of a clean run.
     pub fn make(&self) -> (Vec<Record>, Facts) {
         let mut rng = ChaCha8Rng::seed_from_u64(self.seed);
         let state = if self.pace.deviation > 0.0 { StandardNormal.sample(&mut rng) } else { 0.0 };
@@ -169,7 +170,7 @@ impl Run {
             }
             _ => {}
         }
-        // The server's own time, which stands still in a pause.
+        // The server's own time, which stands still during a pause.
         let own = |at: u64| if at < paused.0 { at } else { at.saturating_sub(paused.1).max(paused.0) };
         let real = |own: u64| if own <= paused.0 { own } else { own + paused.1 };
         let slot = (0..slots).min_by_key(|slot| free[*slot]).expect("a slot");
@@ -189,7 +190,7 @@ impl Run {
         record(at, sent, real(first), gaps, windows)
     }
 
-    /// What the next request's times are multiplied by.
+    /// Returns the factor of the next request's times.
     fn pace_at(&self, server: &mut Server, at: u64) -> f64 {
         let Pace { deviation, memory, drift } = self.pace;
         if deviation == 0.0 && drift == 0.0 {
@@ -275,7 +276,7 @@ fn facts(run: &Run, windows: Windows, records: &[Record]) -> Facts {
     }
 }
 
-/// A generator that is far from its limits, on a machine that others use too.
+/// A generator that is far from its limits, on a machine with other users.
 fn observed(windows: Windows) -> Observed {
     let for_ns = windows.measure_end_ns - windows.measure_start_ns;
     let percent = |share: u64| for_ns * share / 100;
@@ -300,21 +301,21 @@ fn observed(windows: Windows) -> Observed {
     }
 }
 
-/// Records as judging reads them, gone through once.
+/// Returns records as judging reads them, after the first pass.
 pub fn read(records: &[Record], facts: &Facts, slo: Option<&Slo>) -> (Records, Events) {
     let run = Records::from_iter(records.iter().cloned());
     let Ok(events) = Events::of(&run, facts, &gap_limits(slo));
     (run, events)
 }
 
-/// The metrics of records.
+/// Returns the metrics of records.
 pub fn measured(records: &[Record], facts: &Facts) -> RunMetrics {
     let (run, events) = read(records, facts, None);
     let Ok(gaps) = Gaps::of(&run, facts, &events);
     measure(run.rows(), (&events, &gaps), facts)
 }
 
-/// The verdict on records.
+/// Returns the verdict on records.
 pub fn verdict(records: &[Record], facts: &Facts, validity: &Validity, slo: Option<&Slo>) -> Verdict {
     let (run, events) = read(records, facts, slo);
     judge((run.rows(), &[]), &events, facts, validity, slo)

@@ -1,20 +1,21 @@
-//! How long the requests of a run were, on average.
+//! The mean lengths of the requests of a run.
 
 use crate::rows::{Facts, Measured};
 
 use super::window;
 
-/// Mean tokens of the completed requests of the window; null without any, and where neither server nor tokenizer counted.
+/// Mean tokens of the completed requests of the window; null without any, and if neither server nor
+/// tokenizer counted.
 #[derive(Debug, Clone, Copy, Default, PartialEq)]
 pub struct MeanTokens {
-    /// Of the prompt, by the server's count, else as it was meant.
+    /// Of the prompt, by the server's count, else the intended length.
     pub prompt: Option<f64>,
-    /// Of the answer.
+    /// Of the response.
     pub output: Option<f64>,
 }
 
 impl MeanTokens {
-    /// Of one run.
+    /// Computes them for one run.
     pub fn of(rows: &[Measured], facts: &Facts) -> MeanTokens {
         let (mut n, mut prompt, mut counted, mut output) = (0u64, 0u64, 0u64, 0u64);
         for row in window::members(rows, facts).filter(|row| row.outcome.is_ok()) {
@@ -27,7 +28,7 @@ impl MeanTokens {
         MeanTokens { prompt: mean(prompt, n), output: mean(output, counted) }
     }
 
-    /// Tokens of a request's context halfway through its answer.
+    /// Returns the tokens of a request's context halfway through its response.
     pub fn context(&self) -> Option<f64> {
         Some(self.prompt? + self.output? / 2.0)
     }

@@ -1,4 +1,4 @@
-//! A run of conversations by turn: the requests of one turn measured as if they were a run of their own.
+//! A run of conversations by turn: the requests of one turn measured as if they were a separate run.
 
 use std::collections::BTreeSet;
 
@@ -7,13 +7,13 @@ use crate::rows::{Facts, Measured, Replay};
 use super::measure::{RunMetrics, measure_taken};
 use super::window;
 
-/// The turns that a run's window has, from 0, in order; none where there are no conversations.
+/// Returns the turns of a run's window, from 0, in order; empty if there are no conversations.
 pub fn turns(rows: &[Measured], facts: &Facts) -> Vec<u32> {
     let turns: BTreeSet<u32> = window::members(rows, facts).filter_map(|row| row.turn()).collect();
     turns.into_iter().collect()
 }
 
-/// The metrics of one turn: every one of a run, but those that need all requests together.
+/// Computes the metrics of one turn: all of a run's, except those that need all requests together.
 pub fn measure_turn<R: Replay + ?Sized>(run: &R, turn: u32, facts: &Facts) -> Result<RunMetrics, R::Error> {
     measure_taken(run, |row| row.turn() == Some(turn), facts)
 }

@@ -3,38 +3,38 @@
 use super::saturation;
 use super::worth::{Evidence, MOST_TIMES};
 
-/// The window that would do: `a window of 34 s would do`.
+/// Describes the window that would suffice: `a window of 34 s would suffice`.
 pub fn would_do(seconds: f64) -> String {
-    format!("a window of {} would do", window(seconds))
+    format!("a window of {} would suffice", window(seconds))
 }
 
-/// What would decide a limit: the window, or why none of a sensible length would. `needed` independent requests, none of them above
-/// it, show that it holds.
+/// Describes what would decide a limit: the window, or why no window of reasonable length would.
+/// `needed` independent requests, none of them above the limit, show that it holds.
 pub fn would_decide(evidence: &Evidence, needed: u64, seconds: Option<f64>) -> String {
     match seconds {
         Some(seconds) => would_do(seconds),
         None if evidence.worth.requests * MOST_TIMES < needed as f64 => {
-            format!("a window {MOST_TIMES} times as long would not do")
+            format!("a window {MOST_TIMES} times as long would not suffice")
         }
-        None => "too near to what is allowed for any window to tell".to_owned(),
+        None => "too close to the allowed share for any window to decide".to_owned(),
     }
 }
 
-/// How many independent requests those of a limit are worth, never more than that: `12`, below ten `0.7`. None where that is all of
-/// them.
+/// Describes how many independent requests those of a limit are worth, rounded down: `12`, below ten
+/// `0.7`. `None` if they are worth their number.
 pub fn worth(evidence: &Evidence) -> Option<String> {
     let worth = evidence.worth.requests;
     let shown = if worth < 10.0 { (worth * 10.0).floor() / 10.0 } else { worth.floor() };
     (shown < evidence.n as f64).then(|| shown.to_string())
 }
 
-/// Seconds of a window that would show whether a server kept up; none where no request came, for then nothing is known of how many
-/// would.
+/// Returns the window in seconds that would show whether a server kept up; `None` if no request arrived,
+/// because the arrival rate is then unknown.
 pub fn keeps_up(evidence: &saturation::Evidence) -> Option<f64> {
     (evidence.arrived > 0).then(|| evidence.would_do())
 }
 
-/// A window's length, rounded up to two digits: `34 s`.
+/// Formats a window's length, rounded up to two digits: `34 s`.
 fn window(seconds: f64) -> String {
     let unit = 10f64.powi((seconds.max(1e-3).log10().floor() as i32) - 1);
     let rounded = (seconds / unit * (1.0 - 1e-9)).ceil() * unit;
@@ -53,9 +53,9 @@ mod tests {
     #[test]
     fn what_is_undecided_always_says_what_would_decide_it() {
         let of = |evidence: Evidence| would_decide(&evidence, 59, evidence.would_do(0.05).map(|times| 10.0 * times));
-        assert_eq!(of(evidence(40, 0, 20.0)), "a window of 30 s would do");
-        assert_eq!(of(evidence(1_000, 50, 20.0)), "too near to what is allowed for any window to tell");
-        assert_eq!(of(evidence(40, 0, 0.5)), "a window 100 times as long would not do");
+        assert_eq!(of(evidence(40, 0, 20.0)), "a window of 30 s would suffice");
+        assert_eq!(of(evidence(1_000, 50, 20.0)), "too close to the allowed share for any window to decide");
+        assert_eq!(of(evidence(40, 0, 0.5)), "a window 100 times as long would not suffice");
     }
 
     #[test]

@@ -1,7 +1,8 @@
-//! Whether a run may be believed: a pure function of its rows, its facts, what was scraped beside it and the plan's thresholds, computed
-//! when read.
+//! Whether a run can be trusted: a pure function of its rows, its facts, the samples scraped during it
+//! and the plan's thresholds, computed when read.
 //!
-//! Each reason is one small function that returns a finding with its figures, nothing, or why it could not look.
+//! Each reason is one small function that returns a finding with its figures, nothing, or why it could
+//! not be checked.
 
 use std::fmt;
 
@@ -29,48 +30,49 @@ use super::{pauses, quantile, saturation, silence, undecided, waits};
 
 pub use super::state::State;
 
-/// One thing that was found: it speaks against a run, or labels it.
+/// A finding that counts against a run, or labels it.
 #[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
 pub struct Reason {
-    /// Its name in docs/METRICS.md, like client_late.
+    /// Its name in docs/METRICS.md, such as client_late.
     pub name: &'static str,
-    /// What it makes of the run: valid, suspect or invalid.
+    /// Its effect on the run: valid, suspect or invalid.
     pub state: State,
     /// The figures, in a sentence.
     pub text: String,
 }
 
-/// What a run is worth.
+/// The verdict on a run.
 #[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
 pub struct Verdict {
     /// valid, suspect or invalid: the worst of the reasons.
     pub state: State,
-    /// What speaks against the run.
+    /// The reasons against the run.
     pub reasons: Vec<Reason>,
-    /// What describes a run without speaking against it, like saturated.
+    /// Labels that describe a run without counting against it, such as saturated.
     pub labels: Vec<Reason>,
-    /// Reasons that could not be looked at, by name, and why.
+    /// Reasons that could not be checked, by name, and why.
     pub not_checked: IndexMap<&'static str, String>,
 }
 
-/// Reasons that the load generator or its machine gives, and no server.
+/// Reasons that concern the load generator or its machine, not the server.
 const OF_THE_CLIENT: [&str; 6] =
     ["empty_window", "client_late", "client_paused", "client_saturated", "rate_missed", "clock"];
 
 impl Verdict {
-    /// Whether the run is invalid for a reason that lies with the client, maybe among others: then it says nothing of the server.
+    /// Returns whether the run is invalid for a reason that concerns the client, perhaps among others:
+    /// then it is no evidence on the server.
     pub fn is_of_client(&self) -> bool {
         self.invalid().any(|name| OF_THE_CLIENT.contains(&name))
     }
 
-    /// The reasons that make the run invalid.
+    /// Returns the reasons that make the run invalid.
     pub fn invalid(&self) -> impl Iterator<Item = &'static str> {
         self.reasons.iter().filter(|reason| reason.state == State::Invalid).map(|reason| reason.name)
     }
 }
 
 impl fmt::Display for Verdict {
-    /// `valid`, `valid, saturated`, `suspect: client_late, errors`.
+    /// Formats `valid`, `valid, saturated`, `suspect: client_late, errors`.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(self.state.name())?;
         for (index, reason) in self.reasons.iter().enumerate() {
@@ -80,10 +82,10 @@ impl fmt::Display for Verdict {
     }
 }
 
-/// What looking for one reason came to; an error says why nobody could look.
+/// The result of checking for one reason; an error states why the check was not possible.
 type Finding = Result<Option<(State, String)>, String>;
 
-/// What the reasons are found in.
+/// The input of the checks.
 struct Evidence<'a> {
     rows: &'a [Measured],
     samples: &'a [Sample],
@@ -94,8 +96,8 @@ struct Evidence<'a> {
     saturation: Option<saturation::Evidence>,
 }
 
-/// Judges one run under the plan's thresholds. Of its samples those that were scraped of servers are looked at; none of what they say makes
-/// a run invalid.
+/// Judges one run under the plan's thresholds. Of its samples, those scraped from servers are checked;
+/// they never make a run invalid.
 pub fn judge(
     (rows, samples): (&[Measured], &[Sample]),
     events: &Events,
@@ -161,13 +163,13 @@ impl Evidence<'_> {
         self.members().filter_map(move |row| window::request(row, self.facts).observe(metric).value())
     }
 
-    /// A run that measured nothing must not look valid: no other reason can speak without requests.
+    /// A run that measured nothing must not look valid: no other reason applies without requests.
     fn empty_window(&self) -> Finding {
         let text = "no request was scheduled inside the measure window".to_string();
         Ok((self.counts.requests == 0).then_some((State::Invalid, text)))
     }
 
-    /// What a server still does for others, or for the run before, it does beside this run.
+    /// Work that a server still does for others, or for the previous run, competes with this run.
     fn not_idle(&self) -> Finding {
         let busy = self.facts.began.as_ref().filter(|began| !began.idle);
         Ok(busy.map(|Began { waited_ns, endpoint, seen, .. }| {
@@ -179,7 +181,7 @@ impl Evidence<'_> {
         }))
     }
 
-    /// What a hook was to do beside the run, and did not.
+    /// A hook that failed during the run.
     fn hook_failed(&self) -> Finding {
         let failed: Vec<&HookRun> = self.facts.hooks.iter().filter(|hook| !hook.is_ok()).collect();
         let Some(first) = failed.first() else { return Ok(None) };
@@ -191,7 +193,7 @@ impl Evidence<'_> {
         Ok(Some((State::Suspect, text)))
     }
 
-    /// Latencies that hold a way which the plan says is not there.
+    /// Latencies include a network path that the plan declares absent.
     fn not_near(&self) -> Finding {
         Ok(self.facts.not_near.clone().map(|why| (State::Suspect, why)))
     }
@@ -222,10 +224,10 @@ impl Evidence<'_> {
         Ok(self.generator.saturated()?.map(|text| (State::Suspect, text)))
     }
 
-    /// Halves of reasons that could not be looked at.
+    /// Returns the parts of reasons that could not be checked.
     fn partly_checked(&self) -> impl Iterator<Item = (&'static str, String)> {
         let no_boottime = self.facts.monotonic_ns > 0 && self.facts.boottime_ns.is_none();
-        let asleep = no_boottime.then_some("no clock counts suspends here: only the wall clock was looked at");
+        let asleep = no_boottime.then_some("no clock counts suspends here: only the wall clock was checked");
         let client = self.generator.unchecked().map(|why| ("client_saturated", why));
         client.into_iter().chain(asleep.map(|why| ("clock", why.to_string())))
     }
@@ -256,27 +258,27 @@ impl Evidence<'_> {
         };
         let all = self.members().filter(counted).count();
         if all == 0 && self.counts.completed > 0 {
-            return Err("nobody counted the output tokens".into());
+            return Err("no output-token count available".into());
         }
         let differs = |row: &&Measured| row.output_tokens() != Some(row.requested_tokens);
         let wrong = self.members().filter(counted).filter(differs).count();
-        let text = |share| format!("{share} of answers ({wrong} of {all}) have another length than asked for");
+        let text = |share| format!("{share} of responses ({wrong} of {all}) do not have the requested length");
         Ok(judge_share((wrong, all), limits, Validity::OUTPUT_LENGTH, text))
     }
 
     fn prompt_length(&self, limits: Limits) -> Finding {
         if self.facts.start.is_some() {
-            return Err("a start is measured, which one short prompt ends".into());
+            return Err("a start is measured, which ends with one short prompt".into());
         }
         let Differ { share, ours, server, is_estimate } = Differ::of(self.rows, self.facts)?;
         let state = exceeded(limits, Validity::PROMPT_LENGTH, |limit| share > limit);
         Ok(state.map(|state| {
             let share = share * 100.0;
-            let whose = if is_estimate { "the estimate says" } else { "we" };
+            let whose = if is_estimate { "the estimate is" } else { "we" };
             let mut text =
-                format!("the server counts {server:.1} tokens to a prompt, {whose} {ours:.1}: {share:.1}% apart");
+                format!("the server counts {server:.1} tokens per prompt, {whose} {ours:.1}: {share:.1}% apart");
             if is_estimate {
-                text += "; write tokenizer: FILE, or tokenizer: server, for the model";
+                text += "; set tokenizer: FILE, or tokenizer: server, for the model";
             }
             (state, text)
         }))
@@ -295,31 +297,33 @@ impl Evidence<'_> {
         }))
     }
 
-    /// Of a server whose answers do not tell: its counters are of the whole run, and of whoever else uses it, so they make no run invalid.
+    /// For a server whose responses do not report it: its counters cover the whole run, and all other
+    /// users, so they do not make a run invalid.
     fn warm_by_metrics(&self, limits: Limits) -> Finding {
-        let not_told = "the server does not tell what came from its prefix cache";
+        let not_told = "the server does not report cached prompt tokens";
         let cached = hits::share(self.samples, self.facts).ok_or(not_told)?;
-        let cached = cached.map_err(|why| format!("{not_told} in its answers, and its metrics cannot: {why}"))?;
+        let cached =
+            cached.map_err(|why| format!("{not_told} in its responses, and its metrics do not help: {why}"))?;
         let reuse = Reuse::beside(self.rows, cached);
         let declared = reuse.declared.ok_or(Reuse::why_unknown(self.facts))?;
-        let excess = reuse.excess().ok_or("the server does not tell how long prompts are with its chat template")?;
+        let excess = reuse.excess().ok_or("the server does not report the length of prompts with its chat template")?;
         let state = exceeded(limits, Validity::WARM_CACHE, |limit| excess > limit);
         Ok(state.map(|_| {
             let [cached, declared] = [cached, declared].map(|share| format!("{:.1}%", share * 100.0));
             let text = format!(
-                "by the server's metrics {cached} of prompt tokens came from its prefix cache over the run; \
-                 the run's prompts share {declared}"
+                "by the server's metrics, {cached} of prompt tokens came from its prefix cache over the run; the \
+                 run's prompts share {declared}"
             );
             (State::Suspect, text)
         }))
     }
 
-    /// A server that is wrong once may be wrong where nobody can tell.
+    /// A server that reports one impossible value may report other wrong values that go unnoticed.
     fn impossible_usage(&self) -> Finding {
         let completed = || self.members().filter(|row| row.outcome.is_ok());
         let doubts: Vec<&str> = completed().filter_map(Measured::usage_doubt).collect();
         let (wrong, all) = (doubts.len(), completed().count());
-        let text = |first| format!("the usage of {wrong} of {all} answers cannot be: {first}");
+        let text = |first| format!("the usage of {wrong} of {all} responses is impossible: {first}");
         Ok(doubts.first().map(|first| (State::Suspect, text(first))))
     }
 
@@ -342,7 +346,13 @@ impl Evidence<'_> {
         Ok(short.map(|percentile| {
             let need = quantile::need_to_decide(percentile);
             let name = quantile::name(percentile);
-            (State::Suspect, format!("{n} requests cannot decide an SLO on {name}: it takes {need}, and more where they depend on each other"))
+            (
+                State::Suspect,
+                format!(
+                    "{n} requests cannot decide an SLO on {name}: it takes {need}, and more if \
+                                     they depend on each other"
+                ),
+            )
         }))
     }
 
@@ -361,28 +371,30 @@ impl Evidence<'_> {
     }
 }
 
-/// What describes an open loop whose server was not seen to keep up.
+/// Returns the label of an open loop whose server was not observed to keep up.
 fn label(saturation: saturation::Evidence) -> Option<Reason> {
     let saturation::Evidence { arrived, seconds, growth, .. } = saturation;
     let (rate, [low, high]) = saturation.completion_rate();
-    let came = format!("{arrived} requests came, {:.1} per second", saturation.rate());
+    let came = format!("{arrived} requests arrived, {:.1} per second", saturation.rate());
     let text = match saturation.state() {
         saturation::State::KeptUp => return None,
         saturation::State::Saturated => format!(
-            "{came}, and {rate:.1} ({low:.1} to {high:.1}) per second were done; in flight or waiting rose by {growth:.0}"
+            "{came}, and {rate:.1} ({low:.1} to {high:.1}) per second completed; requests in flight or waiting \
+            rose by {growth:.0}"
         ),
         saturation::State::NotShown => match undecided::keeps_up(&saturation) {
             Some(window) => format!(
-                "{came} in {seconds:.3} s, too few or too like each other to show whether the server kept up; {}",
+                "{came} in {seconds:.3} s, too few or too similar to show whether the server kept up; {}",
                 undecided::would_do(window)
             ),
-            None => "no request came, so nothing shows whether the server kept up".to_owned(),
+            None => "no request arrived, so nothing shows whether the server kept up".to_owned(),
         },
     };
     Some(Reason { name: saturation.state().name(), state: State::Valid, text })
 }
 
-/// The state of `count` of `all`, where it is above the plan's limits or METRICS' (`defaults`, in percent).
+/// Returns the state of `count` of `all`, if it is above the plan's limits or METRICS' (`defaults`, in
+/// percent).
 fn judge_share(
     (count, all): (usize, usize),
     limits: Limits,
@@ -398,7 +410,7 @@ fn median(values: Vec<f64>) -> Option<f64> {
     raw_quantile(values, 500)
 }
 
-/// Read delays of the window's requests, in ms.
+/// Returns the read delays of the window's requests, in ms.
 fn read_delays(rows: &[Measured], facts: &Facts) -> Vec<f64> {
     window::members(rows, facts).filter_map(|row| row.read_delay_ns()).map(|ns| ns as f64 / 1e6).collect()
 }

@@ -1,4 +1,4 @@
-//! Each reason on both sides of its threshold, on runs that are clean but for it.
+//! Tests of both sides of each reason's threshold, on runs that are otherwise clean.
 
 use super::*;
 use crate::analysis::synthetic::{Run, fail, read, verdict};
@@ -21,7 +21,7 @@ pub(super) fn clean() -> (Vec<Record>, Facts) {
     (records, facts)
 }
 
-/// The records of the window, to be spoiled one by one; spread out, so that halves stay alike.
+/// Spoils records of the window one by one; spread out, so that halves stay alike.
 pub(super) fn spoil(records: &mut [Record], facts: &Facts, count: usize, mut with: impl FnMut(&mut Record)) {
     let windows = facts.windows;
     let inside = records.iter_mut().filter(|record| window::contains(&windows, record.row.scheduled_ns));
@@ -34,7 +34,7 @@ fn judged(records: &[Record], facts: &Facts) -> Verdict {
     verdict(records, facts, &Validity::default(), None)
 }
 
-/// The state that one reason gives after `count` of 1 000 requests were spoiled.
+/// Returns the state of one reason after `count` of 1 000 requests were spoiled.
 fn state_of(name: &str, count: usize, with: impl FnMut(&mut Record)) -> Option<State> {
     let (mut records, facts) = clean();
     spoil(&mut records, &facts, count, with);
@@ -72,7 +72,10 @@ fn a_hook_that_failed_makes_a_run_suspect_and_one_that_did_not_does_not() {
     let late = hook(HookOutcome::TimedOut, None, Some("did not end within 60s"));
     let verdict = judged(vec![hook(HookOutcome::Ok, Some(0), None), late, failed]);
     assert_eq!(verdict.to_string(), "suspect: hook_failed");
-    assert_eq!(verdict.reasons[0].text, "the after_run hook `./collect.sh` failed: did not end within 60s; 1 more failed");
+    assert_eq!(
+        verdict.reasons[0].text,
+        "the after_run hook `./collect.sh` failed: did not end within 60s; 1 more failed"
+    );
 }
 
 #[test]
@@ -91,7 +94,7 @@ fn runs_from_before_the_generator_observed_itself_are_judged_by_their_cpu() {
     let verdict = judged(&records, &old);
     assert_eq!(verdict.to_string(), "valid", "{verdict:?}");
     let why = &verdict.not_checked["client_saturated"];
-    assert_eq!(why, "read delays are not known: only the CPU was looked at");
+    assert_eq!(why, "read delays are not known: only the CPU was checked");
 }
 
 #[test]
@@ -105,7 +108,7 @@ fn client_late() {
     let ask = |count, by| state_of("client_late", count, late(by));
     assert_eq!([ask(10, 2 * MS), ask(11, 2 * MS)], [None, Some(State::Suspect)]);
     assert_eq!([ask(100, 2 * MS), ask(101, 2 * MS)], [Some(State::Suspect), Some(State::Invalid)]);
-    // Late means over 1 ms, of which the clean run uses 20 µs.
+    // Late means over 1 ms; the clean run uses 20 µs of it.
     assert_eq!([ask(500, 980_000), ask(500, 981_000)], [None, Some(State::Invalid)]);
 }
 
@@ -132,7 +135,8 @@ fn warm_cache() {
     let state = |cached: u32, reusable: Option<u32>| {
         let (mut records, facts) = clean();
         for record in &mut records {
-            // 1 000 tokens of our own, 1 000 as the server counts: no template can be told from our error of a quarter.
+            // 1 000 tokens by our count, 1 000 by the server's: a template cannot be distinguished from
+            // our error of a quarter.
             let row = &mut record.row;
             (row.intended_prompt_tokens, row.prompt_tokens) = (1_000, Some(1_000));
             (row.cached_tokens, row.reusable_tokens) = (Some(cached), reusable);
@@ -150,7 +154,7 @@ fn warm_cache() {
     assert_eq!(state(900, None), None);
 }
 
-/// What answers do not tell, metrics do.
+/// Metrics replace what responses do not report.
 #[test]
 fn warm_cache_by_the_server_s_metrics() {
     let (mut records, mut facts) = clean();
@@ -186,7 +190,8 @@ fn warm_cache_by_the_server_s_metrics() {
     let (run, events) = read(&records, &facts, None);
     let judged = |samples: &[Sample]| judge((run.rows(), samples), &events, &facts, &Validity::default(), None);
     let found = |samples: &[Sample]| judged(samples).reasons.into_iter().find(|reason| reason.name == "warm_cache");
-    // 600 declared, the template's 96 at most, then 2 points; however many more, others may have found them.
+    // 600 declared, the template's 96 at most, then 2 points; however large the excess, other users may
+    // have caused it.
     assert_eq!(found(&scraped(0.71, 0.0)), None);
     assert!(!judged(&scraped(0.71, 0.0)).not_checked.contains_key("warm_cache"));
     for hits in [0.72, 1.0] {
@@ -195,9 +200,9 @@ fn warm_cache_by_the_server_s_metrics() {
         assert!(reason.text.contains("the run's prompts share 60.0%"), "{}", reason.text);
     }
     let unchecked = |samples: &[Sample]| judged(samples).not_checked["warm_cache"].clone();
-    assert!(unchecked(&[]).ends_with("does not tell what came from its prefix cache"));
-    assert!(unchecked(&scraped(1.0, 3.0)).ends_with("requests were put back, and looked for again"));
-    assert!(unchecked(&scraped(1.0, 0.0)[4..]).contains("was not over when that began"));
+    assert!(unchecked(&[]).ends_with("does not report cached prompt tokens"));
+    assert!(unchecked(&scraped(1.0, 3.0)).ends_with("requests were preempted, and looked up again"));
+    assert!(unchecked(&scraped(1.0, 0.0)[4..]).contains("had not finished when the load began"));
     let failed = Sample { error: Some("status".to_owned()), ..sample(facts.windows.end_ns + 1, "scrape", "up", 0.0) };
     assert!(
         unchecked(&[scraped(1.0, 0.0), vec![failed]].concat()).ends_with("the scrape after the load failed (status)")
@@ -212,7 +217,7 @@ fn prompt_length() {
         for record in &mut records {
             (record.row.intended_prompt_tokens, record.row.prompt_tokens) = (1_000, Some(server));
         }
-        // What a history has is not counted, but estimated.
+        // The length of a history is estimated rather than counted.
         spoil(&mut records, &facts, 100, |record| (record.row.turn, record.row.prompt_tokens) = (Some(1), Some(9_000)));
         let verdict = judged(&records, &facts);
         let unchecked = verdict.not_checked.contains_key("prompt_length");
@@ -227,12 +232,12 @@ fn prompt_length() {
     for (server, differs) in [(1_000, false), (1_050, false), (1_051, true), (950, false), (949, true)] {
         assert_eq!(found(server, None, exact).is_some(), differs, "{server}");
     }
-    // A server that puts 100 tokens around every prompt does so around the probe's too.
+    // A server that adds 100 tokens to every prompt also adds them to the probe's.
     let around = Some(ProbePrompt { ours: 12, server: 112 });
     assert_eq!(found(1_100, around, exact), None);
     let (state, text) = found(1_000, around, exact).unwrap();
     assert_eq!(state, State::Suspect);
-    assert_eq!(text, "the server counts 1000.0 tokens to a prompt, we 1100.0: 9.1% apart");
+    assert_eq!(text, "the server counts 1000.0 tokens per prompt, we 1100.0: 9.1% apart");
     for count in [None, Some(PromptCount::Estimate)] {
         assert_eq!(found(5_000, None, count), None);
     }
@@ -243,7 +248,7 @@ fn prompt_length() {
     assert!(judged(&records, &facts).not_checked.contains_key("prompt_length"));
 }
 
-/// An estimate is judged by the server's count too, where the probe says what the template adds.
+/// An estimate is also compared with the server's count if the probe shows what the template adds.
 fn estimates() {
     let found = |server: u32| {
         let (mut records, mut facts) = clean();
@@ -258,10 +263,10 @@ fn estimates() {
     for (server, differs) in [(1_000, false), (1_050, false), (1_051, true), (950, false), (949, true)] {
         assert_eq!(found(server).is_some(), differs, "{server}");
     }
-    let text = "the server counts 835.0 tokens to a prompt, the estimate says 1000.0: 16.5% apart; write tokenizer: FILE, or \
-                tokenizer: server, for the model";
+    let text = "the server counts 835.0 tokens per prompt, the estimate is 1000.0: 16.5% apart; set tokenizer: \
+                FILE, or tokenizer: server, for the model";
     assert_eq!(found(835), Some((State::Suspect, text.to_owned())));
-    // Of recorded texts nobody declared a length; whoever counts them can be compared all the same.
+    // Recorded texts have no declared length; exact counts can still be compared.
     let of_data = |count: PromptCount| {
         let (mut records, mut facts) = clean();
         (facts.prompt_count, facts.recorded_texts) = (Some(count), true);
@@ -315,7 +320,7 @@ fn impossible_usage() {
     spoil(&mut records, &facts, 12, lies);
     let verdict = judged(&records, &facts);
     assert_eq!(verdict.to_string(), "suspect: impossible_usage");
-    let text = "the usage of 12 of 1000 answers cannot be: 2000000000 completion tokens for max_tokens 16";
+    let text = "the usage of 12 of 1000 responses is impossible: 2000000000 completion tokens for max_tokens 16";
     assert_eq!(verdict.reasons[0].text, text);
 }
 
@@ -403,7 +408,7 @@ fn saturated() {
     assert_eq!(verdict.not_checked["unsteady"], "the run is saturated");
     let (steady, steady_facts) = Run::open(80.0).make();
     assert_eq!(judged(&steady, &steady_facts).labels, []);
-    // Cuts and timeouts are what saturation looks like; resets are errors all the same.
+    // Cuts and timeouts are signs of saturation; resets are still errors.
     spoil(&mut records, &facts, 300, |record| fail(record, Outcome::CutAtDrain, 0));
     spoil(&mut records, &facts, 300, |record| fail(record, Outcome::Timeout, 9000 * MS));
     assert_eq!(judged(&records, &facts).to_string(), "valid, saturated");

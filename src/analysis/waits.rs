@@ -1,15 +1,16 @@
-//! Requests that were late because what they say was not made yet.
+//! Requests that were late because their contents were not generated yet.
 
 use crate::rows::{Facts, Measured};
 
 use super::request::Metric;
 use super::window;
 
-/// Share of their lateness that late requests must have waited for contents before that is named as the cause.
+/// Minimum share of their lateness that late requests waited for contents, for that to be named as the
+/// cause.
 const MOST_OF_IT: f64 = 0.5;
 
-/// That contents came too late, in words, where requests of the window that were more than `allowed` ms late mostly waited for
-/// them.
+/// Describes that contents came too late, if requests of the window that were more than `allowed` ms
+/// late mostly waited for them.
 pub(super) fn cause(rows: &[Measured], facts: &Facts, allowed: f64) -> Option<String> {
     let (mut late, mut waited) = (0.0, 0.0);
     for row in window::members(rows, facts) {
@@ -21,8 +22,8 @@ pub(super) fn cause(rows: &[Measured], facts: &Facts, allowed: f64) -> Option<St
     let making = ["content", "script"].into_iter().filter_map(|name| facts.observed.as_ref()?.thread(name));
     let busy = making.map(|thread| thread.cpu_ns).max();
     let busy = busy.zip(facts.observed.as_ref()).map_or(String::new(), |(cpu, observed)| {
-        format!(", by a thread that used {:.0}% of a core", observed.share(cpu) * 100.0)
+        format!(" (by a thread that used {:.0}% of a core)", observed.share(cpu) * 100.0)
     });
-    let text = || format!("for {:.0}% of that time what they say was not made yet{busy}", waited / late * 100.0);
+    let text = || format!("for {:.0}% of that time their contents were not yet generated{busy}", waited / late * 100.0);
     (late > 0.0 && waited >= MOST_OF_IT * late).then(text)
 }

@@ -1,28 +1,28 @@
-//! The measure window: who belongs to it, how it ended, how much was in flight.
+//! The measure window: its requests, how they ended, and how many were in flight.
 
 use crate::rows::{Facts, Measured, Outcome, Windows};
 
 use super::request::Request;
 
-/// Whether an instant lies in [measure start, measure end).
+/// Returns whether an instant lies in [measure start, measure end).
 pub fn contains(windows: &Windows, instant: u64) -> bool {
     (windows.measure_start_ns..windows.measure_end_ns).contains(&instant)
 }
 
-/// The requests that belong to the measurement: those scheduled inside the window.
+/// Returns the requests that belong to the measurement: those scheduled inside the window.
 pub fn members<'a>(rows: &'a [Measured], facts: &Facts) -> impl Iterator<Item = &'a Measured> {
     let windows = facts.windows;
     rows.iter().filter(move |row| contains(&windows, row.scheduled_ns))
 }
 
-/// The same in the order of the schedule.
+/// Returns the same in the order of the schedule.
 pub fn in_order<'a>(rows: &'a [Measured], facts: &Facts) -> Vec<&'a Measured> {
     let mut members: Vec<&Measured> = members(rows, facts).collect();
     members.sort_by_key(|row| row.scheduled_ns);
     members
 }
 
-/// A row with what it takes to read its metrics.
+/// Returns a row with the context needed to read its metrics.
 pub fn request<'a>(row: &'a Measured, facts: &'a Facts) -> Request<'a> {
     Request { row, windows: &facts.windows, stream: facts.stream }
 }
@@ -32,16 +32,16 @@ pub fn request<'a>(row: &'a Measured, facts: &'a Facts) -> Request<'a> {
 pub struct Counts {
     /// Requests scheduled inside the window.
     pub requests: u64,
-    /// Those with a whole answer.
+    /// Those with a complete response.
     pub completed: u64,
-    /// Those without, cut ones counted.
+    /// Those without, including truncated ones.
     pub failed: u64,
-    /// Those still under way at the end of drain.
+    /// Those still in flight at the end of drain.
     pub cut: u64,
 }
 
 impl Counts {
-    /// Of the window's requests.
+    /// Counts the window's requests.
     pub fn of(rows: &[Measured], facts: &Facts) -> Counts {
         let mut counts = Counts::default();
         for row in members(rows, facts) {
@@ -53,13 +53,14 @@ impl Counts {
         counts
     }
 
-    /// Failed share of the window's requests; null without requests.
+    /// Returns the failed share of the window's requests; `None` without requests.
     pub fn error_share(&self) -> Option<f64> {
         (self.requests > 0).then(|| self.failed as f64 / self.requests as f64)
     }
 }
 
-/// Time average over `from..to` of requests between the instant that `begin` names and their end; null for no time.
+/// Returns the time average over `from..to` of requests between the instant that `begin` returns and
+/// their end; `None` for an empty range.
 pub fn in_flight(
     rows: &[Measured],
     facts: &Facts,
@@ -74,7 +75,8 @@ pub fn in_flight(
     (to > from).then(|| total as f64 / (to - from) as f64)
 }
 
-/// Output tokens per token event of the completed requests of the window; null without events or without a count.
+/// Returns the output tokens per token event of the completed requests of the window; `None` without
+/// events or without a count.
 pub fn tokens_per_event(rows: &[Measured], facts: &Facts) -> Option<f64> {
     let (mut tokens, mut events) = (0u64, 0u64);
     for row in members(rows, facts).filter(|row| facts.stream && row.outcome.is_ok()) {

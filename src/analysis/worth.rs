@@ -1,34 +1,39 @@
-//! What requests that depend on each other are worth: how many independent ones would say as much about a share above a level.
+//! The worth of requests that depend on each other: how many independent ones would be equal evidence on
+//! a share above a level.
 //!
-//! Requests that queue behind each other are slow together, so a thousand of them near saturation say as much as a few dozen
-//! independent ones. The worth is read from the run itself: from how much the share above the level differs between blocks of
-//! requests (batch means, and the integrated autocorrelation time, the larger of the two), at the level and at a nearby one where
-//! more are above, so that a window that happened to see no burst does not seem quiet; less what is not known of the dependence
-//! itself; and where the queue was seldom seen to fill and to drain, no more than so many requests a swing. Constants were chosen by
-//! simulation of 44 queues (`cargo bench --bench claims`, `docs/METRICS.md`, Dependence).
+//! Requests that queue behind each other are slow together, so a thousand of them near saturation are
+//! worth a few dozen independent ones. The worth is estimated from the run itself: from how much the
+//! share above the level differs between blocks of requests (batch means, and the integrated
+//! autocorrelation time, the larger of the two), at the level and at a nearby one with more values
+//! above, so that a window that happened to have no burst does not seem quiet; reduced by the
+//! uncertainty of the dependence itself; and, if the queue was rarely observed to fill and to drain,
+//! limited to a number of requests per swing. Constants were chosen by simulation of 44 queues (`cargo
+//! bench --bench claims`, `docs/METRICS.md`, Dependence).
 //!
-//! Intervals and tests of a share take the worth as the number of trials of a binomial: Korn and Graubard, Confidence Intervals for
-//! Proportions with Small Expected Number of Positive Counts Estimated from Survey Data (1998).
+//! Intervals and tests of a share use the worth as the number of trials of a binomial: Korn and
+//! Graubard, Confidence Intervals for Proportions with Small Expected Number of Positive Counts
+//! Estimated from Survey Data (1998).
 
 use super::binomial::{worth_at_least, worth_at_most};
 use super::series::{PARTS, autocorrelation_time, blocks, edges, ranks, rising_order, swings, variance};
 use super::student;
 
-/// How a claim is read off a sample: constants for a share that is allowed above a level.
+/// How a claim is derived from a sample: constants for a share that is allowed above a level.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(super) struct Rule {
     /// Batches whose means are compared.
     pub batches: usize,
-    /// What is not known of the dependence: the variance is multiplied by 1 + this / √turnovers.
+    /// Uncertainty of the dependence: the variance is multiplied by 1 + this / √turnovers.
     pub(crate) unsure: f64,
-    /// Swings of what is in flight from which on a window is long: its own dependence says what it is worth.
+    /// Number of swings of the requests in flight from which a window is long: its own dependence then
+    /// determines its worth.
     pub long: u32,
-    /// A shorter window is worth no more than so many independent requests for each swing.
+    /// A shorter window is worth at most this many independent requests for each swing.
     pub(crate) per_swing: f64,
 }
 
 impl Rule {
-    /// For a share that is allowed above a level.
+    /// Returns the rule for a share that is allowed above a level.
     pub(super) fn of(allowed: f64) -> Rule {
         let (batches, unsure, long) = match allowed {
             share if is_middle(share) => (10, 6.0, 60),
@@ -46,42 +51,45 @@ impl Rule {
     }
 }
 
-/// Shares of a quarter and more are of the middle of a distribution.
+/// Returns whether the share belongs to the middle of a distribution: a quarter or more.
 fn is_middle(allowed: f64) -> bool {
     allowed > 0.2
 }
 
-/// The share at which dependence is looked at besides the one of which is spoken.
+/// Returns the second share at which dependence is estimated, besides that of the claim.
 pub(super) fn nearby(allowed: f64) -> f64 {
     if allowed > 0.4 { allowed / 2.5 } else { (5.0 * allowed).min(0.5) }
 }
 
-/// Swings of what is in flight, and of the latencies, for an interval of the middle of a distribution.
+/// Swings of the requests in flight, and of the latencies, for an interval in the middle of a
+/// distribution.
 const MIDDLE_FLIGHT: u32 = 44;
 const MIDDLE_VALUES: u32 = 20;
 
 /// The two-sided level of an interval, and the one whose halves are the levels of a test.
 pub(super) const INTERVAL: f64 = 0.05;
 pub(super) const TEST: f64 = 0.10;
-/// How many times the length of a run is still a sensible one.
+/// Maximum reasonable multiple of the length of a run.
 pub(crate) const MOST_TIMES: f64 = 100.0;
-/// The chance of a wrong answer of a test.
+/// The probability that a test gives a wrong answer.
 const WRONG: f64 = TEST / 2.0;
 
-/// How often what was in flight over the window was seen to fill and to drain. The same for all metrics of a run.
+/// How often the requests in flight over the window were observed to fill and to drain. The same for all
+/// metrics of a run.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Turns {
-    /// Swings of what is in flight; none of a closed loop, where what is in flight says nothing.
+    /// Swings of the requests in flight; `None` for a closed loop, where they are no evidence.
     pub swings: Option<u32>,
-    /// Parts of the window over their integrated autocorrelation time; infinite of a closed loop.
+    /// Parts of the window over their integrated autocorrelation time; infinite for a closed loop.
     pub(crate) turnovers: f64,
 }
 
 impl Turns {
-    /// Of a closed loop.
+    /// The turns of a closed loop.
     pub const CLOSED: Turns = Turns { swings: None, turnovers: f64::INFINITY };
 
-    /// Of an open loop, by time averages of what is in flight in [`PARTS`] parts of the window.
+    /// Computes the turns of an open loop from time averages of the requests in flight in [`PARTS`]
+    /// parts of the window.
     pub fn of(averages: &[f64]) -> Turns {
         if averages.is_empty() {
             return Turns { swings: Some(0), turnovers: 1.0 };
@@ -96,7 +104,7 @@ impl Turns {
 pub struct Sample {
     /// In the order of the schedule; failures are infinite.
     values: Vec<f64>,
-    /// The same, rising.
+    /// The same in rising order.
     rising: Vec<f64>,
     /// First value of each block, and the end.
     edges: Vec<usize>,
@@ -108,7 +116,7 @@ pub struct Sample {
 }
 
 impl Sample {
-    /// Of values in the order of the schedule, failures infinite.
+    /// Creates a sample from values in the order of the schedule, with failures infinite.
     pub fn new(values: Vec<f64>, turns: Turns) -> Sample {
         let edges = edges(values.len(), PARTS);
         let order = rising_order(&values);
@@ -118,37 +126,38 @@ impl Sample {
         Sample { swings: swings(&of_ranks), turnovers, edges, rising, values, turns }
     }
 
-    /// How many values there are.
+    /// Returns the number of values.
     pub fn n(&self) -> u64 {
         self.values.len() as u64
     }
 
-    /// The values, rising.
+    /// Returns the values in rising order.
     pub fn rising(&self) -> &[f64] {
         &self.rising
     }
 
-    /// How many values lie above a level.
+    /// Returns the number of values above a level.
     pub fn above(&self, level: f64) -> u64 {
         (self.rising.len() - self.rising.partition_point(|value| *value <= level)) as u64
     }
 
-    /// The value below which about a share of all lies; the largest that is not a failure where it lies among failures.
+    /// Returns the value below which about a share of all lies, or the largest that is not a failure if
+    /// it lies among failures.
     fn quantile(&self, share: f64) -> f64 {
         let at = (share * (self.rising.len().max(1) - 1) as f64) as usize;
         let value = self.rising.get(at).copied().unwrap_or(0.0);
         if value.is_finite() { value } else { f64::MAX }
     }
 
-    /// Whether nine values in ten, all but the ends, are one and the same.
+    /// Returns whether nine values in ten, apart from the ends, are equal.
     fn is_nearly_constant(&self) -> bool {
         let end = self.rising.len() / 20;
         let inner = self.rising.get(end..self.rising.len() - end).unwrap_or_default();
         inner.first() == inner.last()
     }
 
-    /// How many independent values this is worth for the share above `level`, of which `allowed` is spoken, in a claim at a
-    /// two-sided level.
+    /// Returns how many independent values this is worth for the share above `level`, for a claim about
+    /// the share `allowed` at a two-sided level.
     fn worth(&self, level: f64, allowed: f64, claim: f64) -> Worth {
         let rule = Rule::of(allowed);
         let n = self.values.len() as f64;
@@ -172,17 +181,17 @@ impl Sample {
         }
     }
 
-    /// What it says of a limit that at most a share `allowed` may be above.
+    /// Returns the evidence on a limit that at most a share `allowed` may be above.
     pub fn evidence(&self, limit: f64, allowed: f64) -> Evidence {
         Evidence { n: self.n(), above: self.above(limit), worth: self.worth(limit, allowed, TEST) }
     }
 
-    /// The 95 % interval of the quantile at `share`, by the order statistics of so many independent values: open at an end that
-    /// these cannot have. None where both are, and in the middle of a distribution (up to p75) unless both are there and the window
-    /// is long.
+    /// Returns the 95 % interval of the quantile at `share`, by the order statistics of the equivalent
+    /// number of independent values: open at an end that these cannot have. `None` if both ends are
+    /// open, and in the middle of a distribution (up to p75) unless both exist and the window is long.
     pub fn interval(&self, share: f64) -> Option<Span> {
         let allowed = 1.0 - share;
-        // Values that hardly ever change cannot swing.
+        // Nearly constant values cannot swing.
         let swings = if self.is_nearly_constant() { u32::MAX } else { self.swings };
         if self.values.is_empty() || !is_long_enough(allowed, self.turns, swings) {
             return None;
@@ -192,13 +201,15 @@ impl Sample {
     }
 }
 
-/// Whether a window is long enough for an interval: in the middle of a distribution both the queue and the values must have swung often.
+/// Returns whether a window is long enough for an interval: in the middle of a distribution, both the
+/// queue and the values must have swung often.
 pub(super) fn is_long_enough(allowed: f64, turns: Turns, swings: u32) -> bool {
     let is_short = turns.swings.is_some_and(|swings| swings < MIDDLE_FLIGHT) || swings < MIDDLE_VALUES;
     !(is_middle(allowed) && is_short)
 }
 
-/// An interval that may be given: in the middle of a distribution one with both ends, elsewhere one with an end.
+/// Returns an interval that may be reported: in the middle of a distribution one with both ends,
+/// elsewhere one with an end.
 pub(super) fn given(span: Span, allowed: f64) -> Option<Span> {
     let is_given = if is_middle(allowed) {
         span.low.is_some() && span.high.is_some()
@@ -208,7 +219,7 @@ pub(super) fn given(span: Span, allowed: f64) -> Option<Span> {
     is_given.then_some(span)
 }
 
-/// Clopper and Pearson's ranks of so many independent values, stretched to those that are there.
+/// Returns Clopper and Pearson's ranks for `worth` independent values, scaled to the actual number.
 pub(super) fn ranks_of(n: u64, share: f64, worth: f64) -> Span {
     const TAIL: f64 = INTERVAL / 2.0;
     let stretch = n as f64 / worth;
@@ -224,7 +235,7 @@ pub(super) fn ranks_of(n: u64, share: f64, worth: f64) -> Span {
     Span { low, high }
 }
 
-/// The ends of an interval as indices of the rising values; none where an end is open.
+/// The ends of an interval as indices of the values in rising order; `None` if an end is open.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Span {
     /// Index of the lower end.
@@ -236,49 +247,49 @@ pub struct Span {
 /// How many independent requests a sample is worth.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Worth {
-    /// So many.
+    /// The number.
     pub requests: f64,
-    /// Whether that is what the swings of the queue allow, and not what the latencies say.
+    /// Whether the swings of the queue limit it, rather than the latencies.
     pub(crate) is_bound: bool,
 }
 
-/// What one run, or several, say of a limit.
+/// The evidence of one run, or several, on a limit.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Evidence {
     /// Requests.
     pub n: u64,
-    /// Those above the limit.
+    /// Requests above the limit.
     pub above: u64,
-    /// How many independent requests that is worth.
+    /// How many independent requests they are worth.
     pub worth: Worth,
 }
 
-/// What a test of a share says.
+/// The result of a test of a share.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, strum::IntoStaticStr)]
 #[strum(serialize_all = "snake_case")]
 pub enum Answer {
-    /// The limit is met: no more than what is allowed are above, at 95 %.
+    /// The limit is met: no more than the allowed share is above, at 95 %.
     Holds,
-    /// The limit is exceeded: more than that are above, at 95 %.
+    /// The limit is exceeded: more than the allowed share is above, at 95 %.
     Misses,
     /// Too little evidence for either.
     Undecided,
 }
 
 impl Answer {
-    /// The name in tables.
+    /// Returns the name in tables.
     pub fn name(self) -> &'static str {
         self.into()
     }
 }
 
 impl Evidence {
-    /// The share above the limit; 0 without requests.
+    /// Returns the share above the limit; 0 without requests.
     pub fn share(&self) -> f64 {
         self.above as f64 / self.n.max(1) as f64
     }
 
-    /// Whether at most a share `allowed` lies above.
+    /// Returns whether at most a share `allowed` lies above.
     pub fn answer(&self, allowed: f64) -> Answer {
         let (worth, share) = (self.worth.requests, self.share());
         if self.n == 0 {
@@ -292,8 +303,8 @@ impl Evidence {
         }
     }
 
-    /// How many times the requests, or the length, of this evidence would decide, were the share what it is here; none where no
-    /// hundred would: the share is too near to what is allowed.
+    /// Returns the multiple of the requests, or of the length, of this evidence that would decide, with
+    /// the same share; `None` if even a hundred would not: the share is too close to the allowed one.
     pub fn would_do(&self, allowed: f64) -> Option<f64> {
         let (worth, share) = (self.worth.requests, self.share());
         if self.n == 0 {
@@ -310,12 +321,13 @@ impl Evidence {
         decides(MOST_TIMES).then(|| first(1.0, MOST_TIMES, decides))
     }
 
-    /// What several runs of one load say together: their requests weigh alike, their variances add up, and where they differ by more
-    /// than these explain, what they are worth is less by as much, and by Student's t for few runs. Weights by worth would favour
-    /// runs that happened to be quiet. None without runs.
+    /// Combines several runs of one load: their requests have equal weight, their variances add up, and
+    /// if they differ by more than these explain, their worth is reduced accordingly, and by Student's t
+    /// for few runs. Weights by worth would favor runs that happened to be quiet. `None` without runs.
     ///
-    /// Model: shares of runs scatter about one share, with the variance that their worth gives them or a larger one. Few runs cannot
-    /// show how much larger: of two or three that all happen to lie low nothing tells that others lie high.
+    /// Model: shares of runs scatter about one share, with the variance that follows from their worth or
+    /// a larger one. Few runs cannot show how much larger: two or three that all happen to be low do not
+    /// show that others are high.
     pub fn together(runs: &[Evidence]) -> Option<Evidence> {
         let runs: Vec<&Evidence> = runs.iter().filter(|run| run.n > 0).collect();
         let n: u64 = runs.iter().map(|run| run.n).sum();
@@ -335,9 +347,10 @@ impl Evidence {
     }
 }
 
-/// By how many times the shares of runs scatter more about the share of all than what they are worth explains (1: as much), and the
-/// degrees of freedom of that ratio: n − 1 for runs of equal worth, fewer where some are worth far less than others (Satterthwaite,
-/// An Approximate Distribution of Estimates of Variance Components, 1946). None where nothing can scatter.
+/// Returns how many times more the shares of runs scatter about the overall share than their worth
+/// explains (1: equally), and the degrees of freedom of that ratio: n − 1 for runs of equal worth, fewer
+/// if some are worth far less than others (Satterthwaite, An Approximate Distribution of Estimates of
+/// Variance Components, 1946). `None` if nothing can scatter.
 fn excess(runs: &[&Evidence], share: f64) -> Option<(f64, f64)> {
     if runs.len() < 2 || share <= 0.0 || share >= 1.0 {
         return None;
@@ -359,7 +372,7 @@ fn excess(runs: &[&Evidence], share: f64) -> Option<(f64, f64)> {
     Some((scatter / expected, (expected * expected / squares).max(1.0)))
 }
 
-/// What an estimate of a variance from few batches takes off the worth: (z / t)².
+/// Returns the reduction of the worth due to a variance estimated from few batches: (z / t)².
 pub(super) fn few_batches(batches: usize, claim: f64) -> f64 {
     few_degrees(batches as f64 - 1.0, claim)
 }
@@ -368,8 +381,8 @@ fn few_degrees(df: f64, claim: f64) -> f64 {
     (student::critical(claim, 1e6) / student::critical(claim, df)).powi(2)
 }
 
-/// The variance of the mean of all, from block means: by the means of `batches` of them, or by their autocorrelation, whichever is
-/// larger.
+/// Returns the variance of the mean of all, from block means: by the means of `batches` of them, or by
+/// their autocorrelation, whichever is larger.
 pub(super) fn long_run(means: &[f64], batches: usize) -> f64 {
     let of_batches = variance(&blocks(means, batches)) / batches.min(means.len()) as f64;
     let of_all = variance(means) * autocorrelation_time(means) / means.len() as f64;
@@ -384,7 +397,8 @@ fn block_means(edges: &[usize], mut values: impl Iterator<Item = f64>) -> Vec<f6
     edges.windows(2).map(mean).collect()
 }
 
-/// The first number in `low..high` for which something holds, to one part in 10⁹ of the span; it must not switch back.
+/// Returns the first number in `low..high` for which something holds, to one part in 10⁹ of the span; it
+/// must not switch back.
 fn first(mut low: f64, mut high: f64, holds: impl Fn(f64) -> bool) -> f64 {
     for _ in 0..30 {
         let middle = low + (high - low) / 2.0;
@@ -447,7 +461,7 @@ mod tests {
         assert!(times > 1.0);
         let longer = (times * 1.01 * 400.0) as u64;
         assert_eq!(evidence(longer, longer / 50).answer(0.05), Answer::Holds);
-        assert_eq!(evidence(400, 20).would_do(0.05), None, "exactly what is allowed");
+        assert_eq!(evidence(400, 20).would_do(0.05), None, "exactly the allowed share");
         assert_eq!(evidence(0, 0).answer(0.05), Answer::Undecided);
     }
 

@@ -1,5 +1,6 @@
-//! The one table of what is measured of a server and its hardware, whatever each exporter calls it. Plans name these in `map`, the
-//! engines' tables say where each stands on a page, `samples.parquet` has them by these names, and `docs/TELEMETRY.md` lists them.
+//! The table of everything that is measured of a server and its hardware, whatever each exporter calls
+//! it. Plans use these names in `map`, the engines' tables specify where each is on a page,
+//! `samples.parquet` uses these names, and `docs/TELEMETRY.md` lists them.
 
 /// One canonical series.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -10,11 +11,11 @@ pub struct Canonical {
     pub unit: Unit,
     /// How its values are read.
     pub kind: Kind,
-    /// How the series of one page that it has (ranks, models, GPUs) become one value.
+    /// How the several series of one page (ranks, models, GPUs) are combined into one value.
     pub over: Over,
-    /// Whose it is: the value of `source` in rows.
+    /// Its subject: the value of `source` in rows.
     pub source: &'static str,
-    /// What it is.
+    /// Its meaning.
     pub doc: &'static str,
 }
 
@@ -37,7 +38,7 @@ pub enum Unit {
     Watts,
     /// Joules.
     Joules,
-    /// Tokens for a joule.
+    /// Tokens per joule.
     TokensPerJoule,
     /// Degrees Celsius.
     Celsius,
@@ -48,7 +49,7 @@ pub enum Unit {
 }
 
 impl Unit {
-    /// Its symbol behind a number; nothing of plain numbers.
+    /// Returns its symbol after a number; empty for plain numbers.
     pub fn symbol(self) -> &'static str {
         match self {
             Unit::Requests => "requests",
@@ -70,16 +71,16 @@ impl Unit {
 /// How values of a series are read.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Kind {
-    /// What is now: mean and maximum of a window.
+    /// A current value: mean and maximum over a window.
     Gauge,
-    /// What has been so far: the difference over a window.
+    /// A running total: the difference over a window.
     Counter,
-    /// Sum and count of what has been so far: the mean of a window.
+    /// Running sum and count: the mean over a window.
     Histogram,
 }
 
 impl Kind {
-    /// Its name in the documentation.
+    /// Returns its name in the documentation.
     pub fn name(self) -> &'static str {
         match self {
             Kind::Gauge => "gauge",
@@ -89,16 +90,16 @@ impl Kind {
     }
 }
 
-/// How several series of one page become one value, and those of several pages.
+/// How several series of one page, and of several pages, are combined into one value.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Over {
-    /// They add up.
+    /// Their sum.
     Sum,
     /// Their mean.
     Mean,
-    /// The largest.
+    /// Their maximum.
     Max,
-    /// Every bit that one of them has.
+    /// Every bit that any of them has.
     AnyBit,
 }
 
@@ -118,24 +119,24 @@ const SERVER: &str = "server";
 const GPU: &str = "gpu";
 const HOST: &str = "host";
 
-/// All of them, as they are documented.
+/// All canonical series, in the order of their documentation.
 pub const CANONICAL: [Canonical; 32] = [
-    gauge("requests_running", Unit::Requests, Over::Sum, SERVER, "Requests that the server works on."),
+    gauge("requests_running", Unit::Requests, Over::Sum, SERVER, "Requests that the server is processing."),
     gauge("requests_waiting", Unit::Requests, Over::Sum, SERVER, "Requests that wait in the server's queue."),
     gauge("kv_cache_usage", Unit::Share, Over::Mean, SERVER, "Share of the KV cache that is in use."),
-    counter("prefix_cache_queries", Unit::Tokens, SERVER, "Prompt tokens that were looked for in the prefix cache."),
+    counter("prefix_cache_queries", Unit::Tokens, SERVER, "Prompt tokens that were looked up in the prefix cache."),
     counter("prefix_cache_hits", Unit::Tokens, SERVER, "Prompt tokens that were found in the prefix cache."),
-    counter("preemptions", Unit::Events, SERVER, "Requests that were put back to make room for others."),
-    counter("prompt_tokens", Unit::Tokens, SERVER, "Prompt tokens that were taken in."),
+    counter("preemptions", Unit::Events, SERVER, "Requests that were preempted to make room for others."),
+    counter("prompt_tokens", Unit::Tokens, SERVER, "Prompt tokens that were processed."),
     counter("generation_tokens", Unit::Tokens, SERVER, "Tokens that were generated."),
     counter("spec_drafts", Unit::Tokens, SERVER, "Tokens that speculative decoding proposed."),
     counter("spec_accepted", Unit::Tokens, SERVER, "Proposed tokens that were accepted."),
-    counter("requests_succeeded", Unit::Requests, SERVER, "Requests that the server answered to the end."),
+    counter("requests_succeeded", Unit::Requests, SERVER, "Requests that the server completed."),
     histogram("queue_seconds", "Time that requests waited in the server's queue."),
     histogram("prefill_seconds", "Time from a request's schedule to its first token."),
     histogram("decode_seconds", "Time from a request's first token to its last."),
-    histogram("ttft_seconds", "Time to first token, as the server sees it."),
-    histogram("e2e_seconds", "Time from a request's arrival to its end, as the server sees it."),
+    histogram("ttft_seconds", "Time to first token, as measured by the server."),
+    histogram("e2e_seconds", "Time from a request's arrival to its end, as measured by the server."),
     gauge(
         "gpu_utilization",
         Unit::Share,
@@ -143,7 +144,7 @@ pub const CANONICAL: [Canonical; 32] = [
         GPU,
         "Share of the time in which a kernel ran; the mean of all GPUs.",
     ),
-    gauge("gpu_memory_used", Unit::Bytes, Over::Sum, GPU, "Memory in use, of all GPUs."),
+    gauge("gpu_memory_used", Unit::Bytes, Over::Sum, GPU, "Memory in use on all GPUs."),
     gauge("gpu_memory_total", Unit::Bytes, Over::Sum, GPU, "Memory of all GPUs."),
     gauge(
         "gpu_memory_bandwidth_utilization",
@@ -152,8 +153,8 @@ pub const CANONICAL: [Canonical; 32] = [
         GPU,
         "Share of the time in which the memory moved data; the mean of all GPUs.",
     ),
-    gauge("gpu_power_watts", Unit::Watts, Over::Sum, GPU, "Power drawn, of all GPUs."),
-    counter("gpu_energy_joules", Unit::Joules, GPU, "Energy drawn, of all GPUs."),
+    gauge("gpu_power_watts", Unit::Watts, Over::Sum, GPU, "Power draw of all GPUs."),
+    counter("gpu_energy_joules", Unit::Joules, GPU, "Energy consumption of all GPUs."),
     gauge("gpu_temperature", Unit::Celsius, Over::Max, GPU, "Temperature of the hottest GPU."),
     gauge("gpu_sm_clock", Unit::Hertz, Over::Mean, GPU, "Clock of the multiprocessors; the mean of all GPUs."),
     gauge(
@@ -161,24 +162,24 @@ pub const CANONICAL: [Canonical; 32] = [
         Unit::Bits,
         Over::AnyBit,
         GPU,
-        "Why clocks are lowered, as NVML's mask of bits; every bit that one of the GPUs has.",
+        "Why clocks are lowered, as NVML's bit mask; every bit that any of the GPUs has.",
     ),
     gauge("cpu_utilization", Unit::Share, Over::Mean, HOST, "Share of the host's CPU time that was used."),
     counter("cpu_seconds", Unit::Seconds, HOST, "CPU time of all cores of the host, idle time included."),
-    counter("cpu_idle_seconds", Unit::Seconds, HOST, "CPU time of all cores of the host in which nothing ran."),
-    gauge("host_memory_available", Unit::Bytes, Over::Sum, HOST, "Memory of the host that programs can still have."),
+    counter("cpu_idle_seconds", Unit::Seconds, HOST, "Idle CPU time of all cores of the host."),
+    gauge("host_memory_available", Unit::Bytes, Over::Sum, HOST, "Memory of the host that is available to programs."),
     gauge("host_memory_total", Unit::Bytes, Over::Sum, HOST, "Memory of the host."),
-    counter("requests_failed", Unit::Requests, SERVER, "Requests that the server gave up, or that their clients did."),
+    counter("requests_failed", Unit::Requests, SERVER, "Requests that the server or their clients aborted."),
     gauge(
         "process_start_time",
         Unit::Seconds,
         Over::Max,
         SERVER,
-        "When the process behind the page was started, since 1970.",
+        "When the process behind the page was started, in seconds since 1970.",
     ),
 ];
 
-/// The series of a name; none where there is none.
+/// Returns the series of a name; `None` if the name is unknown.
 pub fn canonical(key: &str) -> Option<&'static Canonical> {
     CANONICAL.iter().find(|canonical| canonical.key == key)
 }

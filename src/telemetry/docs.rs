@@ -1,4 +1,4 @@
-//! The tables of `docs/TELEMETRY.md`, made of the tables that pages are read by.
+//! The tables of `docs/TELEMETRY.md`, generated from the tables that pages are read by.
 
 use super::canonical::CANONICAL;
 use super::engines::{EXPORTERS, Moment, Source};
@@ -7,7 +7,7 @@ const BEGIN: &str = "<!-- from src/telemetry -->\n";
 const END: &str = "<!-- to here -->";
 
 fn series() -> String {
-    let mut text = "| series | unit | kind | what it is |\n|---|---|---|---|\n".to_owned();
+    let mut text = "| series | unit | kind | meaning |\n|---|---|---|---|\n".to_owned();
     for series in CANONICAL {
         text += &format!("| `{}` | {} | {} | {} |\n", series.key, series.unit.symbol(), series.kind.name(), series.doc);
     }
@@ -27,7 +27,7 @@ fn exporters() -> String {
     for exporter in EXPORTERS {
         text += &format!("\n### {}\n\nRead from {}.\n", exporter.title, exporter.source);
         if let Some(mark) = exporter.only_with {
-            text += &format!("Its names are anybody's: a page is taken for its own where it has `{mark}`.\n");
+            text += &format!("Its names are not specific: a page counts as its own if it has `{mark}`.\n");
         }
         for (key, moment) in exporter.counted {
             let when = match moment {

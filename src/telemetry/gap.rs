@@ -1,4 +1,4 @@
-//! Why a scrape gave nothing.
+//! Why a scrape failed.
 
 use super::page::PageError;
 
@@ -7,7 +7,7 @@ use super::page::PageError;
 pub(crate) struct Gap {
     /// One word, for rows.
     pub(crate) kind: &'static str,
-    /// In words.
+    /// A description.
     pub(crate) why: String,
 }
 

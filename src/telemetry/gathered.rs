@@ -1,12 +1,12 @@
-//! How several series become one value.
+//! How several series are combined into one value.
 
 use super::canonical::Over;
 
-/// Series of one page, or of several GPUs, on their way to one value.
+/// Series of one page, or of several GPUs, being combined into one value.
 #[derive(Debug, Clone, Copy, Default)]
 pub(super) struct Gathered {
     pub(super) n: usize,
-    /// Which selectors of its rule had a series, a bit each.
+    /// The selectors of its rule that matched a series, one bit each.
     selectors: u32,
     value: f64,
     bits: u64,
@@ -20,19 +20,19 @@ impl Gathered {
             Over::Max if self.n > 0 => self.value.max(value),
             _ => self.value + value,
         };
-        // One that is no number makes all of it none.
+        // A single NaN makes the result NaN.
         if value.is_nan() {
             self.value = f64::NAN;
         }
         self.n += 1;
     }
 
-    /// Whether each of so many selectors had a series.
+    /// Returns whether each of this many selectors matched a series.
     pub(super) fn has_all(self, selectors: usize) -> bool {
         self.selectors.count_ones() as usize == selectors
     }
 
-    /// None where it is no finite number.
+    /// Returns the value; `None` if it is not a finite number.
     pub(super) fn result(self, over: Over) -> Option<f64> {
         let value = match over {
             Over::Sum | Over::Max => self.value,

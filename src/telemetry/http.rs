@@ -1,4 +1,4 @@
-//! Pages of metrics over HTTP: the client that asks, and the text that comes.
+//! Pages of metrics over HTTP: the client, and the text received.
 
 use reqwest::header::{ACCEPT, CONTENT_TYPE};
 use reqwest::{Client, RequestBuilder, Response};
@@ -6,10 +6,10 @@ use reqwest::{Client, RequestBuilder, Response};
 use super::gap::Gap;
 use super::text::has_end;
 
-/// The largest page that is read.
+/// The largest page that is read, in bytes.
 pub const LARGEST_PAGE: usize = 16 << 20;
 
-/// What the text formats are asked for by: the older one first, which every exporter has.
+/// The `accept` header for the text formats: the older one first, which every exporter supports.
 const FORMATS: &str = "text/plain;version=0.0.4,application/openmetrics-text;version=1.0.0;q=0.5,*/*;q=0.1";
 
 /// One page.
@@ -17,15 +17,16 @@ const FORMATS: &str = "text/plain;version=0.0.4,application/openmetrics-text;ver
 pub struct Page {
     /// Its address.
     pub url: reqwest::Url,
-    /// As it may be shown and stored.
+    /// Its address in a form that may be shown and stored.
     pub shown: String,
-    /// The headers that it is asked for with, secrets revealed for sending only.
+    /// The request headers, with secrets revealed only for sending.
     pub headers: Vec<[String; 2]>,
-    /// The client that asks.
+    /// The client.
     pub client: Client,
 }
 
-/// A client for pages: it keeps a connection between scrapes, retries nothing and follows no redirect, which might lead elsewhere.
+/// Creates a client for pages: it keeps a connection between scrapes, retries nothing and follows no
+/// redirects, which might lead elsewhere.
 ///
 /// # Errors
 /// The system's certificates cannot be read.
@@ -43,7 +44,7 @@ pub fn client(insecure_tls: bool, http2: bool) -> reqwest::Result<Client> {
 }
 
 impl Page {
-    /// A request for it.
+    /// Returns a request for it.
     pub(super) fn request(&self) -> RequestBuilder {
         let request = self.client.get(self.url.clone());
         let with = |request: RequestBuilder, [name, value]: &[String; 2]| request.header(name, value);
@@ -51,7 +52,7 @@ impl Page {
     }
 }
 
-/// The text of a page, or why there is none.
+/// Returns the text of a page, or why it is missing.
 pub(super) async fn fetch(request: RequestBuilder) -> Result<String, Gap> {
     let refused = |error: reqwest::Error| Gap { kind: "connect", why: words(&error) };
     let response = request.send().await.map_err(refused)?;
@@ -88,11 +89,11 @@ async fn body(mut response: Response) -> Result<String, Gap> {
     String::from_utf8(bytes).map_err(malformed)
 }
 
-/// The innermost cause: reqwest's own words hold the address, and with it perhaps what is not to be shown.
+/// Returns the innermost cause: reqwest's own message contains the address, which may contain secrets.
 fn words(error: &reqwest::Error) -> String {
     let mut cause: &dyn std::error::Error = error;
     while let Some(source) = cause.source() {
         cause = source;
     }
-    if std::ptr::addr_eq(cause, error) { "no answer".to_owned() } else { cause.to_string() }
+    if std::ptr::addr_eq(cause, error) { "no response".to_owned() } else { cause.to_string() }
 }

@@ -1,7 +1,9 @@
-//! What servers and their hardware say of themselves, in the text formats of Prometheus and OpenMetrics: read (`text`), taken for the
-//! canonical series that it is (`canonical`, `engines`, `selector`, `page`), and scraped beside a run (`scrape`, `http`, `totals`), with the round
-//! trip to the server (`round_trip`); where no page has the GPUs of this machine they are read here (`gpus`). It lies below
-//! `plan`, for a plan names canonical series; it knows neither plans nor the engine that makes the load. `docs/TELEMETRY.md` is its page.
+//! Metrics of servers and their hardware, in the text formats of Prometheus and OpenMetrics: parsed
+//! (`text`), mapped to canonical series (`canonical`, `engines`, `selector`, `page`), and scraped during
+//! a run (`scrape`, `http`, `totals`), with the round trip to the server (`round_trip`); if no page
+//! covers the GPUs of this machine, they are read here (`gpus`). It lies below `plan`, because a plan
+//! names canonical series; it depends neither on plans nor on the engine that generates the load. See
+//! `docs/TELEMETRY.md`.
 
 pub mod canonical;
 #[cfg(test)]

@@ -1,4 +1,5 @@
-//! From a page to the values that are wanted of it: canonical ones by the tables of exporters and the plan's own, raw ones by name.
+//! From a page to the requested values: canonical ones by the tables of exporters and the plan's own,
+//! raw ones by name.
 
 use std::collections::HashMap;
 
@@ -8,13 +9,13 @@ use super::gathered::Gathered;
 use super::selector::Selector;
 use super::text::{BadLine, Labels, samples};
 
-/// What is wanted of every page.
+/// The values requested of every page.
 #[derive(Debug, Clone)]
 pub struct Wanted {
     rules: Vec<Rule>,
-    /// Which rules a metric's name on the page is asked for by, by which of their selectors, and which part it is.
+    /// The rules that use a metric name of the page, with the selector and the part that it provides.
     by_name: HashMap<String, Vec<(usize, usize, Part)>>,
-    /// Metrics that show whose page it is.
+    /// Metrics that identify the exporter of a page.
     marks: Vec<&'static str>,
     /// Names whose series are kept as they are.
     raw: Vec<String>,
@@ -22,17 +23,17 @@ pub struct Wanted {
 
 #[derive(Debug, Clone)]
 struct Rule {
-    /// The place of its series in the table.
+    /// The index of its series in the table.
     canonical: usize,
-    /// All of them together are the series.
+    /// Their combination is the series.
     selectors: Vec<Selector>,
-    /// The metric without which a page is not meant.
+    /// The metric that a page must have for the rule to apply.
     only_with: Option<&'static str>,
-    /// Whose it is; none: the plan's.
+    /// Its exporter; `None`: the plan.
     exporter: Option<&'static str>,
 }
 
-/// Which part of a canonical series a metric of a page is.
+/// The part of a canonical series that a metric of a page provides.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Part {
     Value,
@@ -40,28 +41,31 @@ enum Part {
     Count,
 }
 
-/// A canonical value: its series, `.sum` or `.count` for the halves of a histogram, and what it is.
+/// A canonical value: its series, the suffix `.sum` or `.count` for the two parts of a histogram, and
+/// the value.
 pub type Value = (&'static Canonical, &'static str, f64);
 
-/// What one page says of what is wanted.
+/// The requested values found on one page.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Reading {
-    /// Canonical values by name, with `.sum` or `.count` behind it for the halves of a histogram.
+    /// Canonical values by name, with the suffix `.sum` or `.count` for the two parts of a histogram.
     pub canonical: Vec<Value>,
-    /// Raw series: name, labels as the page has them, value.
+    /// Raw series: name, labels as on the page, value.
     pub raw: Vec<(String, String, f64)>,
-    /// The exporter by whose table the page's histograms of a server were read; none where it has none, or the plan maps them.
+    /// The exporter whose table was used for the server's histograms on the page; `None` if there are
+    /// none, or the plan maps them.
     pub exporter: Option<&'static str>,
 }
 
 impl Reading {
-    /// The value of a canonical series that is no histogram; none where the page has it not.
+    /// Returns the value of a canonical series that is not a histogram; `None` if the page does not have
+    /// it.
     pub fn get(&self, key: &str) -> Option<f64> {
         self.canonical.iter().find(|(canonical, part, _)| canonical.key == key && part.is_empty()).map(|found| found.2)
     }
 }
 
-/// How many raw series one scrape may keep; a page with more is told as one that is too large.
+/// Maximum number of raw series per scrape; a page with more is treated as too large.
 pub const MOST_RAW: usize = 20_000;
 
 /// Why a page cannot be read.
@@ -70,14 +74,14 @@ pub enum PageError {
     /// It is in neither format.
     #[error(transparent)]
     Malformed(#[from] BadLine),
-    /// More raw series than are kept.
+    /// More raw series than can be kept.
     #[error("it has more than {MOST_RAW} series of the names under `raw`")]
     TooMany,
 }
 
 impl Wanted {
-    /// What the plan maps itself stands before what the exporters' tables say, and in the place of it. `map` has canonical names alone:
-    /// others are left out.
+    /// Creates the rules: the plan's own mappings replace those of the exporters' tables. `map` should
+    /// contain only canonical names: others are ignored.
     pub fn new<'a>(
         map: impl IntoIterator<Item = (&'a str, Selector)>,
         raw: impl IntoIterator<Item = String>,
@@ -114,7 +118,7 @@ impl Wanted {
         self.rules.push(rule);
     }
 
-    /// What a page says.
+    /// Reads the requested values from a page.
     ///
     /// # Errors
     /// A line is in neither format, or there are too many raw series.
@@ -146,13 +150,14 @@ impl Wanted {
         Ok(reading)
     }
 
-    /// Of each canonical series the first rule that the page had something for, and whose histograms those are.
+    /// Returns for each canonical series the value of the first rule with data on the page, and the
+    /// exporter of the histograms.
     fn values(&self, gathered: &[[Gathered; 2]], marks: &[&str]) -> (Vec<Value>, Option<&'static str>) {
         let (mut values, mut exporter) = (Vec::new(), None);
         for (at, canonical) in CANONICAL.iter().enumerate() {
             let is_meant = |rule: &Rule| rule.only_with.is_none_or(|mark| marks.contains(&mark));
             let rules = self.rules.iter().zip(gathered).filter(|(rule, _)| rule.canonical == at && is_meant(rule));
-            // Of what is added up all must be there: a part is not the whole.
+            // All parts of a sum must exist: a part is not the whole.
             let mut whole = rules.filter(|(rule, found)| found[0].has_all(rule.selectors.len()));
             let Some((rule, [value, count])) = whole.next() else { continue };
             if canonical.kind == Kind::Histogram {
@@ -171,7 +176,7 @@ impl Wanted {
     }
 }
 
-/// Whether a metric is a raw one that was asked for, or a part of it.
+/// Returns whether a metric is a requested raw one, or a part of it.
 fn is_of(name: &str, raw: &str) -> bool {
     let tail = name.strip_prefix(raw);
     tail.is_some_and(|tail| matches!(tail, "" | "_total" | "_sum" | "_count" | "_bucket"))
@@ -181,7 +186,7 @@ fn place(key: &str) -> Option<usize> {
     CANONICAL.iter().position(|canonical| canonical.key == key)
 }
 
-/// The rules of an exporter's table: sources that are added up are one.
+/// Returns the rules of an exporter's table: sources that are added up are one rule.
 fn rules(exporter: &Exporter) -> Vec<Rule> {
     let mut rules: Vec<Rule> = Vec::new();
     for source in exporter.series {
@@ -205,13 +210,14 @@ fn of_table(source: &Source) -> Selector {
     Selector { metric: source.metric.to_owned(), labels, factor: source.factor }
 }
 
-/// What DCGM writes for a field that a GPU has not: the largest integers of 32 and 64 bits, less up to 16.
+/// Returns whether this is DCGM's value of a missing field: the largest integers of 32 and 64 bits,
+/// minus up to 16.
 fn is_blank(name: &str, value: f64) -> bool {
     name.starts_with("DCGM_")
         && (value >= 9_223_372_036_854_774_784.0 || (2_147_483_632.0..=2_147_483_647.0).contains(&value))
 }
 
-/// Labels in the order of their names, so that one series is written alike each time.
+/// Formats labels in the order of their names, so that a series always has the same text.
 fn plain(labels: Labels) -> String {
     let mut pairs: Vec<_> = labels.iter().collect();
     pairs.sort();

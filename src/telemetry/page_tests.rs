@@ -1,4 +1,4 @@
-//! Pages of exporters, and what is read off them.
+//! Tests of exporters' pages and the values read from them.
 
 use super::*;
 
@@ -72,7 +72,7 @@ fn a_page_of_dcgm_is_in_canonical_units() {
     ] {
         assert_eq!(value(&reading, name), Some(wanted), "{name}");
     }
-    assert_eq!(value(&reading, "gpu_memory_total"), None, "what DCGM does not know is blank");
+    assert_eq!(value(&reading, "gpu_memory_total"), None, "values unknown to DCGM are blank");
 }
 
 #[test]
@@ -91,7 +91,7 @@ fn a_map_of_one_s_own_stands_in_the_place_of_the_tables() {
     let reading = Wanted::new(map.clone(), []).read(&format!("{VLLM}my_power_mw 5000\n")).unwrap();
     assert_eq!((reading.get("requests_running"), reading.get("gpu_power_watts")), (Some(4.0), Some(5.0)));
     let without = Wanted::new(map, []).read("vllm:num_requests_running{engine=\"0\"} 3\n").unwrap();
-    assert_eq!(without.get("requests_running"), None, "never what the plan did not mean");
+    assert_eq!(without.get("requests_running"), None, "never values that the plan did not select");
 }
 
 #[test]
@@ -121,7 +121,7 @@ fn raw_series_without_end_are_refused() {
     assert!(Wanted::new([], []).read(&page).is_ok());
 }
 
-/// Pages as their exporters write them, and how much of each table they have.
+/// Pages as written by their exporters, and how much of each table they cover.
 #[test]
 fn every_exporter_s_page_has_what_its_table_says() {
     for (title, page, absent) in [
@@ -135,7 +135,7 @@ fn every_exporter_s_page_has_what_its_table_says() {
         ("DCGM exporter", include_str!("../../tests/telemetry/dcgm.txt"), &[]),
         ("AMD device metrics exporter", include_str!("../../tests/telemetry/amd.txt"), &[]),
         ("node exporter", include_str!("../../tests/telemetry/node.txt"), &[]),
-        // As Debian 12's package wrote it.
+        // As written by Debian 12's package.
         ("node exporter", include_str!("../../tests/telemetry/node_exporter_1.5.0.txt"), &[]),
     ] {
         let reading = plain_wanted().read(page).unwrap_or_else(|error| panic!("{title}: {error}"));

@@ -1,6 +1,7 @@
-//! The round trip to a server, measured beside a run: how long TCP takes to open a connection of its own, which is closed again and carries
-//! no request. The kernel of whoever listens answers it, so it is the network alone, however busy the server is; a proxy or a tunnel that ends
-//! connections answers for itself.
+//! The round trip to a server, measured during a run: the time that TCP takes to open a separate
+//! connection, which is closed again and carries no request. The kernel of the listening host responds,
+//! so it measures the network alone, however busy the server is; a proxy or a tunnel that terminates
+//! connections responds for itself.
 
 use std::net::SocketAddr;
 use std::time::{Duration, Instant};
@@ -10,14 +11,15 @@ use tokio::time::timeout;
 
 use crate::rows::Sample;
 
-/// Handshakes one behind another, of which the shortest counts: this machine may be slow for a moment.
+/// Number of consecutive handshakes, of which the shortest counts: this machine may be slow for a
+/// moment.
 const TRIES: usize = 3;
-/// The longest that a handshake may take: one that is sent again after a second is no round trip.
+/// Time limit of a handshake: one that is resent after a second is not a round trip.
 const LONGEST: Duration = Duration::from_millis(900);
 
-/// Where the samples are from.
+/// The source of the samples.
 pub const SOURCE: &str = "network";
-/// What they are called.
+/// The name of the samples.
 pub const NAME: &str = "round_trip_seconds";
 
 /// A server whose round trip is measured.
@@ -28,20 +30,20 @@ pub struct Far {
 }
 
 impl Far {
-    /// The server of an address; none where the address names no host.
+    /// Returns the server of an address; `None` if the address names no host.
     pub fn of(url: &reqwest::Url) -> Option<Far> {
         let host = url.host_str()?.trim_matches(['[', ']']).to_owned();
         Some(Far { host, port: url.port_or_known_default()? })
     }
 
-    /// Its socket address, looked up once: what the name's server takes is not the network to this one.
+    /// Looks up its socket address once: the lookup time of its name is not part of the round trip.
     pub(super) async fn resolved(&self) -> Vec<SocketAddr> {
         let found = timeout(LONGEST, lookup_host((self.host.as_str(), self.port))).await;
         found.ok().and_then(Result::ok).map(Iterator::collect).unwrap_or_default()
     }
 }
 
-/// Seconds of the shortest handshake; none where none ended.
+/// Returns the seconds of the shortest handshake; `None` if none completed.
 pub(super) async fn measure(addresses: &[SocketAddr]) -> Option<f64> {
     let mut least: Option<f64> = None;
     for _ in 0..TRIES {
@@ -55,7 +57,7 @@ pub(super) async fn measure(addresses: &[SocketAddr]) -> Option<f64> {
     least
 }
 
-/// A round trip as a sample.
+/// Creates a sample from a round trip.
 pub(super) fn sample(at_ns: u64, seconds: f64) -> Sample {
     Sample { at_ns, source: SOURCE.to_owned(), name: NAME.to_owned(), value: seconds, ..Sample::default() }
 }
@@ -70,14 +72,14 @@ mod tests {
 
     #[test]
     fn a_server_that_answers_nothing_has_a_round_trip() {
-        // Nobody accepts: the kernel answers.
+        // Nothing accepts: the kernel responds.
         let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
         let url = format!("http://{}/v1", listener.local_addr().unwrap());
         let far = Far::of(&reqwest::Url::parse(&url).unwrap()).unwrap();
         let seconds = wait(async { measure(&far.resolved().await).await }).unwrap();
         assert!(seconds > 0.0 && seconds < 0.9, "{seconds}");
         drop(listener);
-        assert_eq!(wait(async { measure(&far.resolved().await).await }), None, "nobody listens");
+        assert_eq!(wait(async { measure(&far.resolved().await).await }), None, "nothing listens");
     }
 
     #[test]
@@ -85,6 +87,6 @@ mod tests {
         let of = |url: &str| Far::of(&reqwest::Url::parse(url).unwrap()).map(|far| (far.host, far.port));
         assert_eq!(of("https://h/v1"), Some(("h".to_owned(), 443)));
         assert_eq!(of("http://[::1]:8000/v1"), Some(("::1".to_owned(), 8000)));
-        assert_eq!(wait(Far { host: "no such host".into(), port: 1 }.resolved()), []);
+        assert_eq!(wait(Far { host: "unknown host".into(), port: 1 }.resolved()), []);
     }
 }

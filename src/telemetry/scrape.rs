@@ -1,6 +1,7 @@
-//! The thread that scrapes pages beside a run: on the run's clock, off the threads of its load. One scrape comes before the load, one at
-//! each border of the window, the last when all requests have ended; between them one at each multiple of the interval. What cannot be
-//! had is a gap, and costs neither memory nor more than its time.
+//! The thread that scrapes pages during a run: on the run's clock, separate from the threads of its
+//! load. One scrape comes before the load, one at each border of the window, the last when all requests
+//! have ended; between them, one at each multiple of the interval. A failed scrape is a gap, and takes
+//! neither memory nor more than its time.
 
 use std::net::SocketAddr;
 use std::sync::Arc;
@@ -22,54 +23,55 @@ use super::totals::Totals;
 use crate::rows::{Sample, Telemetry};
 use crate::units::Nanos;
 
-/// The longest that a scrape may take, however long the interval is.
+/// The time limit of a scrape, however long the interval is.
 pub const LONGEST_SCRAPE: Duration = Duration::from_secs(5);
-/// How long it is slept at most before the borders of the window are looked at again.
+/// The longest sleep before the borders of the window are checked again.
 const LOOK: Duration = Duration::from_millis(100);
-/// A server counts a request a moment after it has answered it: how often, and how long apart, the last scrape is made again until two
-/// say the same.
+/// A server counts a request shortly after its response: how often, and at which interval, the last
+/// scrape is repeated until two agree.
 const LAST_TRIES: usize = 10;
 const LAST_PAUSE: Duration = Duration::from_millis(50);
 
 /// The run's time, as far as it is known.
 pub trait Timeline: Send + Sync {
-    /// The start of the run on the machine's monotonic clock, in nanoseconds; none before it.
+    /// Returns the start of the run on the machine's monotonic clock, in nanoseconds; `None` before it.
     fn origin(&self) -> Option<u64>;
-    /// Begin and end of the measure window, in nanoseconds since the start, as things stand; 0 where they are not known.
+    /// Returns the current beginning and end of the measure window, in nanoseconds since the start; 0 if
+    /// unknown.
     fn window(&self) -> [u64; 2];
 }
 
-/// Why scraping ended early: what the sink said, or the machine.
+/// Why scraping ended early: an error of the sink or of the machine.
 pub type ScrapeError = Box<dyn std::error::Error + Send + Sync>;
 
-/// Takes samples; an error says why no more can be taken.
+/// Consumes samples; an error states why no more can be consumed.
 pub type Sink = Box<dyn FnMut(&[Sample]) -> Result<(), ScrapeError> + Send>;
 
-/// What is to be scraped.
+/// The settings of a scraper.
 pub struct Settings {
     /// The pages.
     pub pages: Vec<Page>,
-    /// How often.
+    /// The interval.
     pub every: Nanos,
-    /// What of them.
+    /// The requested values.
     pub wanted: Wanted,
-    /// The GPUs of this machine that are read beside them.
+    /// The GPUs of this machine that are also read.
     pub gpus: Option<gpus::Wanted>,
-    /// The server whose round trip is measured with each round; none where nobody asks.
+    /// The server whose round trip is measured in each round; `None` if it is not requested.
     pub far: Option<Far>,
 }
 
-/// A scraper at work. Dropped, it ends without a last scrape.
+/// A running scraper. If dropped, it ends without a last scrape.
 pub struct Scraper {
     stop: Option<oneshot::Sender<()>>,
     thread: Option<JoinHandle<Result<Telemetry, ScrapeError>>>,
 }
 
 impl Scraper {
-    /// Starts scraping, and returns when the first scrape has been made, or failed.
+    /// Starts scraping, and returns once the first scrape has completed or failed.
     ///
     /// # Errors
-    /// No thread can be had.
+    /// No thread is available.
     pub fn start(settings: Settings, timeline: Arc<dyn Timeline>, sink: Sink) -> Result<Scraper, ScrapeError> {
         let (stop, stopped) = oneshot::channel();
         let (begun, has_begun) = sync_channel(1);
@@ -80,13 +82,13 @@ impl Scraper {
         Ok(Scraper { stop: Some(stop), thread: Some(thread) })
     }
 
-    /// Makes the last scrape, and gives what came of all.
+    /// Makes the last scrape, and returns the results.
     ///
     /// # Errors
-    /// The sink could not take the samples.
+    /// The sink could not consume the samples.
     pub fn finish(mut self) -> Result<Telemetry, ScrapeError> {
         if let Some(stop) = self.stop.take() {
-            // It has ended by an error, which it gives below.
+            // It has ended with an error, which is returned below.
             let _ = stop.send(());
         }
         let thread = self.thread.take().ok_or("telemetry has ended")?;
@@ -98,18 +100,18 @@ impl Drop for Scraper {
     fn drop(&mut self) {
         drop(self.stop.take());
         if let Some(thread) = self.thread.take() {
-            // The run has failed, and nobody asks for what was scraped.
+            // The run has failed, and the samples are not needed.
             let _ = thread.join();
         }
     }
 }
 
-/// The thread says nothing where it ends before.
+/// If the thread ends first, nothing is sent.
 fn wait(has_begun: &Receiver<()>) {
     let _ = has_begun.recv();
 }
 
-/// What the thread does.
+/// Runs the thread.
 fn scrape(
     settings: Settings,
     timeline: Arc<dyn Timeline>,
@@ -135,7 +137,7 @@ fn scrape(
             tokio::select! {
                 biased;
                 told = &mut stopped => {
-                    // Only who wants the last scrape says so.
+                    // An explicit message requests the last scrape.
                     if told.is_ok() {
                         rounds.last().await?;
                     }
@@ -157,7 +159,8 @@ async fn rest(due: u64) {
     tokio::time::sleep(left.min(LOOK).max(Duration::from_millis(1))).await;
 }
 
-/// Rounds of scrapes, one of each page, and of the GPUs of this machine, which stand behind the pages as one of them.
+/// Rounds of scrapes, one for each page, and for the GPUs of this machine, which follow the pages as one
+/// more page.
 struct Rounds {
     settings: Settings,
     gpus: Option<Reader>,
@@ -166,12 +169,12 @@ struct Rounds {
     timeline: Arc<dyn Timeline>,
     sink: Sink,
     under_way: JoinSet<Ended>,
-    /// Pages that are being scraped.
+    /// Pages whose scrape is in progress.
     busy: Vec<bool>,
-    /// Where the server is whose round trip is measured, and whether that is under way.
+    /// Addresses of the server whose round trip is measured, and whether a measurement is in progress.
     far: Arc<[SocketAddr]>,
     is_measuring: bool,
-    /// Taken before the start of the run was known, with instants of the machine's clock.
+    /// Samples from before the start of the run was known, with instants of the machine's clock.
     early: Vec<Sample>,
     totals: Totals,
     telemetry: Telemetry,
@@ -180,14 +183,14 @@ struct Rounds {
     next: u64,
 }
 
-/// What has ended.
+/// A completed task.
 enum Ended {
     Scrape(Scraped),
-    /// When a round trip was measured, and its seconds; none where nobody answered.
+    /// When a round trip was measured, and its seconds; `None` if there was no response.
     RoundTrip(u64, Option<f64>),
 }
 
-/// What came of one scrape.
+/// The result of one scrape.
 struct Scraped {
     page: usize,
     began: u64,
@@ -228,7 +231,8 @@ impl Rounds {
         monotonic() >= self.due()
     }
 
-    /// When the next round is due: at its multiple of the interval, or before that at a border of the window.
+    /// Returns when the next round is due: at its multiple of the interval, or earlier at a border of
+    /// the window.
     fn due(&self) -> u64 {
         let Some(origin) = self.timeline.origin() else { return self.next };
         let borders =
@@ -236,11 +240,11 @@ impl Rounds {
         borders.filter(|border| *border > self.begun).chain([self.next]).min().unwrap_or(self.next)
     }
 
-    /// Begins a scrape of each page of which none is under way: one that hangs holds up no other.
+    /// Begins a scrape of each page without one in progress: one that hangs does not delay others.
     fn begin(&mut self) {
         self.begun = monotonic();
         if self.timeline.origin().is_none() {
-            // Only the newest is kept of what comes before the start, however long that takes.
+            // Only the newest sample before the start is kept, however long that takes.
             self.early.clear();
         }
         self.begin_pages();
@@ -262,7 +266,8 @@ impl Rounds {
                 let began = monotonic();
                 let text = timeout(limit, fetch(request)).await;
                 let ended = monotonic();
-                let late = || Gap { kind: "timeout", why: format!("no whole answer within {}", Nanos::from(limit)) };
+                let late =
+                    || Gap { kind: "timeout", why: format!("no complete response within {}", Nanos::from(limit)) };
                 let text = text.unwrap_or_else(|_| Err(late()));
                 let reading = text.and_then(|text| wanted.read(&text).map_err(Gap::from));
                 Ended::Scrape(Scraped { page: at, began, ended, reading, processes: None })
@@ -270,7 +275,8 @@ impl Rounds {
         }
     }
 
-    /// Begins a reading of the GPUs where none is under way. It may take longer than the interval: a program takes what it takes.
+    /// Begins a reading of the GPUs if none is in progress. It may take longer than the interval,
+    /// because a program may be slow.
     fn begin_gpus(&mut self) {
         let page = self.settings.pages.len();
         let Some(gpus) = &self.gpus else { return };
@@ -301,7 +307,7 @@ impl Rounds {
         });
     }
 
-    /// Waits for all scrapes that are under way.
+    /// Waits for all scrapes in progress.
     async fn settle(&mut self) -> Result<(), ScrapeError> {
         while let Some(ended) = self.under_way.join_next().await {
             self.take(ended?)?;
@@ -309,7 +315,8 @@ impl Rounds {
         Ok(())
     }
 
-    /// The last round, and further ones until two of them agree on how many requests the server has answered.
+    /// Makes the last round, and further ones until two agree on how many requests the server has
+    /// completed.
     async fn last(&mut self) -> Result<(), ScrapeError> {
         self.settle().await?;
         self.begin();
@@ -380,7 +387,7 @@ impl Rounds {
         self.hand_over(samples)
     }
 
-    /// Gives samples to the sink, on the run's clock.
+    /// Passes samples to the sink, on the run's clock.
     fn hand_over(&mut self, samples: Vec<Sample>) -> Result<(), ScrapeError> {
         self.early.extend(samples);
         let Some(origin) = self.timeline.origin() else { return Ok(()) };
@@ -397,7 +404,7 @@ impl Rounds {
     }
 }
 
-/// Nanoseconds on the machine's monotonic clock.
+/// Returns nanoseconds on the machine's monotonic clock.
 fn monotonic() -> u64 {
     let time = clock_gettime(ClockId::Monotonic);
     time.tv_sec as u64 * 1_000_000_000 + time.tv_nsec as u64

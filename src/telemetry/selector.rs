@@ -1,56 +1,58 @@
-//! Which series of a page a canonical one is made of: a metric, labels that it must have, and a factor to its unit.
+//! How a canonical series is selected from a page: a metric, labels that it must have, and a factor to
+//! its unit.
 
 use std::fmt;
 use std::str::FromStr;
 
 use super::text::{Labels, samples};
 
-/// A metric of a page, as a plan writes it: `metric`, `metric{label="value"}`, `metric{a="b"} * 0.001`.
+/// A metric of a page, as written in a plan: `metric`, `metric{label="value"}`, `metric{a="b"} * 0.001`.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Selector {
-    /// The metric's name; of a counter with or without `_total`, of a histogram without `_sum`.
+    /// The metric's name; for a counter with or without `_total`, for a histogram without `_sum`.
     pub metric: String,
-    /// Labels and what each may be; a series without one of them is not meant.
+    /// Labels and their allowed values; a series without one of them does not match.
     pub labels: Vec<(String, Vec<String>)>,
-    /// What its values are multiplied by, to be in the canonical unit.
+    /// Factor that converts its values to the canonical unit.
     pub factor: f64,
 }
 
 impl Selector {
-    /// Whether a series with these labels is meant.
+    /// Returns whether a series with these labels matches.
     pub(crate) fn takes(&self, labels: Labels) -> bool {
         self.labels.iter().all(|(name, allowed)| {
-            // A series without a label has it empty, as Prometheus takes it.
+            // A missing label has an empty value, as in Prometheus.
             let value = labels.get(name).unwrap_or_default();
             allowed.iter().any(|allowed| *allowed == value)
         })
     }
 }
 
-/// How a selector is written.
-const FORM: &str = "write a metric as its page has it, like `vllm:num_requests_running` or `DCGM_FI_DEV_POWER_USAGE{gpu=\"0\"}`, \
-                    with ` * 0.001` behind it where its unit is another";
+/// The syntax of a selector, for errors.
+const FORM: &str = "write a metric as on its page, like `vllm:num_requests_running` or \
+                    `DCGM_FI_DEV_POWER_USAGE{gpu=\"0\"}`, followed by ` * 0.001` if its unit differs";
 
 impl FromStr for Selector {
     type Err = String;
 
     fn from_str(text: &str) -> Result<Selector, String> {
-        let wrong = |why: &str| format!("`{text}` names no metric: {why}; {FORM}");
+        let wrong = |why: &str| format!("`{text}` is not a metric: {why}; {FORM}");
         let (series, factor) = match text.rsplit_once('*') {
             Some((series, factor)) if !factor.contains('}') => (series.trim(), Some(factor.trim())),
             _ => (text.trim(), None),
         };
-        let factor = factor.map_or(Ok(1.0), |factor| factor.parse().map_err(|_| wrong("the factor is no number")))?;
+        let factor =
+            factor.map_or(Ok(1.0), |factor| factor.parse().map_err(|_| wrong("the factor is not a number")))?;
         if !f64::is_finite(factor) || factor == 0.0 {
             return Err(wrong("the factor is 0 or infinite"));
         }
         if series.is_empty() {
-            return Err(wrong("there is no name"));
+            return Err(wrong("the name is missing"));
         }
         if series.contains('\n') {
             return Err(wrong("it has several lines"));
         }
-        // A series on a page has a value behind it.
+        // On a page, a series is followed by a value.
         let page = format!("{} 0", quoted_values(series));
         let mut found = samples(&page);
         match (found.next(), found.next()) {
@@ -64,12 +66,12 @@ impl FromStr for Selector {
                 factor,
             }),
             (Some(Err(bad)), _) => Err(wrong(bad.problem)),
-            _ => Err(wrong("a value stands behind it")),
+            _ => Err(wrong("it is followed by a value")),
         }
     }
 }
 
-/// Label values without quotes get them: `a{gpu=0}` is `a{gpu="0"}`.
+/// Adds quotes to label values without them: `a{gpu=0}` becomes `a{gpu="0"}`.
 fn quoted_values(series: &str) -> String {
     let Some((name, labels)) = series.split_once('{').filter(|(_, labels)| !labels.contains('"')) else {
         return series.to_owned();
@@ -115,12 +117,12 @@ mod tests {
             assert_eq!(read(text).as_deref(), Ok(same), "{text}");
         }
         for (text, why) in [
-            ("", "there is no name"),
-            ("a b", "the value is no number"),
-            ("a 1", "a value stands behind it"),
+            ("", "the name is missing"),
+            ("a b", "the value is not a number"),
+            ("a 1", "it is followed by a value"),
             ("a{b", "a label has no value"),
             ("a * 0", "the factor is 0 or infinite"),
-            ("a * x", "the factor is no number"),
+            ("a * x", "the factor is not a number"),
             ("a 1\nb", "it has several lines"),
         ] {
             assert!(read(text).is_err_and(|error| error.contains(why)), "{text}: {:?}", read(text));

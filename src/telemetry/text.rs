@@ -1,26 +1,27 @@
-//! The text formats of Prometheus, version 0.0.4, and OpenMetrics 1.0: a page's samples, one at a time, without a copy of the page.
+//! The text formats of Prometheus, version 0.0.4, and OpenMetrics 1.0: a page's samples, one at a time,
+//! without a copy of the page.
 //!
-//! Read from the specifications, <https://prometheus.io/docs/instrumenting/exposition_formats/> and
-//! <https://github.com/prometheus/OpenMetrics/blob/main/specification/OpenMetrics.md>. What both have in common is read alike; comments,
-//! types and units are skipped, for what a metric is stands in the table of canonical names. A line that is in neither format is an
-//! error of the page: so Prometheus takes it, too.
+//! Based on the specifications, <https://prometheus.io/docs/instrumenting/exposition_formats/> and
+//! <https://github.com/prometheus/OpenMetrics/blob/main/specification/OpenMetrics.md>. The common parts
+//! of both are read alike; comments, types and units are skipped, because the table of canonical names
+//! defines what a metric is. A line that is in neither format is an error of the page, as in Prometheus.
 
 use std::borrow::Cow;
 
 /// One sample: a line of a page.
 #[derive(Debug, Clone, PartialEq)]
 pub struct TextSample<'a> {
-    /// The metric, `_total`, `_sum`, `_bucket` and the like included.
+    /// The metric name, including `_total`, `_sum`, `_bucket` and the like.
     pub name: Cow<'a, str>,
     /// Its labels.
     pub labels: Labels<'a>,
-    /// The value; infinite and not-a-number ones are values of the format.
+    /// The value; infinities and NaN are values of the format.
     pub value: f64,
-    /// The timestamp as it stands there: milliseconds in Prometheus' format, seconds in OpenMetrics.
+    /// The timestamp as written: milliseconds in Prometheus' format, seconds in OpenMetrics.
     pub timestamp: Option<&'a str>,
 }
 
-/// The labels of a sample: what stood between its braces, known to be well-formed.
+/// The labels of a sample: the text between its braces, known to be well-formed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Labels<'a>(&'a str);
 
@@ -30,18 +31,18 @@ pub struct Labels<'a>(&'a str);
 pub struct BadLine {
     /// Its number, from 1.
     pub line: usize,
-    /// What is wrong with it.
+    /// The error.
     pub problem: &'static str,
 }
 
-/// The samples of a page, in its order; after an error there may be more.
+/// Returns the samples of a page, in its order; after an error there may be more.
 pub fn samples(page: &str) -> impl Iterator<Item = Result<TextSample<'_>, BadLine>> {
     let mut is_over = false;
     page.split('\n').enumerate().filter_map(move |(at, line)| {
         let line = line.strip_suffix('\r').unwrap_or(line).trim_matches([' ', '\t']);
         let found = match line {
             "" => return None,
-            _ if is_over => Err("something stands behind `# EOF`"),
+            _ if is_over => Err("unexpected text after `# EOF`"),
             "# EOF" => {
                 is_over = true;
                 return None;
@@ -53,7 +54,7 @@ pub fn samples(page: &str) -> impl Iterator<Item = Result<TextSample<'_>, BadLin
     })
 }
 
-/// Whether a page of OpenMetrics is whole: its last line is `# EOF`.
+/// Returns whether a page of OpenMetrics is complete: its last line is `# EOF`.
 pub fn has_end(page: &str) -> bool {
     page.trim_end_matches(['\n', '\r']).rsplit('\n').next() == Some("# EOF")
 }
@@ -70,13 +71,13 @@ fn sample(line: &str) -> Result<TextSample<'_>, &'static str> {
             (quoted, &inside[..length], &inside[length + 1..])
         }
         None if rest.starts_with([' ', '\t']) => (None, "", rest),
-        None if bare.is_empty() => return Err("there is no name"),
-        None if rest.is_empty() => return Err("there is no value"),
-        None => return Err("a character that no name has"),
+        None if bare.is_empty() => return Err("the name is missing"),
+        None if rest.is_empty() => return Err("the value is missing"),
+        None => return Err("invalid character in a name"),
     };
     let name = match (bare, quoted) {
         ("", Some(name)) => unescaped(name),
-        ("", None) => return Err("there is no name"),
+        ("", None) => return Err("the name is missing"),
         (bare, None) => Cow::Borrowed(bare),
         (_, Some(_)) => return Err("it has two names"),
     };
@@ -84,25 +85,26 @@ fn sample(line: &str) -> Result<TextSample<'_>, &'static str> {
     Ok(TextSample { name, labels: Labels(labels), value, timestamp })
 }
 
-/// Value and timestamp; an exemplar behind them is left out.
+/// Parses value and timestamp; skips an exemplar after them.
 fn numbers(rest: &str) -> Result<(f64, Option<&str>), &'static str> {
     let (numbers, exemplar) = rest.split_once('#').map_or((rest, None), |(numbers, rest)| (numbers, Some(rest)));
     if exemplar.is_some_and(|exemplar| !exemplar.trim_start().starts_with('{')) {
         return Err("an exemplar has no labels");
     }
     let mut words = numbers.split([' ', '\t']).filter(|word| !word.is_empty());
-    let value = words.next().ok_or("there is no value")?.parse().map_err(|_| "the value is no number")?;
+    let value = words.next().ok_or("the value is missing")?.parse().map_err(|_| "the value is not a number")?;
     let timestamp = words.next();
     if timestamp.is_some_and(|timestamp| timestamp.parse::<f64>().is_err()) {
-        return Err("the timestamp is no number");
+        return Err("the timestamp is not a number");
     }
     if words.next().is_some() {
-        return Err("something stands behind the timestamp");
+        return Err("unexpected text after the timestamp");
     }
     Ok((value, timestamp))
 }
 
-/// Checks what stands behind an opening brace; gives a metric's name that is quoted in it (Prometheus 3), and where the closing one is.
+/// Checks the text after an opening brace; returns a quoted metric name inside it (Prometheus 3), and
+/// the position of the closing brace.
 fn braces(inside: &str) -> Result<(Option<&str>, usize), &'static str> {
     let mut rest = inside.trim_start_matches([' ', '\t']);
     let mut name = None;
@@ -127,7 +129,8 @@ fn braces(inside: &str) -> Result<(Option<&str>, usize), &'static str> {
     }
 }
 
-/// A label's name and its value as they stand in front of a text; a quoted name alone is a metric's. Behind it, without blanks.
+/// A label's name and its value at the beginning of a text; a quoted name alone is a metric's. The rest
+/// follows, without blanks.
 type Pair<'a> = (&'a str, Option<&'a str>);
 
 fn pair(text: &str) -> Result<(Pair<'_>, &str), &'static str> {
@@ -147,7 +150,7 @@ fn pair(text: &str) -> Result<(Pair<'_>, &str), &'static str> {
     Ok(((name, Some(value)), behind.trim_start_matches([' ', '\t'])))
 }
 
-/// What stands between quotes in front of a text, escapes as they are, and what is behind them.
+/// Returns the text between quotes at the beginning of a text, with escapes as written, and the rest.
 fn quoted(text: &str) -> Result<(&str, &str), &'static str> {
     let inside = text.strip_prefix('"').ok_or("a label's value is not in quotes")?;
     let mut is_escaped = false;
@@ -162,7 +165,8 @@ fn quoted(text: &str) -> Result<(&str, &str), &'static str> {
     Err("a label's value does not end")
 }
 
-/// A value with `\\`, `\"` and `\n` as what they mean; another character behind a backslash stands for both, as Prometheus has it.
+/// Resolves `\\`, `\"` and `\n` in a value; any other escaped character keeps its backslash, as in
+/// Prometheus.
 fn unescaped(text: &str) -> Cow<'_, str> {
     if !text.contains('\\') {
         return Cow::Borrowed(text);
@@ -188,7 +192,7 @@ fn is_name_character(character: char) -> bool {
 }
 
 impl<'a> Labels<'a> {
-    /// Name and value of each, in the page's order.
+    /// Returns name and value of each label, in the page's order.
     pub fn iter(self) -> impl Iterator<Item = (Cow<'a, str>, Cow<'a, str>)> {
         let mut rest = self.0;
         std::iter::from_fn(move || {
@@ -196,7 +200,7 @@ impl<'a> Labels<'a> {
                 rest = rest.trim_start_matches([' ', '\t', ',']);
                 let ((name, value), behind) = pair(rest).ok()?;
                 rest = behind;
-                // A metric's own name in quotes is no label.
+                // A metric's own name in quotes is not a label.
                 if let Some(value) = value {
                     return Some((unescaped(name), unescaped(value)));
                 }
@@ -204,12 +208,12 @@ impl<'a> Labels<'a> {
         })
     }
 
-    /// The value of one; none where the sample has it not.
+    /// Returns the value of a label; `None` if the sample does not have it.
     pub fn get(self, name: &str) -> Option<Cow<'a, str>> {
         self.iter().find(|(own, _)| own == name).map(|(_, value)| value)
     }
 
-    /// As they stood on the page, without the braces.
+    /// Returns the labels as written on the page, without the braces.
     pub fn as_written(self) -> &'a str {
         self.0
     }

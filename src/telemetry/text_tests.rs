@@ -1,4 +1,4 @@
-//! The formats by the examples and rules of their specifications, named in each test.
+//! Tests of the formats by the examples and rules of their specifications, named in each test.
 
 use super::*;
 
@@ -14,7 +14,7 @@ fn labels(sample: &TextSample) -> Vec<(String, String)> {
     sample.labels.iter().map(|(name, value)| (name.into_owned(), value.into_owned())).collect()
 }
 
-/// The example that ends "Text format details" of Prometheus' page, word by word.
+/// The example that ends "Text format details" of Prometheus' page, verbatim.
 const PROMETHEUS: &str = r#"# HELP http_requests_total The total number of HTTP requests.
 # TYPE http_requests_total counter
 http_requests_total{method="post",code="200"} 1027 1395066363000
@@ -77,7 +77,7 @@ fn exemplars_and_the_end_of_open_metrics() {
     assert_eq!(found[1].labels.get("trace_id"), None, "an exemplar's labels are not the sample's");
     assert!(has_end(OPEN_METRICS) && has_end("a 1\r\n# EOF\r\n") && has_end("a 1\n# EOF"));
     assert!(!has_end(PROMETHEUS) && !has_end("# EOF\na 1\n") && !has_end(""));
-    assert_eq!(problem("# EOF\na 1\n"), "line 2: something stands behind `# EOF`");
+    assert_eq!(problem("# EOF\na 1\n"), "line 2: unexpected text after `# EOF`");
 }
 
 #[test]
@@ -124,12 +124,12 @@ fn names_in_quotes_of_prometheus_3() {
 #[test]
 fn what_is_in_neither_format_is_told_by_its_line() {
     for (line, wrong) in [
-        ("<html>not found</html>", "there is no name"),
-        ("a", "there is no value"),
-        ("a ", "there is no value"),
-        ("a{b=\"c\"}", "there is no value"),
+        ("<html>not found</html>", "the name is missing"),
+        ("a", "the value is missing"),
+        ("a ", "the value is missing"),
+        ("a{b=\"c\"}", "the value is missing"),
         ("1a 1", "a name begins with a digit"),
-        ("a-b 1", "a character that no name has"),
+        ("a-b 1", "invalid character in a name"),
         ("a{b=\"c\" 1", "labels are not separated by commas"),
         ("a{b=\"c\"", "the labels do not end"),
         ("a{b=\"c} 1", "a label's value does not end"),
@@ -137,33 +137,34 @@ fn what_is_in_neither_format_is_told_by_its_line() {
         ("a{b} 1", "a label has no value"),
         ("a{=\"c\"} 1", "a label has no name"),
         ("a{b=\"c\"d=\"e\"} 1", "labels are not separated by commas"),
-        ("{b=\"c\"} 1", "there is no name"),
+        ("{b=\"c\"} 1", "the name is missing"),
         ("a{\"b\"} 1", "it has two names"),
-        ("a one", "the value is no number"),
-        ("a 1 later", "the timestamp is no number"),
-        ("a 1 2 3", "something stands behind the timestamp"),
+        ("a one", "the value is not a number"),
+        ("a 1 later", "the timestamp is not a number"),
+        ("a 1 2 3", "unexpected text after the timestamp"),
         ("a 1 # x", "an exemplar has no labels"),
     ] {
         assert_eq!(problem(&format!("ok 1\n{line}")), format!("line 2: {wrong}"), "{line}");
     }
     let rest: Vec<_> = samples("a one\nb 2\n").collect();
-    assert!(rest[0].is_err() && rest[1].is_ok(), "what comes after a bad line is still read");
+    assert!(rest[0].is_err() && rest[1].is_ok(), "lines after a bad line are still read");
 }
 
 proptest::proptest! {
-    /// What is written by the rules reads back as it was, whatever its labels hold.
+    /// Text written by the rules reads back unchanged, whatever its labels contain.
     #[test]
     fn any_label_reads_back(value in ".*", number in proptest::num::f64::NORMAL) {
         let escaped = value.replace('\\', "\\\\").replace('"', "\\\"").replace('\n', "\\n");
         let page = format!("m{{l=\"{escaped}\"}} {number:e}\n");
-        // A carriage return inside a label is a character like others; at the end of a line it would end the line.
+        // A carriage return inside a label is an ordinary character; at the end of a line it would end
+        // the line.
         let found: Vec<_> = samples(&page).collect();
         let found = found[0].as_ref().unwrap();
         proptest::prop_assert_eq!(found.labels.get("l").unwrap(), value);
         proptest::prop_assert_eq!(found.value, number);
     }
 
-    /// No text breaks it, and it never gives more samples than lines.
+    /// No text breaks the parser, and it never returns more samples than lines.
     #[test]
     fn any_text_is_read_to_its_end(page in "[a-z0-9{}\"=,#\\\\ \n\r+.]*") {
         proptest::prop_assert!(samples(&page).count() <= page.split('\n').count());

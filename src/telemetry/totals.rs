@@ -1,12 +1,13 @@
-//! What the servers behind all pages counted from the first scrape to the last: to be held against what the client counted.
+//! The servers' counts on all pages from the first scrape to the last, for comparison with the client's
+//! counts.
 
 use super::page::Reading;
 use crate::rows::Counted;
 
-/// Counters that are followed, by their canonical names.
+/// Counters that are tracked, by their canonical names.
 const FOLLOWED: [&str; 3] = ["requests_succeeded", "generation_tokens", "requests_failed"];
 
-/// What was counted so far.
+/// The counts so far.
 #[derive(Debug)]
 pub(super) struct Totals {
     pages: Vec<Page>,
@@ -28,17 +29,17 @@ struct Counter {
     first: Option<f64>,
     last: Option<f64>,
     has_fallen: bool,
-    /// It was there, and a later page had it not; or it came under way.
+    /// It existed, and a later page did not have it; or it appeared during the run.
     is_partial: bool,
 }
 
 impl Totals {
-    /// Of so many pages.
+    /// Creates empty totals for this many pages.
     pub(super) fn new(pages: usize) -> Totals {
         Totals { pages: vec![Page::default(); pages] }
     }
 
-    /// Takes what a page says; none where it could not be read.
+    /// Adds a page's reading; `None` if it could not be read.
     pub(super) fn take(&mut self, page: usize, reading: Option<&Reading>) {
         let Some(page) = self.pages.get_mut(page) else { return };
         let is_first = page.scrapes == 0;
@@ -51,7 +52,8 @@ impl Totals {
         }
     }
 
-    /// How many requests the servers say that they answered, as of the last scrape; none where a page does not say.
+    /// Returns how many requests the servers report as completed, as of the last scrape; `None` if a
+    /// page does not report it.
     pub(super) fn now(&self) -> Option<f64> {
         let has_it = |page: &&Page| page.counters[0].last.is_some();
         let said: Vec<f64> = self.pages.iter().filter(has_it).filter_map(|page| page.counters[0].last).collect();
@@ -59,16 +61,16 @@ impl Totals {
         (all_read && !said.is_empty()).then(|| said.iter().sum())
     }
 
-    /// What was counted over all scrapes.
+    /// Returns the counts over all scrapes.
     pub(super) fn counted(&self) -> Counted {
-        // A page without counters of requests, like one of GPUs, takes no part.
+        // A page without request counters, such as one of GPUs, is ignored.
         let counting: Vec<&Page> =
             self.pages.iter().filter(|page| page.counters.iter().any(|counter| counter.last.is_some())).collect();
         let silent = self.pages.iter().any(|page| page.first_failed && page.counters.iter().all(Counter::is_unseen));
         let failed = silent || counting.iter().any(|page| page.first_failed || page.last_failed);
         let restarted = counting.iter().any(|page| page.counters.iter().any(|counter| counter.has_fallen));
         let unknown = match (restarted, failed) {
-            (true, _) => Some("a counter of the server fell under way"),
+            (true, _) => Some("a counter of the server fell during the run"),
             (false, true) => Some("the scrape before the load or the one after it failed"),
             (false, false) => None,
         };
@@ -82,7 +84,7 @@ impl Totals {
 }
 
 impl Counter {
-    /// A counter with labels comes into being with its first event: absent at first, it was 0.
+    /// A counter with labels appears with its first event: if absent at first, it was 0.
     fn take(&mut self, value: Option<f64>, is_first: bool) {
         let Some(value) = value else {
             self.is_partial |= self.last.is_some();
@@ -150,7 +152,7 @@ mod tests {
     fn what_falls_is_a_restart_and_never_negative() {
         let found = counted(&[&[Some(page(5.0, 50.0)), Some(page(2.0, 20.0)), Some(page(9.0, 90.0))]]);
         assert_eq!((found.requests, found.restarted), (None, true));
-        assert_eq!(found.unknown.as_deref(), Some("a counter of the server fell under way"));
+        assert_eq!(found.unknown.as_deref(), Some("a counter of the server fell during the run"));
     }
 
     #[test]

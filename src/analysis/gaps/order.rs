@@ -86,8 +86,7 @@ mod tests {
     proptest! {
         #[test]
         fn every_rank_is_exact(
-            mut values in prop::collection::vec(prop_oneof![Just(600_000u64), 0..3u64, 600_000..601_000u64, \
-            any::<u64>()], 1..300),
+            mut values in prop::collection::vec(prop_oneof![Just(600_000u64), 0..3u64, 600_000..601_000u64, any::<u64>()], 1..300),
         ) {
             let mut counting = Counting::default();
             values.iter().for_each(|value| counting.add(*value));

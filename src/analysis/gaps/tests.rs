@@ -102,8 +102,7 @@ proptest! {
     /// Compares with an implementation that stores and sorts all gaps.
     #[test]
     fn percentiles_are_those_of_all_gaps_sorted(
-        requests in prop::collection::vec(prop::collection::vec(prop_oneof![Just(0), Just(600_000), \
-        0..40_000_000u64], 0..40), 0..60),
+        requests in prop::collection::vec(prop::collection::vec(prop_oneof![Just(0), Just(600_000), 0..40_000_000u64], 0..40), 0..60),
     ) {
         let (events, gaps) = through(&requests);
         let all: Vec<f64> = requests.iter().flatten().map(|gap| millis(*gap)).collect();

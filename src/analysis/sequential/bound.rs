@@ -1,13 +1,15 @@
-//! Bounds of the group-sequential t test: how small a p-value must be at each look for the chance of a false finding over all looks
-//! together to be the level.
+//! Bounds of the group-sequential t test: how small a p-value must be at each look so that the chance of
+//! a false finding over all looks equals the level.
 //!
-//! The look after `n` values holds the plain p-value against `x · weight(n)`, with one `x` for all looks. How likely any look finds
-//! something where there is nothing, Λ(x), is computed exactly for normal values of unknown deviation (Jennison and Turnbull 1991,
-//! Biometrika 78, 133–141, do the same): the t statistics of 3, 4, 5, … values form a Markov chain. With `S` the sum of the values, `Q` that
-//! of their squares and `z = S / √Q`, the next value is `w = x / √(Q + x²)` of the new root of squares, `w` depends on nothing before, and
-//! `z′ = z √(1 − w²) + w`. So Λ(x) is a nest of one-dimensional integrals over the angles `ψ = asin w` (density ∝ cosⁿ⁻¹ ψ) and
-//! `θ`, with `t = √(n − 1) tan θ`. An observed p-value is held against its weight: `p / weight(n)` is an `x`, and Λ of it the p-value
-//! over the whole sequence, which is valid wherever the sequence stops.
+//! The look after `n` values compares the plain p-value with `x · weight(n)`, with one `x` for all
+//! looks. The probability that any look finds a difference where there is none, Λ(x), is computed
+//! exactly for normal values of unknown deviation (as in Jennison and Turnbull 1991, Biometrika 78,
+//! 133–141): the t statistics of 3, 4, 5, … values form a Markov chain. With `S` the sum of the values,
+//! `Q` that of their squares and `z = S / √Q`, the next value is `w = x / √(Q + x²)` of the new root of
+//! squares, `w` does not depend on anything before, and `z′ = z √(1 − w²) + w`. So Λ(x) is a nest of
+//! one-dimensional integrals over the angles `ψ = asin w` (density ∝ cosⁿ⁻¹ ψ) and `θ`, with `t = √(n −
+//! 1) tan θ`. An observed p-value is divided by its weight: `p / weight(n)` is an `x`, and Λ of it is
+//! the p-value over the whole sequence, which is valid wherever the sequence stops.
 
 use std::collections::BTreeMap;
 use std::f64::consts::FRAC_PI_2;
@@ -24,34 +26,37 @@ pub(crate) struct Looks {
     last: u32,
 }
 
-/// Beyond so many looks the sum of their levels is held instead of the exact chance, which it is never below.
+/// Beyond this many looks, the sum of their levels replaces the exact probability, which never exceeds
+/// it.
 const MOST: u32 = 200;
 
 impl Looks {
-    /// After each value from `first` on, which is at least 2, to `last`.
+    /// Creates looks after each value from `first`, which is at least 2, to `last`.
     pub(crate) fn new(first: u32, last: u32) -> Looks {
         let first = first.max(2);
         Looks { first, last: last.max(first) }
     }
 
-    /// The p-value over the whole sequence of the plain two-sided p-value `p` of a t test of the first `n` values.
+    /// Returns the p-value over the whole sequence for the plain two-sided p-value `p` of a t test of
+    /// the first `n` values.
     pub(crate) fn p(self, n: usize, p: f64) -> f64 {
         if self.first == self.last { p } else { (SLACK * self.chances().any(p / self.weight(n))).min(1.0) }
     }
 
-    /// The plain two-sided level that is tested at after `n` values for the whole sequence to be tested at `level`.
+    /// Returns the plain two-sided level to test at after `n` values so that the whole sequence is
+    /// tested at `level`.
     pub(crate) fn nominal(self, n: usize, level: f64) -> f64 {
         if self.first == self.last { level } else { (self.chances().of_any(level / SLACK) * self.weight(n)).min(1.0) }
     }
 
-    /// How many standard errors of `n` values an interval reaches to either side that holds the mean at every look with the chance
-    /// 1 − `level`.
+    /// Returns the half-width, in standard errors of `n` values, of an interval that contains the mean
+    /// at every look with probability 1 − `level`.
     pub(crate) fn critical(self, n: usize, level: f64) -> f64 {
         student::critical(self.nominal(n, level), (n - 1) as f64)
     }
 
-    /// What a look may spend, as a multiple of what the main one may: a little at each, most when half of the
-    /// values are there, and much at the last.
+    /// Returns what a look may spend, as a multiple of the main look: a little at each, most when half
+    /// of the values exist, and much at the last.
     fn weight(self, n: usize) -> f64 {
         let (n, last) = (n as u32, self.last);
         let main = (MAIN * last).div_ceil(100);
@@ -70,28 +75,29 @@ impl Looks {
     }
 }
 
-/// Where the main look lies, in percent of the last, and what others may spend beside it. Chosen by simulation: with these half of the
-/// sequences end at 70 % of the rounds of a fixed number or before, where both find a difference in 80 to 90 % of cases
-/// (`docs/SEQUENTIAL.md`).
+/// The place of the main look, in percent of the last, and what other looks may spend. Chosen by
+/// simulation: with these, half of the sequences end at 70 % of the rounds of a fixed design or before,
+/// if both find a difference in 80 to 90 % of cases (`docs/SEQUENTIAL.md`).
 const MAIN: u32 = 50;
 const EARLY: f64 = 0.03;
 const LATE: f64 = 0.05;
 const LAST: f64 = 0.3;
 
-/// How much is kept back for runs that depend on the run before: where each remembers half of it and is nothing else, rounds of drawn order
-/// find a difference that is not there more often than independent ones by so much at most.
+/// Reserve for runs that depend on the previous run: if each run inherits half of the previous one and
+/// there is no other dependence, rounds in random order find a nonexistent difference more often than
+/// independent ones by at most this factor.
 pub(super) const SLACK: f64 = 1.2;
 
-/// Λ(x) at steps of x, as a share of what the sum of all levels would be: that share changes slowly.
+/// Λ(x) at steps of x, as a share of the sum of all levels: that share changes slowly.
 #[derive(Debug)]
 struct Chances {
-    /// Of all weights.
+    /// Sum of all weights.
     total: f64,
-    /// By the steps, the largest x first.
+    /// Shares by step, the largest x first.
     shares: Vec<f64>,
 }
 
-/// Steps of x for each power of ten, and how many powers from 1 down.
+/// Steps of x per power of ten, and the number of powers from 1 down.
 const PER_TEN: usize = 3;
 const TENS: usize = 8;
 
@@ -109,7 +115,7 @@ impl Chances {
         Chances { total, shares }
     }
 
-    /// The chance that any look finds something, at the levels x · weight.
+    /// Returns the probability that any look finds something, at the levels x · weight.
     fn any(&self, x: f64) -> f64 {
         if x <= 0.0 {
             return 0.0;
@@ -123,7 +129,7 @@ impl Chances {
         (x * self.total * share).min(1.0)
     }
 
-    /// The x at which that chance is `level`.
+    /// Returns the x at which that probability is `level`.
     fn of_any(&self, level: f64) -> f64 {
         student::bisect(|x| self.any(x) >= level)
     }
@@ -139,7 +145,7 @@ fn any(looks: Looks, x: f64) -> f64 {
         let critical = if level < 1.0 { student::critical(level, f64::from(n - 1)) } else { 0.0 };
         (critical / f64::from(n - 1).sqrt()).atan()
     };
-    // The chance of a finding at later looks, by the angle after `n` values.
+    // The probability of a finding at later looks, by the angle after `n` values.
     let mut later = vec![0.0; STEPS + 1];
     let mut next = bound(looks.last);
     for n in (looks.first..looks.last).rev() {
@@ -161,14 +167,14 @@ struct Step<'a> {
     reach: f64,
     /// The same as an angle.
     bound: f64,
-    /// The chance of a finding at looks behind the next one.
+    /// The probability of a finding at looks after the next one.
     later: &'a [f64],
-    /// Of ψ.
+    /// Density of ψ.
     density: Density,
 }
 
 impl Step<'_> {
-    /// The chance of a finding at the next look or later, at an angle of 0 or more.
+    /// Returns the probability of a finding at the next look or later, at an angle of 0 or more.
     fn chance(&self, angle: f64) -> f64 {
         let z = self.n.sqrt() * angle.sin();
         let (long, lean) = ((1.0 + z * z).sqrt(), z.atan());
@@ -212,14 +218,15 @@ impl Density {
     }
 }
 
-/// What a table says at a share of its length.
+/// Reads a table at a share of its length.
 fn read(table: &[f64], share: f64) -> f64 {
     let at = share.clamp(0.0, 1.0) * STEPS as f64;
     let below = (at as usize).min(STEPS - 1);
     table[below] + (table[below + 1] - table[below]) * (at - below as f64)
 }
 
-/// The integral of a smooth function, by Gauss and Legendre's rule of five points on each of equal panels.
+/// Returns the integral of a smooth function, by Gauss and Legendre's rule of five points on each of
+/// equal panels.
 fn integral(from: f64, to: f64, of: impl Fn(f64) -> f64) -> f64 {
     const PANELS: usize = 6;
     const RULE: [(f64, f64); 5] = [

@@ -1,5 +1,6 @@
-//! Answers while runs are still being made: a mean that is known well enough, a difference that is shown. What is promised holds over
-//! the whole sequence of looks, wherever it stops (`docs/SEQUENTIAL.md`). Pure: who makes the runs is decided elsewhere.
+//! Decisions while runs are still in progress: a mean that is known well enough, a difference that is
+//! shown. The guarantees hold over the whole sequence of looks, wherever it stops
+//! (`docs/SEQUENTIAL.md`). Pure: the runs are made elsewhere.
 
 mod bound;
 mod paired;

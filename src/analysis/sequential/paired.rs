@@ -4,18 +4,19 @@ use super::Looks;
 use crate::analysis::paired::{self, FEWEST, PairedT, moments};
 use crate::analysis::student;
 
-/// A comparison that is looked at after every round from the third on.
+/// A comparison with a look after every round from the third on.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Sequence {
-    /// Most rounds: the repeats of the plan.
+    /// Maximum number of rounds: the repeats of the plan.
     pub at_most: u32,
     /// The chance of a false finding over the whole sequence, two-sided: 0.05, divided by the tests of the family.
     pub level: f64,
-    /// How much a difference may be to be none, on the scale of the differences and above zero; none without a margin.
+    /// Maximum difference that counts as none, on the scale of the differences and above zero; `None`
+    /// without a margin.
     pub margin: Option<f64>,
 }
 
-/// What a look says.
+/// The result of a look.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum Look {
     /// Nothing is shown yet, and there are rounds left.
@@ -24,28 +25,31 @@ pub enum Look {
     Different {
         /// Two-sided p-value, over the whole sequence.
         p: f64,
-        /// Lower end of the interval of the mean difference, which holds it at every look with the chance 1 − level.
+        /// Lower end of the interval of the mean difference, which contains it at every look with
+        /// probability 1 − level.
         low: f64,
         /// Upper end.
         high: f64,
     },
     /// The arms differ by less than the margin, in both directions: each is shown at 5 % over the whole sequence.
     Within {
-        /// Lower end of the interval, which holds the mean difference at every look with a chance of 90 %.
+        /// Lower end of the interval, which contains the mean difference at every look with a
+        /// probability of 90 %.
         low: f64,
         /// Upper end.
         high: f64,
     },
-    /// Every round gave the same difference: chance has no part in it, and more rounds say nothing new.
+    /// Every round gave the same difference: there is no chance variation, and more rounds add no
+    /// information.
     Constant {
         /// The difference.
         difference: f64,
     },
-    /// All rounds are made, and neither is shown; nothing is known of fewer than three rounds.
+    /// All rounds are complete, and neither is shown; fewer than three rounds give no values.
     Spent {
         /// Two-sided p-value, over the whole sequence.
         p: Option<f64>,
-        /// Lower end of the interval, as of [`Look::Different`].
+        /// Lower end of the interval, as in [`Look::Different`].
         low: Option<f64>,
         /// Upper end.
         high: Option<f64>,
@@ -55,13 +59,13 @@ pub enum Look {
 /// The level at which the two ends of an interval are the one-sided bounds of 95 %.
 const TWO_SIDED: f64 = 0.1;
 
-/// The looks of a comparison of at most so many rounds.
+/// Returns the looks of a comparison of at most this many rounds.
 pub(crate) fn looks(at_most: u32) -> Looks {
     Looks::new(FEWEST as u32, at_most)
 }
 
-/// The paired t test of the rounds so far as a look of a sequence of at most so many: p and interval hold at every look. None as for
-/// [`paired::t_test`].
+/// Computes the paired t test of the rounds so far as a look of a sequence of at most this many: p and
+/// interval hold at every look. `None` as for [`paired::t_test`].
 pub(crate) fn t_test(differences: &[f64], at_most: u32) -> Option<PairedT> {
     let test = paired::t_test(differences)?;
     let looks = looks(at_most);
@@ -69,8 +73,8 @@ pub(crate) fn t_test(differences: &[f64], at_most: u32) -> Option<PairedT> {
     Some(PairedT { p: looks.p(test.n, test.p), low: test.mean - half, high: test.mean + half, ..test })
 }
 
-/// The differences of the rounds so far, one of each: of logarithms where the metric is read as a ratio. Only the first `at_most` are
-/// looked at.
+/// Evaluates the differences of the rounds so far, one for each: of logarithms if the metric is compared
+/// as a ratio. Only the first `at_most` count.
 pub fn look(sequence: &Sequence, differences: &[f64]) -> Look {
     let at_most = sequence.at_most.max(FEWEST as u32);
     let differences = &differences[..differences.len().min(at_most as usize)];
@@ -117,7 +121,7 @@ mod tests {
         let noise = [0.01, -0.012, 0.004, -0.003, 0.009, -0.008, 0.002, 0.001, -0.005, 0.006, -0.004, 0.003];
         assert!((3..12).all(|n| look(&SEQUENCE, &noise[..n]) == Look::GoOn));
         let Look::Spent { p: Some(p), low: Some(low), high: Some(high) } = look(&SEQUENCE, &noise) else {
-            panic!("all rounds are made")
+            panic!("all rounds are complete")
         };
         assert!(p > 0.5 && low < 0.0 && high > 0.0, "{p} {low} {high}");
         assert_eq!(look(&SEQUENCE, &[noise, noise].concat()), look(&SEQUENCE, &noise), "no look beyond the last");
@@ -145,7 +149,7 @@ mod tests {
         let alone = t_test(&differences[..3], 3).expect("a test");
         assert_eq!(alone.p, three.p);
         assert!((alone.low - three.low).abs() < 1e-12 && (alone.high - three.high).abs() < 1e-12, "{alone:?}");
-        // The interval excludes zero where p is 5 % or less, at every look.
+        // The interval excludes zero if p is 5 % or less, at every look.
         for shift in 0..40 {
             let moved = differences.map(|one| one - f64::from(shift) * 0.001);
             for n in 3..=5 {

@@ -1,26 +1,28 @@
 //! Repeats until the mean over runs is known well enough.
 //!
-//! The rule is Chow and Robbins's (1965, Annals of Mathematical Statistics 36, 457–462) with Student's t: go on until the interval of the
-//! runs so far is short enough. As it stands it stops too often on runs that lie near each other by chance (Starr 1966, the same
-//! 37, 36–50): its intervals of 95 % then hold the mean in 90 %, and where each run depends by half on the one before in 67 %. So the
-//! interval is made [`WIDER`], which holds in all of these (`docs/SEQUENTIAL.md`).
+//! The rule is Chow and Robbins's (1965, Annals of Mathematical Statistics 36, 457–462) with Student's
+//! t: continue until the interval of the runs so far is short enough. Unmodified, it stops too often on
+//! runs that are close to each other by chance (Starr 1966, the same 37, 36–50): its 95 % intervals then
+//! contain the mean in 90 %, and if each run depends by half on the previous one in 67 %. So the
+//! interval is made [`WIDER`], which holds in all of these cases (`docs/SEQUENTIAL.md`).
 
 use crate::analysis::paired::{moments, power::LEVEL};
 use crate::analysis::student;
 
-/// When the repeats of a cell are enough.
+/// When a cell has enough repeats.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Until {
-    /// How near the mean is to be known: 0.02 where its 95 % interval is to lie within ±2 % of it.
+    /// The required precision of the mean: 0.02 if its 95 % interval should lie within ±2 % of it.
     pub within: f64,
-    /// Fewest runs; looked at first after these. Below 3 it is 3.
+    /// Minimum number of runs before the first look. At least 3.
     pub at_least: u32,
-    /// Most runs.
+    /// Maximum number of runs.
     pub at_most: u32,
 }
 
-/// How well a mean is known. `half` is half of its interval as a share of the mean: wherever the repeats stop, the interval holds the mean in
-/// 95 % of cases, also where each run depends by half on the one before.
+/// How well a mean is known. `half` is half of its interval as a share of the mean: wherever the repeats
+/// stop, the interval contains the mean in 95 % of cases, even if each run depends by half on the
+/// previous one.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum Precision {
     /// Well enough.
@@ -32,30 +34,33 @@ pub enum Precision {
     },
     /// Not yet.
     NotYet {
-        /// Half of the interval; none from too few runs, or where the mean is 0.
+        /// Half of the interval; `None` with too few runs, or if the mean is 0.
         half: Option<f64>,
-        /// How many runs there will be in all, if they go on to deviate as they do; none where `at_most` will not do, or nobody can tell.
+        /// Expected total number of runs if they continue to deviate as they do; `None` if `at_most`
+        /// will not suffice, or if it cannot be estimated.
         expect: Option<u32>,
     },
-    /// All runs are made, and it is not known well enough.
+    /// All runs are complete, and it is not known well enough.
     AtMost {
-        /// Half of the interval; none where the mean is 0.
+        /// Half of the interval; `None` if the mean is 0.
         half: Option<f64>,
     },
 }
 
-/// Fewest runs that anything is said of.
+/// Minimum number of runs for a result.
 const FEWEST: u32 = 3;
 
-/// How many times Student's interval the one is that holds wherever the repeats stop: by simulation.
+/// Factor by which the interval that holds wherever the repeats stop is wider than Student's: by
+/// simulation.
 const WIDER: f64 = 2.5;
 
-/// Half of the interval from `n` runs, as a share of the mean, where the runs' deviation is `share` of it.
+/// Returns half of the interval from `n` runs, as a share of the mean, if the runs' deviation is `share`
+/// of it.
 fn half(n: u32, share: f64) -> f64 {
     WIDER * student::critical(LEVEL, f64::from(n - 1)) * share / f64::from(n).sqrt()
 }
 
-/// The values of the runs so far, in the order of the repeats. Only the first `at_most` are looked at.
+/// Evaluates the values of the runs so far, in the order of the repeats. Only the first `at_most` count.
 pub fn known(until: &Until, values: &[f64]) -> Precision {
     let at_least = until.at_least.max(FEWEST);
     let at_most = until.at_most.max(at_least);

@@ -1,4 +1,4 @@
-//! AMD's device metrics exporter. Its bytes are taken for MiB, as `amd-smi` writes them.
+//! AMD's device metrics exporter. Its bytes are interpreted as MiB, as `amd-smi` writes them.
 
 use super::source::{Exporter, Source, labelled, plain, scaled};
 

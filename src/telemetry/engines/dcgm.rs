@@ -1,5 +1,5 @@
-//! NVIDIA's DCGM exporter, with its default list and the fields that it has beside. It reads its GPUs every 30 s unless told otherwise.
-//! On a GPU cut by MIG each instance tells the power of the whole: map one.
+//! NVIDIA's DCGM exporter, with its default list and its optional fields. It reads its GPUs every 30 s
+//! by default. On a GPU partitioned by MIG, each instance reports the power of the whole GPU: map one.
 
 use super::source::{Exporter, Source, plain, scaled};
 
@@ -9,14 +9,14 @@ pub(super) const DCGM: Exporter =
 
 const SOURCE: &str = "DCGM exporter 4.5.3-4.8.2 (691c927), `etc/default-counters.csv`; units from the headers of DCGM";
 
-/// Bytes of a MiB, in which framebuffers are told.
+/// Bytes of a MiB, the unit of framebuffers.
 const MIB: f64 = 1_048_576.0;
 
 const SERIES: &[Source] = &[
     scaled("gpu_utilization", "DCGM_FI_DEV_GPU_UTIL", 0.01),
     scaled("gpu_memory_used", "DCGM_FI_DEV_FB_USED", MIB),
     scaled("gpu_memory_total", "DCGM_FI_DEV_FB_TOTAL", MIB),
-    // The default list has the parts alone.
+    // The default list has only the parts.
     scaled("gpu_memory_total", "DCGM_FI_DEV_FB_FREE", MIB),
     Source { adds: true, ..scaled("gpu_memory_total", "DCGM_FI_DEV_FB_USED", MIB) },
     Source { adds: true, ..scaled("gpu_memory_total", "DCGM_FI_DEV_FB_RESERVED", MIB) },

@@ -1,4 +1,5 @@
-//! llama.cpp's server, started with `--metrics`. It writes six digits: above a million a counter's last ones are gone.
+//! llama.cpp's server, started with `--metrics`. It writes six digits: above a million, a counter loses
+//! its last ones.
 
 use super::source::{Exporter, Source, plain, plus};
 

@@ -1,6 +1,7 @@
-//! Where each exporter has the canonical series, as data: a file an exporter, each naming the version and the place in its source that
-//! it was read from. All tables are asked of every page, for names of exporters differ; where one has several names for a series,
-//! the newest stands first and the first that the page has is taken.
+//! The canonical series of each exporter, as data: one file per exporter, each naming the version and
+//! the source file that it was read from. Every page is matched with all tables, because the names of
+//! exporters differ; if one has several names for a series, the newest comes first and the first that
+//! the page has is used.
 
 mod amd;
 mod dcgm;
@@ -17,7 +18,7 @@ mod vllm;
 
 pub use source::{Exporter, Moment, Source};
 
-/// All of them.
+/// All exporters.
 pub const EXPORTERS: &[Exporter] = &[
     vllm::VLLM,
     sglang::SGLANG,
@@ -32,7 +33,8 @@ pub const EXPORTERS: &[Exporter] = &[
     process::PROCESS,
 ];
 
-/// When the exporter of this title counts the canonical histogram `key`; none is one that is not known.
+/// Returns when the exporter of this title counts the canonical histogram `key`; `None` is an unknown
+/// exporter.
 pub fn moment(title: Option<&str>, key: &str) -> Moment {
     let exporter = EXPORTERS.iter().find(|exporter| Some(exporter.title) == title);
     let own = exporter.and_then(|exporter| exporter.counted.iter().find(|(counted, _)| *counted == key));

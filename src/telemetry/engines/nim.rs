@@ -1,4 +1,5 @@
-//! NVIDIA NIM for LLMs, 1.x. It is closed source: names are from its documentation. 2.x has the names of its engine.
+//! NVIDIA NIM for LLMs, 1.x. It is closed source: names are from its documentation. 2.x uses the names
+//! of its engine.
 
 use super::source::{Exporter, Source, plain};
 
@@ -6,7 +7,8 @@ use super::source::{Exporter, Source, plain};
 pub(super) const NIM: Exporter =
     Exporter { title: "NVIDIA NIM", source: SOURCE, only_with: Some("num_request_max"), series: SERIES, counted: &[] };
 
-const SOURCE: &str = "NVIDIA NIM for LLMs 1.5 and later 1.x, `docs.nvidia.com/nim/large-language-models`, Observability (no source to be read)";
+const SOURCE: &str = "NVIDIA NIM for LLMs 1.5 and later 1.x, `docs.nvidia.com/nim/large-language-models`, \
+                     Observability (closed source)";
 
 const SERIES: &[Source] = &[
     plain("requests_running", "num_requests_running"),

@@ -1,4 +1,4 @@
-//! Prometheus' node exporter. Time in which its disks were waited for (`iowait`) is idle.
+//! Prometheus' node exporter. Time spent waiting for its disks (`iowait`) is idle.
 
 use super::source::{Exporter, Source, labelled, plain};
 
@@ -6,7 +6,8 @@ use super::source::{Exporter, Source, labelled, plain};
 pub(super) const NODE: Exporter =
     Exporter { title: "node exporter", source: SOURCE, only_with: None, series: SERIES, counted: &[] };
 
-const SOURCE: &str = "node_exporter 1.12.1 (6044da7), `collector/cpu_linux.go` and `collector/meminfo_linux.go`; 1.5.0 has the same names";
+const SOURCE: &str = "node_exporter 1.12.1 (6044da7), `collector/cpu_linux.go` and `collector/meminfo_linux.go`; \
+                      1.5.0 has the same names";
 
 const SERIES: &[Source] = &[
     plain("cpu_seconds", "node_cpu_seconds_total"),

@@ -1,4 +1,5 @@
-//! What the client libraries of Prometheus say of the process that has a page, whoever's it is.
+//! Metrics that the client libraries of Prometheus report of the process behind a page, whatever the
+//! exporter.
 
 use super::source::{Exporter, Source, plain};
 

@@ -1,52 +1,54 @@
-//! What a table of an exporter is made of.
+//! The parts of an exporter's table.
 
-/// Where one exporter has one canonical series.
+/// The source of one canonical series in one exporter.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Source {
     /// The canonical name.
     pub canonical: &'static str,
-    /// The metric on its page; of a counter with or without `_total`, of a histogram without `_sum`.
+    /// The metric on its page; for a counter with or without `_total`, for a histogram without `_sum`.
     pub metric: &'static str,
-    /// Labels and what each may be, where not every series of the metric is meant; a series without the label has it empty.
+    /// Labels and their allowed values, if only some series of the metric apply; a series without the
+    /// label has an empty value.
     pub labels: &'static [(&'static str, &'static [&'static str])],
-    /// What its values are multiplied by, to be in the canonical unit.
+    /// Factor that converts its values to the canonical unit.
     pub factor: f64,
-    /// Whether it is added to the source before it, rather than taken where that is not there.
+    /// Whether it is added to the previous source, rather than used as its fallback.
     pub adds: bool,
 }
 
-/// What is known of one exporter.
+/// One exporter.
 #[derive(Debug, Clone, Copy)]
 pub struct Exporter {
-    /// What people call it.
+    /// Its display name.
     pub title: &'static str,
-    /// The version that the table was read from, and where.
+    /// The version and location that the table was read from.
     pub source: &'static str,
-    /// The metric without which a page is not this exporter's, where its names are anybody's.
+    /// The metric that identifies a page of this exporter, if its names are not specific.
     pub only_with: Option<&'static str>,
     /// Its series.
     pub series: &'static [Source],
-    /// Histograms that it counts at another moment than others do ([`Moment::usual`]).
+    /// Histograms that it counts at a different moment than usual ([`Moment::usual`]).
     pub counted: &'static [(&'static str, Moment)],
 }
 
 /// When a server counts a request's time in a histogram.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Moment {
-    /// With its first token, or a moment before.
+    /// With its first token, or just before.
     FirstToken,
     /// When it ends.
     End,
 }
 
 impl Moment {
-    /// When most servers count the canonical histogram `key`: the time to the first token with that token, all others at the end.
+    /// Returns when most servers count the canonical histogram `key`: the time to the first token with
+    /// that token, all others at the end.
     pub fn usual(key: &str) -> Moment {
         if key == "ttft_seconds" { Moment::FirstToken } else { Moment::End }
     }
 }
 
-/// A series by its name alone.
+/// A series identified by its name alone.
 pub(super) const fn plain(canonical: &'static str, metric: &'static str) -> Source {
     scaled(canonical, metric, 1.0)
 }
@@ -56,7 +58,7 @@ pub(super) const fn scaled(canonical: &'static str, metric: &'static str, factor
     Source { canonical, metric, labels: &[], factor, adds: false }
 }
 
-/// Those of a metric whose labels are these.
+/// The series of a metric with these labels.
 pub(super) const fn labelled(
     canonical: &'static str,
     metric: &'static str,
@@ -65,7 +67,7 @@ pub(super) const fn labelled(
     Source { canonical, metric, labels, factor: 1.0, adds: false }
 }
 
-/// A series that is added to the one before it.
+/// A series that is added to the previous one.
 pub(super) const fn plus(canonical: &'static str, metric: &'static str) -> Source {
     Source { canonical, metric, labels: &[], factor: 1.0, adds: true }
 }

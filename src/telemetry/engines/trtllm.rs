@@ -8,8 +8,8 @@ pub(super) const TRTLLM: Exporter =
 
 const SOURCE: &str = "TensorRT-LLM 050f80d, `tensorrt_llm/metrics/collector.py`";
 
-/// Read from `log_request_metrics_dict`: all is counted when a request has a reason to be finished, TTFT too, and nothing of one that was
-/// cancelled.
+/// Read from `log_request_metrics_dict`: everything is counted when a request has a finish reason,
+/// including TTFT; cancelled requests are not counted.
 const COUNTED: &[(&str, Moment)] = &[("ttft_seconds", Moment::End)];
 
 const SERIES: &[Source] = &[

@@ -1,4 +1,4 @@
-//! vLLM's V1 engine; names that only earlier versions had stand behind today's.
+//! vLLM's V1 engine; names from earlier versions follow today's.
 
 use super::source::{Exporter, Source, labelled, plain};
 
@@ -6,7 +6,8 @@ use super::source::{Exporter, Source, labelled, plain};
 pub(super) const VLLM: Exporter =
     Exporter { title: "vLLM", source: SOURCE, only_with: None, series: SERIES, counted: &[] };
 
-const SOURCE: &str = "vLLM 0.33.0, `vllm/v1/metrics/loggers.py` and `vllm/v1/spec_decode/metrics.py`; earlier names from 0.8.5 to 0.11.0";
+const SOURCE: &str = "vLLM 0.33.0, `vllm/v1/metrics/loggers.py` and `vllm/v1/spec_decode/metrics.py`; earlier names \
+                      from 0.8.5 to 0.11.0";
 
 const SERIES: &[Source] = &[
     plain("requests_running", "vllm:num_requests_running"),

@@ -1,5 +1,6 @@
-//! GPUs by AMD's programs. Read from amd-smi of ROCm 6.3 (0ceca28), `amdsmi_cli/amdsmi_commands.py`, with the table `gpu_data` that later ones
-//! put around their list; and from rocm-smi's JSON, whose names are sentences.
+//! GPUs read by AMD's programs. Based on amd-smi of ROCm 6.3 (0ceca28), `amdsmi_cli/amdsmi_commands.py`,
+//! with the table `gpu_data` that later versions put around their list; and on rocm-smi's JSON, whose
+//! names are sentences.
 
 use std::time::Duration;
 
@@ -10,7 +11,7 @@ use super::command::output;
 use super::device::{Device, Values, put};
 use super::source::{OnGpu, Source, Tool};
 
-/// How long a tool may take: it is a program of Python.
+/// Time limit of a tool: it is a Python program.
 const WITHIN: Duration = Duration::from_secs(4);
 const METRICS: [&str; 8] =
     ["metric", "--usage", "--power", "--clock", "--temperature", "--mem-usage", "--energy", "--json"];
@@ -26,7 +27,7 @@ const ROCM: [&str; 9] = [
     "vram",
 ];
 const MIB: f64 = 1_048_576.0;
-/// Where amd-smi has each series, in the order of preference, and the factor to its unit.
+/// The fields of each series in amd-smi, in order of preference, with the factor to its unit.
 const AMD_SMI: [(&str, &str, f64); 9] = [
     ("gpu_utilization", "/usage/gfx_activity", 0.01),
     ("gpu_memory_bandwidth_utilization", "/usage/umc_activity", 0.01),
@@ -38,7 +39,7 @@ const AMD_SMI: [(&str, &str, f64); 9] = [
     ("gpu_temperature", "/temperature/edge", 1.0),
     ("gpu_sm_clock", "/clock/gfx_0/clk", 1e6),
 ];
-/// The same of rocm-smi.
+/// The same for rocm-smi.
 const ROCM_SMI: [(&str, &str, f64); 10] = [
     ("gpu_utilization", "GPU use (%)", 0.01),
     ("gpu_memory_bandwidth_utilization", "GPU Memory Read/Write Activity (%)", 0.01),
@@ -52,21 +53,21 @@ const ROCM_SMI: [(&str, &str, f64); 10] = [
     ("gpu_sm_clock", "sclk clock speed:", 1e6),
 ];
 
-/// One of AMD's programs at work.
+/// One of AMD's programs.
 #[derive(Debug)]
 pub(super) struct Amd(Tool);
 
 impl Amd {
-    /// By `amd-smi` or `rocm-smi`.
+    /// Creates it for `amd-smi` or `rocm-smi`.
     pub(super) fn new(tool: Tool) -> Amd {
         Amd(tool)
     }
 
-    /// What the program says of every GPU, by its number.
+    /// Returns the program's output for every GPU, by its number.
     fn ask(&self, arguments: &[&str]) -> Result<Vec<(u32, Value)>, Gap> {
         let name = self.0.name();
         let text = output(name, arguments, WITHIN)?;
-        gpus(&text).ok_or_else(|| Gap { kind: "malformed", why: format!("what {name} prints is no list of GPUs") })
+        gpus(&text).ok_or_else(|| Gap { kind: "malformed", why: format!("the output of {name} is not a list of GPUs") })
     }
 
     fn readings(&self) -> Result<Vec<(u32, Value)>, Gap> {
@@ -98,14 +99,14 @@ impl Source for Amd {
         let name = self.0.name();
         let of = |device: &Device| {
             let found = read.iter().find(|(index, _)| *index == device.index);
-            let gone = || Gap { kind: "failed", why: format!("{name} does not list GPU {} any more", device.index) };
+            let gone = || Gap { kind: "failed", why: format!("{name} no longer lists GPU {}", device.index) };
             found.map(|(_, gpu)| values(self.0, gpu)).ok_or_else(gone)
         };
         devices.iter().map(of).collect()
     }
 
     fn processes(&mut self, _: &[Device]) -> Result<Vec<OnGpu>, String> {
-        Err(format!("{} is not asked for processes", self.0.name()))
+        Err(format!("{} is not queried for processes", self.0.name()))
     }
 
     fn asks_dearly(&self) -> bool {
@@ -113,9 +114,10 @@ impl Source for Amd {
     }
 }
 
-/// The GPUs of a page of JSON by their number: a list with `gpu` in each, alone or under `gpu_data`, or a table `card0`, `card1`.
+/// Returns the GPUs in JSON output by their number: a list with `gpu` in each, alone or under
+/// `gpu_data`, or a table `card0`, `card1`.
 fn gpus(text: &str) -> Option<Vec<(u32, Value)>> {
-    // Warnings come before the JSON.
+    // Warnings may precede the JSON.
     let start = text.find(['{', '['])?;
     let page: Value = serde_json::Deserializer::from_str(&text[start..]).into_iter().next()?.ok()?;
     let number = |value: &Value| u32::try_from(value.as_u64()?).ok();
@@ -141,7 +143,8 @@ fn values(tool: Tool, gpu: &Value) -> Values {
     values
 }
 
-/// A number as these programs write it: `612`, `"612.0"`, `{ "value": 612, "unit": "W" }`, `"(1700Mhz)"`. `"N/A"` is none.
+/// Parses a number as these programs write it: `612`, `"612.0"`, `{ "value": 612, "unit": "W" }`,
+/// `"(1700Mhz)"`. `"N/A"` is `None`.
 fn number(value: &Value) -> Option<f64> {
     let value = value.get("value").unwrap_or(value);
     let read = match value {

@@ -1,5 +1,5 @@
-//! Which GPUs of this machine are the server's: those that the plan names, else those that its variables leave it, else those that its
-//! processes are on, else all.
+//! Which GPUs of this machine belong to the server: those that the plan names, else those that its
+//! variables allow, else those that its processes use, else all.
 
 use super::device::Device;
 
@@ -8,11 +8,11 @@ use super::device::Device;
 pub enum Which {
     /// These, by number or UUID.
     Told(Vec<String>),
-    /// Those that the server was given.
+    /// Those assigned to the server.
     Given(Visible),
 }
 
-/// The variables that say which GPUs a process may use; none where one is not set, or is not known.
+/// The variables that specify which GPUs a process may use; `None` if one is not set, or is unknown.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Visible {
     /// `CUDA_VISIBLE_DEVICES`.
@@ -25,13 +25,14 @@ pub struct Visible {
     pub hip: Option<String>,
 }
 
-/// The order of CUDA's numbers that is the tools' own.
+/// The order of CUDA's numbers that matches the tools' own.
 const BY_BUS: &str = "PCI_BUS_ID";
 
-/// The devices that are meant. `of_server` has the UUIDs of those that the server's processes are on, where they can be told.
+/// Returns the selected devices. `of_server` has the UUIDs of those that the server's processes use, if
+/// known.
 ///
 /// # Errors
-/// Why that cannot be said, in words.
+/// Why they cannot be determined, in words.
 pub(super) fn choose(
     which: &Which,
     all: &[Device],
@@ -49,18 +50,18 @@ pub(super) fn choose(
     }
 }
 
-/// GPUs that are no instance of another.
+/// Returns the GPUs that are not instances of another.
 fn whole(all: &[Device]) -> impl Iterator<Item = &Device> {
     all.iter().filter(|device| !device.is_instance)
 }
 
-/// The device of a number, or of a UUID or its beginning.
+/// Returns the device with a number, a UUID or a UUID prefix.
 fn find<'d>(one: &str, all: &'d [Device]) -> Option<&'d Device> {
     match one.parse::<u32>() {
         Ok(index) => whole(all).find(|device| device.index == index),
         Err(_) => {
             let mut found = all.iter().filter(|device| !one.is_empty() && device.uuid.starts_with(one));
-            // A beginning that two have names neither.
+            // An ambiguous prefix names no device.
             found.next().filter(|_| found.next().is_none())
         }
     }
@@ -68,31 +69,31 @@ fn find<'d>(one: &str, all: &'d [Device]) -> Option<&'d Device> {
 
 fn named(one: &str, all: &[Device]) -> Result<Device, String> {
     let there = || all.iter().map(Device::shown).collect::<Vec<_>>().join(", ");
-    find(one, all).cloned().ok_or_else(|| format!("there is no GPU {one} under `devices`; there are {}", there()))
+    find(one, all).cloned().ok_or_else(|| format!("`devices` names an unknown GPU {one}; available: {}", there()))
 }
 
-/// What CUDA makes of its variable: entries up to the first that names nothing.
+/// Interprets CUDA's variable: entries up to the first invalid one.
 fn by_cuda(list: &str, order: Option<&str>, all: &[Device]) -> Result<Vec<Device>, String> {
     let written = || format!("CUDA_VISIBLE_DEVICES={list}");
     let entries: Vec<&str> = list.split(',').map(str::trim).collect();
     let by_number = entries.iter().any(|entry| entry.parse::<u32>().is_ok());
     let are_alike = whole(all).all(|device| Some(&device.name) == whole(all).next().map(|first| &first.name));
-    // CUDA puts the fastest first unless it is told otherwise, and nobody else knows which that is.
+    // By default, CUDA puts the fastest first, and only CUDA knows which that is.
     if by_number && !are_alike && order != Some(BY_BUS) {
         return Err(format!(
-            "which GPUs {} means is not known, for they are of several kinds: start the server with CUDA_DEVICE_ORDER={BY_BUS}, \
-             or write `devices`",
+            "the GPUs in {} are ambiguous, because they are of several kinds: start the server with \
+             CUDA_DEVICE_ORDER={BY_BUS}, or set `devices`",
             written()
         ));
     }
     let found: Vec<Device> = entries.into_iter().map_while(|entry| find(entry, all).cloned()).collect();
     if found.is_empty() {
-        return Err(format!("{} leaves the server no GPU of those that are here", written()));
+        return Err(format!("{} leaves the server none of the available GPUs", written()));
     }
     Ok(found)
 }
 
-/// What ROCm makes of its variables: HIP counts among those that ROCr leaves it.
+/// Interprets ROCm's variables: HIP counts among the GPUs that ROCr allows.
 fn by_rocm(visible: &Visible, all: &[Device]) -> Result<Vec<Device>, String> {
     let mut left: Vec<Device> = all.to_vec();
     let hip = visible.hip.as_ref().map(|list| ("HIP_VISIBLE_DEVICES", list));
@@ -105,7 +106,7 @@ fn by_rocm(visible: &Visible, all: &[Device]) -> Result<Vec<Device>, String> {
         };
         let found: Vec<Device> = list.split(',').map_while(|entry| at(entry.trim())).collect();
         if found.is_empty() {
-            return Err(format!("{name}={list} leaves the server no GPU of those that are here"));
+            return Err(format!("{name}={list} leaves the server none of the available GPUs"));
         }
         left = found;
     }
@@ -127,7 +128,7 @@ mod tests {
         all
     }
 
-    /// The devices that are meant, as they are shown; an error is why none is.
+    /// Returns the selected devices as displayed, or the reason why there are none.
     fn chosen(which: &Which, is_amd: bool, of_server: &[&str]) -> Result<String, String> {
         let of_server = || of_server.iter().map(|uuid| (*uuid).to_owned()).collect();
         let found = choose(which, &four(), (is_amd, of_server))?;
@@ -146,18 +147,18 @@ mod tests {
     fn the_plan_s_word_stands_before_the_variables_and_these_before_processes() {
         assert_eq!(chosen(&told(&["2", "GPU-0", "MIG-77"]), false, &[]).as_deref(), Ok("2 0 MIG-77"));
         let why = chosen(&told(&["7"]), false, &[]).unwrap_err();
-        assert_eq!(why, "there is no GPU 7 under `devices`; there are 0, 1, 2, 3, MIG-77");
-        assert!(chosen(&told(&["GPU-"]), false, &[]).is_err(), "four begin so");
+        assert_eq!(why, "`devices` names an unknown GPU 7; available: 0, 1, 2, 3, MIG-77");
+        assert!(chosen(&told(&["GPU-"]), false, &[]).is_err(), "four have this prefix");
         assert_eq!(chosen(&cuda("1,GPU-3a"), false, &["GPU-0a0b"]).as_deref(), Ok("1 3"));
         assert_eq!(chosen(&cuda("MIG-77"), false, &[]).as_deref(), Ok("MIG-77"));
-        // CUDA takes what stands before the first entry that names nothing.
+        // CUDA uses the entries before the first invalid one.
         assert_eq!(chosen(&cuda("1,-1,2"), false, &[]).as_deref(), Ok("1"));
         for none in ["", "-1", "9"] {
-            assert!(chosen(&cuda(none), false, &[]).unwrap_err().contains("leaves the server no GPU"), "{none}");
+            assert!(chosen(&cuda(none), false, &[]).unwrap_err().contains("leaves the server none"), "{none}");
         }
         let unsaid = Which::Given(Visible::default());
         assert_eq!(chosen(&unsaid, false, &["GPU-2a2b"]).as_deref(), Ok("2"));
-        assert_eq!(chosen(&unsaid, false, &[]).as_deref(), Ok("0 1 2 3"), "whole GPUs alone");
+        assert_eq!(chosen(&unsaid, false, &[]).as_deref(), Ok("0 1 2 3"), "whole GPUs only");
     }
 
     #[test]

@@ -1,4 +1,4 @@
-//! A tool of the driver as a program: what it prints, within a limit of time and of bytes.
+//! A driver's tool as a program: its output, with limits on time and size.
 
 use std::io::Read;
 use std::os::unix::process::CommandExt;
@@ -12,14 +12,15 @@ use super::super::gap::Gap;
 use crate::units::Nanos;
 use crate::units::text::plain;
 
-/// The most that is read of what a tool prints.
+/// Maximum number of bytes read from a tool's output.
 const MOST_BYTES: u64 = 4 << 20;
-/// The most characters of its own words that an error quotes.
+/// Maximum number of characters of a tool's error output in an error.
 const MOST_QUOTED: usize = 160;
-/// How often it is looked whether a tool that has closed its output has ended.
+/// Polling interval for the end of a tool that has closed its output.
 const LOOK: Duration = Duration::from_millis(2);
 
-/// What a program prints on its standard output. One that takes longer than `within` is killed with what it started.
+/// Returns a program's standard output. If it takes longer than `within`, it is killed together with its
+/// children.
 pub(crate) fn output(program: &str, arguments: &[&str], within: Duration) -> Result<String, Gap> {
     let until = Instant::now() + within;
     let mut child = spawn(program, arguments)?;
@@ -62,12 +63,12 @@ fn spawn(program: &str, arguments: &[&str]) -> Result<Child, Gap> {
     })
 }
 
-/// Reads to the end on a thread of its own; what a child of the tool holds open may never end.
+/// Reads to the end on a separate thread; output that a child of the tool holds open may never end.
 fn read(from: impl Read + Send + 'static) -> Option<Receiver<Vec<u8>>> {
     let (sender, receiver) = channel();
     let work = move || {
         let mut bytes = Vec::new();
-        // What came before an error is all there is.
+        // Output before an error is kept.
         let _ = from.take(MOST_BYTES).read_to_end(&mut bytes);
         let _ = sender.send(bytes);
     };
@@ -83,7 +84,7 @@ fn end(child: &mut Child) {
     if let Some(group) = i32::try_from(child.id()).ok().and_then(Pid::from_raw) {
         let _ = kill_process_group(group, Signal::KILL);
     }
-    // One that the kernel does not let go is not waited for.
+    // A process that the kernel does not release is not waited for.
     let _ = child.try_wait();
 }
 

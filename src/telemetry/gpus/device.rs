@@ -1,38 +1,39 @@
-//! One GPU as a tool lists it, what it says of itself, and what all of them say together.
+//! One GPU as listed by a tool, its values, and the values of all GPUs combined.
 
 use super::super::canonical::{CANONICAL, Kind};
 use super::super::gathered::Gathered;
 use super::super::page::Reading;
 
-/// A GPU, or an instance of one that is cut by MIG.
+/// A GPU, or an instance of a GPU partitioned by MIG.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Device {
-    /// Its number, as its tool counts; of an instance that of the whole GPU.
+    /// Its number in its tool; for an instance, that of the whole GPU.
     pub(super) index: u32,
-    /// Its UUID; empty where its tool tells none.
+    /// Its UUID; empty if its tool does not report it.
     pub(super) uuid: String,
-    /// What it is called; empty where its tool does not say.
+    /// Its name; empty if its tool does not report it.
     pub(super) name: String,
-    /// Whether it is an instance by MIG.
+    /// Whether it is a MIG instance.
     pub(super) is_instance: bool,
 }
 
 impl Device {
-    /// Its number, or its UUID where the number is that of a whole GPU.
+    /// Returns its number, or its UUID if the number is that of a whole GPU.
     pub(super) fn shown(&self) -> String {
         if self.is_instance { self.uuid.clone() } else { self.index.to_string() }
     }
 }
 
-/// Canonical values of one GPU, by name; what it does not tell is absent.
+/// Canonical values of one GPU, by name; unreported values are absent.
 pub(super) type Values = Vec<(&'static str, f64)>;
 
-/// Adds a value where there is one.
+/// Adds a value if there is one.
 pub(super) fn put(values: &mut Values, key: &'static str, value: Option<f64>) {
     values.extend(value.map(|value| (key, value)));
 }
 
-/// What GPUs say together. What one of them does not tell is absent of all: a part is not the whole.
+/// Combines the values of GPUs. A value that one of them does not report is absent: a part is not the
+/// whole.
 pub(super) fn together(gpus: &[Values]) -> Reading {
     let mut reading = Reading::default();
     for series in CANONICAL.iter().filter(|series| series.source == "gpu" && series.kind != Kind::Histogram) {
@@ -63,7 +64,7 @@ mod tests {
         assert_eq!(both.get("gpu_power_watts"), Some(500.0));
         assert_eq!(both.get("gpu_utilization"), Some(0.7));
         assert_eq!(both.get("gpu_temperature"), Some(71.0));
-        assert_eq!(both.get("gpu_throttle_reasons"), None, "one of them does not tell it");
+        assert_eq!(both.get("gpu_throttle_reasons"), None, "one of them does not report it");
         let masks = [vec![("gpu_throttle_reasons", 0x20 as f64)], second];
         assert_eq!(together(&masks).get("gpu_throttle_reasons"), Some(0x24 as f64));
         assert_eq!(together(&[]), Reading::default());

@@ -1,4 +1,4 @@
-//! Finding what reads the GPUs of this machine.
+//! Finding a reader for the GPUs of this machine.
 
 use super::super::gap::Gap;
 use super::amd::Amd;
@@ -7,10 +7,10 @@ use super::nvidia_smi::NvidiaSmi;
 use super::nvml::ByNvml;
 use super::source::{Source, Tool};
 
-/// The first of the tools that has a GPU, with all that it has.
+/// Returns the first of the tools that has a GPU, with all its GPUs.
 ///
 /// # Errors
-/// None has: what each of them said.
+/// No tool has one: the response of each.
 pub(super) fn find(tools: &[Tool]) -> Result<(Box<dyn Source>, Vec<Device>), Gap> {
     let mut said: Vec<String> = Vec::new();
     let mut kind = "no_gpu";
@@ -23,7 +23,7 @@ pub(super) fn find(tools: &[Tool]) -> Result<(Box<dyn Source>, Vec<Device>), Gap
             Ok((source, devices)) if !devices.is_empty() => return Ok((source, devices)),
             Ok(_) => said.push(format!("{} lists none", tool.name())),
             Err(gap) => {
-                // A driver that hangs is there.
+                // A driver that hangs does exist.
                 kind = if gap.kind == "timeout" { gap.kind } else { kind };
                 said.push(gap.why);
             }

@@ -1,6 +1,8 @@
-//! The GPUs of this machine, read where no exporter has a page of them: by NVML (`nvml`), else by `nvidia-smi` (`nvidia_smi`), else by AMD's
-//! tools (`amd`); the first that has one is found by `find`. A reading becomes the same canonical series as a page (`device`), of the GPUs that the server was given (`choose`), and
-//! tells which processes are on them (`sharing`). All of it happens on a thread of its own (`reader`), for a driver may hang.
+//! The GPUs of this machine, read if no exporter has a page of them: by NVML (`nvml`), else by
+//! `nvidia-smi` (`nvidia_smi`), else by AMD's tools (`amd`); `find` selects the first that has one. A
+//! reading becomes the same canonical series as a page (`device`), for the GPUs assigned to the server
+//! (`choose`), and lists the processes on them (`sharing`). All of this runs on a separate thread
+//! (`reader`), because a driver may hang.
 
 mod amd;
 mod choose;

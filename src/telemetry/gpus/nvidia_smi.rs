@@ -1,4 +1,4 @@
-//! GPUs by `nvidia-smi`, where the library cannot be loaded. It has no counter of energy.
+//! GPUs read by `nvidia-smi`, if the library cannot be loaded. It has no energy counter.
 
 use std::time::Duration;
 
@@ -7,14 +7,14 @@ use super::command::output;
 use super::device::{Device, Values, put};
 use super::source::{OnGpu, Source, Tool};
 
-/// How long it may take: without a persistent driver it has to wake every GPU.
+/// Time limit: without a persistent driver it has to wake every GPU.
 const WITHIN: Duration = Duration::from_secs(4);
 const PROGRAM: &str = "nvidia-smi";
 const FORMAT: &str = "--format=csv,noheader,nounits";
-/// What is asked for in the place of the last field by drivers before 535.
+/// The field that replaces the last one for drivers before 535.
 const OLD_REASONS: &str = "clocks_throttle_reasons.active";
 const REASONS: &str = "clocks_event_reasons.active";
-/// What is read of each GPU behind its UUID: the field, the series, and the factor to its unit.
+/// The values read for each GPU after its UUID: the field, the series, and the factor to its unit.
 const FIELDS: [(&str, &str, f64); 8] = [
     ("utilization.gpu", "gpu_utilization", 0.01),
     ("utilization.memory", "gpu_memory_bandwidth_utilization", 0.01),
@@ -26,10 +26,10 @@ const FIELDS: [(&str, &str, f64); 8] = [
     (REASONS, "gpu_throttle_reasons", 1.0),
 ];
 
-/// `nvidia-smi` at work.
+/// The `nvidia-smi` program.
 #[derive(Debug, Default)]
 pub(super) struct NvidiaSmi {
-    /// Whether this one knows the reasons by their old name alone.
+    /// Whether it only knows the reasons by their old name.
     is_old: bool,
 }
 
@@ -89,17 +89,17 @@ fn device(line: &str) -> Result<Device, Gap> {
         (Some(index), Some(uuid), Some(name)) if uuid.starts_with("GPU-") => {
             Ok(Device { index, uuid: uuid.to_owned(), name: crate::units::text::plain(name), is_instance: false })
         }
-        _ => Err(malformed(format!("`{}` is no GPU", cut(line)))),
+        _ => Err(malformed(format!("`{}` is not a GPU", cut(line)))),
     }
 }
 
-/// The values of a device among the lines. `[N/A]` and the like are what it does not tell.
+/// Returns the values of a device among the lines. `[N/A]` and the like are unreported values.
 fn values(device: &Device, lines: &[Vec<&str>]) -> Result<Values, Gap> {
     let Some(line) = lines.iter().find(|line| line.first() == Some(&&*device.uuid)) else {
-        return Err(Gap { kind: "failed", why: format!("{PROGRAM} does not list {} any more", device.uuid) });
+        return Err(Gap { kind: "failed", why: format!("{PROGRAM} no longer lists {}", device.uuid) });
     };
     if line.len() != FIELDS.len() + 1 {
-        return Err(malformed(format!("`{}` has not {} values", cut(&line.join(", ")), FIELDS.len() + 1)));
+        return Err(malformed(format!("`{}` does not have {} values", cut(&line.join(", ")), FIELDS.len() + 1)));
     }
     let mut values = Values::new();
     for ((_, key, factor), text) in FIELDS.iter().zip(&line[1..]) {
@@ -108,7 +108,7 @@ fn values(device: &Device, lines: &[Vec<&str>]) -> Result<Values, Gap> {
     Ok(values)
 }
 
-/// A number, or a mask like `0x0000000000000004`; none where the GPU does not tell it.
+/// Parses a number, or a mask like `0x0000000000000004`; `None` if the GPU does not report it.
 fn number(text: &str) -> Result<Option<f64>, Gap> {
     let absent = ["N/A", "Not Supported", "Unknown Error", "Insufficient Permissions", "Not Found"];
     if absent.contains(&text.trim_matches(['[', ']'])) {
@@ -118,11 +118,11 @@ fn number(text: &str) -> Result<Option<f64>, Gap> {
         Some(mask) => u64::from_str_radix(mask, 16).ok().map(|mask| mask as f64),
         None => text.parse().ok().filter(|value: &f64| value.is_finite() && *value >= 0.0),
     };
-    value.map(Some).ok_or_else(|| malformed(format!("`{}` is no number", cut(text))))
+    value.map(Some).ok_or_else(|| malformed(format!("`{}` is not a number", cut(text))))
 }
 
 fn malformed(why: String) -> Gap {
-    Gap { kind: "malformed", why: format!("what {PROGRAM} prints: {why}") }
+    Gap { kind: "malformed", why: format!("output of {PROGRAM}: {why}") }
 }
 
 fn cut(text: &str) -> String {
@@ -161,10 +161,10 @@ mod tests {
     #[test]
     fn what_is_no_reading_is_none() {
         for (text, kind, why) in [
-            ("GPU-00, 1, 1, 1, 1, 1, 1, 1, 0x0", "failed", "does not list GPU-11 any more"),
-            ("GPU-11, 1, 1", "malformed", "has not 9 values"),
-            ("GPU-11, x, 1, 1, 1, 1, 1, 1, 0x0", "malformed", "`x` is no number"),
-            ("GPU-11, -1, 1, 1, 1, 1, 1, 1, 0x0", "malformed", "`-1` is no number"),
+            ("GPU-00, 1, 1, 1, 1, 1, 1, 1, 0x0", "failed", "no longer lists GPU-11"),
+            ("GPU-11, 1, 1", "malformed", "does not have 9 values"),
+            ("GPU-11, x, 1, 1, 1, 1, 1, 1, 0x0", "malformed", "`x` is not a number"),
+            ("GPU-11, -1, 1, 1, 1, 1, 1, 1, 0x0", "malformed", "`-1` is not a number"),
         ] {
             let gap = read(text).unwrap_err();
             assert!(gap.kind == kind && gap.why.contains(why), "{gap:?}");

@@ -1,4 +1,5 @@
-//! GPUs by NVIDIA's library. It is loaded while sweepline runs: without a driver there is none, and that is said.
+//! GPUs read by NVIDIA's library. It is loaded at run time: without a driver it is missing, and the
+//! error reports that.
 
 use nvml_wrapper::enum_wrappers::device::{Clock, TemperatureSensor};
 use nvml_wrapper::error::NvmlError;
@@ -8,7 +9,7 @@ use super::super::gap::Gap;
 use super::device::{Device, Values, put};
 use super::source::{OnGpu, Source, Tool};
 
-/// NVML at work.
+/// The NVML library.
 pub(super) struct ByNvml(Nvml);
 
 impl ByNvml {
@@ -18,7 +19,7 @@ impl ByNvml {
         Nvml::init().map(ByNvml).map_err(none)
     }
 
-    /// A handle on a GPU that was listed.
+    /// Returns a handle to a listed GPU.
     fn handle(&self, device: &Device) -> Result<Handle<'_>, Gap> {
         self.0.device_by_uuid(&*device.uuid).map_err(failed)
     }
@@ -52,7 +53,7 @@ impl Source for ByNvml {
         let mut found = Vec::new();
         for device in devices {
             let processes = self.handle(device).map_err(|gap| gap.why)?.running_compute_processes();
-            let processes = processes.map_err(|error| format!("nvml does not tell processes: {error}"))?;
+            let processes = processes.map_err(|error| format!("nvml does not report processes: {error}"))?;
             found.extend(processes.into_iter().map(|process| OnGpu { pid: process.pid, uuid: device.uuid.clone() }));
         }
         Ok(found)
@@ -63,11 +64,11 @@ impl Source for ByNvml {
     }
 }
 
-/// The instances of a GPU that is cut by MIG.
+/// Returns the instances of a GPU partitioned by MIG.
 fn instances(gpu: &Handle, index: u32) -> Vec<Device> {
     let is_cut = gpu.mig_mode().is_ok_and(|mode| mode.current == 1);
     let most = if is_cut { gpu.mig_device_count().unwrap_or_default() } else { 0 };
-    // A place without an instance is an error.
+    // A place without an instance gives an error.
     let of = |place| {
         let instance = gpu.mig_device_by_index(place).ok()?;
         let name = instance.name().unwrap_or_default();
@@ -76,8 +77,9 @@ fn instances(gpu: &Handle, index: u32) -> Vec<Device> {
     (0..most).filter_map(of).collect()
 }
 
-/// What a GPU says. Of an instance by MIG its memory is its own; heat and clocks are those of the whole GPU, and so is power, which is not
-/// told: the others' part of it is not known.
+/// Returns the values of a GPU. For a MIG instance, memory is its own; heat and clocks are those of the
+/// whole GPU. Power is also that of the whole GPU and is omitted, because the share of the other
+/// instances is unknown.
 fn values(gpu: &Handle, is_instance: bool) -> Result<Values, Gap> {
     let mut values = Values::new();
     let memory = told(gpu.memory_info())?;
@@ -100,7 +102,7 @@ fn values(gpu: &Handle, is_instance: bool) -> Result<Values, Gap> {
     Ok(values)
 }
 
-/// A value; none where this GPU or driver has no such thing.
+/// Returns a value; `None` if this GPU or driver does not support it.
 fn told<T>(found: Result<T, NvmlError>) -> Result<Option<T>, Gap> {
     match found {
         Ok(value) => Ok(Some(value)),

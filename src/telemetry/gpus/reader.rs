@@ -1,5 +1,5 @@
-//! The thread that asks for readings of GPUs. Its calls block, and a driver that hangs may hold it for good: then it is left behind, each
-//! reading is a gap, and nobody waits for its end.
+//! The thread that reads the GPUs. Its calls block, and a driver that hangs may block it forever: then
+//! it is abandoned, each reading is a gap, and its end is not awaited.
 
 use std::future::Future;
 use std::sync::mpsc::{Receiver, Sender, channel};
@@ -18,42 +18,42 @@ use super::source::{Source, Tool};
 use super::wanted::{IsOwn, Wanted};
 use crate::units::Nanos;
 
-/// The longest that a reading may take.
+/// Time limit of a reading.
 const LONGEST: Duration = Duration::from_secs(5);
-/// How often processes are asked for where that costs as much as a reading.
+/// Interval between process queries if they cost as much as a reading.
 const PROCESSES_EVERY: Duration = Duration::from_secs(5);
 
-/// What one reading gave.
+/// The result of one reading.
 #[derive(Debug, PartialEq)]
 pub(in crate::telemetry) struct Said {
-    /// The canonical values of all GPUs together.
+    /// The canonical values of all GPUs combined.
     pub(in crate::telemetry) reading: Reading,
     /// The processes on them.
     pub(in crate::telemetry) processes: Processes,
 }
 
-/// Asks the thread.
+/// The handle to the thread.
 pub(in crate::telemetry) struct Reader {
     asks: Sender<oneshot::Sender<Result<Said, Gap>>>,
-    /// What is read, as it may be shown: `GPUs of this machine by nvml: 0, 1`.
+    /// A description of the GPUs that are read: `GPUs of this machine by nvml: 0, 1`.
     pub(in crate::telemetry) shown: String,
 }
 
-/// What was found where GPUs were looked for.
+/// The result of looking for GPUs.
 enum Opened {
-    /// This is read.
+    /// These are read.
     Found(String),
-    /// There is none.
+    /// There are none.
     Nothing,
 }
 
-/// Looks for GPUs to read. None where there is none and that is well.
+/// Looks for GPUs to read. Returns `None` if there are none and none are required.
 pub(in crate::telemetry) async fn open(wanted: Wanted) -> Option<Reader> {
     let (asks, asked) = channel();
     let (tell, opened) = oneshot::channel();
     let may_be_none = wanted.may_be_none;
     let tried = wanted.tools.iter().map(|tool| tool.name()).collect::<Vec<_>>().join(", ");
-    // Where no thread can be had, every reading is a gap.
+    // If no thread is available, every reading is a gap.
     let _ = std::thread::Builder::new().name("gpus".to_owned()).spawn(move || serve(wanted, tell, asked));
     let opened = timeout(LONGEST, opened).await;
     let shown = match opened {
@@ -65,7 +65,7 @@ pub(in crate::telemetry) async fn open(wanted: Wanted) -> Option<Reader> {
 }
 
 impl Reader {
-    /// A reading; what was asked before and never answered holds it up, too.
+    /// Requests a reading; an earlier request without a response delays it, too.
     pub(in crate::telemetry) fn ask(&self) -> impl Future<Output = Result<Said, Gap>> + Send + 'static {
         let (tell, said) = oneshot::channel();
         let is_asked = self.asks.send(tell).is_ok();
@@ -80,7 +80,7 @@ impl Reader {
     }
 }
 
-/// What the thread does, until nobody can ask any more.
+/// Runs the thread until the handle is dropped.
 fn serve(wanted: Wanted, opened: oneshot::Sender<Opened>, asked: Receiver<oneshot::Sender<Result<Said, Gap>>>) {
     let mut found = Chosen::find(&wanted);
     let said = match &found {
@@ -88,10 +88,10 @@ fn serve(wanted: Wanted, opened: oneshot::Sender<Opened>, asked: Receiver<onesho
         Err(Gap { kind: "no_gpu", .. }) => Opened::Nothing,
         Err(_) => Opened::Found("GPUs of this machine".to_owned()),
     };
-    // Who asked may have stopped waiting.
+    // The requester may have stopped waiting.
     let _ = opened.send(said);
     while let Ok(tell) = asked.recv() {
-        // Nobody waits any more for what was asked while a call hung.
+        // Requests that timed out while a call was hanging are dropped.
         if tell.is_closed() {
             continue;
         }
@@ -103,12 +103,12 @@ fn serve(wanted: Wanted, opened: oneshot::Sender<Opened>, asked: Receiver<onesho
     }
 }
 
-/// GPUs that are read.
+/// The GPUs that are read.
 struct Chosen {
     source: Box<dyn Source>,
     devices: Vec<Device>,
     is_own: Option<IsOwn>,
-    /// When processes were asked for last.
+    /// When processes were last queried.
     asked: Option<Instant>,
 }
 
@@ -122,7 +122,7 @@ impl Chosen {
             processes.into_iter().filter(|process| is_own(process.pid)).map(|process| process.uuid).collect()
         };
         let devices = choose(&wanted.which, &all, (is_amd, of_server));
-        // It is there, and cannot be read: no reason to be silent.
+        // GPUs exist but cannot be read: that must be reported.
         let devices = devices.map_err(|why| Gap { kind: "no_device", why })?;
         Ok(Chosen { source, devices, is_own: wanted.is_own.clone(), asked: None })
     }
@@ -143,7 +143,7 @@ impl Chosen {
 
     fn processes(&mut self) -> Processes {
         let Some(is_own) = self.is_own.clone() else {
-            let why = "sweepline did not start the server, and does not know which processes are its own";
+            let why = "sweepline did not start the server, so it does not know which processes are the server's";
             return Some(Err(why.to_owned()));
         };
         let is_recent = self.asked.is_some_and(|asked| asked.elapsed() < PROCESSES_EVERY);
@@ -157,7 +157,7 @@ impl Chosen {
     }
 }
 
-/// What a process is called, without its arguments, which may hold what is not to be shown.
+/// Returns the program name of a process without its arguments, which may contain secrets.
 fn program(pid: u32) -> String {
     let name = std::fs::read_to_string(format!("/proc/{pid}/comm")).unwrap_or_default();
     crate::units::text::plain(name.trim())

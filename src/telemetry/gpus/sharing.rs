@@ -1,27 +1,28 @@
-//! Which processes are on the GPUs beside the server's own, over all readings of a run.
+//! Which processes other than the server's were on the GPUs, over all readings of a run.
 
 use std::collections::BTreeMap;
 
 use crate::rows::{GpuReadings, OtherProcess};
 
-/// The most processes that are kept.
+/// Maximum number of processes kept.
 const MOST: usize = 64;
 
-/// A process that one reading found.
+/// A process found in one reading.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(in crate::telemetry) struct Found {
-    /// Its number.
+    /// Its process id.
     pub(super) pid: u32,
-    /// What its program is called; empty where that is not to be seen.
+    /// The name of its program; empty if that is not visible.
     pub(super) name: String,
-    /// Whether it is one of the server's.
+    /// Whether it belongs to the server.
     pub(super) is_own: bool,
 }
 
-/// What one reading says of the processes on its GPUs: nothing where it did not ask, an error where it cannot be told.
+/// The processes on the GPUs in one reading: `None` if they were not queried, an error if they cannot be
+/// determined.
 pub(in crate::telemetry) type Processes = Option<Result<Vec<Found>, String>>;
 
-/// What readings said so far.
+/// The processes of all readings so far.
 #[derive(Debug, Default)]
 pub(in crate::telemetry) struct Sharing {
     readings: u64,
@@ -31,14 +32,14 @@ pub(in crate::telemetry) struct Sharing {
 }
 
 impl Sharing {
-    /// Takes what one reading says.
+    /// Adds one reading.
     pub(in crate::telemetry) fn take(&mut self, processes: Processes) {
         match processes {
             None => {}
             Some(Err(why)) => _ = self.unknown.get_or_insert(why),
             Some(Ok(found)) => {
                 self.readings += 1;
-                // One process on two GPUs is one.
+                // One process on two GPUs counts once.
                 let found: BTreeMap<u32, Found> = found.into_iter().map(|one| (one.pid, one)).collect();
                 for (pid, one) in found {
                     self.has_own |= one.is_own;
@@ -50,13 +51,14 @@ impl Sharing {
         }
     }
 
-    /// What all of them come to. Others are told only where the server's own processes are seen among all: where they are not, numbers of
-    /// processes mean something else here, and every process would be another one.
+    /// Combines all readings. Other processes are reported only if the server's own processes are
+    /// visible among all: otherwise process ids have another meaning here, and every process would look
+    /// foreign.
     pub(in crate::telemetry) fn ended(self, page: u32) -> GpuReadings {
         let Sharing { readings, has_own, others, unknown } = self;
-        let hidden = "the server's own processes are not among those that are told of its GPUs, as in a container";
+        let hidden = "the server's own processes are not among those reported for its GPUs, as in a container";
         let unknown = match (readings, has_own, others.is_empty()) {
-            (0, ..) => Some(unknown.unwrap_or_else(|| "no reading told the processes on the GPUs".to_owned())),
+            (0, ..) => Some(unknown.unwrap_or_else(|| "no reading reported the processes on the GPUs".to_owned())),
             (_, false, _) => Some(hidden.to_owned()),
             (_, true, true) => unknown,
             (_, true, false) => None,
@@ -102,6 +104,6 @@ mod tests {
         let partly = ended(vec![Some(Err("it hangs".to_owned())), Some(Ok(vec![own(1)]))]);
         assert_eq!(partly.unknown.as_deref(), Some("it hangs"));
         let found = ended(vec![Some(Err("it hangs".to_owned())), Some(Ok(vec![own(1), other(2)]))]);
-        assert_eq!((found.unknown, found.others.len()), (None, 1), "what was seen was seen");
+        assert_eq!((found.unknown, found.others.len()), (None, 1), "earlier observations are kept");
     }
 }

@@ -1,9 +1,9 @@
-//! What reads GPUs.
+//! The interface to readers of GPUs.
 
 use super::super::gap::Gap;
 use super::device::{Device, Values};
 
-/// What GPUs can be read by.
+/// Tools that can read GPUs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Tool {
     /// NVIDIA's library, `libnvidia-ml.so.1`.
@@ -17,10 +17,10 @@ pub enum Tool {
 }
 
 impl Tool {
-    /// All of them, the best first: a library costs less time than a program.
+    /// All tools, the best first: a library takes less time than a program.
     pub const ALL: [Tool; 4] = [Tool::Nvml, Tool::NvidiaSmi, Tool::AmdSmi, Tool::RocmSmi];
 
-    /// Its name in plans and results.
+    /// Returns its name in plans and results.
     pub fn name(self) -> &'static str {
         match self {
             Tool::Nvml => "nvml",
@@ -30,7 +30,7 @@ impl Tool {
         }
     }
 
-    /// Whether it reads GPUs of AMD.
+    /// Returns whether it reads AMD GPUs.
     pub(super) fn is_amd(self) -> bool {
         matches!(self, Tool::AmdSmi | Tool::RocmSmi)
     }
@@ -39,22 +39,22 @@ impl Tool {
 /// A process on a GPU.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct OnGpu {
-    /// Its number.
+    /// Its process id.
     pub(super) pid: u32,
     /// The UUID of the GPU.
     pub(super) uuid: String,
 }
 
-/// Something that reads GPUs. Its calls may block.
+/// A reader of GPUs. Its calls may block.
 pub(super) trait Source {
-    /// What it is.
+    /// Returns its tool.
     fn tool(&self) -> Tool;
-    /// The GPUs that there are, each with its instances by MIG behind it.
+    /// Lists the available GPUs, each followed by its MIG instances.
     fn list(&mut self) -> Result<Vec<Device>, Gap>;
-    /// What these say, in their order.
+    /// Reads the values of these GPUs, in their order.
     fn read(&mut self, devices: &[Device]) -> Result<Vec<Values>, Gap>;
-    /// The processes that have memory on these or run there; an error says why that is not told.
+    /// Returns the processes that run or have memory on these GPUs; an error states why that is unknown.
     fn processes(&mut self, devices: &[Device]) -> Result<Vec<OnGpu>, String>;
-    /// Whether asking for processes costs as much as a reading does: then it is asked for less often.
+    /// Returns whether a process query costs as much as a reading: then it is made less often.
     fn asks_dearly(&self) -> bool;
 }

@@ -1,4 +1,4 @@
-//! What a run wants of the GPUs of this machine.
+//! Settings for reading the GPUs of this machine.
 
 use std::sync::Arc;
 
@@ -8,15 +8,15 @@ use super::source::Tool;
 /// Whether a process of this machine is one of the server's.
 pub type IsOwn = Arc<dyn Fn(u32) -> bool + Send + Sync>;
 
-/// Which GPUs are to be read, and by what.
+/// Which GPUs are read, and by which tools.
 #[derive(Clone)]
 pub struct Wanted {
     /// The tools that are tried, in this order; the first that has a GPU reads all of them.
     pub tools: Vec<Tool>,
-    /// Whether it is well that there is none: then there is no page of them.
+    /// Whether GPUs are optional: without any, there is no page for them.
     pub may_be_none: bool,
-    /// Which of them.
+    /// The selection.
     pub which: Which,
-    /// Which processes are the server's own; none where that is not known.
+    /// Which processes are the server's own; `None` if unknown.
     pub is_own: Option<IsOwn>,
 }
