@@ -52,7 +52,7 @@ fn percentiles_of_few_requests_are_marked() {
     assert!(lines[line("2 ")].contains("n/a") && lines[line("2 ") + 1].contains("n=2"), "{curve}");
     assert_eq!(lines[line("4 ")].matches('*').count(), 2, "p99 of TTFT and of E2E: {curve}");
     assert!(!lines[line("8 ")].contains('*'), "{curve}");
-    assert!(curve.contains("* from few samples") && curve.contains("p50 takes 6, p99 368"), "{curve}");
+    assert!(curve.contains("* from few samples") && curve.contains("p50 needs 6, p99 368"), "{curve}");
     assert!(curve.lines().all(|line| line.chars().count() <= 100), "{curve}");
     assert!(front.contains('*') && front.contains("* from few samples"), "{front}");
 }

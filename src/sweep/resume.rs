@@ -397,7 +397,7 @@ mod tests {
         assert_eq!(decided(run, &whole(), redo, true), (Action::Redo, "its verdict is invalid".into()));
         assert_eq!(decided(run, &whole(), redo, false).0, Action::Cached);
         let corrupt = Listed { state: State::Corrupt("cut".into()), record: None, ..committed(run) };
-        assert_eq!(decided(run, &on_disk(vec![corrupt]), none, false), (Action::Redo, "corrupt: truncated".into()));
+        assert_eq!(decided(run, &on_disk(vec![corrupt]), none, false), (Action::Redo, "corrupt: cut".into()));
         let closed = || Listed { state: State::Unreadable("no key".into()), record: None, ..committed(run) };
         assert_eq!(
             decided(run, &on_disk(vec![closed()]), redo, true).0,
@@ -472,7 +472,7 @@ mod tests {
         let corrupt = Listed { state: State::Corrupt("cut".into()), record: None, ..committed(run) };
         let disk = OnDisk::new(vec![corrupt], &plan).with_tries(given_up);
         let decision = decide(run, &disk, (none, 3), &|_| false);
-        assert_eq!((decision.action, decision.reason), (Action::GivenUp, format!("{words}; corrupt: truncated")));
+        assert_eq!((decision.action, decision.reason), (Action::GivenUp, format!("{words}; corrupt: cut")));
     }
 
     /// Returns one field that differs.

@@ -131,3 +131,4 @@ mod usage;
 mod verdicts;
 mod watch;
 mod wire;
+mod words;

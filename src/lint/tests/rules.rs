@@ -688,7 +688,7 @@ fn fixed_gpus() {
     let (message, remedy) = words("M026", &plan("gpus: 2", "server.tensor_parallel_size: [1, 2]"));
     assert_eq!(
         message,
-        "`server.tensor_parallel_size` changes how many accelerators `vllm` takes, and `gpus: 2` is the same in \
+        "`server.tensor_parallel_size` changes how many accelerators `vllm` uses, but `gpus: 2` is the same in \
          every cell"
     );
     assert_eq!(remedy, "write gpus: \"{{ server.tensor_parallel_size }}\"");
@@ -769,7 +769,7 @@ fn unreachable_until() {
     };
     // t(0.975, 5) / √6 = 1.049, and t(0.975, 6) / √7 = 0.925.
     let (message, remedy) = words("M030", &with("{ until: 1%, at_most: 6 }"));
-    assert!(message.starts_with("6 repeats of runs that differ by 1% tell a mean to 1.05%, not to 1%"), "{message}");
+    assert!(message.starts_with("6 repeats of runs that differ by 1% determine a mean to 1.05%, not to 1%"), "{message}");
     assert_eq!(remedy, "write at_most: 7 or more, or a wider until");
     assert!(!said("M030", &with("{ until: 1%, at_most: 7 }")) && !said("M030", &with("4")));
 }
