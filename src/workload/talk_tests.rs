@@ -38,12 +38,7 @@ fn a_scripted_history_needs_no_answer_and_has_the_length_asked_for() {
     for (turn, exchange) in history.iter().enumerate() {
         assert!(estimate(&exchange.answer).abs_diff(30) <= 2, "{}", exchange.answer);
         assert_eq!(exchange.answer, generator.answer(4, turn as u32).0);
-        assert_eq!(
-            exchange.user,
-            generator.turn(4, turn as u32).user,
-            "users send the same messages as to a real \
-             server"
-        );
+        assert_eq!(exchange.user, generator.turn(4, turn as u32).user, "users say the same as to a real server");
     }
     let said: HashSet<&String> = history.iter().map(|exchange| &exchange.answer).collect();
     assert_eq!(said.len(), history.len(), "no response is repeated");
