@@ -18,7 +18,7 @@ pub(super) struct Counters {
     pub(super) queries: u64,
     /// Those of them that were found.
     pub(super) hits: u64,
-    /// Blocks that made room for others.
+    /// Evicted blocks.
     pub(super) evictions: u64,
 }
 

@@ -93,7 +93,7 @@ pub enum FaultError {
     /// The part after the colon is not a number.
     #[error("`{0}` has no whole number after the colon: write it like {1}:5")]
     Number(String, &'static str),
-    /// `WHEN` is none of the four forms.
+    /// `WHEN` has none of the four forms.
     #[error(
         "`{0}` is not a valid time for a fault: write a rate (5%), request numbers from 1 (3,7,10-12,20-), \
          every:10 or all"

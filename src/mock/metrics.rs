@@ -59,7 +59,7 @@ pub(super) fn text(config: &Config, cache: Option<&Cache>, load: Option<(u64, u6
         page.put("vllm:num_requests_waiting", "gauge", "Requests that wait for a slot.", waiting as f64);
     }
     of_cache(&mut page, config, cache, served);
-    page.put("vllm:num_preemptions_total", "counter", "Requests that were put back: none ever is.", 0.0);
+    page.put("vllm:num_preemptions_total", "counter", "Preempted requests: always 0.", 0.0);
     page.put(
         "vllm:prompt_tokens_total",
         "counter",
@@ -72,7 +72,7 @@ pub(super) fn text(config: &Config, cache: Option<&Cache>, load: Option<(u64, u6
         "Tokens that were generated.",
         served.generation_tokens() as f64,
     );
-    page.head("vllm:request_success_total", "counter", "Requests that finished, by how.");
+    page.head("vllm:request_success_total", "counter", "Finished requests by reason.");
     for finish in Finish::ALL {
         let label = format!("finished_reason=\"{}\",", finish.name());
         page.line("vllm:request_success_total", &label, served.finished(finish) as f64);
@@ -119,13 +119,13 @@ fn of_cache(page: &mut Page, config: &Config, cache: Option<&Cache>, served: &Se
         (
             "sweepline_mock:prefix_cache_capacity_blocks",
             "gauge",
-            "Most blocks in the prefix cache.",
+            "Maximum number of blocks in the prefix cache.",
             cache.map_or(0, Cache::capacity) as u64,
         ),
         (
             "sweepline_mock:prefix_cache_evictions_total",
             "counter",
-            "Blocks that made room for others in the prefix cache.",
+            "Blocks evicted from the prefix cache.",
             counters.evictions,
         ),
     ] {

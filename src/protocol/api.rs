@@ -45,7 +45,7 @@ impl Api {
     /// # Errors Lists the known names.
     pub fn named(name: &str) -> Result<Api, String> {
         let found = Api::ALL.into_iter().find(|api| api.name() == name);
-        found.ok_or_else(|| format!("`{name}` is none of {}", Api::ALL.map(Api::name).join(", ")))
+        found.ok_or_else(|| format!("`{name}` is not one of {}", Api::ALL.map(Api::name).join(", ")))
     }
 
     /// Returns its protocol.

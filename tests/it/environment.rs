@@ -201,7 +201,7 @@ fn two_versions_behind_a_balancer_end_the_endpoint() {
     let attempts = std::fs::read_dir(lab.results().join("attempts")).unwrap().count();
     assert_eq!(attempts, 1, "the second run was not begun");
     let why = lab.ok(&["why", "repeat == 0", "--plan", "plan.yaml"]);
-    assert!(why.stdout.contains("answers with two versions"), "{}", why.stdout);
+    assert!(why.stdout.contains("reports two versions"), "{}", why.stdout);
 }
 
 #[timed_test]
