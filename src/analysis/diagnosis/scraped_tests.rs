@@ -168,7 +168,7 @@ fn what_was_scraped_is_no_longer_unmeasured() {
         })
     };
     let none = of(&scraped("a", 1, &[("preemptions", None)]));
-    assert!(none.contains("a client's alone") && none.contains("preemptions, GPU use"), "{none}");
+    assert!(none.contains("the client's only") && none.contains("preemptions, GPU use"), "{none}");
     let some = of(&scraped("a", 1, &[("preemptions", Some(0.0)), ("requests_running_mean", Some(1.0))]));
     assert!(!some.contains("preemptions") && some.contains("GPU use") && !some.contains("alone"), "{some}");
 }
