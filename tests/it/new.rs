@@ -108,7 +108,7 @@ fn a_key_is_named_and_never_written() {
     let url = server.url();
     let refused = lab.run(&["new", "--url", &url]);
     assert_eq!(refused.code, Some(2));
-    assert!(refused.stderr.contains("refuses the API key"), "{}", refused.stderr);
+    assert!(refused.stderr.contains("rejects the API key"), "{}", refused.stderr);
     let plan = lab.ok(&["new", "--url", &url, "--api-key-env", "HOME"]).stdout;
     assert!(plan.contains("api_key: { secret: env:HOME }") && plan.contains("id: m"), "{plan}");
     let home = std::env::var("HOME").unwrap();
