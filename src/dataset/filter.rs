@@ -49,8 +49,8 @@ pub struct Filter {
     /// Tokens of the first request's prompt: as declared in the file, otherwise estimated as
     /// characters / 4.
     pub prompt_tokens: Option<Range>,
-    /// Tokens of the first request's response: as declared in the file, otherwise estimated as characters /
-    /// 4. A record without a response is not kept.
+    /// Tokens of the first request's response: as declared in the file, otherwise estimated as
+    /// characters / 4. A record without a response is not kept.
     pub output_tokens: Option<Range>,
     /// Requests of the record, which are its user messages.
     pub turns: Option<Range>,
