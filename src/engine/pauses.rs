@@ -1,4 +1,4 @@
-//! Times in which the canary with its own thread was not woken: nothing of sweepline ran then, whatever the
+//! Times in which the canary with its own thread was not woken: no thread of sweepline ran then, whatever the
 //! run was doing. They are kept as spans of time, not by phase, because a process that stood still learns
 //! the phase too late.
 

@@ -27,7 +27,7 @@ pub(crate) struct Seen {
     pub samples: Result<u64, SinkError>,
     /// The measure window; `None` if it was too short to be observed.
     pub window: Option<Observed>,
-    /// When nothing of sweepline ran; `None` if sampling did not last to the end.
+    /// When no thread of sweepline ran; `None` if sampling did not last to the end.
     pub pauses: Option<Book>,
 }
 
